@@ -1,0 +1,53 @@
+# make demo, make test: everything else is below. Needs Python 3.11 or newer; `make PYTHON=python3.12 demo` chooses one.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: demo test lint middle soak ledger ledger-check bench faults clean
+
+demo: .venv/installed
+	$(BIN)/ftheta train mlp digits --hidden 128,64 --epochs 60
+
+test: .venv/installed-dev
+	$(BIN)/pytest -n 2 --dist worksteal -q
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+middle: .venv/installed-dev
+	$(BIN)/pytest tests -m middle -q
+
+soak: .venv/installed-dev
+	FTHETA_PROFILE=soak $(BIN)/pytest tests -m soak
+
+ledger: .venv/installed-dev
+	$(BIN)/pytest tests --ledger-write -q
+
+ledger-check: .venv/installed-dev
+	$(BIN)/pytest tests --ledger-check -q
+
+bench: .venv/installed-bench
+	$(BIN)/python -m bench $(ONLY)
+
+faults: .venv/installed-dev
+	$(BIN)/python -m tests.faults
+
+clean:
+	rm -rf .venv build dist src/*.egg-info .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+
+# One environment, filled as far as is asked for, and filled again when the requirements change.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python " + sys.version.split()[0] + " is too old: install 3.11 or newer, or name it: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo 'Installing into .venv; PyTorch is large, so this takes a minute or more.'
+	$(PIP) --editable .
+	@touch $@
+
+.venv/installed-%: .venv/installed
+	$(PIP) --editable '.[dev,$*]'
+	@touch $@

@@ -1,0 +1,126 @@
+"""The estimator: scikit-learn's conventions, plus a state that is a value, and files without code in them.
+
+`__init__` only stores, `fit` checks and learns, what was learned ends in `_`. Every estimator is a keyword-only dataclass; its fields are its parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+from . import catalog
+from .check import constraints
+from .errors import InputError
+from .store import Run, Tree
+
+__all__ = ["FORMAT", "Estimator", "card_of"]
+
+FORMAT = 1  # of saved models
+
+
+def card_of(cls: type) -> tuple[str, str]:
+    """Name and task under which the catalog lists a class."""
+    here = f"{cls.__module__}:{cls.__qualname__}"
+    for card in catalog.CARDS.values():
+        for task, where in card.targets.items():
+            if where == here:
+                return card.name, task
+    raise InputError(f"{cls.__qualname__} is not in the catalog, so no file can name it. Add its line to ftheta/catalog.py.")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Estimator(BaseEstimator):
+    """Base of all estimators: parameters are dataclass fields, learned attributes end in `_`."""
+
+    refused: ClassVar[tuple[str, ...]] = ()  # parameters that no file can hold
+
+    @property
+    def _parameter_constraints(self) -> dict[str, Any]:
+        return constraints(type(self), self.get_params(deep=False))
+
+    def _check_parameters(self) -> None:
+        """Raise scikit-learn's InvalidParameterError for the first parameter out of its range."""
+        validate_parameter_constraints(self._parameter_constraints, self.get_params(deep=False), type(self).__name__)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `knobs__name` replaces one field of a frozen dataclass parameter, creating it if it is None."""
+        known = self.get_params(deep=False)
+        for key in params:
+            if key.split("__")[0] not in known:
+                raise InputError(catalog.nearest(f"parameter of {type(self).__name__}:", key, known))
+        for key in [k for k in params if "__" in k]:
+            name, _, inner = key.partition("__")
+            holder = self._dataclass_of(name)
+            if holder is not None:
+                self._set_field(name, holder, inner, params.pop(key))
+        return super().set_params(**params)
+
+    def _dataclass_of(self, name: str) -> type | None:
+        hint = get_type_hints(type(self))[name]
+        return next((t for t in (hint, *get_args(hint)) if isinstance(t, type) and is_dataclass(t)), None)
+
+    def _set_field(self, name: str, holder: type, inner: str, value: Any) -> None:
+        known = [f.name for f in fields(holder)]
+        if inner not in known:
+            raise InputError(catalog.nearest(f"parameter of {holder.__name__}:", inner, known))
+        current = getattr(self, name)
+        setattr(self, name, replace(holder() if current is None else current, **{inner: value}))
+
+    def get_state(self) -> dict[str, Tree]:
+        """What was learned, as a tree of arrays and plain values."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
+
+    def set_state(self, state: Mapping[str, Tree]) -> None:
+        """Put back what `get_state` gave."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def _params_tree(self) -> dict[str, Tree]:
+        params = {k: asdict(v) if is_dataclass(v) else v for k, v in self.get_params(deep=False).items()}
+        for name, value in params.items():
+            if name not in self.refused and not _is_json(value):
+                raise InputError(
+                    f"Parameter {name}={value!r} of {type(self).__name__} cannot be put into a file: it is neither a plain "
+                    "value nor registered. Use a name or plain values instead."
+                )
+        return {k: v for k, v in params.items() if k not in self.refused}
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted estimator into a folder: model.safetensors, config.json, manifest.json. No code, no pickle."""
+        files = self._files()
+        path = Path(path)
+        if path.exists() and not Run(path).exists() and (path.is_file() or any(path.iterdir())):
+            raise InputError(f"{path} exists and is not a saved model or run. Choose another path; nothing was changed.")
+        with Run(path) as run:
+            self._save_into(run, files)
+        return path
+
+    def _files(self) -> tuple[str, dict[str, Tree]]:
+        from . import __version__
+
+        name, task = card_of(type(self))
+        params, state = self._params_tree(), self.get_state()
+        if not state:
+            raise InputError(f"This {type(self).__name__} instance is not fitted yet. Call fit before save.")
+        config = {"format": FORMAT, "ftheta": __version__, "model": name, "task": task, "params": params}
+        return json.dumps(config, indent=2) + "\n", {"params": params, "state": state}
+
+    def _save_into(self, run: Run, files: tuple[str, dict[str, Tree]] | None = None) -> None:
+        config, tree = files or self._files()
+        run.write("model.safetensors", tree)
+        run.write("config.json", config)
+        run.finish()
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(k, str | int) and _is_json(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,95 @@
+"""The catalog: one line per public model, readable without importing any of them.
+
+A card names the classes of a family by task; names outside this table are never imported.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from .errors import InputError
+
+__all__ = ["CARDS", "Card", "all_estimators", "card", "nearest", "resolve"]
+
+
+class Card(NamedTuple):
+    """What there is to know of a family before it is imported.
+
+    Args:
+        name: The name on the command line.
+        targets: Task to "module:Class".
+        input: Kind of X: table, image, sequence, text, series, boxes, environment.
+        support: Values of X: real, unit, sign, count, category.
+        topics: Words to find it by.
+        summary: One line.
+        extra: Optional dependencies it needs, as the name of an extra.
+    """
+
+    name: str
+    targets: dict[str, str]
+    input: str = "table"
+    support: str = "real"
+    topics: tuple[str, ...] = ()
+    summary: str = ""
+    extra: str = ""
+
+
+_TABLE = [
+    Card(
+        "linear",
+        {"regress": "ftheta.models.linear:LinearRegression", "classify": "ftheta.models.linear:LogisticRegression"},
+        topics=("linear", "closed form", "likelihood"),
+        summary="Least squares in closed form; logistic regression by Newton's method.",
+    ),
+    Card(
+        "mlp",
+        {"classify": "ftheta.models.mlp:MLPClassifier", "regress": "ftheta.models.mlp:MLPRegressor"},
+        topics=("neural", "dense", "deep"),
+        summary="Multi-layer perceptron: dense layers with an activation between them.",
+    ),
+    Card(
+        "module",
+        {"classify": "ftheta.models.module:ModuleClassifier", "regress": "ftheta.models.module:ModuleRegressor"},
+        topics=("neural", "own code"),
+        summary="Your own PyTorch module with the life of an estimator.",
+    ),
+]
+
+CARDS: dict[str, Card] = {card.name: card for card in _TABLE}
+
+
+def nearest(what: str, name: object, known: object) -> str:
+    """The sentence for an unknown name: what it is, the nearest known ones, and all of them."""
+    names = [str(k) for k in known]  # type: ignore[attr-defined]
+    close = get_close_matches(str(name), names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"Unknown {what} {str(name)!r}.{hint} Known: {', '.join(names)}."
+
+
+def card(name: str) -> Card:
+    """The card of a model by its name.
+
+    Example:
+        >>> card("mlp").targets["classify"]
+        'ftheta.models.mlp:MLPClassifier'
+    """
+    if name not in CARDS:
+        raise InputError(nearest("model", name, CARDS))
+    return CARDS[name]
+
+
+def resolve(name: str, task: str) -> type[Any]:
+    """Import the class of a model for a task."""
+    targets = card(name).targets
+    if task not in targets:
+        raise InputError(nearest(f"task of model {name!r}:", task, targets))
+    module, _, attribute = targets[task].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def all_estimators() -> dict[str, type[Any]]:
+    """Every public estimator by its class name."""
+    classes = [resolve(c.name, task) for c in CARDS.values() for task in c.targets]
+    return {cls.__name__: cls for cls in classes}

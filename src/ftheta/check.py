@@ -1,0 +1,285 @@
+"""Input in, array or a good sentence out.
+
+Every sentence says what was passed, what was expected and what to do. The kinds of parameters (`Count`, `Positive`, ...) are annotations: pydantic reads
+them at the command line, and `constraints` turns them into scikit-learn's table for `fit`.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from annotated_types import Ge, Gt, Lt
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, validate_data
+
+from .errors import InputError, InputTypeError
+
+__all__ = [
+    "Count",
+    "NonNegative",
+    "Positive",
+    "RandomState",
+    "Share",
+    "Widths",
+    "constraints",
+    "plain",
+    "table",
+    "target",
+    "weights",
+]
+
+Count = Annotated[int, Ge(1)]
+Positive = Annotated[float, Gt(0)]
+NonNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Lt(1)]
+Widths = tuple[Count, ...]
+RandomState = Annotated[int | None, "random_state"]
+
+
+# ---- parameters
+
+
+def constraints(cls: type, names: Iterable[str]) -> dict[str, Any]:
+    """scikit-learn's table of parameter constraints, read from the annotations of a class.
+
+    Example:
+        >>> class Knobs:
+        ...     lr: Positive | None = None
+        >>> constraints(Knobs, ["lr"])["lr"][1] is None
+        True
+    """
+    hints = get_type_hints(cls, include_extras=True)
+    return {name: _constraint(hints[name]) for name in names}
+
+
+def _constraint(hint: Any) -> list[Any]:
+    if get_origin(hint) is Annotated:
+        base, *marks = get_args(hint)
+        return ["random_state"] if marks == ["random_state"] else [_interval(base, marks)]
+    if get_origin(hint) in (Union, types.UnionType):
+        return [c for part in get_args(hint) for c in _constraint(part)]
+    if get_origin(hint) is Literal:
+        return [StrOptions(set(get_args(hint)))]
+    return [_BARE[hint]] if hint in _BARE else [_container(get_origin(hint) or hint)]
+
+
+_BARE: dict[Any, Any] = {type(None): None, bool: "boolean", int: Integral, float: Real, Any: object}
+
+
+def _container(kind: Any) -> Any:
+    if kind in (tuple, Sequence):
+        return Sequence
+    return callable if kind is types.FunctionType or getattr(kind, "__name__", "") == "Callable" else kind
+
+
+def _interval(base: type, marks: list[Any]) -> Interval:
+    low = next((m for m in marks if isinstance(m, Ge | Gt)), None)
+    high = next((m for m in marks if isinstance(m, Lt)), None)
+    closed = "left" if isinstance(low, Ge) else "neither"
+    edge = getattr(low, "ge", getattr(low, "gt", None))
+    return Interval(Integral if base is int else Real, edge, high and high.lt, closed=closed)
+
+
+# ---- X
+
+
+def plain(X: Any) -> Any:
+    """A torch tensor as a NumPy array; anything else as it is."""
+    return X.detach().cpu().numpy() if hasattr(X, "detach") and hasattr(X, "cpu") else X
+
+
+def table(estimator: Any, X: Any, *, dtype: str, reset: bool, allow_nd: bool = False) -> np.ndarray:
+    """X as a finite array of the dtype: (n, D), or (n, ...) where the estimator takes more axes."""
+    X = plain(X)
+    _reject_kind(type(estimator).__name__, X)
+    _reject_memory(X, dtype)
+    names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    try:
+        checked = validate_data(
+            estimator, X, reset=reset, dtype=_numeric(X, dtype), ensure_all_finite=False, allow_nd=allow_nd
+        )
+    except ValueError as error:
+        raise InputError(_with_advice(str(error))) from None
+    except TypeError as error:
+        raise InputTypeError(f"{error}; X must hold numbers only.") from None
+    with np.errstate(over="ignore"):
+        result = np.ascontiguousarray(checked, dtype=dtype)
+    if not np.isfinite(result).all():
+        raise InputError(_not_finite(np.asarray(checked), result, names))
+    return result
+
+
+def _numeric(X: Any, dtype: str) -> Any:
+    """Numbers stay as they are, so that a value too large for float32 can be named; all else is converted."""
+    return None if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else np.float64
+
+
+def _reject_kind(name: str, X: Any) -> None:
+    if sparse.issparse(X):
+        size = np.prod(X.shape) * 8 / 1e9
+        raise InputTypeError(
+            f"X is a scipy sparse matrix; {name} takes dense input. Convert with X.toarray() (about {size:.1g} GB)."
+        )
+    shape = np.shape(X) if isinstance(X, np.ndarray) or hasattr(X, "dtype") else None
+    if shape is not None and len(shape) == 1:
+        raise InputError(
+            f"X must be 2-D, got shape {shape}. Reshape your data: X.reshape(-1, 1) for one feature, "
+            "X.reshape(1, -1) for one sample."
+        )
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise InputError(
+            f"Complex data not supported: X has dtype {X.dtype}. Take X.real, np.abs(X), or stack both parts as columns."
+        )
+    _reject_text(X)
+
+
+def _reject_text(X: Any) -> None:
+    for j, (name, column) in enumerate(_loose_columns(X)):
+        for cell in column:
+            if isinstance(cell, str) and not _is_number(cell):
+                raise InputError(
+                    f"Column {name!r} ({j}) holds text ({cell!r}), numbers needed. "
+                    f"Encode it, e.g. OneHotEncoder() on {name!r}, or drop it."
+                )
+
+
+def _loose_columns(X: Any) -> Iterable[tuple[Any, Iterable[Any]]]:
+    """Name and cells of the columns that may hold text."""
+    if hasattr(X, "columns"):
+        columns = [(str(c), X[c]) for c in X.columns]
+        return [(n, c.to_numpy() if getattr(c.dtype, "kind", "O") not in "fiubc" else ()) for n, c in columns]
+    array = np.asarray(X) if not isinstance(X, np.ndarray) and hasattr(X, "__array__") else X
+    if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "OUS":
+        return [(str(j), array[:, j].tolist()) for j in range(array.shape[1])]
+    return []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_advice(message: str) -> str:
+    message = message.split("\nMissing values")[0]
+    for mark, advice in _ADVICE.items():
+        if mark in message:
+            return f"{message.rstrip()} {advice}"
+    return message
+
+
+_ADVICE = {
+    "0 sample(s)": "Check the filter or file that produced it.",
+    "0 feature(s)": "All columns were dropped: check what selects them.",
+    "features as input": "Pass the same columns in the same order as in fit.",
+    "same order": "Reorder with X[est.feature_names_in_].",
+}
+
+
+def _not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None) -> str:
+    given = given.astype(np.float64, copy=False)
+    bad = np.isnan(given)
+    first = np.argwhere(bad if bad.any() else ~np.isfinite(cast))[0]
+    row, column = int(first[0]), ", ".join(str(int(i)) for i in first[1:])
+    place = f"row {row}, column {f'{names[int(first[1])]!r} ({column})' if names else column}"
+    if bad.any():
+        return (
+            f"X contains NaN: {int(bad.sum())} value{'s' if bad.sum() > 1 else ''}, first at {place}. "
+            "Fill or drop them, e.g. SimpleImputer() before this estimator."
+        )
+    value = given[tuple(first)]
+    return (
+        f"X contains inf or a value too large for {cast.dtype} at {place} ({value:g}). "
+        "Rescale the column or use dtype='float64'."
+    )
+
+
+def _reject_memory(X: Any, dtype: str) -> None:
+    shape = getattr(X, "shape", None)
+    free = _free_memory()
+    if not shape or free is None:
+        return
+    need = 2 * int(np.prod([int(s) for s in shape], dtype=object)) * np.dtype(dtype).itemsize
+    if need > free:
+        raise InputError(
+            f"This needs about {need / 1e9:.1f} GB (X {'x'.join(map(str, shape))} {dtype} + copy), {free / 1e9:.1f} GB free. "
+            f"Use {'fewer rows' if dtype == 'float32' else 'dtype=float32'}, or partial_fit on parts that fit."
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that can still be had, or None where the system does not say."""
+    path = Path("/proc/meminfo")
+    if not path.exists():
+        return None
+    lines = dict(line.split(":", 1) for line in path.read_text().splitlines())
+    return int(lines["MemAvailable"].split()[0]) * 1024
+
+
+# ---- y and weights
+
+
+def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bool = False) -> np.ndarray:
+    """y as an array of n rows, finite where it is numeric: (n,) or, where several columns are taken, (n, T).
+
+    One column given as (n, 1) is taken as (n,), with scikit-learn's warning where only one is expected.
+    """
+    if y is None:
+        raise InputError(f"{name} requires y to be passed, but the target y is None. Pass one target for each row of X.")
+    y = plain(y)
+    if sparse.issparse(y):
+        raise InputTypeError(f"y is a scipy sparse matrix; {name} takes dense targets. Convert with y.toarray().")
+    try:
+        y = check_array(y, ensure_2d=False, dtype=np.float64 if numeric else None, ensure_all_finite=False, input_name="y")
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    if len(y) != n:
+        raise InputError(f"X has {n} rows but y has {len(y)}. They must match; did one file lose its header or last line?")
+    _reject_bad_target(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        if not (columns and numeric or quiet):
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. Use y.ravel().", DataConversionWarning, 3
+            )
+        return y[:, 0]
+    if y.ndim > (2 if columns else 1):
+        raise InputError(f"y has shape {y.shape}; {name} takes {'one or more columns' if columns else 'one column'}.")
+    return y
+
+
+def _reject_bad_target(y: np.ndarray) -> None:
+    if y.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: y has dtype {y.dtype}. Take y.real or np.abs(y).")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        index = int(np.argwhere(~np.isfinite(y))[0][0])
+        kind = "NaN" if np.isnan(y[index]).any() else "inf"
+        raise InputError(f"y contains {kind} at index {index}. Remove those rows; targets cannot be imputed.")
+    missing = [i for i, v in enumerate(y.ravel()) if v is None or v != v] if y.dtype.kind == "O" else []
+    if missing:
+        raise InputError(f"y contains NaN at index {missing[0]}. Remove those rows; targets cannot be imputed.")
+
+
+def weights(given: Any, n: int) -> np.ndarray | None:
+    """Row weights as (n,) float64, all >= 0 and not all 0; None stays None."""
+    if given is None:
+        return None
+    w = np.array(plain(given), dtype=np.float64)
+    w = np.full(n, w) if w.ndim == 0 else w
+    if w.shape != (n,):
+        raise InputError(f"sample_weight has shape {w.shape}, expected ({n},): one weight for each row of X.")
+    if not np.isfinite(w).all() or (w < 0).any():
+        i = int(np.argmax(~(np.isfinite(w) & (w >= 0))))
+        raise InputError(f"sample_weight[{i}] is {w[i]}; weights must be finite and >= 0.")
+    if not w.any():
+        raise InputError("all sample weights are zero: nothing to fit. Give at least one row a weight > 0.")
+    return w

@@ -1,0 +1,89 @@
+"""A batch, the specs of what goes in and out, and the one place where a loss is summed.
+
+    batch.sum(l) = (Σᵢ wᵢ lᵢ, Σᵢ wᵢ)        over rows, tokens or pixels; only the trainer divides
+
+Shapes: B rows; `each` is (B, ...), a weight is (B,) or has more of the axes of `each`, from the left.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+
+__all__ = ["Batch", "InputSpec", "TargetSpec", "rows", "take"]
+
+
+class InputSpec(NamedTuple):
+    """Shape of one input row, without the batch axis."""
+
+    shape: tuple[int, ...]
+
+
+class TargetSpec(NamedTuple):
+    """What is predicted: binary, multiclass, multilabel, regression or none."""
+
+    kind: str
+    n: int = 0
+    """Classes, labels or targets; 0 for binary and for a regression target of shape (B,)."""
+
+
+def rows(x: Any) -> int:
+    """Number of rows of a tensor, an array, a list, or of the first entry of a dict or tuple."""
+    while isinstance(x, (dict, tuple)):
+        x = next(iter(x.values() if isinstance(x, dict) else x))
+    return len(x)
+
+
+def take(x: Any, index: Tensor | slice) -> Any:
+    """Rows `index` of a tensor, a list, or of each entry of a dict or tuple; a slice of a tensor is a view."""
+    if x is None:
+        return None
+    if isinstance(x, dict):
+        return {name: take(value, index) for name, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(take(value, index) for value in x)
+    if isinstance(index, slice):
+        return x[index]
+    return x.index_select(0, index.to(x.device)) if isinstance(x, Tensor) else [x[i] for i in index.tolist()]
+
+
+class Batch(NamedTuple):
+    """Rows to learn from or to evaluate on."""
+
+    x: Any
+    y: Any = None
+    weight: Tensor | None = None
+    index: Tensor | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    """Row numbers in the source; None where rows have none."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return rows(self.x)
+
+    def sum(self, each: Tensor) -> tuple[Tensor, Tensor | float]:
+        """Loss of each row, token or pixel (B, ...) -> (Σ w l, Σ w), without a synchronisation."""
+        if each.dim() == 0 or (each.numel() == 1 and self.n > 1):
+            raise InputError(
+                "the loss is one number for the batch; fθ needs the loss of each row to weigh, mask and accumulate it: "
+                f"return it with reduction='none' (shape ({self.n},))"
+            )
+        if self.weight is None:
+            return each.sum(), float(each.numel())
+        return _weighted(each, self.weight.to(each.dtype))
+
+
+def _weighted(each: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    if weight.shape != each.shape[: weight.dim()]:
+        raise InputError(
+            f"the loss has shape {tuple(each.shape)} but the weights have {tuple(weight.shape)}: "
+            "the axes of the weights must be the first axes of the loss, rows first"
+        )
+    if each.dim() == 1:
+        return torch.dot(weight, each), weight.sum()
+    spread = weight.reshape(weight.shape + (1,) * (each.dim() - weight.dim()))  # (B, 1, ...)
+    return (spread * each).sum(), spread.expand_as(each).sum()

@@ -1,0 +1,80 @@
+"""Categorical likelihood: one of K classes.
+
+    p(y = k | z) = softmax(z)ₖ = e^{zₖ} / Σⱼ e^{zⱼ},      -log p(y | z) = log Σⱼ e^{zⱼ} - z_y
+
+The whole difference is summed over rows, not its first half; adding a constant to all logits changes nothing. Softmax
+is not elementwise: its Jacobian diag(p) - ppᵀ is full, and is also the curvature. Never log(softmax(z)).
+
+Shapes: B rows, K classes, raw (B, ..., K), y (B, ...) class indices.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributions
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..data.batch import TargetSpec
+from ..errors import InputError
+from ._base import Likelihood
+
+__all__ = ["Categorical"]
+
+
+class Categorical(Likelihood):
+    """y is class k with probability softmax(raw)ₖ.
+
+    Example:
+        >>> Categorical().nll(torch.tensor([[2.0, 1.0, 0.1]]), torch.tensor([0]))
+        tensor([0.4170])
+    """
+
+    support = "category"
+    standardise = False
+
+    def n_raw(self, y: TargetSpec) -> int:
+        return y.n
+
+    def nll(self, raw: Tensor, y: Tensor) -> Tensor:
+        if raw.ndim > 2:
+            return self.nll(raw.flatten(0, -2), y.flatten()).view(y.shape)
+        return F.cross_entropy(raw, y, reduction="none")
+
+    def total(self, raw: Tensor, y: Tensor) -> Tensor:
+        if raw.ndim > 2:
+            return self.total(raw.flatten(0, -2), y.flatten())
+        return F.cross_entropy(raw, y, reduction="sum")
+
+    def distribution(self, raw: Tensor) -> torch.distributions.Categorical:
+        return torch.distributions.Categorical(logits=raw)
+
+    def probabilities(self, raw: Tensor) -> Tensor:
+        """A point of the (K - 1)-simplex for each row: (B, K) -> (B, K)."""
+        return raw.softmax(-1)
+
+    @staticmethod
+    def logits(probabilities: Tensor) -> Tensor:
+        """log p, the raw outputs that give these probabilities; an output bias set so starts at the class shares.
+
+        Example:
+            >>> Categorical.logits(torch.tensor([0.5, 0.25, 0.25])).softmax(-1)
+            tensor([0.5000, 0.2500, 0.2500])
+        """
+        sums = probabilities.sum(-1)
+        if (probabilities < 0).any() or not torch.allclose(sums, torch.ones_like(sums), rtol=0, atol=1e-5):
+            raise InputError(
+                f"Probabilities must be non-negative and sum to 1; got sums {sums.tolist()}, "
+                f"least value {probabilities.min().item():g}. Divide each row by its sum."
+            )
+        return probabilities.log()
+
+    def mode(self, raw: Tensor) -> Tensor:
+        return raw.argmax(-1)
+
+    def interval(self, raw: Tensor, level: float) -> None:
+        return None
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        p = raw.softmax(-1)
+        return p.diag_embed() - p.unsqueeze(-1) * p.unsqueeze(-2)  # (B, K, K)

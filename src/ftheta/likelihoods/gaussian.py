@@ -1,0 +1,143 @@
+"""Gaussian likelihoods: noise of fixed, learned or input-dependent variance.
+
+    -log p(y | m, v) = (y - m)² / (2v) + ½ log(2πv)
+
+With v fixed its minimum is least squares; a learned v ends at the mean squared residual; with v = v(x) the network
+says where it is unsure.
+
+Shapes: B rows, D targets, raw (B, D), or (B, 2D) = (means, scale numbers) where the variance depends on the input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.distributions import Normal
+
+from ..data.batch import TargetSpec
+from ..errors import InputError
+from ..formulas.stable import softplus
+from ._base import Likelihood
+
+__all__ = ["VARIANCE_FLOOR", "Gaussian", "HeteroscedasticGaussian", "LearnedGaussian"]
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+VARIANCE_FLOOR = 1e-6
+"""Least variance that is learned: where residuals vanish, the likelihood of a Gaussian has no maximum."""
+
+
+class Gaussian(Likelihood):
+    """y = raw + noise of a fixed standard deviation.
+
+    The gradient of the nll in raw is (raw - y) / scale²: that of half the squared error at scale 1, of the squared
+    error at scale √½.
+
+    Args:
+        scale: Standard deviation σ.
+
+    Example:
+        >>> Gaussian().total(torch.tensor([[1.5], [1.5], [3.0]]), torch.tensor([1.0, 2.0, 4.0]))
+        tensor(3.5068)
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = _positive(scale, "Gaussian")
+        self.constant = HALF_LOG_2PI + math.log(scale)  # of one target
+
+    def law(self, *raw: Tensor) -> Normal:
+        return Normal(raw[0], self.scale)
+
+    def terms(self, raw: Tensor, y: Tensor) -> Tensor:
+        return ((raw - y) / self.scale).square() / 2 + self.constant
+
+    def total(self, raw: Tensor, y: Tensor) -> Tensor:
+        y = self._aligned(raw, y)
+        half = F.huber_loss(raw, y, reduction="sum", delta=math.inf)  # Σ (raw - y)² / 2 in one kernel
+        return (half if self.scale == 1 else half / self.scale**2) + raw.numel() * self.constant
+
+    def mode(self, raw: Tensor) -> Tensor:
+        return self._numbers(raw)[0]
+
+    def residual(self, raw: Tensor, y: Tensor) -> Tensor:
+        return (raw - self._aligned(raw, y)) / self.scale
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        return torch.full_like(raw, self.scale**-2).diag_embed()
+
+
+class LearnedGaussian(Likelihood):
+    """y = raw + noise of one learned variance for each target; the best one is the mean squared residual.
+
+    Args:
+        n: Number of targets.
+    """
+
+    def __init__(self, n: int = 1) -> None:
+        super().__init__()
+        self.log_var = nn.Parameter(torch.zeros(n))
+        self.log_floor: Tensor
+        self.register_buffer("log_floor", torch.tensor(math.log(VARIANCE_FLOOR)), persistent=False)
+
+    @classmethod
+    def of(cls, y: TargetSpec) -> Self:
+        return cls(max(y.n, 1))
+
+    @property
+    def variance(self) -> Tensor:
+        """σ² of each target: exp(log_var) + floor."""
+        return self._log_variance().exp()
+
+    def law(self, *raw: Tensor) -> Normal:
+        return Normal(raw[0], (0.5 * self._log_variance()).exp())
+
+    def terms(self, raw: Tensor, y: Tensor) -> Tensor:
+        half = 0.5 * self._log_variance()
+        return ((raw - y) * (-half).exp()).square() / 2 + half + HALF_LOG_2PI
+
+    def mode(self, raw: Tensor) -> Tensor:
+        return self._numbers(raw)[0]
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        return (1 / self.variance.detach()).expand_as(raw).diag_embed()
+
+    def _log_variance(self) -> Tensor:
+        return torch.logaddexp(self.log_var, self.log_floor)
+
+
+class HeteroscedasticGaussian(Likelihood):
+    """y = m + noise of variance softplus(s) + floor, raw = (m, s): the noise depends on the input.
+
+    Softplus and not exp: raw outputs of ±1e4 are met in training, and e^1e4 is no float.
+    """
+
+    per_target = 2
+
+    def law(self, *raw: Tensor) -> Normal:
+        return Normal(raw[0], (softplus(raw[1]) + VARIANCE_FLOOR).sqrt())
+
+    def terms(self, raw: Tensor, y: Tensor) -> Tensor:
+        mean, s = self._blocks(raw)
+        variance = softplus(s) + VARIANCE_FLOOR
+        return (((y - mean) / variance.sqrt()).square() + variance.log()) / 2 + HALF_LOG_2PI
+
+    def mode(self, raw: Tensor) -> Tensor:
+        return self._numbers(raw)[0]
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        _, s = self._blocks(raw)
+        variance = softplus(s) + VARIANCE_FLOOR
+        in_scale = (s.sigmoid() / variance).square() / 2  # (dv/ds)² / (2v²)
+        return torch.cat((1 / variance, in_scale), -1).diag_embed()  # (B, 2D, 2D)
+
+
+def _positive(scale: float, owner: str) -> float:
+    if not 0 < scale < math.inf:
+        raise InputError(
+            f"The 'scale' parameter of {owner} must be a float in the range (0, inf). Got {scale!r} instead."
+        )
+    return scale

@@ -1,0 +1,65 @@
+"""Loading what was saved: the class from the catalog, the rest from plain values and tensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import make_pipeline
+from torch import nn
+
+from .. import catalog
+from ..base import FORMAT, Estimator
+from ..data import TableEncoder
+from ..errors import FileFormatError, InputError, RunError
+from ..store import Run
+from ..train import Training
+
+__all__ = ["load"]
+
+
+def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | None = None) -> Any:
+    """A saved estimator, or the model of a finished run; every file is checked against its digest first.
+
+    Args:
+        path: Folder that `save` or a run wrote.
+        module: The module to fill, for `ModuleClassifier` and `ModuleRegressor`.
+
+    Returns:
+        The estimator; for a run that encoded its columns, a pipeline of encoder and estimator.
+    """
+    run = Run(path)
+    if not Path(path).exists():
+        raise InputError(f"{path} does not exist. Give the folder that save() or `ftheta train` wrote.")
+    if Path(path).is_file():
+        raise FileFormatError(f"{path} is a file; a saved model is a folder with config.json and model.safetensors. Give the folder.")
+    problems = run.verify()
+    if problems:
+        raise FileFormatError(problems[0])
+    if not run.has("model.safetensors"):
+        raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
+    estimator = _estimator(run, module)
+    if not run.has("encoder.json"):
+        return estimator
+    return make_pipeline(TableEncoder.from_state(json.loads(run.read("encoder.json"))), estimator)
+
+
+def _estimator(run: Run, module: Any) -> Estimator:
+    config = json.loads(run.read("config.json"))
+    if config.get("format", 0) > FORMAT:
+        raise FileFormatError(f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. Upgrade ftheta.")
+    cls, tree = catalog.resolve(config["model"], config["task"]), run.tree("model.safetensors")
+    params = dict(tree["params"])
+    if isinstance(params.get("training"), dict):
+        params["training"] = Training(**params["training"])
+    if tree["state"].get("own_module_"):
+        if module is None:
+            raise InputError(
+                f"{run.path} was trained with your own module, which no file holds. Pass it: ftheta.load({str(run.path)!r}, module=my_net)"
+            )
+        params["module"] = module
+    estimator = cls(**params)
+    estimator.set_state(tree["state"])
+    return estimator

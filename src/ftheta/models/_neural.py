@@ -1,0 +1,375 @@
+"""Neural estimators: a family says which module and which objective; everything else is here.
+
+    fit:  check -> merge -> split -> build -> Trainer -> iterate -> module_, history_
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from math import ceil
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from .. import check, optim
+from ..base import Estimator
+from ..check import Count, Positive, RandomState, Share
+from ..data import Batch, InputSpec, Rows, TargetSpec, holdout
+from ..draw import Draw, fresh_seed
+from ..errors import InputError, RunError
+from ..store import Run, Tree
+from ..train import Callback, Context, EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate
+from ..train import evaluate as evaluate_objective
+from ._rows import Arrays, merge_equal
+
+__all__ = ["NeuralEstimator", "NeuralTransformer"]
+
+PART = 4096  # rows that a forward pass of `predict` takes at once
+AUTO = 200  # rows of an automatic batch
+_HARMLESS = ("seconds", "every", "threads", "progress")  # knobs that a continued run may change
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NeuralEstimator(CallbackSupportMixin, Estimator):
+    """Shared life of all neural estimators.
+
+    Args:
+        epochs: Passes over the rows.
+        batch_size: Rows of a batch; "auto" takes all rows for optimizers that need them, else at most 200.
+        optimizer: A name of the optimizer table.
+        lr: Learning rate; None takes the optimizer's default.
+        validation: Share of the rows held out for validation.
+        patience: Epochs without improvement before training stops; None never stops early.
+        dtype: float32 or float64.
+        device: "auto", "cpu", "cuda", ...
+        random_state: Seed; None takes fresh entropy, kept in `seed_`.
+        training: Rarely used knobs.
+    """
+
+    epochs: Count = 50
+    batch_size: Count | Literal["auto"] = "auto"
+    optimizer: str = "adam"
+    lr: Positive | None = None
+    validation: Share = 0.0
+    patience: Count | None = None
+    dtype: Literal["float32", "float64"] = "float32"
+    device: str = "auto"
+    random_state: RandomState = None
+    training: Training | None = None
+
+    allow_nd: ClassVar[bool] = False  # whether X may have more than two axes
+
+    # ---- what a family says
+
+    @abstractmethod
+    def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
+        """The net for inputs and targets of these shapes."""
+
+    @abstractmethod
+    def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
+        """What is minimised."""
+
+    # ---- targets: none here; classifiers and regressors say more
+
+    def _learn_target(self, y: Any, n: int, classes: Any) -> TargetSpec:
+        return TargetSpec("none")
+
+    def _encode_target(self, y: Any, n: int) -> np.ndarray | None:
+        return None
+
+    def _finish_rows(self, rows: Arrays, *, learn: bool) -> Arrays:
+        """Last changes of rows before the net sees them; what they need is learned from the training rows."""
+        return rows
+
+    # ---- fitting
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        run: Run | Path | str | None = None,
+    ) -> Self:
+        """Learn from rows X and targets y.
+
+        Args:
+            X: Inputs: (n, D).
+            y: Targets: (n,) or (n, T).
+            sample_weight: Weights of the rows; k copies of a row are weight k.
+            X_val: Rows for validation instead of a share of X.
+            y_val: Their targets.
+            run: Folder for metrics and checkpoints; continued if parameters and data agree.
+
+        Returns:
+            The estimator itself.
+        """
+        self._check_parameters()
+        context = self._init_callback_context(max_subtasks=self.epochs)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        merged = self._merged(self._learn_rows(X, y, sample_weight))
+        with nullcontext() if run is None else run if isinstance(run, Run) else Run(run) as folder:
+            seed = self._fresh_seed() if folder is None else self._seed_of(folder)
+            rows, held = self._split(merged, seed, X_val, y_val)
+            if folder is None:
+                self._fit_rows(rows, held, seed, None)
+            else:
+                self._fit_in_run(rows, held, seed, folder)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """One epoch more over these rows; the first call builds the net. A schedule ends after `epochs` of them."""
+        self._check_parameters()
+        started = hasattr(self, "_trainer")
+        rows = self._encode(X, y, sample_weight) if started else self._learn_rows(X, y, sample_weight, classes)
+        rows = self._finish_rows(self._merged(rows), learn=not started)
+        if started:
+            self._trainer.source = self._source(rows)
+        else:
+            self._start(rows, None, self._fresh_seed())
+        self._train(1, None)
+        return self
+
+    def _fit_rows(self, rows: Arrays, held: Arrays | None, seed: int, run: Run | None) -> None:
+        self._start(rows, held, seed)
+        self._train(self.epochs, run)
+
+    def _seed_of(self, run: Run) -> int:
+        return json.loads(run.read("fit.json"))["seed"] if run.has("fit.json") else self._fresh_seed()
+
+    def _fit_in_run(self, rows: Arrays, held: Arrays | None, seed: int, run: Run) -> None:
+        """Start a run, continue it, or take the model of a finished one."""
+        facts = {"class": type(self).__name__, "parameters": self._facts(), "data": _digest(rows, held)}
+        if not run.has("fit.json"):
+            run.write("fit.json", json.dumps({**facts, "seed": seed}, indent=2) + "\n")
+        known = json.loads(run.read("fit.json"))
+        differing = [key for key in facts if facts[key] != known[key]]
+        if differing:
+            raise RunError(
+                f"{run.path} was started with other {' and '.join(differing)}; it is continued with the same only. Choose another run folder."
+            )
+        if run.status == "finished":
+            self.set_state(run.tree("model.safetensors")["state"])
+            return
+        self._fit_rows(rows, held, seed, run)
+        self._save_into(run)
+
+    def _facts(self) -> dict[str, Any]:
+        """The parameters as JSON, without those that do not change the result."""
+        params = self._params_tree()
+        params["training"] = {k: v for k, v in asdict(self.training or Training()).items() if k not in _HARMLESS}
+        return json.loads(json.dumps(params))
+
+    def _start(self, rows: Arrays, held: Arrays | None, seed: int) -> None:
+        """Build module, objective and trainer for these rows."""
+        self.seed_, self.history_ = seed, []
+        training = self.training or Training()
+        objective = self._build(seed)
+        if rows.weight is not None and not objective.separable:
+            raise InputError(f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it; leave it out.")
+        source = self._source(rows)
+        self._trainer = Trainer(
+            objective,
+            source,
+            optimizer=self.optimizer,
+            lr=self.lr,
+            training=training,
+            validation=None if held is None else self._source(held, shuffle=False),
+            horizon=self.epochs * ceil(len(source) / max(training.accumulate, 1)),
+            seed=seed,
+        )
+
+    def _build(self, seed: int) -> Objective:
+        """Module and objective, on their device, made under the seed's own draw."""
+        with Draw(seed).at("build").scope():
+            self._make_parts()
+            objective = self.objective(self.module_, self.target_).to(getattr(torch, self.dtype))
+        work = sum(p.numel() for p in self.module_.parameters()) * (AUTO if self.batch_size == "auto" else self.batch_size)
+        self._device = device_for(self.device, work)
+        return objective.to(self._device)
+
+    def _make_parts(self) -> None:
+        self.module_ = self.build(self.input_, self.target_).to(getattr(torch, self.dtype))
+
+    def _train(self, rounds: int, run: Run | None) -> None:
+        knobs, trainer = self.training or Training(), self._trainer
+        stopping = [] if self.patience is None else [EarlyStopping(self.patience, restore=knobs.restore_best)]
+        try:
+            iterate(
+                trainer,
+                rounds=rounds,
+                seconds=knobs.seconds,
+                callbacks=[*stopping, _Report(self), Progress(knobs.progress)],
+                run=run,
+                every=knobs.every,
+                history=self.history_,
+            )
+        finally:
+            self.module_.eval()
+            self.n_iter_ = trainer.epoch
+            trainer.release()
+
+    # ---- rows
+
+    def _learn_rows(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Arrays:
+        x = check.table(self, X, dtype=self.dtype, reset=True, allow_nd=self.allow_nd)
+        self.input_ = InputSpec(x.shape[1:])
+        self.target_ = self._learn_target(y, len(x), classes)
+        return self._weighted(x, y, sample_weight)
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any) -> Arrays:
+        return self._weighted(check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd), y, sample_weight)
+
+    def _weighted(self, x: np.ndarray, y: Any, sample_weight: Any) -> Arrays:
+        return Arrays(x, self._encode_target(y, len(x)), check.weights(sample_weight, len(x))).without_zeros()
+
+    def _full_batch(self) -> bool:
+        rule = optim.rule(self.optimizer)
+        return rule.full_batch or rule.needs != "gradient"
+
+    def _merged(self, rows: Arrays) -> Arrays:
+        """Equal rows merged where all distinct rows fit one automatic batch."""
+        most = len(rows.x) if self._full_batch() else AUTO
+        return merge_equal(rows, most) if self.batch_size == "auto" else rows
+
+    def _split(self, rows: Arrays, seed: int, X_val: Any, y_val: Any) -> tuple[Arrays, Arrays | None]:
+        if X_val is not None:
+            return self._finish_rows(rows, learn=True), self._finish_rows(self._encode(X_val, y_val, None), learn=False)
+        if not self.validation:
+            return self._finish_rows(rows, learn=True), None
+        labels = rows.y if self.target_.kind in ("binary", "multiclass") else None
+        how = "random" if labels is None else "stratified"
+        kept, held = holdout(len(rows.x), self.validation, Draw(seed).at("split"), split=how, y=labels)
+        return self._finish_rows(rows.take(kept), learn=True), self._finish_rows(rows.take(held), learn=False)
+
+    def _fresh_seed(self) -> int:
+        if self.random_state is None:
+            return fresh_seed()
+        known = isinstance(self.random_state, int | np.integer)
+        return int(self.random_state) if known else int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows:
+        n, asked = len(rows.x), self.batch_size
+        if shuffle and asked != "auto" and asked < n and self._full_batch():
+            raise InputError(
+                f"optimizer={self.optimizer!r} needs all {n} rows in one batch, but batch_size={asked}. Use batch_size='auto' or another optimizer."
+            )
+        size = PART if not shuffle else n if self._full_batch() else min(AUTO, n) if asked == "auto" else min(asked, n)
+        return Rows(*self._tensors(rows), batch_size=size, shuffle=shuffle)
+
+    def _tensors(self, rows: Arrays) -> tuple[Tensor | None, ...]:
+        def put(a: np.ndarray | None) -> Tensor | None:
+            return None if a is None else torch.tensor(a, dtype=None if a.dtype.kind in "iu" else getattr(torch, self.dtype)).to(self._device)
+
+        return tuple(map(put, rows))
+
+    # ---- using
+
+    def batch(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Batch:
+        """Rows as the net sees them: checked, encoded, on its device."""
+        check_is_fitted(self)
+        if y is None:
+            rows = Arrays(check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd), None, None)
+        else:
+            rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False)
+        return Batch(*self._tensors(rows))
+
+    def evaluate(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> dict[str, float]:
+        """What the objective reports on these rows: its loss, and more where it has more."""
+        batch = self.batch(X, y, sample_weight)
+        source = Rows(batch.x, batch.y, batch.weight, batch_size=PART, shuffle=False)
+        draw = Draw(self.seed_).at("evaluate")
+        with draw.scope():
+            return evaluate_objective(self.objective(self.module_, self.target_), source, draw)
+
+    def _apply(self, f: Callable[[Tensor], Tensor], X: ArrayLike) -> np.ndarray:
+        """f of rows, in parts, in evaluation mode, without gradients."""
+        check_is_fitted(self)
+        x = check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd)
+        self.module_.eval()
+        with torch.no_grad():
+            parts = [f(torch.tensor(x[i : i + PART], device=self._device)).cpu() for i in range(0, len(x), PART)]
+        return torch.cat(parts).numpy()
+
+    # ---- files
+
+    def get_state(self) -> dict[str, Tree]:
+        """What was learned; modules as their tensors."""
+        state = super().get_state()
+        modules = {name: value.state_dict() for name, value in state.items() if isinstance(value, nn.Module)}
+        return {**state, **{name: dict(tensors) for name, tensors in modules.items()}}
+
+    def set_state(self, state: Mapping[str, Tree]) -> None:
+        """Rebuild the modules from the specs, and fill them."""
+        plain = {k: v for k, v in state.items() if not k.endswith("module_") and k != "likelihood_"}
+        super().set_state(plain)
+        self.input_, self.target_ = InputSpec(*self.input_), TargetSpec(*self.target_)
+        self._build(self.seed_)
+        for name in sorted(set(state) - set(plain)):
+            fill(getattr(self, name), state[name], name)
+        self.module_.eval()
+
+
+def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Load tensors into a module, or say which names and shapes differ."""
+    own = module.state_dict()
+    shapes = [f"{k!r} is {tuple(tensors[k].shape)}, the model needs {tuple(own[k].shape)}" for k in own if k in tensors and tensors[k].shape != own[k].shape]
+    missing, extra = sorted(set(own) - set(tensors)), sorted(set(tensors) - set(own))
+    found = [*shapes, *([f"missing: {', '.join(missing)}"] if missing else []), *([f"unexpected: {', '.join(extra)}"] if extra else [])]
+    if found:
+        raise InputError(f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths.")
+    module.load_state_dict(dict(tensors))
+
+
+class _Report(Callback):
+    """Tells scikit-learn's callbacks of every epoch, and the estimator why training ended."""
+
+    def __init__(self, estimator: NeuralEstimator) -> None:
+        self.estimator = estimator
+
+    def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
+        context = getattr(self.estimator, "_callback_fit_ctx", None)
+        if context is None:
+            return
+        task = context.subcontext("epoch").call_on_fit_task_begin(estimator=self.estimator)
+        learned = {"n_iter_": ctx.round, "module_": self.estimator.module_}
+        if task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=learned):
+            ctx.stop("a callback asked to stop")
+
+    def on_end(self, ctx: Context) -> None:
+        self.estimator.stop_reason_ = ctx.reason
+
+
+def _digest(*parts: Arrays | None) -> str:
+    digest = sha256()
+    for array in (a for part in parts if part is not None for a in part if a is not None):
+        digest.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+class NeuralTransformer(TransformerMixin, NeuralEstimator):
+    """A neural estimator that learns from X alone and transforms rows."""

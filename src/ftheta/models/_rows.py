@@ -1,0 +1,69 @@
+"""Rows on their way to a net: weights joined, equal rows merged, targets encoded.
+
+    weight k  =  k copies:   equal rows become one row with the sum of their weights
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..catalog import nearest
+from ..errors import InputError
+
+__all__ = ["Arrays", "class_weights", "merge_equal"]
+
+SAMPLE = 2000  # rows looked at before all are sorted
+
+
+class Arrays(NamedTuple):
+    """Checked rows: x (n, ...), y encoded, weight (n,) or None where all are one."""
+
+    x: np.ndarray
+    y: np.ndarray | None
+    weight: np.ndarray | None
+
+    def take(self, index: np.ndarray) -> Arrays:
+        """Some of the rows."""
+        return Arrays(*(None if a is None else a[index] for a in self))  # type: ignore[arg-type]
+
+    def without_zeros(self) -> Arrays:
+        """Rows of weight 0 removed."""
+        return self if self.weight is None or self.weight.all() else self.take(np.flatnonzero(self.weight))
+
+
+def merge_equal(rows: Arrays, most: int) -> Arrays:
+    """Equal rows as one, sorted, weights added, if at most `most` are distinct; else the rows as they are."""
+    keys = _keys(rows)
+    if len(np.unique(keys[:SAMPLE])) > most:
+        return rows
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) > most:
+        return rows
+    weight = np.bincount(inverse.ravel(), weights=rows.weight, minlength=len(first)).astype(np.float64)
+    return Arrays(rows.x[first], None if rows.y is None else rows.y[first], None if (weight == 1).all() else weight)
+
+
+def _keys(rows: Arrays) -> np.ndarray:
+    """One opaque, comparable value for each row of x and y."""
+    n = len(rows.x)
+    parts = [(rows.x.reshape(n, -1) + 0.0).view(np.uint8)]  # + 0.0: -0.0 and 0.0 are equal
+    if rows.y is not None:
+        parts.append(np.ascontiguousarray(rows.y.reshape(n, -1) + 0).view(np.uint8))
+    joined = np.ascontiguousarray(np.concatenate(parts, axis=1))
+    return joined.view(np.dtype((np.void, joined.shape[1]))).ravel()
+
+
+def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
+    """The weight of each class; "balanced" is n / (K n_k), with n counted in row weights."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return counts.sum() / (len(classes) * np.maximum(counts, np.finfo(float).tiny))
+    known = list(classes.tolist())
+    unknown = [label for label in given if label not in known]
+    if unknown:
+        raise InputError(nearest("class in class_weight:", unknown[0], known))
+    return np.array([float(given.get(label, 1.0)) for label in known])

@@ -1,0 +1,154 @@
+"""Optimizers by name: one table over `torch.optim` and the rules of this room.
+
+g is the gradient of the update's loss at θ, η the learning rate, all operations elementwise unless a norm is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import LBFGS, SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
+
+from ..catalog import nearest
+from ..errors import InputError
+from .normalised import NormalisedGD
+
+__all__ = ["RULES", "Rule", "make", "rule"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How θ moves, and what the rule asks for.
+
+    Args:
+        factory: Makes the optimizer: (params, lr, options).
+        lr: Learning rate where none is given.
+        equation: The update.
+        options: Options other than those of the factory.
+        needs: "gradient": gradients are there when it steps; "closure": it evaluates the loss itself, as often as it
+            likes.
+        full_batch: Whether an update is made from all rows.
+        elementwise: Whether each parameter moves by its own gradient alone, so that many small models can be trained
+            as one stack.
+        fused: Devices on which torch updates all parameters by one kernel.
+    """
+
+    factory: Callable[..., Optimizer]
+    lr: float
+    equation: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    needs: str = "gradient"
+    full_batch: bool = False
+    elementwise: bool = True
+    fused: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> list[str]:
+        """Names of the options that it takes."""
+        return [name for name in signature(self.factory).parameters if name not in ("params", "lr")]
+
+    def can_fuse(self, parameter: Tensor) -> bool:
+        """Whether the fused kernel takes this parameter."""
+        return parameter.device.type in self.fused and parameter.dtype in (torch.float32, torch.float64)
+
+
+_FUSED = ("cpu", "cuda")
+
+RULES: dict[str, Rule] = {
+    "gd": Rule(SGD, 0.1, "θ <- θ - η g, g over all rows", full_batch=True, fused=_FUSED),
+    "sgd": Rule(SGD, 0.1, "θ <- θ - η g, g over a mini-batch", fused=_FUSED),
+    "momentum": Rule(SGD, 0.01, "v <- μ v + g;  θ <- θ - η v", {"momentum": 0.9}, fused=_FUSED),
+    "nesterov": Rule(
+        SGD, 0.01, "v <- μ v + g;  θ <- θ - η (g + μ v)", {"momentum": 0.9, "nesterov": True}, fused=_FUSED
+    ),
+    "adagrad": Rule(Adagrad, 0.01, "G <- G + g²;  θ <- θ - η g / (√G + ε)", fused=("cpu",)),
+    "rmsprop": Rule(RMSprop, 0.001, "G <- α G + (1 - α) g²;  θ <- θ - η g / (√G + ε)", {"alpha": 0.9}),
+    "adadelta": Rule(
+        Adadelta,
+        1.0,
+        "G <- ρ G + (1 - ρ) g²;  d = g √(D + ε) / √(G + ε);  D <- ρ D + (1 - ρ) d²;  θ <- θ - η d",
+    ),
+    "adam": Rule(
+        Adam,
+        0.01,
+        "m <- β₁ m + (1 - β₁) g;  v <- β₂ v + (1 - β₂) g²;  θ <- θ - η (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)",
+        fused=_FUSED,
+    ),
+    "adamw": Rule(AdamW, 0.01, "θ <- (1 - η λ) θ, then as adam", {"weight_decay": 0.01}, fused=_FUSED),
+    "lbfgs": Rule(
+        LBFGS,
+        1.0,
+        "θ <- θ - η t H g,  H from the last m differences of θ and g,  t by a strong Wolfe line search",
+        {"line_search_fn": "strong_wolfe"},
+        needs="closure",
+        full_batch=True,
+        elementwise=False,
+    ),
+    "normalised-gd": Rule(NormalisedGD, 0.01, "θ <- θ - η g / ‖g‖", full_batch=True, elementwise=False),
+}
+"""Optimizers by name; options not stated are those of `torch.optim`."""
+
+
+def rule(name: str) -> Rule:
+    """The rule of a name.
+
+    Example:
+        >>> rule("nesterov").equation
+        'v <- μ v + g;  θ <- θ - η (g + μ v)'
+    """
+    if name not in RULES:
+        raise InputError(nearest("optimizer", name, RULES))
+    return RULES[name]
+
+
+def make(
+    name: str, params: Iterable[Any], lr: float | None = None, options: Mapping[str, Any] | None = None
+) -> Optimizer:
+    """An optimizer by its name, with torch's fused kernels where they exist.
+
+    Args:
+        name: A key of `RULES`.
+        params: Parameters, or groups of them as dicts with options of their own.
+        lr: Learning rate; None is the rule's own.
+        options: Options other than the rule's.
+
+    Example:
+        >>> type(make("momentum", [torch.zeros(2, requires_grad=True)], lr=0.1)).__name__
+        'SGD'
+    """
+    chosen, given = rule(name), dict(options or {})
+    groups = [{**g, "params": list(g["params"])} if isinstance(g, Mapping) else g for g in params]
+    own = [{k: v for k, v in g.items() if k != "params"} for g in groups if isinstance(g, Mapping)]
+    for each in [given, *({k: v for k, v in o.items() if k != "lr"} for o in own)]:
+        _check_options(name, each, chosen.known)
+    for rate in [chosen.lr if lr is None else lr, *(o["lr"] for o in own if "lr" in o)]:
+        _check_rate(name, rate)
+    return _built(name, chosen, groups, chosen.lr if lr is None else float(lr), {**chosen.options, **given})
+
+
+def _built(name: str, chosen: Rule, groups: list[Any], lr: float, options: Mapping[str, Any]) -> Optimizer:
+    tensors = [p for g in groups for p in (g["params"] if isinstance(g, Mapping) else [g])]
+    if all(map(chosen.can_fuse, tensors)) and not {"fused", "foreach", "differentiable"} & set(options):
+        options = {**options, "fused": True}
+    try:
+        return chosen.factory(groups, lr=lr, **options)
+    except ValueError as error:
+        raise InputError(f"Optimizer {name!r} refuses what it was given: {error}.") from None
+
+
+def _check_options(name: str, options: Mapping[str, Any], known: list[str]) -> None:
+    for key in options:
+        if key not in known:
+            raise InputError(nearest(f"option of optimizer {name!r}:", key, known))
+
+
+def _check_rate(name: str, lr: Any) -> None:
+    if not isinstance(lr, Real) or isinstance(lr, bool) or not 0 < float(lr) < math.inf:
+        raise InputError(f"The 'lr' parameter of {name} must be a float in the range (0, inf). Got {lr!r} instead.")

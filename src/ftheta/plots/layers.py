@@ -1,0 +1,74 @@
+"""Statistics by layer, the first layer on top: one number, or quantiles of many.
+
+A dot is the number or the median; with quantiles, the thick line holds the inner and the thin line the outer pair.
+Shapes: L layers, Q quantiles (odd, ascending).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ._style import PALETTE, distinct, panel, short, wide_range
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["layers"]
+
+
+def layers(names: Sequence[str], values: Any, *, label: str, title: str = "", log: bool | None = None) -> Figure:
+    """Dots, or dots with ranges, by layer.
+
+    Args:
+        names: One name a layer, from input to output.
+        values: (L,) one number a layer, or (L, Q) ascending quantiles with the median in the middle.
+        label: What the numbers are, with their unit.
+        title: Title of the figure.
+        log: Logarithmic axis; None decides: where all numbers are at least 0 and span more than two decades.
+    """
+    v = np.asarray(values, dtype=float)
+    v = v[:, None] if v.ndim == 1 else v  # (L, Q)
+    if v.ndim != 2 or len(v) != len(names) or v.size == 0 or v.shape[1] % 2 == 0:
+        raise InputError(
+            f"layers got {len(names)} names and values of shape {np.shape(values)}; "
+            "one number a layer (L,) or quantiles (L, Q), Q odd, are needed."
+        )
+    log = wide_range(v.ravel()) if log is None else log and bool((v > 0).any())
+    marks, pattern = distinct(names)
+    x = f"{label}{' (log scale)' if log else ''}{f'{chr(10)}* in {short(pattern, 70)}' if pattern else ''}"
+    figure, axes = panel(6.4, 1.3 + 0.28 * len(names), title=title, x=x, y="")
+    if log:
+        axes.set_xscale("log")
+    _draw(axes, np.where(np.isfinite(v) & ((v > 0) | (not log)), v, np.nan))
+    if not log and np.nanmin(v, initial=0.0) >= 0:
+        axes.set_xlim(left=0)
+    axes.set_yticks(range(len(names)), marks)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    _name_the_rest(axes, v[:, v.shape[1] // 2], log)
+    return figure
+
+
+def _draw(axes: Axes, v: np.ndarray) -> None:
+    rows, middle = np.arange(len(v)), v.shape[1] // 2
+    for k in range(middle):  # outermost pair first
+        axes.hlines(rows, v[:, k], v[:, -1 - k], color=PALETTE[0], lw=1.2 + 3.0 * k, alpha=0.45)
+    axes.plot(v[:, middle], rows, "o", color=PALETTE[0], mec="white", ms=7, zorder=3, clip_on=False)
+
+
+def _name_the_rest(axes: Axes, centre: np.ndarray, log: bool) -> None:
+    """What has no place on the axis (0 on a log scale, NaN, inf) is written at its left end."""
+    for row, value in enumerate(centre):
+        if not np.isfinite(value) or (log and value <= 0):
+            axes.annotate(
+                f"{value:g}",
+                (0.015, row),
+                xycoords=axes.get_yaxis_transform(),
+                va="center",
+                color=PALETTE[1],
+                weight="bold",
+            )

@@ -1,0 +1,162 @@
+"""What a measurement or an explanation gives back: arrays, a table and a figure.
+
+A Result is a frozen dataclass of arrays that knows its `table()` and its `figure()`; `plots/` draws, when asked.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Result", "Table", "svg"]
+
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+_MARKDOWN = {"|": r"\|", "\n": " ", "\r": " ", "*": r"\*", "_": r"\_", "`": r"\`", "<": "&lt;"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length, as text, Markdown, LaTeX, HTML or a pandas frame.
+
+    Example:
+        >>> print(Table({"layer": ["in", "out"], "parameters": [2100, 303]}))
+        layer  parameters
+        -----  ----------
+        in           2100
+        out           303
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"The columns of a table differ in length: {lengths}. Give each the same number of cells.")
+
+    def _cells(self, clean: Callable[[str], str] = str) -> tuple[list[str], list[list[str]], list[bool]]:
+        """Header, rows of text, and which columns are numbers."""
+        columns = [[_plain(v) for v in column] for column in self.columns.values()]
+        numeric = [any(map(_is_number, c)) and all(v is None or _is_number(v) for v in c) for c in columns]
+        rows = [[clean(_text(v)) for v in row] for row in zip(*columns, strict=True)]
+        return [clean(str(name)) for name in self.columns], rows, numeric
+
+    def text(self) -> str:
+        """Aligned columns, numbers to the right."""
+        header, rows, numeric = self._cells(lambda s: " ".join(s.splitlines()))
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        lines = [header, ["-" * w for w in widths], *rows]
+        body = [
+            "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(line, widths, numeric, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([self.caption, *body] if self.caption else body)
+
+    __str__ = text
+
+    def markdown(self) -> str:
+        """A table in GitHub's Markdown."""
+        header, rows, numeric = self._cells(lambda s: s.translate(str.maketrans(_MARKDOWN)))
+        lines = [header, ["--:" if n else ":--" for n in numeric], *rows]
+        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"{body}\n\n{self.caption}" if self.caption else body
+
+    def latex(self) -> str:
+        """A `tabular`, in a `table` when there is a caption."""
+        clean = lambda s: s.translate(str.maketrans(_LATEX))  # noqa: E731
+        header, rows, numeric = self._cells(clean)
+        lines = [f"{' & '.join(line)} \\\\" for line in [header, *rows]]
+        columns = "".join("r" if n else "l" for n in numeric)
+        body = "\n".join(
+            [
+                f"\\begin{{tabular}}{{{columns}}}",
+                "\\hline",
+                lines[0],
+                "\\hline",
+                *lines[1:],
+                "\\hline",
+                "\\end{tabular}",
+            ]
+        )
+        if not self.caption:
+            return body
+        return f"\\begin{{table}}\n\\centering\n\\caption{{{clean(self.caption)}}}\n{body}\n\\end{{table}}"
+
+    def html(self) -> str:
+        """A `<table>`, escaped."""
+        header, rows, numeric = self._cells(escape)
+        style = [' style="text-align:right"' if n else ' style="text-align:left"' for n in numeric]
+
+        def line(cells: Sequence[str], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}{s}>{c}</{tag}>" for c, s in zip(cells, style, strict=True)) + "</tr>"
+
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        body = "\n".join(line(row, "td") for row in rows)
+        return f"<table>{caption}\n<thead>{line(header, 'th')}</thead>\n<tbody>\n{body}\n</tbody></table>"
+
+    _repr_html_ = html
+
+    def frame(self) -> pd.DataFrame:
+        """The columns as a pandas frame, unrounded."""
+        import pandas as pd
+
+        return pd.DataFrame({name: list(map(_plain, column)) for name, column in self.columns.items()})
+
+
+class Result(ABC):
+    """Base of the frozen dataclasses of arrays that measuring and explaining give back."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The numbers."""
+
+    @abstractmethod
+    def figure(self) -> Figure:
+        """The picture: one function of `plots/`."""
+
+    def _repr_html_(self) -> str:
+        return f"{self.table().html()}\n{svg(self.figure())}"
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an `<svg>` element to put into a page: the same bytes for the same figure."""
+    from matplotlib import rc_context
+
+    stream = io.StringIO()
+    with rc_context({"svg.hashsalt": "ftheta"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of NumPy or torch as Python's own."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    """Whole numbers in full, other numbers with four significant digits, None as nothing."""
+    if value is None:
+        return ""
+    if not _is_number(value) or isinstance(value, Integral):
+        return str(value)
+    return f"{value:#.4g}".rstrip(".")

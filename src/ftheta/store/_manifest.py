@@ -1,0 +1,79 @@
+"""What a run consists of: bytes and SHA-256 of each file; the last line is the SHA-256 of all that stands above it.
+
+    {"format", "status", "files": {name: mark}, "checkpoints": [mark + step, file, metrics: mark], "metrics": mark once finished}
+
+mark = {"bytes", "sha256"}; "also" in it holds digests that are right as well, while a file is being replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileFormatError
+from .files import damaged, read_bytes, sha256, strict_json, write_atomic
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+NAME = re.compile(r"(figures/)?\w([\w .+=,()-]{0,198}[\w)])?")
+CHECKPOINT = re.compile(r"checkpoint-\d+(-again)?\.safetensors")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run, empty for a new one; a FileFormatError if a single bit of it is not as it was written."""
+    file = folder / MANIFEST
+    if not file.exists():
+        if any(CHECKPOINT.fullmatch(found.name) for found in folder.glob("checkpoint-*")):
+            raise FileFormatError(f"{file} is missing beside checkpoints. Put it back from a copy; nothing was deleted.")
+        return {"format": FORMAT, "status": "new", "files": {}, "checkpoints": []}
+    data = read_bytes(file)
+    body, last = data[:-65], data[-65:].decode("ascii", "replace")
+    if last[-1:] != "\n":
+        raise damaged(str(file), "cut off or changed")
+    compare(MANIFEST, body, {"sha256": last[:-1]}, str(folder))
+    manifest = strict_json(body, str(file))
+    if not _is_manifest(manifest):
+        raise damaged(str(file), "not a manifest that this version of fθ reads")
+    return manifest
+
+
+def save_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    body = json.dumps(manifest, indent=1).encode() + b"\n"
+    write_atomic(folder / MANIFEST, body + sha256(body).encode() + b"\n")
+
+
+def compare(name: str, data: bytes, mark: Mapping[str, Any], where: str) -> None:
+    """A FileFormatError if the data are not those of the mark."""
+    want, got = mark["sha256"], sha256(data)
+    if got not in (want, *mark.get("also", ())):
+        raise FileFormatError(f"{where}: {name} digest differs (expected {want[:4]}.., got {got[:4]}..): file damaged.")
+
+
+def _is_manifest(x: Any) -> bool:
+    match x:
+        case {"format": 1, "status": "running", "files": dict(files), "checkpoints": list(entries)}:
+            return _are_files(files) and all(map(_is_entry, entries))
+        case {"format": 1, "status": "finished", "files": dict(files), "checkpoints": [], "metrics": metrics}:
+            return _are_files(files) and _is_mark(metrics)
+    return False
+
+
+def _are_files(files: dict[str, Any]) -> bool:
+    return all(NAME.fullmatch(name) and _is_mark(mark) for name, mark in files.items())
+
+
+def _is_mark(x: Any) -> bool:
+    match x:
+        case {"bytes": int(), "sha256": str()}:
+            return isinstance(x.get("also", []), list)
+    return False
+
+
+def _is_entry(x: Any) -> bool:
+    match x:
+        case {"step": int(), "file": str(file), "metrics": metrics}:
+            return bool(CHECKPOINT.fullmatch(file)) and _is_mark(x) and _is_mark(metrics)
+    return False

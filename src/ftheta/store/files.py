@@ -1,0 +1,176 @@
+"""Bytes that arrive whole or not at all, and the two plain formats that stand beside them.
+
+    data -> temporary file -> fsync -> rename -> fsync of the folder
+
+A rename is atomic: a kill at any moment leaves the old file or the new one, and the two fsync make that true of a power cut.
+
+Reference: Pillai et al., All File Systems Are Not Created Equal, OSDI (2014).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import math
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileFormatError, InputError, InputTypeError, StoreError
+
+__all__ = ["to_toml", "write_atomic"]
+
+
+@contextlib.contextmanager
+def reported(path: Path, size: int = 0, verb: str = "write") -> Iterator[None]:
+    """An OSError becomes a StoreError that names the file, the reason and, on a full disk, the room."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        room = ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            with contextlib.suppress(OSError):
+                room = f" (needs {readable(size)}, {readable(shutil.disk_usage(path.parent).free)} free)"
+        advice = "What was there before is intact; free space, check permissions or choose another folder."
+        report = StoreError(f"Cannot {verb} {path}: {os.strerror(error.errno or errno.EIO)}{room}. {advice}")
+        report.errno = error.errno
+        raise report from error
+
+
+def readable(size: int) -> str:
+    """210_000_000 -> '210 MB'."""
+    power = min((len(str(size)) - 1) // 3, 4)
+    return f"{size / 1000**power:.0f} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable; Windows does so itself, some network disks cannot."""
+    if sys.platform == "win32":
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and what is missing above it, durably."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    os.makedirs(folder, exist_ok=True)
+    for made in reversed(missing):
+        sync_folder(made.parent)
+
+
+def open_new(path: Path, flags: int) -> int:
+    """A file descriptor that a started program does not inherit; bytes are bytes on Windows too."""
+    return os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """The system may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def write_atomic(path: Path, data: bytes) -> str:
+    """Put `data` at `path`, all or nothing, and return its SHA-256."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    with reported(path, len(data)):
+        make_folder(path.parent)
+        try:
+            fd = open_new(temporary, os.O_WRONLY | os.O_EXCL)
+            try:
+                write_all(fd, data)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        sync_folder(path.parent)
+    return sha256(data)
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_bytes(path: Path) -> bytes:
+    """All of a regular file; never a map of it, which a shrinking file turns into a crash."""
+    try:
+        if path.exists() and not path.is_file():
+            raise FileFormatError(f"{path} cannot be read: it is not a regular file. Give the path of a file.")
+        return path.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror}. Check the path or use another copy.") from error
+
+
+def damaged(where: str, what: str) -> FileFormatError:
+    return FileFormatError(f"{where}: {what}. The file is damaged or not one of fθ's; use another copy.")
+
+
+def strict_json(text: bytes | str, where: str) -> Any:
+    """JSON in UTF-8 with no key twice and finite numbers only."""
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise damaged(where, f"not strict JSON ({error})") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(table := dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return table
+
+
+def _finite(token: str) -> float:
+    if not math.isfinite(number := float(token)):
+        raise ValueError(f"{token} is not a finite number")
+    return number
+
+
+def utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"The text holds {text[error.start]!r}, which UTF-8 cannot hold; replace it.") from None
+
+
+def to_toml(tables: Mapping[str, Any]) -> str:
+    """Nested tables of str, bool, int, float and lists as TOML; tomllib reads the same back.
+
+    Example:
+        >>> print(to_toml({"seed": 1, "model": {"hidden": [64], "name": "mlp"}}))
+        seed = 1
+        <BLANKLINE>
+        [model]
+        hidden = [
+            64,
+        ]
+        name = "mlp"
+    """
+    import tomli_w
+
+    try:
+        text = tomli_w.dumps(tables)
+    except TypeError as error:
+        raise InputTypeError(f"{str(error).rstrip('.')}. Leave None out, and give plain values under str keys.") from None
+    utf8(text)
+    return text

@@ -1,0 +1,137 @@
+"""Which number is not finite, and where it came from.
+
+The trainer only asks "is everything finite?" now and then. When it is not, the steps since the last good state are replayed, one look at each tensor, so the
+message can name the first that went wrong.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import NonFiniteError
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+__all__ = ["all_finite", "explain"]
+
+
+def all_finite(tree: Any) -> bool:
+    """Whether every floating tensor in a tree is finite; one synchronisation."""
+    flags = [t.isfinite().all() for t in _tensors(tree) if t.is_floating_point() and t.numel()]
+    return not flags or bool(torch.stack([f.cpu() if f.device.type != "cpu" else f for f in flags]).all())
+
+
+def _tensors(tree: Any) -> Iterator[Tensor]:
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, Mapping):
+        for value in tree.values():
+            yield from _tensors(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _tensors(value)
+
+
+def explain(trainer: Trainer, good: Any) -> NoReturn:
+    """Replay from the last good state and raise the error that names the first bad tensor."""
+    last, rate = trainer.step, next(iter(trainer.optimizers.values())).param_groups[0]["lr"]
+    if good is None:
+        trainer._looked = last
+        raise NonFiniteError(f"A number that is not finite appeared at or before step {last}. {_advice(trainer, rate)}")
+    trainer.load_state_dict(good)
+    start = trainer.step
+    while trainer.step < last:
+        place = f"epoch {trainer.epoch + 1}, step {trainer.step + 1}"
+        found, rows = _replay_step(trainer)
+        if found:
+            trainer.load_state_dict(good)
+            raise NonFiniteError(
+                f"Loss became {found[1]} at {place} (batch rows {rows}). First bad tensor: {found[0]}. "
+                f"Last good state: step {start}. {_advice(trainer, rate)}"
+            )
+    raise NonFiniteError(f"A number that is not finite appeared by step {last}, but not again when the steps were repeated.")
+
+
+def _advice(trainer: Trainer, rate: float) -> str:
+    clip = "" if trainer.training.clip_norm else " or clip_norm=1"
+    return f"Try lr={rate / 10:.3g} (now {rate:.3g}){clip}."
+
+
+def _replay_step(trainer: Trainer) -> tuple[tuple[str, str] | None, str]:
+    batches = trainer._take()
+    if trainer.scheduled:
+        trainer._set_rates()
+    rows = _rows(batches)
+    found = next((("input x", v) for b in batches if (v := _bad(b.x))), None)
+    found = found or next((("target y", v) for b in batches if (v := _bad(b.y))), None)
+    found = found or next((("weight", v) for b in batches if (v := _bad(b.weight))), None)
+    seen: list[tuple[str, str]] = []
+    with _watch(trainer.objective, seen), _anomaly():
+        try:
+            trainer._update(batches)
+        except RuntimeError as error:
+            seen.append((f"gradient ({str(error).split('.')[0]})", "nan"))
+    trainer.step += 1
+    if trainer.position >= trainer.length:
+        trainer.epoch += 1
+        trainer._begin_epoch()
+    return found or (seen[0] if seen else _after_update(trainer)), rows
+
+
+def _after_update(trainer: Trainer) -> tuple[str, str] | None:
+    for name, p in trainer.objective.named_parameters():
+        if p.grad is not None and (value := _bad(p.grad)):
+            return f"gradient of {_short(name)}", value
+    for name, p in trainer.objective.named_parameters():
+        if value := _bad(p):
+            return f"{_short(name)} after the update", value
+    states = [o.state for o in trainer.optimizers.values()]
+    return None if all_finite([states, trainer.sums]) else ("state of the optimizer", "inf")
+
+
+@contextmanager
+def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> Iterator[None]:
+    def note(name: str) -> Any:
+        return lambda module, args, output: seen.append((f"output of {_short(name)}", v)) if (v := _bad(output)) else None
+
+    leaves = [(n, m) for n, m in objective.named_modules() if n and not list(m.children())]
+    handles = [m.register_forward_hook(note(n)) for n, m in leaves]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _anomaly() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly():
+            yield
+
+
+def _bad(value: Any) -> str:
+    """"nan" or "inf" if a tensor holds one, else the empty string."""
+    for tensor in _tensors(value):
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            return "nan" if bool(tensor.isnan().any()) else "inf"
+    return ""
+
+
+def _rows(batches: Any) -> str:
+    if batches[0].index is None:
+        return f"0-{batches[0].n - 1}"
+    index = torch.cat([b.index for b in batches]).tolist()
+    return ", ".join(map(str, index[:8])) + (f", ... {len(index)} in all" if len(index) > 8 else "")
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("module.")

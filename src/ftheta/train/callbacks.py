@@ -1,0 +1,149 @@
+"""What happens beside the steps: early stopping that puts the best weights back, and progress.
+
+    stop when  min over the last `patience` rounds  >=  best - min_delta
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from math import inf, isfinite
+from multiprocessing import parent_process
+from typing import TYPE_CHECKING, Any
+
+from ..store import Tree
+
+if TYPE_CHECKING:
+    from .iterate import Context
+
+__all__ = ["Callback", "EarlyStopping", "Progress"]
+
+
+class Callback:
+    """Called by the loop; all of `state` is in the checkpoint."""
+
+    state: Tree = None
+
+    def on_start(self, ctx: Context) -> None:
+        """Before the first step, after a resume."""
+
+    def on_step(self, ctx: Context) -> None:
+        """After every step."""
+
+    def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
+        """After every round; may call `ctx.stop("why")`."""
+
+    def on_end(self, ctx: Context) -> None:
+        """However it ended."""
+
+
+class EarlyStopping(Callback):
+    """Stop after `patience` rounds without improvement; at the end put the best weights back.
+
+    Args:
+        patience: Rounds without improvement before stopping; None only keeps the best.
+        monitor: Column of the history; falls back to "loss" without validation.
+        min_delta: Improvement that counts.
+        restore: Put the best weights back at the end.
+        start: First round that counts.
+    """
+
+    def __init__(
+        self,
+        patience: int | None = 10,
+        *,
+        monitor: str = "valid_loss",
+        min_delta: float = 0.0,
+        restore: bool = True,
+        start: int = 1,
+    ) -> None:
+        self.patience, self.monitor, self.min_delta, self.restore, self.start = patience, monitor, min_delta, restore, start
+        self.state = {"best": inf, "round": 0, "weights": None}
+
+    def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
+        """Compare with the best; keep or count."""
+        value = row.get(self.monitor, row.get("loss", inf))
+        if ctx.round < self.start:
+            return
+        if value < self.state["best"] - self.min_delta:
+            self.state = {"best": value, "round": ctx.round, "weights": ctx.process.weights() if self.restore else None}  # type: ignore[attr-defined]
+        elif self.patience is not None and ctx.round - self.state["round"] >= self.patience:
+            ctx.stop(f"no better {self.monitor} for {self.patience} rounds; best was round {self.state['round']}")
+
+    def on_end(self, ctx: Context) -> None:
+        """The best weights go back."""
+        if self.state["weights"] is not None:
+            ctx.process.set_weights(self.state["weights"])  # type: ignore[attr-defined]
+
+
+class Progress(Callback):
+    """One line on stderr, or in the notebook: round, loss, time left. Silent for the first two seconds.
+
+    Args:
+        show: True: always (plain lines where there is no terminal); None: on a terminal or in a notebook; False: never.
+        delay: Seconds of silence at the start.
+    """
+
+    active = 0  # loops that are under way: only the outermost shows itself
+
+    def __init__(self, show: bool | None = None, *, delay: float = 2.0) -> None:
+        self.show, self.delay = show, delay
+        self.bar: Any = None
+
+    def on_start(self, ctx: Context) -> None:
+        """Decide whether to show, and how."""
+        Progress.active += 1
+        self.begin = self.shown = time.monotonic()
+        self.done = ctx.round
+        wanted = sys.stderr.isatty() or _in_notebook() if self.show is None else self.show
+        self.visible = (
+            wanted and Progress.active == 1 and parent_process() is None and os.environ.get("FTHETA_PROGRESS") != "0"
+        )
+
+    def on_step(self, ctx: Context) -> None:
+        """Refresh at most ten times a second, and plain lines every two seconds."""
+        if not self.visible:
+            return
+        now = time.monotonic()
+        if now - self.begin < self.delay or now - self.shown < (0.1 if self.bar else self.delay):
+            return
+        self.shown = now
+        self._draw(ctx)
+
+    def on_end(self, ctx: Context) -> None:
+        """Leave the last line standing."""
+        Progress.active -= 1
+        if self.bar is not None:
+            self._draw(ctx)
+            self.bar.stop()
+            self.bar = None
+
+    def _draw(self, ctx: Context) -> None:
+        text = _describe(ctx)
+        if not (sys.stderr.isatty() or _in_notebook()):
+            sys.stderr.write(text + "\n")
+            return
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+            self.bar = Bar(*columns, console=Console(stderr=True))
+            self.bar.start()
+            self.bar.add_task("", total=ctx.rounds if isfinite(ctx.rounds) else None)
+        self.bar.update(self.bar.task_ids[0], completed=ctx.round, description=text)
+
+
+def _describe(ctx: Context) -> str:
+    of = f"/{ctx.rounds:.0f}" if isfinite(ctx.rounds) else ""
+    row = ctx.history[-1] if ctx.history else {}
+    values = [f"{key} {row[key]:.4g}" for key in ("loss", "valid_loss", "valid_accuracy") if key in row]
+    return "  ".join([f"epoch {ctx.round}{of}", *values])
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -1,0 +1,210 @@
+"""The loop: for whatever goes in steps.
+
+    while not done:  row = process.advance();  row -> history, metrics.jsonl, callbacks;  now and then a checkpoint
+
+Training by gradients, EM, k-means, Gibbs sampling, value iteration and a search are processes; all get progress, history, checkpoints, resume and Ctrl-C here.
+"""
+
+from __future__ import annotations
+
+import platform
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from math import inf, isfinite
+from typing import Any, Protocol
+
+import torch
+
+from ..errors import NonFiniteError, RunError
+from ..store import Run, Tree
+from .callbacks import Callback
+
+__all__ = ["Context", "Process", "iterate"]
+
+
+class Process(Protocol):
+    """Whatever goes in steps. Optional: `scope()`, entered once by the loop; `exact`, False where a resumed run differs."""
+
+    def advance(self) -> Mapping[str, float] | None:
+        """Make one step; a row of floats when a round (an epoch) is complete, else None."""
+        ...
+
+    def state_dict(self) -> Tree:
+        """All of the state, as a value."""
+        ...
+
+    def load_state_dict(self, tree: Tree) -> None:
+        """Put that state back."""
+        ...
+
+
+class Context:
+    """What callbacks see: the process, where it is, what it has said, and `stop`."""
+
+    def __init__(self, process: Process, history: list[dict[str, float]], run: Run | None, rounds: float) -> None:
+        self.process, self.history, self.run, self.rounds = process, history, run, rounds
+        self.step, self.round, self.reason = 0, 0, ""
+
+    def stop(self, reason: str) -> None:
+        """End the loop after this step."""
+        self.reason = self.reason or reason
+
+
+def iterate(
+    process: Process,
+    *,
+    rounds: float = inf,
+    steps: float = inf,
+    seconds: float = inf,
+    callbacks: Sequence[Callback] = (),
+    run: Run | None = None,
+    every: float = 30.0,
+    history: list[dict[str, float]] | None = None,
+) -> list[dict[str, float]]:
+    """Advance a process until its rounds, steps or seconds are used up, a callback stops it, or Ctrl-C.
+
+    Args:
+        process: What is advanced.
+        rounds: Rounds (epochs) in all, counting those of a resumed run.
+        steps: Steps in all.
+        seconds: Time from now.
+        callbacks: Called in this order.
+        run: Folder for metrics and checkpoints; continued if it has a checkpoint.
+        every: Seconds between checkpoints.
+        history: Rows are appended to it as they come, so they survive an interruption.
+
+    Returns:
+        The history.
+    """
+    context = Context(process, [] if history is None else history, run, rounds)
+    loop = _Loop(context, callbacks, every)
+    scope = process.scope() if hasattr(process, "scope") else nullcontext()  # type: ignore[attr-defined]
+    with scope, _signals() as caught:
+        loop.resume()
+        loop.start()
+        deadline = time.monotonic() + seconds
+        try:
+            while not context.reason:
+                if context.round >= rounds or context.step >= steps:
+                    context.stop("rounds")
+                elif time.monotonic() >= deadline:
+                    context.stop("seconds")
+                elif caught:
+                    context.stop("interrupted")
+                else:
+                    loop.step()
+            loop.checkpoint()
+        finally:
+            loop.end()
+    if caught:
+        raise KeyboardInterrupt if caught[0] == signal.SIGINT else SystemExit(128 + caught[0])
+    return context.history
+
+
+class _Loop:
+    """The steps of the loop, each small."""
+
+    def __init__(self, context: Context, callbacks: Sequence[Callback], every: float) -> None:
+        self.context, self.callbacks, self.every = context, callbacks, every
+        self.watchers = [c for c in callbacks if type(c).on_step is not Callback.on_step]
+        self.saved = time.monotonic()
+        self.saved_step = -1
+
+    def resume(self) -> None:
+        context, run = self.context, self.context.run
+        found = run.latest() if run else None
+        if run is None or found is None:
+            return
+        tree, step = found
+        _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
+        context.process.load_state_dict(tree["process"])
+        for callback, state in zip(self.callbacks, tree["callbacks"], strict=True):
+            callback.state = state
+        context.step, context.round, context.reason = step, tree["round"], tree["reason"]
+        context.history[:] = run.rows()
+        self.saved_step = step
+
+    def start(self) -> None:
+        for callback in self.callbacks:
+            callback.on_start(self.context)
+
+    def step(self) -> None:
+        context = self.context
+        row = context.process.advance()
+        context.step += 1
+        for callback in self.watchers:
+            callback.on_step(context)
+        if row is not None:
+            self._row(dict(row))
+        if context.run is not None and time.monotonic() - self.saved >= self.every:
+            self.checkpoint()
+
+    def _row(self, row: dict[str, float]) -> None:
+        context = self.context
+        bad = [key for key, value in row.items() if not isfinite(value)]
+        if bad:
+            raise NonFiniteError(f"{bad[0]} became {row[bad[0]]} in round {context.round + 1}, step {context.step}. Nothing of it was written.")
+        context.round += 1
+        context.history.append(row)
+        if context.run is not None:
+            context.run.log(row)
+        for callback in self.callbacks:
+            callback.on_row(context, row)
+
+    def checkpoint(self) -> None:
+        context = self.context
+        if context.run is None or context.step == self.saved_step:
+            return
+        reason = "" if context.reason in ("interrupted", "seconds") else context.reason
+        tree = {
+            "process": context.process.state_dict(),
+            "callbacks": [c.state for c in self.callbacks],
+            "round": context.round,
+            "reason": "" if reason == "rounds" else reason,
+            "environment": environment(),
+        }
+        context.run.checkpoint(tree, context.step)
+        self.saved, self.saved_step = time.monotonic(), context.step
+
+    def end(self) -> None:
+        for callback in self.callbacks:
+            callback.on_end(self.context)
+
+
+def environment() -> dict[str, Any]:
+    """What bit-exact repetition depends on."""
+    return {"torch": torch.__version__, "threads": torch.get_num_threads(), "machine": platform.machine()}
+
+
+def _compare(then: Mapping[str, Any], now: Mapping[str, Any], run: Run, exact: bool) -> None:
+    changes = [f"{key} {then.get(key)}, now {now[key]}" for key in now if then.get(key) != now[key]]
+    changes += [] if exact else ["a plain iterator as source, which cannot be put back to where it was"]
+    if changes and not run.allow_inexact:
+        raise RunError(
+            f"The checkpoint in {run.path} was made with {'; '.join(changes)}: results will not be bit-exact. Add --allow-inexact to go on."
+        )
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM wait for the end of the step; a second one does not. Only in the main thread."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield caught
+        return
+
+    def note(number: int, frame: Any) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    watched = [s for s in (signal.SIGINT, signal.SIGTERM) if s == signal.SIGINT or signal.getsignal(s) == signal.SIG_DFL]
+    old = {s: signal.signal(s, note) for s in watched}
+    try:
+        yield caught
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

@@ -1,0 +1,199 @@
+"""What is minimised, and by whom.
+
+    update of a player p:   θ_p  <-  rule(θ_p, ∇_{θ_p} [ Σ_i w_i ℓ_i / Σ_i w_i  +  once ])
+
+A loss is a pair (Σ w ℓ, Σ w); only the trainer divides, by the weight of the whole update: a mean of means is wrong for accumulation, masks, weights and a
+short last batch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..data.batch import Batch
+from ..draw import Draw
+from ..errors import InputError
+from ..likelihoods import Likelihood
+
+__all__ = ["Loss", "Objective", "Player", "Supervised"]
+
+
+class Loss(NamedTuple):
+    """A sum of losses and the weight to divide it by.
+
+    Args:
+        total: Σ w ℓ over rows, tokens or pixels.
+        weight: Σ w.
+        once: Added once an update and not divided: a weight penalty, a fantasy term. Taken from the last micro-batch.
+        terms: Parts to log, as totals under the same weight.
+    """
+
+    total: Tensor
+    weight: Tensor | float
+    once: Tensor | None = None
+    terms: Mapping[str, Tensor] = {}
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who moves: a name, the parameters (or groups of them) that are his, and options of his optimizer."""
+
+    name: str
+    parameters: Sequence[Any]
+    optim: Mapping[str, Any] = field(default_factory=dict)
+
+    def tensors(self) -> list[nn.Parameter]:
+        """The parameters, groups unfolded."""
+        groups = [p["params"] if isinstance(p, Mapping) else [p] for p in self.parameters]
+        return [p for group in groups for p in group]
+
+
+class Objective(nn.Module, ABC):
+    """What is minimised; its buffers (chains, queues, target nets) are its memory and lie in the checkpoint.
+
+    `constants` names submodules that never train and stay in evaluation mode (a teacher). `separable = False` where the loss is not a sum over rows;
+    `simultaneous = True` where all players move from the same θ.
+    """
+
+    constants: tuple[str, ...] = ()
+    separable: bool = True
+    simultaneous: bool = False
+
+    def players(self) -> tuple[Player, ...]:
+        """Who moves what; asked once. Default: one player, "loss", with every parameter that requires a gradient."""
+        fixed = {id(p) for name in self.constants for p in getattr(self, name).parameters()}
+        return (Player("loss", [p for p in self.parameters() if p.requires_grad and id(p) not in fixed]),)
+
+    @cached_property
+    def roster(self) -> tuple[Player, ...]:
+        """The players, asked for once."""
+        return tuple(self.players())
+
+    def turn(self, step: int) -> Sequence[str] | None:
+        """Names of those who move in this update; None: everybody, in order."""
+        return None
+
+    @abstractmethod
+    def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
+        """What this player minimises, on these rows and with this randomness."""
+
+    def after(self, player: str, batch: Batch, draw: Draw) -> None:  # noqa: B027
+        """Once an update, without gradients: advance chains, average, clip, project."""
+
+    def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
+        """What validation reports; "loss" is what early stopping watches."""
+        return {"loss": self.loss(self.roster[0].name, batch, draw)}
+
+    def residual(self, batch: Batch) -> Tensor | None:
+        """Residuals r with loss = Σ r²/2 + constant: (B, R), for least-squares optimizers; None where there are none."""
+        return None
+
+    def forward(self, what: str, *args: Any) -> Any:
+        """The one door for functional calls: `objective("loss", player, batch, draw)`."""
+        return getattr(self, what)(*args)
+
+    def train(self, mode: bool = True) -> Objective:
+        """Training mode for all but the constants."""
+        super().train(mode)
+        for name in self.constants:
+            getattr(self, name).eval()
+        return self
+
+    def weights(self) -> dict[str, Tensor]:
+        """Copies of parameters and buffers, without the constants."""
+        own = {k: v for k, v in self.state_dict().items() if k.split(".")[0] not in self.constants}
+        return {k: v.detach().clone() for k, v in own.items()}
+
+    def set_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Put back what `weights` gave."""
+        own = {k: v for k, v in self.state_dict().items() if k.split(".")[0] not in self.constants}
+        wrong = [k for k in own if k not in weights or weights[k].shape != own[k].shape]
+        if wrong or len(own) != len(weights):
+            names = sorted(set(wrong) | (set(weights) - set(own)))
+            raise InputError(
+                f"The weights do not fit the model: {', '.join(names[:5])} differ in name or shape. Was the state made by another model?"
+            )
+        with torch.no_grad():
+            for name, value in own.items():
+                value.copy_(weights[name])
+
+
+class Supervised(Objective):
+    """Negative log-likelihood of y under a module's outputs, or any function (raw, y) -> loss of each row.
+
+    Args:
+        module: Any `nn.Module`: x -> raw.
+        nll: A likelihood, or a function (raw, y) -> loss of each row (`reduction="none"`).
+        penalty: A function of the module, added once an update and logged apart.
+
+    Example:
+        >>> objective = Supervised(nn.Linear(2, 1), lambda raw, y: (raw[:, 0] - y).abs())
+        >>> float(objective.loss("loss", Batch(torch.zeros(4, 2), torch.zeros(4)), Draw(0)).weight)
+        4.0
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        nll: Likelihood | Callable[[Tensor, Tensor], Tensor],
+        penalty: Callable[[nn.Module], Tensor] | None = None,
+    ) -> None:
+        super().__init__()
+        self.module, self.nll, self.penalty = module, nll, penalty
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """The likelihood, if that is what the loss comes from."""
+        return self.nll if isinstance(self.nll, Likelihood) else None
+
+    def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
+        """Σ w nll and Σ w; fused where all weights are one."""
+        raw = self.module(batch.x)  # (B, ..., R)
+        once = None if self.penalty is None else self.penalty(self.module)
+        return Loss(*self._sums(raw, batch), once)
+
+    def _sums(self, raw: Tensor, batch: Batch) -> tuple[Tensor, Tensor | float]:
+        likelihood = self.likelihood
+        if likelihood is None:
+            return batch.sum(_each_row(self.nll(raw, batch.y), raw, batch.y))
+        if batch.weight is None:
+            return likelihood.total(raw, batch.y), float(raw.numel() // raw.shape[-1])
+        return batch.sum(likelihood.nll(raw, batch.y))
+
+    def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
+        """The loss, and for classes the accuracy."""
+        raw = self.module(batch.x)
+        found, likelihood = {"loss": Loss(*self._sums(raw, batch))}, self.likelihood
+        if likelihood is not None and likelihood.support in ("binary", "category"):
+            hits = likelihood.mode(raw) == batch.y
+            hits = hits.all(-1) if raw.ndim == batch.y.ndim else hits  # several labels count as one answer
+            found["accuracy"] = Loss(*batch.sum(hits.to(raw.dtype)))
+        return found
+
+    def residual(self, batch: Batch) -> Tensor | None:
+        """The likelihood's residuals of these rows: (B, R)."""
+        likelihood = self.likelihood
+        return None if likelihood is None else likelihood.residual(self.module(batch.x), batch.y)
+
+
+def _each_row(each: Tensor, raw: Tensor, y: Tensor) -> Tensor:
+    """The loss of each row, or the sentence that says what a function returned instead."""
+    rows = raw.shape[0]
+    if each.ndim == 0 or each.shape[0] != rows:
+        raise InputError(
+            f"The loss function returned shape {tuple(each.shape)} for a batch of {rows} rows; fθ needs the loss of each row, to weigh, "
+            "mask and accumulate it. Return it with reduction='none'."
+        )
+    if isinstance(y, Tensor) and each.ndim > max(y.ndim, raw.ndim - 1):
+        raise InputError(
+            f"The loss function returned shape {tuple(each.shape)}: outputs {tuple(raw.shape)} and targets {tuple(y.shape)} were broadcast "
+            "against each other. Give both the same shape, e.g. raw.squeeze(-1)."
+        )
+    return each

@@ -1,0 +1,160 @@
+"""One update of one player, as a function of θ alone: the same rows, noise and buffers at every evaluation.
+
+    F(θ) = Σ_i w_i ℓ_i(θ) / Σ_i w_i + once(θ) + l2 Σ θ² + l1 Σ |θ|
+
+First-order rules get `gradient()`; rules that evaluate more than once get the problem itself, which is a torch closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, jacrev
+
+from ..data.batch import Batch
+from ..draw import Draw
+from ..errors import InputError
+from .objective import Loss, Objective, Player
+from .training import Training
+
+__all__ = ["Problem"]
+
+
+class Problem:
+    """Losses, gradients and residuals of one update; `bind` says of which rows and with which noise.
+
+    Args:
+        objective: What is minimised.
+        player: Who moves.
+        training: Penalties and clipping.
+        pure: Put buffers back before every evaluation; needed where a rule evaluates more than once.
+    """
+
+    def __init__(self, objective: Objective, player: Player, training: Training, *, pure: bool = False) -> None:
+        self.objective, self.player, self.training = objective, player.name, training
+        self.parameters = player.tensors()
+        own = {id(p) for p in self.parameters}
+        others = [p for p in objective.parameters() if p.requires_grad and id(p) not in own]
+        self.inputs = self.parameters if others else None  # None: back-propagate to every leaf, which is cheaper
+        self.penalised = [p for name, p in objective.named_parameters() if id(p) in own and _counts(name, p, training)]
+        self.buffers = list(objective.buffers()) if pure else []
+        self.cotangents: dict[float, Tensor] = {}
+        self.first: Sequence[Loss] | None = None
+        self.bind([], Draw(0))
+
+    def bind(self, batches: Sequence[Batch], draw: Draw) -> None:
+        """The rows and the randomness of this update."""
+        self.batches, self.draw, self.first = batches, draw, None
+        self.kept = [b.clone() for b in self.buffers]
+
+    def gradient(self) -> Sequence[Loss]:
+        """∇F into `.grad`, clipped; the losses of the first evaluation stay in `first`."""
+        for p in self.parameters:
+            p.grad = None
+        losses = self._backward_one() if len(self.batches) == 1 else self._backward_many()
+        self._finish_gradient()
+        self.first = self.first or losses
+        return losses
+
+    def __call__(self) -> Tensor:
+        """F(θ) with its gradient: what torch calls a closure."""
+        with torch.enable_grad():
+            return self._value(self.gradient())
+
+    def value(self) -> Tensor:
+        """F(θ) alone."""
+        with torch.no_grad():
+            return self._value([self._loss(i) for i in range(len(self.batches))])
+
+    def residuals(self) -> tuple[Tensor, Tensor]:
+        """Residuals and their Jacobian in θ: r (N,), J (N, P), with mean loss = ‖r‖² / 2 + constant."""
+        named = {k: p for k, p in self.objective.named_parameters() if any(p is q for q in self.parameters)}
+        parts = [self._residuals_of(batch, named) for batch in self.batches]
+        weight = sum(w for _, _, w in parts)
+        r, jacobian = torch.cat([r for r, _, _ in parts]), torch.cat([j for _, j, _ in parts])
+        return r / weight**0.5, jacobian / weight**0.5
+
+    def _residuals_of(self, batch: Batch, named: Mapping[str, nn.Parameter]) -> tuple[Tensor, Tensor, float]:
+        def f(theta: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+            r = functional_call(self.objective, theta, ("residual", batch))
+            if r is None:
+                raise InputError(
+                    f"{type(self.objective).__name__} gives no residuals, which this optimizer needs. "
+                    "Use a Gaussian likelihood of fixed variance, or another optimizer."
+                )
+            r = r.reshape(len(r), -1) * (1.0 if batch.weight is None else batch.weight.sqrt()[:, None])
+            return r.flatten(), r.flatten()
+
+        jacobian, r = jacrev(f, has_aux=True)({k: p.detach() for k, p in named.items()})
+        flat = torch.cat([jacobian[k].reshape(len(r), -1) for k in named], 1)  # (N, P)
+        return r.detach(), flat.detach(), float(batch.n if batch.weight is None else batch.weight.sum())
+
+    def _loss(self, micro: int) -> Loss:
+        for buffer, kept in zip(self.buffers, self.kept, strict=True):
+            buffer.data.copy_(kept)
+        draw = self.draw.at(micro)
+        draw.seed_global()
+        return self.objective.loss(self.player, self.batches[micro], draw)
+
+    def _backward_one(self) -> list[Loss]:
+        loss = self._loss(0)
+        roots, cotangents = [loss.total], [self._inverse(loss)]
+        if loss.once is not None:
+            roots.append(loss.once)
+            cotangents.append(torch.ones_like(loss.once))
+        torch.autograd.backward(roots, cotangents, inputs=self.inputs)
+        return [loss]
+
+    def _backward_many(self) -> list[Loss]:
+        losses = []
+        for micro in range(len(self.batches)):
+            losses.append(self._loss(micro))
+            torch.autograd.backward(losses[-1].total, inputs=self.inputs, retain_graph=losses[-1].once is not None)
+        weight = sum(loss.weight for loss in losses)
+        torch._foreach_div_([p.grad for p in self.parameters if p.grad is not None], weight)
+        if losses[-1].once is not None:
+            torch.autograd.backward(losses[-1].once, inputs=self.inputs)
+        return losses
+
+    def _inverse(self, loss: Loss) -> Tensor:
+        """1 / weight as a cotangent; the few plain batch sizes are kept."""
+        if isinstance(loss.weight, Tensor):
+            return loss.weight.detach().reciprocal().to(loss.total.dtype)
+        if loss.weight not in self.cotangents:
+            self.cotangents[loss.weight] = loss.total.new_tensor(1 / loss.weight)
+        return self.cotangents[loss.weight]
+
+    def _finish_gradient(self) -> None:
+        t = self.training
+        if t.l2 or t.l1:
+            moved = [p for p in self.penalised if p.grad is not None]
+            grads, values = [p.grad for p in moved], [p.detach() for p in moved]
+            if t.l2:
+                torch._foreach_add_(grads, values, alpha=2 * t.l2)
+            if t.l1:
+                torch._foreach_add_(grads, torch._foreach_sign(values), alpha=t.l1)
+        if t.clip_value is not None:
+            nn.utils.clip_grad_value_(self.parameters, t.clip_value)
+        if t.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.parameters, t.clip_norm)
+
+    def penalty(self) -> Tensor | None:
+        """l2 Σ θ² + l1 Σ |θ|, or None when neither is asked for."""
+        t = self.training
+        if not (t.l2 or t.l1) or not self.penalised:
+            return None
+        with torch.no_grad():
+            return sum((t.l2 * p.square().sum() + t.l1 * p.abs().sum() for p in self.penalised), torch.zeros(()))
+
+    def _value(self, losses: Sequence[Loss]) -> Tensor:
+        with torch.no_grad():
+            value = sum(loss.total for loss in losses) / sum(loss.weight for loss in losses)
+            extras = [e for e in (losses[-1].once, self.penalty()) if e is not None]
+            return sum(extras, value)
+
+
+def _counts(name: str, p: Tensor, training: Training) -> bool:
+    """Whether penalties count this parameter: weights have two axes or more, biases are named so."""
+    return p.ndim >= 2 or (training.penalise_bias and name.split(".")[-1].startswith("bias"))

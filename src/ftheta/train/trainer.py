@@ -1,0 +1,315 @@
+"""The gradient process: objective + source + optimizers (+ validation source), one update at a time.
+
+    θ_{t+1} = rule(θ_t, ∇F_t(θ_t)),     F_t: the problem of the rows and the noise of step t
+
+Nothing in a step waits for the device: sums stay there until the epoch is complete, and the guard looks every hundred steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from .. import optim
+from ..data.batch import Batch
+from ..data.sources import Source
+from ..draw import Draw
+from ..errors import InputError
+from ..store import Tree
+from ._guard import all_finite, explain
+from .objective import Loss, Objective, Player
+from .placing import threads, threads_for
+from .problem import Problem
+from .training import Training
+
+__all__ = ["LOOK", "Trainer", "evaluate"]
+
+LOOK = 100  # steps between two looks of the guard
+
+
+def evaluate(objective: Objective, source: Source, draw: Draw) -> dict[str, float]:
+    """What the objective reports, over all batches of a source: each Σ total / Σ weight, in evaluation mode."""
+    sums: dict[str, list[Any]] = {}
+    training = objective.training
+    objective.eval()
+    with torch.no_grad():
+        for i, batch in enumerate(source.batches(0, 0, draw.at("order"))):
+            here = draw.at(i)
+            here.seed_global()
+            for name, loss in objective.evaluate(batch, here).items():
+                kept = sums.setdefault(name, [0.0, 0.0])
+                kept[0], kept[1] = kept[0] + loss.total.detach().double(), kept[1] + loss.weight
+    objective.train(training)
+    return {name: float(total / weight) for name, (total, weight) in sums.items()}
+
+
+class Trainer:
+    """Train any objective from any source. Advance it with `iterate`.
+
+    Args:
+        objective: What is minimised, e.g. `Supervised(module, function)`.
+        source: Where batches come from, e.g. `Rows(x, y, batch_size=64)`.
+        optimizer: A name of the optimizer table.
+        lr: Learning rate; None takes the rule's own default.
+        training: The other knobs.
+        validation: Source of the rows that early stopping watches.
+        horizon: Updates in all, for schedules.
+        seed: Seed of order, dropout and noise.
+
+    Example:
+        >>> from ftheta.data import Rows
+        >>> from ftheta.train import Supervised, iterate
+        >>> x = torch.linspace(-1, 1, 32)[:, None]
+        >>> net = torch.nn.Linear(1, 1)
+        >>> trainer = Trainer(Supervised(net, lambda raw, y: (raw[:, 0] - y) ** 2), Rows(x, 3 * x[:, 0], batch_size=8), lr=0.1)
+        >>> history = iterate(trainer, rounds=50)
+        >>> round(float(net.weight), 2)
+        3.0
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        source: Source,
+        *,
+        optimizer: str = "adam",
+        lr: float | None = None,
+        training: Training = Training(),
+        validation: Source | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.objective, self.validation = objective, validation
+        self.source: Any = source
+        self.training, self.horizon, self.draw = training, horizon, Draw(seed)
+        optim.freeze(objective, training.freeze)
+        rule = optim.rule(optimizer)
+        self.closure = rule.needs != "gradient"
+        self.players = {p.name: p for p in objective.roster}
+        self.problems = {n: Problem(objective, p, training, pure=self.closure) for n, p in self.players.items()}
+        self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
+        self.rates = {n: [g["lr"] for g in o.param_groups] for n, o in self.optimizers.items()}
+        self.has_after = type(objective).after is not Objective.after
+        self.has_turns = type(objective).turn is not Objective.turn
+        self.scheduled = training.schedule != "constant" or training.warmup > 0
+        self._check()
+        self.step = self.epoch = self.position = self.rows = 0
+        self.seconds = 0.0
+        self._begin_epoch()
+        self._good: Tree = None
+        self._looked = 0
+
+    def _optimizer(self, player: Player, name: str, lr: float | None) -> Optimizer:
+        options = {**self.training.options, **player.optim}
+        return optim.make(options.pop("rule", name), player.parameters, options.pop("lr", lr), options)
+
+    def _check(self) -> None:
+        t = self.training
+        if t.accumulate > 1 and not self.objective.separable:
+            raise InputError(
+                f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; use accumulate=1 and a larger batch_size."
+            )
+        if t.accumulate < 1:
+            raise InputError(f"accumulate={t.accumulate}; it must be at least 1.")
+        optim.factor(t.schedule, 0, self.horizon or 1, t.warmup)
+        if t.schedule not in ("constant",) and self.horizon is None:
+            raise InputError(f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all.")
+
+    # ---- the process
+
+    @property
+    def exact(self) -> bool:
+        """Whether a resumed run is bit for bit the uninterrupted one."""
+        return self.source.exact
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Training mode, the thread count for this size of work, and the global generators put back at the end."""
+        count = self.training.threads or threads_for(self._work())
+        with threads(count), self.draw.scope():
+            self.objective.train()
+            self.look()
+            self._clock = time.perf_counter()
+            yield
+            self._good = None
+
+    def _work(self) -> float:
+        weights = sum(p.numel() for player in self.players.values() for p in player.tensors() if p.ndim > 1)
+        return weights * getattr(self.source, "batch_size", 1)
+
+    def advance(self) -> dict[str, float] | None:
+        """One update; at the end of an epoch its row, with validation."""
+        batches = self._take()
+        if self.scheduled:
+            self._set_rates()
+        self._update(batches)
+        self.step += 1
+        if self.step - self._looked >= LOOK:
+            self.look()
+        return self._end_epoch() if self.position >= self.length else None
+
+    def _take(self) -> list[Batch]:
+        if self._stream is None:
+            self._stream = self.source.batches(self.epoch, self.position, self.draw.at("order", self.epoch))
+        batches = [next(self._stream)]
+        while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
+            batches.append(next(self._stream))
+        self.position += len(batches)
+        return batches
+
+    def _update(self, batches: Sequence[Batch]) -> None:
+        turn = self.objective.turn(self.step) if self.has_turns else None
+        draw, together = self.draw.at("train", self.step), self.objective.simultaneous
+        movers = self.players if turn is None else turn
+        for name in movers:
+            problem = self.problems[name]
+            problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))
+            if self.closure:
+                self.optimizers[name].step(problem)  # type: ignore[arg-type]
+            else:
+                problem.gradient()
+                if not together:
+                    self.optimizers[name].step()
+            self._tally(name, problem.first or [])
+            if not together:
+                self._after(name, batches, draw)
+        if together:
+            for name in movers:
+                self.optimizers[name].step()
+            for name in movers:
+                self._after(name, batches, draw)
+
+    def _after(self, name: str, batches: Sequence[Batch], draw: Draw) -> None:
+        if self.has_after:
+            here = draw.at("after", name)
+            here.seed_global()
+            with torch.no_grad():
+                self.objective.after(name, batches[-1], here)
+
+    def _tally(self, name: str, losses: Sequence[Loss]) -> None:
+        """Add what this player saw to the sums of the epoch, on the device."""
+        sums = self.sums.get(name)
+        if sums is None:
+            sums = self.sums[name] = {"loss": torch.zeros((), dtype=torch.float64, device=losses[0].total.device)}
+        for loss in losses:
+            sums["loss"].add_(loss.total.detach())
+            self.weights_seen[name] = self.weights_seen.get(name, 0.0) + loss.weight
+            for term, value in loss.terms.items():
+                sums[term] = sums.get(term, 0.0) + value.detach().double()
+        if losses[-1].once is not None:
+            self.once[name] = losses[-1].once.detach()
+
+    def _set_rates(self) -> None:
+        t = self.training
+        factor = optim.factor(t.schedule, self.step, self.horizon or 1, t.warmup)
+        for name, optimizer in self.optimizers.items():
+            for group, rate in zip(optimizer.param_groups, self.rates[name], strict=True):
+                group["lr"] = rate * factor
+
+    # ---- epochs
+
+    @property
+    def length(self) -> int:
+        """Batches an epoch."""
+        return len(self.source)
+
+    def _begin_epoch(self) -> None:
+        self.position, self._stream = 0, None
+        self.sums: dict[str, dict[str, Tensor]] = {}
+        self.weights_seen: dict[str, Tensor | float] = {}
+        self.once: dict[str, Tensor] = {}
+
+    def _end_epoch(self) -> dict[str, float]:
+        now = time.perf_counter()
+        self.seconds, self._clock = self.seconds + now - self._clock, now
+        row = self._row()
+        if not all(map(isfinite, row.values())):
+            self.look()
+        if self.validation is not None:
+            found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch))
+            row |= {f"valid_{name}": value for name, value in found.items()}
+        self.epoch += 1
+        self._begin_epoch()
+        return row
+
+    def _row(self) -> dict[str, float]:
+        rows = getattr(self.source, "n", self.length)
+        row = {"epoch": self.epoch + 1, "step": self.step, "rows": (self.epoch + 1) * rows, "seconds": self.seconds}
+        for name, sums in self.sums.items():
+            main = "loss" if len(self.players) == 1 else name
+            weight = float(self.weights_seen[name])
+            row |= {main if term == "loss" else term: float(total) / weight for term, total in sums.items()}
+            penalty = self.problems[name].penalty()
+            extra = [float(v) for v in (self.once.get(name), penalty) if v is not None]
+            row |= {f"{'' if main == 'loss' else main + '_'}penalty": sum(extra)} if extra else {}
+        return row | {"lr": next(iter(self.optimizers.values())).param_groups[0]["lr"]}
+
+    # ---- state
+
+    def weights(self) -> dict[str, Tensor]:
+        """Copies of the objective's parameters and buffers."""
+        return self.objective.weights()
+
+    def set_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Put such copies back."""
+        self.objective.set_weights(weights)
+
+    def state_dict(self) -> Tree:
+        """All of the state; refused by `NonFiniteError` if a number in it is not finite."""
+        self.look()
+        return self._state()
+
+    def _state(self) -> Tree:
+        return {
+            "objective": self.objective.weights(),
+            "optimizers": {n: _copied(o.state_dict()) for n, o in self.optimizers.items()},
+            "source": self.source.state_dict(),
+            "place": [self.step, self.epoch, self.position],
+            "seconds": self.seconds,
+            "sums": _copied(self.sums),
+            "weights_seen": dict(self.weights_seen),
+            "once": dict(self.once),
+        }
+
+    def load_state_dict(self, tree: Tree) -> None:
+        """Put such a state back."""
+        self.objective.set_weights(tree["objective"])
+        for name, state in tree["optimizers"].items():
+            self.optimizers[name].load_state_dict(_copied(state))
+        self.source.load_state_dict(tree["source"])
+        self.step, self.epoch, self.position = tree["place"]
+        self.seconds, self._stream, self._looked = tree["seconds"], None, self.step
+        self.sums, self.weights_seen, self.once = _copied(tree["sums"]), dict(tree["weights_seen"]), dict(tree["once"])
+
+    def look(self) -> None:
+        """The guard: everything finite, or a `NonFiniteError` that names epoch, step, rows and tensor."""
+        self._looked = self.step
+        if all_finite([self.objective.state_dict(), [o.state for o in self.optimizers.values()], self.sums]):
+            self._good = self._state() if self.exact else None
+        else:
+            explain(self, self._good)
+
+    def release(self) -> None:
+        """Let go of the data; `source` is set anew before the next step."""
+        self.source = self.validation = self._stream = self._good = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickling: without the iterator, which is made anew from (epoch, position)."""
+        return {**vars(self), "_stream": None, "_good": None}
+
+
+def _copied(tree: Any) -> Any:
+    if isinstance(tree, Tensor):
+        return tree.detach().clone()
+    if isinstance(tree, Mapping):
+        return {k: _copied(v) for k, v in tree.items()}
+    return type(tree)(map(_copied, tree)) if isinstance(tree, list | tuple) else tree
+
+

@@ -1,0 +1,58 @@
+"""The rarely used knobs of training, in one frozen dataclass of plain values.
+
+    minimised:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+__all__ = ["Training"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an update is made and when training ends.
+
+    Sources that add λ Σ θ² to the *sum* of the losses mean `l2 = λ / n` here.
+
+    Args:
+        l2: Weight of Σ θ² beside the mean loss.
+        l1: Weight of Σ |θ| beside the mean loss.
+        penalise_bias: Also penalise biases.
+        clip_norm: Largest Euclidean norm of a player's gradient.
+        clip_value: Largest size of one component of the gradient.
+        accumulate: Batches whose sums make one update.
+        schedule: How the rate moves: constant, step, exponential, cosine, linear.
+        warmup: Updates over which the rate rises from zero.
+        options: Options of the optimizer, e.g. {"weight_decay": 1e-4}.
+        freeze: Patterns of parameter names that stay as they are, e.g. ("hidden1.*",).
+        restore_best: With `patience`, put the best weights back at the end.
+        seconds: Time budget.
+        every: Seconds between checkpoints.
+        threads: Threads of torch; None chooses by the size of the work.
+        progress: Show progress; None: on a terminal or in a notebook.
+
+    Example:
+        >>> Training(clip_norm=1.0).clip_norm
+        1.0
+    """
+
+    l2: float = 0.0
+    l1: float = 0.0
+    penalise_bias: bool = False
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    accumulate: int = 1
+    schedule: str = "constant"
+    warmup: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    freeze: tuple[str, ...] = ()
+    restore_best: bool = True
+    seconds: float = inf
+    every: float = 30.0
+    threads: int | None = None
+    progress: bool | None = None

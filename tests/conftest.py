@@ -1,0 +1,70 @@
+"""What every test stands on: one thread, the same draws every time, no network, and the folder of real data."""
+
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported; scikit-learn's array checks need it
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import ipaddress
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests._ledger"]
+
+settings.register_profile("test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("soak", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("FTHETA_PROFILE", "test"))
+
+
+def pytest_configure(config):
+    torch.set_num_threads(1)
+    patch = pytest.MonkeyPatch()
+    for name in ("connect", "connect_ex"):
+        patch.setattr(socket.socket, name, _local_only(getattr(socket.socket, name)))
+    config.add_cleanup(patch.undo)
+
+
+def _local_only(connect):
+    def guarded(self, address):
+        if self.family != getattr(socket, "AF_UNIX", None) and not _is_loopback(address[0]):
+            raise RuntimeError(f"A test tried to reach {address}; tests may connect to this machine only.")
+        return connect(self, address)
+
+    return guarded
+
+
+def _is_loopback(host):
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost"
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """The folder of real data: without FTHETA_DATA the test is skipped, with it a missing file fails the test."""
+    if not os.environ.get("FTHETA_DATA"):
+        pytest.skip("reads real data: set FTHETA_DATA to the folder that holds it")
+    folder = Path(os.environ["FTHETA_DATA"])
+    assert folder.is_dir(), f"FTHETA_DATA is {folder}, which is not a folder."
+    return folder
+
+
+@pytest.fixture
+def fresh():
+    """fresh(code): run it in a new Python and say which heavy libraries that loaded."""
+
+    def loaded(code):
+        ask = f"{code}\nimport sys; print(*{{'torch', 'sklearn', 'numpy', 'pandas', 'matplotlib'}} & set(sys.modules))"
+        source = str(Path(__file__).parents[1] / "src")
+        done = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"PYTHONPATH": source}, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        return set(done.stdout.decode().split())
+
+    return loaded

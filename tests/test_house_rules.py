@@ -1,0 +1,290 @@
+"""House rules, held by tests: sizes, the direction of imports, public names, and what no file of the library may do."""
+
+import ast
+import io
+import socket
+import statistics
+import tokenize
+from pathlib import Path
+
+import pytest
+
+import ftheta
+
+SRC = Path(__file__).parents[1] / "src/ftheta"
+FLOORS = [  # from low to high: a room imports only from lower floors, its own, or its neighbours on the same floor
+    {"errors", "results", "store", "catalog"},
+    {"check", "draw", "formulas", "plots", "autodiff", "base"},
+    {"data", "nn", "likelihoods", "optim"},
+    {"train"},
+    {"models"},
+    {"measure"},
+    {"selection", "explain"},
+    {"report"},
+    {"studies"},
+    {"cli", "lab"},
+]
+FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+MACHINERY = (  # a module, or a folder of modules
+    *("draw", "store", "results", "catalog", "check", "base", "likelihoods", "train"),
+    *("data.batch", "data.sources", "optim.table", "models._neural"),
+)
+ON_CALL = {"cli", "lab", "studies"}  # rooms whose files are imported one at a time, when they are asked for
+
+SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}
+TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
+
+
+def module_of(path):
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+def code_lines(source):
+    """Numbers of the lines that carry code: no blank line, comment or docstring."""
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    lines = {n for token in tokens if token.type not in empty for n in range(token.start[0], token.end[0] + 1)}
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+def function_sizes():
+    for path, tree in TREES.items():
+        code = code_lines(SOURCES[path])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                size = sum(node.lineno <= n <= node.end_lineno for n in code)
+                yield size, f"{path.relative_to(SRC)}:{node.lineno} {node.name}"
+
+
+def imports_of(path):
+    """Modules of the package that a file imports, with the line; imports inside functions count."""
+    here = ["ftheta", *path.relative_to(SRC).with_suffix("").parts]
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = ".".join(
+                [*here[: len(here) - node.level], node.module or ""] if node.level else [node.module or ""]
+            )
+            names = [f"{start.strip('.')}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.startswith("ftheta."):
+                yield nearest_module(name.removeprefix("ftheta.")), node.lineno
+
+
+def nearest_module(name):
+    """The module that a dotted name lies in."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def room_of(module):
+    return module.partition(".")[0]
+
+
+def cycles(graph):
+    """Nodes that can reach themselves, each with what it imports on the way."""
+    on_cycle = []
+    for start in sorted(graph):
+        seen, todo = set(), list(graph[start])
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(graph.get(node, ()))
+        if start in seen:
+            on_cycle.append(start)
+    return on_cycle
+
+
+def import_graph(name=lambda module: module):
+    graph = {}
+    for module, path in MODULES.items():
+        targets = {name(target) for target, _ in imports_of(path)}
+        graph.setdefault(name(module), set()).update(targets - {name(module), ""})
+    return graph
+
+
+def public_names(module):
+    """The literal list `__all__` of a module, or None."""
+    for node in TREES[MODULES[module]].body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == "__all__":
+            return ast.literal_eval(node.value)
+    return None
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def test_code_lines_are_counted_without_blanks_comments_and_docstrings():
+    source = (
+        'def f(x):\n    """Twice.\n\n    More.\n    """\n    # why\n\n    y = """a\nb"""\n    return (\n        y)\n'
+    )
+    assert code_lines(source) == {1, 8, 9, 10, 11}
+
+
+def test_functions_are_short():
+    sizes = sorted(function_sizes(), reverse=True)
+    lengths = sorted(size for size, _ in sizes)
+    assert [where for where in sizes if where[0] > 50] == []
+    assert lengths[int(0.9 * len(lengths))] <= 25, sizes[: len(sizes) // 10]
+    assert statistics.median(lengths) <= 8
+
+
+def test_files_are_short():
+    assert {module_of(path): n for path, source in SOURCES.items() if (n := source.count("\n")) > 400} == {}
+
+
+def test_the_machinery_fits_its_budget():
+    def is_machinery(module):
+        return any(module == part or module.startswith(part + ".") for part in MACHINERY)
+
+    missing = [part for part in MACHINERY if part not in MODULES]
+    sizes = {module: len(code_lines(SOURCES[path])) for module, path in MODULES.items() if is_machinery(module)}
+    assert missing == []
+    assert sum(sizes.values()) <= 2000, sizes
+
+
+# --- imports ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_room_has_a_floor_and_none_is_called_utils():
+    assert {room_of(module) for module in MODULES} - {"", "__main__"} <= set(FLOOR)
+    assert [module for module in MODULES if "utils" in module] == []
+
+
+def test_no_import_points_up():
+    up = [
+        f"{module}:{line} imports {target}"
+        for module, path in MODULES.items()
+        for target, line in imports_of(path)
+        if module and FLOOR.get(room_of(target), 0) > FLOOR.get(room_of(module), len(FLOORS))
+    ]
+    assert up == []
+
+
+def test_no_module_and_no_room_is_on_a_cycle():
+    assert cycles(import_graph()) == []
+    assert cycles(import_graph(room_of)) == []
+
+
+def test_a_cycle_would_be_found():
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+
+
+def test_a_family_never_imports_another_family():
+    families = {module for module in MODULES if module.startswith("models.") and not module.startswith("models._")}
+    crossed = {(module, target) for module in families for target, _ in imports_of(MODULES[module])}
+    assert [(a, b) for a, b in sorted(crossed) if b in families and a.split(".")[1] != b.split(".")[1]] == []
+
+
+@pytest.mark.parametrize(
+    "code", ["import ftheta", "import ftheta; dir(ftheta); ftheta.InputError", "import ftheta.cli"]
+)
+def test_the_package_loads_nothing_heavy(fresh, code):
+    assert fresh(code) == set()
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_public_module_states_its_names():
+    public = [m for m in MODULES if m and not any(part.startswith("_") for part in m.split("."))]
+    assert [module for module in public if public_names(module) is None] == []
+
+
+def test_a_room_exports_exactly_the_names_of_its_files():
+    """Names of public files are all exported; those of machinery (`_name`) may be."""
+    wrong = {}
+    for room in {m for m, path in MODULES.items() if m and path.name == "__init__.py"} - ON_CALL:
+        files = [m for m in MODULES if m.rpartition(".")[0] == room]
+        may = {name for m in files for name in public_names(m) or ()}
+        must = {name for m in files if not m.rpartition(".")[2].startswith("_") for name in public_names(m) or ()}
+        stated = public_names(room) or []
+        wrong[room] = (
+            sorted(must - set(stated)) + sorted(set(stated) - may) + sorted({n for n in stated if stated.count(n) > 1})
+        )
+    assert {room: names for room, names in wrong.items() if names} == {}
+
+
+def test_names_of_the_root_resolve_to_what_they_say():
+    for name, target in ftheta._names().items():
+        module, _, attribute = target.partition(":")
+        assert name == attribute and getattr(ftheta, name).__name__ == attribute, target
+    assert {"MLPClassifier", "load", "Trainer", "InputError", "nn", "__version__"} <= set(dir(ftheta))
+    assert ftheta.catalog.CARDS
+
+
+def test_an_unknown_name_of_the_root_is_an_attribute_error():
+    with pytest.raises(
+        AttributeError, match=r"module 'ftheta' has no attribute 'mlp'; dir\(ftheta\) lists what it has"
+    ):
+        _ = ftheta.mlp
+
+
+# --- what no file may do ----------------------------------------------------------------------------------------------
+
+BANNED_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+BANNED_CALLS = {"eval", "exec", "print", "breakpoint", "__import__", "yaml.load", "torch.load", "os.system", "os.popen"}
+BANNED_KEYWORDS = {("allow_pickle", True), ("shell", True), ("weights_only", False)}
+
+
+def offences(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            yield node.lineno, "assert"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {part for a in node.names for part in a.name.split(".")} | set(
+                (getattr(node, "module", "") or "").split(".")
+            )
+            yield from ((node.lineno, f"import {name}") for name in sorted(names & BANNED_IMPORTS))
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in BANNED_CALLS or called.endswith((".extractall", "load_pickle", "read_pickle")):
+                yield node.lineno, called
+            given = {(k.arg, k.value.value) for k in node.keywords if isinstance(k.value, ast.Constant)}
+            yield from ((node.lineno, f"{name}={value}") for name, value in given & BANNED_KEYWORDS)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("assert x", "assert"),
+        ("print(x)", "print"),
+        ("import pickle", "import pickle"),
+        ("from joblib import load", "import joblib"),
+        ("def f():\n    return eval(x)", "eval"),
+        ("torch.load(path)", "torch.load"),
+        ("np.load(path, allow_pickle=True)", "allow_pickle=True"),
+        ("run(command, shell=True)", "shell=True"),
+        ("tarfile.open(path).extractall()", "tarfile.open(path).extractall"),
+    ],
+)
+def test_an_offence_would_be_found(code, found):
+    assert [what for _, what in offences(ast.parse(code))] == [found]
+
+
+def test_what_is_allowed_is_no_offence():
+    assert list(offences(ast.parse("net.eval()\nnp.load(path, allow_pickle=False)\nclick.echo(x)\nimport json"))) == []
+
+
+def test_no_file_asserts_prints_or_runs_code_from_files():
+    found = [f"{module}:{line} {what}" for module, path in MODULES.items() for line, what in offences(TREES[path])]
+    assert found == []
+
+
+def test_a_test_cannot_reach_the_network():
+    with socket.socket() as s, pytest.raises(RuntimeError, match="may connect to this machine only"):
+        s.connect(("192.0.2.1", 9))
