@@ -31,7 +31,9 @@ def card_of(cls: type) -> tuple[str, str]:
         for task, where in card.targets.items():
             if where == here:
                 return card.name, task
-    raise InputError(f"{cls.__qualname__} is not in the catalog, so no file can name it. Add its line to ftheta/catalog.py.")
+    raise InputError(
+        f"{cls.__qualname__} is not in the catalog, so no file can name it. Add its line to ftheta/catalog.py."
+    )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -96,7 +98,9 @@ class Estimator(BaseEstimator):
         files = self._files()
         path = Path(path)
         if path.exists() and not Run(path).exists() and (path.is_file() or any(path.iterdir())):
-            raise InputError(f"{path} exists and is not a saved model or run. Choose another path; nothing was changed.")
+            raise InputError(
+                f"{path} exists and is not a saved model or run. Choose another path; nothing was changed."
+            )
         with Run(path) as run:
             self._save_into(run, files)
         return path

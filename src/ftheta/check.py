@@ -235,16 +235,22 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
     One column given as (n, 1) is taken as (n,), with scikit-learn's warning where only one is expected.
     """
     if y is None:
-        raise InputError(f"{name} requires y to be passed, but the target y is None. Pass one target for each row of X.")
+        raise InputError(
+            f"{name} requires y to be passed, but the target y is None. Pass one target for each row of X."
+        )
     y = plain(y)
     if sparse.issparse(y):
         raise InputTypeError(f"y is a scipy sparse matrix; {name} takes dense targets. Convert with y.toarray().")
     try:
-        y = check_array(y, ensure_2d=False, dtype=np.float64 if numeric else None, ensure_all_finite=False, input_name="y")
+        y = check_array(
+            y, ensure_2d=False, dtype=np.float64 if numeric else None, ensure_all_finite=False, input_name="y"
+        )
     except ValueError as error:
         raise InputError(str(error)) from None
     if len(y) != n:
-        raise InputError(f"X has {n} rows but y has {len(y)}. They must match; did one file lose its header or last line?")
+        raise InputError(
+            f"X has {n} rows but y has {len(y)}. They must match; did one file lose its header or last line?"
+        )
     _reject_bad_target(y)
     if y.ndim == 2 and y.shape[1] == 1:
         if not (columns and numeric or quiet):

@@ -49,18 +49,21 @@ _BINARY = {
 _MARKUP = {"<!": "HTML", "<html": "HTML", "<?xml": "XML", '{"': "JSON", "{\n": "JSON", "[{": "JSON", "[[": "JSON"}
 
 
-def read_csv(path: str | Path, target: str | None = None) -> Dataset:
+def read_csv(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
     """A numeric CSV file with a header as a data set; `FileFormatError` with path, line and column for any other.
 
     Args:
         path: The file.
         target: Name of the column to predict; None leaves all columns as features.
+        required: Whether the file must have that column; else `y` is None where it has not.
     """
     path = Path(path)
     text = _text(path)
     file = _File(path, text, _header(path, text))
     if target is not None and target not in file.header:
-        raise FileFormatError(f"{path}: {nearest('target column', target, file.header)}")
+        if required:
+            raise FileFormatError(f"{path}: {nearest('target column', target, file.header)}")
+        target = None
     frame = _parse(file)
     y = None if target is None else _target(file, frame.pop(target))
     if not frame.shape[1]:

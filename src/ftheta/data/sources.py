@@ -76,7 +76,7 @@ class Rows:
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}; it must be a whole number of rows, at least 1.")
         self.batch_size = int(batch_size)
-        self.shuffle = shuffle and self.batch_size < self.n
+        self.shuffle = shuffle
         self._whole = Batch(self.x, self.y, self.weight, torch.arange(self.n))
 
     def __len__(self) -> int:

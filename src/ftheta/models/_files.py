@@ -34,7 +34,9 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
     if not Path(path).exists():
         raise InputError(f"{path} does not exist. Give the folder that save() or `ftheta train` wrote.")
     if Path(path).is_file():
-        raise FileFormatError(f"{path} is a file; a saved model is a folder with config.json and model.safetensors. Give the folder.")
+        raise FileFormatError(
+            f"{path} is a file; a saved model is a folder with config.json and model.safetensors. Give the folder."
+        )
     problems = run.verify()
     if problems:
         raise FileFormatError(problems[0])
@@ -49,7 +51,9 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
 def _estimator(run: Run, module: Any) -> Estimator:
     config = json.loads(run.read("config.json"))
     if config.get("format", 0) > FORMAT:
-        raise FileFormatError(f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. Upgrade ftheta.")
+        raise FileFormatError(
+            f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. Upgrade ftheta."
+        )
     cls, tree = catalog.resolve(config["model"], config["task"]), run.tree("model.safetensors")
     params = dict(tree["params"])
     if isinstance(params.get("training"), dict):

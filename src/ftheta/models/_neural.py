@@ -1,6 +1,6 @@
 """Neural estimators: a family says which module and which objective; everything else is here.
 
-    fit:  check -> merge -> split -> build -> Trainer -> iterate -> module_, history_
+fit:  check -> merge -> split -> build -> Trainer -> iterate -> module_, history_
 """
 
 from __future__ import annotations
@@ -190,7 +190,9 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         training = self.training or Training()
         objective = self._build(seed)
         if rows.weight is not None and not objective.separable:
-            raise InputError(f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it; leave it out.")
+            raise InputError(
+                f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it; leave it out."
+            )
         source = self._source(rows)
         self._trainer = Trainer(
             objective,
@@ -208,7 +210,9 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         with Draw(seed).at("build").scope():
             self._make_parts()
             objective = self.objective(self.module_, self.target_).to(getattr(torch, self.dtype))
-        work = sum(p.numel() for p in self.module_.parameters()) * (AUTO if self.batch_size == "auto" else self.batch_size)
+        work = sum(p.numel() for p in self.module_.parameters()) * (
+            AUTO if self.batch_size == "auto" else self.batch_size
+        )
         self._device = device_for(self.device, work)
         return objective.to(self._device)
 
@@ -242,7 +246,9 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         return self._weighted(x, y, sample_weight)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Arrays:
-        return self._weighted(check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd), y, sample_weight)
+        return self._weighted(
+            check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd), y, sample_weight
+        )
 
     def _weighted(self, x: np.ndarray, y: Any, sample_weight: Any) -> Arrays:
         return Arrays(x, self._encode_target(y, len(x)), check.weights(sample_weight, len(x))).without_zeros()
@@ -283,7 +289,13 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     def _tensors(self, rows: Arrays) -> tuple[Tensor | None, ...]:
         def put(a: np.ndarray | None) -> Tensor | None:
-            return None if a is None else torch.tensor(a, dtype=None if a.dtype.kind in "iu" else getattr(torch, self.dtype)).to(self._device)
+            return (
+                None
+                if a is None
+                else torch.tensor(a, dtype=None if a.dtype.kind in "iu" else getattr(torch, self.dtype)).to(
+                    self._device
+                )
+            )
 
         return tuple(map(put, rows))
 
@@ -298,7 +310,9 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False)
         return Batch(*self._tensors(rows))
 
-    def evaluate(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> dict[str, float]:
+    def evaluate(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> dict[str, float]:
         """What the objective reports on these rows: its loss, and more where it has more."""
         batch = self.batch(X, y, sample_weight)
         source = Rows(batch.x, batch.y, batch.weight, batch_size=PART, shuffle=False)
@@ -337,11 +351,21 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
     """Load tensors into a module, or say which names and shapes differ."""
     own = module.state_dict()
-    shapes = [f"{k!r} is {tuple(tensors[k].shape)}, the model needs {tuple(own[k].shape)}" for k in own if k in tensors and tensors[k].shape != own[k].shape]
+    shapes = [
+        f"{k!r} is {tuple(tensors[k].shape)}, the model needs {tuple(own[k].shape)}"
+        for k in own
+        if k in tensors and tensors[k].shape != own[k].shape
+    ]
     missing, extra = sorted(set(own) - set(tensors)), sorted(set(tensors) - set(own))
-    found = [*shapes, *([f"missing: {', '.join(missing)}"] if missing else []), *([f"unexpected: {', '.join(extra)}"] if extra else [])]
+    found = [
+        *shapes,
+        *([f"missing: {', '.join(missing)}"] if missing else []),
+        *([f"unexpected: {', '.join(extra)}"] if extra else []),
+    ]
     if found:
-        raise InputError(f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths.")
+        raise InputError(
+            f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths."
+        )
     module.load_state_dict(dict(tensors))
 
 

@@ -1,6 +1,6 @@
 """Rows on their way to a net: weights joined, equal rows merged, targets encoded.
 
-    weight k  =  k copies:   equal rows become one row with the sum of their weights
+weight k  =  k copies:   equal rows become one row with the sum of their weights
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _keys(rows: Arrays) -> np.ndarray:
     return joined.view(np.dtype((np.void, joined.shape[1]))).ravel()
 
 
-def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
+def class_weights(
+    given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray
+) -> np.ndarray | None:
     """The weight of each class; "balanced" is n / (K n_k), with n counted in row weights."""
     if given is None:
         return None

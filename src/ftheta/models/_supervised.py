@@ -1,6 +1,6 @@
 """Neural classifiers and regressors: targets encoded on the way in, answers decoded on the way out.
 
-    classify:  y -> class index,  p(k | x) from raw outputs          regress:  y -> (y - m) / s,  answers back in the units of y
+classify:  y -> class index,  p(k | x) from raw outputs          regress:  y -> (y - m) / s,  answers back in the units of y
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def learn_classes(name: str, y: np.ndarray, classes: Any = None) -> tuple[np.nda
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind.startswith("continuous") or kind == "multiclass-multioutput":
         example = np.ravel(y)[0]
-        raise InputError(f"Unknown label type: {kind} (e.g. {example}). Use a regressor, or turn y into classes with KBinsDiscretizer.")
+        raise InputError(
+            f"Unknown label type: {kind} (e.g. {example}). Use a regressor, or turn y into classes with KBinsDiscretizer."
+        )
     if kind == "multilabel-indicator":
         return np.arange(y.shape[1]), TargetSpec("multilabel", y.shape[1])
     found = np.unique(y if classes is None else np.asarray(classes))
@@ -54,7 +56,9 @@ def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     index = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     unseen = classes[index] != y
     if unseen.any():
-        raise InputError(f"y has class {y[unseen][0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). Pass classes= or fit anew.")
+        raise InputError(
+            f"y has class {y[unseen][0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). Pass classes= or fit anew."
+        )
     return index.astype(np.int64)
 
 
@@ -141,10 +145,17 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""
         check_is_fitted(self)
-        unseen = set() if self.target_.kind == "multilabel" else set(np.ravel(check.plain(y)).tolist()) - set(self.classes_.tolist())
+        unseen = (
+            set()
+            if self.target_.kind == "multilabel"
+            else set(np.ravel(check.plain(y)).tolist()) - set(self.classes_.tolist())
+        )
         if unseen:
             known = ", ".join(map(str, self.classes_[:8]))
-            warnings.warn(f"y has class {unseen.pop()!r} never seen in fit (classes_: {known}). It counts as wrong; refit to include it.", stacklevel=2)
+            warnings.warn(
+                f"y has class {unseen.pop()!r} never seen in fit (classes_: {known}). It counts as wrong; refit to include it.",
+                stacklevel=2,
+            )
         return float(super().score(X, check.plain(y), check.plain(sample_weight)))
 
 
@@ -215,7 +226,9 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
                 "likelihood='gaussian' has a fixed variance, so its interval would say nothing of the data. "
                 "Fit with likelihood='gaussian-learned' or 'gaussian-heteroscedastic'."
             )
-        both = self._apply(lambda x: torch.stack(self.likelihood_.interval(self.module_(x), level), -1), X)  # (n, [T,] 2)
+        both = self._apply(
+            lambda x: torch.stack(self.likelihood_.interval(self.module_(x), level), -1), X
+        )  # (n, [T,] 2)
         both = both if self.target_.n else both.reshape(len(both), 2)
         return (both.astype(np.float64) * self.y_scale_[..., None] + self.y_mean_[..., None]).astype(self.dtype)
 
@@ -229,7 +242,9 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
         mean, scale = (torch.as_tensor(v, dtype=batch.x.dtype) for v in (self.y_mean_, self.y_scale_))
         return type(found)(found.loc * scale + mean, found.scale * scale)  # type: ignore[call-arg]
 
-    def evaluate(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> dict[str, float]:
+    def evaluate(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> dict[str, float]:
         """Negative log-density of y, in its own units."""
         found = super().evaluate(X, y, sample_weight)
         return {**found, "loss": found["loss"] + float(np.sum(np.log(self.y_scale_)))}
@@ -238,4 +253,6 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
 def _check_counts(y: np.ndarray) -> None:
     bad = y[(y < 0) | (y != np.floor(y))]
     if bad.size:
-        raise InputError(f"likelihood='poisson' is for counts 0, 1, 2, ..., but y holds {bad.flat[0]:g}. Use likelihood='gaussian'.")
+        raise InputError(
+            f"likelihood='poisson' is for counts 0, 1, 2, ..., but y holds {bad.flat[0]:g}. Use likelihood='gaussian'."
+        )

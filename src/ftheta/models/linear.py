@@ -96,7 +96,7 @@ class LinearRegression(RegressorMixin, Estimator):
 class Newton:
     """Newton's method for a linear map into a likelihood, as a process: one step is one round.
 
-        θ <- θ - α H⁻¹ g,   g = Xᵀ ∂nll,   H = Σ v (x xᵀ ⊗ curvature),   α halved until the loss falls
+    θ <- θ - α H⁻¹ g,   g = Xᵀ ∂nll,   H = Σ v (x xᵀ ⊗ curvature),   α halved until the loss falls
     """
 
     def __init__(self, x: Tensor, y: Tensor, weight: Tensor, likelihood: Likelihood, n_raw: int, l2: float) -> None:
@@ -133,7 +133,11 @@ class Newton:
             rate /= 2
         self.theta = self.theta - rate * step if rate > 1e-10 else self.theta
         self.rounds += 1
-        return {"step": self.rounds, "loss": float(self.loss(self.theta)), "gradient": float(self.gradient().abs().max())}
+        return {
+            "step": self.rounds,
+            "loss": float(self.loss(self.theta)),
+            "gradient": float(self.gradient().abs().max()),
+        }
 
     def state_dict(self) -> Tree:
         """θ and the count of steps."""
@@ -188,7 +192,14 @@ class LogisticRegression(ClassifierMixin, Estimator):
         weight = self._weights(index, None if weight is None else weight[kept])
         likelihood = likelihoods.for_task(spec)
         target = torch.from_numpy(index if spec.kind == "multiclass" else index.astype(np.float64))
-        process = Newton(torch.from_numpy(x[kept].copy()), target, torch.from_numpy(weight), likelihood, likelihood.n_raw(spec), self.l2)
+        process = Newton(
+            torch.from_numpy(x[kept].copy()),
+            target,
+            torch.from_numpy(weight),
+            likelihood,
+            likelihood.n_raw(spec),
+            self.l2,
+        )
         self.history_ = iterate(process, rounds=self.max_iter, callbacks=[_Converged(self.tol)])
         self.n_iter_, theta = len(self.history_), process.theta.numpy()
         theta = theta - theta.mean(0) if len(theta) > 1 else theta  # a constant added to all classes changes nothing
@@ -210,7 +221,11 @@ class LogisticRegression(ClassifierMixin, Estimator):
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
         raw = torch.from_numpy(self.decision_function(X).reshape(len(np.asarray(X)), -1))
-        return (likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical()).probabilities(raw).numpy()
+        return (
+            (likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical())
+            .probabilities(raw)
+            .numpy()
+        )
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class: (n,)."""

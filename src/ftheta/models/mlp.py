@@ -31,7 +31,10 @@ class _Perceptron(NeuralSupervised):
     def build(self, x: InputSpec, y: TargetSpec) -> MLP:
         """The net for these shapes."""
         n_raw = self.make_likelihood(y).n_raw(y)
-        return MLP(x.shape[0], n_raw, tuple(self.hidden), activation=self.activation, dropout=self.dropout, init=self.init)
+        return MLP(
+            x.shape[0], n_raw, tuple(self.hidden), activation=self.activation, dropout=self.dropout, init=self.init
+        )
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLPClassifier(_Perceptron, NeuralClassifier):
@@ -50,7 +53,6 @@ class MLPClassifier(_Perceptron, NeuralClassifier):
         >>> xor.predict(X)
         array([0, 1, 1, 0])
     """
-
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

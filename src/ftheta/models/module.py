@@ -45,7 +45,9 @@ class _Own(NeuralSupervised):
             raise InputError(f"module= is a function that returned {type(made).__name__}; it must return an nn.Module.")
         width = _width(made, x)
         if width != need:
-            raise InputError(f"module= gives {width} outputs a row, but {y.kind} targets need {need}. Change the last layer to {need} outputs.")
+            raise InputError(
+                f"module= gives {width} outputs a row, but {y.kind} targets need {need}. Change the last layer to {need} outputs."
+            )
         return made
 
 
@@ -55,7 +57,9 @@ def _width(module: nn.Module, x: InputSpec) -> int:
     with torch.no_grad():
         raw = deepcopy(module).eval()(torch.zeros(2, *x.shape, dtype=p.dtype, device=p.device))
     if raw.ndim < 2:
-        raise InputError(f"module= gives outputs of shape {tuple(raw.shape)} for 2 rows; it must give (2, R): end it with a linear layer.")
+        raise InputError(
+            f"module= gives outputs of shape {tuple(raw.shape)} for 2 rows; it must give (2, R): end it with a linear layer."
+        )
     return raw.shape[-1]
 
 

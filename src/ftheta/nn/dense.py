@@ -66,6 +66,12 @@ class MLP(nn.Sequential):
             )
         super().__init__(_layers(widths, names, float(dropout), init))
 
+    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
+        """A layer, or some of them as a plain Sequential (that of torch would call our constructor)."""
+        if isinstance(idx, slice):
+            return nn.Sequential(OrderedDict(list(self._modules.items())[idx]))  # pyright: ignore[reportArgumentType]
+        return super().__getitem__(idx)
+
 
 def _layers(widths: list[int], names: list[str], dropout: float, init: str) -> OrderedDict[str, nn.Module]:
     layers: OrderedDict[str, nn.Module] = OrderedDict()

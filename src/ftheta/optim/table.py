@@ -135,7 +135,7 @@ def make(
 
 def _built(name: str, chosen: Rule, groups: list[Any], lr: float, options: Mapping[str, Any]) -> Optimizer:
     tensors = [p for g in groups for p in (g["params"] if isinstance(g, Mapping) else [g])]
-    if all(map(chosen.can_fuse, tensors)) and not {"fused", "foreach", "differentiable"} & set(options):
+    if tensors and all(map(chosen.can_fuse, tensors)) and not {"fused", "foreach", "differentiable"} & set(options):
         options = {**options, "fused": True}
     try:
         return chosen.factory(groups, lr=lr, **options)

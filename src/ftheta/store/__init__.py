@@ -2,7 +2,8 @@
 
     tree -> ONE safetensors file -> temporary name -> fsync -> rename -> manifest {name: SHA-256}, last
 
-`files`: bytes that arrive whole or not at all; `tree`: tensors and plain values as one file, without pickle; `run`: the folder of a run.
+`files`: bytes that arrive whole or not at all; `tree`: tensors and plain values as one file, without pickle;
+`run`: the folder of a run.
 """
 
 from .files import to_toml, write_atomic

@@ -1,8 +1,9 @@
 """What a run consists of: bytes and SHA-256 of each file; the last line is the SHA-256 of all that stands above it.
 
-    {"format", "status", "files": {name: mark}, "checkpoints": [mark + step, file, metrics: mark], "metrics": mark once finished}
+    {"format", "status", "files": {name: mark}, "checkpoints": [mark + step + file + metrics: mark], "metrics": mark}
 
-mark = {"bytes", "sha256"}; "also" in it holds digests that are right as well, while a file is being replaced.
+mark = {"bytes", "sha256"}; its "also" holds digests that are right too, while a file is being replaced. The mark of all
+metrics is there when the run is finished.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     file = folder / MANIFEST
     if not file.exists():
         if any(CHECKPOINT.fullmatch(found.name) for found in folder.glob("checkpoint-*")):
-            raise FileFormatError(f"{file} is missing beside checkpoints. Put it back from a copy; nothing was deleted.")
+            raise FileFormatError(f"{file} is missing beside checkpoints; nothing was deleted. Use another copy.")
         return {"format": FORMAT, "status": "new", "files": {}, "checkpoints": []}
     data = read_bytes(file)
     body, last = data[:-65], data[-65:].decode("ascii", "replace")

@@ -2,7 +2,7 @@
 
     data -> temporary file -> fsync -> rename -> fsync of the folder
 
-A rename is atomic: a kill at any moment leaves the old file or the new one, and the two fsync make that true of a power cut.
+A rename is atomic: a kill at any moment leaves the old file or the new one; the two fsync say the same of a power cut.
 
 Reference: Pillai et al., All File Systems Are Not Created Equal, OSDI (2014).
 """
@@ -118,7 +118,7 @@ def read_bytes(path: Path) -> bytes:
             raise FileFormatError(f"{path} cannot be read: it is not a regular file. Give the path of a file.")
         return path.read_bytes()
     except OSError as error:
-        raise FileFormatError(f"{path} cannot be read: {error.strerror}. Check the path or use another copy.") from error
+        raise FileFormatError(f"{path} cannot be read: {error.strerror}. Check path and permissions.") from error
 
 
 def damaged(where: str, what: str) -> FileFormatError:
@@ -171,6 +171,6 @@ def to_toml(tables: Mapping[str, Any]) -> str:
     try:
         text = tomli_w.dumps(tables)
     except TypeError as error:
-        raise InputTypeError(f"{str(error).rstrip('.')}. Leave None out, and give plain values under str keys.") from None
+        raise InputTypeError(f"{str(error).rstrip('.')}. Leave None out; give plain values under str keys.") from None
     utf8(text)
     return text

@@ -25,7 +25,7 @@ from typing import Any, Literal, Self
 from ..errors import FileFormatError, InputError, InputTypeError, RunError, StoreError
 from ._lock import take_lock
 from ._manifest import CHECKPOINT, MANIFEST, NAME, compare, read_manifest, save_manifest
-from .files import open_new, read_bytes, reported, sha256, strict_json, utf8, write_all, write_atomic
+from .files import damaged, open_new, read_bytes, reported, sha256, strict_json, utf8, write_all, write_atomic
 from .tree import Tree, dump_tree, parse_tree
 
 __all__ = ["Run"]
@@ -165,6 +165,8 @@ class Run:
         data = self._log_bytes(mark, str(self.path), whole=not stand)
         lines = (data[: mark["bytes"]] if mark and not unsaved else data).split(b"\n")[:-1]
         table = [strict_json(line, f"{self.path / METRICS} line {i}") for i, line in enumerate(lines, 1)]
+        if not all(isinstance(row, dict) for row in table):
+            raise damaged(str(self.path / METRICS), "a line is not a row")
         return [{key: math.nan if value is None else value for key, value in row.items()} for row in table]
 
     # Checkpoints
@@ -191,7 +193,7 @@ class Run:
         self._step = step
 
     def latest(self) -> tuple[Tree, int] | None:
-        """State and step of the newest checkpoint that is whole; a run that is entered goes on from there (`rewind`)."""
+        """State and step of the newest whole checkpoint; a run that is entered goes on from there (`rewind`)."""
         manifest, problems = read_manifest(self.path), []
         for entry in reversed(manifest["checkpoints"]):
             try:
@@ -337,8 +339,8 @@ def _last_good(checkpoints: list[dict[str, Any]]) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        left = f"The last good checkpoint is step {checkpoints[-1]['step']}." if checkpoints else "There is no checkpoint."
-        error.args = (f"{error} {left}",)
+        left = f"step {checkpoints[-1]['step']}" if checkpoints else "none"
+        error.args = (f"{error} Last good checkpoint: {left}.",)
         raise
 
 
@@ -346,7 +348,7 @@ def _number(key: str, value: Any) -> float | None:
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, int | float):
         raise InputTypeError(f"{key}={value!r} in a row of metrics is a {type(value).__name__}, expected a number.")
-    return value if math.isfinite(value) else None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _let_go() -> None:

@@ -1,7 +1,7 @@
 """Training: the loop, the gradient process, objectives, callbacks."""
 
-from .callbacks import Callback, EarlyStopping, Progress
-from .iterate import Context, Process, iterate
+from .callbacks import Callback, Context, EarlyStopping, Process, Progress
+from .iterate import iterate
 from .objective import Loss, Objective, Player, Supervised
 from .placing import WORK_FOR_DEVICE, WORK_FOR_THREADS, device_for, threads, threads_for
 from .problem import Problem

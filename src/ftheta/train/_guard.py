@@ -9,15 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import NonFiniteError
-
-if TYPE_CHECKING:
-    from .trainer import Trainer
 
 __all__ = ["all_finite", "explain"]
 
@@ -39,7 +36,7 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
             yield from _tensors(value)
 
 
-def explain(trainer: Trainer, good: Any) -> NoReturn:
+def explain(trainer: Any, good: Any) -> NoReturn:
     """Replay from the last good state and raise the error that names the first bad tensor."""
     last, rate = trainer.step, next(iter(trainer.optimizers.values())).param_groups[0]["lr"]
     if good is None:
@@ -56,15 +53,17 @@ def explain(trainer: Trainer, good: Any) -> NoReturn:
                 f"Loss became {found[1]} at {place} (batch rows {rows}). First bad tensor: {found[0]}. "
                 f"Last good state: step {start}. {_advice(trainer, rate)}"
             )
-    raise NonFiniteError(f"A number that is not finite appeared by step {last}, but not again when the steps were repeated.")
+    raise NonFiniteError(
+        f"A number that is not finite appeared by step {last}, but not again when the steps were repeated."
+    )
 
 
-def _advice(trainer: Trainer, rate: float) -> str:
+def _advice(trainer: Any, rate: float) -> str:
     clip = "" if trainer.training.clip_norm else " or clip_norm=1"
     return f"Try lr={rate / 10:.3g} (now {rate:.3g}){clip}."
 
 
-def _replay_step(trainer: Trainer) -> tuple[tuple[str, str] | None, str]:
+def _replay_step(trainer: Any) -> tuple[tuple[str, str] | None, str]:
     batches = trainer._take()
     if trainer.scheduled:
         trainer._set_rates()
@@ -85,7 +84,7 @@ def _replay_step(trainer: Trainer) -> tuple[tuple[str, str] | None, str]:
     return found or (seen[0] if seen else _after_update(trainer)), rows
 
 
-def _after_update(trainer: Trainer) -> tuple[str, str] | None:
+def _after_update(trainer: Any) -> tuple[str, str] | None:
     for name, p in trainer.objective.named_parameters():
         if p.grad is not None and (value := _bad(p.grad)):
             return f"gradient of {_short(name)}", value
@@ -99,7 +98,9 @@ def _after_update(trainer: Trainer) -> tuple[str, str] | None:
 @contextmanager
 def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> Iterator[None]:
     def note(name: str) -> Any:
-        return lambda module, args, output: seen.append((f"output of {_short(name)}", v)) if (v := _bad(output)) else None
+        return lambda module, args, output: (
+            seen.append((f"output of {_short(name)}", v)) if (v := _bad(output)) else None
+        )
 
     leaves = [(n, m) for n, m in objective.named_modules() if n and not list(m.children())]
     handles = [m.register_forward_hook(note(n)) for n, m in leaves]
@@ -119,7 +120,7 @@ def _anomaly() -> Iterator[None]:
 
 
 def _bad(value: Any) -> str:
-    """"nan" or "inf" if a tensor holds one, else the empty string."""
+    """ "nan" or "inf" if a tensor holds one, else the empty string."""
     for tensor in _tensors(value):
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             return "nan" if bool(tensor.isnan().any()) else "inf"

@@ -1,6 +1,6 @@
 """What happens beside the steps: early stopping that puts the best weights back, and progress.
 
-    stop when  min over the last `patience` rounds  >=  best - min_delta
+stop when  min over the last `patience` rounds  >=  best - min_delta
 """
 
 from __future__ import annotations
@@ -11,14 +11,39 @@ import time
 from collections.abc import Mapping
 from math import inf, isfinite
 from multiprocessing import parent_process
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ..store import Tree
+from ..store import Run, Tree
 
-if TYPE_CHECKING:
-    from .iterate import Context
+__all__ = ["Callback", "Context", "EarlyStopping", "Process", "Progress"]
 
-__all__ = ["Callback", "EarlyStopping", "Progress"]
+
+class Process(Protocol):
+    """Whatever goes in steps. Optional: `scope()`, entered once by the loop; `exact`, False where a resumed run differs."""
+
+    def advance(self) -> Mapping[str, float] | None:
+        """Make one step; a row of floats when a round (an epoch) is complete, else None."""
+        ...
+
+    def state_dict(self) -> Tree:
+        """All of the state, as a value."""
+        ...
+
+    def load_state_dict(self, tree: Tree) -> None:
+        """Put that state back."""
+        ...
+
+
+class Context:
+    """What callbacks see: the process, where it is, what it has said, and `stop`."""
+
+    def __init__(self, process: Process, history: list[dict[str, float]], run: Run | None, rounds: float) -> None:
+        self.process, self.history, self.run, self.rounds = process, history, run, rounds
+        self.step, self.round, self.reason = 0, 0, ""
+
+    def stop(self, reason: str) -> None:
+        """End the loop after this step."""
+        self.reason = self.reason or reason
 
 
 class Callback:
@@ -59,7 +84,13 @@ class EarlyStopping(Callback):
         restore: bool = True,
         start: int = 1,
     ) -> None:
-        self.patience, self.monitor, self.min_delta, self.restore, self.start = patience, monitor, min_delta, restore, start
+        self.patience, self.monitor, self.min_delta, self.restore, self.start = (
+            patience,
+            monitor,
+            min_delta,
+            restore,
+            start,
+        )
         self.state = {"best": inf, "round": 0, "weights": None}
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:

@@ -14,43 +14,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from math import inf, isfinite
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from ..errors import NonFiniteError, RunError
 from ..store import Run, Tree
-from .callbacks import Callback
+from .callbacks import Callback, Context, Process
 
-__all__ = ["Context", "Process", "iterate"]
-
-
-class Process(Protocol):
-    """Whatever goes in steps. Optional: `scope()`, entered once by the loop; `exact`, False where a resumed run differs."""
-
-    def advance(self) -> Mapping[str, float] | None:
-        """Make one step; a row of floats when a round (an epoch) is complete, else None."""
-        ...
-
-    def state_dict(self) -> Tree:
-        """All of the state, as a value."""
-        ...
-
-    def load_state_dict(self, tree: Tree) -> None:
-        """Put that state back."""
-        ...
-
-
-class Context:
-    """What callbacks see: the process, where it is, what it has said, and `stop`."""
-
-    def __init__(self, process: Process, history: list[dict[str, float]], run: Run | None, rounds: float) -> None:
-        self.process, self.history, self.run, self.rounds = process, history, run, rounds
-        self.step, self.round, self.reason = 0, 0, ""
-
-    def stop(self, reason: str) -> None:
-        """End the loop after this step."""
-        self.reason = self.reason or reason
+__all__ = ["iterate"]
 
 
 def iterate(
@@ -146,7 +118,9 @@ class _Loop:
         context = self.context
         bad = [key for key, value in row.items() if not isfinite(value)]
         if bad:
-            raise NonFiniteError(f"{bad[0]} became {row[bad[0]]} in round {context.round + 1}, step {context.step}. Nothing of it was written.")
+            raise NonFiniteError(
+                f"{bad[0]} became {row[bad[0]]} in round {context.round + 1}, step {context.step}. Nothing of it was written."
+            )
         context.round += 1
         context.history.append(row)
         if context.run is not None:
@@ -201,7 +175,9 @@ def _signals() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         caught.append(number)
 
-    watched = [s for s in (signal.SIGINT, signal.SIGTERM) if s == signal.SIGINT or signal.getsignal(s) == signal.SIG_DFL]
+    watched = [
+        s for s in (signal.SIGINT, signal.SIGTERM) if s == signal.SIGINT or signal.getsignal(s) == signal.SIG_DFL
+    ]
     old = {s: signal.signal(s, note) for s in watched}
     try:
         yield caught

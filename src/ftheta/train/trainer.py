@@ -120,7 +120,9 @@ class Trainer:
             raise InputError(f"accumulate={t.accumulate}; it must be at least 1.")
         optim.factor(t.schedule, 0, self.horizon or 1, t.warmup)
         if t.schedule not in ("constant",) and self.horizon is None:
-            raise InputError(f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all.")
+            raise InputError(
+                f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all."
+            )
 
     # ---- the process
 
@@ -311,5 +313,3 @@ def _copied(tree: Any) -> Any:
     if isinstance(tree, Mapping):
         return {k: _copied(v) for k, v in tree.items()}
     return type(tree)(map(_copied, tree)) if isinstance(tree, list | tuple) else tree
-
-

@@ -1,6 +1,6 @@
 """The rarely used knobs of training, in one frozen dataclass of plain values.
 
-    minimised:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
+minimised:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
 """
 
 from __future__ import annotations

@@ -1,0 +1,60 @@
+"""`ftheta doctor`: what a bug report needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+
+from .. import __version__
+from ..results import Table
+
+__all__ = ["command"]
+
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib", "click", "rich", "pydantic")
+
+
+@click.command("doctor", short_help="Versions, devices, threads, data: what a bug report needs.")
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+def command(as_json: bool) -> None:
+    """Versions, devices, threads and data folder of this installation."""
+    found = checkup()
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+    else:
+        click.echo(Table({"what": list(found), "found": list(found.values())}).text())
+
+
+def checkup() -> dict[str, str]:
+    """Everything that decides how fθ behaves here."""
+    import torch
+
+    facts = {"ftheta": __version__, "python": f"{platform.python_version()} ({sys.platform}, {platform.machine()})"}
+    facts |= {name: _version(name) for name in PACKAGES}
+    cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    devices = ["cpu", *(f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(cuda))]
+    facts["devices"] = ", ".join(devices + (["mps"] if torch.backends.mps.is_available() else []))
+    facts["threads"] = f"torch {torch.get_num_threads()} of {os.cpu_count()} cores"
+    facts["data folder"] = _data()
+    facts["progress"] = "off (FTHETA_PROGRESS=0)" if os.environ.get("FTHETA_PROGRESS") == "0" else "on"
+    facts["runs here"] = "can be written" if os.access(".", os.W_OK) else "cannot be written: choose another folder"
+    return facts
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _data() -> str:
+    place = os.environ.get("FTHETA_DATA")
+    if not place:
+        return "FTHETA_DATA is not set; built-in data sets only"
+    return place if Path(place).is_dir() else f"{place} (FTHETA_DATA) does not exist"

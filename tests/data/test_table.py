@@ -1,0 +1,132 @@
+"""TableEncoder: against scikit-learn's StandardScaler and exact fractions; constants found at any size of number."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ftheta.data import TableEncoder
+from ftheta.data.table import moments
+from ftheta.errors import FileFormatError, InputError
+
+
+@pytest.mark.filterwarnings("ignore:Column.* constant:UserWarning")
+@parametrize_with_checks([TableEncoder()])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_agrees_with_standard_scaler():
+    x = np.random.default_rng(0).normal([1, -50, 1e6], [1, 0.1, 1e3], size=(100, 3))
+    np.testing.assert_allclose(
+        TableEncoder().fit(x).transform(x[:7]), StandardScaler().fit(x).transform(x[:7]), rtol=1e-9
+    )
+
+
+@given(
+    arrays(float, st.tuples(st.integers(2, 8), st.just(1)), elements=st.floats(-3, 3, width=16)),
+    st.sampled_from([1.0, 1e-290, 1e290, 1e-160, 1e160]),
+    st.sampled_from([0.0, 1.0, 2.0**40]),
+)
+def test_moments_agree_with_exact_fractions(x, factor, offset):
+    """Where the deviations are above rounding, mean and variance are right to 1e-6 at any size of number."""
+    x = (x + offset) * factor
+    exact = [Fraction(float(v)) for v in x[:, 0]]
+    mean = sum(exact) / len(exact)
+    variance = float(sum((v - mean) ** 2 for v in exact) / len(exact) / Fraction(factor) ** 2)
+    assume(variance == 0 or variance > (1e-14 * offset) ** 2 + 1e-12)
+    got, scale, constant = moments(x)
+    assert constant[0] == (variance == 0)
+    np.testing.assert_allclose(got[0] / factor, float(mean / Fraction(factor)), rtol=1e-14, atol=1e-14)
+    if variance:
+        np.testing.assert_allclose(scale[0] / factor, np.sqrt(variance), rtol=1e-3 if offset > 1 else 1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 14.62, -1e300, 1e-300, 5e-324])
+@pytest.mark.parametrize("n", [1, 3, 100_000])
+def test_a_constant_column_is_centred_exactly(value, n):
+    with pytest.warns(UserWarning, match="is constant"):
+        encoder = TableEncoder().fit(np.full((n, 1), value))
+    assert encoder.scale_ == 1.0 and encoder.transform([[value]]) == 0.0
+
+
+def test_rounding_noise_is_no_variance():
+    """1000 sums of 0.1 + 0.2 in another order differ in the last bit only."""
+    x = np.where(np.arange(1000) % 2, 0.1 + 0.2, 0.3)[:, None]
+    with pytest.warns(UserWarning, match="Column 0 is constant"):
+        assert np.abs(TableEncoder().fit_transform(x)).max() < 1e-15
+
+
+def test_a_small_but_real_variance_is_kept():
+    x = 1e6 + np.array([[0.0], [1e-3]])
+    np.testing.assert_allclose(TableEncoder().fit_transform(x), [[-1], [1]], rtol=1e-6)
+
+
+def frame_of(constants, n=4):
+    return pd.DataFrame({"a": np.arange(n)} | {f"k{i}": np.full(n, i + 0.5) for i in range(constants)})
+
+
+@pytest.mark.parametrize(
+    ("constants", "text"),
+    [
+        (1, r"^Column 'k0' \(1\) is constant \(0\.5\): it was centred, not scaled\.$"),
+        (2, r"^Columns 'k0' \(1\), 'k1' \(2\) are constant \(0\.5, 1\.5\): they were centred, not scaled\.$"),
+        (7, r"'k4' \(5\) and 2 more are constant \(0\.5, 1\.5, 2\.5, 3\.5, 4\.5\)"),
+    ],
+)
+def test_constant_columns_are_named_in_one_warning(constants, text):
+    with pytest.warns(UserWarning, match=text) as caught:
+        TableEncoder().fit(frame_of(constants))
+    assert len(caught) == 1
+
+
+def test_state_is_json_and_gives_the_same_encoder():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 3)), columns=["a", "b", "c"])
+    for table in (frame, frame.to_numpy()):
+        encoder = TableEncoder().fit(table)
+        again = TableEncoder.from_state(json.loads(json.dumps(encoder.get_state())))
+        assert np.array_equal(again.transform(table), encoder.transform(table))
+        assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+        assert again.get_state() == encoder.get_state()
+
+
+def test_a_state_with_an_unknown_kind_is_refused():
+    with pytest.raises(
+        FileFormatError, match="Column 'day' is of kind 'date'; this version of fθ encodes 'number' only"
+    ):
+        TableEncoder.from_state({"columns": [{"kind": "date", "name": "day"}]})
+
+
+def test_align_finds_columns_by_name_in_any_order_among_others():
+    encoder = TableEncoder().fit(frame_of(0).assign(b=[1.0, 2, 3, 5]))
+    other = pd.DataFrame({"b": [7.0], "target": [1], "a": [0]})
+    assert encoder.align(other).columns.tolist() == ["a", "b"]
+    with pytest.raises(InputError, match=r"Column 'b' is missing \(is it 'bb'\?\): the model was fitted with it"):
+        encoder.align(pd.DataFrame({"a": [1], "bb": [2]}))
+    with pytest.raises(InputError, match="Column 'a' is missing: the model was fitted with it"):
+        encoder.align(pd.DataFrame({"q": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [(["b", "a"], "same order"), (["a", "c"], "unseen at fit time:\n- c"), (["a"], "now missing:\n- b")],
+)
+def test_transform_refuses_other_columns(columns, text):
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 3.0]}))
+    with pytest.raises(InputError, match=text):
+        encoder.transform(pd.DataFrame([[0.0] * len(columns)], columns=columns))
+
+
+def test_it_stands_in_a_pipeline():
+    x = np.random.default_rng(0).normal(size=(9, 2))
+    pipeline = clone(make_pipeline(TableEncoder(), StandardScaler()))
+    np.testing.assert_allclose(pipeline.fit_transform(x), StandardScaler().fit_transform(x), atol=1e-12)

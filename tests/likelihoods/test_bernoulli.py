@@ -1,0 +1,84 @@
+"""Bernoulli likelihood against SciPy and torch's own kernel."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+from torch.autograd import grad
+
+from ftheta.likelihoods import Bernoulli
+
+likelihood = Bernoulli()
+
+
+@given(st.floats(-30, 30), st.integers(0, 1))
+def test_it_agrees_with_scipy(z, y):
+    raw, target = torch.tensor([[z]], dtype=torch.double), torch.tensor([float(y)], dtype=torch.double)
+    truth = -stats.bernoulli(special.expit(z)).logpmf(y) if abs(z) < 10 else -special.log_expit(z if y else -z)
+    assert likelihood.nll(raw, target).item() == pytest.approx(truth, rel=1e-9)
+    assert likelihood.total(raw, target).item() == pytest.approx(truth, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.ledger("C026", covers="ftheta.likelihoods.Bernoulli", printed=0.69315, right=1.13334)
+def test_binary_cross_entropy_is_summed_over_the_data(ledger):
+    """The printed loss is the term of one example."""
+    raw, y = torch.tensor([[0.0], [2.0], [-1.0]]), torch.tensor([1.0, 1.0, 0.0])
+    assert likelihood.nll(raw, y).tolist() == pytest.approx([0.69315, 0.12693, 0.31326], abs=1e-5)
+    ledger(likelihood.total(raw, y), rtol=1e-5)
+
+
+@pytest.mark.ledger("C040", covers="ftheta.likelihoods.Bernoulli")
+def test_the_mass_function_has_its_compact_form():
+    raw = torch.tensor([[0.7], [0.7]]).double().logit()
+    pmf = (-likelihood.nll(raw, torch.tensor([0.0, 1.0], dtype=torch.double))).exp()
+    assert pmf.tolist() == pytest.approx([0.3, 0.7])
+    assert pmf.tolist() == pytest.approx([(1 - 0.7) ** (1 - y) * 0.7**y for y in (0, 1)])
+    links = likelihood.probabilities(torch.tensor([[0.0], [1.0], [-1000.0], [1000.0]], dtype=torch.double))[:, 1]
+    assert links.tolist() == pytest.approx([0.5, 0.731059, 0.0, 1.0], abs=1e-6)
+
+
+@pytest.mark.ledger("A043", covers="ftheta.likelihoods.Bernoulli")
+def test_the_sigmoid_neither_overflows_nor_turns():
+    f = torch.linspace(-1e4, 1e4, 2001).double()[:, None]
+    p = likelihood.probabilities(f)
+    assert p.isfinite().all() and (p[:, 1].diff() >= 0).all()
+    near = likelihood.probabilities(torch.linspace(-30, 30, 601).double()[:, None])
+    assert (near[:, 1].diff() > 0).all() and (near[:, 0].diff() < 0).all()
+    assert likelihood.probabilities(torch.tensor([[0.0], [2.0]], dtype=torch.double))[:, 1].tolist() == pytest.approx([0.5, 0.880797], abs=1e-6)
+
+
+def test_both_probabilities_keep_their_digits():
+    """1 - p would be 0 at z = 40; p(0) = σ(-z) is 4e-18."""
+    assert likelihood.probabilities(torch.tensor([[40.0]]))[0].tolist() == pytest.approx([np.exp(-40), 1.0], rel=1e-5)
+
+
+def test_soft_labels_weigh_both_terms():
+    raw, y = torch.linspace(-5, 5, 11).double()[:, None], torch.linspace(0, 1, 11).double()
+    truth = torch.nn.functional.binary_cross_entropy_with_logits(raw[:, 0], y, reduction="none")
+    torch.testing.assert_close(likelihood.nll(raw, y), truth)
+
+
+@pytest.mark.ledger("C033", covers="ftheta.likelihoods.Bernoulli")
+def test_the_prediction_is_the_class_above_one_half():
+    raw = torch.tensor([[0.7], [0.3], [0.5]]).logit()
+    assert likelihood.mode(raw).tolist() == [1, 0, 0] and likelihood.mode(raw).dtype == torch.long
+    assert likelihood.mode(torch.tensor([[1.0, -1.0, 2.0]])).tolist() == [[1, 0, 1]]
+    assert likelihood.interval(raw, 0.9) is None and likelihood.residual(raw, torch.ones(3)) is None
+
+
+def test_labels_have_one_probability_each():
+    raw = torch.tensor([[0.0, 2.0, -2.0]], dtype=torch.double)
+    assert likelihood.probabilities(raw)[0].tolist() == pytest.approx(special.expit([0, 2, -2]).tolist())
+
+
+@pytest.mark.ledger("A008", covers="ftheta.likelihoods.Bernoulli")
+def test_the_minimiser_of_the_loss_is_the_maximiser_of_the_likelihood():
+    """One logit for all rows: the likelihood of k ones of n is greatest at log(k / (n - k)), where the gradient is 0."""
+    y = torch.tensor([1.0, 1, 1, 0, 0, 0, 0, 1, 0, 0], dtype=torch.double)
+    raw = torch.full((10, 1), np.log(4 / 6), dtype=torch.double, requires_grad=True)
+    (slope,) = grad(likelihood.total(raw, y), raw)
+    assert slope.sum().item() == pytest.approx(0, abs=1e-12)
+    for other in (-0.5, -0.3):
+        assert likelihood.total(torch.full((10, 1), other).double(), y) > likelihood.total(raw, y)

@@ -1,0 +1,102 @@
+"""The table of activations: what it says is what the modules do."""
+
+import math
+import re
+
+import mpmath
+import pytest
+import torch
+
+from ftheta.errors import InputError
+from ftheta.nn import ACTIVATIONS, SCHEMES, Bump, Sin, activation
+
+every = pytest.mark.parametrize("name", ACTIVATIONS)
+NAMES = {"max": max, **{name: getattr(mpmath, name) for name in ("exp", "log", "tanh", "sin", "cos", "erf", "sqrt", "pi")}}
+EXTREMA = [math.pi / 2, -math.pi / 2, -0.7517915246935645, -1.2784645427610738]  # of sin, gelu, silu
+GRID = torch.linspace(-6, 6, 121, dtype=torch.double)  # 0 included
+
+
+def read(text, z):
+    """The value of a formula of the table, to 80 digits."""
+    with mpmath.workdps(80):
+        return eval(text, {"__builtins__": {}}, {**NAMES, "z": mpmath.mpf(z)})
+
+
+@every
+@pytest.mark.ledger("A282", "C055", "B186", covers="ftheta.nn.ACTIVATIONS")
+def test_the_formula_is_what_the_module_computes(name):
+    truth = torch.tensor([float(read(ACTIVATIONS[name].formula, z)) for z in GRID.tolist()], dtype=torch.double)
+    torch.testing.assert_close(activation(name)(GRID), truth)
+
+
+@every
+@pytest.mark.ledger("A282", "C055", "B186", covers="ftheta.nn.ACTIVATIONS")
+def test_the_derivative_is_that_of_the_module_also_at_the_kink(name):
+    truth = torch.tensor([float(read(ACTIVATIONS[name].derivative, z)) for z in GRID.tolist()], dtype=torch.double)
+    torch.testing.assert_close(ACTIVATIONS[name].slope(GRID), truth, rtol=1e-6, atol=1e-9)
+    h = 1e-6
+    away = GRID[GRID.abs() > 0.01]
+    central = (activation(name)(away + h) - activation(name)(away - h)) / (2 * h)
+    torch.testing.assert_close(ACTIVATIONS[name].slope(away), central, rtol=1e-5, atol=1e-7)
+
+
+@every
+@pytest.mark.ledger("A282", covers="ftheta.nn.ACTIVATIONS")
+def test_the_range_has_its_values_up_to_open_ends(name):
+    """An open end is approached and never reached, a closed one is reached, nothing lies outside."""
+    entry = ACTIVATIONS[name]
+    opening, low, high, closing = re.fullmatch(r"([\[(])(\S+), (\S+)([\])])", entry.range).groups()
+    low, high = float(low), float(high)
+    with mpmath.workdps(80):
+        values = [read(entry.formula, z) for z in [*range(-60, 61), *EXTREMA]]
+        for end, best, closed in ((low, min(values), opening == "["), (-high, -max(values), closing == "]")):
+            assert best > end - 1e-6 if closed else best > end
+            assert best < (end + 1e-6 if math.isfinite(end) else -0.5)
+
+
+@pytest.mark.ledger("A282", covers="ftheta.nn.ACTIVATIONS", printed=0.0, right=0.0049453)
+def test_tanh_never_reaches_its_ends(ledger):
+    """Targets of ±1 are out of reach: at z = 3 tanh is still 0.0049 away, as (1 - e⁻⁶) / (1 + e⁻⁶) says."""
+    assert ACTIVATIONS["tanh"].range == "(-1, 1)"
+    ledger(1 - activation("tanh")(torch.tensor(3.0, dtype=torch.double)))
+
+
+@every
+def test_monotone_is_what_it_says(name):
+    falls = (activation(name)(GRID).diff() < 0).any().item()
+    assert falls != ACTIVATIONS[name].monotone
+
+
+def test_the_ones_that_are_not_monotone_are_there():
+    assert {n for n, entry in ACTIVATIONS.items() if not entry.monotone} == {"gelu", "silu", "sin", "bump"}
+    assert isinstance(activation("sin"), Sin) and isinstance(activation("bump"), Bump)
+
+
+@every
+def test_every_entry_names_a_scheme_and_gives_advice(name):
+    assert ACTIVATIONS[name].init in SCHEMES and len(ACTIVATIONS[name].advice) > 20
+
+
+@pytest.mark.ledger("C055", covers="ftheta.nn.ACTIVATIONS")
+def test_relu_has_derivative_zero_at_zero():
+    z = torch.tensor([-2.0, 0.0, 3.0])
+    assert activation("relu")(z).tolist() == [0, 0, 3] and ACTIVATIONS["relu"].slope(z).tolist() == [0, 0, 1]
+
+
+def test_options_change_the_module():
+    assert activation("leaky_relu", {"negative_slope": 0.2})(torch.tensor(-1.0)).item() == pytest.approx(-0.2)
+    assert activation("leaky_relu")(torch.tensor(-1.0)).item() == pytest.approx(-0.01)
+    assert activation("elu", {"alpha": 2.0})(torch.tensor(-50.0)).item() == pytest.approx(-2.0)
+
+
+def test_unknown_names_are_answered_with_the_nearest():
+    with pytest.raises(InputError, match=r"Unknown activation 'rellu'.*[Dd]id you mean 'relu'.* Known: relu, leaky_relu, elu"):
+        activation("rellu")
+    with pytest.raises(InputError, match=r"Unknown option of activation 'leaky_relu': 'slope'.*'negative_slope'"):
+        activation("leaky_relu", {"slope": 0.2})
+
+
+@every
+def test_extreme_inputs_stay_finite(name):
+    z = torch.tensor([-1e4, -104.0, -88.0, 0.0, 88.0, 104.0, 1e4])
+    assert activation(name)(z).isfinite().all() and ACTIVATIONS[name].slope(z).isfinite().all()

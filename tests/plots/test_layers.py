@@ -1,0 +1,77 @@
+"""Statistics by layer: dots where the numbers are, ranges between quantiles, and words for what no axis can show."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from ftheta.errors import InputError
+from ftheta.plots import layers
+
+LONG = [f"encoder.transformer.blocks.{i}.self_attention.projection.weight" for i in range(30)]
+
+
+def dots(figure):
+    return figure.axes[0].lines[0].get_xydata()
+
+
+def words(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def ticks(figure):
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_numbers_are_dots_from_the_first_layer_down():
+    figure = layers(["in", "out"], [2.0, 1.0], label="norm", title="Flow")
+    assert dots(figure).tolist() == [[2, 0], [1, 1]] and ticks(figure) == ["in", "out"]
+    axes = figure.axes[0]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1] and axes.get_xlim()[0] == 0
+    assert axes.get_xlabel() == "norm" and axes.get_title() == "Flow" and axes.get_xscale() == "linear"
+
+
+def test_quantiles_are_ranges_around_the_median():
+    figure = layers(["a", "b"], [[-2, -1, 0, 1, 2], [0, 1, 2, 3, 4]], label="x")
+    outer, inner = ([s[:, 0].tolist() for s in c.get_segments()] for c in figure.axes[0].collections)
+    assert outer == [[-2, 2], [0, 4]] and inner == [[-1, 1], [1, 3]] and dots(figure)[:, 0].tolist() == [0, 2]
+    thin, thick = (c.get_linewidth()[0] for c in figure.axes[0].collections)
+    assert thin < thick
+
+
+def test_a_dead_layer_on_a_log_scale_and_what_is_not_finite_are_written():
+    figure = layers(list("abcd"), [1.0, 1e-5, 0.0, np.nan], label="norm")
+    assert figure.axes[0].get_xscale() == "log" and figure.axes[0].get_xlabel() == "norm (log scale)"
+    assert words(figure) == ["0", "nan"] and np.isnan(dots(figure)[2:, 0]).all()
+    assert words(layers(["a", "b"], [np.inf, -np.inf], label="x")) == ["inf", "-inf"]
+
+
+def test_the_scale_can_be_chosen():
+    assert layers(["a", "b"], [1.0, 1e-5], label="x", log=False).axes[0].get_xscale() == "linear"
+    assert layers(["a", "b"], [1.0, 2.0], label="x", log=True).axes[0].get_xscale() == "log"
+    assert layers(["a", "b"], [0.0, 0.0], label="x", log=True).axes[0].get_xscale() == "linear"  # nothing to put on it
+
+
+def test_long_names_stay_distinct_and_say_what_they_share():
+    figure = layers(LONG, np.ones(30), label="norm")
+    assert ticks(figure) == [str(i) for i in range(30)]
+    assert figure.axes[0].get_xlabel() == "norm\n* in encoder.transformer.blocks.*.self_attention.projection.weight"
+    assert ticks(layers(["x" * 60], [1.0], label="n")) == ["x" * 17 + "…" + "x" * 17]
+    names = ["a" * 40 + ".w", "b" * 40 + ".w"]
+    assert ticks(layers(names, [1, 2], label="n")) == ["a" * 17 + "…" + "a" * 17, "b" * 17 + "…" + "b" * 17]
+
+
+@pytest.mark.parametrize("n", [1, 3, 30])
+def test_everything_fits_the_figure_and_names_do_not_overlap(n):
+    figure = layers(LONG[:n], np.ones(n), label="gradient norm", title="Gradient flow")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer, axes = canvas.get_renderer(), figure.axes[0]
+    boxes = [t.get_window_extent(renderer) for t in (axes.title, axes.xaxis.label, *axes.get_yticklabels())]
+    assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= figure.bbox.x1 and b.y1 <= figure.bbox.y1 for b in boxes)
+    assert all(upper.y0 >= lower.y1 for upper, lower in zip(boxes[2:], boxes[3:], strict=False))
+
+
+@pytest.mark.parametrize("values", [[1.0], np.ones((2, 4)), np.ones((2, 3, 3)), np.ones((2, 0))])
+def test_values_that_do_not_fit_the_names_are_refused(values):
+    with pytest.raises(InputError, match=r"layers got 2 names and values of shape"):
+        layers(["a", "b"], values, label="x")

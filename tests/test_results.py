@@ -1,0 +1,119 @@
+"""Tables in every notation, and results that show themselves."""
+
+import math
+from dataclasses import FrozenInstanceError, dataclass
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from ftheta.errors import InputError
+from ftheta.plots import curves
+from ftheta.results import Result, Table, svg
+
+TABLE = Table({"name": ["a_b", "c|d&e<f>"], "n": [10, 2], "score": [0.5, np.float32(12.3456)]}, caption="50 % of <it>")
+
+
+def test_text_is_aligned_with_numbers_to_the_right():
+    assert str(TABLE) == TABLE.text()
+    assert TABLE.text().split("\n") == [
+        "50 % of <it>",
+        "name       n   score",
+        "--------  --  ------",
+        "a_b       10  0.5000",
+        "c|d&e<f>   2   12.35",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""), (True, "True"), (3, "3"), (np.int64(12345678), "12345678"), (1234.4, "1234"), (0.0, "0.000"),
+        (0.00001234567, "1.235e-05"), (math.nan, "nan"), (-math.inf, "-inf"), (torch.tensor(2.5), "2.500"), ("x", "x"),
+        (123456.0, "1.235e+05"),
+    ],
+)  # fmt: skip
+def test_cells_are_short_and_true(value, text):
+    assert Table({"v": [value]}).text().split("\n")[2:] == [text]
+
+
+def test_a_gap_among_numbers_leaves_them_to_the_right():
+    assert Table({"v": [None, 10]}).markdown().split("\n")[1] == "| --: |"
+    assert Table({"v": [None, "x"]}).markdown().split("\n")[1] == "| :-- |"
+    assert Table({"v": [True]}).markdown().split("\n")[1] == "| :-- |"
+    assert Table({"v": [None]}).markdown().split("\n")[1] == "| :-- |"
+
+
+def test_markdown_escapes_what_would_break_a_row():
+    lines = TABLE.markdown().split("\n")
+    assert lines[:2] == ["| name | n | score |", "| :-- | --: | --: |"]
+    assert lines[3] == r"| c\|d&e&lt;f> | 2 | 12.35 |" and lines[-1] == "50 % of <it>"
+    assert "\n" not in Table({"a\nb": []}).markdown().split("| :-- |")[0].rstrip("\n")
+
+
+def test_latex_escapes_what_would_break_a_row():
+    text = TABLE.latex()
+    assert r"\begin{tabular}{lrr}" in text and r"a\_b & 10 & 0.5000 \\" in text
+    assert r"c|d\&e<f> & 2 & 12.35 \\" in text and r"\caption{50 \% of <it>}" in text
+    bare = Table({"x": ["\\^~{}$#"]}).latex()
+    assert (
+        bare.startswith(r"\begin{tabular}{l}")
+        and r"\textbackslash{}\textasciicircum{}\textasciitilde{}\{\}\$\#" in bare
+    )
+
+
+def test_html_is_escaped():
+    html = Table({"<script>": ["<b>", '"&']}, caption="<i>").html()
+    assert "<script>" not in html and "<b>" not in html and "<i>" not in html
+    assert "&lt;script&gt;" in html and "&quot;&amp;" in html
+    assert TABLE._repr_html_() == TABLE.html() and '<td style="text-align:right">12.35</td>' in TABLE.html()
+
+
+def test_a_frame_keeps_the_numbers_unrounded():
+    frame = TABLE.frame()
+    assert frame.columns.tolist() == ["name", "n", "score"] and frame["score"][1] == float(np.float32(12.3456))
+
+
+def test_arrays_are_columns():
+    assert Table({"v": np.array([1.5, 2.5]), "t": torch.tensor([1, 2])}).frame()["t"].tolist() == [1, 2]
+
+
+def test_an_empty_table_is_a_header():
+    assert Table({"a": [], "bc": []}).text() == "a  bc\n-  --" and Table({}).text() == "\n"
+
+
+def test_columns_of_different_length_are_refused():
+    with pytest.raises(InputError, match=r"columns of a table differ in length: \{'a': 1, 'b': 2\}"):
+        Table({"a": [1], "b": [1, 2]})
+
+
+@dataclass(frozen=True, eq=False)
+class Loss(Result):
+    values: np.ndarray
+
+    def table(self) -> Table:
+        return Table({"loss": self.values})
+
+    def figure(self) -> Figure:
+        return curves({"loss": self.values})
+
+
+def test_a_result_shows_its_table_and_its_figure():
+    html = Loss(np.array([3.0, 2.0]))._repr_html_()
+    assert html.startswith("<table>") and "<svg" in html and html.rstrip().endswith("</svg>") and "<?xml" not in html
+
+
+def test_the_same_figure_is_the_same_text():
+    assert svg(curves({"loss": [1.0, 2.0]})) == svg(curves({"loss": [1.0, 2.0]}))
+
+
+def test_a_result_is_frozen_and_its_parts_are_not_optional():
+    with pytest.raises(FrozenInstanceError):
+        Loss(np.zeros(1)).values = np.ones(1)
+    with pytest.raises(TypeError, match="abstract"):
+        Result()
+
+
+def test_nothing_heavy_is_imported(fresh):
+    assert fresh("import ftheta.results") == set()
