@@ -1,6 +1,7 @@
 """The estimator: scikit-learn's conventions, plus a state that is a value, and files without code in them.
 
-`__init__` only stores, `fit` checks and learns, what was learned ends in `_`. Every estimator is a keyword-only dataclass; its fields are its parameters.
+`__init__` only stores, `fit` checks and learns, what was learned ends in `_`. Every estimator is a keyword-only
+dataclass; its fields are its parameters.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Estimator(BaseEstimator):
         validate_parameter_constraints(self._parameter_constraints, self.get_params(deep=False), type(self).__name__)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `knobs__name` replaces one field of a frozen dataclass parameter, creating it if it is None."""
+        """Set parameters; `knobs__name` replaces one field of a dataclass parameter, creating it if it is None."""
         known = self.get_params(deep=False)
         for key in params:
             if key.split("__")[0] not in known:
@@ -84,17 +85,17 @@ class Estimator(BaseEstimator):
             setattr(self, name, value)
 
     def _params_tree(self) -> dict[str, Tree]:
-        params = {k: asdict(v) if is_dataclass(v) else v for k, v in self.get_params(deep=False).items()}
+        params = {k: _as_dict(v) for k, v in self.get_params(deep=False).items()}
         for name, value in params.items():
             if name not in self.refused and not _is_json(value):
                 raise InputError(
-                    f"Parameter {name}={value!r} of {type(self).__name__} cannot be put into a file: it is neither a plain "
-                    "value nor registered. Use a name or plain values instead."
+                    f"Parameter {name}={value!r} of {type(self).__name__} cannot be put into a file: it is neither "
+                    "a plain value nor registered. Use a name or plain values instead."
                 )
         return {k: v for k, v in params.items() if k not in self.refused}
 
     def save(self, path: str | Path) -> Path:
-        """Write the fitted estimator into a folder: model.safetensors, config.json, manifest.json. No code, no pickle."""
+        """Write the fitted estimator into a folder: model.safetensors, config.json, manifest.json; no code."""
         files = self._files()
         path = Path(path)
         if path.exists() and not Run(path).exists() and (path.is_file() or any(path.iterdir())):
@@ -120,6 +121,10 @@ class Estimator(BaseEstimator):
         run.write("model.safetensors", tree)
         run.write("config.json", config)
         run.finish()
+
+
+def _as_dict(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _is_json(value: Any) -> bool:

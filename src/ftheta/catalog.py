@@ -5,6 +5,7 @@ A card names the classes of a family by task; names outside this table are never
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -60,12 +61,13 @@ _TABLE = [
 CARDS: dict[str, Card] = {card.name: card for card in _TABLE}
 
 
-def nearest(what: str, name: object, known: object) -> str:
+def nearest(what: str, name: object, known: Iterable[object]) -> str:
     """The sentence for an unknown name: what it is, the nearest known ones, and all of them."""
-    names = [str(k) for k in known]  # type: ignore[attr-defined]
+    names = [str(k) for k in known]
     close = get_close_matches(str(name), names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return f"Unknown {what} {str(name)!r}.{hint} Known: {', '.join(names)}."
+    more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
+    return f"Unknown {what} {str(name)!r}.{hint} Known: {', '.join(names[:20])}{more}."
 
 
 def card(name: str) -> Card:

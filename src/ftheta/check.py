@@ -1,7 +1,7 @@
 """Input in, array or a good sentence out.
 
-Every sentence says what was passed, what was expected and what to do. The kinds of parameters (`Count`, `Positive`, ...) are annotations: pydantic reads
-them at the command line, and `constraints` turns them into scikit-learn's table for `fit`.
+Every sentence says what was passed, what was expected and what to do. The kinds of parameters (`Count`, `Positive`,
+...) are annotations: pydantic reads them at the command line, and `constraints` makes scikit-learn's table for `fit`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def _reject_kind(name: str, X: Any) -> None:
         )
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise InputError(
-            f"Complex data not supported: X has dtype {X.dtype}. Take X.real, np.abs(X), or stack both parts as columns."
+            f"Complex data not supported: X has dtype {X.dtype}. "
+            "Take X.real, np.abs(X), or stack both parts as columns."
         )
     _reject_text(X)
 
@@ -212,7 +213,8 @@ def _reject_memory(X: Any, dtype: str) -> None:
     need = 2 * int(np.prod([int(s) for s in shape], dtype=object)) * np.dtype(dtype).itemsize
     if need > free:
         raise InputError(
-            f"This needs about {need / 1e9:.1f} GB (X {'x'.join(map(str, shape))} {dtype} + copy), {free / 1e9:.1f} GB free. "
+            f"This needs about {need / 1e9:.1f} GB (X {'x'.join(map(str, shape))} {dtype} + copy), "
+            f"{free / 1e9:.1f} GB free. "
             f"Use {'fewer rows' if dtype == 'float32' else 'dtype=float32'}, or partial_fit on parts that fit."
         )
 
@@ -241,10 +243,9 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
     y = plain(y)
     if sparse.issparse(y):
         raise InputTypeError(f"y is a scipy sparse matrix; {name} takes dense targets. Convert with y.toarray().")
+    kind: Any = np.float64 if numeric else None
     try:
-        y = check_array(
-            y, ensure_2d=False, dtype=np.float64 if numeric else None, ensure_all_finite=False, input_name="y"
-        )
+        y = check_array(y, ensure_2d=False, dtype=kind, ensure_all_finite=False, input_name="y")
     except ValueError as error:
         raise InputError(str(error)) from None
     if len(y) != n:

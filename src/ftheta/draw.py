@@ -2,7 +2,7 @@
 
     numbers = g(seed, path),     path = ("train", step, micro), ("order", epoch), ("build",), ...
 
-There is no generator state to save: a resumed run, a repeated evaluation and a replay see the same noise by construction.
+There is no generator state to save: a resumed run, a repeated evaluation and a replay see the same noise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The exceptions that fθ raises on purpose.
 
-Each is also what a caller of scikit-learn, PyTorch or Python already catches. A message says what was passed, what was expected and what to do.
+Each is also what a caller of scikit-learn, PyTorch or Python already catches. A message says what was passed, what was
+expected and what to do.
 """
 
 from __future__ import annotations

@@ -96,6 +96,8 @@ HEAD = "a,b\n1,2\n"
         (HEAD + '3,"4\n5,6\n', r'line 3: a quote \("\) is opened and never closed'),
         (HEAD + '3,"' + "4" * 200_000, r"line 3: field larger than field limit.*opened there and never closed"),
         (HEAD + "3,\n", r"line 3: column 'b' \(2\) has 1 missing cell, here the first \(''\)"),
+        ('a\n1\n""\n', r"line 3: column 'a' \(1\) has 1 missing cell"),
+        (HEAD + '""\n', r"line 3: 1 field, expected 2"),
         (HEAD + "NaN,3\n?,3\n", r"line 3: column 'a' \(1\) has 2 missing cells, here the first \('NaN'\)"),
         (HEAD + "3,-inf\n", r"line 3: column 'b' \(2\) holds '-inf'; finite numbers are needed"),
         (HEAD + "3,1e999\n", r"line 3: column 'b' \(2\) holds '1e999'; finite numbers are needed"),

@@ -77,7 +77,9 @@ def draw(*shape):
 
 
 def points(likelihood, n):
-    return draw(n, width(likelihood)) + (4 if isinstance(likelihood, Gamma) else 0)  # a density of shape < 1 is infinite at 0
+    return draw(n, width(likelihood)) + (
+        4 if isinstance(likelihood, Gamma) else 0
+    )  # a density of shape < 1 is infinite at 0
 
 
 def masses(likelihood, raw, y):
@@ -206,7 +208,9 @@ def test_intervals_of_a_vector_stand_column_by_column():
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95, "0.9", float("nan")])
 def test_a_level_outside_zero_and_one_is_named(level):
     for likelihood in (Gaussian(), Poisson()):
-        with pytest.raises(InputError, match=r"The 'level' parameter of interval must be a float in the range \(0, 1\)\. Got "):
+        with pytest.raises(
+            InputError, match=r"The 'level' parameter of interval must be a float in the range \(0, 1\)\. Got "
+        ):
             likelihood.interval(torch.zeros(2, 1), level)
 
 
@@ -216,7 +220,9 @@ def test_a_wrong_number_of_raw_outputs_is_named(name, method):
     likelihood, _ = CASES[name]
     r = likelihood.per_target
     for raw, y in [(torch.zeros(5, 3 * r), torch.ones(5)), (torch.zeros(5, r), torch.ones(5, 2))]:
-        with pytest.raises(InputError, match=rf"raw has shape \(5, {raw.shape[1]}\) and y .* needs {r * y[0].numel()} raw outputs"):
+        with pytest.raises(
+            InputError, match=rf"raw has shape \(5, {raw.shape[1]}\) and y .* needs {r * y[0].numel()} raw outputs"
+        ):
             getattr(likelihood, method)(raw, y)
 
 
@@ -244,7 +250,7 @@ def test_samples_follow_the_density(name):
 
 @pytest.mark.ledger("C034", covers="ftheta.likelihoods.Likelihood")
 def test_a_new_distribution_is_its_law_alone():
-    """The four steps: distribution, link, training by the negative log-likelihood, prediction. The rate ends at 1 / mean."""
+    """Distribution, link, training by the negative log-likelihood, prediction: the rate ends at 1 / mean."""
     likelihood, y = Exponential(), torch.tensor([0.5, 1.0, 3.0, 3.5], dtype=torch.double)
     bias = torch.zeros(1, dtype=torch.double, requires_grad=True)
     optimizer = torch.optim.LBFGS([bias], line_search_fn="strong_wolfe", max_iter=50)

@@ -46,7 +46,9 @@ def test_the_sigmoid_neither_overflows_nor_turns():
     assert p.isfinite().all() and (p[:, 1].diff() >= 0).all()
     near = likelihood.probabilities(torch.linspace(-30, 30, 601).double()[:, None])
     assert (near[:, 1].diff() > 0).all() and (near[:, 0].diff() < 0).all()
-    assert likelihood.probabilities(torch.tensor([[0.0], [2.0]], dtype=torch.double))[:, 1].tolist() == pytest.approx([0.5, 0.880797], abs=1e-6)
+    assert likelihood.probabilities(torch.tensor([[0.0], [2.0]], dtype=torch.double))[:, 1].tolist() == pytest.approx(
+        [0.5, 0.880797], abs=1e-6
+    )
 
 
 def test_both_probabilities_keep_their_digits():
@@ -75,7 +77,7 @@ def test_labels_have_one_probability_each():
 
 @pytest.mark.ledger("A008", covers="ftheta.likelihoods.Bernoulli")
 def test_the_minimiser_of_the_loss_is_the_maximiser_of_the_likelihood():
-    """One logit for all rows: the likelihood of k ones of n is greatest at log(k / (n - k)), where the gradient is 0."""
+    """One logit for all rows: the likelihood of k ones of n is greatest at log(k / (n - k)), with gradient 0."""
     y = torch.tensor([1.0, 1, 1, 0, 0, 0, 0, 1, 0, 0], dtype=torch.double)
     raw = torch.full((10, 1), np.log(4 / 6), dtype=torch.double, requires_grad=True)
     (slope,) = grad(likelihood.total(raw, y), raw)

@@ -44,7 +44,9 @@ def test_the_gradient_is_softmax_minus_one_hot(z):
     np.testing.assert_allclose(slope[0].numpy(), expected, atol=1e-12)
 
 
-@pytest.mark.ledger("C024", covers="ftheta.likelihoods.Categorical", printed=[0.0, 0.0, 0.0], right=[-0.160, -0.065, -0.024])
+@pytest.mark.ledger(
+    "C024", covers="ftheta.likelihoods.Categorical", printed=[0.0, 0.0, 0.0], right=[-0.160, -0.065, -0.024]
+)
 def test_softmax_is_not_elementwise(ledger):
     """Each probability depends on all logits: the Jacobian diag(p) - ppᵀ has entries off its diagonal."""
     p = likelihood.probabilities(LOGITS)
@@ -110,7 +112,9 @@ def test_frequencies_of_samples_are_the_probabilities():
 @pytest.mark.ledger("C041", covers="ftheta.likelihoods.Categorical")
 @pytest.mark.parametrize("p", [[0.5, 0.6], [1.2, -0.2], [[0.5, 0.5], [0.1, 0.1]]])
 def test_probabilities_off_the_simplex_are_named(p):
-    with pytest.raises(InputError, match=r"Probabilities must be non-negative and sum to 1; got sums .* Divide each row by its sum"):
+    with pytest.raises(
+        InputError, match=r"Probabilities must be non-negative and sum to 1; got sums .* Divide each row by its sum"
+    ):
         likelihood.logits(torch.tensor(p))
 
 
@@ -132,7 +136,9 @@ def test_regions_of_three_classes_are_intersections_of_half_planes():
     rng = np.random.default_rng(0)
     weights, offsets, x = rng.normal(size=(3, 2)), rng.normal(size=3), rng.uniform(-3, 3, (500, 2))
     raw = torch.as_tensor(x @ weights.T + offsets)
-    inside = np.stack([[(x @ (weights[k] - weights[j]) + offsets[k] - offsets[j] >= 0) for j in range(3)] for k in range(3)])
+    inside = np.stack(
+        [[(x @ (weights[k] - weights[j]) + offsets[k] - offsets[j] >= 0) for j in range(3)] for k in range(3)]
+    )
     labels = likelihood.mode(raw).numpy()
     assert set(labels) == {0, 1, 2}
     np.testing.assert_array_equal(inside.all(1), labels == np.arange(3)[:, None])

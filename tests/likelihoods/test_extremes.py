@@ -1,6 +1,6 @@
 """Values and gradients at raw outputs from 1e-45 to 1e30 against mpmath: finite and right, in float32 and float64.
 
-A loss or slope that is not a number of the dtype (a square of 1e30 in float32) is left out; everything else is compared.
+A loss or slope that is not a number of the dtype (a square of 1e30 in float32) is left out; all else is compared.
 """
 
 import itertools
@@ -10,7 +10,16 @@ import pytest
 import torch
 from mpmath import mpf
 
-from ftheta.likelihoods import VARIANCE_FLOOR, Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Laplace, LearnedGaussian, Poisson
+from ftheta.likelihoods import (
+    VARIANCE_FLOOR,
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    HeteroscedasticGaussian,
+    Laplace,
+    LearnedGaussian,
+    Poisson,
+)
 
 EXTREMES = [0.0, *(sign * size for size in (1e-45, 1.0, 88.0, 104.0, 1e4, 1e30) for sign in (1, -1))]
 with mpmath.workdps(60):
@@ -96,7 +105,12 @@ def points(name, dtype):
             rows.append((exact, y, float(loss), [float(s) for s in slopes]))
     raw, y, loss, slopes = zip(*rows, strict=True)
     kind = torch.long if name.endswith("classes") else dtype
-    return torch.tensor(raw, dtype=dtype), torch.tensor(y, dtype=kind), torch.tensor(loss, dtype=dtype), torch.tensor(slopes, dtype=dtype)
+    return (
+        torch.tensor(raw, dtype=dtype),
+        torch.tensor(y, dtype=kind),
+        torch.tensor(loss, dtype=dtype),
+        torch.tensor(slopes, dtype=dtype),
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -19,7 +19,9 @@ moderate = st.floats(-50, 50)
 
 
 def minimise(parameters, loss):
-    optimizer = torch.optim.LBFGS(parameters, line_search_fn="strong_wolfe", max_iter=200, tolerance_grad=1e-12, tolerance_change=1e-18)
+    optimizer = torch.optim.LBFGS(
+        parameters, line_search_fn="strong_wolfe", max_iter=200, tolerance_grad=1e-12, tolerance_change=1e-18
+    )
 
     def closure():
         optimizer.zero_grad()
@@ -115,7 +117,9 @@ def test_each_target_learns_its_own_variance():
     likelihood = LearnedGaussian.of(TargetSpec("regression", 2)).double()
     raw, y = torch.zeros(4, 2).double(), torch.tensor([[1.0, 3], [-1, 3], [1, -3], [-1, -3]], dtype=torch.double)
     minimise(likelihood.parameters(), lambda: likelihood.total(raw, y))
-    torch.testing.assert_close(likelihood.variance.detach(), torch.tensor([1.0, 9.0], dtype=torch.double), rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        likelihood.variance.detach(), torch.tensor([1.0, 9.0], dtype=torch.double), rtol=1e-6, atol=0
+    )
     torch.testing.assert_close(likelihood.distribution(raw).variance.detach()[0], likelihood.variance.detach())
 
 
@@ -151,5 +155,7 @@ def test_residuals_square_to_the_loss_only_where_the_variance_is_fixed():
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_scale_that_is_not_positive_is_named(scale):
-    with pytest.raises(InputError, match=r"The 'scale' parameter of Gaussian must be a float in the range \(0, inf\)\. Got "):
+    with pytest.raises(
+        InputError, match=r"The 'scale' parameter of Gaussian must be a float in the range \(0, inf\)\. Got "
+    ):
         Gaussian(scale)

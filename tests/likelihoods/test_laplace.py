@@ -10,7 +10,9 @@ from ftheta.errors import InputError
 from ftheta.likelihoods import Gaussian, Laplace
 
 
-@given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0.5, 20))  # SciPy takes the logarithm of the density, which must not underflow
+@given(
+    st.floats(-50, 50), st.floats(-50, 50), st.floats(0.5, 20)
+)  # SciPy takes the logarithm of the density, which must not underflow
 def test_it_agrees_with_scipy(m, y, scale):
     raw, target = torch.tensor([[m]], dtype=torch.double), torch.tensor([y], dtype=torch.double)
     truth = -stats.laplace(raw.item(), scale).logpdf(target.item())
@@ -23,7 +25,9 @@ def test_the_absolute_error_targets_the_median_and_the_squared_error_the_mean():
     y = torch.tensor([0.0, 0.0, 10.0])
     constants = torch.linspace(-1, 11, 1201)
     best = {
-        type(likelihood): constants[torch.stack([likelihood.total(c.expand(3, 1), y) for c in constants]).argmin()].item()
+        type(likelihood): constants[
+            torch.stack([likelihood.total(c.expand(3, 1), y) for c in constants]).argmin()
+        ].item()
         for likelihood in (Laplace(), Gaussian())
     }
     assert best[Laplace] == pytest.approx(0, abs=1e-6)

@@ -5,7 +5,16 @@ import torch
 
 from ftheta.data.batch import TargetSpec
 from ftheta.errors import InputError
-from ftheta.likelihoods import NAMES, Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, LearnedGaussian, by_name, for_task
+from ftheta.likelihoods import (
+    NAMES,
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    HeteroscedasticGaussian,
+    LearnedGaussian,
+    by_name,
+    for_task,
+)
 from ftheta.nn import MLP
 
 
@@ -14,9 +23,19 @@ from ftheta.nn import MLP
     ("spec", "kind", "y", "reference"),
     [
         (TargetSpec("binary"), Bernoulli, torch.tensor([0.0, 1, 1, 0]), torch.nn.BCEWithLogitsLoss(reduction="sum")),
-        (TargetSpec("multiclass", 3), Categorical, torch.tensor([0, 2, 1, 1]), torch.nn.CrossEntropyLoss(reduction="sum")),
+        (
+            TargetSpec("multiclass", 3),
+            Categorical,
+            torch.tensor([0, 2, 1, 1]),
+            torch.nn.CrossEntropyLoss(reduction="sum"),
+        ),
         (TargetSpec("regression"), Gaussian, torch.tensor([0.5, -1, 3, 2]), torch.nn.MSELoss(reduction="sum")),
-        (TargetSpec("multilabel", 2), Bernoulli, torch.tensor([[0.0, 1], [1, 1], [0, 0], [1, 0]]), torch.nn.BCEWithLogitsLoss(reduction="sum")),
+        (
+            TargetSpec("multilabel", 2),
+            Bernoulli,
+            torch.tensor([[0.0, 1], [1, 1], [0, 0], [1, 0]]),
+            torch.nn.BCEWithLogitsLoss(reduction="sum"),
+        ),
     ],
 )
 def test_the_task_picks_the_loss_and_its_gradient(spec, kind, y, reference):
@@ -36,7 +55,11 @@ def test_the_task_picks_the_loss_and_its_gradient(spec, kind, y, reference):
 def test_the_output_map_follows_the_task_and_the_hidden_layers_stay():
     specs = {"regression": 0, "binary": 0, "multiclass": 3}
     nets = {kind: MLP(4, for_task(TargetSpec(kind, n)).n_raw(TargetSpec(kind, n)), (8,)) for kind, n in specs.items()}
-    assert {kind: net.output.out_features for kind, net in nets.items()} == {"regression": 1, "binary": 1, "multiclass": 3}
+    assert {kind: net.output.out_features for kind, net in nets.items()} == {
+        "regression": 1,
+        "binary": 1,
+        "multiclass": 3,
+    }
     assert len({str(net.hidden1) for net in nets.values()}) == 1
     raw = torch.tensor([[2.0, 1.0, 0.1]])
     torch.testing.assert_close(for_task(TargetSpec("regression")).mode(raw[:, :1]), raw[:, 0])
@@ -64,5 +87,8 @@ def test_names_make_their_likelihood():
 
 
 def test_an_unknown_likelihood_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"Unknown likelihood 'gausian'.*[Dd]id you mean 'gaussian'.* Known: gaussian, gaussian-learned"):
+    with pytest.raises(
+        InputError,
+        match=r"Unknown likelihood 'gausian'.*[Dd]id you mean 'gaussian'.* Known: gaussian, gaussian-learned",
+    ):
         by_name("gausian", TargetSpec("regression"))

@@ -37,5 +37,6 @@ def test_counts_are_neither_standardised_nor_least_squares():
 
 def test_the_curvature_is_finite_where_the_rate_is_zero():
     torch.testing.assert_close(
-        Poisson().curvature(torch.tensor([[-1e4], [-50.0], [1e4]])).flatten(), torch.tensor([0.0, float(np.exp(-50)), 1e-4])
+        Poisson().curvature(torch.tensor([[-1e4], [-50.0], [1e4]])).flatten(),
+        torch.tensor([0.0, float(np.exp(-50)), 1e-4]),
     )

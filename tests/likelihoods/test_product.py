@@ -6,7 +6,15 @@ from torch import distributions as D
 
 from ftheta.data.batch import TargetSpec
 from ftheta.errors import InputError
-from ftheta.likelihoods import Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Laplace, LearnedGaussian, Product
+from ftheta.likelihoods import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    HeteroscedasticGaussian,
+    Laplace,
+    LearnedGaussian,
+    Product,
+)
 
 PARTS = [
     (Gaussian(0.5), TargetSpec("regression")),
@@ -64,7 +72,14 @@ def test_predictions_and_samples_stand_in_the_columns_of_y():
 
 
 def test_the_curvature_is_block_diagonal():
-    truth = torch.stack([torch.block_diag(*(p.curvature(r[None])[0] for p, r in zip(mixed.parts, row.split([1, 1, 3, 4]), strict=True))) for row in RAW])
+    truth = torch.stack(
+        [
+            torch.block_diag(
+                *(p.curvature(r[None])[0] for p, r in zip(mixed.parts, row.split([1, 1, 3, 4]), strict=True))
+            )
+            for row in RAW
+        ]
+    )
     torch.testing.assert_close(mixed.curvature(RAW), truth)
 
 
@@ -76,11 +91,18 @@ def test_residuals_and_intervals_exist_where_all_parts_have_them():
     low, high = regress.interval(raw, 0.9)
     torch.testing.assert_close((high - low)[0], 2 * 1.6448536 * torch.tensor([0.5, 2.0, 2.0]).double())
     torch.testing.assert_close((low + high) / 2, raw)
-    assert Product([(Gaussian(), TargetSpec("regression")), (Laplace(), TargetSpec("regression"))]).residual(raw[:, :2], y[:, :2]) is None
+    assert (
+        Product([(Gaussian(), TargetSpec("regression")), (Laplace(), TargetSpec("regression"))]).residual(
+            raw[:, :2], y[:, :2]
+        )
+        is None
+    )
 
 
 def test_learned_parts_are_parameters_of_the_product():
-    assert [n for n, _ in Product([(LearnedGaussian(), TargetSpec("regression"))]).named_parameters()] == ["parts.0.log_var"]
+    assert [n for n, _ in Product([(LearnedGaussian(), TargetSpec("regression"))]).named_parameters()] == [
+        "parts.0.log_var"
+    ]
 
 
 @pytest.mark.parametrize("method", ["nll", "total", "residual"])

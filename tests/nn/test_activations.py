@@ -11,7 +11,10 @@ from ftheta.errors import InputError
 from ftheta.nn import ACTIVATIONS, SCHEMES, Bump, Sin, activation
 
 every = pytest.mark.parametrize("name", ACTIVATIONS)
-NAMES = {"max": max, **{name: getattr(mpmath, name) for name in ("exp", "log", "tanh", "sin", "cos", "erf", "sqrt", "pi")}}
+NAMES = {
+    "max": max,
+    **{name: getattr(mpmath, name) for name in ("exp", "log", "tanh", "sin", "cos", "erf", "sqrt", "pi")},
+}
 EXTREMA = [math.pi / 2, -math.pi / 2, -0.7517915246935645, -1.2784645427610738]  # of sin, gelu, silu
 GRID = torch.linspace(-6, 6, 121, dtype=torch.double)  # 0 included
 
@@ -90,7 +93,9 @@ def test_options_change_the_module():
 
 
 def test_unknown_names_are_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"Unknown activation 'rellu'.*[Dd]id you mean 'relu'.* Known: relu, leaky_relu, elu"):
+    with pytest.raises(
+        InputError, match=r"Unknown activation 'rellu'.*[Dd]id you mean 'relu'.* Known: relu, leaky_relu, elu"
+    ):
         activation("rellu")
     with pytest.raises(InputError, match=r"Unknown option of activation 'leaky_relu': 'slope'.*'negative_slope'"):
         activation("leaky_relu", {"slope": 0.2})

@@ -9,6 +9,7 @@ from torch import nn
 
 from ftheta.errors import InputError
 from ftheta.nn import ACTIVATIONS, MLP
+from ftheta.optim import make
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,9 @@ def mlp(*widths, **knobs):
 
 
 def arrays(net):
-    return [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in net if isinstance(layer, nn.Linear)]
+    return [
+        (layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in net if isinstance(layer, nn.Linear)
+    ]
 
 
 def fill(net, *values):
@@ -40,7 +43,15 @@ def fill(net, *values):
 @pytest.mark.ledger("A172", covers="ftheta.nn.MLP")
 def test_widths_and_activations_of_each_layer_give_the_net_its_names():
     net = MLP(4, 3, (5, 6), activation=("tanh", "relu"), dropout=0.1)
-    assert [name for name, _ in net.named_children()] == ["hidden1", "act1", "drop1", "hidden2", "act2", "drop2", "output"]
+    assert [name for name, _ in net.named_children()] == [
+        "hidden1",
+        "act1",
+        "drop1",
+        "hidden2",
+        "act2",
+        "drop2",
+        "output",
+    ]
     assert isinstance(net.act1, nn.Tanh) and isinstance(net.act2, nn.ReLU)
     assert net(torch.zeros(7, 4)).shape == (7, 3) and net(torch.zeros(2, 7, 4)).shape == (2, 7, 3)
     assert [name for name, _ in MLP(4, 3, ()).named_children()] == ["output"]
@@ -51,8 +62,8 @@ def test_widths_and_activations_of_each_layer_give_the_net_its_names():
 def test_gradient_descent_fits_xor():
     x, y = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]]), torch.tensor([0.0, 1, 1, 0])
     net = MLP(2, 1, (8,), activation="tanh")
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
-    for _ in range(800):
+    optimizer = make("gd", net.parameters(), lr=0.3)
+    for _ in range(400):
         optimizer.zero_grad()
         loss = (net(x)[:, 0] - y).square().mean()
         loss.backward()
@@ -74,7 +85,9 @@ def test_the_net_is_the_loop_over_neurons(widths, rows, name):
             a = z if k == len(layers) - 1 else [sigma(v) for v in z]
         expected.append(a)
     np.testing.assert_allclose(net(torch.tensor(x)).detach().numpy(), expected, rtol=1e-9, atol=1e-12)
-    assert sum(p.numel() for p in net.parameters()) == sum(b * (a + 1) for a, b in zip(widths, widths[1:], strict=False))
+    assert sum(p.numel() for p in net.parameters()) == sum(
+        b * (a + 1) for a, b in zip(widths, widths[1:], strict=False)
+    )
 
 
 @pytest.mark.ledger("A176", "A177", covers="ftheta.nn.MLP")
@@ -123,7 +136,7 @@ def test_a_batch_is_its_rows_and_columns_are_their_transpose():
 
 @pytest.mark.ledger("C009", covers="ftheta.nn.MLP", printed=[0.0, 0.0, 0.0], right=[0.0, 1.0, 2.0])
 def test_a_bias_vector_is_added_along_the_last_axis(ledger):
-    """With rows as samples that is right. Added to a square matrix of columns it is silently wrong, to another it fails."""
+    """With rows as samples that is right. Added to a square matrix of columns it is silently wrong."""
     net = MLP(2, 3, ())
     fill(net, [[0.0, 0.0]] * 3, [0.0, 1.0, 2.0])
     assert net(torch.zeros(5, 2)).tolist() == [[0.0, 1.0, 2.0]] * 5
@@ -175,7 +188,9 @@ def test_weights_have_the_shape_outputs_times_inputs(ledger):
     """Ω_k is D_{k+1} × D_k and β_k has D_{k+1} entries; for 3-4-2-3-2 the printed D_{k-1} × D_k does not chain."""
     net = MLP(3, 2, (4, 2, 3))
     shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
-    assert shapes["hidden1.weight"] == (4, 3) and [shapes[f"{n}.bias"][0] for n in ("hidden1", "hidden2", "hidden3", "output")] == [4, 2, 3, 2]
+    assert shapes["hidden1.weight"] == (4, 3) and [
+        shapes[f"{n}.bias"][0] for n in ("hidden1", "hidden2", "hidden3", "output")
+    ] == [4, 2, 3, 2]
     assert sum(p.numel() for p in net.parameters()) == 16 + 10 + 9 + 8
     state = net.state_dict() | {"hidden2.weight": torch.zeros(4, 2)}
     with pytest.raises(RuntimeError, match=r"size mismatch for hidden2\.weight"):
@@ -238,11 +253,11 @@ def test_a_silenced_unit_has_no_gradient_in_that_pass():
         assert ((slopes == 0).all(0) == silent).all()
 
 
-@pytest.mark.ledger("A163", covers="ftheta.nn.MLP", printed=0.0, right=-0.09)
+@pytest.mark.ledger("A163", covers="ftheta.optim.make", printed=0.0, right=-0.09)
 def test_momentum_still_moves_a_silenced_unit(ledger):
     """No gradient is not no update: one step of gradient 1 at rate 0.1, then a masked pass, moves by -0.1 · 0.9."""
     weight = torch.zeros(1, requires_grad=True)
-    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    optimizer = make("momentum", [weight], lr=0.1)
     for mask in (1.0, 0.0):
         before = weight.item()
         optimizer.zero_grad()
@@ -272,10 +287,17 @@ def test_every_activation_makes_a_net_whose_signal_neither_dies_nor_explodes(nam
 
 @pytest.mark.parametrize(
     ("widths", "place", "shown"),
-    [((0, 3, (4,)), "input", "0"), ((4, -1, (4,)), "output", "-1"), ((4, 3, (4, 2.5)), "hidden2", r"2\.5"), ((4, 3, (True,)), "hidden1", "True")],
+    [
+        ((0, 3, (4,)), "input", "0"),
+        ((4, -1, (4,)), "output", "-1"),
+        ((4, 3, (4, 2.5)), "hidden2", r"2\.5"),
+        ((4, 3, (True,)), "hidden1", "True"),
+    ],
 )
 def test_a_wrong_width_names_its_layer(widths, place, shown):
-    with pytest.raises(InputError, match=rf"The width of layer '{place}' must be an int in the range \[1, inf\)\. Got {shown} instead"):
+    with pytest.raises(
+        InputError, match=rf"The width of layer '{place}' must be an int in the range \[1, inf\)\. Got {shown} instead"
+    ):
         MLP(*widths)
 
 
@@ -288,7 +310,9 @@ def test_other_bad_arguments_are_named():
         MLP(4, 3, 64)
     with pytest.raises(InputError, match=r"activation names 1 activations for 2 hidden layers"):
         MLP(4, 3, (5, 5), activation=["relu"])
-    with pytest.raises(InputError, match=r"The 'dropout' parameter of MLP must be a float in the range \[0, 1\)\. Got 1\.0 instead"):
+    with pytest.raises(
+        InputError, match=r"The 'dropout' parameter of MLP must be a float in the range \[0, 1\)\. Got 1\.0 instead"
+    ):
         MLP(4, 3, dropout=1.0)
     with pytest.raises(InputError, match=r"Unknown activation 'rel'.*'relu'"):
         MLP(4, 3, activation="rel")

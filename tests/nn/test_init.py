@@ -74,5 +74,7 @@ def test_an_unknown_scheme_is_answered_with_the_nearest():
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan")])
 def test_a_sigma_that_is_not_positive_is_named(sigma):
-    with pytest.raises(InputError, match=r"The 'sigma' parameter of initialise must be a float in the range \(0, inf\)\. Got"):
+    with pytest.raises(
+        InputError, match=r"The 'sigma' parameter of initialise must be a float in the range \(0, inf\)\. Got"
+    ):
         initialise(nn.Linear(2, 2), "normal", sigma)

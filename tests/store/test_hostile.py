@@ -53,7 +53,7 @@ HOSTILE = {
     "deep JSON": (build(b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "not strict JSON"),
     "30,000 tensors": (
         build({f"{i}": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for i in range(30_000)}),
-        "it holds 29999 tensors, expected at most 20000",
+        "it holds 30000 tensors, expected at most 20000",
     ),
     "foreign safetensors": (safetensors.numpy.save({"w": np.ones(2)}), "not written by fθ. Load it with what wrote it"),
     "metadata of another kind": (build({"__metadata__": [1]}), "not written by fθ"),

@@ -1,4 +1,4 @@
-"""What a training command asks for: defaults < `--config` file < `--set` < flags, checked by the types of the dataclasses."""
+"""What a training command asks for: defaults < `--config` file < `--set` < flags, checked by the fields' types."""
 
 from __future__ import annotations
 

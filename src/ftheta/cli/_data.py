@@ -49,7 +49,9 @@ def split(config: Config, dataset: room.Dataset, task: str) -> Parts:
     y: Any = dataset.y if task == "classify" else None
     rows, none = np.arange(len(dataset.x)), np.zeros(0, dtype=np.int64)
     rest, test = _aside(rows, config.test, y, Draw(config.seed).at("test")) if config.test else (rows, none)
-    train, held = _aside(rest, config.validation, y, Draw(config.seed).at("validation")) if config.validation else (rest, none)
+    train, held = (
+        _aside(rest, config.validation, y, Draw(config.seed).at("validation")) if config.validation else (rest, none)
+    )
     return Parts(train, held, test)
 
 

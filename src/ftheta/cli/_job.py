@@ -56,7 +56,9 @@ class Job:
         sizes = {"training": len(self._fitted_rows()), "test": len(self.parts.test)}
         sizes |= {"validation": len(self.dataset.x) - sum(sizes.values())}
         rows = ", ".join(f"{n} {name}" for name, n in sizes.items() if n)
-        return f"{self.config.model} ({self.task}) on {self.dataset.name}: {rows} rows, {self.dataset.x.shape[1]} columns"
+        return (
+            f"{self.config.model} ({self.task}) on {self.dataset.name}: {rows} rows, {self.dataset.x.shape[1]} columns"
+        )
 
     def keep(self, run: Run) -> None:
         """Write what is known before training, or refuse a folder of another run."""
@@ -65,8 +67,12 @@ class Job:
             "encoder.json": json.dumps(self.encoder.get_state(), indent=1) + "\n",
             "split.safetensors": {k: v for k, v in self.parts._asdict().items()},
         }
-        if run.has("config.toml") and tomllib.loads(run.read("config.toml").decode()) != tomllib.loads(files["config.toml"]):
-            raise RunError(f"{run.path} holds a run with other settings. Choose another --run, or continue it with --resume.")
+        if run.has("config.toml") and tomllib.loads(run.read("config.toml").decode()) != tomllib.loads(
+            files["config.toml"]
+        ):
+            raise RunError(
+                f"{run.path} holds a run with other settings. Choose another --run, or continue it with --resume."
+            )
         for name, content in files.items():
             if not run.has(name):
                 run.write(name, content)
@@ -117,4 +123,7 @@ def scores(estimator: Any, X: np.ndarray, y: np.ndarray, task: str) -> dict[str,
 def result_table(found: dict[str, Any]) -> Table:
     """The result of a run as a table."""
     values = found["scores"]
-    return Table({"metric": list(values), "value": [f"{v:.4f}" for v in values.values()]}, f"{found['part']} (n = {found['rows']})")
+    return Table(
+        {"metric": list(values), "value": [f"{v:.4f}" for v in values.values()]},
+        f"{found['part']} (n = {found['rows']})",
+    )

@@ -16,7 +16,18 @@ from ..results import Table
 
 __all__ = ["command"]
 
-PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib", "click", "rich", "pydantic")
+PACKAGES = (
+    "torch",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "safetensors",
+    "matplotlib",
+    "click",
+    "rich",
+    "pydantic",
+)
 
 
 @click.command("doctor", short_help="Versions, devices, threads, data: what a bug report needs.")

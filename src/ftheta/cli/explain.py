@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 import click
+import numpy as np
 
 from ..store import Run
 from ._config import merge
@@ -20,8 +21,8 @@ __all__ = ["command"]
 def command(run: str, names: tuple[str, ...]) -> None:
     """Tables of all explanations that RUN can give, or of those named; figures go into RUN/figures/."""
     from .. import explain
-    from ..errors import InputError
     from ..catalog import nearest
+    from ..errors import InputError
 
     folder = find_run(run)
     model, X, y = _subject(folder)
@@ -45,7 +46,7 @@ def _subject(run: Run) -> tuple[Any, Any, Any]:
     model = load(run.path)
     config = merge(tomllib.loads(run.read("config.toml").decode()))
     dataset, rows = open_data(config.data, config.target), run.tree("split.safetensors")["train"]
-    return model[-1], model[0].transform(dataset.x.iloc[rows]), dataset.y[rows]
+    return model[-1], model[0].transform(dataset.x.iloc[rows]), np.asarray(dataset.y)[rows]
 
 
 def _keep(run: Run, name: str, result: Any) -> None:

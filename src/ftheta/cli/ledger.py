@@ -32,6 +32,13 @@ def command(milestone: str | None, as_json: bool) -> None:
         columns = {key: [r[key] for r in records] for key in ("id", "check", "status", "verdict")}
         click.echo(Table({**columns, "item": [r["item"][:70] for r in records]}).text() + "\n")
     for group, counts in _ledger.summary(rows).items():
-        columns = {"rows": list(counts), "covered": [c.covered for c in counts.values()], "of": [c.of for c in counts.values()]}
-        columns |= {"declined": [c.declined for c in counts.values()], "errata open": [c.errata_open for c in counts.values()]}
+        columns = {
+            "rows": list(counts),
+            "covered": [c.covered for c in counts.values()],
+            "of": [c.of for c in counts.values()],
+        }
+        columns |= {
+            "declined": [c.declined for c in counts.values()],
+            "errata open": [c.errata_open for c in counts.values()],
+        }
         click.echo(Table(columns, f"by {group}" if group != "all" else "").text() + "\n")

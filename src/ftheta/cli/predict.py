@@ -21,7 +21,8 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path))
 @option("--output", "Write the predictions to this CSV file instead of the screen.", type=click.Path(path_type=Path))
 def command(run: str, file: Path, output: Path | None) -> None:
-    """Predict each row of FILE, a numeric CSV file with the columns that RUN was trained on; the target may be missing."""
+    """Predict each row of FILE, a numeric CSV file with the columns that RUN was trained on; the target may be "
+    "missing."""
     folder = find_run(run)
     text = predictions(folder, file).to_csv(index=False)
     if output is None:

@@ -38,7 +38,14 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 def facts(run: Run) -> dict[str, Any]:
     """A run in a line; one that is damaged says so."""
-    row: dict[str, Any] = {"id": run.path.name, "path": str(run.path), "model": "", "data": "", "epochs": "", "result": ""}
+    row: dict[str, Any] = {
+        "id": run.path.name,
+        "path": str(run.path),
+        "model": "",
+        "data": "",
+        "epochs": "",
+        "result": "",
+    }
     try:
         config = tomllib.loads(run.read("config.toml").decode())
         row |= {"model": config["model"], "data": config["data"], "status": run.status}
@@ -66,7 +73,9 @@ def show(run: str) -> None:
     rows = folder.rows(unsaved=True)
     if rows:
         shown = rows if len(rows) <= 10 else [*rows[:3], *rows[-7:]]
-        click.echo(Table({key: [row.get(key, "") for row in shown] for key in rows[-1]}, f"{len(rows)} epochs").text() + "\n")
+        click.echo(
+            Table({key: [row.get(key, "") for row in shown] for key in rows[-1]}, f"{len(rows)} epochs").text() + "\n"
+        )
     if folder.has("result.json"):
         from ._job import result_table
 
@@ -82,7 +91,10 @@ def _looks(path: Path, found: dict[str, Any]) -> str:
     same = [r["family"] for r in results if r["data"] == found["data"] and r["part"] == "test part"]
     if len(same) <= 1:
         return "These rows were used for testing once."
-    return f"These rows were used for testing {len(same)} times (by {', '.join(sorted(set(same)))}): the more often, the less the result is worth."
+    by = ", ".join(sorted(set(same)))
+    return (
+        f"These rows were used for testing {len(same)} times (by {by}): the more often, the less the result is worth."
+    )
 
 
 @command.command("verify")

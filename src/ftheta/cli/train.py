@@ -15,6 +15,7 @@ from ._folders import find_run, new_path
 
 __all__ = ["command"]
 
+
 @click.command("train", short_help="Train a model on a data set or a CSV file.")
 @click.argument("model", required=False, default="")
 @click.argument("data", required=False, default="")
@@ -63,7 +64,9 @@ def _chosen(model: str, data: str, config: Path | None, flags: dict[str, Any]) -
     said: dict[str, Any] = {k: v for k, v in top.items() if v not in (None, "")}
     said["params"] = {k: v for k, v in params.items() if v is not None}
     said["training"] = {"seconds": duration(flags["time"])} if flags["time"] else {}
-    found = merge(read_config(config) if config else {}, parse_set(flags["set"]), said, where=str(config or "command line"))
+    found = merge(
+        read_config(config) if config else {}, parse_set(flags["set"]), said, where=str(config or "command line")
+    )
     if not found.model or not found.data:
         raise InputError("Say what to train and on what: ftheta train MODEL DATA, e.g. ftheta train mlp digits.")
     return found
@@ -101,7 +104,9 @@ def _run(config: Config, run: Run) -> None:
         try:
             job.fit(run)
         except (KeyboardInterrupt, SystemExit):
-            click.echo(f"Stopped; all that was learned is kept. Continue with: ftheta train --resume {run.path}", err=True)
+            click.echo(
+                f"Stopped; all that was learned is kept. Continue with: ftheta train --resume {run.path}", err=True
+            )
             raise
         result = job.evaluate(run)
     click.echo(result.text())

@@ -154,7 +154,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     reader, start = csv.reader(io.StringIO(text, newline="")), 1
     try:
         for fields in reader:
-            if len(fields) > 1 or "".join(fields).strip():
+            if fields and not (len(fields) == 1 and fields[0].isspace()):
                 yield start, fields
             start = reader.line_num + 1
     except csv.Error as error:
@@ -279,7 +279,8 @@ def _numbers(column: pd.Series) -> np.ndarray:
 
 def _reject_cells(file: _File, name: str, bad: np.ndarray) -> NoReturn:
     j, row, count = file.header.index(name), int(np.argmax(bad)), int(bad.sum())
-    line, cell = next((n, f[j]) for i, (n, f) in enumerate(_records(file.path, file.text)) if i == row + 1)
+    line, fields = next(islice(_records(file.path, file.text), row + 1, None), (row + 2, file.header))
+    cell = fields[j]
     if cell.strip().lower() in _MISSING:
         what = (
             f"has {count} missing cell{'s' * (count > 1)}, here the first ({cell!r}). Fill them in or remove the rows"

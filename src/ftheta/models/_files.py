@@ -52,7 +52,8 @@ def _estimator(run: Run, module: Any) -> Estimator:
     config = json.loads(run.read("config.json"))
     if config.get("format", 0) > FORMAT:
         raise FileFormatError(
-            f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. Upgrade ftheta."
+            f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. "
+            "Upgrade ftheta."
         )
     cls, tree = catalog.resolve(config["model"], config["task"]), run.tree("model.safetensors")
     params = dict(tree["params"])
@@ -61,7 +62,8 @@ def _estimator(run: Run, module: Any) -> Estimator:
     if tree["state"].get("own_module_"):
         if module is None:
             raise InputError(
-                f"{run.path} was trained with your own module, which no file holds. Pass it: ftheta.load({str(run.path)!r}, module=my_net)"
+                f"{run.path} was trained with your own module, which no file holds. Pass it: "
+                f"ftheta.load({str(run.path)!r}, module=my_net)"
             )
         params["module"] = module
     estimator = cls(**params)

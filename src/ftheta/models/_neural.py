@@ -72,8 +72,6 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     allow_nd: ClassVar[bool] = False  # whether X may have more than two axes
 
-    # ---- what a family says
-
     @abstractmethod
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
         """The net for inputs and targets of these shapes."""
@@ -81,8 +79,6 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     @abstractmethod
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         """What is minimised."""
-
-    # ---- targets: none here; classifiers and regressors say more
 
     def _learn_target(self, y: Any, n: int, classes: Any) -> TargetSpec:
         return TargetSpec("none")
@@ -170,7 +166,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         differing = [key for key in facts if facts[key] != known[key]]
         if differing:
             raise RunError(
-                f"{run.path} was started with other {' and '.join(differing)}; it is continued with the same only. Choose another run folder."
+                f"{run.path} was started with other {' and '.join(differing)}; it is continued with the same "
+                "only. Choose another run folder."
             )
         if run.status == "finished":
             self.set_state(run.tree("model.safetensors")["state"])
@@ -186,12 +183,13 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     def _start(self, rows: Arrays, held: Arrays | None, seed: int) -> None:
         """Build module, objective and trainer for these rows."""
-        self.seed_, self.history_ = seed, []
+        self.seed_, self.history_, self.stop_reason_ = seed, [], ""
         training = self.training or Training()
         objective = self._build(seed)
         if rows.weight is not None and not objective.separable:
             raise InputError(
-                f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it; leave it out."
+                f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it; leave "
+                "it out."
             )
         source = self._source(rows)
         self._trainer = Trainer(
@@ -217,7 +215,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         return objective.to(self._device)
 
     def _make_parts(self) -> None:
-        self.module_ = self.build(self.input_, self.target_).to(getattr(torch, self.dtype))
+        self.module_: nn.Module = self.build(self.input_, self.target_).to(getattr(torch, self.dtype))
 
     def _train(self, rounds: int, run: Run | None) -> None:
         knobs, trainer = self.training or Training(), self._trainer
@@ -282,7 +280,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         n, asked = len(rows.x), self.batch_size
         if shuffle and asked != "auto" and asked < n and self._full_batch():
             raise InputError(
-                f"optimizer={self.optimizer!r} needs all {n} rows in one batch, but batch_size={asked}. Use batch_size='auto' or another optimizer."
+                f"optimizer={self.optimizer!r} needs all {n} rows in one batch, but batch_size={asked}. Use "
+                "batch_size='auto' or another optimizer."
             )
         size = PART if not shuffle else n if self._full_batch() else min(AUTO, n) if asked == "auto" else min(asked, n)
         return Rows(*self._tensors(rows), batch_size=size, shuffle=shuffle)
@@ -318,7 +317,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         source = Rows(batch.x, batch.y, batch.weight, batch_size=PART, shuffle=False)
         draw = Draw(self.seed_).at("evaluate")
         with draw.scope():
-            return evaluate_objective(self.objective(self.module_, self.target_), source, draw)
+            return evaluate_objective(self.objective(self.module_, self.target_).eval(), source, draw)
 
     def _apply(self, f: Callable[[Tensor], Tensor], X: ArrayLike) -> np.ndarray:
         """f of rows, in parts, in evaluation mode, without gradients."""
@@ -383,6 +382,7 @@ class _Report(Callback):
         learned = {"n_iter_": ctx.round, "module_": self.estimator.module_}
         if task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=learned):
             ctx.stop("a callback asked to stop")
+        ctx.process.objective.train()  # type: ignore[attr-defined]  # a callback may have predicted
 
     def on_end(self, ctx: Context) -> None:
         self.estimator.stop_reason_ = ctx.reason

@@ -56,12 +56,10 @@ def _keys(rows: Arrays) -> np.ndarray:
     return joined.view(np.dtype((np.void, joined.shape[1]))).ravel()
 
 
-def class_weights(
-    given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray
-) -> np.ndarray | None:
+def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The weight of each class; "balanced" is n / (K n_k), with n counted in row weights."""
     if given is None:
-        return None
+        return np.ones(len(classes))
     if isinstance(given, str):
         return counts.sum() / (len(classes) * np.maximum(counts, np.finfo(float).tiny))
     known = list(classes.tolist())

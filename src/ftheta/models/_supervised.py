@@ -1,6 +1,9 @@
 """Neural classifiers and regressors: targets encoded on the way in, answers decoded on the way out.
 
-classify:  y -> class index,  p(k | x) from raw outputs          regress:  y -> (y - m) / s,  answers back in the units of y
+    classify:  y -> class index,         p(k | x) from raw outputs
+    regress:   y -> (y - m) / s,         answers back in the units of y
+
+Shapes: n rows, K classes, L labels, T targets.
 """
 
 from __future__ import annotations
@@ -39,14 +42,16 @@ def learn_classes(name: str, y: np.ndarray, classes: Any = None) -> tuple[np.nda
     if kind.startswith("continuous") or kind == "multiclass-multioutput":
         example = np.ravel(y)[0]
         raise InputError(
-            f"Unknown label type: {kind} (e.g. {example}). Use a regressor, or turn y into classes with KBinsDiscretizer."
+            f"Unknown label type: {kind} (e.g. {example}). Use a regressor, or turn y into classes with "
+            "KBinsDiscretizer."
         )
     if kind == "multilabel-indicator":
         return np.arange(y.shape[1]), TargetSpec("multilabel", y.shape[1])
     found = np.unique(y if classes is None else np.asarray(classes))
     if len(found) < 2:
         raise InputError(
-            f"y has 1 class ({found[0]!r}, {len(y)} rows); {name} needs at least 2 classes. Check the label column or the split (use stratify=y)."
+            f"y has 1 class ({found[0]!r}, {len(y)} rows); {name} needs at least 2 classes. Check the label "
+            "column or the split (use stratify=y)."
         )
     return found, TargetSpec("binary") if len(found) == 2 else TargetSpec("multiclass", len(found))
 
@@ -57,7 +62,8 @@ def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     unseen = classes[index] != y
     if unseen.any():
         raise InputError(
-            f"y has class {y[unseen][0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). Pass classes= or fit anew."
+            f"y has class {y[unseen][0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). "
+            "Pass classes= or fit anew."
         )
     return index.astype(np.int64)
 
@@ -72,7 +78,10 @@ class NeuralSupervised(NeuralEstimator):
 
     def _make_parts(self) -> None:
         super()._make_parts()
-        self.likelihood_ = self.make_likelihood(self.target_)
+        self.likelihood_: Any = self.make_likelihood(self.target_)
+
+    def _raw(self, x: Tensor) -> Tensor:
+        return self.module_(x)
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         """Negative log-likelihood of y."""
@@ -125,17 +134,19 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class of each row: (n,); for several labels 0 or 1 each: (n, L)."""
-        index = self._apply(lambda x: self.likelihood_.mode(self.module_(x)), X).astype(np.int64)
+        index = self._apply(lambda x: self.likelihood_.mode(self._raw(x)), X).astype(np.int64)
         return index if self.target_.kind == "multilabel" else self.classes_[index]
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Raw outputs of the net: (n,) for two classes, else (n, K) or (n, L)."""
-        raw = self._apply(lambda x: self.module_(x), X)
-        return raw[:, 0] if raw.shape[1] == 1 else raw[:, 1] - raw[:, 0] if len(self.classes_) == 2 else raw
+        raw = self._apply(self._raw, X)
+        if self.target_.kind == "binary":
+            return raw[:, 0]
+        return raw[:, 1] - raw[:, 0] if self.target_ == ("multiclass", 2) else raw
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K); for several labels of each label: (n, L)."""
-        return self._apply(lambda x: self.likelihood_.probabilities(self.module_(x)), X)
+        return self._apply(lambda x: self.likelihood_.probabilities(self._raw(x)), X)
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of `predict_proba`."""
@@ -153,7 +164,8 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
         if unseen:
             known = ", ".join(map(str, self.classes_[:8]))
             warnings.warn(
-                f"y has class {unseen.pop()!r} never seen in fit (classes_: {known}). It counts as wrong; refit to include it.",
+                f"y has class {unseen.pop()!r} never seen in fit (classes_: {known}). It counts as wrong; refit "
+                "to include it.",
                 stacklevel=2,
             )
         return float(super().score(X, check.plain(y), check.plain(sample_weight)))
@@ -214,7 +226,7 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The mode of y for each row: (n,) or (n, T)."""
-        return self._in_units(self._apply(lambda x: self._mode(self.module_(x)), X))
+        return self._in_units(self._apply(lambda x: self._mode(self._raw(x)), X))
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> np.ndarray:
         """Central interval that holds y with this probability: (n, 2) or (n, T, 2)."""
@@ -226,9 +238,12 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
                 "likelihood='gaussian' has a fixed variance, so its interval would say nothing of the data. "
                 "Fit with likelihood='gaussian-learned' or 'gaussian-heteroscedastic'."
             )
-        both = self._apply(
-            lambda x: torch.stack(self.likelihood_.interval(self.module_(x), level), -1), X
-        )  # (n, [T,] 2)
+
+        def ends(x: Tensor) -> Tensor:
+            found = self.likelihood_.interval(self._raw(x), level)
+            return torch.stack(found or (), -1)
+
+        both = self._apply(ends, X)  # (n, [T,] 2)
         both = both if self.target_.n else both.reshape(len(both), 2)
         return (both.astype(np.float64) * self.y_scale_[..., None] + self.y_mean_[..., None]).astype(self.dtype)
 

@@ -49,7 +49,8 @@ def least_squares(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None
 
 def _solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Minimum-norm solution of a w = b; what is below rounding counts as rank deficiency."""
-    return scipy.linalg.lstsq(a, b, cond=max(a.shape) * np.finfo(float).eps, lapack_driver="gelsd")[0]
+    solution: Any = scipy.linalg.lstsq(a, b, cond=max(a.shape) * np.finfo(float).eps, lapack_driver="gelsd")
+    return solution[0]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -127,7 +128,7 @@ class Newton:
         g = self.gradient()
         h = self.hessian()
         jitter = 1e-12 * h.diagonal().max() * torch.eye(len(h), dtype=h.dtype)
-        step = torch.linalg.lstsq(h + jitter, g.flatten()).solution.reshape(g.shape)
+        step = torch.linalg.lstsq(h + jitter, g.flatten(), driver="gelsd").solution.reshape(g.shape)
         old, rate = self.loss(self.theta), 1.0
         while self.loss(self.theta - rate * step) > old and rate > 1e-10:
             rate /= 2
@@ -209,8 +210,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
     def _weights(self, index: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         counts = np.bincount(index, weights=weight, minlength=len(self.classes_))
         scale = class_weights(self.class_weight, self.classes_, counts)
-        weight = np.ones(len(index)) if weight is None else weight
-        return weight if scale is None else weight * scale[index]
+        return scale[index] if weight is None else weight * scale[index]
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log-odds of the second class: (n,); for more classes their raw outputs: (n, K)."""

@@ -49,8 +49,8 @@ class MLPClassifier(_Perceptron, NeuralClassifier):
     Example:
         >>> import numpy as np
         >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
-        >>> xor = MLPClassifier(hidden=(16,), activation="tanh", epochs=300, lr=0.05, random_state=0).fit(X, [0, 1, 1, 0])
-        >>> xor.predict(X)
+        >>> xor = MLPClassifier(hidden=(16,), activation="tanh", epochs=300, lr=0.05, random_state=0)
+        >>> xor.fit(X, [0, 1, 1, 0]).predict(X)
         array([0, 1, 1, 0])
     """
 

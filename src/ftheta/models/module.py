@@ -46,7 +46,8 @@ class _Own(NeuralSupervised):
         width = _width(made, x)
         if width != need:
             raise InputError(
-                f"module= gives {width} outputs a row, but {y.kind} targets need {need}. Change the last layer to {need} outputs."
+                f"module= gives {width} outputs a row, but {y.kind} targets need {need}. Change the last layer "
+                f"to {need} outputs."
             )
         return made
 
@@ -58,7 +59,8 @@ def _width(module: nn.Module, x: InputSpec) -> int:
         raw = deepcopy(module).eval()(torch.zeros(2, *x.shape, dtype=p.dtype, device=p.device))
     if raw.ndim < 2:
         raise InputError(
-            f"module= gives outputs of shape {tuple(raw.shape)} for 2 rows; it must give (2, R): end it with a linear layer."
+            f"module= gives outputs of shape {tuple(raw.shape)} for 2 rows; it must give (2, R): end it with a "
+            "linear layer."
         )
     return raw.shape[-1]
 
@@ -68,8 +70,8 @@ class ModuleClassifier(_Own, NeuralClassifier):
     """Classify with your own PyTorch module; for two classes it may end in one output or in two.
 
     Args:
-        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) -> Module (built anew
-            by every fit), or None for one linear layer.
+        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) ->
+            Module (built anew by every fit), or None for one linear layer.
 
     Example:
         >>> import numpy as np
@@ -90,8 +92,8 @@ class ModuleRegressor(_Own, NeuralRegressor):
     """Predict numbers with your own PyTorch module.
 
     Args:
-        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) -> Module (built anew
-            by every fit), or None for one linear layer.
+        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) ->
+            Module (built anew by every fit), or None for one linear layer.
 
     Example:
         >>> import numpy as np

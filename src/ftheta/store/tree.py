@@ -86,8 +86,8 @@ def _header(data: bytes, where: str) -> bytes:
 
 def _tree_text(header: dict[str, Any], where: str) -> Any:
     """The tree, still as JSON values, out of a header within the limits."""
-    if len(header) > MAX_TENSORS + 1:
-        raise damaged(where, f"it holds {len(header) - 1} tensors, expected at most {MAX_TENSORS}")
+    if (n := len(header.keys() - {"__metadata__"})) > MAX_TENSORS:
+        raise damaged(where, f"it holds {n} tensors, expected at most {MAX_TENSORS}")
     match header.get("__metadata__"):
         case {"ftheta": str(text)}:
             content = strict_json(text, where)

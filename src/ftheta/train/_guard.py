@@ -1,7 +1,7 @@
 """Which number is not finite, and where it came from.
 
-The trainer only asks "is everything finite?" now and then. When it is not, the steps since the last good state are replayed, one look at each tensor, so the
-message can name the first that went wrong.
+The trainer only asks "is everything finite?" now and then. When it is not, the steps since the last good state are
+replayed, with a look at each tensor, so that the message can name the first that went wrong.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     while not done:  row = process.advance();  row -> history, metrics.jsonl, callbacks;  now and then a checkpoint
 
-Training by gradients, EM, k-means, Gibbs sampling, value iteration and a search are processes; all get progress, history, checkpoints, resume and Ctrl-C here.
+Training by gradients, EM, k-means, Gibbs sampling, value iteration and a search are processes; all get progress,
+history, checkpoints, resume and Ctrl-C here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import torch
 
 from ..errors import NonFiniteError, RunError
-from ..store import Run, Tree
+from ..store import Run
 from .callbacks import Callback, Context, Process
 
 __all__ = ["iterate"]
@@ -119,7 +120,8 @@ class _Loop:
         bad = [key for key, value in row.items() if not isfinite(value)]
         if bad:
             raise NonFiniteError(
-                f"{bad[0]} became {row[bad[0]]} in round {context.round + 1}, step {context.step}. Nothing of it was written."
+                f"{bad[0]} became {row[bad[0]]} in round {context.round + 1}, step {context.step}. "
+                "Nothing of it was written."
             )
         context.round += 1
         context.history.append(row)
@@ -158,7 +160,8 @@ def _compare(then: Mapping[str, Any], now: Mapping[str, Any], run: Run, exact: b
     changes += [] if exact else ["a plain iterator as source, which cannot be put back to where it was"]
     if changes and not run.allow_inexact:
         raise RunError(
-            f"The checkpoint in {run.path} was made with {'; '.join(changes)}: results will not be bit-exact. Add --allow-inexact to go on."
+            f"The checkpoint in {run.path} was made with {'; '.join(changes)}: results will not be bit-exact. "
+            "Add --allow-inexact to go on."
         )
 
 

@@ -2,8 +2,8 @@
 
     update of a player p:   θ_p  <-  rule(θ_p, ∇_{θ_p} [ Σ_i w_i ℓ_i / Σ_i w_i  +  once ])
 
-A loss is a pair (Σ w ℓ, Σ w); only the trainer divides, by the weight of the whole update: a mean of means is wrong for accumulation, masks, weights and a
-short last batch.
+A loss is a pair (Σ w ℓ, Σ w); only the trainer divides, by the weight of the whole update: a mean of means is wrong for
+accumulation, masks, weights and a short last batch.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Player:
 class Objective(nn.Module, ABC):
     """What is minimised; its buffers (chains, queues, target nets) are its memory and lie in the checkpoint.
 
-    `constants` names submodules that never train and stay in evaluation mode (a teacher). `separable = False` where the loss is not a sum over rows;
-    `simultaneous = True` where all players move from the same θ.
+    `constants` names submodules that never train and stay in evaluation mode (a teacher). `separable = False` where
+    the loss is not a sum over rows; `simultaneous = True` where all players move from the same θ.
     """
 
     constants: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Objective(nn.Module, ABC):
         return {"loss": self.loss(self.roster[0].name, batch, draw)}
 
     def residual(self, batch: Batch) -> Tensor | None:
-        """Residuals r with loss = Σ r²/2 + constant: (B, R), for least-squares optimizers; None where there are none."""
+        """Residuals r with loss = Σ r²/2 + constant: (B, R), for least squares; None where there are none."""
         return None
 
     def forward(self, what: str, *args: Any) -> Any:
@@ -118,7 +118,8 @@ class Objective(nn.Module, ABC):
         if wrong or len(own) != len(weights):
             names = sorted(set(wrong) | (set(weights) - set(own)))
             raise InputError(
-                f"The weights do not fit the model: {', '.join(names[:5])} differ in name or shape. Was the state made by another model?"
+                f"The weights do not fit the model: {', '.join(names[:5])} differ in name or shape. "
+                "Was the state made by another model?"
             )
         with torch.no_grad():
             for name, value in own.items():
@@ -188,12 +189,12 @@ def _each_row(each: Tensor, raw: Tensor, y: Tensor) -> Tensor:
     rows = raw.shape[0]
     if each.ndim == 0 or each.shape[0] != rows:
         raise InputError(
-            f"The loss function returned shape {tuple(each.shape)} for a batch of {rows} rows; fθ needs the loss of each row, to weigh, "
-            "mask and accumulate it. Return it with reduction='none'."
+            f"The loss function returned shape {tuple(each.shape)} for a batch of {rows} rows; fθ needs the loss of "
+            "each row, to weigh, mask and accumulate it. Return it with reduction='none'."
         )
     if isinstance(y, Tensor) and each.ndim > max(y.ndim, raw.ndim - 1):
         raise InputError(
-            f"The loss function returned shape {tuple(each.shape)}: outputs {tuple(raw.shape)} and targets {tuple(y.shape)} were broadcast "
-            "against each other. Give both the same shape, e.g. raw.squeeze(-1)."
+            f"The loss function returned shape {tuple(each.shape)}: outputs {tuple(raw.shape)} and targets "
+            f"{tuple(y.shape)} were broadcast against each other. Give both the same shape, e.g. raw.squeeze(-1)."
         )
     return each

@@ -1,6 +1,8 @@
 """Where to compute: device and thread count, chosen by the size of the work of one step.
 
-work = rows x parameters,   one thread below `WORK_FOR_THREADS`: for small nets a second thread costs more than it brings
+    work = rows x weights;   below `WORK_FOR_THREADS` one thread
+
+For small nets a second thread costs more than it brings.
 """
 
 from __future__ import annotations

@@ -113,7 +113,8 @@ class Problem:
             losses.append(self._loss(micro))
             torch.autograd.backward(losses[-1].total, inputs=self.inputs, retain_graph=losses[-1].once is not None)
         weight = sum(loss.weight for loss in losses)
-        torch._foreach_div_([p.grad for p in self.parameters if p.grad is not None], weight)
+        for grad in self._gradients():
+            grad.div_(weight)
         if losses[-1].once is not None:
             torch.autograd.backward(losses[-1].once, inputs=self.inputs)
         return losses
@@ -126,15 +127,14 @@ class Problem:
             self.cotangents[loss.weight] = loss.total.new_tensor(1 / loss.weight)
         return self.cotangents[loss.weight]
 
+    def _gradients(self) -> list[Tensor]:
+        return [p.grad for p in self.parameters if p.grad is not None]
+
     def _finish_gradient(self) -> None:
         t = self.training
-        if t.l2 or t.l1:
-            moved = [p for p in self.penalised if p.grad is not None]
-            grads, values = [p.grad for p in moved], [p.detach() for p in moved]
-            if t.l2:
-                torch._foreach_add_(grads, values, alpha=2 * t.l2)
-            if t.l1:
-                torch._foreach_add_(grads, torch._foreach_sign(values), alpha=t.l1)
+        for p in self.penalised if t.l2 or t.l1 else ():
+            if p.grad is not None:
+                p.grad.add_(2 * t.l2 * p.detach() + t.l1 * p.detach().sign())
         if t.clip_value is not None:
             nn.utils.clip_grad_value_(self.parameters, t.clip_value)
         if t.clip_norm is not None:
@@ -150,9 +150,10 @@ class Problem:
 
     def _value(self, losses: Sequence[Loss]) -> Tensor:
         with torch.no_grad():
-            value = sum(loss.total for loss in losses) / sum(loss.weight for loss in losses)
-            extras = [e for e in (losses[-1].once, self.penalty()) if e is not None]
-            return sum(extras, value)
+            value = torch.stack([loss.total for loss in losses]).sum(0) / sum(loss.weight for loss in losses)
+            for extra in (losses[-1].once, self.penalty()):
+                value = value if extra is None else value + extra
+            return value
 
 
 def _counts(name: str, p: Tensor, training: Training) -> bool:

@@ -2,7 +2,7 @@
 
     θ_{t+1} = rule(θ_t, ∇F_t(θ_t)),     F_t: the problem of the rows and the noise of step t
 
-Nothing in a step waits for the device: sums stay there until the epoch is complete, and the guard looks every hundred steps.
+Nothing in a step waits for the device: sums stay there until the epoch is complete; the guard looks every 100 steps.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Trainer:
         >>> from ftheta.train import Supervised, iterate
         >>> x = torch.linspace(-1, 1, 32)[:, None]
         >>> net = torch.nn.Linear(1, 1)
-        >>> trainer = Trainer(Supervised(net, lambda raw, y: (raw[:, 0] - y) ** 2), Rows(x, 3 * x[:, 0], batch_size=8), lr=0.1)
-        >>> history = iterate(trainer, rounds=50)
+        >>> objective = Supervised(net, lambda raw, y: (raw[:, 0] - y) ** 2)
+        >>> history = iterate(Trainer(objective, Rows(x, 3 * x[:, 0], batch_size=8), lr=0.1), rounds=50)
         >>> round(float(net.weight), 2)
         3.0
     """
@@ -114,7 +114,8 @@ class Trainer:
         t = self.training
         if t.accumulate > 1 and not self.objective.separable:
             raise InputError(
-                f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; use accumulate=1 and a larger batch_size."
+                f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; "
+                "use accumulate=1 and a larger batch_size."
             )
         if t.accumulate < 1:
             raise InputError(f"accumulate={t.accumulate}; it must be at least 1.")

@@ -1,0 +1,83 @@
+"""Who is in the estimator suite, small settings and data for each: read from the catalog, never kept by hand."""
+
+import hashlib
+
+import numpy as np
+import torch
+from sklearn.base import is_classifier, is_regressor
+from torch import nn
+
+from ftheta import catalog
+
+CLASSES = [
+    catalog.resolve(card.name, task)
+    for card in catalog.CARDS.values()
+    if (card.input, card.support) == ("table", "real")
+    for task in card.targets
+]
+
+
+def takes(cls, *names):
+    """Whether a class has these parameters."""
+    return set(names) <= set(cls().get_params(deep=False))
+
+
+VARIANTS = [cls(dtype=dtype) for cls in CLASSES if takes(cls, "dtype") for dtype in ("float32", "float64")]
+VARIANTS += [cls() for cls in CLASSES if not takes(cls, "dtype")]
+NEURAL = [cls for cls in CLASSES if takes(cls, "epochs", "training")]
+CLASSIFIERS = [cls for cls in CLASSES if is_classifier(cls())]
+REGRESSORS = [cls for cls in CLASSES if is_regressor(cls())]
+
+
+def name_of(estimator):
+    cls = estimator if isinstance(estimator, type) else type(estimator)
+    return cls.__name__ + (f"-{estimator.dtype}" if not isinstance(estimator, type) and takes(cls, "dtype") else "")
+
+
+def small(given, **settings):
+    """An estimator of this class (or like this one) that fits in a few milliseconds, always the same."""
+    cls = given if isinstance(given, type) else type(given)
+    quick = {"epochs": 6, "random_state": 0, "hidden": (12,)}
+    own = {} if isinstance(given, type) else given.get_params(deep=False)
+    return cls(**(own | {k: v for k, v in quick.items() if takes(cls, k)} | settings))
+
+
+def data(given, n=90, features=4, seed=0):
+    """Rows and a target of the kind that a class learns from."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features))
+    score = X @ rng.normal(size=features) + 0.3 * rng.normal(size=n)
+    if is_classifier(given() if isinstance(given, type) else given):
+        return X, np.digitize(score, np.quantile(score, [0.4, 0.7]))
+    return X, 20 + 3 * score
+
+
+def answers(estimator, X):
+    """Everything that a fitted estimator says of rows."""
+    methods = ("predict", "predict_proba", "decision_function", "transform")
+    return {m: getattr(estimator, m)(X) for m in methods if hasattr(estimator, m)}
+
+
+def tensors(tree, path=""):
+    """All arrays and tensors in a tree by their path."""
+    if isinstance(tree, nn.Module):
+        tree = dict(tree.state_dict())
+    if isinstance(tree, torch.Tensor):
+        tree = tree.detach().cpu().numpy()
+    if isinstance(tree, np.ndarray | np.generic):
+        return {path: np.asarray(tree)}
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list | tuple) else ()
+    return {k: v for key, value in items for k, v in tensors(value, f"{path}.{key}").items()}
+
+
+def learned(estimator):
+    """All fitted tensors by name."""
+    return tensors({k: v for k, v in vars(estimator).items() if k.endswith("_") and not k.startswith("_")})
+
+
+def digest(estimator):
+    """SHA-256 over names, types and bytes of all fitted tensors."""
+    found = hashlib.sha256()
+    for name, array in sorted(learned(estimator).items()):
+        found.update(repr((name, array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()

@@ -1,0 +1,542 @@
+"""What every estimator of the catalog owes: scikit-learn's rules without exception, and the promises beyond them.
+
+Being in the catalog enrols a class; nothing here names one.
+"""
+
+import random
+from unittest import SkipTest
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.callback import ScoringMonitor
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ftheta
+from ftheta import catalog, models
+from ftheta.base import Estimator
+from ftheta.errors import InputError, NonFiniteError
+from ftheta.train import Training
+from tests.contract.enrolled import (
+    CLASSES,
+    CLASSIFIERS,
+    NEURAL,
+    REGRESSORS,
+    VARIANTS,
+    answers,
+    data,
+    digest,
+    learned,
+    name_of,
+    small,
+    takes,
+)
+
+every = pytest.mark.parametrize("cls", CLASSES, ids=name_of)
+variant = pytest.mark.parametrize("given", VARIANTS, ids=name_of)
+neural = pytest.mark.parametrize("cls", NEURAL, ids=name_of)
+classifier = pytest.mark.parametrize("cls", CLASSIFIERS, ids=name_of)
+regressor = pytest.mark.parametrize("cls", REGRESSORS, ids=name_of)
+neural_classifier = pytest.mark.parametrize("cls", [c for c in NEURAL if c in CLASSIFIERS], ids=name_of)
+neural_regressor = pytest.mark.parametrize("cls", [c for c in NEURAL if c in REGRESSORS], ids=name_of)
+
+
+# ---- who is here
+
+
+def test_the_suite_tries_every_public_estimator():
+    tables = {c for card in catalog.CARDS.values() if card.input == "table" for c in card.targets.values()}
+    assert {f"{cls.__module__}:{cls.__qualname__}" for cls in CLASSES} == tables
+    public = [v for v in (getattr(models, name) for name in models.__all__) if isinstance(v, type)]
+    assert {c for c in public if issubclass(c, Estimator)} == set(ftheta.all_estimators().values())
+    assert {type(v) for v in VARIANTS} == set(CLASSES) and CLASSIFIERS and REGRESSORS and NEURAL
+
+
+# ---- scikit-learn's rules
+
+
+@parametrize_with_checks(VARIANTS)
+def test_scikit_learn(estimator, check):
+    try:
+        check(estimator)
+    except SkipTest as reason:
+        pytest.fail(f"A check that does not run proves nothing: {reason}")
+
+
+EXTRA = ["check_param_validation", "check_dataframe_column_names_consistency", "check_inplace_ensure_writeable"]
+EXTRA_OF_TRANSFORMERS = [
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_get_feature_names_out_error",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+]
+PAIRS = [(v, c) for v in VARIANTS for c in EXTRA + EXTRA_OF_TRANSFORMERS * hasattr(v, "transform")]
+
+
+@pytest.mark.parametrize(("given", "check"), PAIRS, ids=[f"{name_of(v)}-{c}" for v, c in PAIRS])
+def test_checks_that_scikit_learn_keeps_for_itself(given, check):
+    getattr(estimator_checks, check)(type(given).__name__, small(given))
+
+
+# ---- fit is a function of parameters, data and random_state
+
+
+@variant
+def test_three_fits_give_the_same_bytes(given):
+    X, y = data(given)
+    assert len({digest(small(given).fit(X, y)) for _ in range(3)}) == 1
+    again = small(given).fit(X[:50], y[:50])
+    assert digest(again) != digest(again.fit(X, y)) == digest(small(given).fit(X, y))  # nothing is left of a first fit
+
+
+@neural
+def test_another_random_state_gives_another_net(cls):
+    X, y = data(cls)
+    assert digest(small(cls, random_state=1).fit(X, y)) != digest(small(cls).fit(X, y))
+    fresh = small(cls, random_state=None).fit(X, y)
+    assert digest(small(cls, random_state=fresh.seed_).fit(X, y)) == digest(fresh)  # seed_ repeats it
+
+
+def generators():
+    kind, keys, *rest = np.random.get_state()
+    return torch.get_rng_state().tolist(), kind, keys.tolist(), rest, random.getstate()
+
+
+@every
+def test_global_generators_are_untouched(cls):
+    X, y = data(cls)
+    before = generators()
+    estimator = small(cls).fit(X, y)
+    answers(estimator, X)
+    estimator.score(X, y)
+    if hasattr(estimator, "partial_fit"):
+        estimator.partial_fit(X, y)
+    assert generators() == before
+
+
+@every
+def test_global_generators_and_threads_are_put_back_after_an_error(cls):
+    X, y = data(cls)
+    before, threads = generators(), torch.get_num_threads()
+    if cls in NEURAL:
+        with pytest.raises(NonFiniteError):
+            small(cls, lr=1e30, optimizer="momentum", epochs=200).fit(X, y)
+    else:
+        with pytest.raises(InputError):
+            small(cls).fit(X * np.nan, y)
+    assert generators() == before and torch.get_num_threads() == threads
+
+
+@every
+def test_fit_changes_neither_data_nor_parameters(cls):
+    X, y = data(cls)
+    weight = np.arange(1.0, len(X) + 1)
+    given, estimator = (X, y, weight), small(cls)
+    kept, params = [a.copy() for a in given], estimator.get_params()
+    estimator.fit(*given)
+    answers(estimator, X)
+    estimator.score(*given)
+    for now, then in zip(given, kept, strict=True):
+        np.testing.assert_array_equal(now, then)
+    assert estimator.get_params() == params
+
+
+# ---- one row alone
+
+
+@variant
+def test_a_row_alone_is_that_row_in_a_batch(given):
+    X, y = data(given, n=300, features=20)
+    estimator = small(given).fit(X, y)
+    rtol = 1e-5 if takes(type(given), "dtype") and given.dtype == "float32" else 1e-10
+    order = np.random.default_rng(1).permutation(len(X))
+    for method, whole in answers(estimator, X).items():
+        for size in (1, 7, 256, len(X)):
+            parts = [getattr(estimator, method)(X[order[i : i + size]]) for i in range(0, len(X), size)]
+            compare = np.testing.assert_allclose if whole.dtype.kind == "f" else np.testing.assert_array_equal
+            compare(np.concatenate(parts), whole[order], **({"rtol": rtol} if whole.dtype.kind == "f" else {}))
+
+
+# ---- weights
+
+
+@variant
+def test_weight_k_is_k_copies_and_weight_zero_is_no_row(given):
+    X, y = data(given, n=120)
+    copies = np.random.default_rng(3).integers(0, 6, len(X))
+    several = small(given).fit(np.repeat(X, copies, 0), np.repeat(y, copies))
+    weighted = small(given).fit(X, y, copies)
+    assert copies.sum() > 200 and (copies == 0).any()
+    if takes(type(given), "batch_size"):
+        assert digest(weighted) == digest(several)
+    for name, value in learned(several).items():
+        np.testing.assert_allclose(learned(weighted)[name], value, rtol=1e-8, atol=1e-10)
+
+
+@neural
+def test_where_rows_do_not_fit_one_batch_the_loss_still_counts_copies(cls):
+    X, y = data(cls, n=500)
+    estimator, copies = small(cls).fit(X, y), np.random.default_rng(3).integers(0, 4, len(X))
+    weighted = estimator.evaluate(X, y, copies)["loss"]
+    assert weighted == pytest.approx(estimator.evaluate(np.repeat(X, copies, 0), np.repeat(y, copies))["loss"], rel=1e-6)
+    assert weighted != pytest.approx(estimator.evaluate(X, y)["loss"], rel=1e-4)
+
+
+@every
+def test_only_the_ratio_of_weights_counts(cls):
+    X, y = data(cls)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    one, three = (learned(small(cls).fit(X, y, k * weight)) for k in (1.0, 4.0))
+    for name in one:
+        np.testing.assert_allclose(one[name], three[name], rtol=1e-4, atol=1e-4)
+
+
+@classifier
+def test_class_weights_are_row_weights(cls):
+    X, y = data(cls)
+    by_class = {0: 0.5, 1: 1.0, 2: 3.0}
+    counts = np.bincount(y)
+    for given, each in [(by_class, np.array([0.5, 1.0, 3.0])), ("balanced", len(y) / (3 * counts))]:
+        weighted = small(cls, class_weight=given).fit(X, y)
+        rows = small(cls).fit(X, y, each[y])
+        np.testing.assert_allclose(answers(weighted, X)["predict_proba"], answers(rows, X)["predict_proba"], rtol=1e-5)
+        both = small(cls, class_weight={k: v * v for k, v in enumerate(each)}).fit(X, y)
+        twice = small(cls, class_weight=dict(enumerate(each))).fit(X, y, each[y])
+        np.testing.assert_allclose(answers(both, X)["predict_proba"], answers(twice, X)["predict_proba"], rtol=1e-5)
+
+
+@pytest.mark.ledger("A007", covers="ftheta.models.MLPClassifier")
+@classifier
+def test_class_weights_of_one_change_nothing_and_balance_raises_the_recall_of_the_few(cls):
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.08).astype(int)
+    X = rng.normal(size=(600, 2)) + 1.2 * y[:, None]
+    plain = small(cls).fit(X, y)
+    ones = small(cls, class_weight={0: 1.0, 1: 1.0}).fit(X, y)
+    balanced = small(cls, class_weight="balanced").fit(X, y)
+    np.testing.assert_allclose(ones.predict_proba(X), plain.predict_proba(X), rtol=1e-6)
+    recall = [(e.predict(X)[y == 1] == 1).mean() for e in (plain, balanced)]
+    assert recall[1] > recall[0] + 0.2
+
+
+@classifier
+def test_a_class_weight_for_an_unknown_class_is_named(cls):
+    X, y = data(cls)
+    with pytest.raises(InputError, match=r"Unknown class in class_weight: '7'.*Known: 0, 1, 2"):
+        small(cls, class_weight={7: 1.0}).fit(X, y)
+
+
+# ---- scikit-learn's tools
+
+
+@every
+def test_it_can_be_cloned(cls):
+    X, y = data(cls)
+    estimator = small(cls).fit(X, y)
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params() and not learned(copy)
+    assert digest(copy.fit(X, y)) == digest(estimator)
+
+
+@every
+def test_it_works_in_pipelines_searches_and_cross_validation(cls):
+    X, y = data(cls)
+    if cls in NEURAL:
+        name, values = "training__clip_norm", [1e-3, 10.0]
+    else:
+        name, values = next((k, [v / 10, v * 10]) for k, v in cls(**{}).get_params().items() if isinstance(v, float)) if (
+            any(isinstance(v, float) for v in cls().get_params().values())
+        ) else next((k, [True, False]) for k, v in cls().get_params().items() if isinstance(v, bool))
+    pipeline = make_pipeline(StandardScaler(), small(cls))
+    step = pipeline.steps[-1][0]
+    search = GridSearchCV(pipeline, {f"{step}__{name}": values}, cv=3).fit(X, y)
+    assert len(set(search.cv_results_["mean_test_score"])) == 2  # the parameter arrives
+    assert search.best_estimator_.predict(X).shape == y.shape
+    scores = cross_val_score(small(cls), X, y, cv=3)
+    assert np.isfinite(scores).all() and scores.mean() == pytest.approx(
+        np.mean([small(cls).fit(X[a], y[a]).score(X[b], y[b]) for a, b in _folds(cls, X, y)])
+    )
+
+
+def _folds(cls, X, y):
+    from sklearn.model_selection import check_cv
+
+    return check_cv(3, y, classifier=cls in CLASSIFIERS).split(X, y)
+
+
+@every
+def test_frames_give_their_column_names_and_the_same_answers(cls):
+    X, y = data(cls)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    estimator = small(cls).fit(frame, pd.Series(y), pd.Series(np.ones(len(y))))
+    assert estimator.feature_names_in_.tolist() == list("abcd") and estimator.n_features_in_ == 4
+    assert digest(small(cls).fit(X, y)) != "" and same_answers(estimator, frame, small(cls).fit(X, y), X)
+    with pytest.raises(InputError, match=r"Reorder with X\[est.feature_names_in_\]"):
+        estimator.predict(frame[list("bacd")])
+
+
+def same_answers(a, of_a, b, of_b):
+    left, right = answers(a, of_a), answers(b, of_b)
+    return left.keys() == right.keys() and all(np.array_equal(left[k], right[k]) for k in left)
+
+
+@every
+def test_torch_tensors_are_taken_as_rows_targets_and_weights(cls):
+    X, y = data(cls)
+    weight = np.linspace(0.5, 2, len(X))
+    given = [torch.from_numpy(a) for a in (X, y, weight)]
+    given[0].requires_grad_()
+    estimator = small(cls).fit(*given)
+    plain = small(cls).fit(X, y, weight)
+    assert digest(estimator) == digest(plain) and same_answers(estimator, given[0], plain, X)
+    assert estimator.score(*given) == plain.score(X, y, weight)
+
+
+@every
+def test_lists_are_taken(cls):
+    X, y = data(cls)
+    estimator = small(cls).fit(X.tolist(), y.tolist(), np.ones(len(X)).tolist())
+    assert same_answers(estimator, X.tolist(), small(cls).fit(X, y), X)
+
+
+@every
+def test_a_notebook_shows_it(cls):
+    X, y = data(cls)
+    assert cls.__name__ in small(cls).fit(X, y)._repr_html_()
+
+
+@neural
+def test_training_is_reached_by_two_underscores(cls):
+    estimator = cls().set_params(training__clip_norm=0.5)
+    assert estimator.training == Training(clip_norm=0.5)
+    first = estimator.training
+    assert estimator.set_params(training__l2=0.1).training == Training(clip_norm=0.5, l2=0.1) and first.l2 == 0
+    with pytest.raises(InputError, match=r"Unknown parameter of Training: 'clip_nrm'. Did you mean 'clip_norm'"):
+        estimator.set_params(training__clip_nrm=1)
+
+
+# ---- files
+
+
+@variant
+def test_saved_and_loaded_it_answers_the_same_to_the_last_bit(given, tmp_path):
+    X, y = data(given)
+    estimator = small(given).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    loaded = ftheta.load(estimator.save(tmp_path / "model"))
+    assert type(loaded) is type(given) and digest(loaded) == digest(estimator)
+    assert same_answers(loaded, frame, estimator, frame)
+    params = loaded.get_params(deep=False)
+    assert {k: tuple(v) if isinstance(v, list) else v for k, v in params.items()} == estimator.get_params(deep=False)
+    assert digest(clone(loaded).fit(frame, y)) == digest(estimator)  # its parameters are those of the first fit
+    assert loaded.feature_names_in_.tolist() == list("abcd")
+    again = ftheta.load(loaded.save(tmp_path / "again"))
+    assert (tmp_path / "again/model.safetensors").read_bytes() == (tmp_path / "model/model.safetensors").read_bytes()
+    assert same_answers(again, frame, estimator, frame)
+
+
+@every
+def test_saving_before_fitting_is_refused(cls, tmp_path):
+    with pytest.raises(InputError, match=f"This {cls.__name__} instance is not fitted yet. Call fit before save"):
+        cls().save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+# ---- epochs
+
+
+@variant
+def test_six_parts_are_six_epochs(given):
+    if not hasattr(given, "partial_fit"):
+        return
+    X, y = data(given, n=230)
+    settings = {"training": Training(schedule="cosine", warmup=2)}
+    parts = small(given, **settings)
+    for _ in range(6):
+        assert parts.partial_fit(X, y) is parts
+    whole = small(given, **settings).fit(X, y)
+    assert digest(parts) == digest(whole) and parts.n_iter_ == whole.n_iter_ == 6
+    same = [{k: v for k, v in row.items() if k != "seconds"} for row in parts.history_]
+    assert same == [{k: v for k, v in row.items() if k != "seconds"} for row in whole.history_]
+
+
+@neural
+def test_parts_need_not_be_the_same_rows(cls):
+    X, y = data(cls, n=120)
+    estimator = small(cls).partial_fit(X[:60], y[:60])
+    first = digest(estimator)
+    estimator.partial_fit(X[60:], y[60:], np.ones(60))
+    assert digest(estimator) != first and estimator.n_iter_ == 2
+    with pytest.raises(InputError, match="X has 3 features, but"):
+        estimator.partial_fit(X[:, :3], y)
+
+
+@neural
+def test_the_history_has_training_and_validation(cls):
+    X, y = data(cls, n=120)
+    plain = small(cls).fit(X, y)
+    held = small(cls, validation=0.25).fit(X, y)
+    given = small(cls).fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
+    assert [row["epoch"] for row in plain.history_] == [1, 2, 3, 4, 5, 6] and plain.n_iter_ == 6
+    assert all("loss" in row and "valid_loss" not in row for row in plain.history_)
+    assert all({"loss", "valid_loss"} <= set(row) for row in held.history_ + given.history_)
+    assert held.history_[0]["rows"] == 90
+    same = small(cls).fit(X[:90], y[:90])
+    assert digest(same) == digest(given)  # validation does not shift training
+    last = given.evaluate(X[90:], y[90:])["loss"] - float(np.sum(np.log(getattr(given, "y_scale_", 1.0))))
+    assert given.history_[-1]["valid_loss"] == pytest.approx(last, rel=1e-5)
+
+
+@neural
+def test_patience_stops_and_puts_the_best_weights_back(cls):
+    X, y = data(cls, n=60)
+    noise = np.random.default_rng(5).permutation(y)
+    estimator = small(cls, epochs=300, lr=0.05, patience=4).fit(X, noise, X_val=X[::-1], y_val=y)
+    losses = [row["valid_loss"] for row in estimator.history_]
+    best = int(np.argmin(losses))
+    assert estimator.n_iter_ == best + 5 < 300 and "no better valid_loss" in estimator.stop_reason_
+    same = small(cls, epochs=best + 1, lr=0.05).fit(X, noise, X_val=X[::-1], y_val=y)
+    assert same_answers(estimator, X, same, X)
+
+
+# ---- scikit-learn's callbacks
+
+
+class Watch:
+    """A callback that counts epochs and may stop."""
+
+    max_propagation_depth = None
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.seen, self.ended = stop_after, [], 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        self.ended += 1
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "epoch":
+            self.seen.append(context.task_id)
+            return self.stop_after is not None and context.task_id + 1 >= self.stop_after
+
+
+@neural
+def test_a_callback_sees_every_epoch_and_can_stop(cls):
+    X, y = data(cls)
+    watch = Watch()
+    estimator = small(cls).set_callbacks(watch).fit(X, y)
+    assert watch.seen == list(range(6)) and watch.ended == 1 and digest(estimator) == digest(small(cls).fit(X, y))
+    stopped = small(cls).set_callbacks(Watch(stop_after=2)).fit(X, y)
+    assert stopped.n_iter_ == 2 and stopped.stop_reason_ == "a callback asked to stop"
+    assert same_answers(stopped, X, small(cls, epochs=2).fit(X, y), X)
+
+
+@neural
+def test_a_callback_is_told_of_the_end_also_after_an_error(cls):
+    X, y = data(cls)
+    watch = Watch()
+    with pytest.raises(NonFiniteError):
+        small(cls, lr=1e30, optimizer="momentum", epochs=200).set_callbacks(watch).fit(X, y)
+    assert watch.ended == 1
+
+
+@neural
+def test_a_callback_goes_through_a_search(cls):
+    X, y = data(cls)
+    watch = Watch()
+    search = GridSearchCV(small(cls), {"lr": [0.01, 0.1]}, cv=2).set_callbacks(watch).fit(X, y)
+    assert len(watch.seen) == 5 * 6 and search.best_estimator_.n_iter_ == 6
+
+
+@neural
+def test_a_callback_that_predicts_does_not_shift_training(cls):
+    X, y = data(cls)
+    own = {"dropout": 0.5} if takes(cls, "dropout") else {}
+    scoring = "accuracy" if cls in CLASSIFIERS else "r2"
+    monitor = ScoringMonitor(eval_on="train", scoring=scoring)
+    watched = small(cls, **own).set_callbacks(monitor).fit(X, y)
+    assert digest(watched) == digest(small(cls, **own).fit(X, y))
+
+
+# ---- answers
+
+
+@variant
+def test_answers_have_the_dtype_of_the_estimator(given):
+    X, y = data(given)
+    estimator = small(given).fit(X, y)
+    dtype = given.dtype if takes(type(given), "dtype") else "float64"
+    for method, value in answers(estimator, X).items():
+        assert value.dtype == (y.dtype if is_classifier(given) and method == "predict" else dtype), method
+        assert len(value) == len(X)
+
+
+@classifier
+@pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c"], [-3, 5], [True, False], [0.0, 1.0, 2.0]], ids=str)
+def test_labels_are_of_any_kind(cls, labels):
+    X, y = data(cls, n=150)
+    given = np.array(labels)[y % len(labels)]
+    estimator = small(cls, **({"epochs": 40} if takes(cls, "epochs") else {})).fit(X, given)
+    assert estimator.classes_.tolist() == sorted(labels) and estimator.classes_.dtype == given.dtype
+    proba, score = estimator.predict_proba(X), estimator.decision_function(X)
+    np.testing.assert_allclose(proba.sum(1), 1, rtol=1e-6)
+    assert proba.shape == (150, len(labels)) and score.shape == ((150,) if len(labels) == 2 else (150, len(labels)))
+    assert np.array_equal(estimator.predict(X), estimator.classes_[proba.argmax(1)])
+    by_score = (score > 0).astype(int) if score.ndim == 1 else score.argmax(1)
+    assert np.array_equal(estimator.predict(X), estimator.classes_[by_score])
+    assert estimator.score(X, given) == np.mean(estimator.predict(X) == given)
+
+
+@neural_classifier
+def test_several_labels_a_row(cls):
+    X, _ = data(cls, n=150)
+    labels = np.stack([X[:, 0] > 0, X[:, 1] > 0.5, X[:, 2] + X[:, 3] > 0], 1).astype(int)
+    estimator = small(cls, epochs=60, lr=0.05).fit(X, labels)
+    proba = estimator.predict_proba(X)
+    assert proba.shape == labels.shape and estimator.predict(X).shape == labels.shape
+    assert np.array_equal(estimator.predict(X), (proba > 0.5).astype(int))
+    assert (estimator.predict(X) == labels).mean() > 0.9
+    assert estimator.score(X, labels) == (estimator.predict(X) == labels).all(1).mean()
+    assert estimator.evaluate(X, labels)["accuracy"] == pytest.approx(estimator.score(X, labels))
+    with pytest.raises(InputError, match="class_weight is for one label a row"):
+        small(cls, class_weight="balanced").fit(X, labels)
+
+
+@regressor
+@pytest.mark.ledger("A001", covers="ftheta.models.LinearRegression")
+def test_one_target_and_several(cls):
+    X, y = data(cls, n=150)
+    Y = np.stack([y, 5 - 2 * y, X[:, 0]], 1)
+    settings = {"epochs": 150, "lr": 0.05} if takes(cls, "epochs") else {}
+    one, three = small(cls, **settings).fit(X[:100], y[:100]), small(cls, **settings).fit(X[:100], Y[:100])
+    assert one.predict(X).shape == (150,) and three.predict(X).shape == (150, 3) and three.predict(X).dtype == "float64"
+    column = small(cls, **settings).fit(X[:100], y[:100, None])
+    assert np.array_equal(column.predict(X), one.predict(X))
+    assert one.score(X[100:], y[100:]) > 0.9 and three.score(X[100:], Y[100:]) > 0.9
+    assert np.corrcoef(three.predict(X)[:, 0], three.predict(X)[:, 1])[0, 1] < -0.95
+
+
+@every
+@pytest.mark.ledger("A002", "C004", covers="ftheta.models.MLPClassifier")
+def test_the_kind_of_target_picks_the_answer_and_a_mismatch_is_refused(cls):
+    X, y = data(cls)
+    if cls in REGRESSORS:
+        with pytest.raises(InputError, match="could not convert string to float"):
+            small(cls).fit(X, np.where(y > 20, "high", "low"))
+        return
+    with pytest.raises(InputError, match="Unknown label type: continuous .*Use a regressor"):
+        small(cls).fit(X, y + 0.5 * X[:, 0])
+    assert set(small(cls).fit(X, y).predict(X)) <= {0, 1, 2}

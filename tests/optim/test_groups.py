@@ -1,0 +1,72 @@
+"""Freezing and grouping by name."""
+
+import pytest
+import torch
+from torch import nn
+
+from ftheta.errors import InputError
+from ftheta.nn import MLP
+from ftheta.optim import freeze, make, parameter_groups
+
+
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.module = MLP(3, 2, (4, 4))
+
+
+def test_frozen_parameters_stay_and_the_others_move():
+    net = MLP(3, 2, (4, 4))
+    assert freeze(net, ["hidden1.*", "output.bias"]) == ["hidden1.weight", "hidden1.bias", "output.bias"]
+    before = {name: p.detach().clone() for name, p in net.named_parameters()}
+    optimizer = make("sgd", [p for p in net.parameters() if p.requires_grad])
+    net(torch.randn(8, 3, generator=torch.Generator().manual_seed(0))).square().sum().backward()
+    optimizer.step()
+    same = {name for name, p in net.named_parameters() if p.equal(before[name])}
+    assert same >= {"hidden1.weight", "hidden1.bias", "output.bias"} and "output.weight" not in same
+
+
+def test_a_pattern_may_start_at_any_dot_but_not_inside_a_word():
+    assert freeze(Holder(), ["hidden1.*"]) == ["module.hidden1.weight", "module.hidden1.bias"]
+    assert freeze(Holder(), "*.bias") == ["module.hidden1.bias", "module.hidden2.bias", "module.output.bias"]
+    assert freeze(Holder(), ()) == []
+    with pytest.raises(InputError, match="No parameter has a name like 'idden1"):
+        freeze(Holder(), ["idden1.*"])
+
+
+def test_a_pattern_without_a_match_names_the_nearest():
+    with pytest.raises(
+        InputError, match=r"No parameter has a name like 'hiden1\.weight'; the nearest are 'hidden1\.weight'"
+    ):
+        freeze(MLP(3, 2), ["hiden1.weight"])
+    with pytest.raises(
+        InputError, match=r"the nearest are none, there are no parameters\. Patterns are those of a shell"
+    ):
+        freeze(nn.ReLU(), ["*"])
+
+
+def test_a_failed_freeze_changes_nothing():
+    net = MLP(3, 2)
+    with pytest.raises(InputError):
+        freeze(net, ["output.*", "nothing"])
+    assert all(p.requires_grad for p in net.parameters())
+
+
+def test_groups_take_the_first_pattern_that_fits_and_leave_out_the_frozen():
+    net = MLP(3, 2, (4, 4))
+    freeze(net, ["hidden2.*"])
+    groups = parameter_groups(net, {"hidden1.weight": {"lr": 0.5}, "*.weight": {"weight_decay": 0.1}})
+    names = {id(p): name for name, p in net.named_parameters()}
+    found = [({k: v for k, v in g.items() if k != "params"}, [names[id(p)] for p in g["params"]]) for g in groups]
+    assert found == [
+        ({"lr": 0.5}, ["hidden1.weight"]),
+        ({"weight_decay": 0.1}, ["output.weight"]),
+        ({}, ["hidden1.bias", "output.bias"]),
+    ]
+    assert [g["lr"] for g in make("adam", groups, lr=0.01).param_groups] == [0.5, 0.01, 0.01]
+
+
+def test_a_group_that_is_left_empty_is_dropped():
+    assert len(parameter_groups(nn.Linear(2, 1), {"*": {"lr": 0.5}})) == 1
+    with pytest.raises(InputError, match="No parameter has a name like 'head"):
+        parameter_groups(nn.Linear(2, 1), {"head.*": {"lr": 0.5}})

@@ -1,0 +1,51 @@
+"""Schedules: factors at chosen updates, warm-up before all of them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ftheta.errors import InputError
+from ftheta.optim import SCHEDULES, factor
+
+every = pytest.mark.parametrize("name", SCHEDULES)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),  # at updates 0, 25, 50, 75, 100 of 100
+    [
+        ("constant", [1, 1, 1, 1, 1]),
+        ("step", [1, 1, 0.1, 0.01, 0.01]),
+        ("exponential", [1, 0.01**0.25, 0.1, 0.01**0.75, 0.01]),
+        ("cosine", [1, 0.8535534, 0.5, 0.1464466, 0]),
+        ("linear", [1, 0.75, 0.5, 0.25, 0]),
+    ],
+)
+def test_factors_of_the_equation(name, expected):
+    assert [factor(name, s, 100) for s in (0, 25, 50, 75, 100)] == pytest.approx(expected)
+
+
+@every
+def test_the_warm_up_ramps_to_one_and_the_shape_follows_over_the_rest(name):
+    assert [factor(name, s, 110, warmup=10) for s in range(10)] == pytest.approx([(s + 1) / 10 for s in range(10)])
+    assert [factor(name, s + 10, 110, warmup=10) for s in range(100)] == [factor(name, s, 100) for s in range(100)]
+
+
+@every
+@given(step=st.integers(0, 300), horizon=st.integers(1, 200), warmup=st.integers(0, 250))
+def test_a_factor_lies_between_zero_and_one_and_never_rises_after_the_warm_up(name, step, horizon, warmup):
+    now, then = factor(name, step, horizon, warmup), factor(name, step + 1, horizon, warmup)
+    assert 0 <= now <= 1 and math.isfinite(now)
+    assert then <= now if step >= warmup else then >= now
+
+
+@every
+def test_no_update_within_the_horizon_is_wasted_and_the_last_value_stays(name):
+    assert all(factor(name, s, 40, warmup=5) > 0 for s in range(40))
+    assert factor(name, 40, 40) == factor(name, 400, 40)
+
+
+def test_an_unknown_schedule_is_answered_with_the_nearest():
+    with pytest.raises(InputError, match=r"Unknown schedule 'cosin'.*[Dd]id you mean 'cosine'.* Known: constant, step"):
+        factor("cosin", 0, 10)

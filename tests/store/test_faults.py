@@ -1,0 +1,317 @@
+"""Everything that can go wrong between a program and its disk, at every call: errors, short writes, kill -9.
+
+The store reaches the disk through `os` only, so that a stand-in can count its calls and let the k-th one fail. Folders are
+compared by what a reader gets: `latest`, `rows`, `verify`, `read`.
+"""
+
+import errno
+import os
+import shutil
+import signal
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ftheta.errors import StoreError
+from ftheta.store import Run, _lock, files, parse_tree, run
+
+CALLS = ("open", "write", "fsync", "replace", "unlink", "truncate", "ftruncate", "makedirs")
+STEPS = 3
+
+
+class Stand:
+    """`os`, except that at the k-th call that changes the disk `event` decides what happens."""
+
+    def __init__(self, event=None, k=0):
+        self.event, self.k, self.calls = event, k, []
+
+    def __getattr__(self, name):
+        real = getattr(os, name)
+        if name not in CALLS:
+            return real
+
+        def call(*args, **options):
+            self.calls.append(name)
+            if self.event is not None and len(self.calls) >= self.k:
+                return self.event(name, real, *args, first=len(self.calls) == self.k, **options)
+            return None if name == "fsync" else real(*args, **options)  # a kill loses no page of the system
+
+        return call
+
+    def install(self):
+        for module in (files, run, _lock):
+            module.os = self
+        return self
+
+
+@pytest.fixture(autouse=True)
+def real_disk():
+    yield
+    for module in (files, run, _lock):
+        module.os = os
+
+
+def fail(number, lasting=False):
+    def event(name, real, *args, first, **options):
+        if first or lasting:
+            raise OSError(number, os.strerror(number))
+        return real(*args, **options)
+
+    return event
+
+
+def short(name, real, *args, first, **options):
+    if name == "write":
+        return real(args[0], args[1][: (len(args[1]) + 1) // 2])
+    return real(*args, **options)
+
+
+def kill(half):
+    """At the call: with `half`, after half of a write; else before it, which is also after the one before."""
+
+    def event(name, real, *args, first, **options):
+        if half and name == "write":
+            real(args[0], args[1][: len(args[1]) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return event
+
+
+def state(step):
+    return {"w": np.full(50, float(step)), "step": step}
+
+
+def train(folder, done=lambda step: None):
+    """A run as the library makes it, from wherever the last process left off."""
+    with Run(folder) as job:
+        if job.status == "finished":
+            return
+        job.write("config.toml", "a = 1\n")
+        tree, step = job.latest() or (state(0), 0)
+        assert tree["step"] == step and [row["step"] for row in job.rows()] == list(range(1, step + 1))
+        for step in range(step + 1, STEPS + 1):
+            job.log({"step": step})
+            job.checkpoint(state(step), step)
+            done(step)
+        job.write("model.safetensors", state(STEPS))
+        job.write("config.toml", "a = 2, and done\n")  # the second time over an existing file
+        job.finish()
+
+
+def result(folder):
+    skipped = ("lock",)
+    return {f.name: f.read_bytes() for f in Path(folder).rglob("*") if f.is_file() and f.name not in skipped}
+
+
+def count(act):
+    stand = Stand().install()
+    act()
+    return stand.calls
+
+
+# --- errors: fail the k-th call -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """A run with two checkpoints and a file."""
+    folder = tmp_path_factory.mktemp("before") / "a"
+    with Run(folder) as job:
+        job.write("config.toml", "a = 1\n")
+        for step in (1, 2):
+            job.log({"step": step})
+            job.checkpoint(state(step), step)
+    return folder
+
+
+def save(job):
+    job.log({"step": 3})
+    job.checkpoint(state(3), 3)
+
+
+ACTS = {
+    "checkpoint": (save, lambda job: (job.latest()[1], len(job.rows())), {(2, 2), (3, 3)}),
+    "new file": (lambda job: job.write("figures/x", b"new"), lambda job: job.has("figures/x"), {False, True}),
+    "old file": (lambda job: job.write("config.toml", "a = 22\n"), lambda job: job.read("config.toml"), {b"a = 1\n", b"a = 22\n"}),
+    "rewind": (lambda job: job.rewind(1), lambda job: (job.latest()[1], len(job.rows())), {(2, 2), (1, 1)}),
+    "finish": (lambda job: job.finish(), lambda job: (job.status, len(job.rows())), {("running", 2), ("finished", 2)}),
+}  # name: what is done, what a reader sees, what it may see afterwards
+FAULTS = {"EIO": fail(errno.EIO), "ENOSPC": fail(errno.ENOSPC), "EACCES": fail(errno.EACCES)}
+FAULTS |= {"full for good": fail(errno.ENOSPC, lasting=True), "short write": short}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("act", ACTS)
+def test_a_fault_at_any_call_is_reported_and_loses_nothing(before, tmp_path, act, fault):
+    do, look, allowed = ACTS[act]
+    folder = tmp_path / "a"
+
+    def attempt():
+        with Run(folder) as job:
+            do(job)
+
+    shutil.copytree(before, folder)
+    old, calls = look(Run(folder)), count(attempt)
+    new = look(Run(folder))
+    assert {old, new} == allowed and len(calls) > 5
+    for k in range(1, len(calls) + 1):
+        shutil.rmtree(folder)
+        shutil.copytree(before, folder)
+        Stand(FAULTS[fault], k).install()
+        if fault == "short write":
+            attempt()
+            assert look(Run(folder)) == new
+        else:
+            with pytest.raises(StoreError, match=f"Cannot (write|remove) {folder}.*: .*What was there before is intact") as e:
+                attempt()
+            number = errno.ENOSPC if fault == "full for good" else getattr(errno, fault)
+            assert os.strerror(number) in str(e.value) and e.value.errno == number
+        Stand().install()
+        assert look(Run(folder)) in allowed and Run(folder).verify() == []
+        attempt() if act != "rewind" else Run(folder).rewind(1)  # at the next start it works, and nothing is left over
+        assert look(Run(folder)) == new and Run(folder).verify() == []
+        assert not [f for f in folder.rglob("*.tmp")]
+        assert len([f for f in folder.glob("checkpoint-*")]) <= 2
+
+
+def test_a_row_that_could_not_be_written_leaves_no_trace(tmp_path):
+    """Half a line reaches the disk, then the disk is full; the same object goes on when there is room again."""
+
+    def half(name, real, *args, first, **options):
+        if name == "write" and len(args[1]) > 1 and first:
+            stand.k += 1
+            return real(args[0], args[1][:5])
+        if name == "write" and not first or name == "write":
+            raise OSError(errno.ENOSPC, "full")
+        return real(*args, **options)
+
+    with Run(tmp_path) as job:
+        job.log({"step": 1})
+        stand = Stand(half, 1).install()
+        with pytest.raises(StoreError, match=r"metrics.jsonl: No space left on device \(needs 12 bytes, .* free\)"):
+            job.log({"step": 2})
+        Stand().install()
+        assert (tmp_path / "metrics.jsonl").read_bytes() == b'{"step": 1}\n{"ste'
+        assert job.rows() == [{"step": 1}]
+        job.log({"step": 3})
+        job.checkpoint({}, 3)
+    assert job.rows() == [{"step": 1}, {"step": 3}] and job.verify() == []
+
+
+def test_the_stand_in_reaches_every_kind_of_call(tmp_path):
+    made = count(lambda: train(tmp_path / "a"))
+    made += count(lambda: [Run(tmp_path / "b").log({"a": 1}), Run(tmp_path / "b").rewind(0)])
+    assert set(made) == set(CALLS)
+
+
+# --- kill -9 at the k-th call -------------------------------------------------------------------------------------------
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def killed(work, event, k):
+    """Run `work(done)` in a forked child that dies at its k-th call; the last step that it reported as done."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of the test session
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            Stand(event, k).install()
+            work(lambda step: os.write(writing, bytes([step])))
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    told = b"".join(iter(lambda: os.read(reading, 64), b""))
+    os.close(reading)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    return max(told, default=0)
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [False, True])
+def test_kill_9_at_any_call_loses_no_finished_step_and_the_resumed_run_is_the_same(tmp_path, half):
+    calls = count(lambda: train(tmp_path / "whole"))
+    whole = result(tmp_path / "whole")
+    for k, name in enumerate(calls, 1):
+        if half and name != "write":
+            continue
+        folder = tmp_path / f"{k}"
+        told = killed(lambda done, folder=folder: train(folder, done), kill(half), k)
+        reader = Run(folder)
+        found = reader.latest()
+        step = found[1] if found else STEPS if reader.status == "finished" else 0
+        assert step >= told and reader.verify() in ([], [f"{folder / 'manifest.json'} is missing: nothing here can be verified."])
+        assert [row["step"] for row in reader.rows()][:step] == list(range(1, step + 1))
+        train(folder)
+        assert result(folder) == whole, (k, name)
+        shutil.rmtree(folder)
+
+
+@needs_fork
+@pytest.mark.slow
+def test_kill_9_twice_loses_nothing_either(tmp_path):
+    """The second process dies while it tidies up after the first, and at every third call from there."""
+    calls = count(lambda: train(tmp_path / "whole"))
+    whole = result(tmp_path / "whole")
+    for first in range(len(calls) // 3, len(calls), 9):
+        killed(lambda done: train(tmp_path / "once", done), kill(half=True), first)
+        left = count(lambda: (shutil.copytree(tmp_path / "once", tmp_path / "dry"), train(tmp_path / "dry")))
+        for second in range(1, len(left) + 1, 3):
+            folder = shutil.copytree(tmp_path / "once", tmp_path / "twice")
+            killed(lambda done, folder=folder: train(folder, done), kill(half=True), second)
+            train(folder)
+            assert result(folder) == whole, (first, second)
+            shutil.rmtree(folder)
+        shutil.rmtree(tmp_path / "once"), shutil.rmtree(tmp_path / "dry")
+
+
+@needs_fork
+def test_a_file_being_replaced_is_right_before_and_after_two_kills(tmp_path):
+    """A -> B is killed after its rename, then B -> C before its own: the file on the disk is B and must be known."""
+
+    def replace(text):
+        return lambda done: Run(tmp_path / "a").write("x", text)
+
+    Run(tmp_path / "a").write("x", "A")
+    shutil.copytree(tmp_path / "a", tmp_path / "start")
+    calls = count(lambda: replace("B")(None))
+    for first in range(1, len(calls) + 1):
+        for second in range(1, len(calls) + 1):
+            shutil.rmtree(tmp_path / "a")
+            shutil.copytree(tmp_path / "start", tmp_path / "a")
+            killed(replace("B"), kill(half=False), first)
+            killed(replace("C"), kill(half=False), second)
+            assert Run(tmp_path / "a").read("x") in (b"A", b"B", b"C") and Run(tmp_path / "a").verify() == []
+
+
+def naive(folder, done):
+    """What most programs do: write over the file."""
+    folder.mkdir(exist_ok=True)
+    for step in range(1, STEPS + 1):
+        fd = files.os.open(folder / "checkpoint", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        files.write_all(fd, files.sha256(b"").encode() and __import__("ftheta.store").store.dump_tree(state(step)))
+        files.os.fsync(fd)
+        os.close(fd)
+        done(step)
+
+
+@needs_fork
+def test_the_same_kills_destroy_the_file_of_a_naive_writer(tmp_path):
+    """Otherwise the tests above would prove nothing."""
+    lost = []
+    for half in (False, True):
+        for k in range(1, 3 * STEPS + 1):
+            told = killed(lambda done, k=k: naive(tmp_path / f"{half}{k}", done), kill(half), k)
+            try:
+                step = parse_tree((tmp_path / f"{half}{k}/checkpoint").read_bytes(), "")["step"]
+            except (OSError, ValueError):
+                step = 0
+            lost.append(step < told)
+    assert sum(lost) >= 4, lost

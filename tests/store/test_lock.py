@@ -1,0 +1,133 @@
+"""One writer at a time, in this process, in others, and after kill -9."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ftheta.errors import RunError, StoreError
+from ftheta.store import Run, _lock
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+HOLD = "import sys, time; from ftheta.store import Run; Run(sys.argv[1]).__enter__(); print('in', flush=True); time.sleep(60)"
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def fork():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of the test session
+        return os.fork()
+
+
+def test_a_second_process_is_refused_with_the_pid_of_the_first_and_let_in_after_its_death(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": SOURCE}
+    )
+    try:
+        assert holder.stdout.readline() == b"in\n"
+        message = rf"{tmp_path} is in use by pid {holder.pid} \(started \d\d:\d\d\). Stop it or choose another --run."
+        for act in (Run(tmp_path).__enter__, lambda: Run(tmp_path).log({"a": 1}), lambda: Run(tmp_path).write("x", b"")):
+            with pytest.raises(RunError, match=message):
+                act()
+        assert Run(tmp_path).status == "new"  # reading is always possible
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    start = time.perf_counter()
+    with Run(tmp_path) as run:
+        run.log({"a": 1})
+    assert time.perf_counter() - start < 1
+
+
+def test_a_second_object_in_the_same_process_is_refused_too(tmp_path):
+    with Run(tmp_path) as run:
+        with pytest.raises(RunError, match=rf"is in use by pid {os.getpid()} \(started "):
+            Run(tmp_path).__enter__()
+        run.log({"a": 1})
+    with Run(tmp_path) as again:
+        again.log({"a": 2})
+    assert [row["a"] for row in run.rows()] == [1, 2]
+
+
+def test_one_object_can_be_entered_again(tmp_path):
+    run = Run(tmp_path)
+    with run, run:
+        with run:
+            run.log({"a": 1})
+        with pytest.raises(RunError, match="in use"):
+            Run(tmp_path).__enter__()
+    with Run(tmp_path):
+        pass
+
+
+def test_an_error_inside_frees_the_run(tmp_path):
+    with pytest.raises(ZeroDivisionError), Run(tmp_path):
+        raise ZeroDivisionError
+    (tmp_path / "manifest.json").write_bytes(b"broken")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="manifest.json"):
+            Run(tmp_path).__enter__()
+
+
+@needs_fork
+def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path):
+    run = Run(tmp_path).__enter__()
+    run.log({"a": 1})
+    reading, writing = os.pipe()
+    child = fork()
+    if child == 0:
+        try:
+            run.log({"a": 2})
+        except RunError:
+            os.write(writing, b"refused")
+            time.sleep(60)
+        finally:
+            os._exit(0)
+    try:
+        assert os.read(reading, 7) == b"refused"
+        with pytest.raises(RunError, match=rf"pid {os.getpid()} "):
+            Run(tmp_path).__enter__()  # the parent still has it
+        run.__exit__()
+        with Run(tmp_path) as other:  # although the child lives
+            assert other.rows() == [{"a": 1}]
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading), os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("text", "holder"),
+    [
+        ("", "another process"),
+        ("4242 yesterday", "another process"),
+        (f"4242 {datetime.now():%Y-%m-%dT}10:02:33\n", "pid 4242 (started 10:02)"),
+        ("4242 2020-05-06T10:02:33\n", "pid 4242 (started 2020-05-06 10:02)"),
+    ],
+)
+def test_the_holder_is_described_as_far_as_it_is_known(tmp_path, text, holder):
+    (tmp_path / "lock").write_text(text)
+    assert _lock._holder(tmp_path / "lock") == holder
+
+
+def test_a_disk_without_locks_is_reported(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(_lock, "fcntl", type("fcntl", (), {"flock": flock, "LOCK_EX": 0, "LOCK_NB": 0}), raising=False)
+    with pytest.raises(StoreError, match=f"Cannot write .*lock: {os.strerror(errno.ENOLCK)}"):
+        Run(tmp_path).__enter__()
+
+
+def test_the_lock_says_since_when(tmp_path):
+    with Run(tmp_path):
+        pid, started = (tmp_path / "lock").read_text().split()
+    assert int(pid) == os.getpid() and datetime.now() - datetime.fromisoformat(started) < timedelta(minutes=1)
