@@ -77,7 +77,8 @@ class Estimator(BaseEstimator):
 
     def get_state(self) -> dict[str, Tree]:
         """What was learned, as a tree of arrays and plain values."""
-        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
+        own = sorted(vars(self).items())
+        return {name: value for name, value in own if name.endswith("_") and not name.startswith("_")}
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
         """Put back what `get_state` gave."""

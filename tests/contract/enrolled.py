@@ -64,7 +64,7 @@ def tensors(tree, path=""):
         tree = dict(tree.state_dict())
     if isinstance(tree, torch.Tensor):
         tree = tree.detach().cpu().numpy()
-    if isinstance(tree, np.ndarray | np.generic):
+    if isinstance(tree, np.ndarray | float):
         return {path: np.asarray(tree)}
     items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list | tuple) else ()
     return {k: v for key, value in items for k, v in tensors(value, f"{path}.{key}").items()}
@@ -72,7 +72,8 @@ def tensors(tree, path=""):
 
 def learned(estimator):
     """All fitted tensors by name."""
-    return tensors({k: v for k, v in vars(estimator).items() if k.endswith("_") and not k.startswith("_")})
+    own = {k: v for k, v in vars(estimator).items() if k.endswith("_") and not k.startswith("_")}
+    return tensors({k: v for k, v in own.items() if k != "history_"})  # it has seconds
 
 
 def digest(estimator):

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from ftheta.errors import StoreError
-from ftheta.store import Run, _lock, files, parse_tree, run
+from ftheta.store import Run, _lock, dump_tree, files, parse_tree, run
 
 CALLS = ("open", "write", "fsync", "replace", "unlink", "truncate", "ftruncate", "makedirs")
-STEPS = 3
+STEPS = 2
 
 
 class Stand:
@@ -40,17 +40,14 @@ class Stand:
 
         return call
 
-    def install(self):
+    def __enter__(self):
         for module in (files, run, _lock):
             module.os = self
         return self
 
-
-@pytest.fixture(autouse=True)
-def real_disk():
-    yield
-    for module in (files, run, _lock):
-        module.os = os
+    def __exit__(self, *_):
+        for module in (files, run, _lock):
+            module.os = os
 
 
 def fail(number, lasting=False):
@@ -69,7 +66,7 @@ def short(name, real, *args, first, **options):
 
 
 def kill(half):
-    """At the call: with `half`, after half of a write; else before it, which is also after the one before."""
+    """SIGKILL at the call: with `half` after half of a write, else before it, which is also after the one before."""
 
     def event(name, real, *args, first, **options):
         if half and name == "write":
@@ -77,6 +74,17 @@ def kill(half):
         os.kill(os.getpid(), signal.SIGKILL)
 
     return event
+
+
+class Dead(BaseException):
+    """A process that is no more."""
+
+
+def die(name, real, *args, first, **options):
+    """The same without a process: half a write, and from then on no call reaches the disk any more."""
+    if first and name == "write":
+        real(args[0], args[1][: len(args[1]) // 2])
+    raise Dead
 
 
 def state(step):
@@ -101,13 +109,12 @@ def train(folder, done=lambda step: None):
 
 
 def result(folder):
-    skipped = ("lock",)
-    return {f.name: f.read_bytes() for f in Path(folder).rglob("*") if f.is_file() and f.name not in skipped}
+    return {f.name: f.read_bytes() for f in Path(folder).rglob("*") if f.is_file() and f.name != "lock"}
 
 
 def count(act):
-    stand = Stand().install()
-    act()
+    with Stand() as stand:
+        act()
     return stand.calls
 
 
@@ -119,7 +126,7 @@ def before(tmp_path_factory):
     """A run with two checkpoints and a file."""
     folder = tmp_path_factory.mktemp("before") / "a"
     with Run(folder) as job:
-        job.write("config.toml", "a = 1\n")
+        job.write("x", "A")
         for step in (1, 2):
             job.log({"step": step})
             job.checkpoint(state(step), step)
@@ -127,15 +134,20 @@ def before(tmp_path_factory):
 
 
 def save(job):
-    job.log({"step": 3})
-    job.checkpoint(state(3), 3)
+    if job.latest()[1] == 2:
+        job.log({"step": 3})
+        job.checkpoint(state(3), 3)
+
+
+def step_and_rows(job):
+    return job.latest()[1], len(job.rows())
 
 
 ACTS = {
-    "checkpoint": (save, lambda job: (job.latest()[1], len(job.rows())), {(2, 2), (3, 3)}),
+    "checkpoint": (save, step_and_rows, {(2, 2), (3, 3)}),
     "new file": (lambda job: job.write("figures/x", b"new"), lambda job: job.has("figures/x"), {False, True}),
-    "old file": (lambda job: job.write("config.toml", "a = 22\n"), lambda job: job.read("config.toml"), {b"a = 1\n", b"a = 22\n"}),
-    "rewind": (lambda job: job.rewind(1), lambda job: (job.latest()[1], len(job.rows())), {(2, 2), (1, 1)}),
+    "old file": (lambda job: job.write("x", "ABCD"), lambda job: job.read("x"), {b"A", b"ABCD"}),
+    "rewind": (lambda job: job.rewind(1), step_and_rows, {(2, 2), (1, 1)}),
     "finish": (lambda job: job.finish(), lambda job: (job.status, len(job.rows())), {("running", 2), ("finished", 2)}),
 }  # name: what is done, what a reader sees, what it may see afterwards
 FAULTS = {"EIO": fail(errno.EIO), "ENOSPC": fail(errno.ENOSPC), "EACCES": fail(errno.EACCES)}
@@ -159,40 +171,33 @@ def test_a_fault_at_any_call_is_reported_and_loses_nothing(before, tmp_path, act
     for k in range(1, len(calls) + 1):
         shutil.rmtree(folder)
         shutil.copytree(before, folder)
-        Stand(FAULTS[fault], k).install()
-        if fault == "short write":
-            attempt()
-            assert look(Run(folder)) == new
-        else:
-            with pytest.raises(StoreError, match=f"Cannot (write|remove) {folder}.*: .*What was there before is intact") as e:
+        with Stand(FAULTS[fault], k):
+            if fault == "short write":
                 attempt()
-            number = errno.ENOSPC if fault == "full for good" else getattr(errno, fault)
-            assert os.strerror(number) in str(e.value) and e.value.errno == number
-        Stand().install()
+                assert look(Run(folder)) == new
+            else:
+                with pytest.raises(StoreError, match=f"Cannot (write|remove) {folder}.*What was there before is") as e:
+                    attempt()
+                number = errno.ENOSPC if fault == "full for good" else getattr(errno, fault)
+                assert os.strerror(number) in str(e.value) and e.value.errno == number
         assert look(Run(folder)) in allowed and Run(folder).verify() == []
-        attempt() if act != "rewind" else Run(folder).rewind(1)  # at the next start it works, and nothing is left over
+        attempt()  # at the next start it works, and nothing is left over
         assert look(Run(folder)) == new and Run(folder).verify() == []
-        assert not [f for f in folder.rglob("*.tmp")]
-        assert len([f for f in folder.glob("checkpoint-*")]) <= 2
+        assert not list(folder.rglob("*.tmp")) and len(list(folder.glob("checkpoint-*"))) <= 2
 
 
 def test_a_row_that_could_not_be_written_leaves_no_trace(tmp_path):
     """Half a line reaches the disk, then the disk is full; the same object goes on when there is room again."""
 
     def half(name, real, *args, first, **options):
-        if name == "write" and len(args[1]) > 1 and first:
-            stand.k += 1
-            return real(args[0], args[1][:5])
-        if name == "write" and not first or name == "write":
+        if not first:
             raise OSError(errno.ENOSPC, "full")
-        return real(*args, **options)
+        return real(args[0], args[1][:5])
 
     with Run(tmp_path) as job:
         job.log({"step": 1})
-        stand = Stand(half, 1).install()
-        with pytest.raises(StoreError, match=r"metrics.jsonl: No space left on device \(needs 12 bytes, .* free\)"):
+        with Stand(half, 1), pytest.raises(StoreError, match=r"metrics.jsonl: No space .* \(needs 12 bytes, .* free\)"):
             job.log({"step": 2})
-        Stand().install()
         assert (tmp_path / "metrics.jsonl").read_bytes() == b'{"step": 1}\n{"ste'
         assert job.rows() == [{"step": 1}]
         job.log({"step": 3})
@@ -220,8 +225,8 @@ def killed(work, event, k):
     if child == 0:
         code = 1
         try:
-            Stand(event, k).install()
-            work(lambda step: os.write(writing, bytes([step])))
+            with Stand(event, k):
+                work(lambda step: os.write(writing, bytes([step])))
             code = 0
         finally:
             os._exit(code)
@@ -247,56 +252,55 @@ def test_kill_9_at_any_call_loses_no_finished_step_and_the_resumed_run_is_the_sa
         reader = Run(folder)
         found = reader.latest()
         step = found[1] if found else STEPS if reader.status == "finished" else 0
-        assert step >= told and reader.verify() in ([], [f"{folder / 'manifest.json'} is missing: nothing here can be verified."])
+        assert step >= told
+        assert reader.verify() == [] or reader.status == "new"
         assert [row["step"] for row in reader.rows()][:step] == list(range(1, step + 1))
         train(folder)
         assert result(folder) == whole, (k, name)
         shutil.rmtree(folder)
 
 
-@needs_fork
-@pytest.mark.slow
-def test_kill_9_twice_loses_nothing_either(tmp_path):
-    """The second process dies while it tidies up after the first, and at every third call from there."""
+def test_dying_twice_loses_nothing_either(tmp_path):
+    """The second process dies at every call, also while it tidies up after the first."""
     calls = count(lambda: train(tmp_path / "whole"))
     whole = result(tmp_path / "whole")
-    for first in range(len(calls) // 3, len(calls), 9):
-        killed(lambda done: train(tmp_path / "once", done), kill(half=True), first)
-        left = count(lambda: (shutil.copytree(tmp_path / "once", tmp_path / "dry"), train(tmp_path / "dry")))
-        for second in range(1, len(left) + 1, 3):
-            folder = shutil.copytree(tmp_path / "once", tmp_path / "twice")
-            killed(lambda done, folder=folder: train(folder, done), kill(half=True), second)
-            train(folder)
-            assert result(folder) == whole, (first, second)
-            shutil.rmtree(folder)
-        shutil.rmtree(tmp_path / "once"), shutil.rmtree(tmp_path / "dry")
+    for first in range(5, len(calls), 8):
+        once = tmp_path / "once"
+        with Stand(die, first), pytest.raises(Dead):
+            train(once)
+        dry = shutil.copytree(once, tmp_path / "dry")
+        for second in range(1, len(count(lambda dry=dry: train(dry))) + 1, 2):
+            twice = shutil.copytree(once, tmp_path / "twice")
+            with Stand(die, second), pytest.raises(Dead):
+                train(twice)
+            train(twice)
+            assert result(twice) == whole, (first, second)
+            shutil.rmtree(twice)
+        shutil.rmtree(once), shutil.rmtree(dry)
 
 
-@needs_fork
-def test_a_file_being_replaced_is_right_before_and_after_two_kills(tmp_path):
-    """A -> B is killed after its rename, then B -> C before its own: the file on the disk is B and must be known."""
-
-    def replace(text):
-        return lambda done: Run(tmp_path / "a").write("x", text)
-
-    Run(tmp_path / "a").write("x", "A")
-    shutil.copytree(tmp_path / "a", tmp_path / "start")
-    calls = count(lambda: replace("B")(None))
+def test_a_file_that_is_being_replaced_is_known_after_two_deaths(tmp_path):
+    """A -> B dies after its rename, then B -> C before its own: the file on the disk is B, and is right."""
+    Run(tmp_path / "start").write("x", "A")
+    shutil.copytree(tmp_path / "start", tmp_path / "dry")
+    calls, seen = count(lambda: Run(tmp_path / "dry").write("x", "B")), set()
     for first in range(1, len(calls) + 1):
         for second in range(1, len(calls) + 1):
-            shutil.rmtree(tmp_path / "a")
-            shutil.copytree(tmp_path / "start", tmp_path / "a")
-            killed(replace("B"), kill(half=False), first)
-            killed(replace("C"), kill(half=False), second)
-            assert Run(tmp_path / "a").read("x") in (b"A", b"B", b"C") and Run(tmp_path / "a").verify() == []
+            folder = shutil.copytree(tmp_path / "start", tmp_path / f"{first}-{second}")
+            for k, text in ((first, "B"), (second, "C")):
+                with Stand(die, k), pytest.raises(Dead):
+                    Run(folder).write("x", text)
+            seen.add(Run(folder).read("x"))
+            assert Run(folder).verify() == []
+    assert seen == {b"A", b"B", b"C"}
 
 
 def naive(folder, done):
     """What most programs do: write over the file."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()
     for step in range(1, STEPS + 1):
         fd = files.os.open(folder / "checkpoint", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        files.write_all(fd, files.sha256(b"").encode() and __import__("ftheta.store").store.dump_tree(state(step)))
+        files.write_all(fd, dump_tree(state(step)))
         files.os.fsync(fd)
         os.close(fd)
         done(step)
@@ -308,10 +312,11 @@ def test_the_same_kills_destroy_the_file_of_a_naive_writer(tmp_path):
     lost = []
     for half in (False, True):
         for k in range(1, 3 * STEPS + 1):
-            told = killed(lambda done, k=k: naive(tmp_path / f"{half}{k}", done), kill(half), k)
+            folder = tmp_path / f"{half}{k}"
+            told = killed(lambda done, folder=folder: naive(folder, done), kill(half), k)
             try:
-                step = parse_tree((tmp_path / f"{half}{k}/checkpoint").read_bytes(), "")["step"]
+                step = parse_tree((folder / "checkpoint").read_bytes(), "")["step"]
             except (OSError, ValueError):
                 step = 0
             lost.append(step < told)
-    assert sum(lost) >= 4, lost
+    assert sum(lost) == 2, lost  # in the second write, before it and in the middle of it

@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -18,9 +17,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -33,7 +32,7 @@ from ..errors import InputError, RunError
 from ..store import Run, Tree
 from ..train import Callback, Context, EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate
 from ..train import evaluate as evaluate_objective
-from ._rows import Arrays, merge_equal
+from ._rows import Arrays, digest, merge_equal
 
 __all__ = ["NeuralEstimator", "NeuralTransformer"]
 
@@ -117,8 +116,9 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             The estimator itself.
         """
         self._check_parameters()
-        context = self._init_callback_context(max_subtasks=self.epochs)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        context: Any = self._init_callback_context(max_subtasks=self.epochs)
+        context.rows = {"X": X, "y": y}  # what callbacks are told in every epoch too
+        context.call_on_fit_task_begin(estimator=self, **context.rows)
         merged = self._merged(self._learn_rows(X, y, sample_weight))
         with nullcontext() if run is None else run if isinstance(run, Run) else Run(run) as folder:
             seed = self._fresh_seed() if folder is None else self._seed_of(folder)
@@ -127,7 +127,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
                 self._fit_rows(rows, held, seed, None)
             else:
                 self._fit_in_run(rows, held, seed, folder)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        context.call_on_fit_task_end(estimator=self, **context.rows)
         return self
 
     def partial_fit(
@@ -159,7 +159,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     def _fit_in_run(self, rows: Arrays, held: Arrays | None, seed: int, run: Run) -> None:
         """Start a run, continue it, or take the model of a finished one."""
-        facts = {"class": type(self).__name__, "parameters": self._facts(), "data": _digest(rows, held)}
+        facts = {"class": type(self).__name__, "parameters": self._facts(), "data": digest(rows, held)}
         if not run.has("fit.json"):
             run.write("fit.json", json.dumps({**facts, "seed": seed}, indent=2) + "\n")
         known = json.loads(run.read("fit.json"))
@@ -288,13 +288,10 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     def _tensors(self, rows: Arrays) -> tuple[Tensor | None, ...]:
         def put(a: np.ndarray | None) -> Tensor | None:
-            return (
-                None
-                if a is None
-                else torch.tensor(a, dtype=None if a.dtype.kind in "iu" else getattr(torch, self.dtype)).to(
-                    self._device
-                )
-            )
+            if a is None:
+                return None
+            dtype = None if a.dtype.kind in "iu" else getattr(torch, self.dtype)
+            return torch.tensor(a, dtype=dtype, device=self._device)
 
         return tuple(map(put, rows))
 
@@ -325,8 +322,12 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         x = check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd)
         self.module_.eval()
         with torch.no_grad():
-            parts = [f(torch.tensor(x[i : i + PART], device=self._device)).cpu() for i in range(0, len(x), PART)]
-        return torch.cat(parts).numpy()
+            parts = [f(self._part(x[i : i + PART])).cpu() for i in range(0, len(x), PART)]
+        return torch.cat(parts)[: len(x)].numpy()
+
+    def _part(self, x: np.ndarray) -> Tensor:
+        """Rows on the device, the last repeated up to a multiple of 8: kernels for fewer rows add in another order."""
+        return torch.tensor(np.concatenate([x, np.repeat(x[-1:], -len(x) % 8, axis=0)]), device=self._device)
 
     # ---- files
 
@@ -338,7 +339,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
         """Rebuild the modules from the specs, and fill them."""
-        plain = {k: v for k, v in state.items() if not k.endswith("module_") and k != "likelihood_"}
+        plain = {k: v for k, v in state.items() if k not in ("module_", "likelihood_")}
         super().set_state(plain)
         self.input_, self.target_ = InputSpec(*self.input_), TargetSpec(*self.target_)
         self._build(self.seed_)
@@ -380,20 +381,22 @@ class _Report(Callback):
             return
         task = context.subcontext("epoch").call_on_fit_task_begin(estimator=self.estimator)
         learned = {"n_iter_": ctx.round, "module_": self.estimator.module_}
-        if task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=learned):
+        if task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=learned, **context.rows):
             ctx.stop("a callback asked to stop")
-        ctx.process.objective.train()  # type: ignore[attr-defined]  # a callback may have predicted
+        self.estimator._trainer.objective.train()  # a callback may have predicted
 
     def on_end(self, ctx: Context) -> None:
         self.estimator.stop_reason_ = ctx.reason
 
 
-def _digest(*parts: Arrays | None) -> str:
-    digest = sha256()
-    for array in (a for part in parts if part is not None for a in part if a is not None):
-        digest.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-class NeuralTransformer(TransformerMixin, NeuralEstimator):
+class NeuralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralEstimator):
     """A neural estimator that learns from X alone and transforms rows."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = [self.dtype]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.transform(np.zeros((1, *self.input_.shape))).shape[1]  # type: ignore[attr-defined]

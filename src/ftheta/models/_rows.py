@@ -6,6 +6,7 @@ weight k  =  k copies:   equal rows become one row with the sum of their weights
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["Arrays", "class_weights", "merge_equal"]
+__all__ = ["Arrays", "class_weights", "digest", "merge_equal"]
 
 SAMPLE = 2000  # rows looked at before all are sorted
 
@@ -30,8 +31,10 @@ class Arrays(NamedTuple):
         return Arrays(*(None if a is None else a[index] for a in self))  # type: ignore[arg-type]
 
     def without_zeros(self) -> Arrays:
-        """Rows of weight 0 removed."""
-        return self if self.weight is None or self.weight.all() else self.take(np.flatnonzero(self.weight))
+        """Rows of weight 0 removed; weights that are all one are none."""
+        if self.weight is None or (self.weight == 1).all():
+            return self._replace(weight=None)
+        return self if self.weight.all() else self.take(np.flatnonzero(self.weight))
 
 
 def merge_equal(rows: Arrays, most: int) -> Arrays:
@@ -67,3 +70,11 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, 
     if unknown:
         raise InputError(nearest("class in class_weight:", unknown[0], known))
     return np.array([float(given.get(label, 1.0)) for label in known])
+
+
+def digest(*parts: Arrays | None) -> str:
+    """SHA-256 of shapes, dtypes and bytes of the rows."""
+    found = sha256()
+    for array in (a for part in parts if part is not None for a in part if a is not None):
+        found.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()

@@ -220,12 +220,9 @@ class LogisticRegression(ClassifierMixin, Estimator):
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
-        raw = torch.from_numpy(self.decision_function(X).reshape(len(np.asarray(X)), -1))
-        return (
-            (likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical())
-            .probabilities(raw)
-            .numpy()
-        )
+        raw = self.decision_function(X)
+        likelihood = likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical()
+        return likelihood.probabilities(torch.from_numpy(raw.reshape(len(raw), -1))).numpy()
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class: (n,)."""

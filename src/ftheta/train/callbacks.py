@@ -13,6 +13,8 @@ from math import inf, isfinite
 from multiprocessing import parent_process
 from typing import Any, Protocol
 
+from ..catalog import nearest
+from ..errors import InputError
 from ..store import Run, Tree
 
 __all__ = ["Callback", "Context", "EarlyStopping", "Process", "Progress"]
@@ -69,7 +71,7 @@ class EarlyStopping(Callback):
 
     Args:
         patience: Rounds without improvement before stopping; None only keeps the best.
-        monitor: Column of the history; falls back to "loss" without validation.
+        monitor: Column of the history; without validation "valid_loss" means "loss".
         min_delta: Improvement that counts.
         restore: Put the best weights back at the end.
         start: First round that counts.
@@ -95,9 +97,12 @@ class EarlyStopping(Callback):
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
         """Compare with the best; keep or count."""
-        value = row.get(self.monitor, row.get("loss", inf))
+        column = "loss" if self.monitor == "valid_loss" not in row else self.monitor
+        if column not in row:
+            raise InputError(nearest("column of the history:", column, row))
         if ctx.round < self.start:
             return
+        value = row[column]
         if value < self.state["best"] - self.min_delta:
             self.state = {"best": value, "round": ctx.round, "weights": ctx.process.weights() if self.restore else None}  # type: ignore[attr-defined]
         elif self.patience is not None and ctx.round - self.state["round"] >= self.patience:

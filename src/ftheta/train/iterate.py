@@ -55,7 +55,7 @@ def iterate(
     context = Context(process, [] if history is None else history, run, rounds)
     loop = _Loop(context, callbacks, every)
     scope = process.scope() if hasattr(process, "scope") else nullcontext()  # type: ignore[attr-defined]
-    with scope, _signals() as caught:
+    with nullcontext() if run is None else run, scope, _signals() as caught:
         loop.resume()
         loop.start()
         deadline = time.monotonic() + seconds

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from .. import optim
@@ -90,10 +90,10 @@ class Trainer:
         self.source: Any = source
         self.training, self.horizon, self.draw = training, horizon, Draw(seed)
         optim.freeze(objective, training.freeze)
-        rule = optim.rule(optimizer)
-        self.closure = rule.needs != "gradient"
         self.players = {p.name: p for p in objective.roster}
-        self.problems = {n: Problem(objective, p, training, pure=self.closure) for n, p in self.players.items()}
+        rules = {n: optim.rule(p.optim.get("rule", optimizer)) for n, p in self.players.items()}
+        self.closures = {n for n, rule in rules.items() if rule.needs != "gradient"}
+        self.problems = {n: Problem(objective, p, training, pure=n in self.closures) for n, p in self.players.items()}
         self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
         self.rates = {n: [g["lr"] for g in o.param_groups] for n, o in self.optimizers.items()}
         self.has_after = type(objective).after is not Objective.after
@@ -101,7 +101,7 @@ class Trainer:
         self.scheduled = training.schedule != "constant" or training.warmup > 0
         self._check()
         self.step = self.epoch = self.position = self.rows = 0
-        self.seconds = 0.0
+        self.seconds, self._clock = 0.0, time.perf_counter()
         self._begin_epoch()
         self._good: Tree = None
         self._looked = 0
@@ -116,6 +116,11 @@ class Trainer:
             raise InputError(
                 f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; "
                 "use accumulate=1 and a larger batch_size."
+            )
+        if self.closures and self.objective.simultaneous:
+            raise InputError(
+                f"{type(self.objective).__name__} moves its players from the same θ, which a rule that evaluates the loss "
+                "itself cannot do. Use a rule that needs the gradient only, e.g. optimizer='adam'."
             )
         if t.accumulate < 1:
             raise InputError(f"accumulate={t.accumulate}; it must be at least 1.")
@@ -152,7 +157,12 @@ class Trainer:
         batches = self._take()
         if self.scheduled:
             self._set_rates()
-        self._update(batches)
+        try:
+            self._update(batches)
+        except ValueError as error:
+            if "more than 1 value per channel" in str(error):  # torch, of a batch norm
+                raise InputError(_lone_row(self)) from None
+            raise
         self.step += 1
         if self.step - self._looked >= LOOK:
             self.look()
@@ -165,6 +175,7 @@ class Trainer:
         while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
             batches.append(next(self._stream))
         self.position += len(batches)
+        self.rows += sum(b.n for b in batches)
         return batches
 
     def _update(self, batches: Sequence[Batch]) -> None:
@@ -174,7 +185,7 @@ class Trainer:
         for name in movers:
             problem = self.problems[name]
             problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))
-            if self.closure:
+            if name in self.closures:
                 self.optimizers[name].step(problem)  # type: ignore[arg-type]
             else:
                 problem.gradient()
@@ -233,18 +244,17 @@ class Trainer:
         now = time.perf_counter()
         self.seconds, self._clock = self.seconds + now - self._clock, now
         row = self._row()
-        if not all(map(isfinite, row.values())):
-            self.look()
         if self.validation is not None:
             found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch))
             row |= {f"valid_{name}": value for name, value in found.items()}
+        if not all(map(isfinite, row.values())):
+            self.look()
         self.epoch += 1
         self._begin_epoch()
         return row
 
     def _row(self) -> dict[str, float]:
-        rows = getattr(self.source, "n", self.length)
-        row = {"epoch": self.epoch + 1, "step": self.step, "rows": (self.epoch + 1) * rows, "seconds": self.seconds}
+        row = {"epoch": self.epoch + 1, "step": self.step, "rows": self.rows, "seconds": self.seconds}
         for name, sums in self.sums.items():
             main = "loss" if len(self.players) == 1 else name
             weight = float(self.weights_seen[name])
@@ -274,7 +284,7 @@ class Trainer:
             "objective": self.objective.weights(),
             "optimizers": {n: _copied(o.state_dict()) for n, o in self.optimizers.items()},
             "source": self.source.state_dict(),
-            "place": [self.step, self.epoch, self.position],
+            "place": [self.step, self.epoch, self.position, self.rows],
             "seconds": self.seconds,
             "sums": _copied(self.sums),
             "weights_seen": dict(self.weights_seen),
@@ -287,9 +297,10 @@ class Trainer:
         for name, state in tree["optimizers"].items():
             self.optimizers[name].load_state_dict(_copied(state))
         self.source.load_state_dict(tree["source"])
-        self.step, self.epoch, self.position = tree["place"]
+        self.step, self.epoch, self.position, self.rows = tree["place"]
         self.seconds, self._stream, self._looked = tree["seconds"], None, self.step
         self.sums, self.weights_seen, self.once = _copied(tree["sums"]), dict(tree["weights_seen"]), dict(tree["once"])
+        self._good = self._state() if self.exact else None
 
     def look(self) -> None:
         """The guard: everything finite, or a `NonFiniteError` that names epoch, step, rows and tensor."""
@@ -306,6 +317,16 @@ class Trainer:
     def __getstate__(self) -> dict[str, Any]:
         """For pickling: without the iterator, which is made anew from (epoch, position)."""
         return {**vars(self), "_stream": None, "_good": None}
+
+
+def _lone_row(trainer: Trainer) -> str:
+    """The sentence for a batch of one row, of which a batch norm can take no variance."""
+    norm = next(m for m in trainer.objective.modules() if isinstance(m, nn.modules.batchnorm._NormBase))
+    n, size = getattr(trainer.source, "n", 0), getattr(trainer.source, "batch_size", 0)
+    where = f" (last batch of {n} with batch_size={size})" if n > 1 else ""
+    better = next((b for b in range(size + 1, n + 1) if n % b != 1), 0)
+    advice = f"Use batch_size={better}." if better else "Give it batches of at least 2 rows."
+    return f"Batch of 1 sample reaches {type(norm).__name__} in training{where}. {advice}"
 
 
 def _copied(tree: Any) -> Any:
