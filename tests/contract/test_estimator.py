@@ -3,7 +3,11 @@
 Being in the catalog enrols a class; nothing here names one.
 """
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 from unittest import SkipTest
 
 import numpy as np
@@ -95,6 +99,39 @@ def test_three_fits_give_the_same_bytes(given):
     assert len({digest(small(given).fit(X, y)) for _ in range(3)}) == 1
     again = small(given).fit(X[:50], y[:50])
     assert digest(again) != digest(again.fit(X, y)) == digest(small(given).fit(X, y))  # nothing is left of a first fit
+
+
+CHILD = """
+import sys
+import numpy as np, torch
+import ftheta
+from tests.contract.enrolled import VARIANTS, answers, data, digest, name_of, small
+torch.set_num_threads(1)
+found = {}
+for given in VARIANTS:
+    X, y = data(given)
+    found[f"{name_of(given)} digest"] = np.array(digest(small(given).fit(X, y)))
+    for method, value in answers(ftheta.load(f"{sys.argv[1]}/{name_of(given)}"), X).items():
+        found[f"{name_of(given)} {method}"] = value
+np.savez(f"{sys.argv[1]}/found.npz", **found)
+"""
+
+
+@pytest.mark.slow
+def test_another_process_fits_the_same_bytes_and_loads_what_was_saved_to_the_last_bit(tmp_path):
+    fitted = {name_of(given): small(given).fit(*data(given)) for given in VARIANTS}
+    for name, estimator in fitted.items():
+        estimator.save(tmp_path / name)
+    root = Path(__file__).parents[2]
+    env = os.environ | {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"}
+    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path)], env=env, check=True, timeout=120)
+    with np.load(tmp_path / "found.npz") as found:
+        assert len(found) > 2 * len(VARIANTS)
+        for name, estimator in fitted.items():
+            assert found[f"{name} digest"] == digest(estimator)
+            for method, value in answers(estimator, data(estimator)[0]).items():
+                there = found[f"{name} {method}"]
+                assert there.dtype == value.dtype and there.tobytes() == value.tobytes()
 
 
 @neural

@@ -124,6 +124,7 @@ tables = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(tables)
 def test_toml_reads_back_the_same(table):
     back = tomllib.loads(to_toml(table))
@@ -131,14 +132,24 @@ def test_toml_reads_back_the_same(table):
 
 
 def test_toml_keeps_int_float_and_bool_apart():
-    table = {"a": 1, "b": 1.0, "c": True, "d": [1, 1.5], "e": {"f g": {"h": "ü\x7f\r\n\"'"}}, "i": float("inf"), "j": {}}
+    table = {
+        "a": 1,
+        "b": 1.0,
+        "c": True,
+        "d": [1, 1.5],
+        "e": {"f g": {"h": "ü\x7f\r\n\"'"}},
+        "i": float("inf"),
+        "j": {},
+    }
     back = tomllib.loads(to_toml(table))
     assert back == table and [type(back[key]) for key in "abc"] == [int, float, bool]
 
 
 @pytest.mark.parametrize("table", [{"a": None}, {"a": {1, 2}}, {"a": [object()]}, {1: 2}])
 def test_what_toml_cannot_hold_is_refused(table):
-    with pytest.raises(InputTypeError, match=r"(not TOML serializable|A string is required)\. Leave None out; give plain"):
+    with pytest.raises(
+        InputTypeError, match=r"(not TOML serializable|A string is required)\. Leave None out; give plain"
+    ):
         to_toml(table)
 
 

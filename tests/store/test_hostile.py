@@ -40,7 +40,10 @@ BYTE = ("U8", [1], 0, 1)
 HOSTILE = {
     "an empty file": (b"", "does not begin with a safetensors header of at most 8 MB"),
     "text": (b"hello, world", "does not begin with"),
-    "a huge header": ((1 << 40).to_bytes(8, "little") + b"{}", "does not begin with a safetensors header of at most 8 MB"),
+    "a huge header": (
+        (1 << 40).to_bytes(8, "little") + b"{}",
+        "does not begin with a safetensors header of at most 8 MB",
+    ),
     "a header over 8 MB": (build(b"{" + b" " * (8 << 20) + b"}"), "header of at most 8 MB"),
     "a header cut off": (build({"a": 1})[:12], "cut off: its header takes 8 bytes, the whole file has 12"),
     "no JSON": (build(b"{nothing}"), "not strict JSON"),
@@ -73,7 +76,10 @@ HOSTILE = {
     "bytes after the end": (ours(node(), b"\0\0", w=BYTE), "Error while deserializing"),
     "a shape that overflows": (ours(node(), b"", w=("U8", [2**40, 2**40], 0, 0)), "Error while deserializing"),
     "a shape beyond numpy": (ours(node(), b"\0", w=("U8", [1] * 99, 0, 1)), "tensor 'w' cannot be a array"),
-    "an empty shape beyond torch": (ours(node("tensor"), b"", w=("U8", [0, 2**62, 2], 0, 0)), "cannot be|deserializing"),
+    "an empty shape beyond torch": (
+        ours(node("tensor"), b"", w=("U8", [0, 2**62, 2], 0, 0)),
+        "cannot be|deserializing",
+    ),
     "an unknown kind": (ours(node("__class__"), b"\0", w=BYTE), "cannot be a __class__"),
     "bfloat16 for numpy": (ours(node(dtype="BF16"), b"\0\0", w=("BF16", [1], 0, 2)), "cannot be a array"),
     "a dict with a key twice": (ours({"$": "dict", "items": [[1, 0], [1, 0]]}), "a dict has a key twice, or one that"),
@@ -81,11 +87,17 @@ HOSTILE = {
     "a dict of triples": (ours({"$": "dict", "items": [[1, 2, 3]]}), "neither str nor int"),
     "a tuple of nothing": (ours({"$": "tuple"}), r"the entry \{'\$': 'tuple'\} has no meaning"),
     "a float of too few bits": (ours({"$": "float", "bits": "7f"}), "has no meaning"),
-    "characters beyond Unicode": (ours(node("characters", dtype="U32"), b"\xff" * 4, w=("U32", [1], 0, 4)), "characters"),
+    "characters beyond Unicode": (
+        ours(node("characters", dtype="U32"), b"\xff" * 4, w=("U32", [1], 0, 4)),
+        "characters",
+    ),
     "characters without width": (ours(node("characters", dtype="U32"), b"\0" * 4, w=("U32", [], 0, 4)), "characters"),
     "characters of no width": (ours(node("characters", dtype="U32"), b"", w=("U32", [3, 0], 0, 0)), "characters"),
     "characters of bytes": (ours(node("characters"), b"\0", w=BYTE), "unknown kind or characters"),
-    "strings that are numbers": (ours(node("strings", shape=[1]), b"[1]", w=("U8", [3], 0, 3)), "not a list of strings"),
+    "strings that are numbers": (
+        ours(node("strings", shape=[1]), b"[1]", w=("U8", [3], 0, 3)),
+        "not a list of strings",
+    ),
     "strings of a negative shape": (ours(node("strings", shape=[-1]), b"[]", w=("U8", [2], 0, 2)), "not a shape"),
     "strings of another shape": (ours(node("strings", shape=[9]), b"[]", w=("U8", [2], 0, 2)), "cannot be a strings"),
     "strings without JSON": (ours(node("strings", shape=[1]), b"[,]", w=("U8", [3], 0, 3)), "not strict JSON"),
@@ -97,11 +109,11 @@ def test_a_file_that_is_not_valid_is_one_named_error(case, tmp_path):
     data, message = HOSTILE[case]
     path = tmp_path / "model.safetensors"
     path.write_bytes(data)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FileFormatError, match=message) as caught:
         load_tree(path)
     assert str(caught.value).startswith(f"{path}: ")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 class Trap:
@@ -149,7 +161,9 @@ def test_mutated_files_give_a_tree_or_the_one_error():
             if action == 0:
                 mutant[where] ^= 1 << rng.randrange(8)
             elif action == 1:
-                mutant[where : where + rng.randrange(9)] = rng.choice([b"", b"\xff" * 8, b"9" * 20, b"{}", b"[]", b"-1"])
+                mutant[where : where + rng.randrange(9)] = rng.choice(
+                    [b"", b"\xff" * 8, b"9" * 20, b"{}", b"[]", b"-1"]
+                )
             elif action == 2:
                 other = rng.randrange(len(mutant))
                 mutant[where:where] = mutant[other : other + 20]

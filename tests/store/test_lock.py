@@ -16,7 +16,13 @@ from ftheta.errors import RunError, StoreError
 from ftheta.store import Run, _lock
 
 SOURCE = str(Path(__file__).parents[2] / "src")
-HOLD = "import sys, time; from ftheta.store import Run; Run(sys.argv[1]).__enter__(); print('in', flush=True); time.sleep(60)"
+HOLD = """
+import sys, time
+from ftheta.store import Run
+Run(sys.argv[1]).__enter__()
+print("in", flush=True)
+time.sleep(60)
+"""
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -33,7 +39,11 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first_and_let_in_after_
     try:
         assert holder.stdout.readline() == b"in\n"
         message = rf"{tmp_path} is in use by pid {holder.pid} \(started \d\d:\d\d\). Stop it or choose another --run."
-        for act in (Run(tmp_path).__enter__, lambda: Run(tmp_path).log({"a": 1}), lambda: Run(tmp_path).write("x", b"")):
+        for act in (
+            Run(tmp_path).__enter__,
+            lambda: Run(tmp_path).log({"a": 1}),
+            lambda: Run(tmp_path).write("x", b""),
+        ):
             with pytest.raises(RunError, match=message):
                 act()
         assert Run(tmp_path).status == "new"  # reading is always possible

@@ -2,50 +2,13 @@ import hashlib
 import json
 import math
 import os
-import random
-import re
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ftheta.errors import FileFormatError, InputError, InputTypeError, RunError, StoreError
 from ftheta.store import Run
-
-
-
-def state(step):
-    return {"w": np.full(40, step, np.float32), "step": step}
-
-
-@pytest.fixture
-def path(tmp_path):
-    """A run that is under way: three steps, of which the last two have a checkpoint; then one more row."""
-    folder = tmp_path / "runs/a"
-    with Run(folder) as run:
-        run.write("config.toml", "seed = 1\n")
-        run.write("figures/loss.svg", b"<svg/>")
-        for step in (1, 2, 3):
-            run.log({"step": step, "loss": 1 / step})
-            run.checkpoint(state(step), step)
-        run.log({"step": 4, "loss": 0.25})
-    return folder
-
-
-def names(folder):
-    return sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
-
-
-def steps(run, **options):
-    return [row["step"] for row in run.rows(**options)]
-
-
-def flip(file, position, bit=0):
-    data = bytearray(file.read_bytes())
-    data[position] ^= 1 << bit
-    file.write_bytes(data)
-
+from tests.store._runs import flip, names, state, steps
 
 # --- life of a run ----------------------------------------------------------------------------------------------------
 
@@ -135,7 +98,9 @@ def test_files_can_be_replaced_and_repaired(path):
 )
 def test_only_plain_names_can_be_written(path, name):
     before = names(path)
-    with pytest.raises(InputError, match="cannot be a file of a run; expected a plain name that fθ does not use itself"):
+    with pytest.raises(
+        InputError, match="cannot be a file of a run; expected a plain name that fθ does not use itself"
+    ):
         Run(path).write(name, b"")
     assert names(path) == before
 
@@ -247,151 +212,3 @@ def test_an_error_in_saving_names_the_last_good_checkpoint(path, monkeypatch, tm
         Run(path).checkpoint(state(4), 4)
     with pytest.raises(StoreError, match=r"Cannot write .*manifest.json: Permission.*Last good checkpoint: none\.$"):
         Run(tmp_path / "b").checkpoint(state(4), 4)
-
-
-# --- damage -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(path):
-    expected = hashlib.sha256((path / "checkpoint-3.safetensors").read_bytes()).hexdigest()
-    flip(path / "checkpoint-3.safetensors", -1)
-    got = hashlib.sha256((path / "checkpoint-3.safetensors").read_bytes()).hexdigest()
-    sentence = f"checkpoint-3.safetensors digest differs (expected {expected[:4]}.., got {got[:4]}..): file damaged."
-    run = Run(path)
-    with pytest.warns(UserWarning, match=re.escape(f"step-00003: {sentence} Resuming from step 2.") + "$"):
-        tree, step = run.latest()
-    assert step == tree["step"] == 2 and steps(run) == [1, 2]
-    assert run.verify() == [f"{path}: {sentence}"]
-    with run, pytest.warns(UserWarning, match="Resuming from step 2"):
-        run.latest()
-        run.log({"step": 3})
-        run.checkpoint(state(3), 3)
-    assert run.verify() == [] and run.latest()[1] == 3 and steps(run, unsaved=True) == [1, 2, 3]
-
-
-def test_a_missing_checkpoint_is_damage_too(path):
-    (path / "checkpoint-3.safetensors").unlink()
-    with pytest.warns(UserWarning, match="checkpoint-3.safetensors cannot be read: No such file.*Resuming from step 2"):
-        assert Run(path).latest()[1] == 2
-
-
-def test_without_a_whole_checkpoint_a_run_cannot_go_on(path):
-    a, b = (path / f"checkpoint-{n}.safetensors" for n in (2, 3))
-    a.rename(path / "c"), b.rename(a), (path / "c").rename(b)  # two files swapped
-    for _ in range(2):
-        with pytest.raises(FileFormatError, match="no whole checkpoint: step-00003: checkpoint-3.* Start a new run."):
-            with Run(path) as run:
-                run.latest()
-    assert len(run.verify()) == 2 and a.exists() and b.exists()
-
-
-def test_damaged_metrics_take_the_run_back_to_the_checkpoint_before(path):
-    size = (path / "metrics.jsonl").read_bytes().index(b'{"step": 3')
-    flip(path / "metrics.jsonl", size + 3)
-    with pytest.raises(FileFormatError, match="metrics.jsonl digest differs"):
-        Run(path).rows()
-    with pytest.raises(FileFormatError, match="metrics.jsonl digest differs"):
-        Run(path).log({"step": 9})  # which would seal the damage
-    with Run(path) as run, pytest.warns(UserWarning, match="step-00003: metrics.jsonl digest differs .* step 2"):
-        assert run.latest()[1] == 2
-    assert steps(run) == [1, 2] and run.verify() == []
-
-
-def test_every_byte_of_the_manifest_counts(path):
-    file, rng = path / "manifest.json", random.Random(0)
-    data, before = file.read_bytes(), names(path)
-    run = Run(path)
-    acts = [run.latest, run.rows, run.__enter__, lambda: run.read("config.toml"), lambda: run.status]
-    acts += [lambda: run.checkpoint({}, 9), run.finish, lambda: run.write("x", b""), lambda: run.log({"a": 1})]
-    (path / "checkpoint-1.safetensors").write_bytes(b"stale")
-    for position in range(len(data)):
-        file.write_bytes(data[:position] + bytes([data[position] ^ 1 << rng.randrange(8)]) + data[position + 1 :])
-        assert len(run.verify()) == 1
-        with pytest.raises(FileFormatError, match="manifest.json"):
-            acts[position % len(acts)]()
-        file.write_bytes(data[:position])
-        assert len(run.verify()) == 1
-    assert names(path) == sorted([*before, "checkpoint-1.safetensors"])  # nothing was deleted
-    file.write_bytes(data)
-    with run:
-        assert names(path) == before  # and now the stale one is
-
-
-def seal(content):
-    body = (content if isinstance(content, str) else json.dumps(content)).encode() + b"\n"
-    return body + hashlib.sha256(body).hexdigest().encode() + b"\n"
-
-
-MARK = {"bytes": 1, "sha256": "00"}
-ENTRY = {"step": 1, "file": "checkpoint-1.safetensors", **MARK, "metrics": MARK}
-GOOD = {"format": 1, "status": "running", "files": {"a": MARK}, "checkpoints": [ENTRY]}
-
-
-@pytest.mark.parametrize(
-    "content",
-    ["[]", "1", "{]", GOOD | {"format": 2}, GOOD | {"status": "done"}, GOOD | {"files": []}, GOOD | {"status": "finished"}]
-    + [GOOD | {"files": {name: MARK}} for name in ("../x", "/etc/passwd", "figures/../../x")]
-    + [GOOD | {"files": {"a": mark}} for mark in (1, {}, MARK | {"bytes": "1"}, MARK | {"also": 1})]
-    + [GOOD | {"checkpoints": [entry]} for entry in (1, MARK, ENTRY | {"file": "../x"}, ENTRY | {"metrics": 1})]
-    + ['{"format": 1, "format": 1}', "[" * 100_000],
-)
-def test_a_manifest_of_another_make_is_refused_even_if_its_seal_is_right(tmp_path, content):
-    (tmp_path / "manifest.json").write_bytes(seal(GOOD))
-    assert Run(tmp_path).status == "running"
-    (tmp_path / "manifest.json").write_bytes(seal(content))
-    with pytest.raises(FileFormatError, match="manifest.json: not (a manifest that this version of fθ reads|strict JSON)"):
-        _ = Run(tmp_path).status
-
-
-def test_a_lost_manifest_deletes_nothing(path):
-    (path / "manifest.json").unlink()
-    before = names(path)
-    for act in (Run(path).latest, Run(path).__enter__, lambda: Run(path).write("x", b"")):
-        with pytest.raises(FileFormatError, match="manifest.json is missing beside checkpoints; nothing was deleted"):
-            act()
-    assert names(path) == before and len(Run(path).verify()) == 1
-
-
-@pytest.mark.parametrize("finished", [False, True])
-def test_50_flipped_bits_and_50_cuts_are_all_noticed(path, tmp_path, finished):
-    rng = random.Random(finished)
-    if finished:
-        Run(path).write("model.safetensors", state(3))
-        Run(path).finish()
-    sealed = json.loads((path / "manifest.json").read_text().rpartition("}")[0] + "}")
-    length = sealed.get("metrics", {"bytes": sealed["checkpoints"][-1]["metrics"]["bytes"]} if not finished else None)["bytes"]
-    files = [name for name in names(path) if name != "lock"]
-    for i in range(100):
-        broken = tmp_path / "broken"
-        shutil.copytree(path, broken)
-        name = files[i // 2 % len(files)]
-        size = length if name == "metrics.jsonl" else (path / name).stat().st_size
-        if i % 2:
-            flip(broken / name, rng.randrange(size), rng.randrange(8))
-        else:
-            (broken / name).write_bytes((path / name).read_bytes()[: rng.randrange(size)])
-        problems = Run(broken).verify()
-        assert problems and any(Path(name).name in problem for problem in problems), name
-        if name in sealed["files"]:
-            with pytest.raises(FileFormatError, match=f"{name} digest differs"):
-                Run(broken).read(name)
-        shutil.rmtree(broken)
-
-
-def test_what_was_appended_to_a_finished_log_is_noticed(path):
-    Run(path).finish()
-    with (path / "metrics.jsonl").open("ab") as file:
-        file.write(b'{"step": 9}\n')
-    assert "metrics.jsonl digest differs" in Run(path).verify()[0]
-    with pytest.raises(FileFormatError, match="metrics.jsonl digest differs"):
-        Run(path).rows()
-
-
-def test_entering_removes_what_was_left_over_and_nothing_else(path):
-    stale = ["checkpoint-1.safetensors", ".config.toml.0123abcd.tmp", "figures/.loss.svg.0123abcd.tmp"]
-    own = ["notes.txt", ".hidden", "x.tmp", "checkpoint-best.safetensors", "figures/mine.png"]
-    before = names(path)
-    for name in stale + own:
-        (path / name).write_bytes(b"")
-    with Run(path):
-        assert names(path) == sorted(before + own)

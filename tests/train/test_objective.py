@@ -84,24 +84,23 @@ def test_a_wgan_moves_its_critic_five_times_for_one_move_of_the_generator():
             trainer.advance()
             now = objective.weights()
             moved.append({name.split(".")[0] for name in now if not torch.equal(now[name], before[name])})
-            bounds = [float(p.abs().max()) for p in objective.critic.parameters()]
-            assert max(bounds) <= torch.tensor(WGAN.bound)
+            assert all((p.abs() <= WGAN.bound).all() for p in objective.critic.parameters())
     assert moved == ([{"critic"}] * 5 + [{"generator"}]) * 2
     assert trainer.optimizers["generator"].param_groups[0]["lr"] == 0.05  # his own
     assert trainer.optimizers["critic"].param_groups[0]["lr"] == 0.01
 
 
 def test_the_generator_of_a_wgan_reaches_the_mean_of_the_data():
+    """It circles the data's mean; over four seeds the mean of its mean is off by 0.03 at most."""
     objective, x = seeded(WGAN), wgan_data()
     with torch.no_grad():
-        objective.generator.bias.zero_()
-    trainer = Trainer(objective, Rows(x, batch_size=64), optimizer="rmsprop", lr=0.02)
-    late = []
-    iterate(trainer, steps=1200)
-    for _ in range(10):
-        iterate(trainer, steps=60)
-        late.append(float(objective.generator.bias.detach()))  # E g(z), as E z = 0
-    assert np.mean(late) == pytest.approx(float(x.mean()), abs=0.15)
+        objective.generator.bias.fill_(1.0)
+    trainer, late = Trainer(objective, Rows(x, batch_size=64), optimizer="rmsprop", lr=0.02), []
+    iterate(trainer, steps=300)
+    for _ in range(8):
+        iterate(trainer, steps=30)
+        late.append(objective.generator.bias.item())  # E g(z), as E z = 0
+    assert np.mean(late) == pytest.approx(x.mean().item(), abs=0.15)
 
 
 # ---- RBM
@@ -146,13 +145,13 @@ def test_chains_at_rest_sample_the_model():
     assert ((counts / 4000 - p) / (p * (1 - p) / 4000).sqrt()).abs().max() < 4.5
 
 
-def test_an_rbm_learns_the_probabilities_of_its_data():
-    data = binary(4)[[0, 0, 15, 15, 15, 3]]
-    rbm = seeded(RBM, chains=64)
-    before = exact_log_prob(rbm, data).mean().item()
-    train(rbm, Rows(data, batch_size=6), rounds=600, optimizer="adam", lr=0.03)
-    entropy = -sum(p * np.log(p) for p in (1 / 3, 1 / 2, 1 / 6))
-    assert before < -2.3 and -entropy - 0.35 < exact_log_prob(rbm, data).mean().item() <= -entropy + 1e-9
+def test_an_rbm_learns_more_than_independent_bits_know():
+    """The first two bits agree: between independent bits, 4 log 2 = 2.77 nats at most, and the data's entropy."""
+    data = binary(4)[[0, 1, 2, 3, 12, 13, 14, 15]]
+    rbm = seeded(RBM, chains=200)
+    assert exact_log_prob(rbm, data).mean().item() < -2.77
+    train(rbm, Rows(data, batch_size=8), rounds=400, optimizer="sgd", lr=0.3)
+    assert -2.45 < exact_log_prob(rbm, data).mean().item() <= -np.log(8) + 1e-9
 
 
 # ---- target network
@@ -189,7 +188,7 @@ def test_a_teacher_stays_in_evaluation_mode_as_he_is_and_out_of_every_state():
 def test_a_student_learns_what_his_teacher_says():
     """Both are affine in evaluation mode, so that the student can be as good: the cross entropy is the entropy."""
     objective, (x, _) = seeded(Distillation), line(n=64, dtype=torch.float32)
-    train(objective, Rows(x, batch_size=16), rounds=300, optimizer="adam", lr=0.05)
+    train(objective, Rows(x, batch_size=16), rounds=100, optimizer="adam", lr=0.1)
     with torch.no_grad():
         wanted = objective.teacher(x).softmax(-1)
         found = objective.student(x).softmax(-1)

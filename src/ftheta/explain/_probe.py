@@ -9,15 +9,29 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
-from ..data import Batch, rows
+from ..data import Batch
 from ..draw import Draw
-from ..errors import InputError, InputTypeError
+from ..errors import FThetaError, InputError, InputTypeError
 from ._registry import HasObjective
 
-__all__ = ["DRAW", "Seen", "batch_of", "first_tensor", "forward", "is_layer", "module_of", "untouched", "watching"]
+__all__ = [
+    "DRAW",
+    "QUANTILES",
+    "Seen",
+    "batch_of",
+    "first_tensor",
+    "fitting",
+    "forward",
+    "layers_of",
+    "module_of",
+    "untouched",
+    "watching",
+]
 
 DRAW = Draw(0).at("explain")
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 Seen = Callable[[str, nn.Module, Any, Any], None]  # name, layer, inputs, output
 
 
@@ -26,9 +40,13 @@ def module_of(obj: Any) -> nn.Module:
     return obj if isinstance(obj, nn.Module) else obj.module_
 
 
-def is_layer(module: nn.Module) -> bool:
-    """Whether a module computes something of its own: it has parameters, or no parts."""
-    return any(True for _ in module.parameters(recurse=False)) or not any(True for _ in module.children())
+def layers_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    """The parts that compute something of their own: those with parameters, and those without parts."""
+
+    def own(part: nn.Module) -> bool:
+        return bool(part._parameters or not part._modules or is_parametrized(part))
+
+    return [(name or type(part).__name__, part) for name, part in module.named_modules() if own(part)]
 
 
 def first_tensor(value: Any) -> Tensor | None:
@@ -89,7 +107,7 @@ def watching(module: nn.Module, see: Seen) -> Iterator[None]:
     def hook(name: str) -> Callable[..., None]:
         return lambda layer, inputs, output: see(name, layer, inputs, output)
 
-    layers = [(name or type(part).__name__, part) for name, part in module.named_modules() if is_layer(part)]
+    layers = [(name, part) for name, part in layers_of(module) if "parametrizations" not in name.split(".")]
     handles = [part.register_forward_hook(hook(name)) for name, part in layers]
     try:
         yield
@@ -101,15 +119,24 @@ def watching(module: nn.Module, see: Seen) -> Iterator[None]:
 def forward(obj: Any, batch: Batch) -> None:
     """One pass without gradients; a net without `forward` is run by its objective."""
     module = module_of(obj)
-    with torch.no_grad():
+    with torch.no_grad(), fitting(module, batch):
         if type(module).forward is nn.Module.forward and isinstance(obj, HasObjective):
             obj.objective(module, obj.target_).evaluate(batch, DRAW)
-            return
-        try:
+        else:
             module(batch.x)
-        except (RuntimeError, TypeError) as error:
-            x = first_tensor(batch.x)
-            shape = "" if x is None else f" of shape {tuple(x.shape[1:])} and {x.dtype}"
-            raise InputError(
-                f"{type(module).__name__} cannot take {rows(batch.x)} rows{shape}: {error}. Pass rows that fit it."
-            ) from error
+
+
+@contextmanager
+def fitting(module: nn.Module, batch: Batch) -> Iterator[None]:
+    """The sentence for rows that a module cannot take."""
+    try:
+        yield
+    except FThetaError:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        x = first_tensor(batch.x)
+        shape = "" if x is None else f" of shape {tuple(x.shape[1:])} and {x.dtype}"
+        why = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(
+            f"{type(module).__name__} failed on {batch.n} rows{shape}: {why}. Pass rows and targets that fit it."
+        ) from error

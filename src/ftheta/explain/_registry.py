@@ -112,9 +112,9 @@ def available(obj: Any) -> list[str]:
 
     Example:
         >>> available(nn.Linear(2, 1))
-        ['summary', 'activations']
+        ['activations', 'summary']
     """
-    return [name for name, entry in _TABLE.items() if isinstance(obj, entry.needs)]
+    return sorted(name for name, entry in _TABLE.items() if isinstance(obj, entry.needs))
 
 
 def get(name: str) -> Explanation:

@@ -1,7 +1,7 @@
 """What a net consists of: layers, shapes, parameters and multiply-adds.
 
-    dense layer D_{k-1} -> D_k:   Ω (D_k, D_{k-1}),  β (D_k,);    D_k (D_{k-1} + 1) parameters,  D_{k-1} D_k multiply-adds
-    dense net:                    Σ_{k=1}^{K+1} D_{k-1} D_k  multiply-adds for a row
+    dense layer:  Ω_k (D_{k+1}, D_k),  β_k (D_{k+1},):    D_{k+1} (D_k + 1) parameters,  D_k D_{k+1} multiply-adds
+    dense net:    Σ_{k=0}^{K} D_k D_{k+1}  multiply-adds for a row;    D_0 inputs, K hidden layers, D_{K+1} outputs
 
 A multiply-add is one product that is added to a sum; biases, activations and normalisations are not counted.
 Shapes: L layers, in the order in which they run.
@@ -19,12 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
+from torch.nn.utils.parametrize import ParametrizationList
 
 from .. import plots
 from ..data import Batch, take
 from ..errors import InputError
 from ..results import Result, Table
-from ._probe import batch_of, first_tensor, forward, is_layer, module_of, untouched, watching
+from ._probe import batch_of, first_tensor, forward, layers_of, module_of, untouched, watching
 from ._registry import HasModule, explanation, require
 
 if TYPE_CHECKING:
@@ -129,14 +130,22 @@ class Summary(Result):
 
     def figure(self) -> Figure:
         """Parameters of the layers that have any."""
+        total, cost = int(self.parameters.sum()), int(self.multiply_adds.sum())
         kept = np.flatnonzero(self.parameters) if self.parameters.any() else np.arange(len(self.names))
         return plots.layers(
             [self.names[i] for i in kept],
             self.parameters[kept],
             label="parameters",
-            title=f"{int(self.parameters.sum()):,} parameters, {int(self.multiply_adds.sum()):,} multiply-adds for a row",
-            notes=[f"{self.multiply_adds[i]:,} multiply-adds" for i in kept],
+            title=f"{total:,} parameters, {cost:,} multiply-adds for a row",
+            notes=[self._note(i) for i in kept],
         )
+
+    def _note(self, i: int) -> str:
+        if not self.calls[i]:
+            return "never called"
+        if self.kinds[i] in self.uncounted:
+            return "not counted"
+        return f"{self.multiply_adds[i]:,} multiply-adds" if self.multiply_adds[i] else ""
 
 
 def _times(shape: Sequence[int]) -> str:
@@ -154,7 +163,8 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
 
     Example:
         >>> print(summary(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), input_shape=(3,)).table())
-        26 parameters (all trainable), 20 multiply-adds for a row. Dense, feed-forward, shallow: hidden widths 4, depth 1, 4 hidden units.
+        26 parameters (all trainable), 20 multiply-adds for a row.
+        Dense, feed-forward, shallow: hidden widths 4, depth 1, 4 hidden units.
         layer  kind    output  tensors             parameters  multiply-adds
         -----  ------  ------  ------------------  ----------  -------------
         0      Linear  4       weight 4×3, bias 4          16             12
@@ -170,7 +180,7 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
 
     with untouched(module), watching(module, see):
         forward(obj, batch)
-    silent = [_Layer(name, part) for name, part in layers_of(module) if name not in ran and _has_parameters(part)]
+    silent = [_Layer(name, part) for name, part in layers_of(module) if name not in ran and part._parameters]
     return _summary([*ran.values(), *silent])
 
 
@@ -187,7 +197,7 @@ def _two_rows(obj: Any, X: Any, shape: Sequence[int] | None) -> Batch:
     return Batch(torch.zeros(2, *shape, dtype=like.dtype, device=like.device))
 
 
-@dataclass
+@dataclass(eq=False)
 class _Layer:
     """A layer and what was seen of it."""
 
@@ -207,13 +217,14 @@ class _Layer:
         self.calls += 1
 
     @property
-    def matrix(self) -> bool:
-        """Whether it has a matrix of its own to multiply with."""
-        return not isinstance(self.module, _LOOKUPS) and any(p.ndim > 1 for p in self.module.parameters(recurse=False))
+    def has_matrix(self) -> bool:
+        own = any(p.ndim > 1 for p in self.module.parameters(recurse=False))
+        return own and not isinstance(self.module, ParametrizationList)  # which hands it to its layer
 
     @property
     def counted(self) -> bool:
-        return isinstance(self.module, tuple(kind for kind, _ in _COSTS))
+        known = self.calls > 0 and isinstance(self.module, tuple(kind for kind, _ in _COSTS))
+        return known or isinstance(self.module, _LOOKUPS) or not self.has_matrix
 
 
 def _summary(layers: list[_Layer]) -> Summary:
@@ -222,8 +233,8 @@ def _summary(layers: list[_Layer]) -> Summary:
         found = {name: p for name, p in layer.module.named_parameters(recurse=False) if id(p) not in seen}
         seen |= set(map(id, found.values()))
         own.append(found)
-    dense = all(isinstance(layer.module, nn.Linear) for layer in layers if layer.matrix or layer.lookup)
-    forward = not any(layer.calls > 1 or isinstance(layer.module, RNNBase | RNNCellBase) for layer in layers)
+    dense = all(isinstance(layer.module, nn.Linear) and layer.calls for layer in layers if layer.has_matrix)
+    straight = not any(layer.calls > 1 or isinstance(layer.module, RNNBase | RNNCellBase) for layer in layers)
     return Summary(
         names=tuple(layer.name for layer in layers),
         kinds=tuple(type(layer.module).__name__ for layer in layers),
@@ -233,11 +244,18 @@ def _summary(layers: list[_Layer]) -> Summary:
         frozen=np.array([sum(p.numel() for p in found.values() if not p.requires_grad) for found in own], dtype=int),
         multiply_adds=np.array([layer.cost for layer in layers], dtype=int),
         calls=np.array([layer.calls for layer in layers], dtype=int),
-        uncounted=tuple(dict.fromkeys(type(la.module).__name__ for la in layers if la.matrix and not la.counted)),
+        uncounted=_uncounted(layers),
         dense=dense,
-        feed_forward=forward,
-        chain=_chain(layers) if dense and forward else None,
+        feed_forward=straight,
+        chain=_chain(layers) if dense and straight else None,
     )
+
+
+def _uncounted(layers: list[_Layer]) -> tuple[str, ...]:
+    """Kinds of the layers with matrices and no formula; their parts go without saying."""
+    found = [layer for layer in layers if not layer.counted]
+    inner = [layer for layer in found if any(layer.name.startswith(f"{outer.name}.") for outer in found)]
+    return tuple(dict.fromkeys(type(layer.module).__name__ for layer in found if layer not in inner))
 
 
 def _chain(layers: list[_Layer]) -> tuple[int, ...] | None:

@@ -208,10 +208,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         with Draw(seed).at("build").scope():
             self._make_parts()
             objective = self.objective(self.module_, self.target_).to(getattr(torch, self.dtype))
-        work = sum(p.numel() for p in self.module_.parameters()) * (
-            AUTO if self.batch_size == "auto" else self.batch_size
-        )
-        self._device = device_for(self.device, work)
+        size = sum(p.numel() for p in self.module_.parameters())
+        self._device = device_for(self.device, size * (AUTO if self.batch_size == "auto" else self.batch_size))
         return objective.to(self._device)
 
     def _make_parts(self) -> None:
@@ -334,17 +332,16 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def get_state(self) -> dict[str, Tree]:
         """What was learned; modules as their tensors."""
         state = super().get_state()
-        modules = {name: value.state_dict() for name, value in state.items() if isinstance(value, nn.Module)}
-        return {**state, **{name: dict(tensors) for name, tensors in modules.items()}}
+        modules = {name: dict(value.state_dict()) for name, value in state.items() if isinstance(value, nn.Module)}
+        return {**{name: value for name, value in state.items() if name not in modules}, "modules": modules}
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
         """Rebuild the modules from the specs, and fill them."""
-        plain = {k: v for k, v in state.items() if k not in ("module_", "likelihood_")}
-        super().set_state(plain)
+        super().set_state({name: value for name, value in state.items() if name != "modules"})
         self.input_, self.target_ = InputSpec(*self.input_), TargetSpec(*self.target_)
         self._build(self.seed_)
-        for name in sorted(set(state) - set(plain)):
-            fill(getattr(self, name), state[name], name)
+        for name, tensors in state["modules"].items():
+            fill(getattr(self, name), tensors, name)
         self.module_.eval()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ._style import PALETTE, distinct, panel, short, wide_range
+from ._style import GREY, PALETTE, distinct, panel, short, wide_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["layers"]
 
 
-def layers(names: Sequence[str], values: Any, *, label: str, title: str = "", log: bool | None = None) -> Figure:
+def layers(
+    names: Sequence[str],
+    values: Any,
+    *,
+    label: str,
+    title: str = "",
+    log: bool | None = None,
+    notes: Sequence[str] = (),
+) -> Figure:
     """Dots, or dots with ranges, by layer.
 
     Args:
@@ -30,6 +38,7 @@ def layers(names: Sequence[str], values: Any, *, label: str, title: str = "", lo
         label: What the numbers are, with their unit.
         title: Title of the figure.
         log: Logarithmic axis; None decides: where all numbers are at least 0 and span more than two decades.
+        notes: Words to the right of each layer.
     """
     v = np.asarray(values, dtype=float)
     v = v[:, None] if v.ndim == 1 else v  # (L, Q)
@@ -50,6 +59,8 @@ def layers(names: Sequence[str], values: Any, *, label: str, title: str = "", lo
     axes.set_yticks(range(len(names)), marks)
     axes.set_ylim(len(names) - 0.5, -0.5)
     _name_the_rest(axes, v[:, v.shape[1] // 2], log)
+    for row, note in enumerate(notes):
+        axes.annotate(note, (1.02, row), xycoords=axes.get_yaxis_transform(), va="center", color=GREY, size="small")
     return figure
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import isfinite
 from typing import Any, NoReturn
 
 import torch
@@ -39,6 +40,10 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
 def explain(trainer: Any, good: Any) -> NoReturn:
     """Replay from the last good state and raise the error that names the first bad tensor."""
     last, rate = trainer.step, next(iter(trainer.optimizers.values())).param_groups[0]["lr"]
+    if not all(isfinite(group["lr"]) for o in trainer.optimizers.values() for group in o.param_groups):
+        raise NonFiniteError(
+            f"The learning rate is {rate} at epoch {trainer.epoch + 1}, step {last}. Something set it; see callbacks."
+        )
     if good is None:
         trainer._looked = last
         raise NonFiniteError(f"A number that is not finite appeared at or before step {last}. {_advice(trainer, rate)}")
@@ -91,8 +96,9 @@ def _after_update(trainer: Any) -> tuple[str, str] | None:
     for name, p in trainer.objective.named_parameters():
         if value := _bad(p):
             return f"{_short(name)} after the update", value
-    states = [o.state for o in trainer.optimizers.values()]
-    return None if all_finite([states, trainer.sums]) else ("state of the optimizer", "inf")
+    rest = {**dict(trainer.objective.named_buffers()), "the loss": trainer.sums}
+    rest["state of the optimizer"] = [o.state for o in trainer.optimizers.values()]
+    return next(((_short(name), value) for name, tree in rest.items() if (value := _bad(tree))), None)
 
 
 @contextmanager

@@ -71,7 +71,10 @@ class Problem:
     def residuals(self) -> tuple[Tensor, Tensor]:
         """Residuals and their Jacobian in θ: r (N,), J (N, P), with mean loss = ‖r‖² / 2 + constant."""
         named = {k: p for k, p in self.objective.named_parameters() if any(p is q for q in self.parameters)}
-        parts = [self._residuals_of(batch, named) for batch in self.batches]
+        parts = []
+        for micro, batch in enumerate(self.batches):
+            self._prepare(micro)
+            parts.append(self._residuals_of(batch, named))
         weight = sum(w for _, _, w in parts)
         r, jacobian = torch.cat([r for r, _, _ in parts]), torch.cat([j for _, j, _ in parts])
         return r / weight**0.5, jacobian / weight**0.5
@@ -91,17 +94,21 @@ class Problem:
         flat = torch.cat([jacobian[k].reshape(len(r), -1) for k in named], 1)  # (N, P)
         return r.detach(), flat.detach(), float(batch.n if batch.weight is None else batch.weight.sum())
 
-    def _loss(self, micro: int) -> Loss:
+    def _prepare(self, micro: int) -> Draw:
+        """The buffers and the noise of the first evaluation."""
         for buffer, kept in zip(self.buffers, self.kept, strict=True):
             buffer.data.copy_(kept)
         draw = self.draw.at(micro)
         draw.seed_global()
-        return self.objective.loss(self.player, self.batches[micro], draw)
+        return draw
+
+    def _loss(self, micro: int) -> Loss:
+        return self.objective.loss(self.player, self.batches[micro], self._prepare(micro))
 
     def _backward_one(self) -> list[Loss]:
         loss = self._loss(0)
         roots, cotangents = [loss.total], [self._inverse(loss)]
-        if loss.once is not None:
+        if loss.once is not None and loss.once.requires_grad:
             roots.append(loss.once)
             cotangents.append(torch.ones_like(loss.once))
         torch.autograd.backward(roots, cotangents, inputs=self.inputs)
@@ -115,7 +122,7 @@ class Problem:
         weight = sum(loss.weight for loss in losses)
         for grad in self._gradients():
             grad.div_(weight)
-        if losses[-1].once is not None:
+        if losses[-1].once is not None and losses[-1].once.requires_grad:
             torch.autograd.backward(losses[-1].once, inputs=self.inputs)
         return losses
 

@@ -37,7 +37,7 @@ LOOK = 100  # steps between two looks of the guard
 def evaluate(objective: Objective, source: Source, draw: Draw) -> dict[str, float]:
     """What the objective reports, over all batches of a source: each Σ total / Σ weight, in evaluation mode."""
     sums: dict[str, list[Any]] = {}
-    training = objective.training
+    modes = [(module, module.training) for module in objective.modules()]
     objective.eval()
     with torch.no_grad():
         for i, batch in enumerate(source.batches(0, 0, draw.at("order"))):
@@ -46,7 +46,8 @@ def evaluate(objective: Objective, source: Source, draw: Draw) -> dict[str, floa
             for name, loss in objective.evaluate(batch, here).items():
                 kept = sums.setdefault(name, [0.0, 0.0])
                 kept[0], kept[1] = kept[0] + loss.total.detach().double(), kept[1] + loss.weight
-    objective.train(training)
+    for module, mode in modes:
+        module.training = mode
     return {name: float(total / weight) for name, (total, weight) in sums.items()}
 
 
@@ -145,8 +146,10 @@ class Trainer:
             self.objective.train()
             self.look()
             self._clock = time.perf_counter()
-            yield
-            self._good = None
+            try:
+                yield
+            finally:
+                self._good = None
 
     def _work(self) -> float:
         weights = sum(p.numel() for player in self.players.values() for p in player.tensors() if p.ndim > 1)

@@ -1,0 +1,81 @@
+"""Learning curves: what was logged in every epoch, and which epoch was the best.
+
+    best = first argmin_e valid_loss(e),      or of the training loss without validation
+
+Shapes: E epochs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import plots
+from ..errors import InputError
+from ..results import Result, Table
+from ._registry import HasHistory, explanation, require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Curves", "curves"]
+
+_WATCHED = {"loss": "training loss", "valid_loss": "validation loss"}  # the last one there is decides
+_CLOCKS = ("epoch", "step", "rows", "seconds", "lr")
+
+
+@dataclass(frozen=True, eq=False)
+class Curves(Result):
+    """The history of a training, by column.
+
+    Args:
+        columns: Every number that was logged, by name: (E,) each; NaN where a row does not have it.
+        watched: The column that decides which epoch is the best: `valid_loss`, else `loss`, else None.
+        best: The epoch with the lowest watched number; the first of several.
+    """
+
+    columns: dict[str, np.ndarray]
+    watched: str | None
+    best: int | None
+
+    def table(self) -> Table:
+        """One line an epoch."""
+        said = "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}."
+        whole = {name: np.isfinite(v).all() and (v == np.floor(v)).all() for name, v in self.columns.items()}
+        return Table({name: (v.astype(int) if whole[name] else v).tolist() for name, v in self.columns.items()}, said)
+
+    def figure(self) -> Figure:
+        """Training and validation loss, with the best epoch; where there is no one loss, all that was logged."""
+        found = {label: self.columns[name] for name, label in _WATCHED.items() if name in self.columns}
+        others = {name: v for name, v in self.columns.items() if name not in (*_CLOCKS, *_WATCHED, self._clock)}
+        lines = found if "loss" in self.columns else others | found
+        label = "mean loss per row" if "loss" in self.columns else "logged value"
+        at = self.columns[self._clock]
+        return plots.curves({self._clock: at.tolist(), **lines}, self.best, x=self._clock, label=label)
+
+    @property
+    def _clock(self) -> str:
+        return next(iter(self.columns))
+
+
+@explanation("curves", needs=HasHistory)
+def curves(obj: Any) -> Curves:
+    """The learning curves of a fitted estimator, with the best epoch.
+
+    Args:
+        obj: A fitted estimator with `history_`.
+    """
+    require(obj, HasHistory, "curves")
+    rows = list(obj.history_)
+    if not rows:
+        raise InputError(f"The history_ of {type(obj).__name__} has no rows; train for one epoch first.")
+    names = dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, Real))
+    columns = {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
+    clock = {"epoch": columns.pop("epoch")} if "epoch" in columns else {"round": np.arange(1.0, len(rows) + 1)}
+    columns = clock | columns
+    watched = next((name for name in reversed(_WATCHED) if name in columns and not np.isnan(columns[name]).all()), None)
+    best = None if watched is None else int(next(iter(clock.values()))[np.nanargmin(columns[watched])])
+    return Curves(columns, watched, best)

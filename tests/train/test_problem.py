@@ -1,0 +1,363 @@
+"""One update as a function of θ: the pair is divided once, penalties and clips have closed forms, closures are pure."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+from ftheta.data import Batch, Rows
+from ftheta.draw import Draw
+from ftheta.errors import InputError
+from ftheta.likelihoods import Bernoulli, Gaussian
+from ftheta.train import Loss, Objective, Problem, Supervised, Training
+from tests.train._toys import Bilinear, line, seeded, square, train
+
+
+def problem(objective, batches, training=Training(), player=0, **options):
+    found = Problem(objective, objective.roster[player], training, **options)
+    found.bind(batches, Draw(0))
+    return found
+
+
+def gradients(objective):
+    return torch.cat([p.grad.flatten() for p in objective.parameters()])
+
+
+def linear_gradient(net, x, y, w):
+    """∇ of Σ w (x·θ + b - y)² / Σ w in (θ, b)."""
+    with torch.no_grad():
+        slope = 2 * w * (net(x)[:, 0] - y) / w.sum()
+    return torch.cat([slope @ x, slope.sum()[None]])
+
+
+# ---- the pair
+
+
+@given(
+    cuts=st.lists(st.integers(1, 23), max_size=5, unique=True),
+    weighed=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_micro_batches_of_any_sizes_make_the_gradient_of_the_whole_batch(cuts, weighed, seed):
+    (x, y), net = line(seed=seed), seeded(nn.Linear, 3, 1, seed=seed, dtype=torch.float64)
+    w = torch.rand(24, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) if weighed else None
+    edges = [0, *sorted(cuts), 24]
+    parts = [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    found = problem(Supervised(net, square), [Batch(x[p], y[p], None if w is None else w[p]) for p in parts])
+    found.gradient()
+    expected = linear_gradient(net, x, y, torch.ones_like(y) if w is None else w)
+    torch.testing.assert_close(gradients(net), expected, rtol=1e-12, atol=1e-12)
+    each = (net(x)[:, 0] - y) ** 2
+    value = each.mean() if w is None else (w * each).sum() / w.sum()
+    torch.testing.assert_close(found.value(), value.detach(), rtol=1e-12, atol=1e-12)
+
+
+def test_a_mean_of_means_would_be_another_gradient():
+    """The check above can fail: with 20 and 4 rows the mean of the two gradients is not the gradient."""
+    (x, y), net = line(), seeded(nn.Linear, 3, 1, dtype=torch.float64)
+    parts = [linear_gradient(net, x[p], y[p], torch.ones_like(y[p])) for p in (slice(0, 20), slice(20, 24))]
+    whole = linear_gradient(net, x, y, torch.ones_like(y))
+    assert ((parts[0] + parts[1]) / 2 - whole).norm() > 0.1 * whole.norm()
+
+
+def test_masked_tokens_count_neither_above_nor_below_the_line():
+    """Mask (B, T): the mean is over the tokens that are there, however they fall into micro-batches."""
+    x, y = torch.randn(4, 5, 3, dtype=torch.float64), torch.randn(4, 5, dtype=torch.float64)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0]], dtype=torch.float64)
+    net = seeded(nn.Linear, 3, 1, dtype=torch.float64)
+    objective = Supervised(net, lambda raw, y: (raw[..., 0] - y) ** 2)
+    y_dirty = torch.where(mask == 1, y, 1e6)  # what is masked must not matter
+    problem(objective, [Batch(x[:1], y_dirty[:1], mask[:1]), Batch(x[1:], y_dirty[1:], mask[1:])]).gradient()
+    there = mask == 1
+    expected = linear_gradient(net, x[there], y[there], torch.ones(11, dtype=torch.float64))
+    torch.testing.assert_close(gradients(net), expected, rtol=1e-12, atol=1e-12)
+
+
+class Linear(Objective):
+    """g·θ for given g, and `once` = the first entry of x times Σ θ: every gradient is known."""
+
+    def __init__(self, g, once=False):
+        super().__init__()
+        self.g, self.theta, self.once = torch.tensor(g), nn.Parameter(torch.zeros(len(g))), once
+
+    def loss(self, player, batch, draw):
+        once = batch.x.flatten()[0] * self.theta.sum() if self.once else None
+        return Loss(batch.n * (self.g @ self.theta), float(batch.n), once)
+
+
+def test_once_comes_from_the_last_micro_batch_and_is_not_divided():
+    objective = Linear([1.0, 2.0], once=True)
+    found = problem(objective, [Batch(torch.full((3, 1), 100.0)), Batch(torch.full((2, 1), 7.0))])
+    found.gradient()
+    assert objective.theta.grad.tolist() == [1 + 7, 2 + 7]
+    with torch.no_grad():
+        objective.theta.fill_(1.0)
+    assert found.value().item() == 3 + 2 * 7
+    problem(objective, [Batch(torch.full((3, 1), 100.0))]).gradient()
+    assert objective.theta.grad.tolist() == [101, 102]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_once_may_be_a_constant(parts):
+    """A penalty of frozen parameters has no gradient and is still counted."""
+    net = nn.Linear(1, 1)
+    net.weight.requires_grad_(False).fill_(2.0)
+    objective = Supervised(net, square, penalty=lambda module: module.weight.square().sum())
+    found = problem(objective, [Batch(torch.zeros(2, 1), torch.ones(2))] * parts)
+    found.gradient()
+    with torch.no_grad():
+        net.bias.zero_()
+    assert found.value().item() == 1 + 4
+
+
+def test_a_player_s_gradient_leaves_the_other_player_alone():
+    objective = Bilinear(simultaneous=True)
+    problem(objective, [Batch(torch.zeros(1, 1))], player=0).gradient()
+    assert objective.x.grad.item() == 0.5 and objective.y.grad is None
+    problem(objective, [Batch(torch.zeros(1, 1))], player=1).gradient()
+    assert objective.y.grad.item() == -1.0 and objective.x.grad.item() == 0.5
+
+
+def test_gradients_do_not_add_up_from_update_to_update():
+    objective = Linear([1.0, 2.0])
+    found = problem(objective, [Batch(torch.zeros(2, 1))])
+    for _ in range(3):
+        found.gradient()
+    assert objective.theta.grad.tolist() == [1, 2]
+
+
+# ---- penalties
+
+
+X, Y = torch.tensor([[0.0], [1], [2], [3]], dtype=torch.float64), torch.tensor([1.0, 3, 2, 5], dtype=torch.float64)
+
+
+def ridge(training=Training(), penalty=None):
+    """(intercept, slope) and the last row of the history, by L-BFGS on the mean of squared errors."""
+    net = nn.Linear(1, 1).double()
+    tight = replace(training, options={"tolerance_grad": 1e-10, "tolerance_change": 1e-18})
+    objective = Supervised(net, square, penalty)
+    _, history = train(objective, Rows(X, Y, batch_size=4), rounds=20, optimizer="lbfgs", training=tight)
+    return [net.bias.item(), net.weight.item()], history[-1]
+
+
+@pytest.mark.ledger("C148", covers="ftheta.train.Training")
+def test_l2_penalises_weights_and_biases_only_when_asked():
+    """λ = 10 beside the sum of squared errors is l2 = λ / n = 2.5 beside their mean."""
+    slope_only, row = ridge(Training(l2=10 / 4))
+    both, _ = ridge(Training(l2=10 / 4, penalise_bias=True))
+    assert slope_only == pytest.approx([2.2, 5.5 / 15], abs=1e-6)
+    design = torch.cat([torch.ones_like(X), X], 1)
+    exact = torch.linalg.solve(design.T @ design + 10 * torch.eye(2), design.T @ Y).tolist()
+    assert both == pytest.approx(exact, abs=1e-6)
+    assert slope_only == pytest.approx([2.2, 0.367], abs=1e-3) and both == pytest.approx([0.44, 0.807], abs=1e-3)
+    assert row["penalty"] == pytest.approx(2.5 * (5.5 / 15) ** 2, rel=1e-6)
+
+
+@pytest.mark.ledger("C146", covers="ftheta.train.Supervised", printed="argmax", right="argmin")
+def test_any_penalty_is_minimised_together_with_the_loss_and_reported_apart(ledger):
+    """Slopes 1.078, 0.917, 0.367 for λ = 0.1, 1, 10; what is printed as argmax has no maximum: F grows without bound."""
+    for strength, slope in ((0.1, 1.078), (1.0, 0.917), (10.0, 0.367)):
+        found, row = ridge(penalty=lambda module, s=strength: s / 4 * module.weight.square().sum())
+        assert found[1] == pytest.approx(slope, abs=5e-4) == 5.5 / (5 + strength)
+        assert row["penalty"] == pytest.approx(strength / 4 * found[1] ** 2, rel=1e-5)
+        assert row["loss"] == pytest.approx(((X[:, 0] * found[1] + found[0] - Y) ** 2).mean().item(), rel=1e-5)
+
+    def f(bias, weight):
+        return ((X[:, 0] * weight + bias - Y) ** 2).mean().item() + 10 / 4 * weight**2
+
+    around = [f(found[0] + d, found[1] + e) for d in (-0.1, 0, 0.1) for e in (-0.1, 0, 0.1) if (d, e) != (0, 0)]
+    ledger("argmin" if f(*found) < min(around) else "argmax" if f(*found) > max(around) else "neither")
+
+
+def test_l1_shifts_the_minimum_by_half_of_it():
+    """mean (w - y)² + l1 |w| is least at ȳ - l1 / 2, and at 0 where that is negative."""
+    ones = torch.ones(4, 1, dtype=torch.float64)
+    net = nn.Linear(1, 1, bias=False).double()
+    with torch.no_grad():
+        net.weight.fill_(1.0)
+    train(Supervised(net, square), Rows(ones, Y, batch_size=4), rounds=200, optimizer="gd", training=Training(l1=0.5))
+    assert net.weight.item() == pytest.approx(2.75 - 0.25, abs=1e-9)
+    train(Supervised(net, square), Rows(ones, Y, batch_size=4), rounds=300, optimizer="gd", lr=0.01,
+          training=Training(l1=8.0))  # fmt: skip
+    assert abs(net.weight.item()) <= 0.01 * (8 + 2 * 2.75)  # within one step of 0
+
+
+def test_penalties_enter_value_and_gradient_alike():
+    """Closure and gradient agree by central differences, weights with two axes only."""
+    net = seeded(nn.Sequential, nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1)).double()
+    (x, y), knobs = line(), Training(l2=0.3, l1=0.2)
+    found = problem(Supervised(net, square), [Batch(x[:5], y[:5]), Batch(x[5:], y[5:])], knobs)
+    value = found()
+    analytic = gradients(net)
+    theta, slopes = nn.utils.parameters_to_vector(net.parameters()).detach(), []
+    for i in range(len(theta)):
+        ends = []
+        for sign in (1, -1):
+            moved = theta.clone()
+            moved[i] += sign * 1e-6
+            nn.utils.vector_to_parameters(moved, net.parameters())
+            ends.append(found.value())
+        slopes.append((ends[0] - ends[1]) / 2e-6)
+    nn.utils.vector_to_parameters(theta, net.parameters())
+    torch.testing.assert_close(analytic, torch.stack(slopes), rtol=1e-6, atol=1e-7)
+    expected = sum(0.3 * w.square().sum() + 0.2 * w.abs().sum() for w in (net[0].weight, net[2].weight))
+    torch.testing.assert_close(found.penalty(), expected.detach(), rtol=1e-12, atol=0)
+    torch.testing.assert_close(value, square(net(x), y).mean().detach() + expected.detach(), rtol=1e-12, atol=0)
+
+
+def test_without_penalties_there_is_none():
+    assert problem(Linear([1.0]), []).penalty() is None
+    assert problem(Linear([1.0]), [], Training(l2=1.0)).penalty() is None  # nothing with two axes, no bias
+
+
+# ---- clipping
+
+
+@pytest.mark.parametrize(
+    ("knobs", "expected"),
+    [
+        ({"clip_norm": 1.0}, [0.6, 0.8]),
+        ({"clip_norm": 6.0}, [3, 4]),
+        ({"clip_value": 3.5}, [3, 3.5]),
+        ({"clip_value": 2.0, "clip_norm": 1.0}, [math.sqrt(0.5)] * 2),
+    ],
+)
+def test_gradients_are_clipped_by_norm_and_by_value(knobs, expected):
+    objective = Linear([3.0, 4.0])
+    problem(objective, [Batch(torch.zeros(2, 1))], Training(**knobs)).gradient()
+    assert objective.theta.grad.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_norm_is_that_of_all_parameters_of_the_player():
+    net = nn.Linear(1, 1)
+    problem(Supervised(net, lambda raw, y: 3 * raw[:, 0]), [Batch(torch.full((2, 1), 4 / 3), torch.zeros(2))],
+            Training(clip_norm=1.0)).gradient()  # fmt: skip
+    assert [net.weight.grad.item(), net.bias.grad.item()] == pytest.approx([0.8, 0.6], rel=1e-5)
+
+
+def test_what_is_clipped_is_the_gradient_with_its_penalty():
+    net = nn.Linear(1, 1, bias=False)
+    with torch.no_grad():
+        net.weight.fill_(10.0)
+    objective = Supervised(net, lambda raw, y: 0 * raw[:, 0])
+    problem(objective, [Batch(torch.ones(2, 1), torch.zeros(2))], Training(l2=1.0, clip_value=2.0)).gradient()
+    assert net.weight.grad.item() == 2.0
+
+
+# ---- purity
+
+
+class Watched(Supervised):
+    """Notes what each evaluation sees: the running mean before it, and which units are silenced."""
+
+    def __init__(self):
+        net = nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.Linear(6, 1)).double()
+        super().__init__(net, square)
+        self.means, self.masks = [], []
+        net[2].register_forward_hook(lambda module, given, out: self.masks.append(out == 0))
+
+    def loss(self, player, batch, draw):
+        self.means.append(self.module[1].running_mean.clone())
+        return super().loss(player, batch, draw)
+
+
+def test_a_line_search_sees_the_same_statistics_and_the_same_noise_at_every_evaluation():
+    objective, (x, y) = seeded(Watched), line()
+    trainer, _ = train(objective, Rows(x, y, batch_size=24), steps=1, optimizer="lbfgs")
+    assert len(objective.masks) > 5
+    assert all(m.equal(objective.means[0]) for m in objective.means) and not objective.means[0].any()
+    assert all(m.equal(objective.masks[0]) for m in objective.masks) and objective.masks[0].any()
+    assert objective.module[1].num_batches_tracked == 1  # the statistics moved once, not once an evaluation
+    first = objective.masks[0]
+    trainer.advance()
+    assert objective.masks[-1].ne(first).any() and objective.means[-1].any()
+
+
+def test_a_pure_problem_repeats_its_value_and_an_impure_one_moves_the_statistics():
+    (x, y), objective = line(), seeded(Watched)
+    pure = problem(objective, [Batch(x, y)], pure=True)
+    values = [pure().item() for _ in range(3)] + [pure.value().item()]
+    assert values == values[:1] * 4 and objective.module[1].num_batches_tracked == 1
+    other = problem(objective, [Batch(x, y)])
+    other.gradient(), other.gradient()
+    assert objective.module[1].num_batches_tracked == 3
+
+
+def test_micro_batches_draw_noise_of_their_own():
+    (x, y), objective = line(), seeded(Watched)
+    problem(objective, [Batch(x, y), Batch(x, y)]).gradient()
+    assert objective.masks[0].ne(objective.masks[1]).any()
+
+
+def test_the_losses_of_the_first_evaluation_are_kept_for_the_log():
+    objective = Linear([1.0])
+    found = problem(objective, [Batch(torch.zeros(2, 1))])
+    assert found.first is None
+    found()
+    with torch.no_grad():
+        objective.theta.fill_(5.0)
+    found()
+    assert found.first[0].total.item() == 0.0
+
+
+# ---- residuals
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_residuals_have_the_jacobian_of_a_linear_model(weighed):
+    """r = √w (xθ + b - y) / (s √Σw),  J = √w (x, 1) / (s √Σw), and the mean loss is ‖r‖² / 2 plus a constant."""
+    (x, y), net = line(), seeded(nn.Linear, 3, 1, dtype=torch.float64)
+    w = torch.rand(24, dtype=torch.float64) if weighed else torch.ones(24, dtype=torch.float64)
+    batches = [Batch(x[p], y[p], w[p] if weighed else None) for p in (slice(0, 7), slice(7, 24))]
+    found = problem(Supervised(net, Gaussian(scale=0.5)), batches)
+    r, jacobian = found.residuals()
+    root = (w / w.sum()).sqrt() / 0.5
+    torch.testing.assert_close(r, root * (net(x)[:, 0] - y).detach(), rtol=1e-12, atol=1e-12)
+    design = torch.cat([x, torch.ones(24, 1, dtype=torch.float64)], 1)
+    torch.testing.assert_close(jacobian, root[:, None] * design, rtol=1e-12, atol=1e-12)
+    constant = math.log(0.5) + 0.5 * math.log(2 * math.pi)
+    torch.testing.assert_close(found.value(), r.square().sum() / 2 + constant, rtol=1e-12, atol=1e-12)
+    found.gradient()
+    torch.testing.assert_close(gradients(net), jacobian.T @ r, rtol=1e-10, atol=1e-12)
+
+
+def test_the_jacobian_of_a_net_gives_the_gradient_for_two_targets():
+    net = seeded(nn.Sequential, nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    x, y = torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 2, dtype=torch.float64)
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    r, jacobian = found.residuals()
+    found.gradient()
+    assert r.shape == (10,) and jacobian.shape == (10, 26)
+    torch.testing.assert_close(gradients(net), jacobian.T @ r, rtol=1e-10, atol=1e-12)
+
+
+def test_residuals_see_the_noise_of_the_update():
+    net = seeded(nn.Sequential, nn.Dropout(0.5), nn.Linear(3, 1)).double()
+    (x, y) = line()
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    r, jacobian = found.residuals()
+    torch.rand(5)  # somebody else draws
+    again, _ = found.residuals()
+    found.gradient()
+    assert torch.equal(r, again)
+    torch.testing.assert_close(gradients(net), jacobian.T @ r, rtol=1e-10, atol=1e-12)
+
+
+def test_residuals_are_those_of_the_player_s_parameters():
+    net = seeded(nn.Linear, 3, 1, dtype=torch.float64)
+    net.bias.requires_grad_(False)
+    x, y = line()
+    assert problem(Supervised(net, Gaussian()), [Batch(x, y)]).residuals()[1].shape == (24, 3)
+
+
+@pytest.mark.parametrize("nll", [Bernoulli(), lambda raw, y: F.softplus(raw[:, 0])])
+def test_an_objective_without_residuals_is_answered_with_what_has_them(nll):
+    found = problem(Supervised(nn.Linear(3, 1), nll), [Batch(torch.zeros(2, 3), torch.ones(2))])
+    with pytest.raises(InputError, match=r"Supervised gives no residuals.*Use a Gaussian likelihood of fixed variance"):
+        found.residuals()
