@@ -280,7 +280,10 @@ def weights(given: Any, n: int) -> np.ndarray | None:
     """Row weights as (n,) float64, all >= 0 and not all 0; None stays None."""
     if given is None:
         return None
-    w = np.array(plain(given), dtype=np.float64)
+    try:
+        w = np.array(plain(given), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must hold one number for each row of X: {error}.") from None
     w = np.full(n, w) if w.ndim == 0 else w
     if w.shape != (n,):
         raise InputError(f"sample_weight has shape {w.shape}, expected ({n},): one weight for each row of X.")

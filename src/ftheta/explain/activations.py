@@ -9,11 +9,13 @@ Shapes: B rows, L calls of layers in the order in which they ran, Q = 5 quantile
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from .. import plots
@@ -121,6 +123,7 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
     def see(name: str, layer: nn.Module, inputs: Any, output: Any) -> None:
         tensor = first_tensor(output)
         if tensor is not None and tensor.numel():
+            tensor = tensor.float() if tensor.dtype is torch.bfloat16 else tensor  # which NumPy does not have
             h = tensor.detach().cpu().numpy().copy()  # the next layer may write into it
             seen.append((name, type(layer).__name__, _statistics(h, _range(layer)), h if keep else None))
 
@@ -131,8 +134,18 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
     names = _numbered([name for name, *_ in seen])
     mean, std, zeros, dead, saturated, quantiles = map(np.array, zip(*(found for *_, found, _ in seen), strict=True))
     values = {name: h for name, (*_, h) in zip(names, seen, strict=True) if h is not None}
-    kinds = tuple(kind for _, kind, *_ in seen)
-    return Activations(names, kinds, mean, std, quantiles, zeros, dead, saturated, values, batch.n)
+    return Activations(
+        names=names,
+        kinds=tuple(kind for _, kind, *_ in seen),
+        mean=mean,
+        std=std,
+        quantiles=quantiles,
+        zeros=zeros,
+        dead=dead,
+        saturated=saturated,
+        values=values,
+        n=batch.n,
+    )
 
 
 def _range(layer: nn.Module) -> tuple[float, float] | None:
@@ -144,7 +157,7 @@ def _range(layer: nn.Module) -> tuple[float, float] | None:
 
 def _statistics(h: np.ndarray, ends: tuple[float, float] | None) -> tuple[Any, ...]:
     """Mean, std, shares of zeros, dead units and saturated numbers, quantiles, of (B, ...)."""
-    h = h.astype(np.float64)
+    h = np.atleast_1d(h).astype(np.float64)
     zero = h == 0
     saturated = np.nan
     if ends is not None:
@@ -155,12 +168,6 @@ def _statistics(h: np.ndarray, ends: tuple[float, float] | None) -> tuple[Any, .
 
 
 def _numbered(names: list[str]) -> tuple[str, ...]:
-    count: dict[str, int] = {}
-    for name in names:
-        count[name] = count.get(name, 0) + 1
-    turn = dict.fromkeys(names, 0)
-    found = []
-    for name in names:
-        turn[name] += 1
-        found.append(name if count[name] == 1 else f"{name}[{turn[name]}]")
-    return tuple(found)
+    """Names of layers that ran more than once get the number of the call: name[1], name[2]."""
+    calls = Counter(names)
+    return tuple(n if calls[n] == 1 else f"{n}[{names[: i + 1].count(n)}]" for i, n in enumerate(names))

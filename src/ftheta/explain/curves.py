@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Curves", "curves"]
 
 _WATCHED = {"loss": "training loss", "valid_loss": "validation loss"}  # the last one there is decides
-_CLOCKS = ("epoch", "step", "rows", "seconds", "lr")
+_COUNTS = ("epoch", "round", "step", "rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +44,18 @@ class Curves(Result):
     def table(self) -> Table:
         """One line an epoch."""
         said = "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}."
-        whole = {name: np.isfinite(v).all() and (v == np.floor(v)).all() for name, v in self.columns.items()}
-        return Table({name: (v.astype(int) if whole[name] else v).tolist() for name, v in self.columns.items()}, said)
+        whole = {name for name, v in self.columns.items() if name in _COUNTS and np.isfinite(v).all()}
+        return Table({n: (v.astype(int) if n in whole else v).tolist() for n, v in self.columns.items()}, said)
 
     def figure(self) -> Figure:
         """Training and validation loss, with the best epoch; where there is no one loss, all that was logged."""
         found = {label: self.columns[name] for name, label in _WATCHED.items() if name in self.columns}
-        others = {name: v for name, v in self.columns.items() if name not in (*_CLOCKS, *_WATCHED, self._clock)}
-        lines = found if "loss" in self.columns else others | found
-        label = "mean loss per row" if "loss" in self.columns else "logged value"
-        at = self.columns[self._clock]
-        return plots.curves({self._clock: at.tolist(), **lines}, self.best, x=self._clock, label=label)
+        label = "mean loss per row"
+        if "loss" not in self.columns:
+            hidden, label = (*_COUNTS, *_WATCHED, "seconds", "lr"), "logged value"
+            found = {name: v for name, v in self.columns.items() if name not in hidden} | found
+        lines = {name: v.tolist() for name, v in {self._clock: self.columns[self._clock], **found}.items()}
+        return plots.curves(lines, self.best, x=self._clock, label=label)
 
     @property
     def _clock(self) -> str:
@@ -72,7 +73,9 @@ def curves(obj: Any) -> Curves:
     rows = list(obj.history_)
     if not rows:
         raise InputError(f"The history_ of {type(obj).__name__} has no rows; train for one epoch first.")
-    names = dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, Real))
+    names = dict.fromkeys(
+        name for row in rows for name, value in row.items() if isinstance(value, Real) and not isinstance(value, bool)
+    )
     columns = {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
     clock = {"epoch": columns.pop("epoch")} if "epoch" in columns else {"round": np.arange(1.0, len(rows) + 1)}
     columns = clock | columns

@@ -3,7 +3,7 @@
     g = ∂/∂θ [ Σ_i w_i ℓ_i / Σ_i w_i + once ],     ‖g‖,   mean |g|,   ‖g‖ / ‖θ‖        of each tensor θ
 
 A gradient that shrinks from the output to the input by a factor a layer vanishes in a deep net; one that grows
-explodes. ‖g‖ / ‖θ‖ times the learning rate is the relative step of plain gradient descent: about 10⁻³ is healthy.
+explodes. The learning rate times ‖g‖ / ‖θ‖ is the relative step of gradient descent.
 
 Shapes: P tensors, from input to output; Q = 5 quantiles.
 """
@@ -23,7 +23,7 @@ from ..data import Batch
 from ..errors import InputError
 from ..results import Result, Table
 from ..train import Objective, Supervised
-from ._probe import DRAW, QUANTILES, batch_of, module_of, untouched
+from ._probe import DRAW, QUANTILES, batch_of, fitting, module_of, untouched
 from ._registry import HasModule, HasObjective, explanation, require
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class GradientFlow(Result):
             self.mean_absolute,
             label="mean |gradient|",
             title=f"Gradient flow at {self.n} rows",
-            notes=[f"‖g‖/‖θ‖ = {ratio:.1e}" for ratio in self.ratio],
+            notes=[f"‖g‖/‖θ‖ = {ratio:.2g}" for ratio in self.ratio],
         )
 
 
@@ -118,14 +118,14 @@ def gradient_flow(
     if loss is None and y is None and obj.target_.kind != "none":
         raise InputError(f"{type(obj).__name__} learns from targets, but y is None; pass the y of these rows.")
     module, batch = module_of(obj), batch_of(obj, X, y)
-    with untouched(module, training=training):
+    with DRAW.scope():
         objective = obj.objective(module, obj.target_) if loss is None else Supervised(module, loss)
-        objective.train(training)
-        found = {
-            player.name: _gradients(objective, player.name, player.tensors(), batch) for player in objective.roster
-        }
+    with untouched(objective, training=training), fitting(module, batch):
+        found = {p.name: _gradients(objective, p.name, p.tensors(), batch) for p in objective.roster}
     names = _names(objective, module)
     rows = [(names[id(p)], who, p, g) for who, (_, pairs) in found.items() for p, g in pairs]
+    if not rows:
+        raise InputError(f"All parameters of {type(module).__name__} are frozen; let one train to see its gradient.")
     size = [np.abs(_array(g)) for *_, g in rows]
     return GradientFlow(
         names=tuple(name for name, *_ in rows),

@@ -137,7 +137,7 @@ class Summary(Result):
             self.parameters[kept],
             label="parameters",
             title=f"{total:,} parameters, {cost:,} multiply-adds for a row",
-            notes=[self._note(i) for i in kept],
+            notes=[self._note(i) for i in kept.tolist()],
         )
 
     def _note(self, i: int) -> str:

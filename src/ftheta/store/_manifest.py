@@ -54,27 +54,16 @@ def compare(name: str, data: bytes, mark: Mapping[str, Any], where: str) -> None
 
 
 def _is_manifest(x: Any) -> bool:
-    match x:
-        case {"format": 1, "status": "running", "files": dict(files), "checkpoints": list(entries)}:
-            return _are_files(files) and all(map(_is_entry, entries))
-        case {"format": 1, "status": "finished", "files": dict(files), "checkpoints": [], "metrics": metrics}:
-            return _are_files(files) and _is_mark(metrics)
-    return False
-
-
-def _are_files(files: dict[str, Any]) -> bool:
-    return all(NAME.fullmatch(name) and _is_mark(mark) for name, mark in files.items())
-
-
-def _is_mark(x: Any) -> bool:
-    match x:
-        case {"bytes": int(), "sha256": str()}:
-            return isinstance(x.get("also", []), list)
-    return False
-
-
-def _is_entry(x: Any) -> bool:
-    match x:
-        case {"step": int(), "file": str(file), "metrics": metrics}:
-            return bool(CHECKPOINT.fullmatch(file)) and _is_mark(x) and _is_mark(metrics)
-    return False
+    try:
+        files, entries = x["files"], x["checkpoints"]
+        sealed = [x["metrics"]] if x["status"] == "finished" else []
+        marks = [*files.values(), *entries, *(entry["metrics"] for entry in entries), *sealed]
+        return (
+            (x["format"], x["status"] in ("running", "finished")) == (FORMAT, True)
+            and all(NAME.fullmatch(name) for name in files)
+            and all(CHECKPOINT.fullmatch(entry["file"]) and type(entry["step"]) is int for entry in entries)
+            and all(isinstance(mark["sha256"], str) and isinstance(mark.get("also", []), list) for mark in marks)
+            and all(type(mark["bytes"]) is int for mark in marks)
+        )
+    except (AttributeError, KeyError, TypeError):
+        return False

@@ -201,6 +201,8 @@ class Run:
             except FileFormatError as error:
                 problems.append(str(error))
                 continue
+            if problems and read_manifest(self.path) != manifest:
+                break
             if problems:
                 warnings.warn(f"{' '.join(problems)} Resuming from step {step}.", UserWarning, stacklevel=2)
             self._go_on(manifest, step)

@@ -2,8 +2,8 @@
 
     {"net": {"w": W}, "step": 3}  ->  header {"net": {"w": {"$": "tensor", "name": "net.w"}}, "step": 3}, bytes of W
 
-Tuples, int keys, NaN payloads, bfloat16 and arrays of strings come back as they were. Tensors are named by their path in
-the tree, and plain safetensors opens the file too. Nothing is ever unpickled, and limits are checked before work.
+Tuples, int keys, NaN payloads, bfloat16 and arrays of strings come back as they were. Tensors are named by their path
+in the tree, and plain safetensors opens the file too. Nothing is ever unpickled, and limits are checked before work.
 
 Reference: https://huggingface.co/docs/safetensors (the format).
 """
@@ -257,8 +257,6 @@ def _tensor(data: bytearray, dtype: str, shape: Any) -> Tree:
 
 
 def _strings(items: Any, shape: Any) -> np.ndarray:
-    if not (isinstance(items, list) and all(isinstance(item, str) for item in items)):
-        raise ValueError("not a list of strings")
-    if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
-        raise ValueError("not a shape")
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items) or min(shape, default=0) < 0:
+        raise ValueError("not strings, or not their shape")
     return np.array(items, object).reshape(shape)

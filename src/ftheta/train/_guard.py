@@ -39,16 +39,18 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
 
 def explain(trainer: Any, good: Any) -> NoReturn:
     """Replay from the last good state and raise the error that names the first bad tensor."""
-    last, rate = trainer.step, next(iter(trainer.optimizers.values())).param_groups[0]["lr"]
-    if not all(isfinite(group["lr"]) for o in trainer.optimizers.values() for group in o.param_groups):
+    place, last = f"epoch {trainer.epoch + 1}, step {trainer.step}", trainer.step
+    rates = [group["lr"] for o in trainer.optimizers.values() for group in o.param_groups]
+    rate = next((r for r in rates if not isfinite(r)), rates[0])
+    if good is not None:
+        trainer.load_state_dict(good)
+    start = trainer.step
+    if not isfinite(rate):
         raise NonFiniteError(
-            f"The learning rate is {rate} at epoch {trainer.epoch + 1}, step {last}. Something set it; see callbacks."
+            f"The learning rate became {rate} by {place}. Last good state: step {start}. See what sets it."
         )
     if good is None:
-        trainer._looked = last
-        raise NonFiniteError(f"A number that is not finite appeared at or before step {last}. {_advice(trainer, rate)}")
-    trainer.load_state_dict(good)
-    start = trainer.step
+        raise NonFiniteError(f"A number that is not finite appeared by {place}. {_advice(trainer, rate)}")
     while trainer.step < last:
         place = f"epoch {trainer.epoch + 1}, step {trainer.step + 1}"
         found, rows = _replay_step(trainer)
@@ -82,11 +84,12 @@ def _replay_step(trainer: Any) -> tuple[tuple[str, str] | None, str]:
             trainer._update(batches)
         except RuntimeError as error:
             seen.append((f"gradient ({str(error).split('.')[0]})", "nan"))
+    found = found or (seen[0] if seen else _after_update(trainer))
     trainer.step += 1
     if trainer.position >= trainer.length:
         trainer.epoch += 1
         trainer._begin_epoch()
-    return found or (seen[0] if seen else _after_update(trainer)), rows
+    return found, rows
 
 
 def _after_update(trainer: Any) -> tuple[str, str] | None:

@@ -1,0 +1,67 @@
+"""`make faults`: plant each fault in a copy, run the tests that must notice, and write results/faults.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .planted import FAULTS, Fault
+
+ROOT = Path(__file__).parents[2]
+
+
+def caught(fault: Fault, copy: Path) -> bool:
+    """Whether a test fails once the fault is in."""
+    file = copy / "src/ftheta" / fault.file
+    whole = file.read_text(encoding="utf-8")
+    file.write_text(whole.replace(fault.old, fault.new), encoding="utf-8")
+    try:
+        tests = [t for t in fault.tests if (copy / t).exists()]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(copy / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=900)
+    finally:
+        file.write_text(whole, encoding="utf-8")
+    if done.returncode not in (0, 1):
+        sys.exit(f"{fault.what}: the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 1
+
+
+def main() -> None:
+    """All faults, or those whose description holds one of the words given."""
+    words = sys.argv[1:]
+    chosen = [f for f in FAULTS if not words or any(w in f.what or w in f.file for w in words)]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "repo"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "runs", "__pycache__", ".*_cache"))
+        found = {}
+        for fault in chosen:
+            found[fault.what] = {
+                "file": fault.file,
+                "planted": fault.new.strip() or "(removed)",
+                "instead of": fault.old.strip(),
+                "caught": caught(fault, copy),
+            }
+            print(f"{'caught' if found[fault.what]['caught'] else 'MISSED':<8}{fault.file:<28}{fault.what}", flush=True)
+    missed = [what for what, row in found.items() if not row["caught"]]
+    if not words:
+        record = {"planted": len(found), "caught": len(found) - len(missed), "faults": found}
+        (ROOT / "results" / "faults.json").write_text(
+            json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+    print(f"{len(found) - len(missed)} of {len(found)} caught")
+    sys.exit(bool(missed))
+
+
+if __name__ == "__main__":
+    main()
