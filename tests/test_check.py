@@ -268,13 +268,15 @@ BAD_TARGETS = {
         "y contains NaN at index 2",
     ),
     "complex": (dict(y=np.array([1j, 2]), numeric=False), InputError, "Complex data not supported"),
-    "text for numbers": (dict(y=["a", "b"]), InputError, "could not convert string to float: 'a'"),
+    "text for numbers": (dict(y=["a", "b"]), InputError, "y: could not convert string to float: 'a'"),
     "columns": (
         dict(y=np.ones((2, 2)), columns=False),
         InputError,
         r"y has shape \(2, 2\); Toy takes one column\.",
     ),
-    "three axes": (dict(y=np.ones((2, 2, 2))), InputError, "Found y with dim 3"),
+    "three axes": (dict(y=np.ones((2, 2, 2))), InputError, r"y has shape \(2, 2, 2\); Toy takes one or more columns"),
+    "a number": (dict(y=5.0, n=3), InputTypeError, "y must hold one target for each row of X: .*scalar"),
+    "no rows": (dict(y=[], n=3), InputError, "y: Found array with 0 sample"),
 }
 
 

@@ -112,7 +112,7 @@ class Estimator(BaseEstimator):
 
         name, task = card_of(type(self))
         params, state = self._params_tree(), self.get_state()
-        if not state:
+        if not Estimator.get_state(self):
             raise InputError(f"This {type(self).__name__} instance is not fitted yet. Call fit before save.")
         config = {"format": FORMAT, "ftheta": __version__, "model": name, "task": task, "params": params}
         return json.dumps(config, indent=2) + "\n", {"params": params, "state": state}

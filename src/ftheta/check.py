@@ -245,9 +245,11 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
         raise InputTypeError(f"y is a scipy sparse matrix; {name} takes dense targets. Convert with y.toarray().")
     kind: Any = np.float64 if numeric else None
     try:
-        y = check_array(y, ensure_2d=False, dtype=kind, ensure_all_finite=False, input_name="y")
+        y = check_array(y, ensure_2d=False, allow_nd=True, dtype=kind, ensure_all_finite=False, input_name="y")
     except ValueError as error:
-        raise InputError(str(error)) from None
+        raise InputError(f"y: {error}") from None
+    except TypeError as error:
+        raise InputTypeError(f"y must hold one target for each row of X: {error}") from None
     if len(y) != n:
         raise InputError(
             f"X has {n} rows but y has {len(y)}. They must match; did one file lose its header or last line?"

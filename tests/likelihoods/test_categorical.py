@@ -38,7 +38,7 @@ def test_cross_entropy_has_its_bracket(ledger):
 @pytest.mark.ledger("C025", "B317", covers="ftheta.likelihoods.Categorical")
 @given(logits)
 def test_the_gradient_is_softmax_minus_one_hot(z):
-    raw = torch.tensor([z]).double().requires_grad_()
+    raw = torch.tensor([z], dtype=torch.double, requires_grad=True)
     (slope,) = grad(likelihood.total(raw, torch.tensor([1])), raw)
     expected = special.softmax(z) - np.eye(len(z))[1]
     np.testing.assert_allclose(slope[0].numpy(), expected, atol=1e-12)

@@ -26,6 +26,10 @@ def test_factors_of_the_equation(name, expected):
     assert [factor(name, s, 100) for s in (0, 25, 50, 75, 100)] == pytest.approx(expected)
 
 
+def test_steps_fall_at_a_half_and_at_three_quarters():
+    assert [factor("step", s, 100) for s in (49, 50, 74, 75)] == [1.0, 0.1, 0.1, 0.01]
+
+
 @every
 def test_the_warm_up_ramps_to_one_and_the_shape_follows_over_the_rest(name):
     assert [factor(name, s, 110, warmup=10) for s in range(10)] == pytest.approx([(s + 1) / 10 for s in range(10)])

@@ -71,6 +71,17 @@ def test_everything_fits_the_figure_and_names_do_not_overlap(n):
     assert all(upper.y0 >= lower.y1 for upper, lower in zip(boxes[2:], boxes[3:], strict=False))
 
 
+def test_notes_stand_beside_their_layers_and_fit_the_figure():
+    figure = layers(["in", "out"], [2.0, 1.0], label="norm", notes=["", "12.5 % dead, 50 % saturated"])
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    axes = figure.axes[0]
+    note, tick = axes.texts[1], axes.get_yticklabels()[1]
+    box, beside = (t.get_window_extent(canvas.get_renderer()) for t in (note, tick))
+    assert words(figure) == ["", "12.5 % dead, 50 % saturated"]
+    assert axes.bbox.x1 < box.x0 and box.x1 <= figure.bbox.x1 and abs(box.y0 + box.y1 - beside.y0 - beside.y1) < 8
+
+
 @pytest.mark.parametrize("values", [[1.0], np.ones((2, 4)), np.ones((2, 3, 3)), np.ones((2, 0))])
 def test_values_that_do_not_fit_the_names_are_refused(values):
     with pytest.raises(InputError, match=r"layers got 2 names and values of shape"):

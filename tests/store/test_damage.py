@@ -153,6 +153,20 @@ def test_50_flipped_bits_and_50_cuts_are_all_noticed(path, tmp_path, finished):
         shutil.rmtree(broken)
 
 
+@pytest.mark.parametrize("act", [lambda run: run.latest()[1], lambda run: run.verify()])
+def test_a_reader_is_not_misled_by_a_writer_that_goes_on_meanwhile(path, act, monkeypatch):
+    reader, read = Run(path), Run._verified
+
+    def slow(self, name, mark, where):
+        monkeypatch.setattr(Run, "_verified", read)
+        for step in (5, 6):
+            Run(path).checkpoint(state(step), step)  # what the reader wants to read next is gone
+        return read(self, name, mark, where)
+
+    monkeypatch.setattr(Run, "_verified", slow)
+    assert act(reader) in (6, [])
+
+
 def test_what_was_appended_to_a_finished_log_is_noticed(path):
     Run(path).finish()
     with (path / "metrics.jsonl").open("ab") as file:

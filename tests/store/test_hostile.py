@@ -96,9 +96,12 @@ HOSTILE = {
     "characters of bytes": (ours(node("characters"), b"\0", w=BYTE), "unknown kind or characters"),
     "strings that are numbers": (
         ours(node("strings", shape=[1]), b"[1]", w=("U8", [3], 0, 3)),
-        "not a list of strings",
+        "not strings, or not their shape",
     ),
-    "strings of a negative shape": (ours(node("strings", shape=[-1]), b"[]", w=("U8", [2], 0, 2)), "not a shape"),
+    "strings of a negative shape": (
+        ours(node("strings", shape=[-1]), b"[]", w=("U8", [2], 0, 2)),
+        "not strings, or not their shape",
+    ),
     "strings of another shape": (ours(node("strings", shape=[9]), b"[]", w=("U8", [2], 0, 2)), "cannot be a strings"),
     "strings without JSON": (ours(node("strings", shape=[1]), b"[,]", w=("U8", [3], 0, 3)), "not strict JSON"),
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -55,33 +56,40 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2, never a traceback."""
     warnings.showwarning = _note  # type: ignore[assignment]
+    for stream in (sys.stdout, sys.stderr):  # a terminal without θ shows ? instead
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
-    except click.Abort:
+        cli.main(sys.argv[1:] or ["--help"], prog_name="ftheta", standalone_mode=False)
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except click.ClickException as error:
-        _fail(error.format_message())
-    except KeyboardInterrupt:
-        click.echo("Stopped.", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(141)
+    except click.UsageError as error:
+        message = error.format_message()
+        message += "" if message[-1] in ".?" else "."
+        _fail(message + (f" See `{error.ctx.command_path} --help`." if error.ctx else ""))
     except Exception as error:
-        if not _expected(error):
+        sentence = _sentence(error)
+        if not sentence:
             raise
-        _fail(str(error))
+        _fail(sentence)
 
 
-def _expected(error: Exception) -> bool:
-    """Whether an error is the user's: ours, or scikit-learn's about a parameter."""
+def _sentence(error: Exception) -> str:
+    """What to tell of an error that is the user's or the machine's; nothing of one that is ours."""
     from ..errors import FThetaError
 
-    return isinstance(error, FThetaError) or type(error).__name__ == "InvalidParameterError"
+    if isinstance(error, FThetaError) or type(error).__name__ == "InvalidParameterError":  # scikit-learn's
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'A file'} cannot be used: {error.strerror or error}. Check path and permissions."
+    asked = re.search(r"tried to allocate ([\d.]+ \w+)", str(error), re.IGNORECASE)  # torch's
+    if asked or isinstance(error, MemoryError):
+        size = f": {asked[1]} were asked for" if asked else ""
+        return f"Not enough memory{size}. Use smaller layers, smaller batches or less data."
+    return ""
 
 
-def _fail(sentence: str) -> None:
+def _fail(sentence: str) -> NoReturn:
     click.echo(f"Error: {sentence}", err=True)
     sys.exit(2)
 

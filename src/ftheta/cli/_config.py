@@ -5,16 +5,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
-import click
+from annotated_types import Ge, Lt
 
 from ..catalog import nearest
 from ..errors import InputError
-from ..store import to_toml
 
-__all__ = ["Config", "duration", "from_toml", "merge", "parse_set", "read_config"]
+__all__ = ["Config", "duration", "from_toml", "merge", "parse_set", "read_config", "typed"]
+
+Share = Annotated[float, Ge(0), Lt(1)]
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,22 @@ class Config:
     model: str = ""
     data: str = ""
     target: str = ""
-    task: str = ""
-    seed: int = 0
-    test: float = 0.2
-    validation: float = 0.1
+    task: Literal["", "classify", "regress"] = ""
+    seed: Annotated[int, Ge(0), Lt(2**32)] = 0
+    test: Share = 0.2
+    validation: Share = 0.1
     params: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
 
     def toml(self) -> str:
         """The text of `config.toml`."""
+        from ..store import to_toml
+
         return to_toml(asdict(self))
+
+
+_TOP = [f.name for f in fields(Config)]
+_TABLES = ("params", "training")
 
 
 def duration(text: str) -> float:
@@ -55,7 +63,7 @@ def duration(text: str) -> float:
         value = float(text[:-1]) * unit if unit else float(text)
     except ValueError:
         value = -1.0
-    if value <= 0:
+    if not (isfinite(value) and value > 0):
         raise InputError(f"--time {text}: expected a time such as 90s, 10m or 2h.")
     return value
 
@@ -65,9 +73,11 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"--config {path}: there is no such file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path} is not a TOML file: {error}.") from None
+        raise InputError(f"--config {path}: there is no such file. Check the path.") from None
+    except OSError as error:
+        raise InputError(f"--config {path} cannot be read: {error.strerror}. Give the path of a TOML file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a TOML file: {error}. Correct it; a run's config.toml shows how.") from None
 
 
 def parse_set(items: tuple[str, ...]) -> dict[str, Any]:
@@ -75,17 +85,14 @@ def parse_set(items: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in items:
         key, equals, value = item.partition("=")
-        if not equals or not key.strip():
-            raise InputError(f"--set {item}: expected KEY=VALUE, e.g. --set training.clip_norm=1.")
         head, _, tail = key.strip().rpartition(".")
-        if head not in ("", "params", "training"):
+        if not equals or not tail:
+            raise InputError(f"--set {item}: expected KEY=VALUE, e.g. --set training.clip_norm=1.")
+        if head not in ("", *_TABLES) or (not head and tail in _TABLES):
             raise InputError(f"--set {item}: keys are NAME, params.NAME or training.NAME.")
-        table = found.setdefault(head or "params", {}) if head or tail not in _TOP else found
+        table = found if not head and tail in _TOP else found.setdefault(head or "params", {})
         table[tail] = from_toml(value)
     return found
-
-
-_TOP = [f.name for f in fields(Config)]
 
 
 def from_toml(text: str) -> Any:
@@ -103,30 +110,32 @@ def merge(*parts: Mapping[str, Any], where: str = "configuration") -> Config:
     merged: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
-            if key not in _TOP:
-                raise InputError(f"{where}: {nearest('key', key, _TOP)}")
-            merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
-    checked = typed(Config, merged, where)
-    return Config(**checked)
+            if key in _TABLES and not isinstance(value, Mapping):
+                raise InputError(f"{where}: {key}={value!r} should be a table: write NAME = VALUE below [{key}].")
+            merged[key] = {**merged.get(key, {}), **value} if key in _TABLES else value
+    return Config(**typed(Config, merged, where))
 
 
 def typed(cls: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Values turned into the types of a dataclass's fields, or one sentence with key, expectation and value."""
+    """Values turned into the types of a dataclass's fields, or one sentence with key, value and expectation."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-    hints, result = get_type_hints(cls, include_extras=True), {}
+    hints, known, result = get_type_hints(cls, include_extras=True), [f.name for f in fields(cls)], {}
     for name, value in values.items():
-        if name not in hints:
-            raise InputError(f"{where}: {nearest('key', name, [f.name for f in fields(cls)])}")
+        if name not in known:
+            raise InputError(f"{where}: {nearest('key', name, known)}")
         try:
             adapter = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
             result[name] = adapter.validate_python(value)
         except ValidationError as error:
-            said = error.errors()[0]["msg"]
-            raise InputError(f"{where}: '{name}': {said[0].lower()}{said[1:]}, got {value!r}.") from None
+            raise InputError(f"{where}: {_complaint(name, value, error.errors())}") from None
     return result
 
 
-def option(name: str, help: str, **more: Any) -> Any:
-    """A flag of the command line with its help."""
-    return click.option(name, help=help, **more)
+def _complaint(name: str, value: Any, problems: list[Any]) -> str:
+    """`hidden=[64, -3], where -3 should be greater than or equal to 1.`"""
+    inner = problems[0]["input"]
+    place = "" if inner is value else f", where {inner!r}"
+    wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(",")[0] for p in problems)
+    words = " or ".join(wanted).replace("a valid tuple", "a list").replace("a valid dictionary", "a table")
+    return f"{name}={value!r}{place} should be {words}."

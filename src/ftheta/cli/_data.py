@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,30 +11,50 @@ import numpy as np
 from .. import data as room
 from ..catalog import nearest
 from ..draw import Draw
-from ..errors import InputError
+from ..errors import FileFormatError, InputError
 from ._config import Config
 
-__all__ = ["Parts", "open_data", "split", "task_of"]
+__all__ = ["Parts", "digest", "open_data", "split", "task_of"]
 
 
 def open_data(name: str, target: str) -> room.Dataset:
-    """A data set by its name, or a CSV file with its target column."""
-    path = Path(name)
-    if name in room.names() and not path.exists():
+    """A data set by its name, or a CSV file with its target column; `./digits` is a file of that name."""
+    if name in room.names():
         if target:
             raise InputError(f"--target {target}: the data set {name!r} has its own target; leave --target out.")
         return room.load(name)
-    if not path.exists():
+    if not Path(name).exists():
         raise InputError(f"{nearest('data set or file', name, room.names())} A file needs its path, e.g. my.csv.")
-    if not target:
-        columns = ", ".join(map(repr, room.read_csv(path).feature_names[-8:]))
-        raise InputError(f"{name}: which column is to be predicted? Say --target COLUMN; the last ones are {columns}.")
-    return room.read_csv(path, target)
+    try:
+        return room.read_csv(name, target)
+    except FileFormatError as error:
+        question = "which column is to be predicted? Say --target COLUMN."
+        raise FileFormatError(str(error).replace("Unknown target column ''.", question)) from None
+
+
+def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
+    """SHA-256 of the names of the columns, and of features and targets of these rows."""
+    x, y = dataset.x.to_numpy()[rows], np.asarray(dataset.y)[rows]
+    names = repr(dataset.feature_names).encode()
+    return sha256(b"".join([names, np.ascontiguousarray(x).tobytes(), np.ascontiguousarray(y).tobytes()])).hexdigest()
 
 
 def task_of(dataset: room.Dataset, asked: str) -> str:
-    """classify or regress: as asked, else by the target."""
-    return asked or ("regress" if dataset.task == "regression" else "classify")
+    """classify or regress: as asked, else by the target; a target that cannot be that is refused."""
+    task = asked or ("regress" if dataset.task == "regression" else "classify")
+    y = np.asarray(dataset.y)
+    numbers = y.dtype.kind in "iuf"
+    if task == "regress" and not numbers:
+        raise InputError(f"{dataset.name}: the target holds text ({str(y[0])!r}); --task regress needs numbers.")
+    if task == "classify" and (y == y[0]).all():
+        raise InputError(
+            f"{dataset.name}: the target has 1 class only ({str(y[0])!r}, {len(y)} rows); at least 2 are needed. "
+            "Check --target and the rows."
+        )
+    if task == "classify" and numbers and (y != np.round(y)).any():
+        first = y[np.argmax(y != np.round(y))]
+        raise InputError(f"{dataset.name}: the target holds {first:g}, which is no class. Say --task regress.")
+    return task
 
 
 class Parts(NamedTuple):
@@ -46,16 +67,20 @@ class Parts(NamedTuple):
 
 def split(config: Config, dataset: room.Dataset, task: str) -> Parts:
     """The test part is set aside before anything is learned; then the validation part of the rest."""
-    y: Any = dataset.y if task == "classify" else None
-    rows, none = np.arange(len(dataset.x)), np.zeros(0, dtype=np.int64)
-    rest, test = _aside(rows, config.test, y, Draw(config.seed).at("test")) if config.test else (rows, none)
-    train, held = (
-        _aside(rest, config.validation, y, Draw(config.seed).at("validation")) if config.validation else (rest, none)
-    )
-    return Parts(train, held, test)
+    y = dataset.y if task == "classify" else None
+    rest, test = _aside(np.arange(len(dataset.x)), "test", config, y)
+    train, validation = _aside(rest, "validation", config, y)
+    return Parts(train, validation, test)
 
 
-def _aside(rows: np.ndarray, share: float, y: Any, draw: Draw) -> tuple[np.ndarray, np.ndarray]:
+def _aside(rows: np.ndarray, part: str, config: Config, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    share, draw = getattr(config, part), Draw(config.seed).at(part)
+    if not share:
+        return rows, rows[:0]
     labels = None if y is None else np.asarray(y)[rows]
-    kept, aside = room.holdout(len(rows), share, draw, split="random" if y is None else "stratified", y=labels)
+    try:
+        kept, aside = room.holdout(len(rows), share, draw, split="random" if y is None else "stratified", y=labels)
+    except InputError as error:
+        said = str(error).partition(". ")[0].rstrip(".")
+        raise InputError(f"--{part} {share:g}: {said}. Give more rows, or say --{part} 0.") from None
     return rows[kept], rows[aside]

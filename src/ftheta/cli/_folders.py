@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import secrets
+import shlex
+import tomllib
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..catalog import nearest
-from ..errors import InputError
-from ..store import Run
+from ..errors import InputError, RunError
+from ._config import read_config
 
-__all__ = ["ROOT", "all_runs", "find_run", "new_path"]
+if TYPE_CHECKING:
+    from ..store import Run
+
+__all__ = ["ROOT", "all_runs", "find_run", "new_path", "resume_command", "settings"]
 
 ROOT = Path("runs")
 
@@ -27,18 +33,36 @@ def all_runs() -> list[Path]:
     return sorted(found, key=lambda p: (p / "config.toml").stat().st_mtime)
 
 
+def resume_command(path: Path) -> str:
+    """What to type to continue a run."""
+    return f"ftheta train --resume {shlex.quote(str(path))}"
+
+
 def find_run(text: str) -> Run:
     """The run of a path, an id, or `last`."""
-    if Path(text).is_dir():
-        run = Run(text)
-        if not run.exists():
-            raise InputError(f"{text} is a folder, but not a run: it has no config.toml. `ftheta runs` lists runs.")
-        return run
-    known = all_runs()
+    from ..store import Run
+
+    path, known = Path(text), all_runs()
+    if path.is_file():
+        raise InputError(f"{path} is a file; a run is the folder that `ftheta train` wrote. `ftheta runs` lists runs.")
+    if path.is_dir() and not Run(path).exists():
+        raise InputError(f"{path} is a folder, but not a run: it has no config.toml. `ftheta runs` lists runs.")
+    if path.is_dir():
+        return Run(path)
     if text == "last" and known:
         return Run(known[-1])
     matching = [p for p in known if p.name == text]
     if not matching:
-        hint = nearest("run", text, [p.name for p in known]) if known else f"Unknown run {text!r}; {ROOT}/ holds none."
+        names = [p.name for p in reversed(known)]
+        hint = nearest("run", text, names) if known else f"Unknown run {text!r}; {ROOT}/ holds none."
         raise InputError(f"{hint} Give a folder, an id or `last`.")
     return Run(matching[-1])
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """What config.toml says; where a run was killed before its first manifest, the bare file."""
+    if run.status == "new":
+        return read_config(run.path / "config.toml")
+    if not run.has("config.toml"):
+        raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
+    return tomllib.loads(run.read("config.toml").decode())

@@ -13,6 +13,7 @@ import click
 
 from .. import __version__
 from ..results import Table
+from ._show import echo_table
 
 __all__ = ["command"]
 
@@ -38,7 +39,7 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=1))
     else:
-        click.echo(Table({"what": list(found), "found": list(found.values())}).text())
+        echo_table(Table({"what": list(found), "found": list(found.values())}))
 
 
 def checkup() -> dict[str, str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from ..store import Run
+from ..errors import InputError, RunError
 from ._config import merge
-from ._folders import find_run
+from ._folders import find_run, settings
+from ._show import echo_table
+
+if TYPE_CHECKING:
+    from ..store import Run
 
 __all__ = ["command"]
 
@@ -19,41 +21,43 @@ __all__ = ["command"]
 @click.argument("run")
 @click.argument("names", nargs=-1)
 def command(run: str, names: tuple[str, ...]) -> None:
-    """Tables of all explanations that RUN can give, or of those named; figures go into RUN/figures/."""
+    """Tables of all explanations that RUN can give, or of those in NAMES; figures go into RUN/figures/."""
     from .. import explain
     from ..catalog import nearest
-    from ..errors import InputError
 
     folder = find_run(run)
     model, X, y = _subject(folder)
     known = explain.available(model)
     for name in names:
         if name not in known:
-            raise InputError(nearest("explanation", name, known))
+            raise InputError(nearest(f"explanation of {type(model).__name__}:", name, known))
     if not known:
         click.echo(f"{type(model).__name__} has no explanations yet.")
     for name in names or known:
         result = explain.run(name, model, X, y)
-        click.echo(result.table().text() + "\n")
+        echo_table(result.table())
+        click.echo()
         _keep(folder, name, result)
 
 
 def _subject(run: Run) -> tuple[Any, Any, Any]:
     """The estimator of a run, and the rows that it was trained on as its net sees them."""
-    from ..models._files import load
-    from ._data import open_data
+    import numpy as np
 
-    model = load(run.path)
-    config = merge(tomllib.loads(run.read("config.toml").decode()))
-    dataset, rows = open_data(config.data, config.target), run.tree("split.safetensors")["train"]
+    from ..models._files import load
+    from ._data import digest, open_data
+
+    config = merge(settings(run))
+    model, parts = load(run.path), run.tree("split.safetensors")
+    dataset = open_data(config.data, config.target)
+    if digest(dataset) != parts["data"]:
+        raise RunError(f"{config.data} has changed since {run.path} was trained on it. Put the old data back.")
+    rows = parts["train"]
     return model[-1], model[0].transform(dataset.x.iloc[rows]), np.asarray(dataset.y)[rows]
 
 
 def _keep(run: Run, name: str, result: Any) -> None:
-    import io
+    from ..results import svg
 
-    buffer = io.BytesIO()
-    result.figure().savefig(buffer, format="svg")
-    file = f"figures/{name}.svg"
-    run.write(file, buffer.getvalue())
-    click.echo(f"drawn: {run.path / file}", err=True)
+    run.write(f"figures/{name}.svg", svg(result.figure()))
+    click.echo(f"drawn: {run.path / 'figures' / name}.svg", err=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -10,6 +12,7 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..results import Table
 from ..studies import _ledger
+from ._show import echo_table
 
 __all__ = ["command"]
 
@@ -29,16 +32,15 @@ def command(milestone: str | None, as_json: bool) -> None:
         return
     if milestone is not None:
         records = [_ledger.record(row) for row in rows]
-        columns = {key: [r[key] for r in records] for key in ("id", "check", "status", "verdict")}
-        click.echo(Table({**columns, "item": [r["item"][:70] for r in records]}).text() + "\n")
+        echo_table(Table({key: [r[key] for r in records] for key in ("id", "check", "status", "verdict", "item")}))
+        click.echo()
     for group, counts in _ledger.summary(rows).items():
-        columns = {
-            "rows": list(counts),
-            "covered": [c.covered for c in counts.values()],
-            "of": [c.of for c in counts.values()],
-        }
-        columns |= {
-            "declined": [c.declined for c in counts.values()],
-            "errata open": [c.errata_open for c in counts.values()],
-        }
-        click.echo(Table(columns, f"by {group}" if group != "all" else "").text() + "\n")
+        echo_table(_counts(group, counts))
+        click.echo()
+
+
+def _counts(group: str, counts: Mapping[str, _ledger.Count]) -> Table:
+    columns: dict[str, list[Any]] = {"rows": list(counts)}
+    for field in ("covered", "of", "declined", "errata_open"):
+        columns[field.replace("_", " ")] = [getattr(count, field) for count in counts.values()]
+    return Table(columns, "" if group == "all" else f"by {group}")

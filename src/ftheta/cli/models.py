@@ -8,6 +8,7 @@ import click
 
 from ..catalog import CARDS
 from ..results import Table
+from ._show import echo_table
 
 __all__ = ["command"]
 
@@ -27,4 +28,4 @@ def command(as_json: bool) -> None:
         "input": [c.input for c in cards],
         "what it is": [c.summary for c in cards],
     }
-    click.echo(Table(columns).text())
+    echo_table(Table(columns))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
-from ..store import Run
-from ._config import option
-from ._folders import find_run
+from ._folders import find_run, settings
+
+if TYPE_CHECKING:
+    from ..store import Run
 
 __all__ = ["command"]
 
@@ -19,21 +19,22 @@ __all__ = ["command"]
 @click.command("predict", short_help="Predict with a trained run.")
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
-@option("--output", "Write the predictions to this CSV file instead of the screen.", type=click.Path(path_type=Path))
+@click.option("-o", "--output", help="Write to this CSV file instead of the screen.", type=click.Path(path_type=Path))
 def command(run: str, file: Path, output: Path | None) -> None:
-    """Predict each row of FILE, a numeric CSV file with the columns that RUN was trained on; the target may be "
-    "missing."""
-    folder = find_run(run)
-    text = predictions(folder, file).to_csv(index=False)
+    """Predict each row of FILE, a numeric CSV file with the columns that RUN (a folder, an id, or last) was trained on.
+
+    The target column may be missing; other columns and another order do no harm.
+    """
+    if output is not None and output.exists():
+        raise InputError(f"--output {output}: the file exists; nothing was changed. Choose another name.")
+    text = predictions(find_run(run), file).to_csv(index=False)
     if output is None:
         click.echo(text, nl=False)
         return
-    if output.exists():
-        raise InputError(f"{output} exists; nothing was changed. Choose another --output.")
     from ..store import write_atomic
 
     write_atomic(output, text.encode())
-    click.echo(f"{output}: {text.count(chr(10)) - 1} predictions")
+    click.echo(f"{output}: {text.count(chr(10)) - 1} predictions", err=True)
 
 
 def predictions(run: Run, file: Path) -> Any:
@@ -43,14 +44,11 @@ def predictions(run: Run, file: Path) -> Any:
     from ..data import read_csv
     from ..models._files import load
 
+    target = settings(run)["target"] or None
     model = load(run.path)
-    frame = model[0].align(read_csv(file, _target(run) or None, required=False).x)
+    frame = model[0].align(read_csv(file, target, required=False).x)
     found = pd.DataFrame({"prediction": model.predict(frame)})
     if hasattr(model, "predict_proba"):
         classes = model[-1].classes_
         found[[f"p({c})" for c in classes]] = model.predict_proba(frame)
     return found
-
-
-def _target(run: Run) -> str:
-    return tomllib.loads(run.read("config.toml").decode())["target"]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import FThetaError
 from ..results import Table
-from ..store import Run
-from ._folders import ROOT, all_runs, find_run
+from ._folders import ROOT, all_runs, find_run, resume_command, settings
+from ._show import echo_table, result_table
+
+if TYPE_CHECKING:
+    from ..store import Run
 
 __all__ = ["command"]
 
@@ -25,7 +28,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """List the runs below runs/, or show or verify one."""
     if ctx.invoked_subcommand:
         return
-    found = [facts(Run(path)) for path in all_runs()]
+    found = [facts(path) for path in all_runs()]
     if as_json:
         for row in found:
             click.echo(json.dumps(row))
@@ -33,27 +36,25 @@ def command(ctx: click.Context, as_json: bool) -> None:
         click.echo(f"No runs in {ROOT}/. Make one with: ftheta train mlp digits")
     else:
         names = ("id", "model", "data", "status", "epochs", "result")
-        click.echo(Table({name: [row[name] for row in found] for name in names}).text())
+        echo_table(Table({name: [row[name] for row in found] for name in names}))
 
 
-def facts(run: Run) -> dict[str, Any]:
+def facts(path: Path) -> dict[str, Any]:
     """A run in a line; one that is damaged says so."""
-    row: dict[str, Any] = {
-        "id": run.path.name,
-        "path": str(run.path),
-        "model": "",
-        "data": "",
-        "epochs": "",
-        "result": "",
-    }
+    from ..store import Run
+
+    run = Run(path)
+    row: dict[str, Any] = {"id": path.name, "path": str(path), "model": "", "data": ""}
     try:
-        config = tomllib.loads(run.read("config.toml").decode())
-        row |= {"model": config["model"], "data": config["data"], "status": run.status}
-        row["epochs"] = len(run.rows(unsaved=True)) or ""
-        row["result"] = _best(run)
+        config = settings(run)
+        row |= {"model": config.get("model", ""), "data": config.get("data", ""), "status": _status(run)}
+        return row | {"epochs": len(run.rows(unsaved=True)) or None, "result": _best(run)}
     except FThetaError as error:
-        row |= {"status": "damaged", "result": str(error)}
-    return row
+        return row | {"status": "damaged", "epochs": None, "result": str(error)}
+
+
+def _status(run: Run) -> str:
+    return "finished" if run.status == "finished" else "unfinished"
 
 
 def _best(run: Run) -> str:
@@ -68,33 +69,51 @@ def _best(run: Run) -> str:
 def show(run: str) -> None:
     """What RUN is, how it went, what came out, and how often its test part was looked at."""
     folder = find_run(run)
-    click.echo(f"{folder.path} ({folder.status})\n")
-    click.echo(folder.read("config.toml").decode())
+    flat = _flat(settings(folder))
+    echo_table(
+        Table({"setting": list(flat), "value": list(map(str, flat.values()))}, f"{folder.path} ({_status(folder)})")
+    )
+    click.echo()
     rows = folder.rows(unsaved=True)
     if rows:
         shown = rows if len(rows) <= 10 else [*rows[:3], *rows[-7:]]
-        click.echo(
-            Table({key: [row.get(key, "") for row in shown] for key in rows[-1]}, f"{len(rows)} epochs").text() + "\n"
-        )
+        echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}, f"{len(rows)} epochs"))
+        click.echo()
     if folder.has("result.json"):
-        from ._job import result_table
-
         found = json.loads(folder.read("result.json"))
-        click.echo(result_table(found).text())
+        echo_table(result_table(found))
         click.echo(_looks(folder.path, found))
+    else:
+        click.echo(f"Continue with: {resume_command(folder.path)}")
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings that are not empty, by the names that `--set` takes."""
+    inner = (_flat(v, f"{k}.") if isinstance(v, Mapping) else {prefix + k: v} for k, v in table.items() if v != "")
+    return {key: value for part in inner for key, value in part.items()}
 
 
 def _looks(path: Path, found: dict[str, Any]) -> str:
     """How often the same rows were used as a test part."""
-    known = [Run(p) for p in {*all_runs(), path}]
-    results = [json.loads(r.read("result.json")) for r in known if r.has("result.json")]
-    same = [r["family"] for r in results if r["data"] == found["data"] and r["part"] == "test part"]
-    if len(same) <= 1:
+    if found["part"] != "test part":
+        return "No rows were set aside for testing."
+    others = [_result(p) for p in all_runs() if p.resolve() != path.resolve()]
+    same = [found["family"], *(r["family"] for r in others if r["data"] == found["data"] and r["part"] == "test part")]
+    if len(same) == 1:
         return "These rows were used for testing once."
     by = ", ".join(sorted(set(same)))
-    return (
-        f"These rows were used for testing {len(same)} times (by {by}): the more often, the less the result is worth."
-    )
+    return f"These rows were used for testing {len(same)} times (by {by}): the more often, the less it is worth."
+
+
+def _result(path: Path) -> dict[str, Any]:
+    """The result of a run; empty where there is none, or a damaged one."""
+    from ..store import Run
+
+    nothing = {"family": "", "data": "", "part": ""}
+    try:
+        return json.loads(Run(path).read("result.json")) if Run(path).has("result.json") else nothing
+    except FThetaError:
+        return nothing
 
 
 @command.command("verify")

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import InputError
-from ..store import Run
-from ._config import Config, duration, from_toml, merge, option, parse_set, read_config
-from ._folders import find_run, new_path
+from ._config import Config, duration, from_toml, merge, parse_set, read_config
+from ._folders import find_run, new_path, resume_command, settings
+from ._show import echo_table
+
+if TYPE_CHECKING:
+    from ..store import Run
 
 __all__ = ["command"]
+
+
+def option(name: str, help: str, **more: Any) -> Any:
+    """A flag with its help."""
+    return click.option(name, help=help, **more)
 
 
 @click.command("train", short_help="Train a model on a data set or a CSV file.")
@@ -24,70 +32,74 @@ __all__ = ["command"]
 @option("--epochs", "Passes over the rows.", type=int)
 @option("--batch-size", "Rows of a batch.", metavar="N|auto")
 @option("--lr", "Learning rate.", type=float)
-@option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.")
-@option("--hidden", "Widths of the hidden layers, e.g. 64,64.")
+@option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
+@option("--hidden", "Widths of the hidden layers, e.g. 64,64.", metavar="WIDTHS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
-@option("--device", "auto, cpu, cuda, ...")
+@option("--device", "auto, cpu, cuda, ...", metavar="NAME")
 @option("--test", "Share set aside for the result, or none.", metavar="SHARE|none")
-@option("--validation", "Share of the rest that early stopping watches.", type=float)
-@option("--time", "Time budget, e.g. 90s, 10m, 2h.")
-@option("--run", "Folder of the run; default: runs/MODEL-DATA/TIME.", type=click.Path(path_type=Path))
+@option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
+@option("--time", "Time budget, e.g. 90s, 10m, 2h.", metavar="TIME")
+@option("--run", "Folder of the run; default: runs/MODEL-DATA/TIME.", type=click.Path(path_type=Path), metavar="DIR")
 @option("--config", "TOML file with settings; a run's config.toml repeats it.", type=click.Path(path_type=Path))
 @option("--set", "Any other setting, e.g. training.clip_norm=1 or dropout=0.2.", multiple=True, metavar="KEY=VALUE")
 @option("--resume", "Continue this run: a folder, an id, or last.", metavar="RUN")
 @option("--allow-inexact", "Continue even if the result will not be bit-exact.", is_flag=True)
-def command(model: str, data: str, run: Path | None, config: Path | None, resume: str | None, **flags: Any) -> None:
+@click.pass_context
+def command(ctx: click.Context, run: Path | None, resume: str | None, allow_inexact: bool, **flags: Any) -> None:
     """Train MODEL (see `ftheta models`) on DATA, a built-in data set or a numeric CSV file with a header.
 
     A test part is set aside before anything is learned; the result table is of that part.
     """
-    allow = flags.pop("allow_inexact")
-    if resume:
-        folder = Run(find_run(resume).path, allow_inexact=allow)
-        _run(merge(_stored(folder), where=str(folder.path / "config.toml")), folder)
+    from ..store import Run
+
+    if resume is not None:
+        _refuse_settings(ctx, resume)
+        found = find_run(resume)
+        chosen = merge(settings(found), where=str(found.path / "config.toml"))
+        _run(chosen, Run(found.path, allow_inexact=allow_inexact))
         return
-    chosen = _chosen(model, data, config, flags)
-    path = run or new_path(chosen.model, chosen.data)
-    _run(chosen, Run(path, allow_inexact=allow))
+    chosen = _chosen(**flags)
+    _run(chosen, Run(run or new_path(chosen.model, chosen.data), allow_inexact=allow_inexact))
 
 
-def _stored(run: Run) -> dict[str, Any]:
-    return tomllib.loads(run.read("config.toml").decode())
+def _refuse_settings(ctx: click.Context, resume: str) -> None:
+    """A run is continued with its own settings only."""
+    given = [p for p in ctx.command.params if ctx.get_parameter_source(p.name or "") is ParameterSource.COMMANDLINE]
+    names = [p.human_readable_name if isinstance(p, click.Argument) else p.opts[0] for p in given]
+    extra = [name for name in names if name not in ("--resume", "--allow-inexact")]
+    if extra:
+        raise InputError(
+            f"--resume {resume} continues a run with its own settings, but {', '.join(extra)} was given too. "
+            "Leave it out, or start a new run without --resume."
+        )
 
 
-def _chosen(model: str, data: str, config: Path | None, flags: dict[str, Any]) -> Config:
+def _chosen(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
-    top = {"model": model, "data": data, "target": flags["target"], "task": flags["task"], "seed": flags["seed"]}
-    top |= {"validation": flags["validation"], "test": _share(flags["test"])}
+    said: dict[str, Any] = {k: flags[k] for k in ("model", "data", "target", "task", "seed", "validation")}
+    said["test"] = 0.0 if flags["test"] == "none" else _value(flags["test"])
     params = {name: flags[name] for name in ("epochs", "lr", "optimizer", "device")}
     params |= {"batch_size": _value(flags["batch_size"]), "hidden": _widths(flags["hidden"])}
-    said: dict[str, Any] = {k: v for k, v in top.items() if v not in (None, "")}
+    said = {k: v for k, v in said.items() if v not in (None, "")}
     said["params"] = {k: v for k, v in params.items() if v is not None}
-    said["training"] = {"seconds": duration(flags["time"])} if flags["time"] else {}
-    found = merge(
-        read_config(config) if config else {}, parse_set(flags["set"]), said, where=str(config or "command line")
-    )
+    said["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}
+    stored = read_config(config) if config else {}
+    found = merge(stored, parse_set(flags["set"]), said, where=str(config or "command line"))
     if not found.model or not found.data:
         raise InputError("Say what to train and on what: ftheta train MODEL DATA, e.g. ftheta train mlp digits.")
     return found
-
-
-def _share(text: str | None) -> float | None:
-    if text is None:
-        return None
-    value = 0.0 if text == "none" else from_toml(text)
-    if not isinstance(value, int | float) or not 0 <= value < 1:
-        raise InputError(f"--test {text}: expected a share such as 0.2, or none.")
-    return float(value)
 
 
 def _value(text: str | None) -> Any:
     return None if text is None else from_toml(text)
 
 
-def _widths(text: str | None) -> Any:
+def _widths(text: str | None) -> list[int] | None:
     value = _value(text)
-    return [value] if isinstance(value, int) else value
+    value = [value] if isinstance(value, int) else value
+    if value is not None and not (isinstance(value, list) and all(type(width) is int for width in value)):
+        raise InputError(f"--hidden {text}: expected widths such as 64 or 64,64.")
+    return value
 
 
 # ---- the work, in order
@@ -98,16 +110,19 @@ def _run(config: Config, run: Run) -> None:
     from ._job import Job
 
     job = Job(config)
-    with run:
-        job.keep(run)
-        click.echo(job.headline(), err=True)
-        try:
+    job.refuse_other(run)
+    try:
+        with run:
+            job.keep(run)
+            click.echo(job.headline(), err=True)
             job.fit(run)
-        except (KeyboardInterrupt, SystemExit):
-            click.echo(
-                f"Stopped; all that was learned is kept. Continue with: ftheta train --resume {run.path}", err=True
-            )
-            raise
-        result = job.evaluate(run)
-    click.echo(result.text())
+            if job.ending():
+                click.echo(job.ending(), err=True)
+            result = job.evaluate(run)
+    except (KeyboardInterrupt, SystemExit):
+        if run.exists():
+            again = resume_command(run.path)
+            click.echo(f"Stopped; all that was learned is kept. Continue with: {again}", err=True)
+        raise
+    echo_table(result)
     click.echo(f"Run folder: {run.path}")

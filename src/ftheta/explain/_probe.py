@@ -84,7 +84,7 @@ def _tensors(value: Any, like: Tensor, name: str) -> Any:
 def untouched(module: nn.Module, *, training: bool = False) -> Iterator[None]:
     """Evaluation mode (or training mode) and a fixed draw; modes, buffers and generators go back on every exit."""
     modes = [(part, part.training) for part in module.modules()]
-    buffers = [(b, b.clone(), b._version) for b in module.buffers()]
+    buffers = [(b, b.clone()) for b in module.buffers()]
     held = [(part, dict(part._buffers)) for part in module.modules()]
     with DRAW.scope():
         try:
@@ -95,8 +95,8 @@ def untouched(module: nn.Module, *, training: bool = False) -> Iterator[None]:
                 part.training = mode
             for part, names in held:
                 part._buffers.update(names)
-            for buffer, copy, version in buffers:
-                if buffer._version != version:  # a write would break a backward pass that waits outside
+            for buffer, copy in buffers:
+                if not torch.equal(buffer, copy):  # a write would break a backward pass that waits outside
                     buffer.detach().copy_(copy)
 
 

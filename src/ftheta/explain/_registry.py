@@ -152,6 +152,6 @@ def _members(kind: type) -> Iterator[str]:
 
 
 def _words(kind: type) -> str:
-    return (
-        (kind.__doc__ or kind.__name__) if getattr(kind, "_is_protocol", False) else f"an instance of {kind.__name__}"
-    )
+    if kind is nn.Module:
+        return "an nn.Module"
+    return str(kind.__doc__) if getattr(kind, "_is_protocol", False) else f"an instance of {kind.__name__}"

@@ -60,9 +60,6 @@ class Gaussian(Likelihood):
         half = F.huber_loss(raw, y, reduction="sum", delta=math.inf)  # Σ (raw - y)² / 2 in one kernel
         return (half if self.scale == 1 else half / self.scale**2) + raw.numel() * self.constant
 
-    def mode(self, raw: Tensor) -> Tensor:
-        return self._numbers(raw)[0]
-
     def residual(self, raw: Tensor, y: Tensor) -> Tensor:
         return (raw - self._aligned(raw, y)) / self.scale
 
@@ -99,9 +96,6 @@ class LearnedGaussian(Likelihood):
         half = 0.5 * self._log_variance()
         return ((raw - y) * (-half).exp()).square() / 2 + half + HALF_LOG_2PI
 
-    def mode(self, raw: Tensor) -> Tensor:
-        return self._numbers(raw)[0]
-
     def curvature(self, raw: Tensor) -> Tensor:
         return (1 / self.variance.detach()).expand_as(raw).diag_embed()
 
@@ -124,9 +118,6 @@ class HeteroscedasticGaussian(Likelihood):
         mean, s = self._blocks(raw)
         variance = softplus(s) + VARIANCE_FLOOR
         return (((y - mean) / variance.sqrt()).square() + variance.log()) / 2 + HALF_LOG_2PI
-
-    def mode(self, raw: Tensor) -> Tensor:
-        return self._numbers(raw)[0]
 
     def curvature(self, raw: Tensor) -> Tensor:
         _, s = self._blocks(raw)

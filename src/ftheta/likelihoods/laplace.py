@@ -49,8 +49,5 @@ class Laplace(Likelihood):
         off = F.l1_loss(raw, self._aligned(raw, y), reduction="sum")
         return (off if self.scale == 1 else off / self.scale) + raw.numel() * self.constant
 
-    def mode(self, raw: Tensor) -> Tensor:
-        return self._numbers(raw)[0]
-
     def curvature(self, raw: Tensor) -> Tensor:
         return torch.full_like(raw, self.scale**-2).diag_embed()

@@ -8,9 +8,11 @@ Shapes: B rows, C columns of y, R raw outputs; each part takes the next columns 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
@@ -51,11 +53,9 @@ class Product(Likelihood):
         return sum(self.raw_sizes)
 
     def nll(self, raw: Tensor, y: Tensor) -> Tensor:
-        self._check(raw, y)
         return sum((p.nll(r, t) for p, r, t in self._split(raw, y)), start=raw.new_zeros(()))
 
     def total(self, raw: Tensor, y: Tensor) -> Tensor:
-        self._check(raw, y)
         return sum((p.total(r, t) for p, r, t in self._split(raw, y)), start=raw.new_zeros(()))
 
     def distribution(self, raw: Tensor) -> Distribution:
@@ -74,24 +74,24 @@ class Product(Likelihood):
         return self._columns(low, raw), self._columns(high, raw)
 
     def residual(self, raw: Tensor, y: Tensor) -> Tensor | None:
-        self._check(raw, y)
         found = [p.residual(r, t) for p, r, t in self._split(raw, y)]
         return None if any(f is None for f in found) else torch.cat([f for f in found if f is not None], -1)
 
     def curvature(self, raw: Tensor) -> Tensor:
-        blocks = [p.curvature(r) for p, r in self._raw(raw)]  # (B, Rⱼ, Rⱼ)
-        result = raw.new_zeros(*raw.shape, raw.shape[-1])
-        start = 0
-        for block in blocks:
-            stop = start + block.shape[-1]
-            result[..., start:stop, start:stop] = block
-            start = stop
-        return result
+        ends = list(accumulate(self.raw_sizes))
+        blocks = [(p.curvature(r), end) for (p, r), end in zip(self._raw(raw), ends, strict=True)]  # (B, Rⱼ, Rⱼ)
+        return torch.cat([F.pad(b, (end - b.shape[-1], ends[-1] - end)) for b, end in blocks], -2)  # (B, R, R)
 
     def _raw(self, raw: Tensor) -> list[tuple[Any, Tensor]]:
         return list(zip(self.parts, raw.split(self.raw_sizes, -1), strict=True))
 
     def _split(self, raw: Tensor, y: Tensor) -> list[tuple[Any, Tensor, Tensor]]:
+        want = sum(self.raw_sizes), sum(self.y_sizes)
+        if (raw.shape[-1], y.shape[-1]) != want:
+            raise InputError(
+                f"raw has shape {tuple(raw.shape)} and y {tuple(y.shape)}; the parts of this Product need "
+                f"{want[0]} raw outputs and {want[1]} columns of y."
+            )
         return [(p, r, t) for (p, r), t in zip(self._raw(raw), self._targets(y), strict=True)]
 
     def _targets(self, y: Tensor) -> list[Tensor]:
@@ -103,14 +103,6 @@ class Product(Likelihood):
         return torch.cat(
             [(f.unsqueeze(-1) if n == 1 else f).to(raw) for f, n in zip(found, self.y_sizes, strict=True)], -1
         )
-
-    def _check(self, raw: Tensor, y: Tensor) -> None:
-        want = sum(self.raw_sizes), sum(self.y_sizes)
-        if (raw.shape[-1], y.shape[-1]) != want:
-            raise InputError(
-                f"raw has shape {tuple(raw.shape)} and y {tuple(y.shape)}; the parts of this Product need "
-                f"{want[0]} raw outputs and {want[1]} columns of y."
-            )
 
 
 class _Joint(Distribution):

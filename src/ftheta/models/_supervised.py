@@ -23,7 +23,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
-from torch.distributions import Distribution
+from torch.distributions import Distribution, Independent
 
 from .. import check, likelihoods
 from ..data import TargetSpec
@@ -252,10 +252,12 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
         batch = self.batch(X)
         with torch.no_grad():
             found = self.likelihood_.distribution(self.module_(batch.x))
-        if not hasattr(found, "loc"):
+        law: Any = found.base_dist if isinstance(found, Independent) else found
+        if not hasattr(law, "loc"):
             return found
-        mean, scale = (torch.as_tensor(v, dtype=batch.x.dtype) for v in (self.y_mean_, self.y_scale_))
-        return type(found)(found.loc * scale + mean, found.scale * scale)  # type: ignore[call-arg]
+        mean, scale = batch.x.new_tensor(self.y_mean_), batch.x.new_tensor(self.y_scale_)
+        moved = type(law)(law.loc * scale + mean, law.scale * scale)
+        return Independent(moved, 1) if isinstance(found, Independent) else moved
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -40,6 +40,7 @@ def least_squares(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None
     Columns are centred first and the decomposition is of X itself, not of XᵀX, whose condition number is squared.
     """
     x_mean, y_mean = np.average(x, axis=0, weights=weight), np.average(y, axis=0, weights=weight)
+    x_mean = x_mean + np.average(x - x_mean, axis=0, weights=weight)  # what the first pass lost
     root = 1.0 if weight is None else np.sqrt(weight)[:, None]
     size = np.linalg.norm((x - x_mean) * root, axis=0)
     size = np.where(size > np.finfo(float).eps * np.sqrt(len(x)) * np.maximum(np.abs(x_mean), 1e-300), size, 1.0)

@@ -195,33 +195,28 @@ class Run:
     def latest(self) -> tuple[Tree, int] | None:
         """State and step of the newest whole checkpoint; a run that is entered goes on from there (`rewind`)."""
         manifest, problems = read_manifest(self.path), []
-        for entry in reversed(manifest["checkpoints"]):
+        found = self._newest(manifest["checkpoints"], problems)
+        if problems and read_manifest(self.path) != manifest:  # a writer has gone on meanwhile
+            return self.latest()
+        if problems and found is None:
+            raise FileFormatError(f"{self.path} has no whole checkpoint: {' '.join(problems)} Start a new run.")
+        self._step = found[1] if found else 0
+        if problems:
+            warnings.warn(f"{' '.join(problems)} Resuming from step {self._step}.", UserWarning, stacklevel=2)
+        if self._depth and manifest["status"] != "finished":
+            self.rewind(self._step)
+        return found
+
+    def _newest(self, entries: list[dict[str, Any]], problems: list[str]) -> tuple[Tree, int] | None:
+        for entry in reversed(entries):
+            where = f"step-{entry['step']:05d}"
             try:
-                tree, step = self._state(entry), entry["step"]
+                data = self._verified(entry["file"], entry, where)
+                self._log_bytes(entry["metrics"], where)
+                return parse_tree(data, str(self.path / entry["file"])), entry["step"]
             except FileFormatError as error:
                 problems.append(str(error))
-                continue
-            if problems and read_manifest(self.path) != manifest:
-                break
-            if problems:
-                warnings.warn(f"{' '.join(problems)} Resuming from step {step}.", UserWarning, stacklevel=2)
-            self._go_on(manifest, step)
-            return tree, step
-        if problems:
-            raise FileFormatError(f"{self.path} has no whole checkpoint: {' '.join(problems)} Start a new run.")
-        self._go_on(manifest, 0)
         return None
-
-    def _go_on(self, manifest: Mapping[str, Any], step: int) -> None:
-        self._step = step
-        if self._depth and manifest["status"] != "finished":
-            self.rewind(step)
-
-    def _state(self, entry: Mapping[str, Any]) -> Tree:
-        where = f"step-{entry['step']:05d}"
-        data = self._verified(entry["file"], entry, where)
-        self._log_bytes(entry["metrics"], where)
-        return parse_tree(data, str(self.path / entry["file"]))
 
     def rewind(self, step: int) -> None:
         """Go back to the checkpoint of `step`, or to the start with 0: later checkpoints and rows are removed."""
@@ -267,7 +262,7 @@ class Run:
             check(self._verified, entry["file"], entry, where)
             check(self._log_bytes, entry["metrics"], where)
         check(self._log_bytes, manifest.get("metrics"), where, whole=True)
-        return problems
+        return self.verify() if problems and check(read_manifest, self.path) != manifest else problems
 
     # Inside
 

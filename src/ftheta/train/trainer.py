@@ -92,7 +92,7 @@ class Trainer:
         self.training, self.horizon, self.draw = training, horizon, Draw(seed)
         optim.freeze(objective, training.freeze)
         self.players = {p.name: p for p in objective.roster}
-        rules = {n: optim.rule(p.optim.get("rule", optimizer)) for n, p in self.players.items()}
+        rules = {n: optim.rule({**training.options, **p.optim}.get("rule", optimizer)) for n, p in self.players.items()}
         self.closures = {n for n, rule in rules.items() if rule.needs != "gradient"}
         self.problems = {n: Problem(objective, p, training, pure=n in self.closures) for n, p in self.players.items()}
         self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
@@ -148,6 +148,7 @@ class Trainer:
             self._clock = time.perf_counter()
             try:
                 yield
+                self.look()
             finally:
                 self._good = None
 

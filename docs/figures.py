@@ -1,0 +1,225 @@
+"""Every figure of the guide: run `python docs/figures.py` to draw them anew, or with names to draw some.
+
+Each function trains or computes what it shows; nothing is drawn from stored numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+import ftheta
+from ftheta import explain, optim
+from ftheta.data import load
+from ftheta.draw import Draw
+from ftheta.nn import ACTIVATIONS, MLP, activation
+from ftheta.plots._style import GREY, PALETTE, legend, panel
+from ftheta.results import svg
+
+__all__ = ["FIGURES"]
+
+
+@cache
+def digits_model() -> tuple[ftheta.MLPClassifier, np.ndarray, np.ndarray]:
+    """The classifier of the page on explanations, with its rows."""
+    digits = load("digits")
+    X, y = digits.x.to_numpy() / 16, digits.y
+    model = ftheta.MLPClassifier(hidden=(64, 32), epochs=60, validation=0.2, patience=10, random_state=0)
+    return model.fit(X, y), X, y
+
+
+def curves() -> Figure:
+    """Training and validation loss, the best epoch marked."""
+    return explain.curves(digits_model()[0]).figure()
+
+
+def summary() -> Figure:
+    """Parameters by layer."""
+    return explain.summary(digits_model()[0]).figure()
+
+
+def activations() -> Figure:
+    """What every layer gives."""
+    model, X, _ = digits_model()
+    return explain.activations(model, X).figure()
+
+
+def gradient_flow() -> Figure:
+    """A deep sigmoid net at its start: the gradient shrinks from the output to the input."""
+    digits = load("digits")
+    X, y = digits.x.to_numpy() / 16, digits.y
+    with Draw(0).scope():
+        net = MLP(64, 10, (32,) * 6, activation="sigmoid")
+    found = explain.gradient_flow(net, X, y, loss=nn.CrossEntropyLoss(reduction="none"))
+    return found.figure()
+
+
+def schedules() -> Figure:
+    """The factor of the learning rate over 200 updates, 20 of them warm-up."""
+    figure, axes = panel(6.4, 3.6, title="Schedules", x="update", y="factor of the learning rate")
+    steps = range(200)
+    for i, name in enumerate(optim.SCHEDULES):
+        style = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))[i]
+        axes.plot(
+            steps, [optim.factor(name, s, 200, 20) for s in steps], ls=style, color=PALETTE[i], lw=1.8, label=name
+        )
+    legend(figure)
+    return figure
+
+
+def optimizers() -> Figure:
+    """Forty updates of four rules in a valley that is twenty times as steep as it is long."""
+    figure, axes = panel(6.4, 3.8, title="40 updates of four rules, with their learning rates", x="θ₁", y="θ₂")
+    a, b = np.meshgrid(np.linspace(-4.5, 2.5, 141), np.linspace(-1.6, 1.6, 101))
+    axes.contour(a, b, a**2 / 2 + 20 * b**2 / 2, levels=np.geomspace(0.1, 40, 12), colors="0.8", linewidths=0.8)
+    for i, (name, rate) in enumerate([("gd", 0.08), ("momentum", 0.02), ("adagrad", 1.0), ("adam", 0.3)]):
+        path = descend(name, rate)
+        axes.plot(*path.T, color=PALETTE[i], marker="osD^"[i], ms=3, lw=1.2, label=f"{name} {rate:g}")
+    axes.plot(0, 0, "*", color="black", ms=12)
+    legend(figure)
+    return figure
+
+
+def descend(name: str, rate: float, steps: int = 40) -> np.ndarray:
+    """Positions of θ under a rule: (steps + 1, 2)."""
+    theta = torch.tensor([-4.0, 1.2], requires_grad=True)
+    optimizer, path = optim.make(name, [theta], rate), [theta.detach().clone()]
+    for _ in range(steps):
+        optimizer.zero_grad()
+        valley(theta).backward()
+        optimizer.step()
+        path.append(theta.detach().clone())
+    return torch.stack(path).numpy()
+
+
+def valley(theta: Tensor) -> Tensor:
+    """(θ₁² + 20 θ₂²) / 2."""
+    return theta[0] ** 2 / 2 + 10 * theta[1] ** 2
+
+
+def catalogue() -> Figure:
+    """Every activation with its derivative."""
+    figure = Figure(figsize=(7.6, 5.6), dpi=120, layout="constrained")
+    grid: list[Axes] = list(figure.subplots(3, 4, sharex=True).flat)
+    z = torch.linspace(-4, 4, 401)
+    for axes, name in zip(grid, ACTIVATIONS, strict=False):
+        axes.plot(z, activation(name)(z), color=PALETTE[0], lw=1.8)
+        axes.plot(z, ACTIVATIONS[name].slope(z), "--", color=PALETTE[1], lw=1.4)
+        axes.set_title(name, size="medium")
+        axes.grid(color="0.9", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[-1].axis("off")
+    grid[-1].plot([], [], color=PALETTE[0], lw=1.8, label="σ(z)")
+    grid[-1].plot([], [], "--", color=PALETTE[1], lw=1.4, label="σ'(z)")
+    grid[-1].legend(loc="center", frameon=False)
+    figure.supxlabel("z", size="medium")
+    return figure
+
+
+def initialisers() -> Figure:
+    """Standard deviation of the signal, layer by layer, in a ReLU net of 20 layers."""
+    title = "Signal through 20 ReLU layers of 256 units"
+    figure, axes = panel(6.4, 3.8, title=title, x="layer", y="std of h (log scale)")
+    schemes = {"he": "he", "lecun": "lecun, here also glorot", "normal": "normal, σ = 0.01"}
+    for i, (scheme, label) in enumerate(schemes.items()):
+        with Draw(0).scope():
+            net, h = MLP(256, 1, (256,) * 20, init=scheme), torch.randn(200, 256)
+        found = explain.activations(net, h)
+        std = [s for s, kind in zip(found.std, found.kinds, strict=True) if kind == "ReLU"]
+        axes.plot(range(1, 21), std, color=PALETTE[i], marker="os^"[i], ms=5, lw=1.4, label=label)
+    axes.set(yscale="log", ylim=(1e-7, 10), xticks=range(2, 21, 2))
+    legend(figure)
+    return figure
+
+
+def noise() -> Figure:
+    """A band that knows where the noise is: mean and 95 % interval of a heteroscedastic Gaussian."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 400)
+    y = np.sin(x) + (0.05 + 0.15 * (x + 3) / 2) * rng.normal(size=400)
+    band = "gaussian-heteroscedastic"
+    model = ftheta.MLPRegressor(hidden=(32,), activation="tanh", likelihood=band, epochs=300, random_state=0)
+    model.fit(x[:, None], y)
+    at = np.linspace(-3, 3, 200)
+    low, high = model.predict_interval(at[:, None]).T
+    figure, axes = panel(6.4, 3.8, title="Noise that depends on x", x="x", y="y")
+    axes.plot(x, y, ".", color=GREY, ms=4, label="400 rows")
+    axes.fill_between(at, low, high, color=PALETTE[5], alpha=0.35, lw=0, label="95 % interval")
+    axes.plot(at, model.predict(at[:, None]), color=PALETTE[0], lw=2, label="prediction")
+    axes.plot(at, np.sin(at), "--", color="black", lw=1.2, label="truth, sin x")
+    legend(figure)
+    return figure
+
+
+def moons() -> Figure:
+    """Probability of a class over the plane, with the line where it is one half."""
+    from sklearn.datasets import make_moons
+
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    model = ftheta.MLPClassifier(hidden=(32, 32), epochs=100, random_state=0).fit(X, y)
+    a, b = np.meshgrid(np.linspace(-1.8, 2.8, 161), np.linspace(-1.3, 1.9, 121))
+    p = model.predict_proba(np.c_[a.ravel(), b.ravel()])[:, 1].reshape(a.shape)
+    figure, axes = panel(6.4, 4.0, title="Two moons, MLPClassifier(hidden=(32, 32))", x="x₁", y="x₂")
+    filled = axes.contourf(a, b, p, levels=np.linspace(0, 1, 11), cmap="cividis", alpha=0.6)
+    axes.contour(a, b, p, levels=[0.5], colors="black", linewidths=1.5)
+    for k, marker in enumerate("o^"):
+        axes.plot(*X[y == k].T, marker, color=PALETTE[k], mec="white", ms=6, label=f"class {k}")
+    figure.colorbar(filled, label="probability of class 1")
+    legend(figure)
+    return figure
+
+
+def linear() -> Figure:
+    """Least squares with its residuals, and a logistic curve."""
+    figure = Figure(figsize=(7.6, 3.4), dpi=120, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    x, y = np.arange(4.0), np.array([1.0, 3, 2, 5])
+    line = ftheta.LinearRegression().fit(x[:, None], y)
+    at = np.linspace(-0.3, 3.3, 50)
+    left.vlines(x, y, line.predict(x[:, None]), color=PALETTE[1], lw=2, label="residuals, Σ r² = 2.7")
+    left.plot(at, line.predict(at[:, None]), color=PALETTE[0], lw=2, label="ŷ = 1.1 x + 1.1")
+    left.plot(x, y, "o", color="black", label="rows")
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200)
+    label = (rng.random(200) < 1 / (1 + np.exp(-3 * z))).astype(int)
+    odds, at = ftheta.LogisticRegression().fit(z[:, None], label), np.linspace(-2.5, 2.5, 200)
+    right.plot(at, odds.predict_proba(at[:, None])[:, 1], color=PALETTE[0], lw=2, label="LogisticRegression")
+    right.plot(at, 1 / (1 + np.exp(-3 * at)), "--", color=GREY, lw=1.5, label="truth, σ(3x)")
+    right.plot(z, label, "|", color="black", ms=8, alpha=0.5, label="200 rows")
+    left.set(title="Least squares", xlabel="x", ylabel="y")
+    right.set(title="Log-odds", xlabel="x", ylabel="probability of class 1")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small", loc="upper left" if axes is left else "center left")
+    return figure
+
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "activations": activations,
+    "catalogue": catalogue,
+    "curves": curves,
+    "gradient-flow": gradient_flow,
+    "initialisers": initialisers,
+    "linear": linear,
+    "moons": moons,
+    "noise": noise,
+    "optimizers": optimizers,
+    "schedules": schedules,
+    "summary": summary,
+}
+"""Each figure by its name: docs/figures/NAME.svg."""
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for name in sys.argv[1:] or FIGURES:
+        path = Path(__file__).parent / "figures" / f"{name}.svg"
+        path.write_text(svg(FIGURES[name]()), encoding="utf-8")

@@ -1,0 +1,185 @@
+"""What every explanation owes: a Result for exactly the objects that can give it, twice the same, and no trace.
+
+Being registered enrols. An object that fits a new capability goes into SUBJECTS.
+"""
+
+import random
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, fields
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ftheta import LinearRegression, LogisticRegression, MLPClassifier, MLPRegressor, ModuleClassifier, explain
+from ftheta.errors import InputTypeError
+from ftheta.explain import _registry
+from ftheta.results import Result, Table
+
+RNG = np.random.default_rng(0)
+X, IMAGES = RNG.normal(size=(24, 4)), RNG.normal(size=(24, 1, 5, 5))
+CLASSES, NUMBERS = np.array(["a", "b", "c"] * 8), X @ [1.0, -2.0, 0.5, 0.0]
+
+
+class Mixed(nn.Module):
+    """BatchNorm, dropout, a layer used twice, an in-place activation, and a tuple as output."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.drop = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.5)
+        self.tied, self.act, self.last = nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)
+
+    def forward(self, x):
+        h = self.drop(self.norm(self.first(x)))
+        h = self.act(self.tied(self.act(self.tied(h))))
+        return self.last(h), {"hidden": h}
+
+
+def conv():
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Dropout(0.2), nn.Flatten())
+    return net.append(nn.Linear(18, 3))
+
+
+NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"}, {"activations", "summary"}
+SUBJECTS = {  # what makes it, its rows, what it can give
+    "mlp classifier": (
+        lambda: MLPClassifier(hidden=(5, 4), dropout=0.3, epochs=2, validation=0.25, random_state=0).fit(X, CLASSES),
+        (X, CLASSES),
+        NEURAL,
+    ),
+    "mlp regressor": (
+        lambda: MLPRegressor(hidden=(5,), likelihood="gaussian-learned", epochs=2, random_state=0).fit(X, NUMBERS),
+        (X, NUMBERS),
+        NEURAL,
+    ),
+    "own conv net": (
+        lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
+        (IMAGES, CLASSES),
+        NEURAL,
+    ),
+    "plain module": (Mixed, (X, None), MODULE),
+    "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves"}),
+    "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), set()),
+    "not fitted": (MLPClassifier, (X, CLASSES), set()),
+    "nothing": (object, (X, CLASSES), set()),
+}
+NAMES = sorted(_registry._TABLE)
+GIVEN = [(name, subject) for name in NAMES for subject, (_, _, gives) in SUBJECTS.items() if name in gives]
+every = pytest.mark.parametrize("name", NAMES)
+given = pytest.mark.parametrize(("name", "subject"), GIVEN)
+
+
+def anew(subject):
+    torch.manual_seed(0)
+    return SUBJECTS[subject][0]()
+
+
+made = cache(anew)
+
+
+def marked(subject):
+    """An object of its own, with gradients in `.grad` and modes that differ from part to part."""
+    obj = anew(subject)
+    for i, part in enumerate(part for module in modules_of(obj) for part in module.modules()):
+        part.training = i % 2 == 0
+        for p in part.parameters(recurse=False):
+            p.grad = torch.full_like(p, 7.0 + i)
+    return obj
+
+
+def modules_of(obj):
+    return [obj] if isinstance(obj, nn.Module) else [v for v in vars(obj).values() if isinstance(v, nn.Module)]
+
+
+def state_of(obj):
+    """All that an explanation could change."""
+    found = [torch.get_rng_state().numpy(), np.random.get_state()[1:], random.getstate()]
+    for module in modules_of(obj):
+        found.append({name: value.numpy().copy() for name, value in module.state_dict().items()})
+        found.append([(p.requires_grad, p.grad.numpy().copy()) for p in module.parameters()])
+        found.append(
+            [(part.training, len(part._forward_hooks), len(part._backward_hooks)) for part in module.modules()]
+        )
+        found.append([id(v) for v in (*module.parameters(), *module.buffers())])
+    plain = {} if modules_of(obj) == [obj] else {k: v for k, v in vars(obj).items() if k.endswith("_")}
+    return [*found, deepcopy({k: v for k, v in plain.items() if not isinstance(v, nn.Module)})]
+
+
+def numbers(result):
+    return {field.name: getattr(result, field.name) for field in fields(result)}
+
+
+def test_every_explanation_is_tried_and_every_one_is_public():
+    assert {name for name, _ in GIVEN} == set(NAMES)
+    for name in NAMES:
+        function = getattr(explain, name.replace("-", "_"))
+        assert explain.get(name).function is function and explain.get(name).name == name and function.__doc__
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_available_lists_exactly_what_an_object_can_give(subject):
+    _, rows, gives = SUBJECTS[subject]
+    obj = made(subject)
+    assert explain.available(obj) == sorted(gives)
+    for name in NAMES:
+        if name in gives:
+            assert isinstance(explain.run(name, obj, *rows), Result)
+        else:
+            with pytest.raises(InputTypeError, match=rf"^{type(obj).__name__} has no \w+_; \w+ needs "):
+                explain.run(name, obj, *rows)
+
+
+@given
+def test_the_result_is_a_frozen_value_with_a_table_and_a_figure(name, subject):
+    result = explain.run(name, made(subject), *SUBJECTS[subject][1])
+    with pytest.raises(FrozenInstanceError):
+        setattr(result, fields(result)[0].name, None)
+    assert isinstance(result.table(), Table) and len(result.table().text().splitlines()) > 2
+    figure = result.figure()
+    axes = figure.axes[0]
+    assert axes.get_title() and axes.get_xlabel() and (axes.get_ylabel() or any(axes.get_yticklabels()))
+    page = result._repr_html_()
+    assert "<table" in page and "<svg" in page
+
+
+@given
+def test_it_leaves_no_trace(name, subject):
+    obj, (x, y) = marked(subject), deepcopy(SUBJECTS[subject][1])
+    before = state_of(obj)
+    explain.run(name, obj, x, y).table()
+    np.testing.assert_equal(state_of(obj), before)
+    np.testing.assert_equal((x, y), SUBJECTS[subject][1])
+
+
+@given
+def test_twice_is_the_same_whatever_the_global_generators_say(name, subject):
+    torch.manual_seed(1)
+    first = explain.run(name, made(subject), *SUBJECTS[subject][1])
+    torch.manual_seed(2)
+    np.random.seed(2)
+    again = explain.run(name, made(subject), *SUBJECTS[subject][1])
+    np.testing.assert_equal(numbers(again), numbers(first))
+    assert first.table().text() == again.table().text()
+
+
+@given
+def test_torch_tensors_are_rows_too(name, subject):
+    x, y = SUBJECTS[subject][1]
+    as_tensors = torch.from_numpy(x), y if y is None or y.dtype.kind == "U" else torch.from_numpy(y)
+    np.testing.assert_equal(
+        numbers(explain.run(name, made(subject), *as_tensors)), numbers(explain.run(name, made(subject), x, y))
+    )
+
+
+@every
+def test_a_result_keeps_nothing_of_the_graph_or_the_device(name):
+    subject = next(subject for found, subject in GIVEN if found == name)
+
+    def tensors(value):
+        if isinstance(value, dict | tuple | list):
+            return any(map(tensors, value.values() if isinstance(value, dict) else value))
+        return isinstance(value, torch.Tensor)
+
+    assert not tensors(numbers(explain.run(name, made(subject), *SUBJECTS[subject][1])))

@@ -1,0 +1,79 @@
+"""Learning curves: the numbers of the history, and the epoch that early stopping would keep."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ftheta import LogisticRegression, MLPClassifier
+from ftheta.errors import InputError
+from ftheta.explain import curves
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+Y = (X[:, 0] + RNG.normal(size=60) > 0).astype(int)
+
+
+def of(*rows):
+    return curves(SimpleNamespace(history_=list(rows)))
+
+
+def lines(found):
+    return {line.get_label(): line.get_xydata().tolist() for line in found.figure().axes[0].lines}
+
+
+def test_validation_decides_where_there_is_any():
+    found = of(
+        {"epoch": 1, "loss": 3.0, "valid_loss": 2.0},
+        {"epoch": 2, "loss": 2.0, "valid_loss": 1.0},
+        {"epoch": 3, "loss": 1.0, "valid_loss": 1.0},
+    )
+    assert (found.watched, found.best) == ("valid_loss", 2)  # the first of two
+    assert lines(found)["training loss"] == [[1, 3], [2, 2], [3, 1]]
+    assert lines(found)["best: epoch 2 (1.000)"] == [[2, 1]]
+    assert found.table().caption == "Lowest valid_loss in epoch 2."
+    assert found.table().columns == {"epoch": [1, 2, 3], "loss": [3, 2, 1], "valid_loss": [2, 1, 1]}
+
+
+def test_without_validation_the_training_loss_decides():
+    found = of({"epoch": 5, "loss": 3.0}, {"epoch": 6, "loss": 2.5}, {"epoch": 7, "loss": 2.75})
+    assert (found.watched, found.best) == ("loss", 6)
+
+
+def test_rows_may_lack_columns_and_hold_what_is_no_number():
+    found = of({"epoch": 1, "loss": 1.0, "note": "x", "ok": True}, {"epoch": 2, "loss": np.nan, "valid_loss": 4.0})
+    assert list(found.columns) == ["epoch", "loss", "valid_loss"] and found.best == 2
+    assert np.isnan(found.columns["valid_loss"][0]) and np.isnan(found.columns["loss"][1])
+
+
+def test_rounds_are_counted_where_nobody_counted_epochs():
+    found = of({"loss": 2.0, "inertia": 7.0}, {"loss": 1.0, "inertia": 5.0})
+    assert found.columns["round"].tolist() == [1, 2] and found.best == 2
+    assert found.figure().axes[0].get_xlabel() == "round"
+
+
+def test_several_players_are_all_drawn_and_none_is_the_best():
+    found = of({"epoch": 1, "step": 9, "critic": 1.0, "generator": 2.0, "lr": 0.1, "seconds": 1.0})
+    assert found.watched is found.best is None and found.table().caption == ""
+    assert set(lines(found)) == {"critic", "generator"}
+    assert found.figure().axes[0].get_ylabel() == "logged value"
+    watched = of({"epoch": 1, "critic": 1.0, "valid_loss": 2.0}, {"epoch": 2, "critic": 3.0, "valid_loss": 4.0})
+    assert watched.best == 1 and lines(watched)["best: epoch 1 (2.000)"] == [[1, 2]]
+
+
+def test_the_best_epoch_is_the_one_that_early_stopping_keeps():
+    model = MLPClassifier(hidden=(30,), epochs=60, lr=0.05, validation=0.3, patience=5, random_state=0).fit(X, Y)
+    found = curves(model)
+    values = [row["valid_loss"] for row in model.history_]
+    assert found.best == 1 + int(np.argmin(values)) == len(values) - 5
+    assert f"best was round {found.best}" in model.stop_reason_
+
+
+def test_any_estimator_with_a_history_has_curves():
+    found = curves(LogisticRegression().fit(X, Y))
+    assert found.best == len(found.columns["loss"]) and found.watched == "loss"  # Newton's method only goes down
+
+
+def test_an_empty_history_gets_a_sentence():
+    with pytest.raises(InputError, match=r"The history_ of SimpleNamespace has no rows; train for one epoch first\."):
+        of()

@@ -1,0 +1,117 @@
+"""Explanations by name: a capability decides, never a family."""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pytest
+from torch import nn
+
+from ftheta import LinearRegression, MLPClassifier, catalog, explain
+from ftheta.errors import InputError, InputTypeError
+from ftheta.explain import _registry
+from ftheta.results import Result, Table
+
+LINE = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
+
+
+@runtime_checkable
+class HasEnergy(Protocol):
+    """a fitted estimator with energy"""
+
+    def energy(self, X): ...
+
+
+class Magnet:
+    def energy(self, X):
+        return -np.sum(X, 1)
+
+
+class Energies(Result):
+    def __init__(self, values):
+        self.values = values
+
+    def table(self):
+        return Table({"energy": self.values})
+
+    def figure(self):
+        raise NotImplementedError
+
+
+@pytest.fixture
+def energies(monkeypatch):
+    """A new explanation with a capability of its own, registered for one test."""
+    monkeypatch.setattr(_registry, "_TABLE", dict(_registry._TABLE))
+
+    @explain.explanation("energies", needs=HasEnergy)
+    def energies(obj, X, y=None, *, scale=1.0):
+        return Energies([*(scale * obj.energy(X)), y])
+
+    return energies
+
+
+def test_a_new_capability_needs_no_family(energies):
+    assert explain.available(Magnet()) == ["energies"]
+    assert "energies" not in explain.available(nn.Linear(2, 1))
+    assert explain.run("energies", Magnet(), np.ones((2, 3))).values == [-3, -3, None]
+    assert energies(Magnet(), np.ones((2, 3)), scale=2.0).values == [-6, -6, None]  # the function stays a function
+
+
+def test_rows_are_given_to_those_that_have_a_parameter_for_them(energies):
+    assert explain.get("energies")(Magnet(), np.ones((1, 3)), "labels").values == [-3, "labels"]
+    assert "X" not in explain.get("curves").function.__annotations__
+    model = MLPClassifier(epochs=1, hidden=(2,), random_state=0).fit([[0.0], [1.0]], [0, 1])
+    assert explain.run("curves", model, "no rows", "no targets").best == 1
+
+
+def test_missing_rows_are_asked_for(energies):
+    with pytest.raises(InputError, match=r"energies looks at rows, but X is None; pass X\."):
+        explain.run("energies", Magnet())
+
+
+def test_a_name_is_taken_once(energies):
+    with pytest.raises(InputError, match=r"already an explanation 'energies'; choose another name"):
+        explain.explanation("energies", needs=HasEnergy)(energies)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(InputError, match=r"Unknown explanation 'gradient_flow'\. Did you mean 'gradient-flow'\?"):
+        explain.get("gradient_flow")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("summary", r"no module_; summary needs an nn\.Module or a fitted estimator with its net in module_\.$"),
+        ("gradient-flow", r"no module_; gradient_flow needs a fitted estimator with module_, .*, or a module together"),
+        ("activations", r"no module_; activations needs an nn\.Module or a fitted estimator"),
+        ("curves", r"no history_; curves needs a fitted estimator with the rows of its training in history_\.$"),
+    ],
+)
+def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
+    assert explain.available(LINE) == []
+    with pytest.raises(InputTypeError, match=f"^LinearRegression has {sentence}"):
+        explain.run(name, LINE, [[0.0]], [1.0])
+    function = getattr(explain, name.replace("-", "_"))
+    with pytest.raises(InputTypeError, match=f"^LinearRegression has {sentence}"):
+        function(LINE) if name == "curves" else function(LINE, [[0.0]])
+
+
+def test_an_object_of_another_class_gets_a_sentence(energies):
+    with pytest.raises(InputTypeError, match=r"^Magnet does not fit; layers needs an instance of ndarray\.$"):
+        _registry.require(Magnet(), np.ndarray, "layers")
+
+
+def test_a_plain_module_is_told_to_bring_a_loss():
+    net = nn.Linear(1, 1)
+    assert explain.available(net) == ["activations", "summary"]
+    with pytest.raises(
+        InputTypeError, match=r"^Linear has no module_; gradient_flow .* or a module together with loss="
+    ):
+        explain.gradient_flow(net, [[0.0]], [0.0])
+
+
+def test_an_estimator_that_is_not_fitted_has_nothing_to_explain():
+    for estimator in catalog.all_estimators().values():
+        assert explain.available(estimator()) == []
+    with pytest.raises(InputTypeError, match="needs an nn.Module or a fitted estimator"):
+        explain.summary(MLPClassifier())

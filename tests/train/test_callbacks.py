@@ -1,0 +1,260 @@
+"""Early stopping counts right and puts the best weights back exactly; progress shows itself only where it should."""
+
+import io
+import sys
+import types
+from math import inf
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import ftheta
+from ftheta import MLPClassifier, MLPRegressor
+from ftheta.data import Rows, holdout
+from ftheta.draw import Draw
+from ftheta.errors import InputError
+from ftheta.train import Callback, EarlyStopping, Progress, Supervised, Trainer, Training, callbacks, evaluate, iterate
+from tests.train._toys import line, same, square
+
+
+class Script:
+    """A process that says given values; its weights are the number of the round."""
+
+    def __init__(self, values, column="valid_loss"):
+        self.values, self.column, self.round = values, column, 0
+
+    def advance(self):
+        self.round += 1
+        return {"loss": 1.0, self.column: self.values[self.round - 1]}
+
+    def weights(self):
+        return {"round": self.round}
+
+    def set_weights(self, weights):
+        self.round = weights["round"]
+
+
+def stopped(values, column="valid_loss", **options):
+    """Rounds run, round whose weights are in place at the end, and why it ended."""
+    process, stop, reasons = Script(values, column), EarlyStopping(**options), []
+
+    class Why(Callback):
+        def on_end(self, ctx):
+            reasons.append(ctx.reason)
+
+    history = iterate(process, rounds=len(values), callbacks=[stop, Why()])
+    return len(history), process.round, reasons[0]
+
+
+# ---- early stopping
+
+
+def test_it_stops_after_patience_rounds_without_improvement_and_says_so():
+    found = stopped([5, 4, 3, 3.5, 3, 3.1, 2], patience=3)
+    assert found == (6, 3, "no better valid_loss for 3 rounds; best was round 3")
+
+
+def test_equal_is_not_better_and_patience_one_stops_at_the_first_round_that_is_not():
+    assert stopped([5, 5, 4], patience=1)[:2] == (2, 1)
+
+
+def test_an_improvement_begins_the_count_anew():
+    assert stopped([5, 6, 4, 6, 3, 6, 2, 9, 9], patience=2)[:2] == (9, 7)
+
+
+@given(
+    values=st.lists(st.integers(0, 9), min_size=1, max_size=20),
+    patience=st.integers(1, 5),
+    start=st.integers(1, 6),
+    delta=st.sampled_from([0.0, 0.5, 2.0]),
+)
+def test_it_agrees_with_its_definition(values, patience, start, delta):
+    best, best_round, expected, why = inf, 0, len(values), "rounds"
+    for number, value in enumerate(values, start=1):
+        if number < start:
+            continue
+        if value < best - delta:
+            best, best_round = value, number
+        elif number - best_round >= patience:
+            expected, why = number, f"no better valid_loss for {patience} rounds; best was round {best_round}"
+            break
+    found = stopped(values, patience=patience, start=start, min_delta=delta)
+    assert found == (expected, best_round or len(values), why)
+
+
+def test_rounds_before_the_start_do_not_count():
+    assert stopped([1, 5, 4, 3, 3, 3], patience=2, start=3)[:2] == (6, 4)
+
+
+def test_improvements_below_min_delta_do_not_count():
+    assert stopped([5, 4.9, 4.8, 4.7], patience=2, min_delta=0.5)[:2] == (3, 1)
+
+
+def test_without_patience_it_only_keeps_the_best():
+    assert stopped([5, 1, 2, 3, 4, 5], patience=None) == (6, 2, "rounds")
+
+
+def test_without_restore_the_last_weights_stay():
+    assert stopped([5, 4, 6, 7], patience=2, restore=False)[:2] == (4, 4)
+
+
+def test_another_column_can_be_watched():
+    assert stopped([5, 4, 6, 7], column="energy", monitor="energy", patience=2)[:2] == (4, 2)
+
+
+def test_without_validation_the_training_loss_is_watched():
+    assert stopped([0, 0, 0, 0], column="other", patience=2)[:2] == (3, 1)
+
+
+def test_a_column_that_is_not_there_is_answered_with_those_that_are():
+    expected = r"Unknown column of the history: 'valid_los'. Did you mean 'valid_loss'.*Known: loss, valid_loss"
+    with pytest.raises(InputError, match=expected):
+        stopped([1, 2], monitor="valid_los")
+
+
+@pytest.mark.ledger("B039", "C151", covers="ftheta.train.EarlyStopping")
+def test_the_best_weights_reproduce_the_best_validation_loss_exactly():
+    (x, y), (xv, yv) = line(n=20, features=8, seed=1), line(n=20, features=8, seed=2)
+    net = nn.Sequential(nn.Linear(8, 50), nn.ReLU(), nn.Dropout(0.2), nn.Linear(50, 1)).double()
+    objective, held = Supervised(net, square), Rows(xv, yv, batch_size=7, shuffle=False)
+    made = Trainer(objective, Rows(x, y, batch_size=5), lr=0.05, validation=held)
+    history = iterate(made, rounds=200, callbacks=[EarlyStopping(10)])
+    losses = [row["valid_loss"] for row in history]
+    best = int(np.argmin(losses))
+    assert len(losses) == best + 1 + 10 < 200
+    assert evaluate(objective, held, Draw(5))["loss"] == losses[best] < losses[-1]
+
+
+@pytest.mark.ledger("B039", "A159", "A160", covers="ftheta.MLPClassifier")
+@pytest.mark.parametrize("kind", [MLPClassifier, MLPRegressor])
+def test_an_estimator_stops_on_a_fifth_of_its_rows_and_keeps_the_best_epoch(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 6))
+    score = X[:, 0] + rng.normal(size=100)
+    y = (score > 0).astype(int) if kind is MLPClassifier else score
+    model = kind(epochs=200, lr=0.05, batch_size=16, validation=0.2, patience=5, random_state=3).fit(X, y)
+    losses = [row["valid_loss"] for row in model.history_]
+    best = int(np.argmin(losses))
+    assert model.n_iter_ == len(losses) == best + 1 + 5 < 200
+    assert model.stop_reason_ == f"no better valid_loss for 5 rounds; best was round {best + 1}"
+    how = {"split": "stratified", "y": y} if kind is MLPClassifier else {"split": "random"}
+    kept, held = holdout(100, 0.2, Draw(3).at("split"), **how)
+    assert (len(kept), len(held)) == (80, 20) and all("loss" in row for row in model.history_)
+    found = model.evaluate(X[held], y[held])["loss"] - (0 if kind is MLPClassifier else np.log(model.y_scale_))
+    assert found == (losses[best] if kind is MLPClassifier else pytest.approx(losses[best], rel=1e-12))
+    model.save(tmp_path / "best")
+    assert np.array_equal(ftheta.load(tmp_path / "best").predict(X), model.predict(X))
+
+
+def test_restore_best_false_keeps_the_last_epoch():
+    (x, y), settings = line(n=60), {"epochs": 40, "lr": 0.1, "validation": 0.3, "random_state": 0}
+    last = MLPRegressor(patience=100, training=Training(restore_best=False), **settings).fit(x, y)
+    bare = MLPRegressor(**settings).fit(x, y)
+    assert same(dict(last.module_.state_dict()), dict(bare.module_.state_dict()))
+    best = MLPRegressor(patience=100, **settings).fit(x, y)
+    assert best.evaluate(x, y) != last.evaluate(x, y)
+
+
+# ---- progress
+
+
+class Count:
+    """A process of one step a round."""
+
+    def __init__(self, inner=None):
+        self.n, self.inner = 0, inner
+
+    def advance(self):
+        self.n += 1
+        if self.inner:
+            iterate(Count(), rounds=2, callbacks=[self.inner()])
+        return {"loss": 1 / self.n, "valid_loss": 0.25}
+
+
+def show(capsys, *given, rounds=3, inner=None, **options):
+    iterate(Count(inner), rounds=rounds, callbacks=[Progress(*given, **options)])
+    return capsys.readouterr().err
+
+
+LINES = ["epoch 1/3  loss 1  valid_loss 0.25", "epoch 2/3  loss 0.5  valid_loss 0.25"]
+
+
+def test_plain_lines_where_there_is_no_terminal(capsys):
+    assert [line.strip() for line in show(capsys, True, delay=0).splitlines()][1:] == LINES
+
+
+def test_without_an_end_there_is_no_total(capsys):
+    iterate(Count(), steps=2, callbacks=[Progress(True, delay=0)])
+    assert "epoch 1  loss 1  valid_loss 0.25\n" in capsys.readouterr().err
+
+
+def test_silent_where_nobody_looks_and_when_told(capsys, monkeypatch):
+    assert show(capsys, delay=0) == show(capsys, False, delay=0) == show(capsys, True, delay=100) == ""
+    monkeypatch.setenv("FTHETA_PROGRESS", "0")
+    assert show(capsys, True, delay=0) == ""
+
+
+def test_silent_in_a_worker_process(capsys, monkeypatch):
+    monkeypatch.setattr(callbacks, "parent_process", lambda: object())
+    assert show(capsys, True, delay=0) == ""
+
+
+def test_only_the_outermost_loop_shows_itself(capsys):
+    shown = show(capsys, True, delay=0, inner=lambda: Progress(True, delay=0))
+    assert shown and "/2" not in shown
+    assert "epoch" in show(capsys, True, delay=0)  # the count is back at zero
+
+
+def test_an_error_does_not_silence_the_next_loop(capsys):
+    class Broken(Count):
+        def advance(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        iterate(Broken(), rounds=2, callbacks=[Progress(True, delay=0)])
+    assert Progress.active == 0 and "epoch" in show(capsys, True, delay=0)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_a_bar_ends_at_the_last_round(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    progress = Progress(delay=0)
+    iterate(Count(), rounds=3, callbacks=[progress])
+    assert "epoch 3/3" in screen.getvalue() and "loss 0.3333" in screen.getvalue()
+    assert progress.bar is None
+
+
+def test_a_notebook_is_known_by_its_shell(monkeypatch, capsys):
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setenv("TERM", "xterm")
+    assert "epoch 3/3" in show(capsys, delay=0)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    assert show(capsys, delay=0) == ""
+
+
+def test_an_estimator_passes_its_wish_on(capsys, monkeypatch):
+    monkeypatch.setattr(Progress.__init__, "__kwdefaults__", {"delay": 0.0})
+    x, y = line(n=30)
+    MLPRegressor(epochs=3, training=Training(progress=True)).fit(x, y)
+    assert "epoch 2/3  loss" in capsys.readouterr().err
+    MLPRegressor(epochs=3).fit(x, y)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_least_callback_does_nothing_and_has_no_state():
+    x, y = line()
+    made = Trainer(Supervised(nn.Linear(3, 1).double(), square), Rows(x, y, batch_size=8))
+    bare = Callback()
+    iterate(made, rounds=2, callbacks=[bare])
+    assert bare.state is None and isinstance(made.weights()["module.weight"], torch.Tensor)

@@ -1,0 +1,341 @@
+"""The loop: when it ends, in which order it speaks, what it writes, and whom it interrupts."""
+
+import json
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from sklearn import cluster
+from torch import nn
+
+from ftheta.data import Rows, Stream
+from ftheta.errors import RunError
+from ftheta.store import Run
+from ftheta.train import Callback, EarlyStopping, Supervised, Trainer, iterate
+from tests.train._toys import KMeans, Settled, blobs, line, same, square
+
+
+class Pairs:
+    """Two steps a round; the row is the number of the step."""
+
+    def __init__(self):
+        self.n = 0
+
+    def advance(self):
+        self.n += 1
+        return {"n": self.n} if self.n % 2 == 0 else None
+
+    def state_dict(self):
+        return {"n": self.n}
+
+    def load_state_dict(self, tree):
+        self.n = tree["n"]
+
+
+class Diary(Callback):
+    """Writes down every call."""
+
+    def __init__(self, name="", lines=None):
+        self.name, self.lines = name, [] if lines is None else lines
+
+    def on_start(self, ctx):
+        self.lines.append((self.name, "start", ctx.step, ctx.round))
+
+    def on_step(self, ctx):
+        self.lines.append((self.name, "step", ctx.step, ctx.round))
+
+    def on_row(self, ctx, row):
+        self.lines.append((self.name, "row", ctx.step, ctx.round))
+
+    def on_end(self, ctx):
+        self.lines.append((self.name, f"end: {ctx.reason}", ctx.step, ctx.round))
+
+
+# ---- when it ends
+
+
+def test_it_ends_after_so_many_rounds_or_steps_whichever_comes_first():
+    assert iterate(Pairs(), rounds=2) == [{"n": 2}, {"n": 4}]
+    assert iterate(Pairs(), steps=5) == [{"n": 2}, {"n": 4}]
+    assert iterate(Pairs(), rounds=3, steps=2) == [{"n": 2}]
+    assert iterate(Pairs(), rounds=0) == []
+
+
+def test_it_ends_when_its_time_is_used_up():
+    class Slow(Pairs):
+        def advance(self):
+            time.sleep(0.01)
+            return super().advance()
+
+    process, begin = Slow(), time.monotonic()
+    iterate(process, seconds=0.1)
+    assert 0.1 <= time.monotonic() - begin < 2 and 1 <= process.n <= 10
+
+
+def test_a_callback_ends_it_after_the_step_and_the_first_reason_counts():
+    diary = Diary()
+
+    class Enough(Callback):
+        def on_step(self, ctx):
+            if ctx.step == 3:
+                ctx.stop("enough")
+                ctx.stop("more than enough")
+
+    iterate(Pairs(), rounds=9, callbacks=[Enough(), diary])
+    assert diary.lines[-2:] == [("", "step", 3, 1), ("", "end: enough", 3, 1)]
+
+
+# ---- in which order
+
+
+def test_callbacks_are_called_in_their_order_and_rows_count_before_they_are_told():
+    lines = []
+    iterate(Pairs(), rounds=1, callbacks=[Diary("a", lines), Diary("b", lines)])
+    assert lines == [
+        *(("a", "start", 0, 0), ("b", "start", 0, 0)),
+        *(("a", "step", 1, 0), ("b", "step", 1, 0)),
+        *(("a", "step", 2, 0), ("b", "step", 2, 0)),
+        *(("a", "row", 2, 1), ("b", "row", 2, 1)),
+        *(("a", "end: rounds", 2, 1), ("b", "end: rounds", 2, 1)),
+    ]
+
+
+def test_the_end_is_told_also_after_an_error_and_the_history_survives():
+    class Breaks(Pairs):
+        def advance(self):
+            if self.n == 3:
+                raise ZeroDivisionError
+            return super().advance()
+
+    diary, history = Diary(), [{"n": 0}]
+    with pytest.raises(ZeroDivisionError):
+        iterate(Breaks(), rounds=9, callbacks=[diary], history=history)
+    assert diary.lines[-1] == ("", "end: ", 3, 1) and history == [{"n": 0}, {"n": 2}]
+
+
+def test_rows_are_in_the_history_when_callbacks_see_them():
+    class Look(Callback):
+        def on_row(self, ctx, row):
+            assert ctx.history[-1] == row and ctx.process.n == row["n"]
+
+    assert len(iterate(Pairs(), rounds=2, callbacks=[Look()])) == 2
+
+
+def test_the_scope_of_a_process_is_entered_once():
+    entered = []
+
+    class Scoped(Pairs):
+        @contextmanager
+        def scope(self):
+            entered.append("in")
+            yield
+            entered.append(self.n)
+
+    iterate(Scoped(), rounds=2)
+    assert entered == ["in", 4]
+
+
+# ---- k-means: a process without gradients
+
+
+def test_k_means_agrees_with_scikit_learn_from_the_same_start():
+    x, start = blobs(n=150, centres=5)
+    process = KMeans(x, start)
+    history = iterate(process, rounds=100, callbacks=[Settled()])
+    truth = cluster.KMeans(5, init=start.numpy(), n_init=1, tol=0.0, algorithm="lloyd").fit(x.numpy())
+    assert 3 < len(history) < 100
+    np.testing.assert_allclose(process.centres, truth.cluster_centers_, rtol=1e-10)
+    assert history[-1]["inertia"] == pytest.approx(truth.inertia_, rel=1e-10)
+    assert all(a["inertia"] >= b["inertia"] for a, b in zip(history, history[1:], strict=False))
+
+
+def test_k_means_resumes_from_its_run(tmp_path):
+    x, start = blobs(n=150, centres=5)
+    whole = iterate(alone := KMeans(x, start), rounds=100, callbacks=[Settled()])
+    iterate(KMeans(x, start), rounds=2, callbacks=[Settled()], run=Run(tmp_path))
+    process = KMeans(x, start)
+    history = iterate(process, rounds=100, callbacks=[Settled()], run=Run(tmp_path))
+    assert history == whole and same(process.state_dict(), alone.state_dict())
+    assert iterate(KMeans(x, start), rounds=100, callbacks=[Settled()], run=Run(tmp_path)) == whole  # nothing left to do
+
+
+# ---- what it writes
+
+
+def lines_of(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_rows_and_the_last_state_are_in_the_run(tmp_path):
+    iterate(Pairs(), steps=5, run=Run(tmp_path))
+    tree, step = Run(tmp_path).latest()
+    assert step == 5 and tree["process"] == {"n": 5} and tree["round"] == 2
+    assert lines_of(tmp_path) == Run(tmp_path).rows() == [{"n": 2}, {"n": 4}]
+
+
+def test_checkpoints_come_after_so_many_seconds(tmp_path, monkeypatch):
+    steps = []
+    monkeypatch.setattr(Run, "checkpoint", lambda self, tree, step: steps.append(step))
+    clock = iter(range(10**6))
+    monkeypatch.setattr(sys.modules["ftheta.train.iterate"].time, "monotonic", lambda: next(clock))
+    iterate(Pairs(), steps=12, run=Run(tmp_path), every=6)
+    gaps = np.diff(steps[:-1])
+    assert steps[-1] == 12 and len(steps) > 3 and (gaps == gaps[0]).all() and gaps[0] > 1
+    steps.clear()
+    iterate(Pairs(), steps=4, run=Run(tmp_path), every=0)
+    assert steps == [1, 2, 3, 4]
+
+
+def test_a_checkpoint_holds_what_the_callbacks_of_its_step_have_done_and_the_last_weights(tmp_path):
+    """Not the best weights, which early stopping puts back only after the last checkpoint."""
+    x, y = line()
+    made = Trainer(Supervised(nn.Linear(3, 1).double(), square), Rows(x, y, batch_size=8), optimizer="sgd", lr=0.8)
+
+    class Last(Callback):
+        def on_step(self, ctx):
+            self.weights = ctx.process.weights()
+
+    last, stop = Last(), EarlyStopping(2)
+    iterate(made, rounds=9, callbacks=[stop, last], run=Run(tmp_path), every=0)
+    tree, _ = Run(tmp_path).latest()
+    assert same(tree["process"]["objective"], last.weights) and same(tree["callbacks"][0], stop.state)
+    assert same(made.weights(), stop.state["weights"]) and not same(made.weights(), last.weights)
+
+
+def test_a_finished_step_is_not_saved_twice(tmp_path, monkeypatch):
+    steps, checkpoint = [], Run.checkpoint
+    monkeypatch.setattr(Run, "checkpoint", lambda self, tree, step: steps.append(step) or checkpoint(self, tree, step))
+    for _ in range(2):
+        iterate(Pairs(), steps=3, run=Run(tmp_path), every=0)
+    assert steps == [1, 2, 3]
+
+
+def test_rows_after_the_last_checkpoint_are_made_again_and_not_doubled(tmp_path):
+    class Dies(Pairs):
+        def advance(self):
+            if self.n == 5:
+                raise ZeroDivisionError
+            return super().advance()
+
+    iterate(Pairs(), steps=3, run=Run(tmp_path))
+    with pytest.raises(ZeroDivisionError):
+        iterate(Dies(), steps=9, run=Run(tmp_path))
+    assert lines_of(tmp_path) == [{"n": 2}, {"n": 4}] and Run(tmp_path).latest()[1] == 3
+    history = iterate(Pairs(), steps=8, run=Run(tmp_path))
+    assert history == lines_of(tmp_path) == [{"n": n} for n in (2, 4, 6, 8)]
+
+
+def test_the_run_is_locked_while_the_loop_goes(tmp_path):
+    class Second(Callback):
+        def on_step(self, ctx):
+            with pytest.raises(RunError, match="is in use by pid"):
+                iterate(Pairs(), rounds=1, run=Run(tmp_path))
+
+    iterate(Pairs(), rounds=1, run=Run(tmp_path), callbacks=[Second()])
+    iterate(Pairs(), rounds=2, run=Run(tmp_path))  # and let go afterwards
+
+
+def test_time_is_no_reason_that_a_resumed_run_keeps(tmp_path):
+    iterate(Pairs(), rounds=9, seconds=0.0, run=Run(tmp_path))
+    assert len(iterate(Pairs(), rounds=2, run=Run(tmp_path))) == 2
+
+
+# ---- pinned conditions
+
+
+def trainer(batches=None):
+    x, y = line()
+    source = Rows(x, y, batch_size=8) if batches is None else Stream(batches, length=2)
+    return Trainer(Supervised(nn.Linear(3, 1).double(), square), source)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("torch", lambda p: p.setattr(torch, "__version__", "2.99.0"), r"torch 2\.\d+\.\d+\S*, now 2\.99\.0"),
+        ("threads", lambda p: p.setattr(torch, "get_num_threads", lambda: 7), "threads 1, now 7"),
+        ("machine", lambda p: p.setattr("platform.machine", lambda: "abacus"), r"machine \w+, now abacus"),
+    ],
+)
+def test_other_conditions_are_said_and_need_consent(tmp_path, monkeypatch, name, change, said):
+    iterate(trainer(), steps=4, run=Run(tmp_path))
+    change(monkeypatch)
+    expected = rf"was made with {said}: results will not be bit-exact\. Add --allow-inexact to go on"
+    with pytest.raises(RunError, match=expected):
+        iterate(trainer(), rounds=3, run=Run(tmp_path))
+    made = trainer()
+    assert len(iterate(made, rounds=3, run=Run(tmp_path, allow_inexact=True))) == 3 and made.step == 9
+
+
+def test_a_plain_iterator_cannot_be_resumed_without_consent(tmp_path):
+    batches = [line(n=4), line(n=4, seed=1)]
+    iterate(trainer(batches), steps=1, run=Run(tmp_path))
+    with pytest.raises(RunError, match=r"a plain iterator as source.*--allow-inexact"):
+        iterate(trainer(batches), rounds=2, run=Run(tmp_path))
+    made = trainer(batches)
+    iterate(made, rounds=2, run=Run(tmp_path, allow_inexact=True))
+    assert made.step == 4
+
+
+# ---- signals
+
+
+class Signal(Callback):
+    """Sends signals to this process in the middle of a step."""
+
+    def __init__(self, step, *numbers):
+        self.step, self.numbers = step, numbers
+
+    def on_step(self, ctx):
+        if ctx.step == self.step:
+            for number in self.numbers:
+                signal.raise_signal(number)
+
+
+def test_ctrl_c_waits_for_the_end_of_the_step_and_leaves_a_checkpoint(tmp_path):
+    handler, diary, history = signal.getsignal(signal.SIGINT), Diary(), []
+    with pytest.raises(KeyboardInterrupt):
+        iterate(
+            Pairs(), rounds=9, run=Run(tmp_path), callbacks=[Signal(4, signal.SIGINT), diary], history=history
+        )  # fmt: skip
+    assert diary.lines[-2:] == [("", "row", 4, 2), ("", "end: interrupted", 4, 2)]
+    assert history == [{"n": 2}, {"n": 4}] and Run(tmp_path).latest()[1] == 4
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert len(iterate(Pairs(), rounds=3, run=Run(tmp_path))) == 3
+
+
+def test_a_second_ctrl_c_does_not_wait():
+    diary = Diary()
+    with pytest.raises(KeyboardInterrupt):
+        iterate(Pairs(), rounds=9, callbacks=[Signal(2, signal.SIGINT, signal.SIGINT), diary])
+    assert diary.lines[-2:] == [("", "step", 1, 0), ("", "end: ", 2, 0)]
+
+
+def test_sigterm_ends_with_its_exit_code(tmp_path):
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    with pytest.raises(SystemExit) as caught:
+        iterate(Pairs(), rounds=9, run=Run(tmp_path), callbacks=[Signal(3, signal.SIGTERM)])
+    assert caught.value.code == 143 and Run(tmp_path).latest()[1] == 3
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_program_s_own_handler_of_sigterm_is_left_alone():
+    heard = []
+    signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+    try:
+        assert len(iterate(Pairs(), rounds=2, callbacks=[Signal(1, signal.SIGTERM)])) == 2 and heard == [1]
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_it_works_in_a_thread_which_cannot_have_handlers():
+    found = []
+    worker = threading.Thread(target=lambda: found.append(iterate(Pairs(), rounds=2)))
+    worker.start()
+    worker.join()
+    assert found == [[{"n": 2}, {"n": 4}]]
