@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 .PHONY: demo test lint middle soak ledger ledger-check bench faults clean
 
 demo: .venv/installed
-	$(BIN)/ftheta train mlp digits --hidden 128,64 --epochs 60
+	$(BIN)/ftheta train mlp digits --hidden 256,256 --batch-size 16 --epochs 60 --lr 0.001 --set dropout=0.5 --set patience=60 --set training.schedule=cosine
 
 test: .venv/installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal -q

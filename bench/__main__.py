@@ -15,6 +15,7 @@ from ._timing import CORES, Settings
 __all__ = ["NAMES", "PATH", "main", "run"]
 
 NAMES = ("small", "mnist-size", "overhead", "threads", "start")
+BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"
 
 
@@ -26,20 +27,30 @@ def run(name: str, settings: Settings) -> Report:
 def main(arguments: Sequence[str] | None = None, path: Path = PATH) -> None:
     """Run, print, and write what was found; a quick run writes nothing."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Ours beside peers, in turns.")
-    parser.add_argument("names", nargs="*", choices=[[], *NAMES], metavar="NAME", help=f"of {', '.join(NAMES)}; all without one")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all where none is given")
     parser.add_argument("--repetitions", type=int, default=7, help="at least 5 (default 7)")
-    parser.add_argument("--quick", action="store_true", help="see that it runs: tiny, without peers, nothing is written")
+    parser.add_argument(
+        "--quick", action="store_true", help="see that it runs: tiny, without peers, nothing is written"
+    )
     given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in NAMES]
+    if unknown:
+        parser.error(f"unknown benchmark {unknown[0]!r}; choose from {', '.join(NAMES)}")
     if given.repetitions < 5:
-        parser.error(f"--repetitions {given.repetitions}; at least 5 are needed for a median.")
+        parser.error(f"--repetitions {given.repetitions}; a median needs at least 5")
     settings = Settings(True, 2) if given.quick else Settings(False, given.repetitions)
-    if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
-        sys.stderr.write(f"The load of this machine is {os.getloadavg()[0]:.1f} on {CORES} cores: the numbers will be noisy.\n")
+    _warn_of_load()
     for name in given.names or NAMES:
         report = run(name, settings)
         print(report.text(), flush=True, end="\n\n")
         if not given.quick:
             merge(path, [report], settings)
+
+
+def _warn_of_load() -> None:
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load > BUSY:
+        sys.stderr.write(f"The load of this machine is {load:.1f} on {CORES} cores: the numbers will be noisy.\n")
 
 
 if __name__ == "__main__":

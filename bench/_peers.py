@@ -1,6 +1,7 @@
-"""The same net by other libraries, each at its fairest: the same rows, widths, batch, rule, rate and epochs, nothing beside.
+"""The same net by other libraries: the same rows, widths, batch, rule, rate and epochs, and nothing beside.
 
-A maker imports its library and returns fit(rows, seed, epochs) -> predict. Those on torch get the fused Adam.
+A maker imports its library and returns fit(rows, seed, epochs) -> predict. What its users would have to switch off to
+be fast is off: validation, logging, checkpoints, progress, metrics.
 """
 
 from __future__ import annotations
@@ -41,11 +42,19 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """What is trained, and how: widths from inputs to classes."""
+    """What is trained, and how.
+
+    Args:
+        widths: From inputs to classes.
+        batch_size: Rows of a step.
+        lr: Learning rate of Adam.
+        init: Where ours starts: as scikit-learn and Keras do, so that equal accuracy is asked of equal nets.
+    """
 
     widths: tuple[int, ...]
     batch_size: int
     lr: float = 1e-3
+    init: str = "glorot"
 
 
 Predict = Callable[[np.ndarray], np.ndarray]
@@ -57,7 +66,12 @@ def ours(shape: Shape) -> Fit:
 
     def fit(rows: Rows, seed: int, epochs: int) -> Predict:
         net = MLPClassifier(
-            hidden=shape.widths[1:-1], batch_size=shape.batch_size, epochs=epochs, lr=shape.lr, random_state=seed
+            hidden=shape.widths[1:-1],
+            init=shape.init,
+            batch_size=shape.batch_size,
+            lr=shape.lr,
+            epochs=epochs,
+            random_state=seed,
         )
         return net.fit(rows.x, rows.y).predict
 
@@ -96,7 +110,7 @@ def _scikit_learn(shape: Shape, *, narrow: bool) -> Fit:
     return fit
 
 
-def _skorch(shape: Shape) -> Fit:
+def _skorch(shape: Shape, *, fused: bool) -> Fit:
     from skorch import NeuralNetClassifier
 
     def fit(rows: Rows, seed: int, epochs: int) -> Predict:
@@ -105,7 +119,7 @@ def _skorch(shape: Shape) -> Fit:
             bare.net(shape.widths),
             criterion=nn.CrossEntropyLoss,
             optimizer=torch.optim.Adam,
-            optimizer__fused=True,
+            optimizer__fused=fused,
             lr=shape.lr,
             batch_size=shape.batch_size,
             max_epochs=epochs,
@@ -152,7 +166,7 @@ def _lightning(shape: Shape) -> Fit:
             return nn.functional.cross_entropy(self.net(batch[0]), batch[1])
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
-            return bare.optimizer(self, shape.lr, "fused")
+            return torch.optim.Adam(self.parameters(), lr=shape.lr)
 
     def fit(rows: Rows, seed: int, epochs: int) -> Predict:
         torch.manual_seed(seed)
@@ -179,7 +193,8 @@ def _predict(net: nn.Module) -> Predict:
 PEERS: dict[str, Callable[[Shape], Fit]] = {
     "scikit-learn float64": lambda shape: _scikit_learn(shape, narrow=False),
     "scikit-learn float32": lambda shape: _scikit_learn(shape, narrow=True),
-    "skorch": _skorch,
+    "skorch": lambda shape: _skorch(shape, fused=False),  # as it comes
+    "skorch, fused Adam": lambda shape: _skorch(shape, fused=True),
     "keras on torch": _keras,
     "lightning": _lightning,
 }

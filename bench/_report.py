@@ -75,7 +75,10 @@ class Line:
         return plain | {"holds": self.holds} | {k: None if v is None else v._asdict() for k, v in parts.items()}
 
 
-HEADER = "who", "threads", "ms", "quartiles", "peer/ours", "quartiles", "asked", "holds", "accuracy", "ours - theirs", "equal"
+HEADER = (
+    *("who", "threads", "ms", "quartiles", "ratio", "quartiles", "asked", "holds"),
+    *("accuracy", "ours - theirs", "equal"),
+)
 
 
 @dataclass
@@ -86,6 +89,7 @@ class Report:
         name: Name of the benchmark.
         title: What was timed.
         unit: What one time is of.
+        against: What the ratio is.
         dtype: Of our nets.
         lines: Contestants.
         notes: Sentences below the table.
@@ -95,6 +99,7 @@ class Report:
     name: str
     title: str
     unit: str
+    against: str = "peer/ours"
     dtype: str = "float32"
     lines: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -102,7 +107,7 @@ class Report:
 
     def text(self) -> str:
         """The table, with empty columns left out."""
-        rows = [list(HEADER), *(line.cells() for line in self.lines)]
+        rows = [[self.against if cell == "ratio" else cell for cell in HEADER], *(line.cells() for line in self.lines)]
         kept = [c for c in range(len(HEADER)) if any(row[c] for row in rows[1:])]
         widths = {c: max(len(row[c]) for row in rows) for c in kept}
         body = ["  ".join(row[c].ljust(widths[c]) for c in kept).rstrip() for row in rows]
@@ -111,8 +116,9 @@ class Report:
 
     def record(self, settings: Settings) -> dict[str, Any]:
         """The report as JSON, with date, machine and versions."""
-        found = {"title": self.title, "unit": self.unit, "dtype": self.dtype, "repetitions": settings.repetitions}
-        return {**found, **machine(), "lines": [line.record() for line in self.lines], "notes": self.notes, "skipped": self.skipped}
+        what = {"title": self.title, "unit": self.unit, "ratio": self.against, "dtype": self.dtype}
+        found = {"lines": [line.record() for line in self.lines], "notes": self.notes, "skipped": self.skipped}
+        return {**what, "repetitions": settings.repetitions, **machine(), **found}
 
 
 def machine() -> dict[str, Any]:

@@ -18,7 +18,18 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from threadpoolctl import threadpool_limits
 
-__all__ = ["CORES", "Accuracy", "Settings", "Summary", "alternate", "compare", "fastest", "ratios", "summarise", "threads"]
+__all__ = [
+    "CORES",
+    "Accuracy",
+    "Settings",
+    "Summary",
+    "alternate",
+    "compare",
+    "fastest",
+    "ratios",
+    "summarise",
+    "threads",
+]
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 Key = TypeVar("Key", bound=Hashable)

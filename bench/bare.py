@@ -50,7 +50,9 @@ def epoch(net: nn.Module, opt: Optimizer, X: Tensor, y: Tensor, batch_size: int)
         opt.step()
 
 
-def fit(X: Tensor, y: Tensor, widths: tuple[int, ...], batch_size: int, epochs: int, lr: float, kernel: str) -> nn.Module:
+def fit(
+    X: Tensor, y: Tensor, widths: tuple[int, ...], batch_size: int, epochs: int, lr: float, kernel: str
+) -> nn.Module:
     """A net, trained from the start."""
     module = net(widths, X.dtype)
     opt = optimizer(module, lr, kernel)

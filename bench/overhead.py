@@ -108,14 +108,14 @@ def run(settings: Settings) -> Report:
     for name, task in _tasks(settings).items():
         turns = _in_turns(task, WARM + (2 if settings.quick else 5 * settings.repetitions))
         report.lines += _lines(name, turns.ours[WARM:], turns.others[WARM:], task, 1, mnist_size.WITHIN)
-        blocks = 1 if settings.quick else 10
+        blocks = 1 if settings.quick else 5
         whole = _whole(task, blocks, settings)
         report.lines += _lines(f"{name} with start-up", whole["ours"], whole["bare"], task, blocks, None)
     return report
 
 
 def _tasks(settings: Settings) -> dict[str, Task]:
-    n, blocks = (512, (1, 1)) if settings.quick else (6000, (10, 2))
+    n, blocks = (256, (1, 1)) if settings.quick else (6000, (10, 2))
     given = {"20-100-3": (small.SHAPE, small.rows(0)), "784-256-64-10": (mnist_size.SHAPE, mnist_size.rows(0, n))}
     tasks = {}
     for (name, (shape, rows)), block in zip(given.items(), blocks, strict=True):

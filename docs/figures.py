@@ -165,10 +165,10 @@ def moons() -> Figure:
 
     X, y = make_moons(300, noise=0.2, random_state=0)
     model = ftheta.MLPClassifier(hidden=(32, 32), epochs=100, random_state=0).fit(X, y)
-    a, b = np.meshgrid(np.linspace(-1.8, 2.8, 161), np.linspace(-1.3, 1.9, 121))
+    a, b = np.meshgrid(np.linspace(-1.8, 2.8, 70), np.linspace(-1.3, 1.9, 50))
     p = model.predict_proba(np.c_[a.ravel(), b.ravel()])[:, 1].reshape(a.shape)
     figure, axes = panel(6.4, 4.0, title="Two moons, MLPClassifier(hidden=(32, 32))", x="x₁", y="x₂")
-    filled = axes.contourf(a, b, p, levels=np.linspace(0, 1, 11), cmap="cividis", alpha=0.6)
+    filled = axes.contourf(a, b, p, levels=np.linspace(0, 1, 6), cmap="cividis", alpha=0.6)
     axes.contour(a, b, p, levels=[0.5], colors="black", linewidths=1.5)
     for k, marker in enumerate("o^"):
         axes.plot(*X[y == k].T, marker, color=PALETTE[k], mec="white", ms=6, label=f"class {k}")

@@ -77,6 +77,9 @@ def test_the_state_is_what_ends_in_an_underscore():
     other = Toy()
     other.set_state(toy.get_state())
     assert other.mean_ == 2.0
+    for name in ("fit", "_hidden_", "__class__", "rate"):
+        with pytest.raises(InputError, match=f"'{name}' is not learned by Toy: what is learned ends in '_'"):
+            other.set_state({name: 1})
 
 
 def test_a_class_outside_the_catalog_has_no_name_in_a_file(tmp_path):

@@ -77,12 +77,13 @@ class Estimator(BaseEstimator):
 
     def get_state(self) -> dict[str, Tree]:
         """What was learned, as a tree of arrays and plain values."""
-        own = sorted(vars(self).items())
-        return {name: value for name, value in own if name.endswith("_") and not name.startswith("_")}
+        return {name: value for name, value in sorted(vars(self).items()) if _is_learned(name)}
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
         """Put back what `get_state` gave."""
         for name, value in state.items():
+            if not _is_learned(name):
+                raise InputError(f"{name!r} is not learned by {type(self).__name__}: what is learned ends in '_'.")
             setattr(self, name, value)
 
     def _params_tree(self) -> dict[str, Tree]:
@@ -126,6 +127,10 @@ class Estimator(BaseEstimator):
 
 def _as_dict(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _is_learned(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
 
 
 def _is_json(value: Any) -> bool:

@@ -114,6 +114,12 @@ def table(estimator: Any, X: Any, *, dtype: str, reset: bool, allow_nd: bool = F
         result = np.ascontiguousarray(checked, dtype=dtype)
     if not np.isfinite(result).all():
         raise InputError(_not_finite(np.asarray(checked), result, names))
+    fitted = result.shape[1:] if reset or not allow_nd else tuple(estimator.input_.shape)
+    if result.shape[1:] != fitted:
+        raise InputError(
+            f"X has rows of shape {result.shape[1:]}, but {type(estimator).__name__} was fitted with {fitted}. "
+            "Pass rows of that shape."
+        )
     return result
 
 

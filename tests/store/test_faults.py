@@ -146,6 +146,7 @@ def step_and_rows(job):
 
 ACTS = {
     "checkpoint": (save, step_and_rows, {(2, 2), (3, 3)}),
+    "same step": (lambda job: job.checkpoint(state(9), 2), lambda job: job.latest()[0]["step"], {2, 9}),
     "new file": (lambda job: job.write("figures/x", b"new"), lambda job: job.has("figures/x"), {False, True}),
     "old file": (lambda job: job.write("x", "ABCD"), lambda job: job.read("x"), {b"A", b"ABCD"}),
     "rewind": (lambda job: job.rewind(1), step_and_rows, {(2, 2), (1, 1)}),

@@ -206,6 +206,18 @@ def test_a_step_is_a_count(path):
         Run(path).checkpoint({}, -1)
 
 
+def test_the_log_is_durable_before_a_checkpoint_speaks_of_it(path, monkeypatch):
+    calls, fsync, replace = [], os.fsync, os.replace
+    log = (path / "metrics.jsonl").stat().st_ino
+    monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("log" if os.fstat(fd).st_ino == log else ""), fsync(fd)))
+    monkeypatch.setattr(os, "replace", lambda a, b: (calls.append(b.name), replace(a, b)))
+    for act in (lambda: Run(path).checkpoint(state(5), 5), lambda: Run(path).finish()):
+        act()
+        named = [call for call in calls if call]
+        assert named[0] == "log" and named[-1] == "manifest.json", calls
+        calls.clear()
+
+
 def test_an_error_in_saving_names_the_last_good_checkpoint(path, monkeypatch, tmp_path):
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
     with pytest.raises(StoreError, match=r"Cannot write .*checkpoint-4.safetensors: Permission.*checkpoint: step 3\.$"):

@@ -98,6 +98,12 @@ def test_the_comparison_of_these_tests_tells_near_values_apart(a, b):
     assert same(round_trip(a), a) and same(round_trip(b), b)
 
 
+@pytest.mark.parametrize("bits", [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000123, 0x7FF0000000000000])
+def test_a_python_float_keeps_the_payload_and_sign_of_a_nan(bits):
+    (x,) = struct.unpack("d", struct.pack("Q", bits))
+    assert struct.pack("d", round_trip(x)) == struct.pack("Q", bits)
+
+
 def test_a_file_gives_back_what_was_saved(tmp_path):
     tree = {"module": {"w": torch.randn(2, 3)}, "classes": np.array(["no", "yes"]), "betas": (0.9, 0.999)}
     digest = save_tree(tmp_path / "m.safetensors", tree)

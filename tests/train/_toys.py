@@ -212,7 +212,9 @@ def timeless(tree):
     """The tree without the seconds that something took."""
     if isinstance(tree, dict):
         return {k: timeless(v) for k, v in tree.items() if k != "seconds"}
-    return type(tree)(map(timeless, tree)) if isinstance(tree, list | tuple) else tree
+    if isinstance(tree, list | tuple):
+        return [timeless(v) for v in tree] if isinstance(tree, list) else tuple(timeless(v) for v in tree)
+    return tree
 
 
 def same(a, b):
@@ -236,9 +238,9 @@ def digest(tree):
 
     def add(x):
         if isinstance(x, dict):
-            for key, value in x.items():
+            for key in sorted(x):
                 found.update(repr(key).encode())
-                add(value)
+                add(x[key])
         elif isinstance(x, list | tuple):
             found.update(f"{type(x).__name__}{len(x)}".encode())
             for value in x:

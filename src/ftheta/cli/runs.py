@@ -70,14 +70,14 @@ def show(run: str) -> None:
     """What RUN is, how it went, what came out, and how often its test part was looked at."""
     folder = find_run(run)
     flat = _flat(settings(folder))
-    echo_table(
-        Table({"setting": list(flat), "value": list(map(str, flat.values()))}, f"{folder.path} ({_status(folder)})")
-    )
+    click.echo(f"{folder.path} ({_status(folder)})")
+    echo_table(Table({"setting": list(flat), "value": list(map(str, flat.values()))}))
     click.echo()
     rows = folder.rows(unsaved=True)
     if rows:
         shown = rows if len(rows) <= 10 else [*rows[:3], *rows[-7:]]
-        echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}, f"{len(rows)} epochs"))
+        click.echo(f"{len(rows)} epoch{'s' * (len(rows) > 1)}")
+        echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}))
         click.echo()
     if folder.has("result.json"):
         found = json.loads(folder.read("result.json"))

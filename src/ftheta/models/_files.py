@@ -13,7 +13,7 @@ from torch import nn
 from .. import catalog
 from ..base import FORMAT, Estimator
 from ..data import TableEncoder
-from ..errors import FileFormatError, InputError, RunError
+from ..errors import FileFormatError, FThetaError, InputError, RunError
 from ..store import Run
 from ..train import Training
 
@@ -42,10 +42,16 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         raise FileFormatError(problems[0])
     if not run.has("model.safetensors"):
         raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
-    estimator = _estimator(run, module)
-    if not run.has("encoder.json"):
-        return estimator
-    return make_pipeline(TableEncoder.from_state(json.loads(run.read("encoder.json"))), estimator)
+    try:
+        estimator = _estimator(run, module)
+        if not run.has("encoder.json"):
+            return estimator
+        return make_pipeline(TableEncoder.from_state(json.loads(run.read("encoder.json"))), estimator)
+    except FThetaError:
+        raise
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise FileFormatError(f"{path}: its files do not describe a model ({reason}). Use another copy.") from error
 
 
 def _estimator(run: Run, module: Any) -> Estimator:

@@ -140,18 +140,19 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     ) -> Self:
         """One epoch more over these rows; the first call builds the net. A schedule ends after `epochs` of them."""
         self._check_parameters()
-        started = hasattr(self, "_trainer")
-        rows = self._encode(X, y, sample_weight) if started else self._learn_rows(X, y, sample_weight, classes)
-        rows = self._finish_rows(self._merged(rows), learn=not started)
-        if started:
+        known = hasattr(self, "module_")  # fitted before, or loaded
+        rows = self._encode(X, y, sample_weight) if known else self._learn_rows(X, y, sample_weight, classes)
+        rows = self._finish_rows(self._merged(rows), learn=not known)
+        if hasattr(self, "_trainer"):
             self._trainer.source = self._source(rows)
         else:
-            self._start(rows, None, self._fresh_seed())
+            seed = self.seed_ if known else self._fresh_seed()
+            self._start(rows, None, seed, self.objective(self.module_, self.target_) if known else self._build(seed))
         self._train(1, None)
         return self
 
     def _fit_rows(self, rows: Arrays, held: Arrays | None, seed: int, run: Run | None) -> None:
-        self._start(rows, held, seed)
+        self._start(rows, held, seed, self._build(seed))
         self._train(self.epochs, run)
 
     def _seed_of(self, run: Run) -> int:
@@ -170,7 +171,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
                 "only. Choose another run folder."
             )
         if run.status == "finished":
-            self.set_state(run.tree("model.safetensors")["state"])
+            self.set_state(run.sound().tree("model.safetensors")["state"])
             return
         self._fit_rows(rows, held, seed, run)
         self._save_into(run)
@@ -181,11 +182,10 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         params["training"] = {k: v for k, v in asdict(self.training or Training()).items() if k not in _HARMLESS}
         return json.loads(json.dumps(params))
 
-    def _start(self, rows: Arrays, held: Arrays | None, seed: int) -> None:
-        """Build module, objective and trainer for these rows."""
+    def _start(self, rows: Arrays, held: Arrays | None, seed: int, objective: Objective) -> None:
+        """A trainer of this objective for these rows."""
         self.seed_, self.history_, self.stop_reason_ = seed, [], ""
         training = self.training or Training()
-        objective = self._build(seed)
         if rows.weight is not None and not objective.separable:
             raise InputError(
                 f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it; leave "

@@ -55,8 +55,12 @@ class _Own(NeuralSupervised):
 def _width(module: nn.Module, x: InputSpec) -> int:
     """How many raw outputs a module gives, tried on two rows of zeros."""
     p = next(module.parameters(), torch.zeros(()))
-    with torch.no_grad():
-        raw = deepcopy(module).eval()(torch.zeros(2, *x.shape, dtype=p.dtype, device=p.device))
+    try:
+        with torch.no_grad():
+            raw = deepcopy(module).eval()(torch.zeros(2, *x.shape, dtype=p.dtype, device=p.device))
+    except (RuntimeError, ValueError, IndexError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"module= cannot take rows of shape {x.shape}: {reason}. Check its first layer.") from error
     if raw.ndim < 2:
         raise InputError(
             f"module= gives outputs of shape {tuple(raw.shape)} for 2 rows; it must give (2, R): end it with a "

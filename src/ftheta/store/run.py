@@ -264,6 +264,12 @@ class Run:
         check(self._log_bytes, manifest.get("metrics"), where, whole=True)
         return self.verify() if problems and check(read_manifest, self.path) != manifest else problems
 
+    def sound(self) -> Self:
+        """The run itself, if every file is as it was written; else a FileFormatError with the first problem."""
+        for problem in self.verify():
+            raise FileFormatError(problem)
+        return self
+
     # Inside
 
     def _save(self, manifest: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import platform
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from math import inf, isfinite
@@ -92,10 +93,11 @@ class _Loop:
         if run is None or found is None:
             return
         tree, step = found
+        for problem in run.verify():  # what is not needed to go on may be damaged too
+            warnings.warn(problem, UserWarning, stacklevel=3)
         _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
         context.process.load_state_dict(tree["process"])
-        for callback, state in zip(self.callbacks, tree["callbacks"], strict=True):
-            callback.state = state
+        _give_back(self.callbacks, tree["callbacks"], run)
         context.step, context.round, context.reason = step, tree["round"], tree["reason"]
         context.history[:] = run.rows()
         self.saved_step = step
@@ -137,7 +139,7 @@ class _Loop:
         reason = "" if context.reason in ("interrupted", "seconds") else context.reason
         tree = {
             "process": context.process.state_dict(),
-            "callbacks": [c.state for c in self.callbacks],
+            "callbacks": [[type(c).__name__, c.state] for c in self.callbacks],
             "round": context.round,
             "reason": "" if reason == "rounds" else reason,
             "environment": environment(),
@@ -148,6 +150,21 @@ class _Loop:
     def end(self) -> None:
         for callback in self.callbacks:
             callback.on_end(self.context)
+
+
+def _give_back(callbacks: Sequence[Callback], kept: Sequence[Any], run: Run) -> None:
+    """States to callbacks of the same class, in their order; those without a state may come and go."""
+    left = list(callbacks)
+    for name, state in kept:
+        callback = next((c for c in left if type(c).__name__ == name), None)
+        if callback is not None:
+            left.remove(callback)
+            callback.state = state
+        elif state is not None:
+            raise RunError(
+                f"The checkpoint in {run.path} holds the state of {name}, which is not among the callbacks now. "
+                "Pass such a callback, or choose another run folder."
+            )
 
 
 def environment() -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""Data on the command line: names and files, the task of a target, the parts, and when data count as changed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ftheta.cli._config import Config
+from ftheta.cli._data import digest, open_data, split, task_of
+from ftheta.data import Dataset
+from ftheta.errors import FileFormatError, InputError
+from tests.cli._things import table
+
+
+def made(y, n=None, task="none", x=0.0):
+    y = np.asarray(y)
+    frame = pd.DataFrame({"a": np.arange(len(y), dtype=float) + x})
+    return Dataset("made", frame, y, ("a",), (), task)
+
+
+@pytest.mark.parametrize(
+    ("y", "kind", "asked", "task"),
+    [
+        ([1.5, 2.5], "regression", "", "regress"),
+        ([0, 1], "binary", "", "classify"),
+        (["a", "b", "c"], "multiclass", "", "classify"),
+        ([0, 1], "binary", "regress", "regress"),
+        (list(range(30)), "regression", "classify", "classify"),
+        ([0.0, 1.0], "binary", "classify", "classify"),
+    ],
+)
+def test_the_task_is_what_was_asked_for_or_what_the_target_says(y, kind, asked, task):
+    assert task_of(made(y, task=kind), asked) == task
+
+
+@pytest.mark.parametrize(
+    ("y", "asked", "sentence"),
+    [
+        (["dog", "cat"], "regress", r"made: the target holds text \('dog'\); --task regress needs numbers\."),
+        ([1.0, 3.27], "classify", r"made: the target holds 3\.27, which is no class\. Say --task regress\."),
+        (["cat"] * 4, "", r"1 class only \('cat', 4 rows\); at least 2 are needed\. Check --target and the rows\."),
+        ([2, 2], "classify", r"made: the target has 1 class only \('2', 2 rows\)"),
+    ],
+)
+def test_a_target_that_cannot_be_of_the_task_is_one_sentence(y, asked, sentence):
+    with pytest.raises(InputError, match=sentence):
+        task_of(made(y), asked)
+
+
+def test_a_file_without_a_target_column_asks_for_it(tmp_path):
+    """Also where a column holds text, which no feature may."""
+    file = table(tmp_path / "pets.csv", "kind")
+    with pytest.raises(FileFormatError) as caught:
+        open_data(str(file), "")
+    asked = "which column is to be predicted? Say --target COLUMN. Known: a, b, kind."
+    assert str(caught.value) == f"{file}: {asked}"
+
+
+def test_parts_do_not_depend_on_each_others_size():
+    """The test part is the same for every share of validation."""
+    dataset = made(np.arange(40) % 2)
+    small, large = (split(Config(validation=share), dataset, "classify") for share in (0.1, 0.5))
+    assert np.array_equal(small.test, large.test) and len(small.validation) < len(large.validation)
+    assert not np.array_equal(small.test, split(Config(seed=1), dataset, "classify").test)
+
+
+def test_parts_that_were_not_asked_for_are_empty():
+    parts = split(Config(test=0.0, validation=0.0), made([0, 1, 0]), "classify")
+    assert [part.tolist() for part in parts] == [[0, 1, 2], [], []]
+
+
+@pytest.mark.parametrize(
+    ("y", "config", "sentence"),
+    [
+        ([1.5], Config(), "--test 0.2: 1 row cannot be divided into two parts; at least 2 rows are needed."),
+        ([1.5, 2.5], Config(), "--validation 0.1: 1 row cannot be divided into two parts"),
+        ([0, 1], Config(test=0.25), "--test 0.25: 1 of 2 rows cannot be set aside: each of 2 classes keeps one row"),
+    ],
+)
+def test_too_few_rows_for_a_part_are_one_sentence(y, config, sentence):
+    with pytest.raises(InputError) as caught:
+        split(config, made(y), "classify" if isinstance(y[0], int) else "regress")
+    part = sentence.split()[0]
+    assert str(caught.value).startswith(sentence) and str(caught.value).endswith(f" Give more rows, or say {part} 0.")
+
+
+def test_the_digest_sees_values_targets_names_and_rows():
+    base = made([0, 1, 0, 1])
+    renamed = Dataset("made", base.x, base.y, ("b",), (), "none")
+    others = [made([0, 1, 1, 1]), made([0, 1, 0, 1], x=1e-9), renamed]
+    assert digest(base) == digest(made([0, 1, 0, 1])) == digest(base, np.arange(4))
+    assert len({digest(base), digest(base, np.array([0, 1])), *map(digest, others)}) == 5

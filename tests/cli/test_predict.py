@@ -1,0 +1,115 @@
+"""`ftheta predict`: the right columns in any order, never over a file, and no other file is opened."""
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ftheta
+from tests.cli._things import QUICK, flip, table, write
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_predictions_are_those_of_the_loaded_model(ok, pets):
+    rows = rows_of(ok("predict", pets, "pets.csv").out)
+    frame = pd.read_csv("pets.csv")
+    model = ftheta.load(pets)
+    assert [row["prediction"] for row in rows] == model.predict(frame[["a", "b"]]).tolist()
+    p = np.array([[float(row[f"p({c})"]) for c in ("cat", "dog")] for row in rows])
+    np.testing.assert_allclose(p, model.predict_proba(frame[["a", "b"]]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "columns", [["a", "b"], ["b", "a"], ["kind", "b", "a"], ["b", "extra", "a", "kind"]], ids=" ".join
+)
+def test_columns_may_be_more_fewer_or_elsewhere(ok, pets, columns):
+    pd.read_csv("pets.csv").assign(extra=1)[columns].to_csv("new.csv", index=False)
+    assert ok("predict", pets, "new.csv").out == ok("predict", pets, "pets.csv").out
+
+
+def test_a_regression_predicts_one_number_a_row(ok):
+    table("homes.csv")
+    ok("train", "linear", "homes.csv", "--target", "price", "--run", "r")
+    write("new.csv", ("b", "a"), (0.5, 2), (-1, 0.25))
+    rows = rows_of(ok("predict", "r", "new.csv").out)
+    assert list(rows[0]) == ["prediction"]
+    np.testing.assert_allclose([float(r["prediction"]) for r in rows], [3.1, -1.65], atol=1e-3)
+
+
+def test_a_built_in_data_set_predicts_from_a_file_with_its_columns(ok):
+    ok("train", "mlp", "iris", *QUICK)
+    frame = ftheta.data.load("iris").x
+    frame.head(4).to_csv("flowers.csv", index=False)
+    rows = rows_of(ok("predict", "last", "flowers.csv").out)
+    assert len(rows) == 4 and list(rows[0]) == ["prediction", "p(0)", "p(1)", "p(2)"]
+
+
+@pytest.mark.parametrize("flag", ["-o", "--output"])
+def test_output_goes_to_a_new_file(ok, pets, flag):
+    done = ok("predict", "last", "pets.csv", flag, "out/new.csv")
+    assert (done.out, done.err) == ("", "out/new.csv: 60 predictions\n")
+    assert Path("out/new.csv").read_text() == ok("predict", "pets", "pets.csv").out
+
+
+@pytest.mark.parametrize("place", ["pets.csv", "runs", "runs/mlp-pets/pets/config.toml"])
+def test_output_never_replaces_what_exists(refused, pets, place):
+    said = refused("predict", pets, "pets.csv", "-o", place)
+    assert said == f"--output {place}: the file exists; nothing was changed. Choose another name."
+
+
+def test_a_missing_column_is_named(refused, pets):
+    write("new.csv", ("a", "kind"), (1, "cat"))
+    assert refused("predict", pets, "new.csv").startswith("Column 'b' is missing: the model was fitted with it.")
+    write("new.csv", ("a", "bb"), (1, 2))
+    assert "Column 'b' is missing (is it 'bb'?)" in refused("predict", pets, "new.csv")
+
+
+def test_a_file_that_is_no_table_is_one_sentence(refused, pets):
+    Path("x.png").write_bytes(b"\x89PNG\r\n" + bytes(20))
+    write("text.csv", ("a", "b"), (1, "Oslo"))
+    write("nan.csv", ("a", "b"), (1, "nan"))
+    assert "PNG image; fθ does not open it" in refused("predict", pets, "x.png")
+    assert "text.csv line 2: column 'b' (2) holds text ('Oslo')" in refused("predict", pets, "text.csv")
+    assert "nan.csv line 2: column 'b' (2) has 1 missing cell" in refused("predict", pets, "nan.csv")
+    assert "nope.csv: no such file" in refused("predict", pets, "nope.csv")
+    assert "runs: a folder, not a file" in refused("predict", pets, "runs")
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.pkl", "model.safetensors"])
+def test_a_model_file_is_not_a_run(refused, pets, name):
+    Path(name).write_bytes(b"\x80\x04cos\nsystem\n")
+    assert refused("predict", name, "pets.csv").startswith(f"{name} is a file; a run is the folder")
+
+
+def test_an_unfinished_run_says_how_to_finish_it(refused, pets):
+    shutil.copytree(pets, "half")
+    for file in Path("half").iterdir():
+        file.unlink()
+    ftheta.store.Run("half").write("config.toml", (pets / "config.toml").read_text())
+    said = refused("predict", "half", "pets.csv")
+    assert said == "half holds no finished model. Finish it with: ftheta train --resume half"
+
+
+def test_a_model_saved_in_python_is_one_sentence(refused, pets):
+    ftheta.MLPRegressor(epochs=1).fit([[0.0], [1.0]], [0.0, 1.0]).save("saved")
+    assert "is a model saved in Python, not a run of `ftheta train`" in refused("predict", "saved", "pets.csv")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "encoder.json", "config.toml", "config.json", "manifest.json"])
+def test_a_damaged_run_predicts_nothing(refused, pets, file):
+    flip(pets / file)
+    said = refused("predict", pets, "pets.csv")
+    assert f"{file} digest differs" in said and said.endswith("file damaged.")
+
+
+def test_a_truncated_model_predicts_nothing(refused, pets):
+    file = pets / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-40])
+    assert "model.safetensors digest differs" in refused("predict", pets, "pets.csv")

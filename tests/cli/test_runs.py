@@ -1,0 +1,124 @@
+"""`ftheta runs`: every run in a line, damage noticed and contained, and how often test rows were looked at."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ftheta.store import Run
+from tests.cli._things import QUICK, flip, snapshot
+
+
+def test_without_runs_the_list_says_how_to_make_one(ok):
+    assert ok("runs").out == "No runs in runs/. Make one with: ftheta train mlp digits\n"
+    assert ok("runs", "--json").out == ""
+
+
+def test_the_list_has_a_line_for_each_run(ok, pets):
+    header, _, *lines = ok("runs").out.splitlines()
+    assert header.split() == ["id", "model", "data", "status", "epochs", "result"]
+    assert [re.split(" {2,}", line)[:5] for line in lines] == [["pets", "mlp", "pets.csv", "finished", "3"]]
+    assert re.search(r"accuracy 0\.\d{4}$", lines[0])
+
+
+def test_json_has_an_object_for_each_run(ok, pets):
+    ok("train", "linear", "diabetes")
+    first, second = map(json.loads, ok("runs", "--json").out.splitlines())
+    expected = {"id": "pets", "path": str(pets), "model": "mlp", "data": "pets.csv", "status": "finished", "epochs": 3}
+    assert first == expected | {"result": first["result"]}
+    assert (second["model"], second["epochs"]) == ("linear", None) and second["result"].startswith("R² 0.")
+
+
+def test_an_unfinished_run_is_listed_and_shown_with_the_way_to_go_on(ok, pets):
+    Run("runs/mlp-x/half way").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
+    Run("runs/mlp-x/half way").log({"epoch": 1, "loss": 0.5})
+    assert re.split(" {2,}", ok("runs").out.splitlines()[-1]) == ["half way", "mlp", "iris", "unfinished", "1"]
+    shown = ok("runs", "show", "half way").out
+    assert shown.startswith("runs/mlp-x/half way (unfinished)\n") and "1 epoch\nepoch    loss\n" in shown
+    assert shown.endswith("Continue with: ftheta train --resume 'runs/mlp-x/half way'\n")
+
+
+@pytest.mark.parametrize("file", ["config.toml", "manifest.json", "result.json", "metrics.jsonl"])
+def test_a_damaged_run_does_not_break_the_list(ok, pets, file):
+    shutil.copytree(pets, pets.with_name("whole"))
+    flip(pets / file)
+    found = {row["id"]: row for row in map(json.loads, ok("runs", "--json").out.splitlines())}
+    assert (found["pets"]["status"], found["whole"]["status"]) == ("damaged", "finished")
+    assert f"{file} digest differs" in found["pets"]["result"]
+    assert "file damaged" in ok("runs").out
+    assert "These rows were used for testing" in ok("runs", "show", "whole").out
+
+
+def test_a_config_by_another_hand_does_not_break_the_list(ok):
+    Run("runs/x/other").write("config.toml", "a = 1\n")
+    Path("runs/x/bare").mkdir()
+    Path("runs/x/bare/config.toml").write_text("a = = 1\n")
+    rows = {row["id"]: row for row in map(json.loads, ok("runs", "--json").out.splitlines())}
+    assert rows["other"]["status"] == "unfinished" and "not a TOML file" in rows["bare"]["result"]
+
+
+def test_show_tells_settings_epochs_and_result(ok, pets):
+    lines = ok("runs", "show", "pets").out.splitlines()
+    assert lines[0] == f"{pets} (finished)"
+    settings = dict(re.split(" {2,}", line) for line in lines[1 : lines.index("")])
+    assert settings["params.hidden"] == "[8]" and settings["params.epochs"] == "3" and settings["target"] == "kind"
+    assert "task" not in settings  # nothing was said of it
+    at = lines.index("3 epochs")
+    assert lines[at + 1].split()[:2] == ["epoch", "step"] and [
+        row.split()[0] for row in lines[at + 3 : at + 6]
+    ] == list("123")
+    assert "test part (n = 12)" in lines and lines[-1] == "These rows were used for testing once."
+
+
+def test_show_leaves_out_the_middle_of_many_epochs(ok):
+    ok("train", "mlp", "iris", "--epochs", 12, "--hidden", 4, "--run", "r", "--set", "patience=50")
+    lines = ok("runs", "show", "r").out.splitlines()
+    at = lines.index("12 epochs")
+    assert [int(row.split()[0]) for row in lines[at + 3 : lines.index("", at)]] == [1, 2, 3, 6, 7, 8, 9, 10, 11, 12]
+
+
+def test_show_counts_who_looked_at_the_same_test_rows(ok):
+    """Also models that learn from other rows of the same data; other rows and runs without a test part do not count."""
+    for model, seed, extra in (("mlp", 0, QUICK), ("linear", 0, ()), ("mlp", 1, QUICK)):
+        ok("train", model, "iris", "--seed", seed, *extra, "--run", f"runs/{model}/{seed}")
+    ok("train", "mlp", "iris", "--test", "none", *QUICK, "--run", "runs/mlp/all")
+    twice = "These rows were used for testing 2 times (by linear, mlp): the more often, the less it is worth."
+    assert ok("runs", "show", "runs/mlp/0").out.splitlines()[-1] == twice
+    assert ok("runs", "show", "runs/linear/0").out.splitlines()[-1] == twice
+    assert ok("runs", "show", "1").out.splitlines()[-1] == "These rows were used for testing once."
+    assert ok("runs", "show", "all").out.splitlines()[-1] == "No rows were set aside for testing."
+
+
+def test_verify_is_content_with_what_was_written(ok, pets):
+    digest = Run(pets).digest
+    assert ok("runs", "verify", "last").out == f"{pets}: every file is as it was written (manifest {digest[:16]}).\n"
+
+
+def test_one_flipped_bit_in_any_file_is_exit_code_1_and_a_sentence(ft, pets):
+    files = [f for f in pets.iterdir() if f.name != "lock"]
+    assert len(files) == 9
+    for file in files:
+        for place in (0, file.stat().st_size // 2, -1):
+            whole = file.read_bytes()
+            flip(file, place)
+            before = snapshot()
+            done = ft("runs", "verify", pets)
+            assert (done.code, done.out) == (1, ""), (file, place)
+            assert f"{file.name} digest differs" in done.err or f"{file}: cut off or changed" in done.err
+            assert snapshot() == before
+            file.write_bytes(whole)
+    assert ft("runs", "verify", pets).code == 0
+
+
+def test_a_missing_file_is_exit_code_1_and_a_sentence(ft, pets):
+    (pets / "encoder.json").unlink()
+    done = ft("runs", "verify", pets)
+    assert done.code == 1 and "encoder.json cannot be read: No such file or directory" in done.err
+
+
+@pytest.mark.parametrize("verb", ["show", "verify"])
+def test_an_unknown_run_is_answered_with_the_nearest(refused, pets, verb):
+    said = refused("runs", verb, "pts")
+    assert said == "Unknown run 'pts'. Did you mean 'pets'? Known: pets. Give a folder, an id or `last`."

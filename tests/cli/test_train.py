@@ -1,0 +1,212 @@
+"""`ftheta train`: every flag reaches what it names, a command can be repeated, and the result is of the test part."""
+
+import errno
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import ftheta
+from ftheta.cli import _job
+from ftheta.data import load
+from ftheta.store import Run, load_tree
+from tests.cli._things import QUICK, snapshot, table, weights
+
+
+def model_of(run):
+    return ftheta.load(run)[-1]
+
+
+def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
+    done = ok("train", "mlp", "iris", *QUICK)
+    head, names, line, accuracy, loss, folder = done.out.splitlines()
+    assert (head, names.split(), set(line)) == ("test part (n = 30)", ["metric", "value"], {"-", " "})
+    assert accuracy.startswith("accuracy  0.") and loss.startswith("log loss  ")
+    assert re.fullmatch(r"Run folder: runs/mlp-iris/\d{8}-\d{6}-[0-9a-f]{4}", folder)
+    assert done.err == "mlp (classify) on iris: 108 training, 30 test, 12 validation rows, 4 columns\n"
+
+
+def test_every_flag_reaches_the_estimator(ok):
+    flags = "--epochs 4 --batch-size 16 --lr 0.02 --optimizer nesterov --hidden 8,4 --seed 5 --device cpu --time 10m"
+    ok("train", "mlp", "iris", *flags.split(), "--run", "r", "--set", "training.clip_norm=1", "--set", "dropout=0.25")
+    model = model_of("r")
+    names = ("epochs", "batch_size", "lr", "optimizer", "hidden", "random_state", "device", "dropout")
+    assert [getattr(model, n) for n in names] == [4, 16, 0.02, "nesterov", (8, 4), 5, "cpu", 0.25]
+    assert (model.training.clip_norm, model.training.seconds, model.n_iter_) == (1.0, 600.0, 4)
+    assert [tuple(p.shape) for p in model.module_.parameters()] == [(8, 4), (8,), (4, 8), (4,), (3, 4), (3,)]
+    assert snapshot(".").keys() == {"r", *(f"r/{p.name}" for p in Path("r").iterdir())}
+
+
+def test_without_epochs_early_stopping_decides_and_says_so(ok):
+    done = ok("train", "mlp", "iris", "--lr", 1e-7, "--hidden", 4, "--set", "patience=2", "--set", "lr=5", "--run", "r")
+    assert model_of("r").epochs == 100 and model_of("r").lr == 1e-7  # a flag wins over --set
+    done = ok("train", "mlp", "iris", "--lr", 1.0, "--hidden", 4, "--set", "patience=2")
+    assert re.search(
+        r"^Ended after \d+ epochs: no better valid_loss for 2 rounds; best was round \d+\.$", done.err, re.M
+    )
+
+
+def test_time_ends_training_and_the_run_is_finished(ok):
+    done = ok("train", "mlp", "iris", "--epochs", 100_000, "--time", "0.2s", "--set", "patience=100000", "--run", "r")
+    assert re.search(r"^Ended after \d+ epochs: the time is used up\.$", done.err, re.M)
+    assert Run("r").status == "finished"
+
+
+def test_the_same_seed_gives_the_same_model_and_another_one_does_not(ok):
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        ok("train", "mlp", "iris", *QUICK, "--seed", seed, "--set", "dropout=0.2", "--run", name)
+    assert weights("a") == weights("b") != weights("c")
+    for name in ("config.toml", "encoder.json", "split.safetensors", "result.json", "config.json"):
+        assert Path("a", name).read_bytes() == Path("b", name).read_bytes()
+    assert Path("a/split.safetensors").read_bytes() != Path("c/split.safetensors").read_bytes()
+
+
+def test_the_config_of_a_run_repeats_it(ok):
+    table("homes.csv")
+    settings = ("--lr", 0.003, "--hidden", "6,5", "--seed", 3, "--test", 0.3, "--set", "training.schedule=cosine")
+    ok("train", "mlp", "homes.csv", "--target", "price", "--epochs", 4, *settings, "--run", "a")
+    ok("train", "--config", "a/config.toml", "--run", "b")
+    assert weights("a") == weights("b")
+    ok("train", "--config", "a/config.toml", "--run", "c", "--seed", 4)
+    assert tomllib.loads(Path("c/config.toml").read_text())["seed"] == 4
+    assert weights("a") != weights("c")
+
+
+def test_a_numeric_target_is_regressed_in_its_own_units(ok):
+    table("homes.csv")
+    done = ok("train", "linear", "homes.csv", "--target", "price", "--run", "r")
+    assert [line.split() for line in done.out.splitlines()[3:6]] == [
+        ["R²", "1.0000"],
+        ["RMSE", "0.0000"],
+        ["MAE", "0.0000"],
+    ]
+    assert "linear (regress) on homes: 48 training, 12 test rows, 2 columns" in done.err
+
+
+def test_text_labels_are_classes(ok):
+    table("pets.csv", "kind")
+    done = ok("train", "linear", "pets.csv", "--target", "kind", "--run", "r")
+    assert done.out.splitlines()[3].split() == ["accuracy", "1.0000"]
+    assert model_of("r").classes_.tolist() == ["cat", "dog"]
+
+
+def test_whole_numbers_are_classes_unless_a_regression_is_asked_for(ok):
+    table("c.csv", "kind")
+    text = Path("c.csv").read_text()
+    Path("c.csv").write_text(text.replace("cat", "1").replace("dog", "0"))
+    assert "mlp (classify)" in ok("train", "mlp", "c.csv", "--target", "kind", *QUICK).err
+    assert "mlp (regress)" in ok("train", "mlp", "c.csv", "--target", "kind", "--task", "regress", *QUICK).err
+
+
+def test_the_test_part_is_set_aside_before_anything_is_learned(ok):
+    """Mean and scale are those of the training rows, and the scores can be computed again from the split."""
+    ok("train", "mlp", "wine", *QUICK, "--run", "r")
+    parts, dataset = load_tree(Path("r/split.safetensors")), load("wine")
+    rows = [set(parts[name].tolist()) for name in ("train", "validation", "test")]
+    assert sum(map(len, rows)) == len(set.union(*rows)) == 178
+    x, model = dataset.x.to_numpy(), ftheta.load("r")
+    np.testing.assert_allclose(model[0].mean_, x[parts["train"]].mean(0))
+    test = dataset.x.iloc[parts["test"]]
+    right = np.mean(model.predict(test) == dataset.y[parts["test"]])
+    found = json.loads(Path("r/result.json").read_text())
+    assert found["scores"]["accuracy"] == right and found["rows"] == 36
+    p = model.predict_proba(test)[np.arange(36), dataset.y[parts["test"]]]
+    np.testing.assert_allclose(found["scores"]["log loss"], -np.log(p).mean(), rtol=1e-5)
+
+
+def test_classes_keep_their_shares_in_all_parts(ok):
+    ok("train", "mlp", "iris", *QUICK, "--test", 0.3, "--validation", 0.2, "--run", "r")
+    parts, y = load_tree(Path("r/split.safetensors")), load("iris").y
+    assert [np.bincount(y[parts[name]]).tolist() for name in ("test", "validation", "train")] == [
+        [15, 15, 15],
+        [7, 7, 7],
+        [28, 28, 28],
+    ]
+
+
+def test_without_a_test_part_the_table_is_headed_training_rows(ok):
+    done = ok("train", "mlp", "iris", *QUICK, "--test", "none", "--validation", 0, "--run", "r")
+    assert done.out.startswith("training rows (n = 150)\n")
+    assert done.err.startswith("mlp (classify) on iris: 150 training rows, 4 columns\n")
+    assert "valid_loss" not in Path("r/metrics.jsonl").read_text()
+
+
+def test_validation_rows_help_a_model_that_cannot_watch_them(ok):
+    """Least squares has no epochs: it learns from the validation rows as well."""
+    ok("train", "linear", "diabetes", "--run", "r")
+    parts, dataset = load_tree(Path("r/split.safetensors")), load("diabetes")
+    rows = np.sort(np.concatenate([parts["train"], parts["validation"]]))
+    design = np.column_stack([np.ones(len(rows)), dataset.x.to_numpy()[rows]])
+    truth = np.linalg.lstsq(design, dataset.y[rows], rcond=None)[0]
+    tested = np.column_stack([np.ones(len(parts["test"])), dataset.x.to_numpy()[parts["test"]]])
+    np.testing.assert_allclose(ftheta.load("r").predict(dataset.x.iloc[parts["test"]]), tested @ truth, rtol=1e-6)
+
+
+def test_a_constant_column_is_a_note(ok):
+    table("c.csv", "kind", unit=[7] * 60)
+    done = ok("train", "mlp", "c.csv", "--target", "kind", *QUICK)
+    assert done.err.splitlines()[0] == "Note: Column 'unit' (2) is constant (7): it was centred, not scaled."
+
+
+def test_a_file_may_have_the_name_of_a_data_set(ok):
+    table("iris", "kind")
+    assert "on iris: 108 training" in ok("train", "mlp", "iris", *QUICK).err
+    assert "on iris: 43 training" in ok("train", "mlp", "./iris", "--target", "kind", *QUICK).err
+
+
+def test_the_training_that_is_stated_again_is_not_done_again(ok):
+    first = ok("train", "mlp", "iris", *QUICK, "--run", "r")
+    before = snapshot("r")
+    assert ok("train", "mlp", "iris", *QUICK, "--run", "r").out == first.out
+    assert ok("train", "--resume", "r").out == first.out
+    after = snapshot("r")
+    assert {k: v for k, v in after.items() if k != "r/lock"} == {k: v for k, v in before.items() if k != "r/lock"}
+
+
+def test_a_finished_closed_form_is_not_written_again(ok):
+    first = ok("train", "linear", "iris", "--run", "r")
+    before = Path("r/model.safetensors").stat()
+    assert ok("train", "--resume", "r").out == first.out
+    assert Path("r/model.safetensors").stat().st_mtime_ns == before.st_mtime_ns
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, "No space left on device", "b")
+
+
+def test_a_run_that_was_stopped_before_its_result_gets_it_later(ft, ok, monkeypatch):
+    first = ok("train", "mlp", "iris", *QUICK, "--run", "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(_job, "scores", full_disk)
+        done = ft("train", "mlp", "iris", *QUICK, "--run", "b")
+    sentence = "b cannot be used: No space left on device. Check path and permissions."
+    assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {sentence}")
+    assert not Run("b").has("result.json")
+    assert ok("train", "--resume", "b").out == first.out.replace("folder: a", "folder: b")
+    assert Path("a/result.json").read_bytes() == Path("b/result.json").read_bytes()
+
+
+def test_a_run_that_was_killed_before_its_manifest_can_be_resumed(ok, pets):
+    Path("k").mkdir()
+    Path("k/config.toml").write_bytes(Path(pets, "config.toml").read_bytes())
+    Path("k/lock").write_text("1 2026-01-01T00:00:00\n")
+    Path("k/.config.toml.0123abcd.tmp").write_text("half")
+    ok("train", "--resume", "k")
+    assert weights("k") == weights(pets)
+
+
+def test_resume_takes_a_path_an_id_or_last(ok, pets):
+    outs = {ok("train", "--resume", name).out for name in (pets, "pets", "last")}
+    assert len(outs) == 1
+
+
+def test_scores_of_a_regression_agree_with_their_formulas():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
+    model = ftheta.LinearRegression().fit(X[:10], y[:10])
+    error = y - model.predict(X)
+    found = _job.scores(model, X, y, "regress")
+    truth = [1 - (error**2).sum() / ((y - y.mean()) ** 2).sum(), (error**2).mean() ** 0.5, np.abs(error).mean()]
+    assert list(found) == ["R²", "RMSE", "MAE"]
+    np.testing.assert_allclose(list(found.values()), truth)

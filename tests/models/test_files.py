@@ -1,0 +1,242 @@
+"""Loading: what is whole comes back, and everything else is named: no model, half a run, a damaged or foreign file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+
+import ftheta
+from ftheta.data import TableEncoder
+from ftheta.errors import FileFormatError, FThetaError, InputError, RunError
+from ftheta.models import LinearRegression, MLPClassifier, MLPRegressor
+from ftheta.store import Run
+from ftheta.train import Training
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+y = np.where(X[:, 0] > 0, "yes", "no")
+QUICK = {"hidden": (5,), "epochs": 2, "random_state": 0}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return MLPClassifier(**QUICK).fit(X, y).save(tmp_path / "model")
+
+
+def rewritten(source, path, *, config=None, change=None):
+    """The model in `source` written anew, digests and all, with some of its content changed."""
+    old = Run(source)
+    tree = old.tree("model.safetensors")
+    if change:
+        change(tree)
+    with Run(path) as run:
+        run.write("model.safetensors", tree)
+        run.write("config.json", json.dumps(json.loads(old.read("config.json")) | (config or {})))
+        run.finish()
+    return path
+
+
+def test_parameters_of_every_kind_come_back(tmp_path):
+    training = Training(l2=0.01, options={"betas": (0.8, 0.9)}, freeze=("hidden1.bias",), seconds=50.0)
+    given = MLPClassifier(**QUICK, class_weight={"yes": 2.0, "no": 1.0}, batch_size=30, training=training)
+    loaded = ftheta.load(given.fit(X, y).save(tmp_path / "a"))
+    assert loaded.get_params() == given.get_params() and loaded.training == training
+    assert clone(loaded).fit(X, y).predict_proba(X).tolist() == given.predict_proba(X).tolist()
+    numbers = MLPClassifier(**QUICK, class_weight={0: 2.0, 1: 1.0}).fit(X, (y == "yes").astype(int))
+    assert ftheta.load(numbers.save(tmp_path / "b")).class_weight == {0: 2.0, 1: 1.0}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", "b", "c"], [1, 2, 3], [1.0, 2.0, 4.0], [True, False, True], ["θ", "🎈", ""]],
+    ids=["text", "int", "float", "bool", "unicode"],
+)
+def test_labels_of_every_kind_come_back(labels, tmp_path):
+    given = np.array(labels, dtype=object if "" in labels else None)[np.arange(60) % 3]
+    model = MLPClassifier(**QUICK).fit(X, given)
+    loaded = ftheta.load(model.save(tmp_path / "a"))
+    assert loaded.classes_.dtype == model.classes_.dtype and np.array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_a_learned_likelihood_and_units_come_back(tmp_path):
+    target = 1e4 + 50 * X[:, :2]
+    model = MLPRegressor(**QUICK, likelihood="gaussian-learned").fit(X, target)
+    loaded = ftheta.load(model.save(tmp_path / "a"))
+    assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
+    assert loaded.evaluate(X, target) == model.evaluate(X, target)
+
+
+def test_what_was_loaded_is_a_whole_estimator(saved):
+    loaded = ftheta.load(str(saved))
+    assert loaded.score(X, y) == MLPClassifier(**QUICK).fit(X, y).score(X, y)
+    assert not loaded.module_.training and "MLPClassifier" in repr(loaded) and loaded._repr_html_()
+    with pytest.raises(InputError, match="X has 2 features, but MLPClassifier is expecting 3"):
+        loaded.predict(X[:, :2])
+
+
+def test_a_run_with_an_encoder_comes_back_as_a_pipeline(tmp_path):
+    frame = pd.DataFrame(1000 + 50 * X, columns=["a", "b", "c"])
+    encoder = TableEncoder().fit(frame)
+    model = MLPClassifier(**QUICK).fit(encoder.transform(frame), y)
+    path = model.save(tmp_path / "a")
+    with Run(path) as run:
+        run.write("encoder.json", json.dumps(encoder.get_state()))
+    pipeline = ftheta.load(path)
+    assert np.array_equal(pipeline.predict(frame), model.predict(encoder.transform(frame)))
+    assert np.array_equal(pipeline.predict(frame[["a", "b", "c"]].iloc[:1]), model.predict(encoder.transform(frame))[:1])
+
+
+# ---- what is no model
+
+
+def test_a_path_where_nothing_is_is_named_and_nothing_is_made_there(tmp_path):
+    with pytest.raises(InputError, match="nothing does not exist. Give the folder that save"):
+        ftheta.load(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_file_is_not_a_model(saved):
+    with pytest.raises(FileFormatError, match="model.safetensors is a file; a saved model is a folder with config.json"):
+        ftheta.load(saved / "model.safetensors")
+
+
+def test_a_folder_without_a_model_is_named_and_stays_as_it_is(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileFormatError, match="manifest.json is missing: nothing here can be verified"):
+        ftheta.load(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_an_unfinished_run_says_how_to_finish_it(tmp_path):
+    with Run(tmp_path / "a") as run:
+        run.log({"loss": 1.0})
+        run.checkpoint({"weights": torch.zeros(2)}, 1)
+    with pytest.raises(RunError, match="holds no finished model. Finish it with: ftheta train --resume"):
+        ftheta.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "manifest.json"])
+def test_one_flipped_bit_is_noticed(saved, name):
+    data = bytearray((saved / name).read_bytes())
+    for place in (0, len(data) // 3, len(data) - 2):
+        data[place] ^= 4
+        (saved / name).write_bytes(data)
+        with pytest.raises(FileFormatError, match=rf"{name}.*(differs|damaged|cut off|JSON)"):
+            ftheta.load(saved)
+        data[place] ^= 4
+    (saved / name).write_bytes(data)
+    assert ftheta.load(saved).n_iter_ == 2
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_cut_or_missing_file_is_noticed(saved, name):
+    data = (saved / name).read_bytes()
+    (saved / name).write_bytes(data[:-5])
+    with pytest.raises(FileFormatError, match=f"{name} digest differs .*file damaged"):
+        ftheta.load(saved)
+    (saved / name).unlink()
+    with pytest.raises(FileFormatError, match=f"{name} cannot be read"):
+        ftheta.load(saved)
+
+
+def test_files_of_two_models_do_not_mix(saved, tmp_path):
+    other = MLPClassifier(**QUICK | {"random_state": 1}).fit(X, y).save(tmp_path / "other")
+    (saved / "model.safetensors").write_bytes((other / "model.safetensors").read_bytes())
+    with pytest.raises(FileFormatError, match="model.safetensors digest differs"):
+        ftheta.load(saved)
+
+
+def test_a_newer_format_asks_for_an_upgrade(saved, tmp_path):
+    newer = rewritten(saved, tmp_path / "newer", config={"format": 2, "ftheta": "9.1"})
+    with pytest.raises(FileFormatError, match="was written by fθ 9.1, whose format this version does not know. Upgrade"):
+        ftheta.load(newer)
+
+
+# ---- whole files with the wrong content
+
+
+def resized(tree):
+    tree["state"]["modules"]["module_"]["hidden1.weight"] = torch.zeros(5, 7)
+
+
+def missing(tree):
+    del tree["state"]["modules"]["module_"]["output.bias"]
+
+
+def extra(tree):
+    tree["state"]["modules"]["module_"]["head.w"] = torch.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (resized, r"'hidden1.weight' is \(5, 7\), the model needs \(5, 3\)"),
+        (missing, "missing: output.bias"),
+        (extra, "unexpected: head.w"),
+    ],
+)
+def test_tensors_of_another_model_are_named(saved, tmp_path, change, text):
+    with pytest.raises(ValueError, match=f"module_ does not fit: {text}. Check that the module has the same layers"):
+        ftheta.load(rewritten(saved, tmp_path / "changed", change=change))
+
+
+def test_a_model_or_task_that_is_not_in_the_catalog_is_never_imported(saved, tmp_path):
+    for i, config in enumerate([{"model": "os"}, {"model": "os:system"}, {"task": "__init__"}, {"model": "../mlp"}]):
+        with pytest.raises(ValueError, match="Unknown"):
+            ftheta.load(rewritten(saved, tmp_path / str(i), config=config))
+
+
+NONSENSE = {
+    "a parameter that does not exist": lambda tree: tree["params"].update(nothing=1),
+    "no parameters": lambda tree: tree.pop("params"),
+    "parameters that are no table": lambda tree: tree.update(params=[1, 2]),
+    "no state": lambda tree: tree.pop("state"),
+    "no specs": lambda tree: tree["state"].pop("input_"),
+    "specs that are no specs": lambda tree: tree["state"].update(input_=7),
+    "no modules": lambda tree: tree["state"].pop("modules"),
+    "tensors that are text": lambda tree: tree["state"]["modules"]["module_"].update({"output.bias": "x"}),
+    "a module that does not exist": lambda tree: tree["state"]["modules"].update(other_={}),
+    "a method as an attribute": lambda tree: tree["state"].update(predict="x"),
+    "a private attribute": lambda tree: tree["state"].update(_trainer_="x"),
+    "a knob that does not exist": lambda tree: tree["params"].update(training={"nothing": 1}),
+    "hidden layers of text": lambda tree: tree["params"].update(hidden="abc"),
+}
+
+
+@pytest.mark.parametrize("case", NONSENSE)
+def test_whole_files_that_describe_no_model_are_file_errors(saved, tmp_path, case):
+    with pytest.raises(ValueError, match="not describe a model|is not learned by|hidden1") as caught:
+        ftheta.load(rewritten(saved, tmp_path / "changed", change=NONSENSE[case]))
+    assert isinstance(caught.value, FThetaError)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"model": 3}', "not json", '{"format": "x", "model": "mlp", "task": "classify"}'])
+def test_a_config_that_describes_no_model_is_a_file_error(saved, tmp_path, text):
+    with Run(tmp_path / "changed") as run:
+        run.write("model.safetensors", Run(saved).tree("model.safetensors"))
+        run.write("config.json", text)
+        run.finish()
+    with pytest.raises(FileFormatError, match="changed: its files do not describe a model"):
+        ftheta.load(tmp_path / "changed")
+
+
+def test_a_model_without_its_config_is_a_file_error(tmp_path):
+    with Run(tmp_path / "a") as run:
+        run.write("model.safetensors", {"params": {}, "state": {}})
+        run.finish()
+    with pytest.raises((FileFormatError, RunError), match="config.json"):
+        ftheta.load(tmp_path / "a")
+
+
+def test_loading_writes_nothing(saved):
+    before = {p.name: p.read_bytes() for p in saved.iterdir()}
+    ftheta.load(saved)
+    assert {p.name: p.read_bytes() for p in Path(saved).iterdir()} == before
+
+
+def test_a_linear_model_has_no_module_and_loads_as_well(tmp_path):
+    model = LinearRegression().fit(X, X[:, 0])
+    assert ftheta.load(model.save(tmp_path / "a")).predict(X).tolist() == model.predict(X).tolist()

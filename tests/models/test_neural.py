@@ -1,0 +1,338 @@
+"""The life of a neural estimator: batches, validation, runs that go on where they stopped, states, parts."""
+
+import json
+import signal
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from torch import nn
+
+import ftheta
+from ftheta.data import Batch
+from ftheta.errors import InputError, RunError
+from ftheta.models import MLPClassifier, MLPRegressor, _neural
+from ftheta.models._neural import NeuralTransformer, fill
+from ftheta.store import Run
+from ftheta.train import Loss, Objective, Trainer, Training
+from tests.contract.enrolled import digest
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(330, 3))
+y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=330), [-0.5, 0.5])
+QUICK = {"hidden": (8,), "epochs": 4, "random_state": 0}
+
+
+def steps(model):
+    return [row["step"] for row in model.history_]
+
+
+# ---- batches
+
+
+def test_a_batch_is_two_hundred_rows_unless_another_number_is_asked_for():
+    assert steps(MLPClassifier(**QUICK).fit(X, y)) == [2, 4, 6, 8]
+    assert steps(MLPClassifier(**QUICK).fit(X[:200], y[:200])) == [1, 2, 3, 4]
+    assert steps(MLPClassifier(**QUICK, batch_size=100).fit(X, y)) == [4, 8, 12, 16]
+    assert steps(MLPClassifier(**QUICK, batch_size=1000).fit(X, y)) == [1, 2, 3, 4]
+    assert steps(MLPClassifier(**QUICK, batch_size=100, training=Training(accumulate=2)).fit(X, y)) == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("optimizer", ["gd", "lbfgs", "normalised-gd"])
+def test_rules_for_all_rows_get_all_rows(optimizer):
+    model = MLPClassifier(**QUICK, optimizer=optimizer).fit(X, y)
+    assert steps(model) == [1, 2, 3, 4]
+    with pytest.raises(InputError, match=rf"optimizer='{optimizer}' needs all 330 rows in one batch, but batch_size=100"):
+        MLPClassifier(**QUICK, optimizer=optimizer, batch_size=100).fit(X, y)
+
+
+def test_an_unknown_optimizer_device_and_schedule_are_named():
+    with pytest.raises(InputError, match="Unknown optimizer 'adm'. Did you mean 'adam'"):
+        MLPClassifier(optimizer="adm").fit(X, y)
+    with pytest.raises(InputError, match="device='cuda:99' asked for, but no such device is present .*Use device='cpu'"):
+        MLPClassifier(**QUICK, device="cuda:99").fit(X, y)
+    with pytest.raises(InputError, match="Unknown schedule 'cosin'. Did you mean 'cosine'"):
+        MLPClassifier(training=Training(schedule="cosin")).fit(X, y)
+
+
+def test_predictions_in_parts_are_the_predictions(monkeypatch):
+    model = MLPClassifier(**QUICK).fit(X, y)
+    whole = model.predict_proba(X)
+    monkeypatch.setattr(_neural, "PART", 64)
+    assert np.array_equal(model.predict_proba(X), whole)
+    assert model.evaluate(X, y)["loss"] == pytest.approx(-np.log(whole[np.arange(330), y]).mean(), rel=1e-5)
+
+
+def test_evaluating_and_predicting_leave_the_net_in_evaluation_mode_and_without_gradients():
+    model = MLPClassifier(**QUICK, dropout=0.5).fit(X, y)
+    before = model.predict_proba(X)
+    model.evaluate(X, y)
+    assert not model.module_.training and np.array_equal(model.predict_proba(X), before)
+    model.module_.train()
+    assert np.array_equal(model.predict_proba(X), before)
+    regressor = MLPRegressor(**QUICK, dropout=0.5).fit(X, y)
+    regressor.evaluate(X, y)
+    assert torch.equal(regressor.predict_distribution(X).mean, regressor.predict_distribution(X).mean)
+
+
+def test_a_seed_may_be_a_number_a_generator_or_none():
+    for state in (3, np.int64(3), np.random.RandomState(3), None):
+        model = MLPClassifier(**QUICK | {"random_state": state}).fit(X, y)
+        assert isinstance(model.seed_, int)
+    two = [MLPClassifier(**QUICK | {"random_state": np.random.RandomState(3)}).fit(X, y) for _ in range(2)]
+    assert digest(two[0]) == digest(two[1])
+    assert MLPClassifier(**QUICK | {"random_state": None}).fit(X, y).seed_ != MLPClassifier(random_state=None, epochs=1).fit(X, y).seed_
+
+
+def test_validation_rows_are_stratified_and_not_trained_on():
+    model = MLPClassifier(**QUICK, validation=0.2).fit(X, y)
+    assert model.history_[0]["rows"] == 264 and {"valid_loss", "valid_accuracy"} <= set(model.history_[0])
+    few = np.r_[np.zeros(40), np.ones(5)].astype(int)
+    held = MLPClassifier(**QUICK, validation=0.2).fit(X[:45], few)
+    assert held.history_[0]["rows"] == 36 and held.classes_.tolist() == [0, 1]
+
+
+def test_rows_for_validation_need_their_targets():
+    with pytest.raises(InputError, match="requires y to be passed"):
+        MLPClassifier(**QUICK).fit(X, y, X_val=X)
+
+
+# ---- objectives that are no sum over rows
+
+
+class Spread(Objective):
+    separable = False
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def loss(self, player, batch, draw):
+        return Loss(self.module(batch.x).var() * batch.n, float(batch.n))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Odd(MLPRegressor):
+    def objective(self, module, y):
+        return Spread(module)
+
+
+def test_weights_are_refused_where_the_loss_is_no_sum_over_rows():
+    weight = np.linspace(1, 2, len(X))
+    with pytest.raises(InputError, match="Spread is not a sum over rows: sample_weight cannot be used with it"):
+        Odd(**QUICK).fit(X, y, weight)
+    assert Odd(**QUICK).fit(X, y).n_iter_ == 4
+
+
+# ---- a transformer says the same two things
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Squeeze(NeuralTransformer):
+    """Reconstruct x from one number."""
+
+    def build(self, x, y):
+        return nn.Sequential(nn.Linear(x.shape[0], 1), nn.Linear(1, x.shape[0]))
+
+    def objective(self, module, y):
+        return Reconstruction(module)
+
+    def transform(self, X):
+        return self._apply(self.module_[0], X)
+
+
+class Reconstruction(Objective):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def loss(self, player, batch, draw):
+        return Loss(*batch.sum((self.module(batch.x) - batch.x).square().sum(-1)))
+
+
+def test_a_transformer_learns_from_rows_alone():
+    line = np.outer(rng.normal(size=150), [1.0, 2, -1]) + 0.01 * rng.normal(size=(150, 3))
+    model = Squeeze(epochs=300, lr=0.02, random_state=0)
+    code = model.fit_transform(line)
+    assert code.shape == (150, 1) and abs(np.corrcoef(code[:, 0], line[:, 1])[0, 1]) > 0.99
+    assert model.target_.kind == "none" and model.evaluate(line)["loss"] < 0.05
+
+
+# ---- runs
+
+
+def test_a_run_gives_the_same_model_and_keeps_metrics_and_model(tmp_path):
+    plain = MLPClassifier(**QUICK).fit(X, y)
+    for kind in (str, lambda p: p, Run):
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        model = MLPClassifier(**QUICK).fit(X, y, run=kind(path))
+        assert digest(model) == digest(plain) == digest(ftheta.load(path))
+        assert [row["epoch"] for row in Run(path).rows()] == [1, 2, 3, 4] and Run(path).status == "finished"
+
+
+def test_a_finished_run_gives_its_model_without_training_again(tmp_path, monkeypatch):
+    first = MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")
+    monkeypatch.setattr(Trainer, "advance", None)
+    again = MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")
+    assert digest(again) == digest(first) and again.history_ == first.history_
+
+
+class PowerCut(Exception):
+    pass
+
+
+LIVES = {
+    "plain": {},
+    "dropout, schedule, patience": {
+        "dropout": 0.3,
+        "patience": 3,
+        "validation": 0.2,
+        "training": Training(schedule="cosine", warmup=3, every=0.0),
+    },
+    "accumulation and clipping": {
+        "batch_size": 60,
+        "training": Training(accumulate=3, clip_norm=0.5, l2=1e-3, every=0.0),
+    },
+    "closures": {"optimizer": "lbfgs", "training": Training(options={"max_iter": 4}, every=0.0)},
+    "fresh seed": {"random_state": None},
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+@pytest.mark.parametrize("stop", [1, 5])
+def test_a_run_that_was_cut_goes_on_to_the_same_bits(life, stop, tmp_path, monkeypatch):
+    settings = QUICK | {"epochs": 6, "training": Training(every=0.0)} | LIVES[life]
+    advance, count = Trainer.advance, 0
+
+    def cut(self):
+        nonlocal count
+        count += 1
+        if count == stop + 1:
+            raise PowerCut
+        return advance(self)
+
+    with monkeypatch.context() as patch, pytest.raises(PowerCut):
+        patch.setattr(Trainer, "advance", cut)
+        MLPClassifier(**settings).fit(X, y, run=tmp_path / "a")
+    assert Run(tmp_path / "a").status == "running"
+    resumed = MLPClassifier(**settings).fit(X, y, run=tmp_path / "a")
+    seed = {"random_state": resumed.seed_}
+    whole = MLPClassifier(**settings | seed).fit(X, y)
+    assert digest(resumed) == digest(whole) and len(resumed.history_) == len(whole.history_)
+    assert digest(ftheta.load(tmp_path / "a")) == digest(whole)
+
+
+def test_a_run_is_continued_with_the_same_parameters_and_rows_only(tmp_path):
+    MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")
+    before = (tmp_path / "a/model.safetensors").read_bytes()
+    for model, rows, text in [
+        (MLPClassifier(**QUICK | {"epochs": 9}), X, "other parameters"),
+        (MLPClassifier(**QUICK), X + 1e-6, "other data"),
+        (MLPClassifier(**QUICK, lr=0.5), X[:99], "other parameters and data"),
+        (MLPRegressor(**QUICK), X, "other class and parameters and data"),
+    ]:
+        with pytest.raises(RunError, match=f"was started with {text}; it is continued with the same only. Choose another"):
+            model.fit(rows, y[: len(rows)], run=tmp_path / "a")
+    assert (tmp_path / "a/model.safetensors").read_bytes() == before
+    harmless = Training(seconds=100, every=1.0, progress=False)
+    assert MLPClassifier(**QUICK, training=harmless).fit(X, y, run=tmp_path / "a").n_iter_ == 4
+
+
+def test_what_no_file_can_hold_is_refused_before_training_into_a_run(tmp_path):
+    from ftheta.likelihoods import Laplace
+
+    with pytest.raises(InputError, match="Parameter likelihood=.*cannot be put into a file"):
+        MLPRegressor(**QUICK, likelihood=Laplace()).fit(X, y, run=tmp_path / "a")
+
+
+class Interrupt:
+    """A scikit-learn callback that presses Ctrl-C after an epoch."""
+
+    def __init__(self, epoch):
+        self.epoch = epoch
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "epoch" and context.task_id + 1 == self.epoch:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_leaves_the_estimator_fitted_to_the_last_step_and_is_raised_again():
+    handler = signal.getsignal(signal.SIGINT)
+    model = MLPClassifier(**QUICK).set_callbacks(Interrupt(2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert model.n_iter_ == 2 and len(model.history_) == 2 and not model.module_.training
+    assert np.array_equal(model.predict_proba(X), MLPClassifier(**QUICK | {"epochs": 2}).fit(X, y).predict_proba(X))
+
+
+def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        MLPClassifier(**QUICK).set_callbacks(Interrupt(2)).fit(X, y, run=tmp_path / "a")
+    assert len(Run(tmp_path / "a").rows()) == 2
+    assert digest(MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")) == digest(MLPClassifier(**QUICK).fit(X, y))
+
+
+def test_a_time_budget_ends_training():
+    model = MLPClassifier(**QUICK | {"epochs": 10**6}, training=Training(seconds=0.2)).fit(X, y)
+    assert model.stop_reason_ == "seconds" and 0 < model.n_iter_ < 10**6
+
+
+# ---- parts and states
+
+
+def test_a_part_goes_on_after_fit_and_after_loading(tmp_path):
+    model = MLPClassifier(**QUICK).fit(X, y)
+    loaded = ftheta.load(model.save(tmp_path / "model"))
+    start = model.evaluate(X, y)["loss"]
+    model.partial_fit(X, y)
+    assert model.n_iter_ == 5 and model.evaluate(X, y)["loss"] < start
+    loaded.partial_fit(X, y)  # from the weights that were loaded, with a new optimizer
+    fresh = MLPClassifier(**QUICK).partial_fit(X, y)
+    assert loaded.evaluate(X, y)["loss"] < fresh.evaluate(X, y)["loss"]
+    assert loaded.evaluate(X, y)["loss"] < 1.1 * start
+    assert clone(loaded).partial_fit(X, y).n_iter_ == 1
+
+
+def test_the_batch_is_what_the_net_sees():
+    model = MLPRegressor(**QUICK).fit(X, 100 + 5 * X[:, 0])
+    batch = model.batch(X, 100 + 5 * X[:, 0], np.linspace(1, 2, 330))
+    assert isinstance(batch, Batch) and batch.x.dtype == torch.float32 and batch.n == 330
+    assert batch.y.mean().abs() < 1e-4 and batch.y.std() == pytest.approx(1, rel=1e-2)
+    torch.testing.assert_close(model.module_(batch.x).detach(), model.module_(model.batch(X).x).detach())
+
+
+def test_a_state_is_plain_values_and_tensors_and_makes_the_same_model():
+    model = MLPRegressor(**QUICK, likelihood="gaussian-learned").fit(X, X[:, :2])
+    state = model.get_state()
+    json.dumps({k: v for k, v in state.items() if isinstance(v, str | int | float | list | tuple)})
+    other = MLPRegressor(**QUICK, likelihood="gaussian-learned")
+    other.set_state(state)
+    assert digest(other) == digest(model)
+    assert np.array_equal(other.predict_interval(X), model.predict_interval(X))
+
+
+def test_tensors_that_do_not_fit_are_named():
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    good = {k: v.clone() for k, v in net.state_dict().items()}
+    fill(net, good, "module_")
+    bad = good | {"0.weight": torch.zeros(4, 5), "head.w": torch.zeros(1)}
+    del bad["1.bias"]
+    with pytest.raises(
+        InputError,
+        match=r"module_ does not fit: '0.weight' is \(4, 5\), the model needs \(4, 3\); missing: 1.bias; unexpected: head.w\."
+        r" Check that the module has the same layers",
+    ):
+        fill(net, bad, "module_")
+    assert all(torch.equal(net.state_dict()[k], good[k]) for k in good)

@@ -1,0 +1,231 @@
+"""The family that CONTRIBUTING.md shows, as it stands there: short, enrolled by one line, true to the contract."""
+
+import doctest
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from ftheta import catalog
+from ftheta.catalog import Card
+from ftheta.data import Batch
+from ftheta.draw import Draw
+from ftheta.store import Run
+from ftheta.train import Training
+from tests.contract import enrolled
+from tests.contract import test_estimator as contract
+from tests.contract.enrolled import digest, small
+
+PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FAMILY, LINE = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+DTYPES = ["float32", "float64"]
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory):
+    """The module `ftheta.models.denoiser`, made of the text, with its line in the catalog and its class in the suite."""
+    file = tmp_path_factory.mktemp("models") / "denoiser.py"
+    file.write_text(FAMILY, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("ftheta.models.denoiser", file)
+    module = importlib.util.module_from_spec(spec)
+    (card,) = eval(f"({LINE})", {"Card": Card})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        patch.setitem(catalog.CARDS, card.name, card)
+        patch.setattr(contract, "NEURAL", [*enrolled.NEURAL, module.Denoiser])
+        yield module
+
+
+@pytest.fixture(scope="module")
+def X():
+    """Rows near a plane in five dimensions, away from the origin."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(300, 2)) @ (2 * rng.normal(size=(2, 5))) + 0.1 * rng.normal(size=(300, 5)) + 3
+
+
+# ---- what the page promises
+
+
+def test_the_family_is_one_short_file_and_one_line(family):
+    assert len(FAMILY.splitlines()) < 120 and len(LINE.splitlines()) == 1
+    assert catalog.resolve("denoiser", "transform") is family.Denoiser
+    assert set(family.__all__) <= set(vars(family))
+
+
+def test_its_example_runs(family):
+    runner = doctest.DocTestRunner()
+    found = [runner.run(test) for test in doctest.DocTestFinder().find(family.Denoiser)]
+    assert sum(result.attempted for result in found) == 2 and not any(result.failed for result in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_it_passes_all_of_scikit_learns_checks(family, dtype):
+    found = check_estimator(family.Denoiser(dtype=dtype), on_fail=None, on_skip=None)
+    assert len(found) > 40
+    assert [(r["check_name"], r["exception"]) for r in found if r["status"] != "passed"] == []
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("check", contract.EXTRA + contract.EXTRA_OF_TRANSFORMERS)
+def test_it_passes_the_checks_that_scikit_learn_keeps_for_itself(family, check, dtype):
+    contract.test_checks_that_scikit_learn_keeps_for_itself(family.Denoiser(dtype=dtype), check)
+
+
+# ---- the contract of all estimators
+
+PREDICTING = {  # these ask for predict or score, which a transformer does not have; see below for what it owes instead
+    "test_global_generators_are_untouched",
+    "test_fit_changes_neither_data_nor_parameters",
+    "test_it_works_in_pipelines_searches_and_cross_validation",
+    "test_frames_give_their_column_names_and_the_same_answers",
+    "test_torch_tensors_are_taken_as_rows_targets_and_weights",
+    "test_the_kind_of_target_picks_the_answer_and_a_mismatch_is_refused",
+    "test_a_callback_goes_through_a_search",
+    "test_a_callback_that_predicts_does_not_shift_training",
+}
+EXACT = {  # these compare losses of two evaluations, whose noise differs: they are asked with sigma=0
+    "test_where_rows_do_not_fit_one_batch_the_loss_still_counts_copies",
+    "test_the_history_has_training_and_validation",
+}
+
+
+def shared():
+    """The tests that every estimator, every variant of one, or every neural estimator takes."""
+    kinds = [mark.mark.args for mark in (contract.every, contract.variant, contract.neural)]
+    for name, function in vars(contract).items():
+        marks = getattr(function, "pytestmark", ()) if name.startswith("test_") else ()
+        if any(mark.args in kinds for mark in marks) and name not in PREDICTING:
+            yield pytest.param(function, id=name.removeprefix("test_"))
+
+
+SHARED = list(shared())
+
+
+def test_most_of_the_contract_is_asked():
+    assert len(SHARED) > 2 * len(PREDICTING) and PREDICTING | EXACT <= set(vars(contract))
+
+
+@pytest.mark.parametrize("test", SHARED)
+def test_it_keeps_the_contract(family, tmp_path, test):
+    @dataclass(kw_only=True, eq=False, repr=False)
+    class Quiet(family.Denoiser):
+        sigma: float = 0.0
+
+    cls = Quiet if test.__name__ in EXACT else family.Denoiser
+    first, *more = test.__code__.co_varnames[: test.__code__.co_argcount]
+    for i, given in enumerate([cls] if first == "cls" else [cls(dtype=dtype) for dtype in DTYPES]):
+        test(given, **({"tmp_path": tmp_path / str(i)} if more else {}))
+
+
+# ---- what it owes instead of predictions
+
+
+def test_it_leaves_data_parameters_and_generators_alone(family, X):
+    given, before, model = X.copy(), contract.generators(), small(family.Denoiser)
+    params = model.get_params()
+    model.fit(given).transform(given)
+    model.clean(given)
+    assert model.evaluate(given)["loss"] == model.evaluate(given)["loss"]
+    assert np.array_equal(given, X) and contract.generators() == before and model.get_params() == params
+
+
+def test_frames_tensors_and_weights_are_taken(family, X):
+    plain, weight = small(family.Denoiser).fit(X), np.linspace(0.5, 2, len(X))
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    assert digest(small(family.Denoiser).fit(torch.from_numpy(X))) == digest(plain)
+    named = small(family.Denoiser).fit(frame)
+    assert np.array_equal(named.transform(frame), plain.transform(X)) and list(named.feature_names_in_) == list("abcde")
+    assert digest(small(family.Denoiser).fit(X, sample_weight=weight)) != digest(plain)
+
+
+def test_a_pipeline_in_a_search_finds_the_wider_code(family, X):
+    pipeline = make_pipeline(StandardScaler(), small(family.Denoiser, epochs=30))
+    scoring = lambda model, X, y=None: -model[-1].evaluate(model[:-1].transform(X))["loss"]  # noqa: E731
+    search = GridSearchCV(pipeline, {"denoiser__n_code": [1, 2]}, cv=2, scoring=scoring).fit(X)
+    assert search.best_params_ == {"denoiser__n_code": 2}
+
+
+class Killed(Exception):
+    """What a run dies of here."""
+
+
+class Kill(contract.Watch):
+    """Dies after some epochs."""
+
+    def on_fit_task_end(self, estimator, context):
+        super().on_fit_task_end(estimator, context)
+        if len(self.seen) == self.stop_after:
+            raise Killed
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_run_that_died_goes_on_to_the_same_bits(family, X, tmp_path, dtype):
+    settings = {"dtype": dtype, "validation": 0.2, "patience": 5, "training": Training(every=0.0, schedule="cosine")}
+    whole = small(family.Denoiser, **settings).fit(X)
+    with pytest.raises(Killed):
+        small(family.Denoiser, **settings).set_callbacks(Kill(stop_after=3)).fit(X, run=tmp_path / "run")
+    assert Run(tmp_path / "run").status == "running"
+    watch = contract.Watch()
+    rest = small(family.Denoiser, **settings).set_callbacks(watch).fit(X, run=tmp_path / "run")
+    assert digest(rest) == digest(whole) and rest.n_iter_ == 6 and 0 < len(watch.seen) < 6
+    assert [row["valid_loss"] for row in rest.history_] == [row["valid_loss"] for row in whole.history_]
+    assert Run(tmp_path / "run").status == "finished" and Run(tmp_path / "run").verify() == []
+
+
+# ---- its own truths
+
+
+def test_the_noise_has_the_stated_size(family):
+    x, rng = torch.full((50_000, 4), 7.0), Draw(0).generator("noise")
+    noise = family.add_noise(x, 0.3, rng) - x
+    assert noise.std().item() == pytest.approx(0.3, rel=4 / np.sqrt(2 * noise.numel()))
+    assert abs(noise.mean().item()) < 4 * 0.3 / np.sqrt(noise.numel())
+    assert noise.T.corrcoef().fill_diagonal_(0).abs().max() < 4 / np.sqrt(len(x))
+    assert family.add_noise(x, 0.0, rng).equal(x)
+
+
+def test_the_loss_of_a_row_is_its_squared_distance_from_the_clean_row(family):
+    """A net that gives zeros leaves ‖x‖²; one that gives back what it saw leaves ‖σ ε‖², so the target is not noisy."""
+    x, weight = torch.tensor([[3.0, 4.0], [0.0, 1.0]]), torch.tensor([1.0, 10.0])
+    net = family.DenoiserNet(2, 1, ())
+    for p in net.parameters():
+        torch.nn.init.zeros_(p)
+    loss = family.Denoising(net, 0.5).loss("loss", Batch(x, weight=weight), Draw(0))
+    assert loss.total.item() == pytest.approx(25 + 10) and float(loss.weight) == 11
+    through = family.Denoising(torch.nn.Identity(), 0.5).loss("loss", Batch(torch.zeros(20_000, 2)), Draw(0))
+    assert through.total.item() / through.weight == pytest.approx(2 * 0.5**2, rel=0.05)
+
+
+def test_a_linear_code_without_noise_reaches_the_error_of_pca(family, X):
+    """No affine map through two numbers does better than the first two principal components."""
+    pca = PCA(2).fit(X)
+    least = ((X - pca.inverse_transform(pca.transform(X))) ** 2).sum(1).mean()
+    settings = {"n_code": 2, "hidden": (), "sigma": 0.0, "dtype": "float64", "optimizer": "lbfgs"}
+    model = family.Denoiser(**settings, epochs=50, random_state=0).fit(X)
+    assert least * (1 - 1e-9) < model.evaluate(X)["loss"] < least * 1.01
+    assert ((X - X.mean(0)) ** 2).sum(1).mean() > 20 * least  # there was something to learn
+    np.testing.assert_allclose(model.clean(X), pca.inverse_transform(pca.transform(X)), atol=0.1)
+
+
+def test_cleaning_removes_the_noise_that_leaves_the_plane(family):
+    """Noise σ in five dimensions is 5 σ² a row; on a plane that is wide beside it only 2 σ² cannot be told from data."""
+    rng, sigma = np.random.default_rng(1), 0.5
+    flat = rng.normal(size=(1000, 2)) @ (3 * rng.normal(size=(2, 5)))
+    model = family.Denoiser(hidden=(), sigma=sigma, epochs=60, random_state=0).fit(flat)
+    noisy = flat + sigma * rng.normal(size=flat.shape)
+    left = ((model.clean(noisy) - flat) ** 2).sum(1).mean()
+    assert 1.5 * sigma**2 < left < 3 * sigma**2
+    assert ((noisy - flat) ** 2).sum(1).mean() == pytest.approx(5 * sigma**2, rel=0.1)

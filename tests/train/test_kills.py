@@ -1,0 +1,309 @@
+"""kill -9 at any moment, Ctrl-C, SIGTERM, two processes at once: no run is lost, and each ends as if nothing had happened.
+
+A child is forked for every attempt, so that torch is imported once; it checkpoints after every step, so that most
+kills land in a save. `FTHETA_RECORD=1` writes the counts into results/kills.json.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import random
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import ftheta
+from ftheta import MLPClassifier
+from ftheta.data import Rows
+from ftheta.errors import RunError
+from ftheta.store import Run
+from ftheta.train import Trainer, Training, iterate
+from tests.train._toys import WGAN, digest, line, seeded, timeless
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+# ---- children
+
+
+def fork(work, *args):
+    """Do the work in a child, whose exit code says how it ended; nothing of pytest runs there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of every fork beside threads
+        child = os.fork()
+    if child:
+        return child
+    code = 70
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        work(*args)
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def ended(child, seconds=60.0):
+    """The exit code of a child, negative for a signal; None if it still runs after so many seconds."""
+    limit = time.monotonic() + seconds
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= limit:
+            return None
+        time.sleep(0.0005)
+
+
+def kill(child):
+    os.kill(child, signal.SIGKILL)
+    return ended(child)
+
+
+def until(condition, seconds=30.0):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "waited in vain"
+        time.sleep(0.001)
+
+
+# ---- what is killed
+
+
+def classes():
+    x, y = line(n=90)
+    return x.numpy(), (y > 0).long().numpy()
+
+
+def model(**settings):
+    """Dropout, accumulation, a schedule, early stopping; a checkpoint after every step."""
+    knobs = Training(accumulate=2, schedule="cosine", every=0.0)
+    quick = {"hidden": (12,), "dropout": 0.3, "epochs": 12, "batch_size": 12, "validation": 0.2, "patience": 3}
+    return MLPClassifier(**(quick | {"lr": 0.1, "random_state": 0, "training": knobs} | settings))
+
+
+def fit(folder):
+    model().fit(*classes(), run=folder)
+
+
+def fitted(folder):
+    return digest([ftheta.load(folder).get_state(), Run(folder).rows()])
+
+
+def play(folder):
+    """Two players, one of whom moves five times as often."""
+    source = Rows(line(n=24, features=1, dtype=torch.float32)[0], batch_size=6)
+    iterate(Trainer(seeded(WGAN), source, optimizer="rmsprop"), rounds=6, run=Run(folder), every=0.0)
+
+
+def played(folder):
+    return digest([*Run(folder).latest(), Run(folder).rows()])
+
+
+JOBS = {"estimator": (fit, fitted), "two players": (play, played)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm():
+    """What torch imports at its first step is imported before the first fork."""
+    model(epochs=1).fit(*classes())
+
+
+# ---- killing
+
+
+def readable(folder):
+    """Whether the newest checkpoint and its rows can be read, without a fall back to an older one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run = Run(folder)
+            run.latest(), run.rows()
+    except Exception:
+        return False
+    return True
+
+
+def campaign(work, result, folder, kills, seed=0):
+    """Kill the work after U(0, T) seconds, again and again, each run resumed until it is done, and compare its end."""
+    begin = time.monotonic()
+    assert ended(fork(work, folder / "whole")) == 0
+    duration, expected, chance = time.monotonic() - begin, result(folder / "whole"), random.Random(seed)
+    counts = Counter(kills=0, runs=0, in_a_save=0, unreadable=0, lost=0, different=0)
+    while counts["kills"] < kills:
+        counts["runs"] += 1
+        here = folder / f"run{counts['runs']}"
+        code = None
+        while code is None:
+            child = fork(work, here)
+            more = counts["kills"] < kills
+            code = ended(child, chance.uniform(0, duration) if more else 60.0)
+            if code is None and kill(child) == -signal.SIGKILL:
+                counts["kills"] += 1
+                counts["in_a_save"] += any(here.glob(".*.tmp"))
+                counts["unreadable"] += here.exists() and not readable(here)
+        counts["lost"] += code != 0
+        counts["different"] += code == 0 and result(here) != expected
+    return dict(counts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", JOBS)
+def test_three_kills_lose_nothing(job, tmp_path):
+    found = campaign(*JOBS[job], tmp_path, kills=3)
+    assert found["kills"] == 3 and found["unreadable"] == found["lost"] == found["different"] == 0
+
+
+def test_what_is_killed_tries_what_it_should(tmp_path):
+    fit(tmp_path / "fit")
+    found = ftheta.load(tmp_path / "fit")
+    assert found.stop_reason_.startswith("no better valid_loss for 3 rounds") and 5 < len(found.history_) < 12
+    assert found.history_[0]["step"] == 3  # 72 rows, six batches, two at a time
+    play(tmp_path / "play")
+    assert {"critic", "generator"} <= set(Run(tmp_path / "play").rows()[-1])
+
+
+def in_place(path, data):
+    """The naive writer: over the old file, though with fsync."""
+    with open(path, "wb") as file:
+        for start in range(0, len(data), 4096):
+            file.write(data[start : start + 4096])
+            file.flush()
+            os.fsync(file.fileno())
+    return hashlib.sha256(data).hexdigest()
+
+
+def fit_naively(folder):
+    for name in ("run", "_manifest"):
+        sys.modules[f"ftheta.store.{name}"].write_atomic = in_place
+    fit(folder)
+
+
+def record(**found):
+    if os.environ.get("FTHETA_RECORD") == "1":
+        file = Path(__file__).parents[2] / "results" / "kills.json"
+        file.parent.mkdir(exist_ok=True)
+        known = json.loads(file.read_text()) if file.exists() else {}
+        where = {"torch": torch.__version__, "python": platform.python_version(), "system": platform.system()}
+        file.write_text(json.dumps(known | where | found, indent=1) + "\n")
+
+
+@pytest.mark.middle
+@pytest.mark.parametrize("job", JOBS)
+def test_25_kills_lose_nothing(job, tmp_path):
+    found = campaign(*JOBS[job], tmp_path, kills=25, seed=1)
+    record(**{job: found})
+    assert found["kills"] == 25 and found["unreadable"] == found["lost"] == found["different"] == 0
+
+
+@pytest.mark.middle
+def test_a_naive_writer_loses_runs_in_the_same_hands(tmp_path):
+    """Else the kills would prove nothing."""
+    found = campaign(fit_naively, fitted, tmp_path, kills=20, seed=2)
+    record(**{"naive writer": found})
+    assert found["kills"] == 20 and found["unreadable"] >= 4 and found["lost"] >= 4
+
+
+@pytest.mark.ledger("A160", covers="ftheta.train.EarlyStopping")
+def test_the_best_weights_survive_a_kill_after_the_best_epoch(tmp_path):
+    whole = model().fit(*classes())
+    losses = [row["valid_loss"] for row in whole.history_]
+    best = int(np.argmin(losses))
+    assert best + 3 < len(losses)
+
+    def dies():
+        log = Run.log
+
+        def last_words(self, row):
+            log(self, row)
+            if row["epoch"] == best + 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Run.log = last_words
+        fit(tmp_path)
+
+    assert ended(fork(dies)) == -signal.SIGKILL
+    tree, _ = Run(tmp_path).latest()
+    assert tree["round"] == best + 2  # the row of the round after it was written, its checkpoint was not
+    resumed = model().fit(*classes(), run=tmp_path)
+    assert digest(resumed.get_state()) == digest(whole.get_state())
+    assert timeless(Run(tmp_path).rows()) == timeless(whole.history_)
+
+
+# ---- signals to a process that trains
+
+
+def fit_for_long(folder):
+    model(epochs=100_000, patience=None, training=Training()).fit(*classes(), run=folder)
+
+
+def training(folder):
+    """A child that has finished at least three epochs."""
+    child = fork(fit_for_long, folder)
+    until(lambda: (folder / "metrics.jsonl").exists() and (folder / "metrics.jsonl").read_bytes().count(b"\n") > 2)
+    return child
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_checkpoint_of_the_last_step_and_its_exit_code(number, code, tmp_path):
+    child = training(tmp_path)
+    begin = time.monotonic()
+    os.kill(child, number)
+    assert ended(child) == code and time.monotonic() - begin < 5
+    tree, step = Run(tmp_path).latest()
+    rows = Run(tmp_path).rows()
+    assert len(rows) == tree["round"] >= 3 and step == tree["process"]["place"][0] >= rows[-1]["step"]
+    assert Run(tmp_path).verify() == [] and Run(tmp_path).status == "running"
+
+
+class Sleeper:
+    """A step that takes a minute."""
+
+    def __init__(self, told):
+        self.told = told
+
+    def advance(self):
+        os.write(self.told, b"x")
+        time.sleep(60)
+
+    def state_dict(self):
+        return {}
+
+
+def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
+    listen, told = os.pipe()
+    child = fork(lambda: iterate(Sleeper(told), steps=3))
+    assert os.read(listen, 1) == b"x"
+    os.kill(child, signal.SIGINT)
+    assert ended(child, 0.3) is None  # the first waits
+    begin = time.monotonic()
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 130 and time.monotonic() - begin < 2
+    os.close(listen), os.close(told)
+
+
+def test_a_second_process_is_refused_with_the_pid_of_the_first_until_that_is_dead(tmp_path):
+    child = training(tmp_path)
+    with pytest.raises(RunError, match=rf"is in use by pid {child} \(started .*\d\d:\d\d\)\. Stop it or choose another"):
+        fit_for_long(tmp_path)
+    assert ended(child, 0.0) is None  # it was not disturbed
+    kill(child)
+    begin = time.monotonic()
+    with Run(tmp_path) as run:
+        run.latest()
+    assert time.monotonic() - begin < 1

@@ -1,0 +1,511 @@
+"""The gradient process: what it counts, what its knobs do, that its state is a value, and that it leaves no trace."""
+
+import math
+import pickle
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ftheta import MLPClassifier, MLPRegressor, ModuleClassifier
+from ftheta.data import Rows, Stream
+from ftheta.draw import Draw
+from ftheta.errors import InputError
+from ftheta.likelihoods import Categorical
+from ftheta.train import Callback, Loss, Objective, Player, Supervised, Trainer, Training, evaluate, iterate
+from tests.train._toys import Bilinear, line, one_row, same, seeded, square, timeless, train
+
+
+class Tilt(Objective):
+    """-θ: gradient descent climbs by the rate at every step, so that θ is the sum of the rates."""
+
+    def __init__(self):
+        super().__init__()
+        self.theta = nn.Parameter(torch.zeros((), dtype=torch.float64))
+
+    def loss(self, player, batch, draw):
+        return Loss(-batch.n * self.theta, float(batch.n))
+
+
+def net(dropout=0.0, norm=False):
+    """A small net, always with the same weights."""
+
+    def build():
+        norms = [nn.BatchNorm1d(6)] if norm else []
+        return nn.Sequential(nn.Linear(3, 6), *norms, nn.ReLU(), nn.Dropout(dropout), nn.Linear(6, 1))
+
+    return seeded(build).double()
+
+
+# ---- counting
+
+
+@pytest.mark.ledger("A126", "B030", covers="ftheta.train.Trainer")
+def test_a_thousand_rows_in_batches_of_64_are_16_steps_and_the_last_has_40_rows():
+    sizes = []
+
+    class Sizes(Supervised):
+        def loss(self, player, batch, draw):
+            sizes.append(batch.n)
+            return super().loss(player, batch, draw)
+
+    x, y = line(n=1000)
+    made, history = train(Sizes(net(), square), Rows(x, y, batch_size=64), rounds=2)
+    assert sizes == ([64] * 15 + [40]) * 2
+    counted = [[row[k] for k in ("epoch", "step", "rows")] for row in history]
+    assert counted == [[1, 16, 1000], [2, 32, 2000]] and made.step == 32
+    assert 0 < history[0]["seconds"] < history[1]["seconds"] < 60
+    assert made.source.batch_size == 64 and made.length == math.ceil(1000 / 64)
+
+
+def test_rows_of_a_stream_are_counted_too():
+    batches = [line(n=4), line(n=7)]
+    _, history = train(Supervised(net(), square), Stream(batches, length=2), rounds=2)
+    assert [row["rows"] for row in history] == [11, 22] and [row["step"] for row in history] == [2, 4]
+
+
+def test_the_logged_loss_is_the_mean_over_all_rows_of_the_epoch():
+    """Weights do not move (rate 1e-300), so that it is the mean over the data, whatever the batches."""
+    (x, y), w = line(n=10), torch.arange(1.0, 11, dtype=torch.float64)
+    module = net()
+    each = square(module(x), y).detach()
+    for weight, expected in ((None, each.mean()), (w, (w * each).sum() / w.sum())):
+        _, history = train(
+            Supervised(module, square), Rows(x, y, weight, batch_size=4), rounds=1, optimizer="sgd", lr=1e-300
+        )
+        assert history[0]["loss"] == pytest.approx(expected.item(), rel=1e-12)
+
+
+def test_terms_are_logged_as_means_beside_the_loss():
+    class Terms(Tilt):
+        def loss(self, player, batch, draw):
+            return Loss(*super().loss(player, batch, draw)[:2], terms={"rows_squared": torch.tensor(float(batch.n**2))})
+
+    _, history = train(Terms(), Rows(torch.zeros(5, 1), batch_size=3), rounds=1)
+    assert history[0]["rows_squared"] == (9 + 4) / 5
+
+
+# ---- accumulation
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
+    """24 rows in batches of 5, five at a time, are one batch of 24: sizes 5, 5, 5, 5, 4."""
+    x, y = line()
+    small, large = net(), net()
+    train(
+        Supervised(small, square), Rows(x, y, batch_size=5), steps=4, optimizer=optimizer, lr=0.01,
+        training=Training(accumulate=5),
+    )  # fmt: skip
+    train(Supervised(large, square), Rows(x, y, batch_size=24), steps=4, optimizer=optimizer, lr=0.01)
+    for a, b in zip(small.parameters(), large.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_an_epoch_ends_with_a_shorter_group():
+    x, y = line()
+    made, history = train(
+        Supervised(net(), square), Rows(x, y, batch_size=5), rounds=2, training=Training(accumulate=2)
+    )
+    assert [row["step"] for row in history] == [3, 6] and made.rows == 48
+
+
+@pytest.mark.parametrize("accumulate", [0, -1])
+def test_at_least_one_batch_makes_an_update(accumulate):
+    with pytest.raises(InputError, match=rf"accumulate={accumulate}; it must be at least 1"):
+        Trainer(Tilt(), one_row(), training=Training(accumulate=accumulate))
+
+
+def test_what_is_not_a_sum_over_rows_is_not_accumulated():
+    class Pairwise(Tilt):
+        separable = False
+
+    with pytest.raises(InputError, match=r"accumulate=2, but Pairwise is not a sum over rows; use accumulate=1 and a"):
+        Trainer(Pairwise(), one_row(), training=Training(accumulate=2))
+
+
+# ---- rates
+
+
+RATES = {
+    "constant": lambda t: 1.0,
+    "linear": lambda t: 1 - t,
+    "cosine": lambda t: (1 + math.cos(math.pi * t)) / 2,
+    "exponential": lambda t: 0.01**t,
+    "step": lambda t: 1.0 if t < 0.5 else 0.1 if t < 0.75 else 0.01,
+}
+
+
+@pytest.mark.parametrize("warmup", [0, 4])
+@pytest.mark.parametrize("schedule", RATES)
+def test_the_rate_moves_as_the_schedule_says(schedule, warmup):
+    """θ is the sum of the rates; after the horizon the last rate stays."""
+    objective, horizon, seen = Tilt(), 12, []
+
+    class Look(Callback):
+        def on_step(self, ctx):
+            seen.append(ctx.process.optimizers["loss"].param_groups[0]["lr"])
+
+    knobs = Training(schedule=schedule, warmup=warmup)
+    made = Trainer(objective, one_row(), optimizer="sgd", lr=0.5, training=knobs, horizon=horizon)
+    history = iterate(made, steps=horizon + 2, callbacks=[Look()])
+    shape = RATES[schedule]
+    expected = [
+        0.5 * ((s + 1) / warmup if s < warmup else shape(min(1.0, (s - warmup) / (horizon - warmup))))
+        for s in range(horizon + 2)
+    ]
+    assert seen == pytest.approx(expected, rel=1e-12) == [row["lr"] for row in history]
+    assert objective.theta.item() == pytest.approx(sum(expected), rel=1e-12)
+
+
+def test_a_schedule_moves_every_group_from_its_own_rate():
+    class Two(Bilinear):
+        def players(self):
+            return Player("x", [{"params": [self.x], "lr": 0.4}]), Player("y", [self.y], {"lr": 0.2})
+
+    made = Trainer(Two(True), one_row(), optimizer="sgd", lr=0.1, training=Training(schedule="linear"), horizon=4)
+    iterate(made, steps=3)
+    assert [made.optimizers[n].param_groups[0]["lr"] for n in "xy"] == pytest.approx([0.4 * 0.5, 0.2 * 0.5])
+
+
+def test_an_estimator_s_schedule_ends_with_its_epochs():
+    x, y = line(n=30)
+    knobs = Training(schedule="linear", accumulate=2)
+    model = MLPRegressor(epochs=4, batch_size=8, lr=0.1, training=knobs, random_state=0).fit(x, y)
+    assert model.history_[-1]["lr"] == pytest.approx(0.1 / 8)  # two updates an epoch, eight in all
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "linear"])
+def test_a_schedule_needs_an_end(schedule):
+    with pytest.raises(InputError, match=rf"schedule='{schedule}' needs to know the end: pass horizon="):
+        Trainer(Tilt(), one_row(), training=Training(schedule=schedule))
+
+
+def test_an_unknown_schedule_or_optimizer_is_answered_with_the_nearest():
+    with pytest.raises(InputError, match=r"Unknown schedule 'cosin'. Did you mean 'cosine'"):
+        Trainer(Tilt(), one_row(), training=Training(schedule="cosin"))
+    with pytest.raises(InputError, match=r"Unknown optimizer 'adma'. Did you mean 'adam'"):
+        Trainer(Tilt(), one_row(), optimizer="adma")
+
+
+# ---- freezing
+
+
+@pytest.mark.ledger("B035", covers="ftheta.train.Training")
+@pytest.mark.parametrize("optimizer", ["adamw", "momentum", "lbfgs"])
+def test_frozen_layers_stay_bit_identical(optimizer):
+    x, y = line()
+    module = net()
+    before = {k: v.clone() for k, v in module.state_dict().items()}
+    knobs = Training(freeze=("0.*",), l2=0.1)
+    train(Supervised(module, square), Rows(x, y, batch_size=24), rounds=5, optimizer=optimizer, training=knobs)
+    after = module.state_dict()
+    assert [k for k in before if torch.equal(before[k], after[k])] == ["0.weight", "0.bias"]
+    assert sum(p.numel() for p in module.parameters() if p.requires_grad) == 7
+
+
+@pytest.mark.ledger("B035", covers="ftheta.MLPClassifier")
+def test_an_estimator_freezes_by_the_names_of_its_layers():
+    x, _ = line(n=40)
+    y = np.arange(40) % 2
+    start = MLPClassifier(hidden=(5, 4), epochs=1, lr=1e-100, random_state=0).fit(x, y)
+    knobs = Training(freeze=("hidden1.*", "*.bias"))
+    model = MLPClassifier(hidden=(5, 4), epochs=5, lr=0.1, random_state=0, training=knobs).fit(x, y)
+    moved = [k for k, v in model.module_.state_dict().items() if not torch.equal(v, start.module_.state_dict()[k])]
+    assert moved == ["hidden2.weight", "output.weight"]
+
+
+# ---- players
+
+
+class Own(Bilinear):
+    """x by L-BFGS, y by gradient ascent, whatever the trainer is told."""
+
+    def players(self):
+        return Player("x", [self.x], {"rule": "lbfgs", "max_iter": 1}), Player("y", [self.y], {"rule": "sgd", "lr": 0.1})
+
+    def loss(self, player, batch, draw):
+        bowl = (self.x - self.y) ** 2
+        return Loss(bowl if player == "x" else -self.x * self.y, 1.0)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
+def test_every_player_may_have_a_rule_of_his_own(optimizer):
+    made, _ = train(Own(simultaneous=False), steps=1, optimizer=optimizer)
+    assert [type(o).__name__ for o in made.optimizers.values()] == ["LBFGS", "SGD"]
+    assert made.optimizers["x"].state[made.objective.x]["func_evals"] >= 1
+    assert made.objective.y.item() == pytest.approx(0.5 + 0.1 * made.objective.x.item())
+
+
+def test_options_of_a_player_come_before_those_of_training():
+    class Mixed(Bilinear):
+        def players(self):
+            return Player("x", [self.x]), Player("y", [self.y], {"momentum": 0.9})
+
+    made = Trainer(Mixed(True), one_row(), optimizer="sgd", training=Training(options={"momentum": 0.5}))
+    assert [o.param_groups[0]["momentum"] for o in made.optimizers.values()] == [0.5, 0.9]
+
+
+def test_a_line_search_cannot_move_two_players_from_the_same_place():
+    with pytest.raises(InputError, match=r"Bilinear moves its players from the same θ.*e\.g\. optimizer='adam'"):
+        Trainer(Bilinear(simultaneous=True), one_row(), optimizer="lbfgs")
+
+
+def test_every_player_has_noise_of_his_own_and_a_lone_one_that_of_the_step():
+    drawn = []
+
+    class Noise(Bilinear):
+        def loss(self, player, batch, draw):
+            drawn.append((player, draw))
+            return super().loss(player, batch, draw)
+
+    train(Noise(True), steps=2, seed=7)
+    assert drawn == [(p, Draw(7).at("train", step, p, 0)) for step in (0, 1) for p in "xy"]
+
+
+# ---- any module, any function
+
+
+def test_a_trainer_alone_trains_any_module_with_any_function():
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.log_scale = nn.Parameter(torch.zeros(()))
+
+        def forward(self, x):
+            return (x * self.log_scale.exp())[:, None]
+
+    x, module = torch.rand(64, generator=torch.Generator().manual_seed(0)), Scale()
+    train(
+        Supervised(module, lambda raw, y: (raw[:, 0] - y).abs().sqrt()),
+        Rows(x, 5 * x, batch_size=16), rounds=60, optimizer="rmsprop", lr=0.03,
+        training=Training(schedule="linear"), horizon=240,
+    )  # fmt: skip
+    assert module.log_scale.exp().item() == pytest.approx(5, abs=0.05)
+
+
+# ---- validation
+
+
+def test_validation_is_the_mean_over_its_rows_in_evaluation_mode():
+    (x, y), (xv, yv) = line(), line(n=11, seed=1)
+    module = net(dropout=0.5, norm=True)
+    objective, held = Supervised(module, square), Rows(xv, yv, batch_size=4, shuffle=False)
+    _, history = train(objective, Rows(x, y, batch_size=8), rounds=1, validation=held)
+    with torch.no_grad():
+        expected = square(module.eval()(xv), yv).mean().item()
+    assert history[0]["valid_loss"] == pytest.approx(expected, rel=1e-12)
+    module.train()
+    evaluate(objective, held, Draw(0))
+    assert module.training  # as it was
+
+
+def test_validation_does_not_shift_training():
+    (x, y), held = line(), Rows(*line(n=5, seed=1), batch_size=2)
+    with_, without = net(dropout=0.5), net(dropout=0.5)
+    train(Supervised(with_, square), Rows(x, y, batch_size=8), rounds=3, validation=held)
+    train(Supervised(without, square), Rows(x, y, batch_size=8), rounds=3)
+    assert same(dict(with_.state_dict()), dict(without.state_dict()))
+
+
+def test_accuracy_is_validated_for_classes():
+    x, _ = line(dtype=torch.float32)
+    y = (x[:, 0] > 0).long()
+    objective = Supervised(nn.Linear(3, 2), Categorical())
+    _, history = train(objective, Rows(x, y, batch_size=8), rounds=60, lr=0.1, validation=Rows(x, y, batch_size=5))
+    assert history[-1]["valid_accuracy"] == 1.0 > history[0]["valid_accuracy"]
+
+
+# ---- randomness
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
+    x, y = line()
+    found = []
+    for seed in (0, 0, 1):
+        module = net(dropout=0.5)
+        train(Supervised(module, square), Rows(x, y, batch_size=8), rounds=2, seed=seed)
+        found.append(dict(module.state_dict()))
+    assert same(found[0], found[1]) and not same(found[0], found[2])
+
+
+def test_dropout_is_new_in_every_step_and_the_order_in_every_epoch():
+    masks, orders, (x, y) = [], [], line()
+
+    class Orders(Supervised):
+        def loss(self, player, batch, draw):
+            orders.append(batch.index.tolist())
+            return super().loss(player, batch, draw)
+
+    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 1)).double()
+    module[0].register_forward_hook(lambda m, given, out: masks.append((out == 0).tolist()))
+    train(Orders(module, square), Rows(x, y, batch_size=12), rounds=3)
+    assert len({str(m) for m in masks}) == 6 and len({str(sorted(o)) for o in orders}) == 6
+
+
+def state_of_the_globals():
+    name, keys, *rest = np.random.get_state()
+    return torch.get_rng_state().tolist(), (name, keys.tolist(), *rest), random.getstate()
+
+
+@pytest.fixture
+def untouched():
+    """The global generators are as they were, whatever the test did."""
+    torch.manual_seed(1), np.random.seed(2), random.seed(3)
+    before = state_of_the_globals()
+    yield
+    assert state_of_the_globals() == before
+
+
+class Noisy(nn.Module):
+    """Draws from every global generator; may fail in training."""
+
+    fails_at, calls = None, 0
+
+    def __init__(self, fails_at=None):
+        super().__init__()
+        self.linear, self.fails_at = nn.Linear(3, 1), fails_at
+
+    def forward(self, x):
+        if self.training:
+            torch.rand(3), np.random.rand(3), random.random()
+            Noisy.calls += 1
+            if self.fails_at is not None and Noisy.calls == self.fails_at:
+                raise ZeroDivisionError
+        return self.linear(x)
+
+
+def classes(n=40):
+    return line(n=n)[0].numpy(), np.arange(n) % 2
+
+
+def test_fit_predict_and_partial_fit_leave_the_global_generators_alone(untouched):
+    X, y = classes()
+    model = MLPClassifier(
+        hidden=(4,), dropout=0.5, epochs=3, batch_size=8, validation=0.2, patience=2, random_state=0
+    ).fit(X, y)
+    model.predict(X), model.predict_proba(X), model.evaluate(X, y), model.score(X, y)
+    model.partial_fit(X, y)
+    MLPClassifier(hidden=(4,), dropout=0.5).partial_fit(X, y)
+    MLPRegressor(epochs=2, optimizer="lbfgs").fit(X, X[:, 0]).predict(X)
+    ModuleClassifier(module=seeded(Noisy), epochs=2).fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_an_error_inside_the_loss_leaves_the_global_generators_alone(untouched, method, monkeypatch):
+    monkeypatch.setattr(Noisy, "calls", 0)
+    X, y = classes()
+    with pytest.raises(ZeroDivisionError):
+        getattr(ModuleClassifier(module=seeded(Noisy, fails_at=3), epochs=2, batch_size=8), method)(X, y)
+
+
+def test_a_trainer_leaves_the_global_generators_alone(untouched):
+    (x, y), objective = line(dtype=torch.float32), Supervised(seeded(Noisy), square)
+    train(objective, Rows(x, y, batch_size=8), rounds=2, validation=Rows(x, y, batch_size=8))
+
+
+def test_what_foreign_modules_draw_from_torch_is_a_function_of_the_seed():
+    drawn = []
+
+    class Draws(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 1)
+
+        def forward(self, x):
+            drawn.append(torch.rand(1).item())
+            return self.linear(x)
+
+    x, y = line(dtype=torch.float32)
+    for _ in range(2):
+        torch.rand(1)
+        train(Supervised(Draws(), square), Rows(x, y, batch_size=8), rounds=1)
+    assert drawn[:3] == drawn[3:] and len(set(drawn)) == 3
+
+
+# ---- state
+
+
+def trainer(**options):
+    x, y = line()
+    settings = {"optimizer": "adam", "lr": 0.05, "training": Training(accumulate=2)} | options
+    return Trainer(Supervised(net(dropout=0.3, norm=True), square), Rows(x, y, batch_size=4), **settings)
+
+
+def test_a_state_goes_on_where_it_was_taken():
+    whole, half = trainer(), trainer()
+    expected = iterate(whole, steps=8)
+    iterate(half, steps=4)
+    other = trainer()
+    other.load_state_dict(half.state_dict())
+    found = iterate(other, steps=4)
+    assert same(timeless(expected[1:]), timeless(found))
+    assert same(timeless(whole.state_dict()), timeless(other.state_dict()))
+
+
+def test_a_state_is_a_value():
+    made = trainer()
+    iterate(made, steps=4)
+    state, again = made.state_dict(), made.state_dict()
+    iterate(made, steps=2)
+    assert same(state, again) and not same(state, made.state_dict())
+    other = trainer()
+    other.load_state_dict(state)
+    iterate(other, steps=3)
+    assert same(state, again)
+
+
+def test_a_trainer_can_be_pickled_in_the_middle_of_an_epoch():
+    whole, half = trainer(), trainer()
+    iterate(whole, steps=6)
+    iterate(half, steps=4)
+    copy = pickle.loads(pickle.dumps(half))
+    iterate(copy, steps=2)
+    assert same(timeless(whole.state_dict()), timeless(copy.state_dict()))
+
+
+def test_a_trainer_may_be_advanced_by_hand():
+    made = trainer()
+    rows = [made.advance() for _ in range(3)]
+    assert rows[:2] == [None, None] and rows[2]["epoch"] == 1
+
+
+def test_the_state_of_another_model_is_refused_by_name():
+    x, y = line()
+    other = Trainer(Supervised(nn.Linear(3, 1).double(), square), Rows(x, y, batch_size=4))
+    with pytest.raises(InputError, match=r"The weights do not fit the model: .*Was the state made by another model"):
+        other.load_state_dict(trainer().state_dict())
+
+
+def test_a_released_trainer_holds_no_data():
+    made = trainer(validation=Rows(*line(), batch_size=4))
+    iterate(made, steps=1)
+    made.release()
+    assert made.source is made.validation is made._stream is made._good is None
+
+
+# ---- one row in a batch norm
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "said"),
+    [
+        (9, 4, r"in training \(last batch of 9 with batch_size=4\)\. Use batch_size=5\."),
+        (1, 1, r"in training\. Give it batches of at least 2 rows\."),
+    ],
+)
+def test_a_lone_row_in_a_batch_norm_is_answered_with_a_size_that_works(n, size, said):
+    x, y = line(n=n)
+    with pytest.raises(InputError, match=rf"Batch of 1 sample reaches BatchNorm1d {said}"):
+        train(Supervised(net(norm=True), square), Rows(x, y, batch_size=size), rounds=1)
+
+
+def test_other_errors_of_a_module_pass_as_they_are():
+    class Fails(nn.Linear):
+        def forward(self, x):
+            raise ValueError("of its own")
+
+    with pytest.raises(ValueError, match="^of its own$"):
+        train(Supervised(Fails(3, 1), square), Rows(*line(dtype=torch.float32), batch_size=8), rounds=1)
