@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -48,29 +49,26 @@ class Race:
     epochs: int
     asked: Mapping[str, float | None]
 
-    @property
-    def steps(self) -> int:
-        """Updates of one fit."""
-        return self.epochs * ceil(len(self.rows(0).y) / self.shape.batch_size)
-
 
 def race(given: Race, settings: Settings) -> Report:
     """Let each try its thread counts, then run all in turns."""
-    rows = cache(given.rows)
+    rows = lru_cache(maxsize=1)(given.rows)
     report = Report(given.name, given.title, "a step, whole fits, start-up included")
     entrants = _entrants(given, rows(0), settings, report)
+    steps = given.epochs * ceil(len(rows(0).y) / given.shape.batch_size)
     scores: dict[str, list[float]] = {name: [] for name in entrants}
 
     def score(name: str, seed: int, predict: Any) -> None:
         scores[name].append(float(np.mean(predict(rows(seed).x_test) == rows(seed).y_test)))
 
-    for seed in range(settings.repetitions):
-        rows(seed)  # before the clock runs
+    def with_threads(name: str) -> AbstractContextManager[None]:
+        return threads(entrants[name].threads)
+
     runs = {name: lambda seed, fit=e.fit: fit(rows(seed), seed, given.epochs) for name, e in entrants.items()}
-    times = alternate(runs, settings.repetitions, around=lambda name: threads(entrants[name].threads), done=score)
+    times = alternate(runs, settings.repetitions, before=rows, around=with_threads, done=score)
     for name, entrant in entrants.items():
         count, ratio = (None, None) if name == "ours" else (entrant.threads, ratios(times[name], times["ours"]))
-        seconds, accuracy = summarise(times[name]).scaled(1 / given.steps), compare(scores[name], scores["ours"])
+        seconds, accuracy = summarise(times[name]).scaled(1 / steps), compare(scores[name], scores["ours"])
         report.lines.append(Line(name, seconds, count, ratio, given.asked.get(name), accuracy=accuracy))
     return report
 
@@ -78,7 +76,7 @@ def race(given: Race, settings: Settings) -> Report:
 def _entrants(given: Race, rows: Rows, settings: Settings, report: Report) -> dict[str, Entrant]:
     """Ours with all cores, of which it takes what it likes; the bare loop and the peers at their best."""
     x, y = torch.from_numpy(rows.narrow), torch.from_numpy(rows.y)
-    choice = bare.best(x, y, given.shape.widths, given.shape.batch_size, settings.counts)
+    choice = bare.best(x, y, given.shape.widths, given.shape.batch_size, settings)
     report.notes.append(f"Bare loop: Adam by the kernel {choice.kernel!r}.")
     entrants = {
         "ours": Entrant(ours(given.shape), max(settings.counts)),

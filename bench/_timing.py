@@ -84,13 +84,14 @@ def compare(theirs: Sequence[float], ours: Sequence[float]) -> Accuracy:
     """Means over seeds; the standard error is that of a difference of two independent means."""
     difference = fmean(ours) - fmean(theirs)
     error = (variance(ours) / len(ours) + variance(theirs) / len(theirs)) ** 0.5 if len(ours) > 1 else 0.0
-    return Accuracy(fmean(theirs), difference, error, difference == 0 or abs(difference) < 2 * error)
+    return Accuracy(fmean(theirs), difference, float(error), bool(difference == 0 or abs(difference) < 2 * error))
 
 
 def alternate(
     runs: Mapping[Key, Callable[[int], Any]],
     repetitions: int,
     *,
+    before: Callable[[int], Any] = lambda repetition: None,
     around: Callable[[Key], AbstractContextManager[Any]] = lambda key: nullcontext(),
     done: Callable[[Key, int, Any], None] = lambda key, repetition, result: None,
     clock: Callable[[], float] = perf_counter,
@@ -100,14 +101,16 @@ def alternate(
     Args:
         runs: Called with the number of the repetition.
         repetitions: How often each is called.
+        before: Called at the beginning of a repetition.
         around: Entered before the clock runs.
         done: Sees what a run returned, when the clock has stopped.
         clock: Seconds.
     """
     times: dict[Key, list[float]] = {key: [] for key in runs}
     for repetition in range(repetitions):
+        before(repetition)
         for key, run in runs.items():
-            gc.collect()  # nobody pays for the garbage of another
+            gc.collect(1)  # nobody pays for the garbage of another
             with around(key):
                 begin = clock()
                 result = run(repetition)

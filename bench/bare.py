@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from ._timing import fastest, threads
+from ._timing import Settings, fastest, threads
 
 __all__ = ["KERNELS", "Choice", "best", "epoch", "fit", "net", "optimizer"]
 
@@ -61,9 +61,11 @@ def fit(
     return module
 
 
-def best(X: Tensor, y: Tensor, widths: tuple[int, ...], batch_size: int, counts: tuple[int, ...]) -> Choice:
-    """The kernel and the thread count that are fastest on these rows."""
-    choices = [Choice(kernel, count) for kernel in KERNELS for count in counts]
+def best(X: Tensor, y: Tensor, widths: tuple[int, ...], batch_size: int, settings: Settings) -> Choice:
+    """The kernel and the thread count that are fastest on these rows; a quick run tries none."""
+    choices = [] if settings.quick else [Choice(kernel, count) for kernel in KERNELS for count in settings.counts]
+    if not choices:
+        return Choice()
     epochs = max(1, STEPS * batch_size // len(X))
     runs = {c: lambda _, c=c: fit(X, y, widths, batch_size, epochs, 1e-3, c.kernel) for c in choices}
     return fastest(runs, around=lambda choice: threads(choice.threads))

@@ -58,7 +58,7 @@ class Turns(Callback):
         if ctx.round % self.block:
             return
         self.ours.append(self.clock() - self.begin)
-        gc.collect()
+        gc.collect(1)
         own = torch.get_num_threads()
         torch.set_num_threads(self.count)
         begin = self.clock()
@@ -66,7 +66,7 @@ class Turns(Callback):
             self.other()
         self.others.append(self.clock() - begin)
         torch.set_num_threads(own)
-        gc.collect()
+        gc.collect(1)
         self.begin = self.clock()
 
 
@@ -120,7 +120,7 @@ def _tasks(settings: Settings) -> dict[str, Task]:
     tasks = {}
     for (name, (shape, rows)), block in zip(given.items(), blocks, strict=True):
         x, y = torch.from_numpy(rows.narrow), torch.from_numpy(rows.y)
-        choice = bare.best(x, y, shape.widths, shape.batch_size, settings.counts)
+        choice = bare.best(x, y, shape.widths, shape.batch_size, settings)
         tasks[name] = Task(shape, x, y, choice, block)
     return tasks
 

@@ -1,6 +1,6 @@
 """From which size of work on do two threads pay? Times a step of the bare loop over a grid of rows and widths.
 
-    work = rows x weights      threshold = argmin_t  Σ log(time with the count that t chooses / time with the better count)
+    work = rows x weights      threshold = argmin_t  Σ log(time with the count that t takes / time with the better one)
 
 The answer is `WORK_FOR_THREADS` in ftheta/train/placing.py.
 """
@@ -8,6 +8,7 @@ The answer is `WORK_FOR_THREADS` in ftheta/train/placing.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from math import log, sqrt
 
@@ -17,7 +18,7 @@ from ftheta.train import WORK_FOR_THREADS
 
 from . import bare
 from ._report import Line, Report
-from ._timing import CORES, Settings, alternate, ratios, summarise, threads
+from ._timing import Settings, alternate, ratios, summarise, threads
 
 __all__ = ["run", "threshold"]
 
@@ -42,14 +43,16 @@ def run(settings: Settings) -> Report:
     report = Report("threads", "the bare loop with one thread and with two", "a step with one", against="two/one")
     grid = sorted(((rows, widths) for widths in WIDTHS for rows in ROWS), key=lambda point: _work(*point))
     points = []
+    steps = 2 if settings.quick else STEPS
     for rows, widths in grid[:2] if settings.quick else grid:
-        times = _times(rows, widths, settings)
-        one, two = summarise(times[1]).scaled(1 / STEPS), summarise(times[2]).scaled(1 / STEPS)
+        times = _times(rows, widths, steps, settings)
+        one, two = (summarise(times[name]).scaled(1 / steps) for name in ("one", "two"))
         name = f"{_work(rows, widths):9.2e} = {rows} rows, {'-'.join(map(str, widths))}"
-        report.lines.append(Line(name, one, 1, ratios(times[2], times[1])))
+        report.lines.append(Line(name, one, 1, ratios(times["two"], times["one"])))
         points.append((_work(rows, widths), one.median, two.median))
     report.notes.append(f"Recommended WORK_FOR_THREADS = {threshold(points):.1e}; now {WORK_FOR_THREADS:.1e}.")
-    report.notes += ["This machine has one core: the numbers say nothing of two threads."] if CORES == 1 else []
+    if max(settings.counts) == 1:
+        report.notes.append("Both ran with one thread, so the numbers say nothing.")
     return report
 
 
@@ -58,14 +61,17 @@ def _work(rows: int, widths: tuple[int, ...]) -> int:
     return rows * sum(a * b for a, b in pairwise(widths))
 
 
-def _times(rows: int, widths: tuple[int, ...], settings: Settings) -> dict[int, list[float]]:
-    x, y = torch.randn(rows * STEPS, widths[0]), torch.randint(widths[-1], (rows * STEPS,))
+def _times(rows: int, widths: tuple[int, ...], steps: int, settings: Settings) -> dict[str, list[float]]:
+    x, y = torch.randn(rows * steps, widths[0]), torch.randint(widths[-1], (rows * steps,))
     net = bare.net(widths)
     opt = bare.optimizer(net, 1e-3, "fused")
 
     def epoch(_: int) -> None:
         bare.epoch(net, opt, x, y, rows)
 
-    runs = {count: epoch for count in (1, 2)}
-    alternate(runs, 1, around=threads)  # warm-up
-    return alternate(runs, settings.repetitions, around=threads)
+    def with_threads(name: str) -> AbstractContextManager[None]:
+        return threads(1 if name == "one" else max(settings.counts))
+
+    runs = {"one": epoch, "two": epoch}
+    alternate(runs, 1, around=with_threads)  # warm-up
+    return alternate(runs, settings.repetitions, around=with_threads)

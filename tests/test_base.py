@@ -15,8 +15,8 @@ from ftheta import catalog
 from ftheta.base import FORMAT, Estimator, card_of
 from ftheta.check import Positive
 from ftheta.errors import InputError
-from ftheta.models import LinearRegression, MLPClassifier, MLPRegressor
 from ftheta.likelihoods import Gaussian
+from ftheta.models import LinearRegression, MLPClassifier, MLPRegressor
 from ftheta.store import Run
 
 
@@ -47,7 +47,9 @@ def listed(monkeypatch):
 
 def test_parameters_are_checked_when_it_fits_not_when_it_is_made():
     toy = Toy(rate=-1)
-    with pytest.raises(InvalidParameterError, match=r"The 'rate' parameter of Toy must be a float in the range \(0.0, inf"):
+    with pytest.raises(
+        InvalidParameterError, match=r"The 'rate' parameter of Toy must be a float in the range \(0.0, inf"
+    ):
         toy.fit([[1.0]])
 
 
@@ -95,7 +97,11 @@ def test_a_class_of_the_catalog_is_saved_and_loaded_by_the_base_alone(listed, tm
     assert loaded.mean_ == 2.0 and loaded.get_params() == toy.get_params()
 
 
-@pytest.mark.parametrize("value", [abs, object(), {1.5: 2}, [object()], np.zeros(2), {"a": {("b",): 1}}], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [abs, object(), {1.5: 2}, [object()], np.zeros(2), {"a": {("b",): 1}}],
+    ids=["function", "object", "float key", "list of objects", "array", "tuple key"],
+)
 def test_a_parameter_that_no_file_can_hold_is_refused_by_name(listed, value, tmp_path):
     with pytest.raises(InputError, match="Parameter thing=.* of Toy cannot be put into a file: it is neither a plain"):
         Toy(thing=value).fit([[1.0]]).save(tmp_path / "toy")
@@ -115,7 +121,9 @@ def test_nothing_that_exists_is_overwritten(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/notes.txt").write_text("mine")
     for path in (text, tmp_path / "full"):
-        with pytest.raises(InputError, match="exists and is not a saved model or run. Choose another path; nothing was"):
+        with pytest.raises(
+            InputError, match="exists and is not a saved model or run. Choose another path; nothing was"
+        ):
             model.save(path)
     assert text.read_text() == "mine" and [p.name for p in (tmp_path / "full").iterdir()] == ["notes.txt"]
     (tmp_path / "empty").mkdir()

@@ -94,8 +94,8 @@ def test_a_constraint_says_its_range_and_the_value():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_table_is_a_contiguous_array_of_the_dtype(dtype):
     X = np.asfortranarray(np.arange(6).reshape(3, 2))
-    for given in (X, X.tolist(), X.astype(">f8"), pd.DataFrame(X), torch.from_numpy(X.copy()), X.astype(object)):
-        found = table(given, dtype=dtype)
+    for each in (X, X.tolist(), X.astype(">f8"), pd.DataFrame(X), torch.from_numpy(X.copy()), X.astype(object)):
+        found = table(each, dtype=dtype)
         assert found.dtype == dtype and found.flags.c_contiguous and np.array_equal(found, X)
 
 
@@ -110,7 +110,9 @@ def test_number_of_features_and_their_names_are_learned_and_compared():
     frame, toy = pd.DataFrame(np.ones((3, 2)), columns=["a", "b"]), Toy()
     table(frame, estimator=toy)
     assert toy.n_features_in_ == 2 and toy.feature_names_in_.tolist() == ["a", "b"]
-    with pytest.raises(InputError, match=r"(?s)same order as they were in fit.*Reorder with X\[est.feature_names_in_\]"):
+    with pytest.raises(
+        InputError, match=r"(?s)same order as they were in fit.*Reorder with X\[est.feature_names_in_\]"
+    ):
         table(frame[["b", "a"]], estimator=toy, reset=False)
     toy = Toy()
     table(np.ones((3, 4)), estimator=toy)
@@ -207,7 +209,9 @@ def test_numbers_written_as_text_are_numbers():
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_copied():
     huge = np.broadcast_to(np.float32(0), (10**8, 10**6))
-    with pytest.raises(InputError, match=r"needs about 800000\.0 GB \(X 100000000x1000000 float32 \+ copy\), .* GB free"):
+    with pytest.raises(
+        InputError, match=r"needs about 800000\.0 GB \(X 100000000x1000000 float32 \+ copy\), .* GB free"
+    ):
         table(huge)
     with pytest.raises(InputError, match=r"needs about 1600000\.0 GB .*Use dtype=float32"):
         table(huge, dtype="float64")
@@ -248,13 +252,21 @@ def test_one_column_where_a_vector_is_expected_is_taken_with_a_warning():
 
 BAD_TARGETS = {
     "none": (dict(y=None, n=3), InputError, r"Toy requires y to be passed, but the target y is None"),
-    "sparse": (dict(y=sparse.csr_matrix(np.eye(3)), n=3), InputTypeError, r"y is a scipy sparse matrix; Toy takes dense"),
+    "sparse": (
+        dict(y=sparse.csr_matrix(np.eye(3)), n=3),
+        InputTypeError,
+        r"y is a scipy sparse matrix; Toy takes dense",
+    ),
     "fewer rows": (
         dict(y=np.ones(99), n=100),
         InputError,
         "X has 100 rows but y has 99. They must match; did one file lose its header",
     ),
-    "nan": (dict(y=[0, 0, 0, 0, 0, np.nan]), InputError, "y contains NaN at index 5. Remove those rows; targets cannot"),
+    "nan": (
+        dict(y=[0, 0, 0, 0, 0, np.nan]),
+        InputError,
+        "y contains NaN at index 5. Remove those rows; targets cannot",
+    ),
     "inf": (dict(y=[0, np.inf]), InputError, "y contains inf at index 1"),
     "nan in a column": (dict(y=np.array([[0, 1], [np.nan, 1]])), InputError, "y contains NaN at index 1"),
     "none among labels": (

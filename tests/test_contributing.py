@@ -34,7 +34,7 @@ DTYPES = ["float32", "float64"]
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory):
-    """The module `ftheta.models.denoiser`, made of the text, with its line in the catalog and its class in the suite."""
+    """The text as `ftheta.models.denoiser`, with its line in the catalog and its class in the suite."""
     file = tmp_path_factory.mktemp("models") / "denoiser.py"
     file.write_text(FAMILY, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("ftheta.models.denoiser", file)
@@ -50,9 +50,10 @@ def family(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def X():
-    """Rows near a plane in five dimensions, away from the origin."""
+    """Rows of four columns, wide in two directions and narrow in two, away from the origin."""
     rng = np.random.default_rng(0)
-    return rng.normal(size=(300, 2)) @ (2 * rng.normal(size=(2, 5))) + 0.1 * rng.normal(size=(300, 5)) + 3
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    return rng.normal(size=(100, 4)) * [2, 1.4, 0.6, 0.4] @ turn + 1
 
 
 # ---- what the page promises
@@ -78,8 +79,16 @@ def test_it_passes_all_of_scikit_learns_checks(family, dtype):
     assert [(r["check_name"], r["exception"]) for r in found if r["status"] != "passed"] == []
 
 
+MIXED = pytest.mark.filterwarnings(
+    "ignore:X (does not have valid|has) feature names"
+)  # frames and arrays are mixed there
+CHECKS = [
+    pytest.param(c, marks=MIXED if "set_output" in c else ()) for c in contract.EXTRA + contract.EXTRA_OF_TRANSFORMERS
+]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("check", contract.EXTRA + contract.EXTRA_OF_TRANSFORMERS)
+@pytest.mark.parametrize("check", CHECKS)
 def test_it_passes_the_checks_that_scikit_learn_keeps_for_itself(family, check, dtype):
     contract.test_checks_that_scikit_learn_keeps_for_itself(family.Denoiser(dtype=dtype), check)
 
@@ -144,10 +153,10 @@ def test_it_leaves_data_parameters_and_generators_alone(family, X):
 
 def test_frames_tensors_and_weights_are_taken(family, X):
     plain, weight = small(family.Denoiser).fit(X), np.linspace(0.5, 2, len(X))
-    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame = pd.DataFrame(X, columns=list("abcd"))
     assert digest(small(family.Denoiser).fit(torch.from_numpy(X))) == digest(plain)
     named = small(family.Denoiser).fit(frame)
-    assert np.array_equal(named.transform(frame), plain.transform(X)) and list(named.feature_names_in_) == list("abcde")
+    assert np.array_equal(named.transform(frame), plain.transform(X)) and list(named.feature_names_in_) == list("abcd")
     assert digest(small(family.Denoiser).fit(X, sample_weight=weight)) != digest(plain)
 
 
@@ -213,19 +222,19 @@ def test_a_linear_code_without_noise_reaches_the_error_of_pca(family, X):
     """No affine map through two numbers does better than the first two principal components."""
     pca = PCA(2).fit(X)
     least = ((X - pca.inverse_transform(pca.transform(X))) ** 2).sum(1).mean()
-    settings = {"n_code": 2, "hidden": (), "sigma": 0.0, "dtype": "float64", "optimizer": "lbfgs"}
-    model = family.Denoiser(**settings, epochs=50, random_state=0).fit(X)
-    assert least * (1 - 1e-9) < model.evaluate(X)["loss"] < least * 1.01
-    assert ((X - X.mean(0)) ** 2).sum(1).mean() > 20 * least  # there was something to learn
-    np.testing.assert_allclose(model.clean(X), pca.inverse_transform(pca.transform(X)), atol=0.1)
+    linear = {"n_code": 2, "hidden": (), "sigma": 0.0, "optimizer": "lbfgs", "dtype": "float64"}
+    model = family.Denoiser(**linear, epochs=20, random_state=0).fit(X)
+    assert least * (1 - 1e-9) < model.evaluate(X)["loss"] < least * (1 + 1e-6)
+    assert ((X - X.mean(0)) ** 2).sum(1).mean() > 5 * least  # there was something to learn
+    np.testing.assert_allclose(model.clean(X), pca.inverse_transform(pca.transform(X)), atol=1e-2)
 
 
 def test_cleaning_removes_the_noise_that_leaves_the_plane(family):
-    """Noise σ in five dimensions is 5 σ² a row; on a plane that is wide beside it only 2 σ² cannot be told from data."""
-    rng, sigma = np.random.default_rng(1), 0.5
-    flat = rng.normal(size=(1000, 2)) @ (3 * rng.normal(size=(2, 5)))
-    model = family.Denoiser(hidden=(), sigma=sigma, epochs=60, random_state=0).fit(flat)
+    """Noise σ in five dimensions is 5 σ² a row; on a wide plane 2 σ² of it cannot be told from data."""
+    rng, sigma = np.random.default_rng(0), 0.3
+    flat = 2 * rng.normal(size=(1000, 2)) @ np.linalg.qr(rng.normal(size=(5, 2)))[0].T
+    model = family.Denoiser(hidden=(), sigma=sigma, epochs=100, lr=0.03, random_state=0).fit(flat)
     noisy = flat + sigma * rng.normal(size=flat.shape)
     left = ((model.clean(noisy) - flat) ** 2).sum(1).mean()
-    assert 1.5 * sigma**2 < left < 3 * sigma**2
+    assert 1.7 * sigma**2 < left < 2.7 * sigma**2
     assert ((noisy - flat) ** 2).sum(1).mean() == pytest.approx(5 * sigma**2, rel=0.1)

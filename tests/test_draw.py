@@ -1,4 +1,4 @@
-"""Randomness as a function of (seed, path): repeated by construction, different elsewhere, and no trace in the globals."""
+"""Randomness as a function of (seed, path): repeated by construction, different elsewhere, no trace in the globals."""
 
 import random
 from dataclasses import FrozenInstanceError
@@ -34,13 +34,18 @@ def test_the_same_place_always_draws_the_same_numbers(seed, path, stream):
     assert numbers(here, stream) == numbers(here, stream)
 
 
-@given(a=st.tuples(st.integers(0, 3), paths, st.text(max_size=3)), b=st.tuples(st.integers(0, 3), paths, st.text(max_size=3)))  # fmt: skip
+@given(
+    a=st.tuples(st.integers(0, 3), paths, st.text(max_size=3)),
+    b=st.tuples(st.integers(0, 3), paths, st.text(max_size=3)),
+)
 def test_another_seed_path_or_stream_draws_other_numbers(a, b):
     assume(a != b)
     assert Draw(*a[:2]).key(a[2]) != Draw(*b[:2]).key(b[2])
 
 
-@pytest.mark.parametrize(("one", "other"), [(("a", 1), ("a", "1")), (("a", "b"), ("ab",)), ((1, 23), (12, 3)), ((0,), ())])
+@pytest.mark.parametrize(
+    ("one", "other"), [(("a", 1), ("a", "1")), (("a", "b"), ("ab",)), ((1, 23), (12, 3)), ((0,), ())]
+)
 def test_paths_that_look_alike_are_told_apart(one, other):
     assert numbers(Draw(0, one)) != numbers(Draw(0, other))
 

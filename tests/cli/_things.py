@@ -43,8 +43,9 @@ def write(path, *rows):
 
 
 def snapshot(folder="."):
-    """Every folder, and every file with its bytes."""
-    return {str(p): p.read_bytes() if p.is_file() else None for p in Path(folder).rglob("*")}
+    """Every folder, and every file with its bytes; a lock only says who came last."""
+    found = sorted(Path(folder).rglob("*"))
+    return {str(p): p.read_bytes() if p.is_file() and p.name != "lock" else None for p in found}
 
 
 def weights(run):

@@ -14,9 +14,7 @@ from ftheta.cli._config import Config, duration, from_toml, merge, parse_set, re
 from ftheta.errors import InputError
 from ftheta.train import Training
 
-PLAIN = st.none().flatmap(
-    lambda _: st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.booleans() | st.text()
-)
+PLAIN = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.booleans() | st.text()
 
 
 @given(st.dictionaries(st.text(), PLAIN | st.lists(st.integers(-9, 9))), st.integers(0, 2**32 - 1), st.text())

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.callback import ScoringMonitor
 from sklearn.model_selection import GridSearchCV, check_cv, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -227,7 +227,9 @@ def test_where_rows_do_not_fit_one_batch_the_loss_still_counts_copies(cls):
     X, y = data(cls, n=500)
     estimator, copies = small(cls).fit(X, y), np.random.default_rng(3).integers(0, 4, len(X))
     weighted = estimator.evaluate(X, y, copies)["loss"]
-    assert weighted == pytest.approx(estimator.evaluate(np.repeat(X, copies, 0), np.repeat(y, copies))["loss"], rel=1e-6)
+    assert weighted == pytest.approx(
+        estimator.evaluate(np.repeat(X, copies, 0), np.repeat(y, copies))["loss"], rel=1e-6
+    )
     assert weighted != pytest.approx(estimator.evaluate(X, y)["loss"], rel=1e-4)
 
 

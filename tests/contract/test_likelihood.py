@@ -1,4 +1,4 @@
-"""What every likelihood owes. Being a likelihood in the room's `__all__` enrols; what it is tried on follows from its support."""
+"""What every likelihood owes. Being in the room's `__all__` enrols; what it is tried on follows from its support."""
 
 import pytest
 import torch
@@ -157,7 +157,11 @@ def test_the_interval_is_central_and_has_its_probability(cls, level):
         below, above, edge = p[y < a].sum(), p[y > b].sum(), p.max()
         exact = cls.support == "real"
         for tail in (below, above):
-            assert float(tail) == pytest.approx((1 - level) / 2, abs=2e-3 + float(edge)) if exact else tail <= (1 - level) / 2
+            assert (
+                float(tail) == pytest.approx((1 - level) / 2, abs=2e-3 + float(edge))
+                if exact
+                else tail <= (1 - level) / 2
+            )
         if not exact:
             assert p[y <= a].sum() >= (1 - level) / 2 - 1e-9 and p[y >= b].sum() >= (1 - level) / 2 - 1e-9
 
@@ -166,7 +170,9 @@ def test_the_interval_is_central_and_has_its_probability(cls, level):
 def test_a_level_is_a_share(cls):
     likelihood, raw, _ = rows(cls)
     if cls.support in ("real", "count"):
-        with pytest.raises(InputError, match=r"The 'level' parameter of interval must be a float in the range \(0, 1\)"):
+        with pytest.raises(
+            InputError, match=r"The 'level' parameter of interval must be a float in the range \(0, 1\)"
+        ):
             likelihood.interval(raw, 95)
 
 

@@ -41,7 +41,9 @@ def start(dtype=torch.double):
 
 
 def test_every_rule_is_tried_and_says_what_it_is():
-    assert {"gd", "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw", "lbfgs"} < set(RULES)
+    assert {"gd", "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw", "lbfgs"} < set(
+        RULES
+    )
     for name, rule in RULES.items():
         assert optim.rule(name) is rule and "θ <- " in rule.equation and rule.lr > 0
         assert rule.needs in ("gradient", "closure", "residuals", "curvature")
@@ -105,9 +107,11 @@ def test_it_is_elementwise_exactly_where_the_table_says_so(name):
     def loss(a, b):
         return a.square().sum() * 3 + (b - 1).square().sum() * 0.5
 
+    short = {"max_iter": 2} if "max_iter" in RULES[name].known else {}  # not all the way to the minimum
+
     def moved(*parts):
-        optimizers = [make(name, [p]) for p in parts] if len(parts) > 1 else [make(name, list(parts))]
-        for _ in range(3):
+        optimizers = [make(name, [p], options=short) for p in parts]
+        for _ in range(2):
             for optimizer in optimizers:
                 both = parts if len(parts) > 1 else (parts[0][:2], parts[0][2:])
                 step(optimizer, lambda both=both: loss(*both))

@@ -1,4 +1,4 @@
-"""What every source owes. A class of the data room that gives batches is enrolled; each is made here in all its ways."""
+"""What every source owes. A class of the data room that gives batches is enrolled; each is made in all its ways."""
 
 import random
 
@@ -33,7 +33,10 @@ MAKE = {
     "a list": (Stream, lambda: Stream(in_order(), length=5)),
     "a function": (Stream, lambda: Stream(lambda: iter(in_order()), length=5)),
     "an iterator": (Stream, lambda: Stream((b for _ in range(99) for b in in_order()), length=5)),
-    "a data loader": (Stream, lambda: Stream(DataLoader(TensorDataset(X, Y, W), batch_size=B, generator=torch.Generator()), 5)),
+    "a data loader": (
+        Stream,
+        lambda: Stream(DataLoader(TensorDataset(X, Y, W), batch_size=B, generator=torch.Generator()), 5),
+    ),
 }
 PUBLIC = [v for v in (getattr(data, name) for name in data.__all__) if isinstance(v, type)]
 CLASSES = {cls for cls in PUBLIC if hasattr(cls, "batches") and not getattr(cls, "_is_protocol", False)}
@@ -148,7 +151,10 @@ def test_resuming_is_exact_or_says_that_it_is_not(how, tmp_path):
             iterate(resumed, steps=4, run=run)
         assert torch.equal(again.weight, whole.weight)
         return
-    with Run(tmp_path / "a") as run, pytest.raises(RunError, match="a plain iterator as source, which cannot be put back"):
+    with (
+        Run(tmp_path / "a") as run,
+        pytest.raises(RunError, match="a plain iterator as source, which cannot be put back"),
+    ):
         iterate(resumed, steps=4, run=run)
     with Run(tmp_path / "a", allow_inexact=True) as run:
         iterate(resumed, steps=4, run=run)

@@ -149,14 +149,15 @@ def test_a_learned_variance_is_a_tensor_too():
 class Duel(Objective):
     """f(a, b) = mean(x) a b: a goes down, b goes up, and a pays a² once."""
 
-    def __init__(self, net):
+    def __init__(self, net, memory):
         super().__init__()
-        self.net = net
+        self.net, self.memory, self.noise = net, memory, torch.rand(2)
 
     def players(self):
         return Player("down", [self.net.a]), Player("up", [{"params": [self.net.b]}])
 
     def loss(self, player, batch, draw):
+        self.memory.running_mean += 1
         each = batch.x[:, 0] * self.net.a * self.net.b
         return Loss(*batch.sum(each), self.net.a**2) if player == "down" else Loss(*batch.sum(-each))
 
@@ -166,22 +167,27 @@ class Game:
 
     def __init__(self):
         self.module_, self.target_ = nn.Module(), TargetSpec("none")
+        self.memory_ = nn.BatchNorm1d(1)
         self.module_.a, self.module_.b = nn.Parameter(torch.tensor(2.0)), nn.Parameter(torch.tensor(3.0))
 
     def objective(self, module, y):
-        return Duel(module)
+        return Duel(module, self.memory_)
 
     def batch(self, X, y=None):
         return Batch(torch.as_tensor(X))
 
 
 def test_every_player_has_the_gradient_of_his_own_loss():
-    found = gradient_flow(Game(), [[1.0], [4.0]])  # mean(x) = 2.5
+    game, before = Game(), torch.get_rng_state()
+    found = gradient_flow(game, [[1.0], [4.0]])  # mean(x) = 2.5
     assert found.names == ("a", "b") and found.players == ("down", "up")
     np.testing.assert_allclose(found.norm, [2.5 * 3 + 2 * 2, 2.5 * 2])  # ∂(2.5ab + a²)/∂a, ∂(-2.5ab)/∂b
     assert found.losses == {"down": 2.5 * 6 + 4, "up": -15}
     assert found.table().columns["player"] == ("down", "up")
     assert found.table().caption == "Gradient at 2 rows: down 19.00, up -15.00."
+    assert torch.equal(torch.get_rng_state(), before) and not game.memory_.running_mean.any() and game.memory_.training
+    game.module_.a.requires_grad_(False)
+    assert gradient_flow(game, [[1.0], [4.0]]).names == ("b",)
 
 
 def test_the_penalties_of_training_are_not_in_it():

@@ -91,11 +91,12 @@ def test_the_first_tensor_is_found_in_any_nest():
 def test_rows_for_a_plain_module_are_copies_in_its_dtype():
     net, array, tensor = nn.Linear(2, 1).double(), np.zeros((3, 2), np.float32), torch.zeros(3, 2)
     array.setflags(write=False)
-    for x in (array, tensor, [[0.0, 0.0]] * 3):
+    same = torch.zeros(3, 2, dtype=torch.double)
+    for x in (array, tensor, same, same.numpy(), [[0.0, 0.0]] * 3):
         batch = batch_of(net, x, [0, 1, 2])
         assert batch.x.dtype == torch.double and batch.y.dtype == torch.long
         batch.x.add_(1)
-    assert not array.any() and not tensor.any()
+    assert not array.any() and not tensor.any() and not same.any()
     nested = batch_of(net, {"a": array, "b": (array, np.arange(3))}).x
     assert nested["b"][0].dtype == torch.double and nested["b"][1].dtype == torch.long
 

@@ -51,7 +51,10 @@ def energies(monkeypatch):
 
 def test_a_new_capability_needs_no_family(energies):
     assert explain.available(Magnet()) == ["energies"]
-    assert "energies" not in explain.available(nn.Linear(2, 1))
+    warm = nn.Linear(2, 1)
+    assert "energies" not in explain.available(warm)
+    warm.energy = Magnet().energy
+    assert explain.available(warm) == ["activations", "energies", "summary"]
     assert explain.run("energies", Magnet(), np.ones((2, 3))).values == [-3, -3, None]
     assert energies(Magnet(), np.ones((2, 3)), scale=2.0).values == [-6, -6, None]  # the function stays a function
 

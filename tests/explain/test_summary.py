@@ -240,6 +240,14 @@ def test_heads_side_by_side_are_no_chain():
     )
 
 
+def test_a_dense_layer_that_never_runs_leaves_the_form_of_the_net_open():
+    net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    net.spare = nn.Linear(2, 1)
+    net.forward = lambda x: net[1](net[0](x))
+    found = summary(net, input_shape=(3,))
+    assert not found.dense and found.chain is None and found.uncounted == ("Linear",)
+
+
 def test_a_net_with_normalisation_is_still_dense():
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(), nn.PReLU(), nn.Linear(4, 2))
     assert summary(net, input_shape=(3,)).widths == (4,)

@@ -86,7 +86,9 @@ def test_a_run_with_an_encoder_comes_back_as_a_pipeline(tmp_path):
         run.write("encoder.json", json.dumps(encoder.get_state()))
     pipeline = ftheta.load(path)
     assert np.array_equal(pipeline.predict(frame), model.predict(encoder.transform(frame)))
-    assert np.array_equal(pipeline.predict(frame[["a", "b", "c"]].iloc[:1]), model.predict(encoder.transform(frame))[:1])
+    assert np.array_equal(
+        pipeline.predict(frame[["a", "b", "c"]].iloc[:1]), model.predict(encoder.transform(frame))[:1]
+    )
 
 
 # ---- what is no model
@@ -99,7 +101,9 @@ def test_a_path_where_nothing_is_is_named_and_nothing_is_made_there(tmp_path):
 
 
 def test_a_file_is_not_a_model(saved):
-    with pytest.raises(FileFormatError, match="model.safetensors is a file; a saved model is a folder with config.json"):
+    with pytest.raises(
+        FileFormatError, match="model.safetensors is a file; a saved model is a folder with config.json"
+    ):
         ftheta.load(saved / "model.safetensors")
 
 
@@ -151,7 +155,9 @@ def test_files_of_two_models_do_not_mix(saved, tmp_path):
 
 def test_a_newer_format_asks_for_an_upgrade(saved, tmp_path):
     newer = rewritten(saved, tmp_path / "newer", config={"format": 2, "ftheta": "9.1"})
-    with pytest.raises(FileFormatError, match="was written by fθ 9.1, whose format this version does not know. Upgrade"):
+    with pytest.raises(
+        FileFormatError, match="was written by fθ 9.1, whose format this version does not know. Upgrade"
+    ):
         ftheta.load(newer)
 
 
@@ -213,7 +219,9 @@ def test_whole_files_that_describe_no_model_are_file_errors(saved, tmp_path, cas
     assert isinstance(caught.value, FThetaError)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"model": 3}', "not json", '{"format": "x", "model": "mlp", "task": "classify"}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"model": 3}', "not json", '{"format": "x", "model": "mlp", "task": "classify"}']
+)
 def test_a_config_that_describes_no_model_is_a_file_error(saved, tmp_path, text):
     with Run(tmp_path / "changed") as run:
         run.write("model.safetensors", Run(saved).tree("model.safetensors"))

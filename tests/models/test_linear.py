@@ -53,7 +53,9 @@ def test_residuals_are_orthogonal_to_every_column_and_the_solution_is_the_shorte
     assert np.abs(x.T @ residual).max() < 1e-8 and np.abs(residual.sum(0)).max() < 1e-8
     if n > d + 1:
         with_ones = np.c_[x, np.ones(n)] * np.sqrt(weight)[:, None]
-        np.testing.assert_allclose(np.r_[w, b[None]], np.linalg.pinv(with_ones) @ (y * np.sqrt(weight)[:, None]), atol=1e-7)
+        np.testing.assert_allclose(
+            np.r_[w, b[None]], np.linalg.pinv(with_ones) @ (y * np.sqrt(weight)[:, None]), atol=1e-7
+        )
 
 
 def test_it_agrees_with_scikit_learn_with_and_without_intercept_weights_and_targets():
@@ -198,7 +200,9 @@ def test_likelihood_and_loss_have_the_same_parameters_from_the_same_start(scale)
         layer = affine([0.3], -0.2)
         source = Rows(torch.tensor(x), torch.tensor(target), batch_size=4)
         options = {"tolerance_grad": 1e-12, "tolerance_change": 1e-14}
-        iterate(Trainer(Supervised(layer, nll), source, optimizer="lbfgs", training=Training(options=options)), rounds=20)
+        iterate(
+            Trainer(Supervised(layer, nll), source, optimizer="lbfgs", training=Training(options=options)), rounds=20
+        )
         return [layer.weight.item(), layer.bias.item()]
 
     assert fitted(Gaussian(scale)) == pytest.approx([1.1, 1.1], rel=1e-6) == fitted(squared)
@@ -292,7 +296,9 @@ def test_a_constant_column_and_a_column_twice_are_no_trouble():
         warnings.simplefilter("error")
         model = LogisticRegression(l2=0.0).fit(np.c_[x, x[:, 0], np.full(len(x), 7.0)], y)
     plain = LogisticRegression(l2=0.0).fit(x, y)
-    np.testing.assert_allclose(model.predict_proba(np.c_[x, x[:, 0], np.full(len(x), 7.0)]), plain.predict_proba(x), atol=1e-5)
+    np.testing.assert_allclose(
+        model.predict_proba(np.c_[x, x[:, 0], np.full(len(x), 7.0)]), plain.predict_proba(x), atol=1e-5
+    )
 
 
 def test_raw_outputs_of_several_classes_add_up_to_zero():

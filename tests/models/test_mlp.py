@@ -19,7 +19,10 @@ TIGHT = {"tolerance_grad": 1e-12, "tolerance_change": 1e-15}
 
 def test_without_hidden_layers_and_with_gaussian_noise_it_is_least_squares():
     Y = X @ rng.normal(size=(3, 2)) + rng.normal(size=(150, 2)) + 5
-    net, closed = MLPRegressor(hidden=(), training=Training(options=TIGHT), **EXACT).fit(X, Y), LinearRegression().fit(X, Y)
+    net, closed = (
+        MLPRegressor(hidden=(), training=Training(options=TIGHT), **EXACT).fit(X, Y),
+        LinearRegression().fit(X, Y),
+    )
     np.testing.assert_allclose(net.predict(X), closed.predict(X), rtol=1e-7)
 
 
@@ -78,7 +81,9 @@ def test_penalties_and_dropout_change_weights_and_the_error_on_new_rows():
     l2 = MLPRegressor(**settings, training=Training(l2=0.02)).fit(x, y)
     l1 = MLPRegressor(**settings, training=Training(l1=0.01)).fit(x, y)
     dropout = MLPRegressor(**settings, dropout=0.5).fit(x, y)
-    weights = {m: torch.cat([p.detach().flatten() for p in m.module_.parameters() if p.ndim > 1]) for m in (plain, l1, l2)}
+    weights = {
+        m: torch.cat([p.detach().flatten() for p in m.module_.parameters() if p.ndim > 1]) for m in (plain, l1, l2)
+    }
     assert weights[l2].norm() < 0.5 * weights[plain].norm()
     tiny = {m: (w.abs() < 1e-3).double().mean() for m, w in weights.items()}
     assert tiny[l1] > 0.4 > 10 * tiny[plain] and tiny[l1] > 2 * tiny[l2]  # l1 makes weights vanish

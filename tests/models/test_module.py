@@ -89,7 +89,9 @@ def test_two_classes_may_have_one_output_or_two(outputs):
 
 
 def test_a_wrong_number_of_outputs_is_named():
-    with pytest.raises(InputError, match="module= gives 5 outputs a row, but multiclass targets need 3. Change the last"):
+    with pytest.raises(
+        InputError, match="module= gives 5 outputs a row, but multiclass targets need 3. Change the last"
+    ):
         ModuleClassifier(module=net(5)).fit(X, y)
     with pytest.raises(InputError, match="module= gives 3 outputs a row, but binary targets need 1"):
         ModuleClassifier(module=net(3)).fit(X, y > 0)
@@ -130,13 +132,17 @@ def test_rows_may_have_more_axes(tmp_path):
     assert digest(parts) == digest(whole)
     weight = np.arange(90) % 3
     weighted = ModuleClassifier(module=net_of_images(), **QUICK).fit(images, labels, weight)
-    copies = ModuleClassifier(module=net_of_images(), **QUICK).fit(np.repeat(images, weight, 0), np.repeat(labels, weight))
+    copies = ModuleClassifier(module=net_of_images(), **QUICK).fit(
+        np.repeat(images, weight, 0), np.repeat(labels, weight)
+    )
     assert digest(weighted) == digest(copies)
     loaded = ftheta.load(whole.save(tmp_path / "model"), module=conv())
     assert np.array_equal(loaded.predict_proba(images), whole.predict_proba(images))
     with pytest.raises(InputError, match="X has 1 features, but ModuleClassifier is expecting 2"):
         whole.predict(images[:, :1])
-    with pytest.raises(InputError, match=r"X has rows of shape \(2, 5, 6\), but ModuleClassifier was fitted with \(2, 6, 6\)"):
+    with pytest.raises(
+        InputError, match=r"X has rows of shape \(2, 5, 6\), but ModuleClassifier was fitted with \(2, 6, 6\)"
+    ):
         whole.predict(images[:, :, :5])
 
 
@@ -172,14 +178,17 @@ def norm_net():
 def test_one_row_in_the_last_batch_before_a_batch_norm_is_named():
     with pytest.raises(
         InputError,
-        match=r"Batch of 1 sample reaches BatchNorm1d in training \(last batch of 65 with batch_size=64\). Use batch_size=65",
+        match=r"Batch of 1 sample reaches BatchNorm1d in training \(last batch of 65 with batch_size=64\). "
+        "Use batch_size=65",
     ):
         ModuleClassifier(module=norm_net(), batch_size=64, **QUICK).fit(X[:65], y[:65])
     ModuleClassifier(module=norm_net(), batch_size=65, **QUICK).fit(X[:65], y[:65])
     with pytest.raises(InputError, match=r"last batch of 129 with batch_size=64\). Use batch_size=65\."):
         ModuleClassifier(module=norm_net(), batch_size=64, **QUICK).fit(X[:129], y[:129])
     ModuleClassifier(module=norm_net(), batch_size=65, **QUICK).fit(X[:129], y[:129])
-    with pytest.raises(InputError, match=r"Batch of 1 sample reaches BatchNorm1d in training. Give it batches of at least 2"):
+    with pytest.raises(
+        InputError, match=r"Batch of 1 sample reaches BatchNorm1d in training. Give it batches of at least 2"
+    ):
         ModuleRegressor(module=nn.Sequential(norm_net(), nn.Linear(3, 1))).fit(X[:1], y[:1])
 
 
@@ -213,7 +222,10 @@ def test_its_file_holds_no_code_and_fills_a_module_of_the_same_names_and_shapes(
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        (nn.Sequential(nn.Linear(3, 7), nn.Dropout(), nn.Tanh(), nn.Linear(7, 3)), r"'0.weight' is \(6, 3\), the model needs \(7, 3\)"),
+        (
+            nn.Sequential(nn.Linear(3, 7), nn.Dropout(), nn.Tanh(), nn.Linear(7, 3)),
+            r"'0.weight' is \(6, 3\), the model needs \(7, 3\)",
+        ),
         (nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 3)), "missing: 2.bias, 2.weight; unexpected: 3.bias"),
         (nn.Linear(3, 4), "gives 4 outputs a row"),
     ],

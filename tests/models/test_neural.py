@@ -44,14 +44,18 @@ def test_a_batch_is_two_hundred_rows_unless_another_number_is_asked_for():
 def test_rules_for_all_rows_get_all_rows(optimizer):
     model = MLPClassifier(**QUICK, optimizer=optimizer).fit(X, y)
     assert steps(model) == [1, 2, 3, 4]
-    with pytest.raises(InputError, match=rf"optimizer='{optimizer}' needs all 330 rows in one batch, but batch_size=100"):
+    with pytest.raises(
+        InputError, match=rf"optimizer='{optimizer}' needs all 330 rows in one batch, but batch_size=100"
+    ):
         MLPClassifier(**QUICK, optimizer=optimizer, batch_size=100).fit(X, y)
 
 
 def test_an_unknown_optimizer_device_and_schedule_are_named():
     with pytest.raises(InputError, match="Unknown optimizer 'adm'. Did you mean 'adam'"):
         MLPClassifier(optimizer="adm").fit(X, y)
-    with pytest.raises(InputError, match="device='cuda:99' asked for, but no such device is present .*Use device='cpu'"):
+    with pytest.raises(
+        InputError, match="device='cuda:99' asked for, but no such device is present .*Use device='cpu'"
+    ):
         MLPClassifier(**QUICK, device="cuda:99").fit(X, y)
     with pytest.raises(InputError, match="Unknown schedule 'cosin'. Did you mean 'cosine'"):
         MLPClassifier(training=Training(schedule="cosin")).fit(X, y)
@@ -83,7 +87,10 @@ def test_a_seed_may_be_a_number_a_generator_or_none():
         assert isinstance(model.seed_, int)
     two = [MLPClassifier(**QUICK | {"random_state": np.random.RandomState(3)}).fit(X, y) for _ in range(2)]
     assert digest(two[0]) == digest(two[1])
-    assert MLPClassifier(**QUICK | {"random_state": None}).fit(X, y).seed_ != MLPClassifier(random_state=None, epochs=1).fit(X, y).seed_
+    assert (
+        MLPClassifier(**QUICK | {"random_state": None}).fit(X, y).seed_
+        != MLPClassifier(random_state=None, epochs=1).fit(X, y).seed_
+    )
 
 
 def test_validation_rows_are_stratified_and_not_trained_on():
@@ -233,7 +240,9 @@ def test_a_run_is_continued_with_the_same_parameters_and_rows_only(tmp_path):
         (MLPClassifier(**QUICK, lr=0.5), X[:99], "other parameters and data"),
         (MLPRegressor(**QUICK), X, "other class and parameters and data"),
     ]:
-        with pytest.raises(RunError, match=f"was started with {text}; it is continued with the same only. Choose another"):
+        with pytest.raises(
+            RunError, match=f"was started with {text}; it is continued with the same only. Choose another"
+        ):
             model.fit(rows, y[: len(rows)], run=tmp_path / "a")
     assert (tmp_path / "a/model.safetensors").read_bytes() == before
     harmless = Training(seconds=100, every=1.0, progress=False)
@@ -331,8 +340,8 @@ def test_tensors_that_do_not_fit_are_named():
     del bad["1.bias"]
     with pytest.raises(
         InputError,
-        match=r"module_ does not fit: '0.weight' is \(4, 5\), the model needs \(4, 3\); missing: 1.bias; unexpected: head.w\."
-        r" Check that the module has the same layers",
+        match=r"module_ does not fit: '0.weight' is \(4, 5\), the model needs \(4, 3\); missing: 1.bias; "
+        r"unexpected: head.w\. Check that the module has the same layers",
     ):
         fill(net, bad, "module_")
     assert all(torch.equal(net.state_dict()[k], good[k]) for k in good)

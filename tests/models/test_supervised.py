@@ -43,7 +43,9 @@ def test_classes_may_be_told_beforehand():
 
 
 def test_targets_that_are_no_classes_are_refused():
-    with pytest.raises(InputError, match=r"Unknown label type: continuous \(e.g. 3.27\). Use a regressor, or turn y into"):
+    with pytest.raises(
+        InputError, match=r"Unknown label type: continuous \(e.g. 3.27\). Use a regressor, or turn y into"
+    ):
         learn_classes("Toy", np.array([3.27, 1.5]))
     with pytest.raises(InputError, match="Unknown label type: multiclass-multioutput"):
         learn_classes("Toy", np.array([[1, 2], [3, 1]]))
@@ -54,14 +56,18 @@ def test_targets_that_are_no_classes_are_refused():
 def test_labels_are_places_among_the_classes():
     assert encode_labels(np.array(["b", "a", "b"]), np.array(["a", "b"])).tolist() == [1, 0, 1]
     for unknown in ("0", "aa", "zebra"):  # before, between and after the known ones
-        with pytest.raises(InputError, match=rf"y has class .*'{unknown}'.* never seen before \(classes_: a, b\). Pass"):
+        with pytest.raises(
+            InputError, match=rf"y has class .*'{unknown}'.* never seen before \(classes_: a, b\). Pass"
+        ):
             encode_labels(np.array(["a", unknown]), np.array(["a", "b"]))
 
 
 def test_a_class_never_seen_counts_as_wrong_with_a_warning():
     model = MLPClassifier(**QUICK).fit(X, np.where(X[:, 0] > 0, "cow", "cat"))
     truth = np.where(X[:, 0] > 0, "cow", "dog")
-    with pytest.warns(UserWarning, match=r"y has class 'dog' never seen in fit \(classes_: cat, cow\). It counts as wrong"):
+    with pytest.warns(
+        UserWarning, match=r"y has class 'dog' never seen in fit \(classes_: cat, cow\). It counts as wrong"
+    ):
         score = model.score(X, truth)
     assert score == np.mean(model.predict(X) == truth) < 0.6
 
@@ -175,7 +181,9 @@ def test_the_interval_holds_as_much_as_it_says_of_new_rows(name, level):
 def test_intervals_have_two_ends_for_each_target_and_widen_with_the_level():
     model = MLPRegressor(**QUICK, likelihood="gaussian-learned").fit(X, Y)
     narrow, wide = model.predict_interval(X, 0.5), model.predict_interval(X, 0.99)
-    assert narrow.shape == (240, 2, 2) and (wide[..., 0] < narrow[..., 0]).all() and (wide[..., 1] > narrow[..., 1]).all()
+    assert (
+        narrow.shape == (240, 2, 2) and (wide[..., 0] < narrow[..., 0]).all() and (wide[..., 1] > narrow[..., 1]).all()
+    )
     np.testing.assert_allclose(narrow.mean(-1), model.predict(X), rtol=1e-4)
 
 
@@ -201,7 +209,9 @@ def test_counts_follow_their_rate_and_other_numbers_are_refused():
     low, high = model.predict_interval(X, 0.9).T
     assert ((low <= y) & (y <= high)).mean() > 0.85 and np.array_equal(low, np.floor(low))
     for bad, shown in [(-1, "-1"), (0.5, "0.5")]:
-        with pytest.raises(InputError, match=rf"for counts 0, 1, 2, ..., but y holds {shown}. Use likelihood='gaussian'"):
+        with pytest.raises(
+            InputError, match=rf"for counts 0, 1, 2, ..., but y holds {shown}. Use likelihood='gaussian'"
+        ):
             MLPRegressor(likelihood="poisson").fit(X, np.r_[y[1:], bad])
 
 

@@ -264,15 +264,15 @@ def test_kill_9_at_any_call_loses_no_finished_step_and_the_resumed_run_is_the_sa
 
 @pytest.mark.slow
 def test_dying_twice_loses_nothing_either(tmp_path):
-    """The second process dies at every second call, also while it tidies up after the first."""
+    """The second process dies at every third call, also while it tidies up after the first."""
     calls = count(lambda: train(tmp_path / "whole"))
     whole = result(tmp_path / "whole")
-    for first in range(2, len(calls), 4):
+    for first in range(2, len(calls), 9):
         once = tmp_path / "once"
         with Stand(die, first), pytest.raises(Dead):
             train(once)
         dry = shutil.copytree(once, tmp_path / "dry")
-        for second in range(1, len(count(lambda dry=dry: train(dry))) + 1, 2):
+        for second in range(1, len(count(lambda dry=dry: train(dry))) + 1, 3):
             twice = shutil.copytree(once, tmp_path / "twice")
             with Stand(die, second), pytest.raises(Dead):
                 train(twice)

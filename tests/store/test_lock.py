@@ -88,20 +88,22 @@ def test_an_error_inside_frees_the_run(tmp_path):
 
 
 @needs_fork
-def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path):
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path, leaves):
     run = Run(tmp_path).__enter__()
     run.log({"a": 1})
     reading, writing = os.pipe()
     child = fork()
     if child == 0:
         try:
-            run.__exit__()  # as the end of the block does
+            run.__exit__() if leaves else None  # as the end of the block does
             run.log({"a": 2})
         except RunError:
             os.write(writing, b"refused")
             time.sleep(60)
         finally:
             os._exit(0)
+    os.close(writing)
     try:
         assert os.read(reading, 7) == b"refused"
         with pytest.raises(RunError, match=rf"pid {os.getpid()} "):
@@ -112,7 +114,7 @@ def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path):
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        os.close(reading), os.close(writing)
+        os.close(reading)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def inject(what, value, chosen):
     w, row = torch.ones(ROWS), chosen.randrange(ROWS)
     {"input x": x, "target y": y, "weight": w}.get(what, torch.zeros(ROWS))[row] = value
     source = Rows(x, y, w, batch_size=BATCH)
-    net = seeded(nn.Sequential, nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)))
     made = Trainer(Supervised(net, square), source, optimizer="adam", lr=0.01)
     step, rows = step_of(source, row)
     if what == "gradient of 0.bias":
@@ -101,7 +101,7 @@ def test_the_guard_looks_once_in_100_steps(monkeypatch):
 
 def diverging(lr=1e30, **options):
     x, y = line(dtype=torch.float32)
-    net = seeded(nn.Sequential, nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)))
     return Trainer(Supervised(net, square), Rows(x, y, batch_size=8), optimizer="sgd", lr=lr, **options)
 
 
@@ -121,7 +121,7 @@ def test_weights_that_overflow_in_the_last_update_of_all_are_noticed(watched):
     """The loss of the epoch is finite; validation notices, or the look at the end."""
     x, y = line(dtype=torch.float32)
     made = diverging(3e38, validation=Rows(x, y, batch_size=24) if watched else None)
-    made.source = Rows(x, y, batch_size=24)
+    made.source = Rows(x, y + 100, batch_size=24)  # slopes above 1
     with pytest.raises(NonFiniteError, match=r"epoch 1, step 1 .*First bad tensor: \d\.\w+ after the update"):
         iterate(made, rounds=1)
 
@@ -144,7 +144,9 @@ def test_statistics_that_overflow_are_named():
     x = torch.tensor([[1e25], [-1e25]]).repeat(4, 1)
     net = nn.Sequential(nn.BatchNorm1d(1), nn.Linear(1, 1))
     made = Trainer(Supervised(net, square), Rows(x, torch.zeros(8), batch_size=8))
-    with pytest.raises(NonFiniteError, match=r"Loss became inf at epoch 1, step 1 .*First bad tensor: 0\.running_var\."):
+    with pytest.raises(
+        NonFiniteError, match=r"Loss became inf at epoch 1, step 1 .*First bad tensor: 0\.running_var\."
+    ):
         iterate(made, rounds=1)
     assert finite(made.weights())
 

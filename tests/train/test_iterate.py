@@ -161,7 +161,9 @@ def test_k_means_resumes_from_its_run(tmp_path):
     process = KMeans(x, start)
     history = iterate(process, rounds=100, callbacks=[Settled()], run=Run(tmp_path))
     assert history == whole and same(process.state_dict(), alone.state_dict())
-    assert iterate(KMeans(x, start), rounds=100, callbacks=[Settled()], run=Run(tmp_path)) == whole  # nothing left to do
+    assert (
+        iterate(KMeans(x, start), rounds=100, callbacks=[Settled()], run=Run(tmp_path)) == whole
+    )  # nothing left to do
 
 
 # ---- what it writes
@@ -203,7 +205,9 @@ def test_a_checkpoint_holds_what_the_callbacks_of_its_step_have_done_and_the_las
     last, stop = Last(), EarlyStopping(2)
     iterate(made, rounds=9, callbacks=[stop, last], run=Run(tmp_path), every=0)
     tree, _ = Run(tmp_path).latest()
-    assert same(tree["process"]["objective"], last.weights) and same(tree["callbacks"][0], ["EarlyStopping", stop.state])
+    assert same(tree["process"]["objective"], last.weights) and same(
+        tree["callbacks"][0], ["EarlyStopping", stop.state]
+    )
     assert same(made.weights(), stop.state["weights"]) and not same(made.weights(), last.weights)
 
 
@@ -255,6 +259,16 @@ def test_callbacks_without_a_state_may_come_and_go_and_others_may_not(tmp_path):
     expected = r"holds the state of Keeps, which is not among the callbacks now\. Pass such a callback, or choose"
     with pytest.raises(RunError, match=expected):
         iterate(Pairs(), steps=4, callbacks=[Keeps(), Diary()], run=Run(tmp_path))
+
+
+def test_a_checkpoint_of_another_process_is_refused(tmp_path):
+    iterate(Pairs(), steps=2, run=Run(tmp_path))
+    expected = (
+        r"is not one of this process \(KeyError: 'objective'\)\. Continue it with what started it, or choose another"
+    )
+    with pytest.raises(RunError, match=expected):
+        iterate(trainer(), rounds=1, run=Run(tmp_path))
+    assert Run(tmp_path).latest()[1] == 2
 
 
 def test_time_is_no_reason_that_a_resumed_run_keeps(tmp_path):

@@ -161,7 +161,7 @@ def test_l2_penalises_weights_and_biases_only_when_asked():
 
 @pytest.mark.ledger("C146", covers="ftheta.train.Supervised", printed="argmax", right="argmin")
 def test_any_penalty_is_minimised_together_with_the_loss_and_reported_apart(ledger):
-    """Slopes 1.078, 0.917, 0.367 for λ = 0.1, 1, 10; what is printed as argmax has no maximum: F grows without bound."""
+    """Slopes 1.078, 0.917, 0.367 for λ = 0.1, 1, 10; printed is argmax, which does not exist: F has no upper bound."""
     for strength, slope in ((0.1, 1.078), (1.0, 0.917), (10.0, 0.367)):
         found, row = ridge(penalty=lambda module, s=strength: s / 4 * module.weight.square().sum())
         assert found[1] == pytest.approx(slope, abs=5e-4) == 5.5 / (5 + strength)
@@ -183,14 +183,20 @@ def test_l1_shifts_the_minimum_by_half_of_it():
         net.weight.fill_(1.0)
     train(Supervised(net, square), Rows(ones, Y, batch_size=4), rounds=200, optimizer="gd", training=Training(l1=0.5))
     assert net.weight.item() == pytest.approx(2.75 - 0.25, abs=1e-9)
-    train(Supervised(net, square), Rows(ones, Y, batch_size=4), rounds=300, optimizer="gd", lr=0.01,
-          training=Training(l1=8.0))  # fmt: skip
+    train(
+        Supervised(net, square),
+        Rows(ones, Y, batch_size=4),
+        rounds=300,
+        optimizer="gd",
+        lr=0.01,
+        training=Training(l1=8.0),
+    )
     assert abs(net.weight.item()) <= 0.01 * (8 + 2 * 2.75)  # within one step of 0
 
 
 def test_penalties_enter_value_and_gradient_alike():
     """Closure and gradient agree by central differences, weights with two axes only."""
-    net = seeded(nn.Sequential, nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1)).double()
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))).double()
     (x, y), knobs = line(), Training(l2=0.3, l1=0.2)
     found = problem(Supervised(net, square), [Batch(x[:5], y[:5]), Batch(x[5:], y[5:])], knobs)
     value = found()
@@ -236,8 +242,11 @@ def test_gradients_are_clipped_by_norm_and_by_value(knobs, expected):
 
 def test_the_norm_is_that_of_all_parameters_of_the_player():
     net = nn.Linear(1, 1)
-    problem(Supervised(net, lambda raw, y: 3 * raw[:, 0]), [Batch(torch.full((2, 1), 4 / 3), torch.zeros(2))],
-            Training(clip_norm=1.0)).gradient()  # fmt: skip
+    problem(
+        Supervised(net, lambda raw, y: 3 * raw[:, 0]),
+        [Batch(torch.full((2, 1), 4 / 3), torch.zeros(2))],
+        Training(clip_norm=1.0),
+    ).gradient()
     assert [net.weight.grad.item(), net.bias.grad.item()] == pytest.approx([0.8, 0.6], rel=1e-5)
 
 
@@ -328,7 +337,7 @@ def test_residuals_have_the_jacobian_of_a_linear_model(weighed):
 
 
 def test_the_jacobian_of_a_net_gives_the_gradient_for_two_targets():
-    net = seeded(nn.Sequential, nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))).double()
     x, y = torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 2, dtype=torch.float64)
     found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
     r, jacobian = found.residuals()
@@ -338,7 +347,7 @@ def test_the_jacobian_of_a_net_gives_the_gradient_for_two_targets():
 
 
 def test_residuals_see_the_noise_of_the_update():
-    net = seeded(nn.Sequential, nn.Dropout(0.5), nn.Linear(3, 1)).double()
+    net = seeded(lambda: nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 1))).double()
     (x, y) = line()
     found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
     r, jacobian = found.residuals()

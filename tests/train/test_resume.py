@@ -377,7 +377,9 @@ def test_these_are_all_files_of_a_run(runs):
 def test_one_flipped_bit_of_a_finished_run_is_noticed_by_load_and_by_fit(runs, tmp_path, name, where):
     shutil.copytree(runs / "finished", tmp_path / "a")
     flip(tmp_path / "a" / name, int(where * (runs / "finished" / name).stat().st_size), bit=3)
-    with pytest.raises(FileFormatError, match=rf"{name}.*(digest differs \(expected \S{{4}}\.\., got|cut off or changed)"):
+    with pytest.raises(
+        FileFormatError, match=rf"{name}.*(digest differs \(expected \S{{4}}\.\., got|cut off or changed)"
+    ):
         ftheta.load(tmp_path / "a")
     with pytest.raises(FileFormatError, match=name):
         model().fit(*classes(), run=tmp_path / "a")

@@ -96,9 +96,13 @@ def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
     x, y = line()
     small, large = net(), net()
     train(
-        Supervised(small, square), Rows(x, y, batch_size=5), steps=4, optimizer=optimizer, lr=0.01,
+        Supervised(small, square),
+        Rows(x, y, batch_size=5),
+        steps=4,
+        optimizer=optimizer,
+        lr=0.01,
         training=Training(accumulate=5),
-    )  # fmt: skip
+    )
     train(Supervised(large, square), Rows(x, y, batch_size=24), steps=4, optimizer=optimizer, lr=0.01)
     for a, b in zip(small.parameters(), large.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
@@ -224,7 +228,9 @@ class Own(Bilinear):
     """x by L-BFGS, y by gradient ascent, whatever the trainer is told."""
 
     def players(self):
-        return Player("x", [self.x], {"rule": "lbfgs", "max_iter": 1}), Player("y", [self.y], {"rule": "sgd", "lr": 0.1})
+        return Player("x", [self.x], {"rule": "lbfgs", "max_iter": 1}), Player(
+            "y", [self.y], {"rule": "sgd", "lr": 0.1}
+        )
 
     def loss(self, player, batch, draw):
         bowl = (self.x - self.y) ** 2
@@ -280,9 +286,13 @@ def test_a_trainer_alone_trains_any_module_with_any_function():
     x, module = torch.rand(64, generator=torch.Generator().manual_seed(0)), Scale()
     train(
         Supervised(module, lambda raw, y: (raw[:, 0] - y).abs().sqrt()),
-        Rows(x, 5 * x, batch_size=16), rounds=60, optimizer="rmsprop", lr=0.03,
-        training=Training(schedule="linear"), horizon=240,
-    )  # fmt: skip
+        Rows(x, 5 * x, batch_size=16),
+        rounds=60,
+        optimizer="rmsprop",
+        lr=0.03,
+        training=Training(schedule="linear"),
+        horizon=240,
+    )
     assert module.log_scale.exp().item() == pytest.approx(5, abs=0.05)
 
 

@@ -136,6 +136,6 @@ def _complaint(name: str, value: Any, problems: list[Any]) -> str:
     """`hidden=[64, -3], where -3 should be greater than or equal to 1.`"""
     inner = problems[0]["input"]
     place = "" if inner is value else f", where {inner!r}"
-    wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(",")[0] for p in problems)
+    wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(", unable")[0] for p in problems)
     words = " or ".join(wanted).replace("a valid tuple", "a list").replace("a valid dictionary", "a table")
     return f"{name}={value!r}{place} should be {words}."

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import is_parametrized
 
 from ..data import Batch
 from ..draw import Draw
@@ -44,7 +43,7 @@ def layers_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
     """The parts that compute something of their own: those with parameters, and those without parts."""
 
     def own(part: nn.Module) -> bool:
-        return bool(part._parameters or not part._modules or is_parametrized(part))
+        return bool(part._parameters or not part._modules)
 
     return [(name or type(part).__name__, part) for name, part in module.named_modules() if own(part)]
 

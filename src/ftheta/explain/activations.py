@@ -157,7 +157,7 @@ def _range(layer: nn.Module) -> tuple[float, float] | None:
 
 def _statistics(h: np.ndarray, ends: tuple[float, float] | None) -> tuple[Any, ...]:
     """Mean, std, shares of zeros, dead units and saturated numbers, quantiles, of (B, ...)."""
-    h = np.atleast_1d(h).astype(np.float64)
+    h = h.astype(np.float64)
     zero = h == 0
     saturated = np.nan
     if ends is not None:

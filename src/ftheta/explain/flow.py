@@ -143,7 +143,6 @@ def _gradients(
     objective: Objective, player: str, tensors: Sequence[Tensor], batch: Batch
 ) -> tuple[float, list[tuple[Tensor, Tensor]]]:
     """The loss of one player, and its gradient for each of his tensors; `.grad` is not written."""
-    DRAW.seed_global()
     own = [p for p in tensors if p.requires_grad]
     with torch.enable_grad():
         total, weight, once, _ = objective.loss(player, batch, DRAW)

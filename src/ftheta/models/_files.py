@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import make_pipeline
-from torch import nn
+from torch import Tensor, nn
 
 from .. import catalog
 from ..base import FORMAT, Estimator
@@ -17,7 +17,7 @@ from ..errors import FileFormatError, FThetaError, InputError, RunError
 from ..store import Run
 from ..train import Training
 
-__all__ = ["load"]
+__all__ = ["fill", "load"]
 
 
 def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | None = None) -> Any:
@@ -75,3 +75,24 @@ def _estimator(run: Run, module: Any) -> Estimator:
     estimator = cls(**params)
     estimator.set_state(tree["state"])
     return estimator
+
+
+def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Load tensors into a module, or say which names and shapes differ."""
+    own = module.state_dict()
+    shapes = [
+        f"{k!r} is {tuple(tensors[k].shape)}, the model needs {tuple(own[k].shape)}"
+        for k in own
+        if k in tensors and tensors[k].shape != own[k].shape
+    ]
+    missing, extra = sorted(set(own) - set(tensors)), sorted(set(tensors) - set(own))
+    found = [
+        *shapes,
+        *([f"missing: {', '.join(missing)}"] if missing else []),
+        *([f"unexpected: {', '.join(extra)}"] if extra else []),
+    ]
+    if found:
+        raise InputError(
+            f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths."
+        )
+    module.load_state_dict(dict(tensors))

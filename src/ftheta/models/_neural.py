@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -32,6 +33,7 @@ from ..errors import InputError, RunError
 from ..store import Run, Tree
 from ..train import Callback, Context, EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate
 from ..train import evaluate as evaluate_objective
+from ._files import fill
 from ._rows import Arrays, digest, merge_equal
 
 __all__ = ["NeuralEstimator", "NeuralTransformer"]
@@ -236,15 +238,16 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     # ---- rows
 
     def _learn_rows(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Arrays:
-        x = check.table(self, X, dtype=self.dtype, reset=True, allow_nd=self.allow_nd)
+        x = self._table(X, reset=True)
         self.input_ = InputSpec(x.shape[1:])
         self.target_ = self._learn_target(y, len(x), classes)
         return self._weighted(x, y, sample_weight)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Arrays:
-        return self._weighted(
-            check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd), y, sample_weight
-        )
+        return self._weighted(self._table(X), y, sample_weight)
+
+    def _table(self, X: Any, *, reset: bool = False) -> np.ndarray:
+        return check.table(self, X, dtype=self.dtype, reset=reset, allow_nd=self.allow_nd)
 
     def _weighted(self, x: np.ndarray, y: Any, sample_weight: Any) -> Arrays:
         return Arrays(x, self._encode_target(y, len(x)), check.weights(sample_weight, len(x))).without_zeros()
@@ -299,7 +302,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         """Rows as the net sees them: checked, encoded, on its device."""
         check_is_fitted(self)
         if y is None:
-            rows = Arrays(check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd), None, None)
+            rows = Arrays(self._table(X), None, None)
         else:
             rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False)
         return Batch(*self._tensors(rows))
@@ -317,7 +320,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _apply(self, f: Callable[[Tensor], Tensor], X: ArrayLike) -> np.ndarray:
         """f of rows, in parts, in evaluation mode, without gradients."""
         check_is_fitted(self)
-        x = check.table(self, X, dtype=self.dtype, reset=False, allow_nd=self.allow_nd)
+        x = self._table(X)
         self.module_.eval()
         with torch.no_grad():
             parts = [f(self._part(x[i : i + PART])).cpu() for i in range(0, len(x), PART)]
@@ -343,27 +346,6 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         for name, tensors in state["modules"].items():
             fill(getattr(self, name), tensors, name)
         self.module_.eval()
-
-
-def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
-    """Load tensors into a module, or say which names and shapes differ."""
-    own = module.state_dict()
-    shapes = [
-        f"{k!r} is {tuple(tensors[k].shape)}, the model needs {tuple(own[k].shape)}"
-        for k in own
-        if k in tensors and tensors[k].shape != own[k].shape
-    ]
-    missing, extra = sorted(set(own) - set(tensors)), sorted(set(tensors) - set(own))
-    found = [
-        *shapes,
-        *([f"missing: {', '.join(missing)}"] if missing else []),
-        *([f"unexpected: {', '.join(extra)}"] if extra else []),
-    ]
-    if found:
-        raise InputError(
-            f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths."
-        )
-    module.load_state_dict(dict(tensors))
 
 
 class _Report(Callback):
@@ -396,4 +378,7 @@ class NeuralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neura
 
     @property
     def _n_features_out(self) -> int:
-        return self.transform(np.zeros((1, *self.input_.shape))).shape[1]  # type: ignore[attr-defined]
+        """Columns of `transform`, tried on a row of zeros; without the wrapper of `set_output`, which asks for them."""
+        plain, x = type(self).transform.__wrapped__, np.zeros((1, *self.input_.shape))  # type: ignore[attr-defined]
+        names = getattr(self, "feature_names_in_", None)
+        return plain(self, x if names is None else pd.DataFrame(x, columns=names)).shape[1]

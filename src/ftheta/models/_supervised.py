@@ -23,7 +23,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
-from torch.distributions import Distribution, Independent
+from torch.distributions import AffineTransform, Distribution, Independent, Laplace, Normal, TransformedDistribution
 
 from .. import check, likelihoods
 from ..data import TargetSpec
@@ -33,7 +33,7 @@ from ..train import Objective, Supervised
 from ._neural import NeuralEstimator
 from ._rows import Arrays, class_weights
 
-__all__ = ["NeuralClassifier", "NeuralRegressor", "NeuralSupervised", "encode_labels", "learn_classes"]
+__all__ = ["NeuralClassifier", "NeuralRegressor", "NeuralSupervised", "encode_labels", "learn_classes", "warn_unseen"]
 
 
 def learn_classes(name: str, y: np.ndarray, classes: Any = None) -> tuple[np.ndarray, TargetSpec]:
@@ -66,6 +66,18 @@ def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
             "Pass classes= or fit anew."
         )
     return index.astype(np.int64)
+
+
+def warn_unseen(y: Any, classes: np.ndarray) -> None:
+    """Warn of a class that fit never saw: no answer can be right there."""
+    unseen = set(np.ravel(check.plain(y)).tolist()) - set(classes.tolist())
+    if unseen:
+        known = ", ".join(map(str, classes[:8]))
+        warnings.warn(
+            f"y has class {min(unseen, key=str)!r} never seen in fit (classes_: {known}). It counts as wrong; refit "
+            "to include it.",
+            stacklevel=3,
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -156,18 +168,8 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""
         check_is_fitted(self)
-        unseen = (
-            set()
-            if self.target_.kind == "multilabel"
-            else set(np.ravel(check.plain(y)).tolist()) - set(self.classes_.tolist())
-        )
-        if unseen:
-            known = ", ".join(map(str, self.classes_[:8]))
-            warnings.warn(
-                f"y has class {unseen.pop()!r} never seen in fit (classes_: {known}). It counts as wrong; refit "
-                "to include it.",
-                stacklevel=2,
-            )
+        if self.target_.kind != "multilabel":
+            warn_unseen(y, self.classes_)
         return float(super().score(X, check.plain(y), check.plain(sample_weight)))
 
 
@@ -208,8 +210,9 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
     def _units(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of y; zero and one where the likelihood must see y itself."""
         like = self.make_likelihood(self.target_)
-        if not like.standardise:
+        if like.support == "count":
             _check_counts(y)
+        if not like.standardise:
             return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
         mean = np.average(y, axis=0, weights=weight)
         scale = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
@@ -252,12 +255,14 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
         batch = self.batch(X)
         with torch.no_grad():
             found = self.likelihood_.distribution(self.module_(batch.x))
-        law: Any = found.base_dist if isinstance(found, Independent) else found
-        if not hasattr(law, "loc"):
+        if not self.likelihood_.standardise:
             return found
         mean, scale = batch.x.new_tensor(self.y_mean_), batch.x.new_tensor(self.y_scale_)
+        law: Any = found.base_dist if isinstance(found, Independent) else found
+        if not isinstance(law, Normal | Laplace):
+            return TransformedDistribution(found, AffineTransform(mean, scale, event_dim=int(law is not found)))
         moved = type(law)(law.loc * scale + mean, law.scale * scale)
-        return Independent(moved, 1) if isinstance(found, Independent) else moved
+        return moved if law is found else Independent(moved, 1)
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -29,7 +29,7 @@ from ..likelihoods import Likelihood
 from ..store import Tree
 from ..train import Callback, Context, iterate
 from ._rows import class_weights
-from ._supervised import encode_labels, learn_classes
+from ._supervised import encode_labels, learn_classes, warn_unseen
 
 __all__ = ["LinearRegression", "LogisticRegression", "Newton", "least_squares"]
 
@@ -229,3 +229,9 @@ class LogisticRegression(ClassifierMixin, Estimator):
         """The most probable class: (n,)."""
         raw = self.decision_function(X)
         return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy; a class never seen in fit counts as wrong, with a warning."""
+        check_is_fitted(self)
+        warn_unseen(y, self.classes_)
+        return float(super().score(X, check.plain(y), check.plain(sample_weight)))

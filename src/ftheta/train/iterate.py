@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from ..errors import NonFiniteError, RunError
+from ..errors import FThetaError, NonFiniteError, RunError
 from ..store import Run
 from .callbacks import Callback, Context, Process
 
@@ -95,10 +95,18 @@ class _Loop:
         tree, step = found
         for problem in run.verify():  # what is not needed to go on may be damaged too
             warnings.warn(problem, UserWarning, stacklevel=3)
-        _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
-        context.process.load_state_dict(tree["process"])
-        _give_back(self.callbacks, tree["callbacks"], run)
-        context.step, context.round, context.reason = step, tree["round"], tree["reason"]
+        try:
+            _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
+            context.process.load_state_dict(tree["process"])
+            _give_back(self.callbacks, tree["callbacks"], run)
+            context.step, context.round, context.reason = step, tree["round"], tree["reason"]
+        except (LookupError, TypeError) as error:
+            if isinstance(error, FThetaError):
+                raise
+            raise RunError(
+                f"The checkpoint in {run.path} is not one of this process ({type(error).__name__}: {error}). Continue "
+                "it with what started it, or choose another run."
+            ) from error
         context.history[:] = run.rows()
         self.saved_step = step
 

@@ -120,8 +120,8 @@ class Trainer:
             )
         if self.closures and self.objective.simultaneous:
             raise InputError(
-                f"{type(self.objective).__name__} moves its players from the same θ, which a rule that evaluates the loss "
-                "itself cannot do. Use a rule that needs the gradient only, e.g. optimizer='adam'."
+                f"{type(self.objective).__name__} moves its players from the same θ, which a rule that evaluates the "
+                "loss itself cannot do. Use a rule that needs the gradient only, e.g. optimizer='adam'."
             )
         if t.accumulate < 1:
             raise InputError(f"accumulate={t.accumulate}; it must be at least 1.")

@@ -1,0 +1,145 @@
+"""Ctrl-C, SIGTERM and kill -9: the run is kept, the command that continues it is said, and no bit is different."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from ftheta.cli import _job
+from ftheta.store import Run
+from tests.cli._things import ENV, PYTHON, weights
+
+SLOW = ("--hidden", 16, "--set", "dropout=0.2", "--set", "patience=3", "--set", "training.schedule=cosine")
+ALL = ("train", "mlp", "iris", "--epochs", 8, "--batch-size", 16, "--lr", 0.1, "--set", "training.accumulate=2", *SLOW)
+STOPPED = "Stopped; all that was learned is kept. Continue with: ftheta train --resume r"
+
+
+@pytest.fixture
+def signals(monkeypatch):
+    """signals(number, ...): raised, one after the other, when the third epoch is logged."""
+
+    def arm(*numbers):
+        log = Run.log
+
+        def hooked(self, row):
+            log(self, row)
+            if row["epoch"] == 3:
+                monkeypatch.setattr(Run, "log", log)
+                for number in numbers:
+                    signal.raise_signal(number)
+
+        monkeypatch.setattr(Run, "log", hooked)
+
+    return arm
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code", "kept"),
+    [
+        ((signal.SIGINT,), 130, 3),
+        ((signal.SIGTERM,), 143, 3),
+        ((signal.SIGINT, signal.SIGINT), 130, 0),  # a second one does not wait, and the last checkpoint counts
+    ],
+    ids=["ctrl-c", "sigterm", "ctrl-c twice"],
+)
+def test_a_signal_leaves_a_run_that_goes_on_to_the_same_weights(ft, ok, signals, numbers, code, kept):
+    whole = ok(*ALL, "--run", "whole")
+    signals(*numbers)
+    done = ft(*ALL, "--run", "r")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.strip().splitlines()[-1] == STOPPED
+    assert Run("r").status == "running" and Run("r").verify() == []
+    assert (Run("r").latest() is not None) == (kept > 0) and len(Run("r").rows(unsaved=True)) == 3
+    again = ok(*STOPPED.partition("ftheta ")[2].split())
+    assert again.out == whole.out.replace("whole", "r")
+    assert weights("r") == weights("whole")
+    without_time = [[{k: v for k, v in row.items() if k != "seconds"} for row in Run(r).rows()] for r in ("r", "whole")]
+    assert without_time[0] == without_time[1]
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_before_the_folder_exists_leaves_nothing(ft, monkeypatch):
+    monkeypatch.setattr(_job.Job, "_rehearse", interrupted)
+    done = ft(*ALL, "--run", "r")
+    assert (done.code, done.out, done.err.strip()) == (130, "", "") and not Path("r").exists()
+
+
+@pytest.mark.parametrize("moment", ["headline", "fit", "ending", "evaluate"])
+def test_ctrl_c_between_the_steps_says_the_command_too(ft, ok, monkeypatch, moment):
+    whole = ok(*ALL, "--run", "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(_job.Job, moment, interrupted)
+        done = ft(*ALL, "--run", "r")
+    assert done.code == 130 and done.err.strip().splitlines()[-1] == STOPPED
+    assert ok("train", "--resume", "r").out == whole.out.replace("whole", "r")
+    assert weights("r") == weights("whole")
+
+
+def test_ctrl_c_elsewhere_is_exit_code_130(ft, monkeypatch):
+    monkeypatch.setattr("ftheta.cli.doctor.checkup", interrupted)
+    assert ft("doctor").code == 130
+
+
+# ---- real processes
+
+LONG = ("--epochs", "60", "--batch-size", "16", "--hidden", "64", "--set", "dropout=0.2", "--set", "patience=60")
+TRAIN = (*PYTHON, "train", "mlp", "digits", *LONG, "--set", "training.every=0.2", "--run")
+
+
+def epochs_of(run):
+    file = Path(run) / "metrics.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def stop(number, after=10):
+    """Start a long training, send it a signal after some epochs, and wait for its end."""
+    child = subprocess.Popen([*TRAIN, "r"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while epochs_of("r") < after and child.poll() is None:
+            time.sleep(0.02)
+        child.send_signal(number)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    return child.returncode, out, err
+
+
+@pytest.mark.middle
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], ids=lambda x: str(x)
+)
+def test_a_real_process_that_is_stopped_and_resumed_ends_with_the_same_weights(ok, tmp_path, number, code):
+    returned, out, err = stop(number)
+    assert (returned, out) == (code, "")
+    if number == signal.SIGKILL:
+        assert "Stopped" not in err
+    else:
+        assert err.strip().splitlines()[-1] == STOPPED
+    assert Run("r").status == "running" and epochs_of("r") < 60
+    resumed = subprocess.run([*PYTHON, "train", "--resume", "r"], env=ENV, capture_output=True, text=True)
+    assert resumed.returncode == 0, resumed.stderr
+    whole = subprocess.run([*TRAIN, "whole"], env=ENV, capture_output=True, text=True)
+    assert resumed.stdout == whole.stdout.replace("whole", "r")
+    assert weights("r") == weights("whole") and epochs_of("r") == 60
+    assert json.loads(Path("r/result.json").read_text()) == json.loads(Path("whole/result.json").read_text())
+
+
+@pytest.mark.middle
+def test_a_run_that_another_process_trains_is_refused(refused, tmp_path):
+    refused_by_name = []
+    child = subprocess.Popen([*TRAIN, "r"], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while epochs_of("r") < 2 and child.poll() is None:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGSTOP)
+        refused_by_name.append(refused("train", "--resume", "r"))
+    finally:
+        child.kill()
+        child.wait()
+    assert refused_by_name[0].startswith(f"r is in use by pid {child.pid} (started ")

@@ -1,0 +1,105 @@
+"""Progress on stderr, the result on stdout: without a terminal, on one of 80 columns, and in the demonstration."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ftheta.models import _neural
+from ftheta.train import Progress
+from tests.cli._things import ENV, PYTHON, QUICK
+
+LONG = ("train", "mlp", "digits", "--epochs", "400", "--batch-size", "16", "--hidden", "64", "--set", "patience=400")
+LINE = re.compile(r"epoch \d+/\d+  loss \S+  valid_loss \S+  valid_accuracy \S+")
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """Progress that does not wait two seconds."""
+    monkeypatch.setattr(_neural, "Progress", partial(Progress, delay=0.0))
+
+
+def test_progress_goes_to_stderr_and_the_result_to_stdout(ok, hurried):
+    done = ok("train", "mlp", "iris", *QUICK)
+    assert len([line for line in done.err.splitlines() if LINE.fullmatch(line)]) >= 1
+    assert done.out.startswith("test part (n = 30)\n") and "epoch" not in done.out
+
+
+@pytest.mark.parametrize("how", ["variable", "setting"])
+def test_progress_can_be_silenced(ok, hurried, monkeypatch, how):
+    monkeypatch.setenv("FTHETA_PROGRESS", "0" if how == "variable" else "1")
+    extra = ("--set", "training.progress=false") if how == "setting" else ()
+    done = ok("train", "mlp", "iris", *QUICK, *extra)
+    assert done.err == "mlp (classify) on iris: 108 training, 30 test, 12 validation rows, 4 columns\n"
+
+
+def test_a_short_training_shows_no_progress(ok):
+    assert "epoch" not in ok("train", "mlp", "iris", *QUICK).err
+
+
+@pytest.mark.middle
+@pytest.mark.parametrize("shown", ["1", "0"])
+def test_without_a_terminal_lines_come_every_two_seconds(tmp_path, shown):
+    env, start = ENV | {"FTHETA_PROGRESS": shown}, time.monotonic()
+    command = [*PYTHON, *LONG, "--time", "7s"]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stderr.splitlines() if LINE.fullmatch(line)]
+    assert time.monotonic() - start > 7 and (2 <= len(lines) <= 3 if shown == "1" else not lines)
+    assert done.stdout.startswith("test part") and len(done.stdout.splitlines()) == 6
+
+
+@pytest.mark.middle
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_shows_a_bar_and_no_row_is_wider_than_it(tmp_path, width):
+    said = on_terminal(width, tmp_path, *LONG, "--time", "5s")
+    assert "━" in said and "\x1b[2K" in said and "test part (n = 359)" in said
+    for verb in ("models", "runs", "ledger --milestone core", "runs show last"):
+        rows = [line for line in on_terminal(width, tmp_path, *verb.split()).splitlines() if "  " in line]
+        assert rows and max(map(len, rows)) <= width, verb
+
+
+def on_terminal(width, folder, *args):
+    """What a command writes on a terminal so wide."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    env = {k: v for k, v in ENV.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "xterm-256color"}
+    with subprocess.Popen([*PYTHON, *args], env=env, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs) as child:
+        os.close(theirs)
+        parts = []
+        while part := _read(ours):
+            parts.append(part)
+    os.close(ours)
+    assert child.returncode == 0
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def _read(fd):
+    try:
+        return os.read(fd, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+@pytest.mark.middle
+def test_the_demonstration_shows_progress_and_a_good_result_in_time(tmp_path):
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^demo:.*\n\t\$\(BIN\)/ftheta (.*)$", makefile, re.MULTILINE)
+    start = time.monotonic()
+    done = subprocess.run([*PYTHON, *shlex.split(command)], env=ENV, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and time.monotonic() - start < 90
+    assert any(map(LINE.fullmatch, done.stderr.splitlines()))
+    accuracy = float(re.search(r"^accuracy +(\S+)$", done.stdout, re.MULTILINE)[1])
+    assert accuracy >= 0.97
+    assert Path(tmp_path, re.search(r"^Run folder: (.*)$", done.stdout, re.MULTILINE)[1], "model.safetensors").exists()

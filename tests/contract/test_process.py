@@ -1,0 +1,152 @@
+"""What everything that goes in steps owes the loop; being public enrols, and a process without an example fails."""
+
+import importlib
+import math
+import pkgutil
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ftheta import models, train
+from ftheta.data import Rows
+from ftheta.likelihoods import Bernoulli
+from ftheta.models.linear import Newton
+from ftheta.store import Run, dump_tree, parse_tree
+from ftheta.train import Process, Supervised, Trainer, iterate
+from tests.train._toys import WGAN, KMeans, blobs, line, same, seeded, square, timeless
+
+
+def newton():
+    x, y = line()
+    return Newton(x, (y > 0).double(), torch.ones(24, dtype=torch.float64), Bernoulli(), 1, 0.01)
+
+
+def trainer():
+    x, y = line()
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 1))).double()
+    return Trainer(Supervised(net, square), Rows(x, y, batch_size=10), validation=Rows(x, y, batch_size=10))
+
+
+def two_players():
+    return Trainer(seeded(WGAN), Rows(line(n=12, features=1, dtype=torch.float32)[0], batch_size=5))
+
+
+EXAMPLES = {  # class: what makes one, always the same
+    Trainer: [trainer, two_players],
+    Newton: [newton],
+    KMeans: [lambda: KMeans(*blobs(n=300, centres=6, seed=1))],
+}
+
+make_each = pytest.mark.parametrize(
+    "make", [make for makes in EXAMPLES.values() for make in makes], ids=lambda make: type(make()).__name__
+)
+
+
+def public():
+    """Every public class of the library that can be advanced."""
+    for room in (train, models):
+        names = [room.__name__, *(m.name for m in pkgutil.walk_packages(room.__path__, f"{room.__name__}."))]
+        for module in map(importlib.import_module, names):
+            for name in getattr(module, "__all__", ()):
+                value = getattr(module, name)
+                if isinstance(value, type) and hasattr(value, "advance") and value is not Process:
+                    yield value
+
+
+def test_every_public_process_is_tried():
+    assert {Trainer, Newton} <= set(public()) <= set(EXAMPLES)
+
+
+def steps(process, n):
+    """The rows of n steps, inside the scope of the process."""
+    return iterate(process, steps=n)
+
+
+@make_each
+def test_a_step_gives_a_row_of_finite_floats_or_nothing(make):
+    process, rows = make(), []
+    for _ in range(9):
+        rows.append(process.advance())
+    found = [row for row in rows if row is not None]
+    assert found and all(isinstance(row, Mapping) for row in found)
+    assert all(isinstance(k, str) and math.isfinite(v) for row in found for k, v in row.items())
+    assert all(type(v) in (int, float) for row in found for v in row.values())  # on the host
+
+
+@make_each
+def test_the_same_process_twice_does_the_same(make):
+    one, other = make(), make()
+    assert timeless(steps(one, 7)) == timeless(steps(other, 7))
+    assert same(timeless(one.state_dict()), timeless(other.state_dict()))
+
+
+@make_each
+def test_a_state_survives_a_file(make):
+    process = make()
+    steps(process, 4)
+    state = process.state_dict()
+    assert same(parse_tree(dump_tree(state), "memory"), state)
+
+
+@make_each
+def test_a_state_is_a_value_that_later_steps_do_not_change(make):
+    process = make()
+    steps(process, 4)
+    state = process.state_dict()
+    data = dump_tree(state)
+    steps(process, 3)
+    assert dump_tree(state) == data != dump_tree(process.state_dict())
+
+
+@make_each
+def test_a_state_goes_on_in_a_new_process_and_is_left_as_it_was(make):
+    for stop in range(6):
+        whole, half, other = make(), make(), make()
+        steps(whole, 6), steps(half, stop)
+        state = half.state_dict()
+        data = dump_tree(state)
+        other.load_state_dict(state)
+        steps(other, 6 - stop)
+        assert same(timeless(other.state_dict()), timeless(whole.state_dict())), f"stopped after {stop} steps"
+        assert dump_tree(state) == data
+
+
+@make_each
+def test_a_process_that_has_gone_on_can_be_put_back(make):
+    process = make()
+    steps(process, 3)
+    state = process.state_dict()
+    steps(process, 3)
+    far = timeless(process.state_dict())
+    process.load_state_dict(state)
+    assert same(timeless(process.state_dict()), timeless(state))
+    steps(process, 3)
+    assert same(timeless(process.state_dict()), far)
+
+
+@make_each
+def test_a_run_is_continued_with_all_its_rows(make, tmp_path):
+    whole = iterate(make(), steps=7, run=Run(tmp_path / "whole"))
+    for stop in (2, 5, 7):
+        process = make()
+        history = iterate(process, steps=stop, run=Run(tmp_path / "parts"))
+    assert timeless(history) == timeless(whole) == timeless(Run(tmp_path / "parts").rows())
+    a, b = (Run(tmp_path / name).latest() for name in ("whole", "parts"))
+    assert same(timeless(list(a)), timeless(list(b)))
+
+
+@make_each
+def test_the_global_generators_are_left_alone(make):
+    process = make()
+
+    def now():
+        name, keys, *rest = np.random.get_state()
+        return torch.get_rng_state().tolist(), (name, keys.tolist(), *rest), random.getstate()
+
+    before = now()
+    steps(process, 5)
+    assert now() == before

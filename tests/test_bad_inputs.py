@@ -1,0 +1,436 @@
+"""Bad inputs, by their number in the list of forty: each sentence shows the value, names the place and says what to do.
+
+Where a case concerns every estimator, every estimator of the catalog is asked.
+"""
+
+import errno
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+from torch import nn
+
+import ftheta
+from ftheta.data import Rows, TableEncoder
+from ftheta.errors import FileFormatError, FThetaError, InputError, NonFiniteError, RunError, StoreError
+from ftheta.models import MLPClassifier, MLPRegressor, ModuleClassifier
+from ftheta.store import Run
+from ftheta.train import Supervised, Trainer, Training, iterate
+from tests.contract.enrolled import CLASSES, CLASSIFIERS, NEURAL, data, name_of, small, takes
+
+QUICK = {"hidden": (6,), "epochs": 3, "random_state": 0}
+
+
+def spoiled(X, value, row=17, column=2):
+    X = X.copy()
+    X[row, column] = value
+    return X
+
+
+def frame(X):
+    return pd.DataFrame(X, columns=["id", "sex", "age", "zip"])
+
+
+# ---- every estimator is given: what it does with (X, y), the error, and in its sentence the value, the place, the advice
+
+MIXED = ["sex", "id", "age", "zip"]
+HUGE = np.broadcast_to(np.float32(0), (10**8, 10**6))  # a shape without memory
+
+EVERY = {
+    "1 NaN in X": (
+        lambda e, X, y: e.fit(frame(spoiled(X, np.nan)), y),
+        InputError,
+        ["NaN: 1 value", r"row 17, column 'age' \(2\)", r"Fill or drop them, e.g. SimpleImputer\(\)"],
+    ),
+    "1 NaN in X at predict": (
+        lambda e, X, y: e.fit(X, y).predict(spoiled(X, np.nan)),
+        InputError,
+        ["NaN: 1 value", "row 17, column 2", "Fill or drop them"],
+    ),
+    "2 inf in X": (
+        lambda e, X, y: e.fit(spoiled(X, np.inf, 4, 0), y),
+        InputError,
+        [r"\(inf\)", "row 4, column 0", "Rescale the column"],
+    ),
+    "3 NaN in y": (
+        lambda e, X, y: e.fit(X, np.where(np.arange(len(y)) == 5, np.nan, y)),
+        InputError,
+        ["NaN", "y contains NaN at index 5", "Remove those rows; targets cannot be imputed"],
+    ),
+    "4 X of one axis": (
+        lambda e, X, y: e.fit(X[:, 0], y),
+        InputError,
+        [r"got shape \(90,\)", "X must be 2-D", r"Reshape your data: X.reshape\(-1, 1\)"],
+    ),
+    "5 no rows": (
+        lambda e, X, y: e.fit(X[:0], y[:0]),
+        InputError,
+        [r"0 sample\(s\) \(shape=\(0, 4\)\)", "required by ", "Check the filter or file that produced it"],
+    ),
+    "6 no columns": (
+        lambda e, X, y: e.fit(X[:, :0], y),
+        InputError,
+        [r"0 feature\(s\) \(shape=\(90, 0\)\)", "a minimum of 1 is required", "All columns were dropped"],
+    ),
+    "7 another number of rows": (
+        lambda e, X, y: e.fit(X, y[:-1]),
+        InputError,
+        ["X has 90 rows", "but y has 89", "They must match; did one file lose its header"],
+    ),
+    "8 another number of columns": (
+        lambda e, X, y: e.fit(X, y).predict(X[:, :3]),
+        InputError,
+        ["X has 3 features", "is expecting 4", "Pass the same columns in the same order"],
+    ),
+    "8 other columns": (
+        lambda e, X, y: e.fit(frame(X), y).predict(frame(X).rename(columns={"zip": "x"})),
+        InputError,
+        ["- x", "- zip", "feature names should match those that were passed during fit"],
+    ),
+    "9 columns in another order": (
+        lambda e, X, y: e.fit(frame(X), y).predict(frame(X)[MIXED]),
+        InputError,
+        ["order", "Feature names must be in the same order", r"Reorder with X\[est.feature_names_in_\]"],
+    ),
+    "18 sparse X": (
+        lambda e, X, y: e.fit(sparse.csr_matrix(X), y),
+        TypeError,
+        ["scipy sparse matrix", "X is", r"Convert with X.toarray\(\)"],
+    ),
+    "19 complex X": (
+        lambda e, X, y: e.fit(X * 1j, y),
+        InputError,
+        ["complex128", "X has dtype", r"Take X.real, np.abs\(X\)"],
+    ),
+    "20 text in X": (
+        lambda e, X, y: e.fit(frame(X).assign(sex="Oslo"), y),
+        InputError,
+        [r"text \('Oslo'\)", r"Column 'sex' \(1\)", "Encode it, e.g. OneHotEncoder"],
+    ),
+    "21 weights of another shape": (
+        lambda e, X, y: e.fit(X, y, np.ones(9)),
+        InputError,
+        [r"shape \(9,\)", "sample_weight", r"expected \(90,\): one weight for each row"],
+    ),
+    "21 a negative weight": (
+        lambda e, X, y: e.fit(X, y, np.where(np.arange(90) == 3, -1.0, 1.0)),
+        InputError,
+        ["is -1.0", r"sample_weight\[3\]", "weights must be finite and >= 0"],
+    ),
+    "21 no weight": (
+        lambda e, X, y: e.fit(X, y, np.zeros(90)),
+        InputError,
+        ["zero", "all sample weights", "Give at least one row a weight > 0"],
+    ),
+    "22 a parameter of the wrong kind": (
+        lambda e, X, y: e.set_params(**{next(iter(e.get_params(deep=False))): object()}).fit(X, y),
+        InvalidParameterError,
+        ["Got <object", "The '.*' parameter of", "must be"],
+    ),
+    "23 an unknown parameter": (
+        lambda e, X, y: e.set_params(learning_rte=1),
+        InputError,
+        ["'learning_rte'", "Unknown parameter of ", "Known: "],
+    ),
+    "24 not fitted": (
+        lambda e, X, y: e.predict(X),
+        NotFittedError,
+        ["instance is not fitted yet", "This ", "Call 'fit'"],
+    ),
+    "29 not enough memory": (
+        lambda e, X, y: e.fit(HUGE, y),
+        InputError,
+        ["needs about .* GB", "X 100000000x1000000", "Use .*partial_fit on parts that fit"],
+    ),
+}
+
+ASKED = [(cls, case) for cls in CLASSES for case in EVERY]
+
+
+@pytest.mark.parametrize(("cls", "case"), ASKED, ids=[f"{name_of(cls)}-{case}" for cls, case in ASKED])
+def test_every_estimator_answers_with_value_place_and_advice(cls, case):
+    act, kind, parts = EVERY[case]
+    with pytest.raises(kind) as caught:
+        act(small(cls), *data(cls))
+    told(caught.value, *parts)
+
+
+def told(error, *parts):
+    text = str(error)
+    for part in parts:
+        assert re.search(part, text), f"{part!r} is not in: {text}"
+    assert isinstance(error, FThetaError | InvalidParameterError | NotFittedError)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS, ids=name_of)
+def test_10_11_12_classes(cls):
+    X, y = data(cls)
+    with pytest.raises(InputError) as caught:
+        small(cls).fit(X, np.full(len(y), "cat"))
+    told(
+        caught.value,
+        r"y has 1 class \(.*'cat'.*, 90 rows\)",
+        f"{cls.__name__} needs at least 2",
+        r"Check the label column",
+    )
+    with pytest.raises(InputError) as caught:
+        small(cls).fit(X, np.where(np.arange(90) == 0, 3.27, X[:, 0]))
+    told(caught.value, r"\(e.g. 3.27\)", "Unknown label type: continuous", "Use a regressor, or turn y into classes")
+    model = small(cls).fit(X, np.where(y > 0, "cow", "cat"))
+    with pytest.warns(
+        UserWarning, match=r"y has class 'dog' never seen in fit \(classes_: cat, cow\). It counts as wrong"
+    ):
+        assert model.score(X, np.full(len(y), "dog")) == 0
+
+
+def test_2_a_value_too_large_for_float32_has_a_way_out():
+    X, y = data(MLPRegressor)
+    with pytest.raises(InputError) as caught:
+        MLPRegressor().fit(spoiled(X, 1e39, 4, 0), y)
+    told(caught.value, r"\(1e\+39\)", "too large for float32 at row 4, column 0", "use dtype='float64'")
+
+
+def test_14_one_row_before_a_batch_norm():
+    X, y = data(ModuleClassifier, n=65)
+    module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
+    with pytest.raises(InputError) as caught:
+        ModuleClassifier(module=module, batch_size=64, random_state=0).fit(X, y)
+    told(
+        caught.value,
+        "Batch of 1 sample",
+        r"BatchNorm1d in training \(last batch of 65 with batch_size=64\)",
+        "batch_size=65",
+    )
+
+
+def test_15_a_constant_column_is_centred_with_one_warning():
+    X = pd.DataFrame({"a": [1.0, 2, 3], "unit": [14.62] * 3})
+    with pytest.warns(UserWarning, match=r"'unit'.*constant.*14.62.*centred, not scaled") as caught:
+        z = TableEncoder().fit_transform(X)
+    assert len(caught) == 1 and np.asarray(z)[:, 1].tolist() == [0, 0, 0]
+    assert np.isfinite(MLPRegressor(**QUICK).fit(X, [1.0, 2, 3]).predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"lr": -0.1}, r"The 'lr' parameter of .* must be a float in the range \(0.0, inf\) or None. Got -0.1 instead"),
+        ({"epochs": 0}, r"The 'epochs' parameter of .* must be an int in the range \[1, inf\). Got 0 instead"),
+        ({"batch_size": -3}, r"The 'batch_size' parameter of .* Got -3 instead"),
+        ({"validation": 1.0}, r"The 'validation' parameter of .* must be a float in the range \[0.0, 1.0\). Got 1.0"),
+        ({"dtype": "float16"}, r"The 'dtype' parameter of .* must be a str among .*Got 'float16' instead"),
+        ({"optimizer": "adma"}, "Unknown optimizer 'adma'. Did you mean .*'adam'"),
+        ({"training": Training(accumulate=0)}, "accumulate=0; it must be at least 1"),
+        ({"training": Training(freeze=("nothing",))}, "No parameter has a name like 'nothing'; the nearest are"),
+        ({"training": Training(options={"momentm": 0.9})}, "Unknown option of optimizer 'adam': 'momentm'"),
+        ({"device": "cuda:99"}, r"device='cuda:99' asked for, but no such device is present .*Use device='cpu'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("cls", NEURAL, ids=name_of)
+def test_22_30_bad_settings_of_neural_estimators(cls, settings, text):
+    with pytest.raises(ValueError, match=text) as caught:
+        small(cls, **settings).fit(*data(cls))
+    told(caught.value)
+
+
+def test_22_sizes_of_layers():
+    for hidden, text in [
+        ((0,), "layer 'hidden1' must be an int.*Got 0"),
+        ((8, -2), "layer 'hidden2'.*Got -2"),
+        ("ab", "'hidden1'.*Got 'a'"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            MLPClassifier(hidden=hidden).fit(*data(MLPClassifier))
+    with pytest.raises(InvalidParameterError, match="The 'hidden' parameter of MLPClassifier must be"):
+        MLPClassifier(hidden=5).fit(*data(MLPClassifier))
+
+
+def test_23_the_nearest_name_is_offered():
+    with pytest.raises(InputError, match="Unknown parameter of MLPClassifier: 'epoch'. Did you mean 'epochs'"):
+        MLPClassifier().set_params(epoch=3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch'"):
+        MLPClassifier(epoch=3)
+
+
+@pytest.mark.parametrize("cls", [c for c in NEURAL if takes(c, "hidden")], ids=name_of)
+def test_25_a_loss_that_is_no_number_names_epoch_step_rows_tensor_and_a_smaller_rate(cls):
+    X, y = data(cls)
+    with pytest.raises(NonFiniteError) as caught:
+        small(cls, lr=1e38, optimizer="momentum", epochs=50).fit(X, y)
+    told(
+        caught.value,
+        "Loss became (nan|inf) at epoch",
+        r"step \d+ \(batch rows .*First bad tensor: \w+",
+        r"Try lr=1e\+37 .now 1e\+38. or clip_norm=1",
+    )
+
+
+def test_a_loss_function_that_returns_one_number_for_the_batch():
+    source = Rows(torch.zeros(8, 2), torch.zeros(8, 1), batch_size=4)
+    trainer = Trainer(Supervised(nn.Linear(2, 1), nn.MSELoss()), source)
+    with pytest.raises(InputError) as caught:
+        iterate(trainer, rounds=1)
+    told(caught.value, r"shape \(\) for a batch of 4 rows", "The loss function", "reduction='none'")
+    mixed = Rows(torch.zeros(8, 2), torch.zeros(8), batch_size=4)
+    with pytest.warns(UserWarning, match="size"), pytest.raises(InputError) as caught:
+        iterate(Trainer(Supervised(nn.Linear(2, 1), nn.MSELoss(reduction="none")), mixed), rounds=1)
+    told(caught.value, r"shape \(4, 4\)", r"outputs \(4, 1\) and targets \(4,\)", "Give both the same shape")
+
+
+# ---- files
+
+
+def test_35_tensors_of_another_model(tmp_path):
+    X, y = data(ModuleClassifier)
+    path = ModuleClassifier(module=nn.Linear(4, 3), epochs=1).fit(X, y).save(tmp_path / "model")
+    other = nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 3))
+    with pytest.raises(InputError) as caught:
+        ftheta.load(path, module=other)
+    told(
+        caught.value,
+        "missing: 0.bias, 0.weight, 1.bias, 1.weight",
+        "unexpected: bias, weight",
+        "same layers and widths",
+    )
+
+
+def cut_run(path, n=4):
+    """A run that was stopped after some epochs, with two checkpoints."""
+    X, y = data(MLPClassifier)
+    model = MLPClassifier(**QUICK | {"epochs": 6}, training=Training(every=0.0))
+    advance, count = Trainer.advance, 0
+
+    def stop(self):
+        nonlocal count
+        count += 1
+        if count > n:
+            raise KeyboardInterrupt
+        return advance(self)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Trainer, "advance", stop)
+        model.fit(X, y, run=path)
+    return model, X, y
+
+
+def test_36_a_damaged_checkpoint_falls_back_to_the_one_before_with_a_warning(tmp_path):
+    model, X, y = cut_run(tmp_path / "a")
+    newest = max((tmp_path / "a").glob("checkpoint-*"), key=lambda p: int(p.stem.split("-")[1]))
+    content = bytearray(newest.read_bytes())
+    content[-3] ^= 1
+    newest.write_bytes(content)
+    with pytest.warns(
+        UserWarning,
+        match=r"step-00004: .*digest differs \(expected .*\.\., got .*\.\.\): file damaged. Resuming from step 3",
+    ):
+        model.fit(X, y, run=tmp_path / "a")
+    whole = MLPClassifier(**QUICK | {"epochs": 6}).fit(X, y)
+    assert np.array_equal(model.predict_proba(X), whole.predict_proba(X))
+
+
+def test_37_a_full_disk_is_named_and_the_last_good_checkpoint_stays(tmp_path, monkeypatch):
+    model, X, y = cut_run(tmp_path / "a", 2)
+    write = os.write
+
+    def full(fd, data):
+        if len(data) > 3000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    with monkeypatch.context() as patch, pytest.raises(StoreError) as caught:
+        patch.setattr(os, "write", full)
+        model.fit(X, y, run=tmp_path / "a")
+    told(
+        caught.value,
+        r"No space left on device \(needs .*B, .*B free\)",
+        "Cannot write .*checkpoint-3",
+        "free space",
+        "Last good checkpoint: step 2",
+    )
+    assert model.fit(X, y, run=tmp_path / "a").n_iter_ == 6
+
+
+def test_39_a_run_in_use_and_a_run_of_another_setting(tmp_path):
+    model, X, y = cut_run(tmp_path / "a")
+    with Run(tmp_path / "a"), pytest.raises(RunError) as caught:
+        model.fit(X, y, run=tmp_path / "a")
+    told(caught.value, rf"pid {os.getpid()} \(started \d\d:\d\d\)", "a is in use", "Stop it or choose another --run")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(threads + 1)
+    try:
+        with pytest.raises(RunError) as caught:
+            model.set_params(training__threads=threads + 1).fit(X, y, run=tmp_path / "a")
+        told(
+            caught.value,
+            f"threads {threads}, now {threads + 1}",
+            "The checkpoint in .*a was made with",
+            "Add --allow-inexact",
+        )
+    finally:
+        torch.set_num_threads(threads)
+    inexact = Run(tmp_path / "a", allow_inexact=True)
+    assert model.set_params(training__threads=None).fit(X, y, run=inexact).n_iter_ == 6
+
+
+CHILD = """
+import sys, time
+from ftheta.store import Run
+with Run(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_39_a_run_in_use_by_another_process_is_free_when_that_is_killed(tmp_path):
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+    holder = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "a")], env=env, stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(RunError, match=f"is in use by pid {holder.pid} "):
+            MLPClassifier(**QUICK).fit(*data(MLPClassifier), run=tmp_path / "a")
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    assert MLPClassifier(**QUICK).fit(*data(MLPClassifier), run=tmp_path / "a").n_iter_ == 3
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    cut_run(tmp_path / "a")
+    X, y = data(MLPClassifier)
+    with pytest.raises(RunError) as caught:
+        MLPClassifier(**QUICK | {"hidden": (9,)}).fit(X, y, run=tmp_path / "a")
+    told(caught.value, "other parameters", "a was started with", "Choose another run folder")
+
+
+def test_nothing_that_existed_is_damaged_by_a_refusal(tmp_path):
+    model, X, y = cut_run(tmp_path / "a")
+    before = {p.name: p.read_bytes() for p in (tmp_path / "a").iterdir() if p.name != "lock"}
+    for act in (
+        lambda: MLPClassifier(**QUICK | {"hidden": (9,)}).fit(X, y, run=tmp_path / "a"),
+        lambda: model.fit(X * np.nan, y, run=tmp_path / "a"),
+        lambda: ftheta.load(tmp_path / "a"),
+    ):
+        with pytest.raises((RunError, InputError, FileFormatError)):
+            act()
+    assert {p.name: p.read_bytes() for p in (tmp_path / "a").iterdir() if p.name != "lock"} == before
+
+
+def test_good_input_gives_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for cls in CLASSES:
+            X, y = data(cls)
+            small(cls).fit(frame(X), y, np.ones(90)).score(frame(X), y)
