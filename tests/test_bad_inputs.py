@@ -41,7 +41,7 @@ def frame(X):
     return pd.DataFrame(X, columns=["id", "sex", "age", "zip"])
 
 
-# ---- every estimator is given: what it does with (X, y), the error, and in its sentence the value, the place, the advice
+# ---- every estimator: what it is asked, the error, and in its sentence the value, the place and the advice
 
 MIXED = ["sex", "id", "age", "zip"]
 HUGE = np.broadcast_to(np.float32(0), (10**8, 10**6))  # a shape without memory

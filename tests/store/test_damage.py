@@ -167,6 +167,14 @@ def test_a_reader_is_not_misled_by_a_writer_that_goes_on_meanwhile(path, act, mo
     assert act(reader) in (6, [])
 
 
+def test_a_sound_run_is_itself_and_another_names_its_first_problem(path):
+    run = Run(path)
+    assert run.sound() is run
+    flip(path / "config.toml", 0)
+    with pytest.raises(FileFormatError, match="config.toml digest differs"):
+        run.sound()
+
+
 def test_what_was_appended_to_a_finished_log_is_noticed(path):
     Run(path).finish()
     with (path / "metrics.jsonl").open("ab") as file:

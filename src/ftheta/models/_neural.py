@@ -345,6 +345,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         self._build(self.seed_)
         for name, tensors in state["modules"].items():
             fill(getattr(self, name), tensors, name)
+        optim.freeze(self.module_, (self.training or Training()).freeze)
         self.module_.eval()
 
 

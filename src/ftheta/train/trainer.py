@@ -317,6 +317,8 @@ class Trainer:
     def release(self) -> None:
         """Let go of the data; `source` is set anew before the next step."""
         self.source = self.validation = self._stream = self._good = None
+        for problem in self.problems.values():
+            problem.bind([], self.draw)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickling: without the iterator, which is made anew from (epoch, position)."""
