@@ -31,9 +31,12 @@ class Choice(NamedTuple):
 
 
 def net(widths: tuple[int, ...], dtype: torch.dtype = torch.float32) -> nn.Sequential:
-    """Dense layers of these widths with ReLU between them."""
-    layers = [layer for pair in pairwise(widths) for layer in (nn.Linear(*pair, dtype=dtype), nn.ReLU())]
-    return nn.Sequential(*layers[:-1])
+    """Dense layers of these widths with ReLU between them; they start as ours and scikit-learn's do."""
+    dense = [nn.Linear(*pair, dtype=dtype) for pair in pairwise(widths)]
+    for layer in dense:
+        nn.init.xavier_uniform_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(*[layer for linear in dense for layer in (linear, nn.ReLU())][:-1])
 
 
 def optimizer(module: nn.Module, lr: float, kernel: str) -> Optimizer:

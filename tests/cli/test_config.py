@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.check import Count, Widths
@@ -17,6 +17,7 @@ from ftheta.train import Training
 PLAIN = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.booleans() | st.text()
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(), PLAIN | st.lists(st.integers(-9, 9))), st.integers(0, 2**32 - 1), st.text())
 def test_the_text_of_a_config_reads_back_as_the_same_config(params, seed, data):
     config = Config("mlp", data, seed=seed, params=params, training={"clip_norm": 1.0})

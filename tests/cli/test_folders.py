@@ -15,9 +15,8 @@ from ftheta.store import Run
 def three(tmp_path, monkeypatch):
     """Three runs, made in the order c, a, b."""
     monkeypatch.chdir(tmp_path)
-    for age, name in enumerate(("c", "a", "b")):
-        path = Path("runs/mlp-x", name)
-        Run(path).write("config.toml", f'model = "{name}"\n')
+    for age, path in enumerate((Path("runs/mlp-x/c"), Path("runs/a"), Path("runs/mlp-x/b"))):
+        Run(path).write("config.toml", 'model = "mlp"\n')
         os.utime(path / "config.toml", (age, age))
 
 

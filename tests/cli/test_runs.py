@@ -79,6 +79,7 @@ def test_show_leaves_out_the_middle_of_many_epochs(ok):
     assert [int(row.split()[0]) for row in lines[at + 3 : lines.index("", at)]] == [1, 2, 3, 6, 7, 8, 9, 10, 11, 12]
 
 
+@pytest.mark.slow
 def test_show_counts_who_looked_at_the_same_test_rows(ok):
     """Also models that learn from other rows of the same data; other rows and runs without a test part do not count."""
     for model, seed, extra in (("mlp", 0, QUICK), ("linear", 0, ()), ("mlp", 1, QUICK)):

@@ -44,13 +44,10 @@ def test_a_short_training_shows_no_progress(ok):
 
 
 @pytest.mark.middle
-@pytest.mark.parametrize("shown", ["1", "0"])
-def test_without_a_terminal_lines_come_every_two_seconds(tmp_path, shown):
-    env, start = ENV | {"FTHETA_PROGRESS": shown}, time.monotonic()
+def test_without_a_terminal_lines_come_every_two_seconds(tmp_path):
     command = [*PYTHON, *LONG, "--time", "7s"]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True)
-    lines = [line for line in done.stderr.splitlines() if LINE.fullmatch(line)]
-    assert time.monotonic() - start > 7 and (2 <= len(lines) <= 3 if shown == "1" else not lines)
+    done = subprocess.run(command, env=ENV, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert 2 <= len([line for line in done.stderr.splitlines() if LINE.fullmatch(line)]) <= 3
     assert done.stdout.startswith("test part") and len(done.stdout.splitlines()) == 6
 
 

@@ -2,7 +2,7 @@
 
 import json
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -59,6 +59,18 @@ def test_an_unknown_optimizer_device_and_schedule_are_named():
         MLPClassifier(**QUICK, device="cuda:99").fit(X, y)
     with pytest.raises(InputError, match="Unknown schedule 'cosin'. Did you mean 'cosine'"):
         MLPClassifier(training=Training(schedule="cosin")).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"batch_size": 50, "training": Training(accumulate=3)}], ids=["plain", "accumulated"]
+)
+def test_a_schedule_ends_with_the_last_update(settings):
+    training = replace(settings.get("training", Training()), schedule="linear")
+    model = MLPClassifier(**QUICK | settings | {"training": training, "lr": 0.1}).fit(X, y)
+    updates = model.history_[-1]["step"]
+    assert [row["lr"] for row in model.history_] == pytest.approx(
+        [0.1 * (1 - (row["step"] - 1) / updates) for row in model.history_]
+    )
 
 
 def test_predictions_in_parts_are_the_predictions(monkeypatch):

@@ -148,9 +148,18 @@ def test_a_constant_target_is_predicted(value):
 
 
 def test_weights_count_in_the_units_too():
-    weight = np.where(np.arange(len(X)) < 100, 3.0, 0.0)
+    weight = np.where(np.arange(len(X)) < 100, 3.0, 0.0) + np.linspace(0, 1, len(X))
     model = MLPRegressor(**QUICK).fit(X, Y[:, 0], weight)
-    assert model.y_mean_ == pytest.approx(Y[:100, 0].mean())
+    mean = np.average(Y[:, 0], weights=weight)
+    assert model.y_mean_ == pytest.approx(mean)
+    assert model.y_scale_ == pytest.approx(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
+
+
+def test_the_first_part_sets_the_units_of_all_parts():
+    model = MLPRegressor(**QUICK).partial_fit(X, Y)
+    units = model.y_mean_.copy(), model.y_scale_.copy()
+    model.partial_fit(X, 1000 * Y)
+    assert np.array_equal(model.y_mean_, units[0]) and np.array_equal(model.y_scale_, units[1])
 
 
 # ---- intervals

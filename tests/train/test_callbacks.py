@@ -129,7 +129,7 @@ def test_the_best_weights_reproduce_the_best_validation_loss_exactly():
     assert evaluate(objective, held, Draw(5))["loss"] == losses[best] < losses[-1]
 
 
-@pytest.mark.ledger("B039", "A159", "A160", covers="ftheta.MLPClassifier")
+@pytest.mark.ledger("B039", "A159", "A160", "B030", covers="ftheta.MLPClassifier")
 @pytest.mark.parametrize("kind", [MLPClassifier, MLPRegressor])
 def test_an_estimator_stops_on_a_fifth_of_its_rows_and_keeps_the_best_epoch(kind, tmp_path):
     rng = np.random.default_rng(0)

@@ -55,6 +55,17 @@ def early():
     return supervised(lr=0.1, validation=held), [EarlyStopping(3)]
 
 
+class Rare(Bilinear):
+    """The first player moves once an epoch, and has a term that is not divided."""
+
+    def turn(self, step):
+        return ("x",) if step % 3 == 0 else ("y",)
+
+    def loss(self, player, batch, draw):
+        found = super().loss(player, batch, draw)
+        return found._replace(once=self.x.square()) if player == "x" else found
+
+
 SCENARIOS = {
     "sgd": lambda: (supervised(optimizer="sgd", lr=0.05), []),
     "adam with schedule and warm-up": lambda: (
@@ -73,6 +84,7 @@ SCENARIOS = {
         [],
     ),
     "two players at once": lambda: (Trainer(Bilinear(True), one_row(), optimizer="adam", lr=0.1), []),
+    "a rare player": lambda: (Trainer(Rare(False), Rows(torch.zeros(3, 1), batch_size=1), optimizer="sgd"), []),
     "weighted rows": lambda: (supervised(weighed=True, optimizer="adagrad"), []),
     "chains": lambda: (Trainer(seeded(RBM), Rows(binary(4), batch_size=6), optimizer="nesterov"), []),
     "k-means": lambda: (KMeans(*blobs(n=300, centres=6, seed=1)), [Settled()]),
@@ -122,6 +134,10 @@ def test_the_comparison_notices_what_a_resume_forgets(whole, tmp_path, monkeypat
     monkeypatch.setattr(Trainer, "load_state_dict", lambda self, tree: load(self, tree | {"optimizers": {}}))
     go("accumulation", tmp_path, steps=3)
     assert not same(left(tmp_path, *go("accumulation", tmp_path)), whole["accumulation"])
+
+
+def test_a_term_of_a_player_who_moved_before_the_stop_is_logged(whole):
+    assert all(row["x_penalty"] > 0 and "y_penalty" not in row for row in whole["a rare player"][2])
 
 
 def test_early_stopping_is_tried_where_it_stops_and_restores(whole):

@@ -312,6 +312,26 @@ def test_validation_is_the_mean_over_its_rows_in_evaluation_mode():
     assert module.training  # as it was
 
 
+def test_validation_draws_at_places_of_its_own():
+    drawn = []
+
+    class Noise(Tilt):
+        def evaluate(self, batch, draw):
+            drawn.append(draw)
+            return super().evaluate(batch, draw)
+
+    train(Noise(), rounds=2, validation=Rows(torch.zeros(3, 1), batch_size=2), seed=7)
+    assert drawn == [Draw(7).at("valid", epoch, i) for epoch in (0, 1) for i in (0, 1)]
+
+
+def test_a_module_in_evaluation_mode_is_trained_in_training_mode():
+    modes, module = [], net(dropout=0.5).eval()
+    module[2].register_forward_hook(lambda layer, given, out: modes.append(layer.training))
+    held = Rows(*line(n=4), batch_size=4)
+    train(Supervised(module, square), Rows(*line(), batch_size=12), rounds=2, validation=held)
+    assert modes == [True, True, False] * 2
+
+
 def test_validation_does_not_shift_training():
     (x, y), held = line(), Rows(*line(n=5, seed=1), batch_size=2)
     with_, without = net(dropout=0.5), net(dropout=0.5)

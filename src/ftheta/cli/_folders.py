@@ -28,8 +28,8 @@ def new_path(model: str, data: str) -> Path:
 
 
 def all_runs() -> list[Path]:
-    """Every run below `runs/`, oldest first."""
-    found = [p.parent for p in ROOT.glob("*/*/config.toml")]
+    """Every run below `runs/`, oldest first; `--run runs/mine` is one too."""
+    found = [p.parent for pattern in ("*/config.toml", "*/*/config.toml") for p in ROOT.glob(pattern)]
     return sorted(found, key=lambda p: (p / "config.toml").stat().st_mtime)
 
 

@@ -71,7 +71,7 @@ class Trainer:
         >>> net = torch.nn.Linear(1, 1)
         >>> objective = Supervised(net, lambda raw, y: (raw[:, 0] - y) ** 2)
         >>> history = iterate(Trainer(objective, Rows(x, 3 * x[:, 0], batch_size=8), lr=0.1), rounds=50)
-        >>> round(float(net.weight), 2)
+        >>> round(net.weight.item(), 2)
         3.0
     """
 
