@@ -154,6 +154,9 @@ def test_any_discrepancy_is_averaged_and_minimised():
         trainer = Trainer(Supervised(layer, d), source, optimizer="gd", lr=0.3, training=training, horizon=200)
         iterate(trainer, rounds=200)
         assert layer.bias.item() == pytest.approx(best, abs=0.1)
+    points = torch.tensor([0.0, 1.0, 2.0])  # a loss need not be a metric: 4 > 1 + 1
+    apart = squared(points[[0, 0, 1], None], points[[2, 1, 2]])
+    assert apart[0] > apart[1] + apart[2]
 
 
 @pytest.mark.ledger("C021", covers="ftheta.train.Supervised")

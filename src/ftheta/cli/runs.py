@@ -98,7 +98,7 @@ def _looks(path: Path, found: dict[str, Any]) -> str:
     if found["part"] != "test part":
         return "No rows were set aside for testing."
     others = [_result(p) for p in all_runs() if p.resolve() != path.resolve()]
-    same = [found["family"], *(r["family"] for r in others if r["data"] == found["data"] and r["part"] == "test part")]
+    same = [found["family"], *(r["family"] for r in others if r["data"] == found["data"])]
     if len(same) == 1:
         return "These rows were used for testing once."
     by = ", ".join(sorted(set(same)))
@@ -109,7 +109,7 @@ def _result(path: Path) -> dict[str, Any]:
     """The result of a run; empty where there is none, or a damaged one."""
     from ..store import Run
 
-    nothing = {"family": "", "data": "", "part": ""}
+    nothing = {"family": "", "data": ""}
     try:
         return json.loads(Run(path).read("result.json")) if Run(path).has("result.json") else nothing
     except FThetaError:
