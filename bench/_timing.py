@@ -11,7 +11,7 @@ import gc
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from statistics import fmean, median, quantiles, variance
+from statistics import fmean, quantiles, variance
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -126,9 +126,9 @@ def fastest(
     around: Callable[[Key], AbstractContextManager[Any]] = lambda key: nullcontext(),
     clock: Callable[[], float] = perf_counter,
 ) -> Key:
-    """Which of these takes the least time, by its median; a first repetition only warms up."""
+    """Which of these takes the least time, by its best repetition; a first one only warms up."""
     times = alternate(runs, repetitions + 1, around=around, clock=clock)
-    return min(times, key=lambda key: median(times[key][1:]))
+    return min(times, key=lambda key: min(times[key][1:]))
 
 
 @contextmanager

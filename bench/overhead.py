@@ -106,7 +106,8 @@ def run(settings: Settings) -> Report:
     """Both nets, without and with start-up."""
     report = Report("overhead", "Trainer, EarlyStopping and Progress beside the bare loop", "a step")
     for name, task in _tasks(settings).items():
-        turns = _in_turns(task, WARM + (2 if settings.quick else 5 * settings.repetitions))
+        with threads(max(settings.counts)):  # of which ours takes what it likes
+            turns = _in_turns(task, WARM + (2 if settings.quick else 5 * settings.repetitions))
         report.lines += _lines(name, turns.ours[WARM:], turns.others[WARM:], task, 1, mnist_size.WITHIN)
         blocks = 1 if settings.quick else 5
         whole = _whole(task, blocks, settings)

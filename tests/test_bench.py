@@ -115,14 +115,14 @@ def test_contestants_run_in_turns_and_only_their_own_time_counts():
     assert order == first + [word.replace("0", "1") for word in first]
 
 
-def test_the_fastest_has_the_least_median_after_a_warm_up():
+def test_the_fastest_has_the_best_repetition_after_a_warm_up():
     clock = Clock()
     runs = {
-        "once slow": clock.lasting(9.0, 1, 1, 8),
+        "disturbed": clock.lasting(9.0, 1, 8, 8),
         "steady": clock.lasting(2.0, 2, 2, 2),
-        "once fast": clock.lasting(0.1, 3, 3, 0.1),
+        "fast in the warm-up only": clock.lasting(0.1, 3, 3, 3),
     }
-    assert fastest(runs, 3, clock=clock) == "once slow"
+    assert fastest(runs, 3, clock=clock) == "disturbed"
 
 
 def test_threads_are_set_for_torch_and_blas_and_put_back():

@@ -26,6 +26,11 @@ def test_by_default_nothing_is_penalised_clipped_scheduled_or_frozen():
 
 
 # ---- 15 points, 100 ReLU units, noise 0.3
+#
+# The ledger does not say which data its numbers are of. Of those tried, this one (two inputs, a linear truth) overfits
+# about as much as stated. The effect is not that of any data: for sin(3x) of one input the free net was at 0.06, and
+# neither stopping (0.12 and 0.06 in two sets of six trials) nor dropout (0.05 and 0.08) helped.
+# Means of 30 trials here: free 0.20, stopped 0.05, dropout 0.10, L2 0.04. The tests run the first six of them.
 
 
 def truth(x):
@@ -64,7 +69,7 @@ def free():
 @pytest.mark.slow
 @pytest.mark.ledger("C151", covers="ftheta.train.EarlyStopping")
 def test_early_stopping_takes_most_of_what_overfitting_adds(free):
-    """Stated: 0.457 -> 0.046. Here five sets of six trials gave 0.15 to 0.33 -> 0.04 to 0.06."""
+    """Stated: 0.457 -> 0.046. Here five sets of six trials gave 0.15 to 0.33 -> 0.04 to 0.06, below half in each."""
     errors, nets = trials(patience=40)
     assert 0.1 < free[0].mean() < 1.0 and 0.01 < errors.mean() < free[0].mean() / 2
     for net in nets:
@@ -75,7 +80,7 @@ def test_early_stopping_takes_most_of_what_overfitting_adds(free):
 @pytest.mark.slow
 @pytest.mark.ledger("C153", "A162", covers="ftheta.MLPRegressor")
 def test_dropout_takes_a_part_of_it(free):
-    """Stated: 0.457 -> 0.109. Here five sets of six trials gave 0.15 to 0.33 -> 0.06 to 0.16."""
+    """Stated: 0.457 -> 0.109. Here it helped in four of five sets of six trials: 0.06 to 0.16, half on average."""
     errors, _ = trials(dropout=0.3)
     assert 0.01 < errors.mean() < 0.75 * free[0].mean()
 

@@ -63,7 +63,7 @@ class Job:
         """A fit of no seconds: what training would refuse is refused before a folder is made."""
         if self.in_steps:
             trial: Any = clone(self.estimator)
-            trial.set_params(training__seconds=0.0, training__progress=False).fit(**self._learned_from())
+            trial.set_params(training__seconds=0.0).fit(**self._learned_from())
         else:
             self.estimator.fit(**self._learned_from())
 
