@@ -197,8 +197,8 @@ FAULTS = [
     Fault(
         "alternating players move together",
         "train/trainer.py",
-        "                if not together:\n                    self.optimizers[name].step()",
-        "                if together:\n                    self.optimizers[name].step()",
+        "                if not together:\n                    optim.step(self.optimizers[name])",
+        "                if together:\n                    optim.step(self.optimizers[name])",
         TRAINER,
     ),
     Fault(

@@ -7,7 +7,7 @@ from scipy.optimize import minimize, rosen, rosen_der
 from torch import nn
 
 from ftheta.errors import InputError
-from ftheta.optim import RULES, NormalisedGD, Rule, make, rule
+from ftheta.optim import RULES, NormalisedGD, Rule, make, rule, step
 
 START = np.array([1.5, -2.0, 0.7, 0.01, 3.0])
 CURVATURE = np.array([1.0, 0.3, 5.0, 2.0, 0.05])
@@ -267,3 +267,18 @@ def test_what_torch_refuses_is_an_input_error():
         InputError, match=r"Optimizer 'lbfgs' refuses what it was given: LBFGS doesn't support per-parameter options"
     ):
         make("lbfgs", [{"params": [WEIGHT]}, {"params": [torch.zeros(1, requires_grad=True)]}])
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.needs == "gradient"])
+def test_step_moves_as_the_optimizers_own_step_does_and_tells_hooks(name):
+    parameters = [torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(2)]
+    ours, theirs = (make(name, [p]) for p in parameters)
+    heard = []
+    for i in range(6):
+        for p in parameters:
+            p.grad = 2 * p.detach()
+        if i == 3:
+            ours.register_step_pre_hook(lambda *_: heard.append(1))
+        step(ours)
+        theirs.step()
+    assert torch.equal(*parameters) and len(heard) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .groups import freeze, parameter_groups
 from .normalised import NormalisedGD
 from .schedules import SCHEDULES, factor
-from .table import RULES, Rule, make, rule
+from .table import RULES, Rule, make, rule, step
 
 __all__ = [
     "RULES",
@@ -17,4 +17,5 @@ __all__ = [
     "make",
     "parameter_groups",
     "rule",
+    "step",
 ]

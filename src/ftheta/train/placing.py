@@ -16,7 +16,7 @@ from ..errors import InputError
 
 __all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "device_for", "threads", "threads_for"]
 
-WORK_FOR_THREADS = 4e6  # multiply-adds of a forward pass; measured by `make bench ONLY=threads`
+WORK_FOR_THREADS = 1e7  # multiply-adds of a forward pass; measured by `make bench ONLY=threads`
 WORK_FOR_DEVICE = 1e9
 
 

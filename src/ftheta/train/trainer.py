@@ -194,13 +194,13 @@ class Trainer:
             else:
                 problem.gradient()
                 if not together:
-                    self.optimizers[name].step()
+                    optim.step(self.optimizers[name])
             self._tally(name, problem.first or [])
             if not together:
                 self._after(name, batches, draw)
         if together:
             for name in movers:
-                self.optimizers[name].step()
+                optim.step(self.optimizers[name])
             for name in movers:
                 self._after(name, batches, draw)
 
