@@ -39,7 +39,7 @@ def family(tmp_path_factory):
     file.write_text(FAMILY, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("ftheta.models.denoiser", file)
     module = importlib.util.module_from_spec(spec)
-    (card,) = eval(f"({LINE})", {"Card": Card})
+    card = eval(LINE, {"Card": Card})
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, spec.name, module)
         spec.loader.exec_module(module)

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import validate_parameter_constraints
 
 from . import catalog
-from .check import constraints
+from .check import constraints, parameters
 from .errors import InputError
 from .store import Run, Tree
 
@@ -49,7 +48,7 @@ class Estimator(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise scikit-learn's InvalidParameterError for the first parameter out of its range."""
-        validate_parameter_constraints(self._parameter_constraints, self.get_params(deep=False), type(self).__name__)
+        parameters(type(self).__name__, self._parameter_constraints, self.get_params(deep=False))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `knobs__name` replaces one field of a dataclass parameter, creating it if it is None."""

@@ -17,7 +17,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Lt
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
 from .errors import InputError, InputTypeError
@@ -30,6 +30,7 @@ __all__ = [
     "Share",
     "Widths",
     "constraints",
+    "parameters",
     "plain",
     "table",
     "target",
@@ -86,6 +87,11 @@ def _interval(base: type, marks: list[Any]) -> Interval:
     closed = "left" if isinstance(low, Ge) else "neither"
     edge = getattr(low, "ge", getattr(low, "gt", None))
     return Interval(Integral if base is int else Real, edge, high and high.lt, closed=closed)
+
+
+def parameters(name: str, allowed: dict[str, Any], values: dict[str, Any]) -> None:
+    """Raise scikit-learn's InvalidParameterError for the first value out of its range."""
+    validate_parameter_constraints(allowed, values, name)
 
 
 # ---- X

@@ -1,1 +1,1 @@
-"""Faults planted on purpose: a wrong sign, a lost factor, another axis, a missing detach. Each must be caught by a test."""
+"""Faults planted on purpose: a wrong sign, a lost factor, another axis. Each must be caught by a test."""

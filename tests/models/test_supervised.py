@@ -261,3 +261,13 @@ def test_the_likelihood_follows_the_task():
     labels = MLPClassifier(**QUICK).fit(X, (X > 0).astype(int))
     assert type(labels.likelihood_).__name__ == "Bernoulli" and labels.module_.output.out_features == 2
     assert LogisticRegression().fit(X, X[:, 0] > 0).coef_.shape == (1, 2)
+
+
+def test_class_weights_change_what_is_learned_but_not_how_rows_are_counted_afterwards():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.normal(size=300) > 1.2).astype(int)
+    model = MLPClassifier(hidden=(8,), epochs=20, class_weight="balanced", random_state=0).fit(X, y)
+    found = model.evaluate(X, y)
+    assert found["accuracy"] == pytest.approx(model.score(X, y), abs=1e-6)
+    assert found["loss"] == pytest.approx(-np.log(model.predict_proba(X)[np.arange(300), y]).mean(), rel=1e-4)

@@ -118,7 +118,8 @@ def test_an_epoch_ends_with_a_shorter_group():
 
 @pytest.mark.parametrize("accumulate", [0, -1])
 def test_at_least_one_batch_makes_an_update(accumulate):
-    with pytest.raises(InputError, match=rf"accumulate={accumulate}; it must be at least 1"):
+    said = r"The 'accumulate' parameter of Training must be an int in the range \[1, inf\)\. Got"
+    with pytest.raises(ValueError, match=said):
         Trainer(Tilt(), one_row(), training=Training(accumulate=accumulate))
 
 
@@ -310,6 +311,14 @@ def test_validation_is_the_mean_over_its_rows_in_evaluation_mode():
     module.train()
     evaluate(objective, held, Draw(0))
     assert module.training  # as it was
+
+
+def test_an_evaluation_alone_leaves_the_global_generator_and_the_modes_alone():
+    net = nn.Sequential(nn.Dropout(), nn.Linear(1, 1))
+    net[0].eval()
+    before = torch.get_rng_state()
+    evaluate(Supervised(net, square), Rows(torch.ones(6, 1), torch.ones(6), batch_size=2), Draw(3))
+    assert torch.equal(torch.get_rng_state(), before) and [m.training for m in net] == [False, True]
 
 
 def test_validation_draws_at_places_of_its_own():

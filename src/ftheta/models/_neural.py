@@ -87,7 +87,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _encode_target(self, y: Any, n: int) -> np.ndarray | None:
         return None
 
-    def _finish_rows(self, rows: Arrays, *, learn: bool) -> Arrays:
+    def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
         """Last changes of rows before the net sees them; what they need is learned from the training rows."""
         return rows
 
@@ -304,7 +304,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         if y is None:
             rows = Arrays(self._table(X), None, None)
         else:
-            rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False)
+            rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False, weigh=False)
         return Batch(*self._tensors(rows))
 
     def evaluate(

@@ -50,7 +50,7 @@ def learn_classes(name: str, y: np.ndarray, classes: Any = None) -> tuple[np.nda
     found = np.unique(y if classes is None else np.asarray(classes))
     if len(found) < 2:
         raise InputError(
-            f"y has 1 class ({found[0]!r}, {len(y)} rows); {name} needs at least 2 classes. Check the label "
+            f"y has 1 class ({found.tolist()[0]!r}, {len(y)} rows); {name} needs at least 2 classes. Check the label "
             "column or the split (use stratify=y)."
         )
     return found, TargetSpec("binary") if len(found) == 2 else TargetSpec("multiclass", len(found))
@@ -62,7 +62,7 @@ def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     unseen = classes[index] != y
     if unseen.any():
         raise InputError(
-            f"y has class {y[unseen][0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). "
+            f"y has class {y[unseen].tolist()[0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). "
             "Pass classes= or fit anew."
         )
     return index.astype(np.int64)
@@ -132,8 +132,8 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
         index = encode_labels(y, self.classes_)
         return index.astype(self.dtype) if self.target_.kind == "binary" else index
 
-    def _finish_rows(self, rows: Arrays, *, learn: bool) -> Arrays:
-        if self.class_weight is None or rows.y is None:
+    def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
+        if self.class_weight is None or rows.y is None or not weigh:
             return rows
         if self.target_.kind == "multilabel":
             raise InputError("class_weight is for one label a row; with several labels weigh rows by sample_weight.")
@@ -200,7 +200,7 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
     def _encode_target(self, y: Any, n: int) -> np.ndarray:
         return check.target(type(self).__name__, y, n, numeric=True, columns=True)
 
-    def _finish_rows(self, rows: Arrays, *, learn: bool) -> Arrays:
+    def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
         if rows.y is None:
             return rows
         if learn:

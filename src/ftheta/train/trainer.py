@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from .. import optim
+from .. import check, optim
 from ..data.batch import Batch
 from ..data.sources import Source
 from ..draw import Draw
@@ -37,7 +37,7 @@ LOOK = 100  # steps between two looks of the guard
 def evaluate(objective: Objective, source: Source, draw: Draw) -> dict[str, float]:
     """What the objective reports, over all batches of a source: each Σ total / Σ weight, in evaluation mode."""
     sums: dict[str, list[Any]] = {}
-    modes = [(module, module.training) for module in objective.modules()]
+    modes, state = [(module, module.training) for module in objective.modules()], torch.get_rng_state()
     objective.eval()
     with torch.no_grad():
         for i, batch in enumerate(source.batches(0, 0, draw.at("order"))):
@@ -48,6 +48,7 @@ def evaluate(objective: Objective, source: Source, draw: Draw) -> dict[str, floa
                 kept[0], kept[1] = kept[0] + loss.total.detach().double(), kept[1] + loss.weight
     for module, mode in modes:
         module.training = mode
+    torch.set_rng_state(state)
     return {name: float(total / weight) for name, (total, weight) in sums.items()}
 
 
@@ -113,6 +114,7 @@ class Trainer:
 
     def _check(self) -> None:
         t = self.training
+        check.parameters("Training", check.constraints(Training, vars(t)), vars(t))
         if t.accumulate > 1 and not self.objective.separable:
             raise InputError(
                 f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; "
@@ -123,8 +125,6 @@ class Trainer:
                 f"{type(self.objective).__name__} moves its players from the same θ, which a rule that evaluates the "
                 "loss itself cannot do. Use a rule that needs the gradient only, e.g. optimizer='adam'."
             )
-        if t.accumulate < 1:
-            raise InputError(f"accumulate={t.accumulate}; it must be at least 1.")
         optim.factor(t.schedule, 0, self.horizon or 1, t.warmup)
         if t.schedule not in ("constant",) and self.horizon is None:
             raise InputError(

@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
+
+from ..check import Count, NonNegative, Positive
 
 __all__ = ["Training"]
 
@@ -41,18 +45,18 @@ class Training:
         1.0
     """
 
-    l2: float = 0.0
-    l1: float = 0.0
+    l2: NonNegative = 0.0
+    l1: NonNegative = 0.0
     penalise_bias: bool = False
-    clip_norm: float | None = None
-    clip_value: float | None = None
-    accumulate: int = 1
+    clip_norm: Positive | None = None
+    clip_value: Positive | None = None
+    accumulate: Count = 1
     schedule: str = "constant"
-    warmup: int = 0
+    warmup: Annotated[int, Ge(0)] = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     freeze: tuple[str, ...] = ()
     restore_best: bool = True
     seconds: float = inf
-    every: float = 30.0
-    threads: int | None = None
+    every: NonNegative = 30.0
+    threads: Count | None = None
     progress: bool | None = None
