@@ -230,7 +230,10 @@ def test_15_a_constant_column_is_centred_with_one_warning():
         ({"validation": 1.0}, r"The 'validation' parameter of .* must be a float in the range \[0.0, 1.0\). Got 1.0"),
         ({"dtype": "float16"}, r"The 'dtype' parameter of .* must be a str among .*Got 'float16' instead"),
         ({"optimizer": "adma"}, "Unknown optimizer 'adma'. Did you mean .*'adam'"),
-        ({"training": Training(accumulate=0)}, "accumulate=0; it must be at least 1"),
+        (
+            {"training": Training(accumulate=0)},
+            "The 'accumulate' parameter of Training must be an int in the range \\[1, inf\\)\\. Got 0",
+        ),
         ({"training": Training(freeze=("nothing",))}, "No parameter has a name like 'nothing'; the nearest are"),
         ({"training": Training(options={"momentm": 0.9})}, "Unknown option of optimizer 'adam': 'momentm'"),
         ({"device": "cuda:99"}, r"device='cuda:99' asked for, but no such device is present .*Use device='cpu'"),

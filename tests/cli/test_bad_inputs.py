@@ -82,7 +82,7 @@ def test_unknown_names_are_answered_with_the_nearest_known_ones(refused, args, s
         ("--set random_state=3", "model 'mlp': random_state=3 is not set here; use --seed."),
         ("--set params.validation=0.3", "model 'mlp': validation=0.3 is not set here; use --validation."),
         ("--set params.training=3", "model 'mlp': training=3 is not set here; use --set training.NAME=VALUE."),
-        ("--set training.accumulate=0", "accumulate=0; it must be at least 1."),
+        ("--set training.accumulate=0", "training: accumulate=0 should be greater than or equal to 1."),
         ("--set training.freeze=hidden1", "training: freeze='hidden1' should be a list."),
         ("--set training.options={wd=1}", "Unknown option of optimizer 'adam': 'wd'."),
         ("--set dropout", "--set dropout: expected KEY=VALUE, e.g. --set training.clip_norm=1."),

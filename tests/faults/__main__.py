@@ -37,6 +37,15 @@ def caught(fault: Fault, copy: Path) -> bool:
     return done.returncode == 1
 
 
+def keep(found: dict[str, dict]) -> None:
+    """Put what was found into the record; faults that are no longer planted leave it."""
+    file = ROOT / "results" / "faults.json"
+    known = json.loads(file.read_text(encoding="utf-8"))["faults"] if file.exists() else {}
+    faults = {f.what: row for f in FAULTS if (row := (known | found).get(f.what))}
+    record = {"planted": len(faults), "caught": sum(row["caught"] for row in faults.values()), "faults": faults}
+    file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """All faults, or those whose description holds one of the words given."""
     words = sys.argv[1:]
@@ -54,11 +63,7 @@ def main() -> None:
             }
             print(f"{'caught' if found[fault.what]['caught'] else 'MISSED':<8}{fault.file:<28}{fault.what}", flush=True)
     missed = [what for what, row in found.items() if not row["caught"]]
-    if not words:
-        record = {"planted": len(found), "caught": len(found) - len(missed), "faults": found}
-        (ROOT / "results" / "faults.json").write_text(
-            json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+    keep(found)
     print(f"{len(found) - len(missed)} of {len(found)} caught")
     sys.exit(bool(missed))
 

@@ -336,7 +336,11 @@ FAULTS = [
     ),
     Fault("newton: penalty on the intercept", "models/linear.py", "        self.ridge[:, -1] = 0.0\n", "", MODELS),
     Fault(
-        "newton: curvature of the wrong class", "models/linear.py", '"n,nrs,nd,ne->rdse"', '"n,nrs,nd,ne->sdre"', MODELS
+        "newton: curvature with its axes swapped",
+        "models/linear.py",
+        '"n,nrs,nd,ne->rdse"',
+        '"n,nrs,nd,ne->rdes"',
+        MODELS,
     ),
     # ---- data and draw
     Fault(

@@ -298,20 +298,22 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     # ---- using
 
-    def batch(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Batch:
-        """Rows as the net sees them: checked, encoded, on its device."""
+    def batch(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, weigh: bool = True
+    ) -> Batch:
+        """Rows as the net sees them in training: checked, encoded, weighed by class too, on its device."""
         check_is_fitted(self)
         if y is None:
             rows = Arrays(self._table(X), None, None)
         else:
-            rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False, weigh=False)
+            rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False, weigh=weigh)
         return Batch(*self._tensors(rows))
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
         """What the objective reports on these rows: its loss, and more where it has more."""
-        batch = self.batch(X, y, sample_weight)
+        batch = self.batch(X, y, sample_weight, weigh=False)
         source = Rows(batch.x, batch.y, batch.weight, batch_size=PART, shuffle=False)
         draw = Draw(self.seed_).at("evaluate")
         with draw.scope():
