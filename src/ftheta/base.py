@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from . import catalog
@@ -125,6 +126,8 @@ class Estimator(BaseEstimator):
 
 
 def _as_dict(value: Any) -> Any:
+    if isinstance(value, np.generic):  # as a search over a grid of numbers sets them
+        return value.item()
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 

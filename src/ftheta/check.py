@@ -167,7 +167,7 @@ def _reject_text(X: Any) -> None:
 def _loose_columns(X: Any) -> Iterable[tuple[Any, Iterable[Any]]]:
     """Name and cells of the columns that may hold text."""
     if hasattr(X, "columns"):
-        columns = [(str(c), X[c]) for c in X.columns]
+        columns = [(str(c), X.iloc[:, j] if hasattr(X, "iloc") else X[c]) for j, c in enumerate(X.columns)]
         return [(n, c.to_numpy() if getattr(c.dtype, "kind", "O") not in "fiubc" else ()) for n, c in columns]
     array = np.asarray(X) if not isinstance(X, np.ndarray) and hasattr(X, "__array__") else X
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "OUS":

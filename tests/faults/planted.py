@@ -334,7 +334,9 @@ FAULTS = [
         "counts / counts.sum()",
         MODELS,
     ),
-    Fault("newton: penalty on the intercept", "models/linear.py", "        self.ridge[:, -1] = 0.0\n", "", MODELS),
+    Fault(
+        "newton: penalty on the intercept", "models/linear.py", "x.new_zeros(1)])", "x.new_full((1,), 2 * l2)])", MODELS
+    ),
     Fault(
         "newton: curvature with its axes swapped",
         "models/linear.py",

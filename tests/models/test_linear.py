@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression as SklearnLinear
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from torch import nn
@@ -271,8 +272,26 @@ def test_newton_has_the_hessian_and_gradient_of_its_loss():
     by_torch = torch.autograd.functional.hessian(newton.loss, newton.theta).reshape(size, size)
     torch.testing.assert_close(newton.hessian(), by_torch)
     torch.testing.assert_close(newton.gradient(), torch.autograd.functional.jacobian(newton.loss, newton.theta))
-    direct = (weight @ Categorical().nll(x @ newton.theta[:, :-1].T + newton.theta[:, -1], y)) / weight.sum()
-    torch.testing.assert_close(newton.loss(newton.theta), direct + 0.05 * newton.theta[:, :-1].square().sum())
+    w, b = newton.coefficients()  # in the units of x, while θ is of standardised columns
+    direct = (weight @ Categorical().nll(x @ w.T + b, y)) / weight.sum()
+    torch.testing.assert_close(newton.loss(newton.theta), direct + 0.05 * w.square().sum())
+
+
+def test_the_units_of_the_columns_change_nothing():
+    """Years, money and shares side by side: the same probabilities as of standardised columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X @ [1.0, 1.5, -1.0] + rng.logistic(size=400) > 0).astype(int)
+    raw = X * [10, 2e4, 0.003] + [2000, 5e4, 0.005]
+    plain, odd = LogisticRegression(l2=0.0).fit(X, y), LogisticRegression(l2=0.0).fit(raw, y)
+    np.testing.assert_allclose(odd.predict_proba(raw), plain.predict_proba(X), rtol=1e-6)
+    np.testing.assert_allclose(odd.coef_ * [10, 2e4, 0.003], plain.coef_, rtol=1e-6)
+
+
+def test_too_few_steps_are_told():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.warns(ConvergenceWarning, match="after 1 of 1 Newton steps. Raise max_iter or tol"):
+        LogisticRegression(max_iter=1).fit(X, X[:, 0] + X[:, 1] ** 2 > 0.3)
 
 
 def test_every_newton_step_lowers_the_loss_and_can_be_taken_again_from_its_state():

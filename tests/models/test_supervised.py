@@ -87,6 +87,42 @@ def test_logarithms_of_probabilities_are_what_they_say():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_a_probability_too_small_for_a_float_has_a_finite_logarithm(classes):
+    model = MLPClassifier(**QUICK).fit(X, np.digitize(X[:, 0], [0.0] if classes == 2 else [-1, 1]))
+    far = 1e5 * X[:1]
+    logs, raw = model.predict_log_proba(far), model.decision_function(far)
+    assert model.predict_proba(far).min() == 0 and np.isfinite(logs).all()
+    assert logs.min() == pytest.approx(-abs(raw[0]) if classes == 2 else (raw - raw.max()).min(), rel=1e-6)
+
+
+def test_patterns_that_repeat_are_split_before_they_are_merged():
+    corners = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]] * 100)
+    labels = [0, 1, 1, 0] * 100
+    model = MLPClassifier(validation=0.25, epochs=300, random_state=0).fit(corners, labels)
+    assert model.score(corners, labels) == 1.0
+
+
+def test_a_target_of_small_units_is_standardised_too():
+    model = MLPRegressor(hidden=(), epochs=200, lr=0.05, random_state=0).fit(X, X[:, 0] * 1e-13)
+    assert model.score(X, X[:, 0] * 1e-13) > 0.9
+
+
+def test_later_targets_are_those_of_fit():
+    several = MLPRegressor(**QUICK).fit(X, Y[:, :2])
+    with pytest.raises(InputError, match=r"y has shape \(\d+,\), but fit saw 2 target"):
+        several.partial_fit(X, Y[:, 0])
+    labels = MLPClassifier(**QUICK).fit(X, (X[:, :2] > 0).astype(int))
+    with pytest.raises(InputError, match="y must hold 0 or 1 for each of 2 labels"):
+        labels.partial_fit(X, 5 * (X[:, :2] > 0).astype(int))
+    with pytest.raises(InputError, match="evaluate of MLPRegressor compares with targets: pass y"):
+        several.evaluate(X)
+    with pytest.raises(InputError, match="y_val was given without X_val"):
+        MLPRegressor(**QUICK).fit(X, Y[:, 0], y_val=Y[:, 0])
+    with pytest.raises(InputError, match="weights must be finite and >= 0"):
+        MLPClassifier(**QUICK, class_weight={0: -1.0}).fit(X, (X[:, 0] > 0).astype(int))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_the_loss_is_the_cross_entropy_of_the_probabilities(classes):
     y = np.digitize(X[:, 0], [0.0] if classes == 2 else [-1, 1])
     weight = rng.uniform(0.2, 2, len(X))
@@ -111,7 +147,7 @@ def test_shifting_and_scaling_y_shifts_and_scales_every_answer(name, targets):
     np.testing.assert_allclose(two.predict(X), scale * one.predict(X) + shift, rtol=1e-6)
     change = two.evaluate(X, scale * y + shift)["loss"] - one.evaluate(X, y)["loss"]
     assert change == pytest.approx(np.sum(np.log(scale)), abs=1e-5)
-    if name != "gaussian":
+    if name not in ("gaussian", "laplace"):
         ends = np.asarray(scale)[..., None] * one.predict_interval(X, 0.8) + np.asarray(shift)[..., None]
         np.testing.assert_allclose(two.predict_interval(X, 0.8), ends, rtol=1e-5)
 
@@ -201,7 +237,7 @@ def test_a_level_outside_zero_and_one_and_a_fixed_variance_are_refused():
     for level in (0, 1, 95):
         with pytest.raises(InputError, match=f"level={level}; it must lie between 0 and 1"):
             learned.predict_interval(X, level)
-    with pytest.raises(InputError, match="fixed variance, so its interval would say nothing.*'gaussian-learned'"):
+    with pytest.raises(InputError, match="fixed scale, so its interval would say nothing.*'gaussian-learned'"):
         MLPRegressor(**QUICK).fit(X, Y[:, 0]).predict_interval(X)
 
 

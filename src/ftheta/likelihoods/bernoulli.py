@@ -47,6 +47,10 @@ class Bernoulli(Likelihood):
         """One target: p of both classes, (B, 1) -> (B, 2). Several labels: p of each being on, (B, L) -> (B, L)."""
         return torch.cat((-raw, raw), -1).sigmoid() if raw.shape[-1] == 1 else raw.sigmoid()
 
+    def log_probabilities(self, raw: Tensor) -> Tensor:
+        """Logarithms of `probabilities`, right where those underflow."""
+        return -softplus(torch.cat((raw, -raw), -1)) if raw.shape[-1] == 1 else -softplus(-raw)
+
     def mode(self, raw: Tensor) -> Tensor:
         return (self._numbers(raw)[0] > 0).long()
 

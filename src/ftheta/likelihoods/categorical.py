@@ -53,6 +53,10 @@ class Categorical(Likelihood):
         """A point of the (K - 1)-simplex for each row: (B, K) -> (B, K)."""
         return raw.softmax(-1)
 
+    def log_probabilities(self, raw: Tensor) -> Tensor:
+        """Logarithms of `probabilities`, right where those underflow."""
+        return raw.log_softmax(-1)
+
     @staticmethod
     def logits(probabilities: Tensor) -> Tensor:
         """log p, the raw outputs that give these probabilities; an output bias set so starts at the class shares.

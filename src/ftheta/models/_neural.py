@@ -121,10 +121,10 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         context: Any = self._init_callback_context(max_subtasks=self.epochs)
         context.rows = {"X": X, "y": y}  # what callbacks are told in every epoch too
         context.call_on_fit_task_begin(estimator=self, **context.rows)
-        merged = self._merged(self._learn_rows(X, y, sample_weight))
+        all_rows = self._learn_rows(X, y, sample_weight)
         with nullcontext() if run is None else run if isinstance(run, Run) else Run(run) as folder:
             seed = self._fresh_seed() if folder is None else self._seed_of(folder)
-            rows, held = self._split(merged, seed, X_val, y_val)
+            rows, held = self._split(all_rows, seed, X_val, y_val)
             if folder is None:
                 self._fit_rows(rows, held, seed, None)
             else:
@@ -262,14 +262,19 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         return merge_equal(rows, most) if self.batch_size == "auto" else rows
 
     def _split(self, rows: Arrays, seed: int, X_val: Any, y_val: Any) -> tuple[Arrays, Arrays | None]:
+        """Rows to learn from, equal ones merged, and rows held out."""
+        held = None
         if X_val is not None:
-            return self._finish_rows(rows, learn=True), self._finish_rows(self._encode(X_val, y_val, None), learn=False)
-        if not self.validation:
-            return self._finish_rows(rows, learn=True), None
-        labels = rows.y if self.target_.kind in ("binary", "multiclass") else None
-        how = "random" if labels is None else "stratified"
-        kept, held = holdout(len(rows.x), self.validation, Draw(seed).at("split"), split=how, y=labels)
-        return self._finish_rows(rows.take(kept), learn=True), self._finish_rows(rows.take(held), learn=False)
+            held = self._encode(X_val, y_val, None)
+        elif y_val is not None:
+            raise InputError("y_val was given without X_val. Pass both, or validation=0.1 for a share of X.")
+        elif self.validation:
+            labels = rows.y if self.target_.kind in ("binary", "multiclass") else None
+            how = "random" if labels is None else "stratified"
+            kept, aside = holdout(len(rows.x), self.validation, Draw(seed).at("split"), split=how, y=labels)
+            rows, held = rows.take(kept), rows.take(aside)
+        rows = self._finish_rows(self._merged(rows), learn=True)
+        return rows, None if held is None else self._finish_rows(held, learn=False)
 
     def _fresh_seed(self) -> int:
         if self.random_state is None:
@@ -313,6 +318,9 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> dict[str, float]:
         """What the objective reports on these rows: its loss, and more where it has more."""
+        check_is_fitted(self)
+        if y is None and self.target_.kind != "none":
+            raise InputError(f"evaluate of {type(self).__name__} compares with targets: pass y, one for each row of X.")
         batch = self.batch(X, y, sample_weight, weigh=False)
         source = Rows(batch.x, batch.y, batch.weight, batch_size=PART, shuffle=False)
         draw = Draw(self.seed_).at("evaluate")
@@ -343,6 +351,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def set_state(self, state: Mapping[str, Tree]) -> None:
         """Rebuild the modules from the specs, and fill them."""
         super().set_state({name: value for name, value in state.items() if name != "modules"})
+        vars(self).pop("_trainer", None)
         self.input_, self.target_ = InputSpec(*self.input_), TargetSpec(*self.target_)
         self._build(self.seed_)
         for name, tensors in state["modules"].items():

@@ -69,7 +69,10 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, 
     unknown = [label for label in given if label not in known]
     if unknown:
         raise InputError(nearest("class in class_weight:", unknown[0], known))
-    return np.array([float(given.get(label, 1.0)) for label in known])
+    weights = np.array([float(given.get(label, 1.0)) for label in known])
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise InputError(f"class_weight={dict(given)}: weights must be finite and >= 0, and one of them > 0.")
+    return weights
 
 
 def digest(*parts: Arrays | None) -> str:

@@ -128,6 +128,8 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
         multilabel = self.target_.kind == "multilabel"
         y = check.target(type(self).__name__, y, n, numeric=False, columns=multilabel, quiet=True)
         if multilabel:
+            if y.shape[1:] != (self.target_.n,) or not np.isin(y, (0, 1)).all():
+                raise InputError(f"y must hold 0 or 1 for each of {self.target_.n} labels; got shape {y.shape}.")
             return np.asarray(y, dtype=self.dtype)
         index = encode_labels(y, self.classes_)
         return index.astype(self.dtype) if self.target_.kind == "binary" else index
@@ -161,9 +163,9 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
         return self._apply(lambda x: self.likelihood_.probabilities(self._raw(x)), X)
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        """Logarithms of `predict_proba`, also where those are too small for a float."""
+        p, logs = self.predict_proba(X), self._apply(lambda x: self.likelihood_.log_probabilities(self.module_(x)), X)
+        return np.log(p, out=logs, where=p > 0)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""
@@ -198,7 +200,12 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
         return TargetSpec("regression", y.shape[1] if y.ndim == 2 else 0)
 
     def _encode_target(self, y: Any, n: int) -> np.ndarray:
-        return check.target(type(self).__name__, y, n, numeric=True, columns=True)
+        y = check.target(type(self).__name__, y, n, numeric=True, columns=True)
+        if (y.shape[1] if y.ndim == 2 else 0) != self.target_.n:
+            raise InputError(
+                f"y has shape {y.shape}, but fit saw {self.target_.n or 'one'} target(s). Pass the same ones."
+            )
+        return y
 
     def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
         if rows.y is None:
@@ -216,7 +223,7 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
             return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
         mean = np.average(y, axis=0, weights=weight)
         scale = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
-        return np.asarray(mean), np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0)
+        return np.asarray(mean), np.where(scale > 1e-12 * np.abs(y).max(axis=0), scale, 1.0)
 
     def _in_units(self, standard: np.ndarray) -> np.ndarray:
         """Answers in the units of y; several targets come as float64."""
@@ -236,9 +243,9 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
         check_is_fitted(self)
         if not 0 < level < 1:
             raise InputError(f"level={level}; it must lie between 0 and 1, e.g. 0.95.")
-        if isinstance(self.likelihood_, likelihoods.Gaussian):
+        if isinstance(self.likelihood_, likelihoods.Gaussian | likelihoods.Laplace):
             raise InputError(
-                "likelihood='gaussian' has a fixed variance, so its interval would say nothing of the data. "
+                f"likelihood={self.likelihood!r} has a fixed scale, so its interval would say nothing of the data. "
                 "Fit with likelihood='gaussian-learned' or 'gaussian-heteroscedastic'."
             )
 

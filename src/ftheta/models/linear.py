@@ -9,6 +9,7 @@ Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -18,6 +19,7 @@ import scipy.linalg
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -102,12 +104,19 @@ class Newton:
     """
 
     def __init__(self, x: Tensor, y: Tensor, weight: Tensor, likelihood: Likelihood, n_raw: int, l2: float) -> None:
-        self.x = torch.cat([x, torch.ones_like(x[:, :1])], 1)  # (n, D + 1), the last column carries b
         self.y, self.weight, self.likelihood = y, weight / weight.sum(), likelihood
+        self.mean = self.weight @ x  # columns are standardised inside, so that their units do not matter
+        scale = (self.weight @ (x - self.mean).square()).sqrt()
+        self.scale = torch.where(scale > 1e-12 * x.abs().amax(0), scale, 1.0)
+        self.x = torch.cat([(x - self.mean) / self.scale, torch.ones_like(x[:, :1])], 1)  # (n, D + 1); last: b
         self.theta = x.new_zeros(n_raw, self.x.shape[1])  # (R, D + 1)
-        self.ridge = torch.full_like(self.theta, 2 * l2)
-        self.ridge[:, -1] = 0.0
+        self.ridge = torch.cat([2 * l2 / self.scale.square(), x.new_zeros(1)]).expand_as(self.theta)  # of w, not b
         self.rounds = 0
+
+    def coefficients(self) -> tuple[Tensor, Tensor]:
+        """w (R, D) and b (R,) in the units of x."""
+        w = self.theta[:, :-1] / self.scale
+        return w, self.theta[:, -1] - w @ self.mean
 
     def loss(self, theta: Tensor) -> Tensor:
         """Mean negative log-likelihood plus the penalty."""
@@ -131,7 +140,8 @@ class Newton:
         jitter = 1e-12 * h.diagonal().max() * torch.eye(len(h), dtype=h.dtype)
         step = torch.linalg.lstsq(h + jitter, g.flatten(), driver="gelsd").solution.reshape(g.shape)
         old, rate = self.loss(self.theta), 1.0
-        while self.loss(self.theta - rate * step) > old and rate > 1e-10:
+        most = old + 1e-14 * old.abs()  # what rounding may add where the step is tiny
+        while self.loss(self.theta - rate * step) > most and rate > 1e-10:
             rate /= 2
         self.theta = self.theta - rate * step if rate > 1e-10 else self.theta
         self.rounds += 1
@@ -148,6 +158,13 @@ class Newton:
     def load_state_dict(self, tree: Tree) -> None:
         """Put them back."""
         self.theta, self.rounds = tree["theta"], tree["rounds"]
+
+
+def _not_converged(row: Mapping[str, float], max_iter: int) -> str:
+    return (
+        f"The gradient is still {row['gradient']:.2g} after {row['step']:.0f} of {max_iter} Newton steps. "
+        "Raise max_iter or tol, or give l2 > 0: without it classes that can be separated have no best weights."
+    )
 
 
 class _Converged(Callback):
@@ -203,9 +220,12 @@ class LogisticRegression(ClassifierMixin, Estimator):
             self.l2,
         )
         self.history_ = iterate(process, rounds=self.max_iter, callbacks=[_Converged(self.tol)])
-        self.n_iter_, theta = len(self.history_), process.theta.numpy()
-        theta = theta - theta.mean(0) if len(theta) > 1 else theta  # a constant added to all classes changes nothing
-        self.coef_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()  # (R, D), (R,)
+        self.n_iter_ = len(self.history_)
+        if self.history_[-1]["gradient"] > self.tol:
+            warnings.warn(_not_converged(self.history_[-1], self.max_iter), ConvergenceWarning, stacklevel=2)
+        parts = [part.numpy() for part in process.coefficients()]  # (R, D), (R,)
+        # a constant added to all classes changes nothing
+        self.coef_, self.intercept_ = (p - p.mean(0) if len(p) > 1 else p for p in parts)
         return self
 
     def _weights(self, index: np.ndarray, weight: np.ndarray | None) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from hashlib import sha256
 from math import prod
 from typing import Any, ClassVar
 
@@ -33,6 +34,12 @@ class _Own(NeuralSupervised):
 
     allow_nd: ClassVar[bool] = True
     refused: ClassVar[tuple[str, ...]] = ("module",)
+
+    def _facts(self) -> dict[str, Any]:
+        """Also the start: names, shapes and digest of the module's weights."""
+        start = self.module.state_dict() if isinstance(self.module, nn.Module) else {}
+        named = {k: [list(v.shape), sha256(v.cpu().numpy().tobytes()).hexdigest()] for k, v in start.items()}
+        return {**super()._facts(), "module": named}
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
         """A deep copy of the module, what the function makes, or one linear layer."""
@@ -58,14 +65,12 @@ def _width(module: nn.Module, x: InputSpec) -> int:
     try:
         with torch.no_grad():
             raw = deepcopy(module).eval()(torch.zeros(2, *x.shape, dtype=p.dtype, device=p.device))
-    except (RuntimeError, ValueError, IndexError) as error:
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"module= cannot take rows of shape {x.shape}: {reason}. Check its first layer.") from error
-    if raw.ndim < 2:
-        raise InputError(
-            f"module= gives outputs of shape {tuple(raw.shape)} for 2 rows; it must give (2, R): end it with a "
-            "linear layer."
-        )
+    if not isinstance(raw, torch.Tensor) or raw.ndim != 2 or len(raw) != 2:
+        shape = f"outputs of shape {tuple(raw.shape)}" if isinstance(raw, torch.Tensor) else f"a {type(raw).__name__}"
+        raise InputError(f"module= gives {shape} for 2 rows; it must give (2, R): end it with a linear layer.")
     return raw.shape[-1]
 
 

@@ -104,9 +104,11 @@ class EarlyStopping(Callback):
             return
         value = row[column]
         if value < self.state["best"] - self.min_delta:
-            self.state = {"best": value, "round": ctx.round, "weights": ctx.process.weights() if self.restore else None}  # type: ignore[attr-defined]
+            # the training loss of a round is of weights that have moved since: there is no best to go back to
+            kept = ctx.process.weights() if self.restore and column == self.monitor else None  # type: ignore[attr-defined]
+            self.state = {"best": value, "round": ctx.round, "weights": kept}
         elif self.patience is not None and ctx.round - self.state["round"] >= self.patience:
-            ctx.stop(f"no better {self.monitor} for {self.patience} rounds; best was round {self.state['round']}")
+            ctx.stop(f"no better {column} for {self.patience} rounds; best was round {self.state['round']}")
 
     def on_end(self, ctx: Context) -> None:
         """The best weights go back."""
