@@ -196,7 +196,8 @@ def test_checkpoints_come_after_so_many_seconds(tmp_path, monkeypatch):
 def test_a_checkpoint_holds_what_the_callbacks_of_its_step_have_done_and_the_last_weights(tmp_path):
     """Not the best weights, which early stopping puts back only after the last checkpoint."""
     x, y = line()
-    made = Trainer(Supervised(nn.Linear(3, 1).double(), square), Rows(x, y, batch_size=8), optimizer="sgd", lr=0.8)
+    source, held = Rows(x, y, batch_size=8), Rows(x, y, batch_size=8, shuffle=False)
+    made = Trainer(Supervised(nn.Linear(3, 1).double(), square), source, optimizer="sgd", lr=0.8, validation=held)
 
     class Last(Callback):
         def on_step(self, ctx):
