@@ -34,7 +34,7 @@ class Training:
         warmup: Updates over which the rate rises from zero.
         options: Options of the optimizer, e.g. {"weight_decay": 1e-4}.
         freeze: Patterns of parameter names that stay as they are, e.g. ("hidden1.*",).
-        restore_best: With `patience`, put the best weights back at the end.
+        restore_best: With `patience` and validation rows, put the best weights back at the end.
         seconds: Time budget.
         every: Seconds between checkpoints.
         threads: Threads of torch; None chooses by the size of the work.
