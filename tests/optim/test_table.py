@@ -259,6 +259,8 @@ def test_a_rate_that_is_not_positive_is_named(lr):
 def test_what_torch_refuses_is_an_input_error():
     with pytest.raises(InputError, match=r"Optimizer 'momentum' refuses what it was given: Invalid momentum value: -1"):
         make("momentum", [WEIGHT], options={"momentum": -1})
+    with pytest.raises(InputError, match=r"Optimizer 'adam' refuses what it was given: .*'str'"):
+        make("adam", [WEIGHT], options={"weight_decay": "a"})
     with pytest.raises(
         InputError, match=r"Optimizer 'adam' refuses what it was given: optimizer got an empty parameter list"
     ):

@@ -152,7 +152,7 @@ def _built(name: str, chosen: Rule, groups: list[Any], lr: float, options: Mappi
         options = {**options, "fused": True}
     try:
         return chosen.factory(groups, lr=lr, **options)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"Optimizer {name!r} refuses what it was given: {error}.") from None
 
 
