@@ -84,3 +84,11 @@ def test_the_minimiser_of_the_loss_is_the_maximiser_of_the_likelihood():
     assert slope.sum().item() == pytest.approx(0, abs=1e-12)
     for other in (-0.5, -0.3):
         assert likelihood.total(torch.full((10, 1), other).double(), y) > likelihood.total(raw, y)
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+def test_logarithms_of_probabilities_hold_also_where_those_underflow(labels):
+    raw = torch.linspace(-30, 30, 12 * labels, dtype=torch.double).reshape(12, labels)
+    torch.testing.assert_close(Bernoulli().log_probabilities(raw), Bernoulli().probabilities(raw).log())
+    far = torch.full((1, labels), -1e4)
+    assert Bernoulli().log_probabilities(far).min() == -1e4

@@ -9,7 +9,7 @@ from torch import nn
 
 import ftheta
 from ftheta.data import InputSpec, TargetSpec
-from ftheta.errors import InputError
+from ftheta.errors import InputError, RunError
 from ftheta.models import ModuleClassifier, ModuleRegressor
 from ftheta.train import Training
 from tests.contract.enrolled import digest
@@ -240,3 +240,14 @@ def test_another_module_is_refused(module, text, tmp_path):
 def test_without_a_module_of_ones_own_none_is_needed(tmp_path):
     path = ModuleRegressor(**QUICK).fit(X, X[:, 0]).save(tmp_path / "model")
     assert np.isfinite(ftheta.load(path).predict(X)).all()
+
+
+def test_a_run_is_continued_with_the_module_that_started_it_only(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = (X[:, 0] > 0).astype(int)
+    one, other = nn.Linear(3, 1), nn.Linear(3, 1)
+    first = ModuleClassifier(module=one, epochs=2, random_state=0).fit(X, y, run=tmp_path / "run")
+    again = ModuleClassifier(module=one, epochs=2, random_state=0).fit(X, y, run=tmp_path / "run")
+    assert np.array_equal(first.predict_proba(X), again.predict_proba(X))
+    with pytest.raises(RunError, match="was started with other parameters"):
+        ModuleClassifier(module=other, epochs=2, random_state=0).fit(X, y, run=tmp_path / "run")
