@@ -14,7 +14,7 @@ from ._timing import CORES, Settings
 
 __all__ = ["NAMES", "PATH", "main", "run"]
 
-NAMES = ("small", "mnist-size", "overhead", "threads", "start")
+NAMES = ("small", "mnist-size", "overhead", "threads", "start", "million-rows")
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"
 

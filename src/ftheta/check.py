@@ -102,8 +102,10 @@ def plain(X: Any) -> Any:
     return X.detach().cpu().numpy() if hasattr(X, "detach") and hasattr(X, "cpu") else X
 
 
-def table(estimator: Any, X: Any, *, dtype: str, reset: bool, allow_nd: bool = False) -> np.ndarray:
-    """X as a finite array of the dtype: (n, D), or (n, ...) where the estimator takes more axes."""
+def table(
+    estimator: Any, X: Any, *, dtype: str, reset: bool, allow_nd: bool = False, allow_nan: bool = False
+) -> np.ndarray:
+    """X as an array of the dtype, finite but for NaN where allowed: (n, D), or (n, ...) for more axes."""
     X = plain(X)
     _reject_kind(type(estimator).__name__, X)
     _reject_memory(X, dtype)
@@ -118,7 +120,8 @@ def table(estimator: Any, X: Any, *, dtype: str, reset: bool, allow_nd: bool = F
         raise InputTypeError(f"{error}; X must hold numbers only.") from None
     with np.errstate(over="ignore"):
         result = np.ascontiguousarray(checked, dtype=dtype)
-    if not np.isfinite(result).all():
+    ends = [f.reduce(result, axis=None) for f in ((np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum))]
+    if not (~np.isinf(ends) if allow_nan else np.isfinite(ends)).all():  # of two numbers: no mask as large as X
         raise InputError(_not_finite(np.asarray(checked), result, names))
     fitted = result.shape[1:] if reset or not allow_nd else tuple(estimator.input_.shape)
     if result.shape[1:] != fitted:

@@ -47,11 +47,10 @@ def test_a_target_that_cannot_be_of_the_task_is_one_sentence(y, asked, sentence)
 
 
 def test_a_file_without_a_target_column_asks_for_it(tmp_path):
-    """Also where a column holds text, which no feature may."""
     file = table(tmp_path / "pets.csv", "kind")
     with pytest.raises(FileFormatError) as caught:
-        open_data(str(file), "")
-    asked = "which column is to be predicted? Say --target COLUMN. Known: a, b, kind."
+        open_data(Config(data=str(file)))
+    asked = "which column is to be predicted? Say --target COLUMN. Its columns: a, b, kind."
     assert str(caught.value) == f"{file}: {asked}"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ftheta.studies import _ledger
 
-FIELDS = ["id", "area", "milestone", "kind", "check", "same_as", "item", "status", "evidence", "verdict"]
+FIELDS = ["id", "area", "milestone", "kind", "check", "same_as", "item", "status", "evidence", "verdict", "date"]
 
 
 def test_the_counts_add_up(ok):
@@ -30,7 +30,7 @@ def test_json_is_one_object_a_row(ok):
 def test_a_milestone_shows_its_rows_and_its_counts_only(ok):
     core = _ledger.rows("core")
     lines = ok("ledger", "--milestone", "core").out.splitlines()
-    assert lines[0].split() == ["id", "check", "status", "verdict", "item"]
+    assert lines[0].split() == ["id", "check", "status", "verdict", "date", "item"]
     assert [line.split()[0] for line in lines[2 : 2 + len(core)]] == [row.id for row in core]
     assert lines[2].endswith(core[0].item)
     total = next(line.split() for line in lines if line.startswith("all "))

@@ -31,6 +31,12 @@ def test_rows_are_cut_on_a_terminal_only_and_captions_never(monkeypatch, termina
 
 
 def test_a_result_says_of_what_rows_it_is():
-    found = {"part": "test part", "rows": 7, "scores": {"accuracy": 0.98765, "log loss": 0.1}}
-    text = "test part (n = 7)\nmetric    value\n--------  ------\naccuracy  0.9877\nlog loss  0.1000"
-    assert result_table(found).text() == text
+    scores = {"accuracy": 0.98765, "log loss": 0.1, "ROC AUC": None}
+    found = {"part": "test part", "rows": 7, "level": 0.9, "scores": scores, "intervals": {"accuracy": [0.9, 1.0]}}
+    lines = result_table(found).text().splitlines()
+    assert lines[0] == "test part (n = 7); low and high: 90% confidence"
+    assert [line.split() for line in lines[3:]] == [
+        ["accuracy", "0.9877", "0.9000", "1.0000"],
+        ["log", "loss", "0.1000", "none", "none"],
+        ["ROC", "AUC", "none", "none", "none"],
+    ]

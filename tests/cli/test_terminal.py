@@ -28,7 +28,7 @@ def hurried(monkeypatch):
 def test_progress_goes_to_stderr_and_the_result_to_stdout(ok, hurried):
     done = ok("train", "mlp", "iris", *QUICK)
     assert len([line for line in done.err.splitlines() if LINE.fullmatch(line)]) >= 1
-    assert done.out.startswith("test part (n = 30)\n") and "epoch" not in done.out
+    assert done.out.startswith("test part (n = 30)") and "epoch" not in done.out
 
 
 @pytest.mark.parametrize("how", ["variable", "setting"])
@@ -48,7 +48,7 @@ def test_without_a_terminal_lines_come_every_two_seconds(tmp_path):
     command = [*PYTHON, *LONG, "--time", "7s"]
     done = subprocess.run(command, env=ENV, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert 2 <= len([line for line in done.stderr.splitlines() if LINE.fullmatch(line)]) <= 3
-    assert done.stdout.startswith("test part") and len(done.stdout.splitlines()) == 6
+    assert done.stdout.startswith("test part") and "Run folder: " in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.middle

@@ -1,40 +1,61 @@
-"""The registry of data sets: what is said of each is so."""
+"""A data set knows its n, D, K and task, and refuses what does not fit together."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from ftheta.data import load, names
+from ftheta.data import Dataset, Rows, holdout, kfold, load
+from ftheta.draw import Draw
 from ftheta.errors import InputError
 
 
+def small(**changes):
+    x = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]})
+    fields = {"x": x, "y": np.array([0, 1, 2]), "target_names": ("u", "v", "w"), "task": "multiclass"} | changes
+    return Dataset(name="small", feature_names=("a", "b"), **fields)
+
+
 @pytest.mark.parametrize(
-    ("name", "shape", "task", "classes"),
+    ("changes", "n", "d", "k"),
     [
-        ("breast-cancer", (569, 30), "binary", 2),
-        ("diabetes", (442, 10), "regression", 0),
-        ("digits", (1797, 64), "multiclass", 10),
-        ("iris", (150, 4), "multiclass", 3),
-        ("wine", (178, 13), "multiclass", 3),
+        ({}, 3, 2, 3),
+        ({"y": np.ones(3), "target_names": (), "task": "regression"}, 3, 2, 1),
+        ({"y": None, "target_names": (), "task": "none"}, 3, 2, 0),
+        ({"x": np.zeros((3, 12), np.uint8), "kind": "image", "shape": (3, 4)}, 3, 12, 3),
+        ({"x": np.zeros(7), "y": None, "kind": "series", "task": "none", "target_names": ()}, 7, 1, 0),
+        ({"x": "to be", "y": None, "kind": "text", "task": "none", "target_names": ()}, 5, 1, 0),
     ],
 )
-def test_shape_task_and_names_agree(name, shape, task, classes):
+def test_rows_columns_and_outputs(changes, n, d, k):
+    data = small(**changes)
+    assert (data.rows, data.columns, data.outputs) == (n, d, k)
+
+
+def test_defaults_are_those_of_a_plain_table():
+    data = small()
+    assert (data.kind, data.shape, data.official, data.truth, data.notes) == ("table", (), 0, None, ())
+
+
+def test_targets_that_do_not_fit_the_rows_are_refused():
+    with pytest.raises(InputError, match="small: x has 3 rows but y has 2. They must match; did one file lose"):
+        small(y=np.zeros(2))
+
+
+@pytest.mark.ledger("C001", covers="ftheta.data.Dataset")
+@pytest.mark.parametrize(
+    ("name", "n", "d", "k", "task"), [("iris", 150, 4, 3, "multiclass"), ("diabetes", 442, 10, 1, "regression")]
+)
+def test_pairs_go_in_and_the_same_pairs_come_out_of_splits_and_batches(name, n, d, k, task):
     data = load(name)
-    assert data.x.shape == shape and data.y.shape == shape[:1] and data.task == task
-    assert tuple(data.x.columns) == data.feature_names and len(data.target_names) == classes
-    assert classes == 0 or np.array_equal(np.unique(data.y), np.arange(classes))
-    assert np.isfinite(data.x.to_numpy()).all() and data.licence and data.citation
-    assert len(repr(data)) < 500
+    assert (data.rows, data.columns, data.outputs, data.task) == (n, d, k, task)
+    pairs = set(zip(map(tuple, data.x.to_numpy()), data.y, strict=True))
 
+    def served(rows):
+        source = Rows(data.x.to_numpy()[rows], data.y[rows], batch_size=32)
+        batches = list(source.batches(0, 0, Draw(0).at("order", 0)))
+        assert sum(batch.n for batch in batches) == len(rows) and batches[0].n == min(32, len(rows))
+        return {(tuple(x), y) for b in batches for x, y in zip(b.x.tolist(), b.y.tolist(), strict=True)}
 
-def test_the_table_above_names_every_data_set():
-    assert names() == ("breast-cancer", "diabetes", "digits", "iris", "wine")
-
-
-def test_diabetes_is_raw():
-    """Scaled values would carry the mean of rows that are set aside; ages are years."""
-    assert 18 <= load("diabetes").x["age"].min() and load("diabetes").x["age"].max() < 100
-
-
-def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"Unknown data set 'digit'\. Did you mean 'digits'"):
-        load("digit")
+    train, test = holdout(n, 0.2, Draw(0))
+    assert served(train) | served(test) == pairs
+    assert set().union(*(served(test) for _, test in kfold(n, 5, Draw(0)))) == pairs

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
-from ftheta.data import SPLITS, holdout
+from ftheta.data import SPLITS, holdout, kfold
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 
@@ -63,6 +66,14 @@ def test_the_draw_decides_and_each_row_is_as_likely(split):
         (10, 0.2, {"split": "stratifed"}, "Unknown split 'stratifed'. Did you mean 'stratified'"),
         (10, 0.2, {"split": "stratified"}, "one label for each of 10 rows, got no y"),
         (10, 0.2, {"split": "stratified", "y": np.zeros((10, 2))}, r"got y of shape \(10, 2\)"),
+        (10, 0.2, {"groups": np.zeros(9)}, r"groups= has shape \(9,\), expected \(10,\): one name for each row"),
+        (10, 0.2, {"groups": np.zeros(10)}, "groups= names one group only, which cannot be divided"),
+        (
+            10,
+            0.2,
+            {"groups": np.arange(10), "split": "chronological"},
+            "groups= were passed with split='chronological'",
+        ),
         (
             10,
             0.5,
@@ -74,3 +85,152 @@ def test_the_draw_decides_and_each_row_is_as_likely(split):
 def test_what_cannot_be_done_is_said(n, fraction, options, text):
     with pytest.raises(InputError, match=text):
         holdout(n, fraction, Draw(0), **options)
+
+
+# --- what the sources ask of a split ----------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("A003", covers="ftheta.data.holdout")
+def test_a_random_half_of_1000_rows_holds_a_class_as_the_hypergeometric_law_says():
+    y = np.repeat([0, 1], 500)
+    law, counts = hypergeom(1000, 500, 500), []
+    for seed in range(400):
+        train, test = holdout(1000, 0.5, Draw(seed))
+        assert len(train) == len(test) == 500 and len(np.union1d(train, test)) == 1000
+        counts.append((y[test] == 0).sum())
+    assert round(law.std(), 2) == 7.91 and law.mean() == 250
+    assert abs(np.mean(counts) - 250) < 4.5 * law.std() / 20 and abs(np.std(counts) / law.std() - 1) < 0.15
+    first, again = holdout(1000, 0.5, Draw(1)), holdout(1000, 0.5, Draw(1))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert holdout(1000, 0.5, Draw(1), split="chronological")[1].tolist() == list(range(500, 1000))
+
+
+@pytest.mark.ledger("A004", covers="ftheta.data.holdout")
+def test_half_of_sorted_rows_without_a_shuffle_teaches_nothing_of_the_other_class():
+    rng, y = np.random.default_rng(0), np.repeat([1, 2], 500)
+    x = rng.normal(size=(1000, 2)) + 2.0 * y[:, None]
+    train, test = holdout(1000, 0.5, Draw(0), split="chronological")
+    assert set(y[train]) == {1} and set(y[test]) == {2}
+    answer = np.bincount(y[train]).argmax()  # what any classifier that saw one class says
+    assert (answer == y[test]).sum() == 0
+    for split in ("random", "stratified"):
+        train, test = holdout(1000, 0.5, Draw(0), split=split, y=y)
+        assert LogisticRegression().fit(x[train], y[train]).score(x[test], y[test]) > 0.9
+    assert np.bincount(y[test]).tolist() == np.bincount(y[train]).tolist() == [0, 250, 250]
+
+
+@pytest.mark.ledger("B042", covers="ftheta.data.holdout")
+@given(n=st.integers(10, 300), test=st.floats(0.1, 0.4), validation=st.floats(0.1, 0.4), seed=st.integers(0, 99))
+def test_nested_parts_are_disjoint_cover_all_rows_and_have_the_sizes_asked_for(n, test, validation, seed):
+    def parts():
+        rest, aside = holdout(n, test, Draw(seed).at("test"))
+        kept, between = holdout(len(rest), validation, Draw(seed).at("validation"))
+        return rest[kept], rest[between], aside
+
+    train, between, aside = parts()
+    assert sorted([*train, *between, *aside]) == list(range(n))
+    assert len(aside) == round(n * test) and len(between) == round((n - len(aside)) * validation)
+    assert all(np.array_equal(a, b) for a, b in zip(parts(), (train, between, aside), strict=True))
+
+
+def test_numbers_are_stratified_by_bins_of_equal_size():
+    y = np.random.default_rng(0).lognormal(sigma=2, size=1000)
+    for seed in range(5):
+        train, test = holdout(1000, 0.2, Draw(seed), split="stratified", y=y)
+        assert np.bincount(np.searchsorted(np.sort(y), y[test]) // 100).tolist() == [20] * 10
+    many = np.repeat([0.0, *range(1, 101)], [900, *[1] * 100])  # most of one number: that is one bin
+    train, test = holdout(1000, 0.1, Draw(0), split="stratified", y=many)
+    assert (many[test] == 0).sum() == 90
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=12), st.floats(0.05, 0.6), st.integers(0, 20))
+def test_whole_groups_are_on_one_side(sizes, fraction, seed):
+    groups = np.random.default_rng(seed).permutation(np.repeat([f"g{i}" for i in range(len(sizes))], sizes))
+    train, aside = holdout(len(groups), fraction, Draw(seed), groups=groups)
+    assert sorted([*train, *aside]) == list(range(len(groups))) and len(train) and len(aside)
+    assert not set(groups[train]) & set(groups[aside])
+    assert abs(len(aside) - fraction * len(groups)) <= max(sizes) + 0.5
+
+
+def test_every_group_is_set_aside_at_times():
+    groups = np.repeat(np.arange(10), 3)
+    asides = [holdout(30, 0.2, Draw(seed), groups=groups)[1] for seed in range(200)]
+    counts = np.bincount(np.concatenate([groups[a][::3] for a in asides]), minlength=10)
+    assert {len(a) for a in asides} == {6} and np.abs(counts - 40).max() < 5 * np.sqrt(40 * 0.8)
+
+
+# --- folds ------------------------------------------------------------------------------------------------------------
+
+
+@given(
+    n=st.integers(4, 60), k=st.integers(2, 4), split=st.sampled_from(["random", "stratified"]), seed=st.integers(0, 9)
+)
+def test_each_row_is_tested_on_once_and_folds_are_equal(n, k, split, seed):
+    folds = kfold(n, k, Draw(seed), split=split, y=np.zeros(n))
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(n)) and len(folds) == k
+    for train, test in folds:
+        assert np.array_equal(np.setdiff1d(np.arange(n), test), train) and n // k <= len(test) <= n // k + 1
+
+
+def test_the_draw_decides_the_folds():
+    def tests(seed):
+        return [test.tolist() for _, test in kfold(20, 4, Draw(seed))]
+
+    assert tests(1) == tests(1) != tests(2) and tests(1) != [list(range(i, 20, 4)) for i in range(4)]
+
+
+@given(st.lists(st.integers(5, 30), min_size=2, max_size=6), st.integers(2, 5), st.integers(0, 9))
+def test_stratified_folds_share_each_class_evenly(sizes, k, seed):
+    y = np.random.default_rng(seed).permutation(np.repeat([f"c{i}" for i in range(len(sizes))], sizes))
+    for c, size in enumerate(sizes):
+        counts = [(y[test] == f"c{c}").sum() for _, test in kfold(len(y), k, Draw(seed), split="stratified", y=y)]
+        assert sum(counts) == size and max(counts) - min(counts) <= 1
+
+
+def test_stratified_folds_of_numbers_have_like_means():
+    y = np.random.default_rng(0).normal(size=500)
+    means = [y[test].mean() for _, test in kfold(500, 5, Draw(0), split="stratified", y=y)]
+    plain = [y[test].mean() for _, test in kfold(500, 5, Draw(0))]
+    assert np.std(means) < 0.03 < np.std(plain) * 2
+
+
+@pytest.mark.parametrize(("n", "k"), [(12, 3), (13, 4), (100, 5), (5, 4)])
+def test_chronological_folds_are_those_of_scikit_learn(n, k):
+    theirs = TimeSeriesSplit(k).split(np.zeros((n, 1)))
+    for (train, test), (past, future) in zip(kfold(n, k, Draw(0), split="chronological"), theirs, strict=True):
+        assert train.tolist() == past.tolist() and test.tolist() == future.tolist()
+
+
+def test_folds_of_groups_are_as_even_as_those_of_scikit_learn():
+    groups = np.random.default_rng(0).integers(0, 17, 200)
+    folds = kfold(200, 4, Draw(0), groups=groups)
+    theirs = GroupKFold(4).split(np.zeros((200, 1)), groups=groups)
+    assert sorted(len(test) for _, test in folds) == sorted(len(test) for _, test in theirs)
+    assert all(not set(groups[train]) & set(groups[test]) for train, test in folds)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(200))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "options", "text"),
+    [
+        (10, 1, {}, "n_splits=1, but 10 rows allow 2 to 10 folds"),
+        (10, 11, {}, "n_splits=11, but 10 rows allow 2 to 10 folds"),
+        (10, 10, {"split": "chronological"}, "n_splits=10, but 10 rows allow 2 to 9 folds"),
+        (10, 2, {"split": "rnd"}, "Unknown split 'rnd'"),
+        (10, 2, {"split": "stratified"}, "one label for each of 10 rows, got no y"),
+        (
+            10,
+            5,
+            {"split": "stratified", "y": list("xxxyyyyyyy")},
+            "^n_splits=5 but class 'x' has 3 rows. Use n_splits<=3 or merge the class.$",
+        ),
+        (10, 5, {"split": "stratified", "y": list("xyyyyyyyyy")}, "class 'x' has 1 row. Merge the class or use"),
+        (10, 4, {"groups": list("aabbbccccc")}, "n_splits=4 but groups= names 3 groups. Use n_splits<=3."),
+    ],
+)
+def test_folds_that_cannot_be_made_are_said(n, k, options, text):
+    with pytest.raises(InputError, match=text):
+        kfold(n, k, Draw(0), **options)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ftheta.data import TableEncoder
-from ftheta.data.table import moments
+from ftheta.data.columns import moments
 from ftheta.errors import FileFormatError, InputError
 
 
@@ -56,7 +56,9 @@ def test_moments_agree_with_exact_fractions(x, factor, offset):
 def test_a_constant_column_is_centred_exactly(value, n):
     with pytest.warns(UserWarning, match="are constant"):
         encoder = TableEncoder().fit(np.full((n, 2), value))
-    assert encoder.scale_.tolist() == [1, 1] and encoder.transform([[value, value]]).tolist() == [[0, 0]]
+    assert [plan.scale for plan in encoder.plans_] == [1, 1] and encoder.transform([[value, value]]).tolist() == [
+        [0, 0]
+    ]
 
 
 def test_rounding_noise_is_no_variance():
@@ -101,9 +103,9 @@ def test_state_is_json_and_gives_the_same_encoder():
 
 def test_a_state_with_an_unknown_kind_is_refused():
     with pytest.raises(
-        FileFormatError, match="Column 'day' is of kind 'date'; this version of fθ encodes 'number' only"
+        FileFormatError, match="Column 'day' is of kind 'moon'; this version of fθ knows number, levels, date, dropped"
     ):
-        TableEncoder.from_state({"columns": [{"kind": "date", "name": "day"}]})
+        TableEncoder.from_state({"columns": [{"kind": "moon", "name": "day"}]})
 
 
 def test_align_finds_columns_by_name_in_any_order_among_others():

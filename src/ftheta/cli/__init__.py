@@ -16,11 +16,14 @@ from ..catalog import nearest
 __all__ = ["main"]
 
 VERBS = {
-    "train": "Train a model on a data set or a CSV file.",
+    "train": "Train a model on a data set or a file.",
     "predict": "Predict with a trained run.",
     "explain": "Show what happened inside a trained run.",
     "runs": "List, show and verify runs.",
+    "data": "List, show and fetch data sets.",
     "models": "List the models.",
+    "studies": "List the studies, with what they found.",
+    "study": "Repeat a study: measure, judge, draw.",
     "ledger": "What the sources claim, and what was found.",
     "doctor": "Versions, devices, threads, data: what a bug report needs.",
 }

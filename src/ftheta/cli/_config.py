@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -9,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
-from annotated_types import Ge, Lt
+from annotated_types import Ge, Lt, MinLen
 
 from ..catalog import nearest
 from ..errors import InputError
@@ -25,12 +26,15 @@ class Config:
 
     Args:
         model: Name in the catalog.
-        data: Name of a data set, or the path of a CSV file.
-        target: Column to predict, for a CSV file.
+        data: Name of a data set, or the path of a file or a folder of images.
+        target: Column to predict, for a file.
         task: classify or regress; empty: told by the target.
         seed: Seed of splits, weights, order and noise.
-        test: Share set aside for the result; 0 reports on the training rows.
+        test: Share set aside for the result, or a file with these rows; 0 reports on the training rows.
         validation: Share of the rest that early stopping watches.
+        split: random, stratified or chronological; empty: stratified for classes.
+        group: Column whose equal cells stay on one side of every split.
+        encoding: Of the characters of a CSV file.
         params: Parameters of the estimator.
         training: Fields of `Training`.
     """
@@ -40,8 +44,11 @@ class Config:
     target: str = ""
     task: Literal["", "classify", "regress"] = ""
     seed: Annotated[int, Ge(0), Lt(2**32)] = 0
-    test: Share = 0.2
+    test: Share | Annotated[str, MinLen(1)] = 0.2
     validation: Share = 0.1
+    split: Literal["", "random", "stratified", "chronological"] = ""
+    group: str = ""
+    encoding: str = "utf-8"
     params: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
 
@@ -50,6 +57,23 @@ class Config:
         from ..store import to_toml
 
         return to_toml(asdict(self))
+
+    def command(self) -> str:
+        """What to type to repeat it."""
+        words = ["ftheta", "train", self.model, self.data]
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in _TABLES:
+                words += [part for k, v in value.items() for part in ("--set", f"{f.name}.{k}={_toml_value(v)}")]
+            elif f.name not in ("model", "data") and value != f.default:
+                words += [f"--{f.name}", "none" if value == 0.0 and f.name == "test" else str(value)]
+        return shlex.join(words)
+
+
+def _toml_value(value: Any) -> str:
+    from ..store import to_toml
+
+    return to_toml({"x": value}).partition("=")[2].strip().replace("\n", " ")
 
 
 _TOP = [f.name for f in fields(Config)]
@@ -71,12 +95,15 @@ def duration(text: str) -> float:
 def read_config(path: Path) -> dict[str, Any]:
     """The keys of a TOML file; a mistake in it is one sentence with its line."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if len(text) > 2**16 or any(line.count(".") > 200 for line in text.splitlines()):  # a.a.a... takes n² bytes
+            raise ValueError("more than 65536 characters, or more than 200 dots in a line")
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"--config {path}: there is no such file. Check the path.") from None
     except OSError as error:
         raise InputError(f"--config {path} cannot be read: {error.strerror}. Give the path of a TOML file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number of 5,000 digits, and of brackets upon brackets
         raise InputError(f"{path} is not a TOML file: {error}. Correct it; a run's config.toml shows how.") from None
 
 
@@ -137,5 +164,10 @@ def _complaint(name: str, value: Any, problems: list[Any]) -> str:
     inner = problems[0]["input"]
     place = "" if inner is value else f", where {inner!r}"
     wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(", unable")[0] for p in problems)
-    words = " or ".join(wanted).replace("a valid tuple", "a list").replace("a valid dictionary", "a table")
+    words = (
+        " or ".join(wanted)
+        .replace("a valid tuple", "a list")
+        .replace("a valid dictionary", "a table")
+        .replace("a valid string", "text")
+    )
     return f"{name}={value!r}{place} should be {words}."

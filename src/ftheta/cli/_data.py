@@ -1,7 +1,8 @@
-"""Data on the command line: a name or a CSV file, its task, and its parts."""
+"""Data on the command line: a name or a file, its task, and its parts."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,33 +15,87 @@ from ..draw import Draw
 from ..errors import FileFormatError, InputError
 from ._config import Config
 
-__all__ = ["Parts", "digest", "open_data", "split", "task_of"]
+__all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "split", "task_of"]
+
+TABLES = ("table", "image")  # kinds of data whose rows are vectors
 
 
-def open_data(name: str, target: str) -> room.Dataset:
-    """A data set by its name, or a CSV file with its target column; `./digits` is a file of that name."""
+def open_data(config: Config) -> room.Dataset:
+    """A data set by its name, or a file with its target; a test file's rows are its last ones."""
+    name, target = config.data, config.target
     if name in room.names():
         if target:
             raise InputError(f"--target {target}: the data set {name!r} has its own target; leave --target out.")
-        return room.load(name)
-    if not Path(name).exists():
+        found = room.load(name)
+    elif not Path(name).exists():
         raise InputError(f"{nearest('data set or file', name, room.names())} A file needs its path, e.g. my.csv.")
-    try:
-        return room.read_csv(name, target)
-    except FileFormatError as error:
-        question = "which column is to be predicted? Say --target COLUMN."
-        raise FileFormatError(str(error).replace("Unknown target column ''.", question)) from None
+    else:
+        found = _file(name, target, config.encoding)
+    if not isinstance(config.test, str):
+        return found
+    if not Path(config.test).exists():
+        raise InputError(f"--test {config.test}: expected a share such as 0.2, none, or a file; there is no such file.")
+    return _joined(found, _file(config.test, target, config.encoding))
+
+
+def _file(name: str, target: str, encoding: str) -> room.Dataset:
+    path = Path(name)
+    table = room.kind_of(path) == "characters"
+    found = room.read(path, target if table else target or None, encoding=encoding) if target or not table else None
+    if found is None or (found.y is None and found.kind in TABLES):
+        known = f" Its columns: {', '.join(_columns(path, encoding))}." if table else ""
+        raise FileFormatError(f"{path}: which column is to be predicted? Say --target COLUMN.{known}")
+    return found
+
+
+def _columns(path: Path, encoding: str) -> list[str]:
+    names = room.read_csv(path, encoding=encoding).feature_names
+    return [*names[:12], *(["..."] if len(names) > 12 else [])]
+
+
+def _joined(train: room.Dataset, test: room.Dataset) -> room.Dataset:
+    """Rows to learn from, then those of a test file with the same columns."""
+    if train.kind != test.kind or set(train.feature_names) != set(test.feature_names):
+        differing = sorted(set(train.feature_names) ^ set(test.feature_names))
+        what = f"columns {', '.join(differing[:5])}" if differing else f"kinds, {train.kind} and {test.kind}"
+        raise InputError(f"--test {test.name}: the files differ in {what}. Give files with the same columns.")
+    if train.kind == "table":
+        import pandas as pd
+
+        parts = [train.x, test.x.loc[:, list(train.x.columns)]]
+        mixed = [c for c in train.x.columns if parts[0][c].dtype != parts[1][c].dtype]
+        parts = [part.astype(dict.fromkeys(mixed, object)) for part in parts]
+        x: Any = pd.concat(parts, ignore_index=True)
+    else:
+        x = np.concatenate([train.x, test.x])
+    y = np.concatenate([np.asarray(train.y), np.asarray(test.y)])
+    return replace(train, x=x, y=y, official=len(test.x), notes=train.notes + test.notes)
+
+
+def rows_of(x: Any, index: Any) -> Any:
+    """Some rows of a frame or an array."""
+    return x.iloc[index] if hasattr(x, "iloc") else x[index]
 
 
 def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
     """SHA-256 of the names of the columns, and of features and targets of these rows."""
-    x, y = dataset.x.to_numpy()[rows], np.asarray(dataset.y)[rows]
+    x, y = rows_of(dataset.x, rows), np.asarray(dataset.y)[rows]
+    if hasattr(x, "iloc"):
+        from pandas.util import hash_pandas_object
+
+        x = hash_pandas_object(x, index=False).to_numpy()
+    y = y.astype(str) if y.dtype == object else y
     names = repr(dataset.feature_names).encode()
     return sha256(b"".join([names, np.ascontiguousarray(x).tobytes(), np.ascontiguousarray(y).tobytes()])).hexdigest()
 
 
 def task_of(dataset: room.Dataset, asked: str) -> str:
-    """classify or regress: as asked, else by the target; a target that cannot be that is refused."""
+    """classify or regress: as asked, else by the target; data or a target that cannot be that is refused."""
+    if dataset.kind not in TABLES:
+        raise InputError(
+            f"{dataset.name} is {dataset.kind}, not rows of a table or pictures, which is what the models learn from. "
+            f"`ftheta data show {dataset.name}` shows it."
+        )
     task = asked or ("regress" if dataset.task == "regression" else "classify")
     y = np.asarray(dataset.y)
     numbers = y.dtype.kind in "iuf"
@@ -57,6 +112,12 @@ def task_of(dataset: room.Dataset, asked: str) -> str:
     return task
 
 
+def encoder_for(dataset: room.Dataset, estimator: Any) -> room.TableEncoder | room.PixelEncoder:
+    """The encoder of this kind of data, in the numbers that the estimator computes with."""
+    dtype = getattr(estimator, "dtype", "float64")
+    return room.TableEncoder(dtype) if hasattr(dataset.x, "iloc") else room.PixelEncoder(dtype)
+
+
 class Parts(NamedTuple):
     """Row numbers of the three parts; a part that was not asked for is empty."""
 
@@ -67,19 +128,34 @@ class Parts(NamedTuple):
 
 def split(config: Config, dataset: room.Dataset, task: str) -> Parts:
     """The test part is set aside before anything is learned; then the validation part of the rest."""
-    y = dataset.y if task == "classify" else None
-    rest, test = _aside(np.arange(len(dataset.x)), "test", config, y)
-    train, validation = _aside(rest, "validation", config, y)
+    rows = np.arange(len(dataset.x))
+    how = config.split or ("stratified" if task == "classify" and not config.group else "random")
+    y = np.asarray(dataset.y) if how == "stratified" else None
+    groups = _groups(config, dataset)
+    official = dataset.official if config.test == Config.test or isinstance(config.test, str) else 0
+    if official:
+        rest, test = rows[:-official], rows[-official:]
+    else:
+        rest, test = _aside(rows, "test", config, how, y, groups)
+    train, validation = _aside(rest, "validation", config, how, y, groups)
     return Parts(train, validation, test)
 
 
-def _aside(rows: np.ndarray, part: str, config: Config, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def _groups(config: Config, dataset: room.Dataset) -> np.ndarray | None:
+    if not config.group:
+        return None
+    if dataset.kind != "table" or config.group not in dataset.feature_names:
+        raise InputError(f"--group: {nearest('column', config.group, dataset.feature_names)}")
+    return dataset.x[config.group].astype(str).to_numpy()
+
+
+def _aside(rows: np.ndarray, part: str, config: Config, how: str, y: Any, groups: Any) -> tuple[np.ndarray, np.ndarray]:
     share, draw = getattr(config, part), Draw(config.seed).at(part)
     if not share:
         return rows, rows[:0]
-    labels = None if y is None else np.asarray(y)[rows]
+    labels, names = (None if v is None else v[rows] for v in (y, groups))
     try:
-        kept, aside = room.holdout(len(rows), share, draw, split="random" if y is None else "stratified", y=labels)
+        kept, aside = room.holdout(len(rows), share, draw, split=how, y=labels, groups=names)
     except InputError as error:
         said = str(error).partition(". ")[0].rstrip(".")
         raise InputError(f"--{part} {share:g}: {said}. Give more rows, or say --{part} 0.") from None

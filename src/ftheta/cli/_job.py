@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import asdict
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,20 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import catalog
-from ..data import TableEncoder
+from ..data import leaks
 from ..errors import InputError, RunError
 from ..results import Table
 from ..store import Run
 from ..train import Training
+from ._answers import Answers, answer, class_names, scores, spread_of
 from ._config import Config, typed
-from ._data import digest, open_data, split, task_of
+from ._data import digest, encoder_for, open_data, rows_of, split, task_of
 from ._show import result_table
 
-__all__ = ["Job", "scores"]
+__all__ = ["Job"]
 
 DEFAULTS = {"epochs": 100, "patience": 20}  # where the command says nothing; in Python estimators have their own
+EXPLAINED = 2000  # training rows that the explanations of a report look at, evenly spaced
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 
 
@@ -34,12 +37,13 @@ class Job:
     def __init__(self, config: Config) -> None:
         self.config = config
         card = catalog.card(config.model)
-        self.dataset = open_data(config.data, config.target)
+        self.dataset = open_data(config)
         self.task = task_of(self.dataset, config.task)
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
         self.in_steps = "run" in signature(self.estimator.fit).parameters
         self.parts = split(config, self.dataset, self.task)
-        self.encoder = TableEncoder().fit(self.dataset.x.iloc[self._fitted_rows()])
+        self.encoder = encoder_for(self.dataset, self.estimator)
+        self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
         self._rehearse()
 
     def _estimator(self, cls: type[Any]) -> Any:
@@ -63,10 +67,11 @@ class Job:
         """A fit of no seconds: what training would refuse is refused before a folder is made."""
         if self.in_steps:
             trial: Any = clone(self.estimator)
-            trial.set_params(training__seconds=0.0).fit(**self._learned_from())
+            trial.set_params(training__seconds=0.0).fit(**self._learned_from)
         else:
-            self.estimator.fit(**self._learned_from())
+            self.estimator.fit(**self._learned_from)
 
+    @cached_property
     def _learned_from(self) -> dict[str, Any]:
         """Arguments of `fit`."""
         X, y = self._rows(self._fitted_rows())
@@ -76,7 +81,7 @@ class Job:
         return {"X": X, "y": y, "X_val": X_val, "y_val": y_val}
 
     def _rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.encoder.transform(self.dataset.x.iloc[index]), np.asarray(self.dataset.y)[index]
+        return self.encoder.transform(rows_of(self.dataset.x, index)), np.asarray(self.dataset.y)[index]
 
     def headline(self) -> str:
         """What is trained on what."""
@@ -85,6 +90,16 @@ class Job:
         rows = ", ".join(f"{n} {name}" for name, n in sizes.items() if n)
         columns = self.dataset.x.shape[1]
         return f"{self.config.model} ({self.task}) on {self.dataset.name}: {rows} rows, {columns} columns"
+
+    @cached_property
+    def found_leaks(self) -> tuple[str, ...]:
+        """What the test part shares with the rows that are learned from."""
+        return leaks(self.dataset.x, self._fitted_rows(), self.parts.test, self.dataset.y)
+
+    def warnings(self) -> list[str]:
+        """What a user should know before the result: columns left out, what the reader did, leaks."""
+        left_out = [f"column {c['name']!r} {c['did']}" for c in self.encoder.describe() if c["kind"] == "dropped"]
+        return [f"note: {said}" for said in (*self.dataset.notes, *left_out)] + [f"LEAK? {s}" for s in self.found_leaks]
 
     def refuse_other(self, run: Run) -> None:
         """A folder with other things in it, with another run, or with a run on other data is not written into."""
@@ -114,6 +129,7 @@ class Job:
             "config.toml": self.config.toml(),
             "encoder.json": json.dumps(self.encoder.get_state(), indent=1) + "\n",
             "split.safetensors": {**self.parts._asdict(), "data": digest(self.dataset)},
+            "data.json": json.dumps(self._facts(), indent=1, ensure_ascii=False) + "\n",
         }
         for name, content in files.items():
             if not run.has(name):
@@ -122,7 +138,7 @@ class Job:
     def fit(self, run: Run) -> None:
         """Train, continue, or take what is finished; the model is in the run afterwards."""
         if self.in_steps:
-            self.estimator.fit(**self._learned_from(), run=run)
+            self.estimator.fit(**self._learned_from, run=run)
         elif run.status != "finished":
             self.estimator._save_into(run)
 
@@ -132,31 +148,62 @@ class Job:
         why = "the time is used up" if reason == "seconds" else reason
         return "" if reason in ("", "rounds") else f"Ended after {self.estimator.n_iter_} epochs: {why}."
 
-    def evaluate(self, run: Run) -> Table:
-        """Scores of the test part, or of the training rows if none was set aside; kept in the run."""
-        tested = len(self.parts.test) > 0
-        rows = self.parts.test if tested else self._fitted_rows()
-        X, y = self._rows(rows)
-        found = {
-            "part": "test part" if tested else "training rows",
-            "rows": len(rows),
-            "family": self.config.model,
-            "data": digest(self.dataset, rows),
-            "scores": scores(self.estimator, X, y, self.task),
+    def _facts(self) -> dict[str, Any]:
+        """What is known of the data, for the run and its report."""
+        d = self.dataset
+        return {
+            **{"name": d.name, "kind": d.kind, "shape": list(d.shape), "rows": len(d.x), "task": d.task},
+            **{"target": self.config.target, "classes": list(d.target_names)},
+            "parts": {name: len(rows) for name, rows in self.parts._asdict().items()},
+            "columns": self.encoder.describe(),
+            **{"notes": list(d.notes), "leaks": list(self.found_leaks)},
+            **{"licence": d.licence, "citation": d.citation, "digest": digest(d)},
         }
+
+    def evaluate(self, run: Run) -> Table:
+        """Scores of the test part, or of the training rows if none was set aside; kept in the run with the answers."""
         if not run.has("result.json"):
+            tested = len(self.parts.test) > 0
+            rows = self.parts.test if tested else self._fitted_rows()
+            X, y = self._rows(rows)
+            spread = self._spread()
+            given = answer(self.estimator, X, spread)
+            found = {
+                "part": "test part" if tested else "training rows",
+                **scores(self.task, y, given, self.config.seed).as_json(),
+                **{"rows": len(rows), "family": self.config.model, "data": digest(self.dataset, rows)},
+            }
+            run.write("interval.json", json.dumps(spread) + "\n")
+            run.write("test.safetensors", {"rows": rows, **self._named(y, given)})
             run.write("result.json", json.dumps(found, indent=1) + "\n")
-        return result_table(found)
+        return result_table(json.loads(run.read("result.json")))
 
+    def _named(self, y: np.ndarray, given: Answers) -> dict[str, Any]:
+        """Truth and answers, classes by the names that the data set gives them."""
+        if given.classes is None:
+            return {"y": y, **given._asdict()}
+        labels = dict(zip(given.classes, class_names(given.classes, self.dataset.target_names), strict=True))
+        words = {
+            name: [labels[v] for v in values.tolist()] for name, values in (("y", y), ("predicted", given.predicted))
+        }
+        return {**given._asdict(), **{name: np.array(v) for name, v in words.items()}, "classes": list(labels.values())}
 
-def scores(estimator: Any, X: np.ndarray, y: np.ndarray, task: str) -> dict[str, float]:
-    """What is reported: accuracy and log loss, or R², RMSE and MAE."""
-    from sklearn import metrics
+    def _spread(self) -> dict[str, Any] | None:
+        """How far numbers lie from their prediction, on rows that were not fitted."""
+        if self.task != "regress" or not len(self.parts.validation):
+            return None
+        X, y = self._rows(self.parts.validation)
+        if self.in_steps:
+            return spread_of(self.estimator, X, y)
+        trial: Any = clone(self.estimator)
+        return spread_of(trial.fit(*self._rows(self.parts.train)), X, y)
 
-    predicted = estimator.predict(X)
-    if task == "classify":
-        p = estimator.predict_proba(X).astype(np.float64)
-        loss = metrics.log_loss(y, p / p.sum(1, keepdims=True), labels=estimator.classes_)
-        return {"accuracy": float(np.mean(predicted == y)), "log loss": float(loss)}
-    rmse = metrics.root_mean_squared_error(y, predicted)
-    return {"R²": metrics.r2_score(y, predicted), "RMSE": rmse, "MAE": metrics.mean_absolute_error(y, predicted)}
+    def report(self, run: Run) -> None:
+        """The page of the run."""
+        from .. import report
+
+        if not run.has("report.html"):
+            shown = rows_of(self.dataset.x, run.tree("test.safetensors")["rows"])
+            fitted = self._fitted_rows()
+            train = self._rows(fitted[:: -(-len(fitted) // EXPLAINED)])
+            run.write("report.html", report.page(run, self.estimator, train, shown, command=self.config.command()))

@@ -23,7 +23,18 @@ def echo_table(table: Table) -> None:
 
 
 def result_table(found: dict[str, Any]) -> Table:
-    """The result of a run as a table."""
-    values = found["scores"]
-    cells = {"metric": list(values), "value": [f"{value:.4f}" for value in values.values()]}
-    return Table(cells, f"{found['part']} (n = {found['rows']})")
+    """The result of a run as a table; an interval that cannot be had is "none"."""
+    values, intervals = found["scores"], found.get("intervals", {})
+    ends = [intervals.get(name) or ("none", "none") for name in values]
+    cells = {
+        "metric": list(values),
+        "value": [_number(value) for value in values.values()],
+        "low": [_number(low) for low, _ in ends],
+        "high": [_number(high) for _, high in ends],
+    }
+    level = f"; low and high: {found['level']:.0%} confidence" if "level" in found else ""
+    return Table(cells, f"{found['part']} (n = {found['rows']}){level}")
+
+
+def _number(value: float | str | None) -> str:
+    return "none" if value is None else value if isinstance(value, str) else f"{value:.4f}"

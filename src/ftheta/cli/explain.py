@@ -45,15 +45,15 @@ def _subject(run: Run) -> tuple[Any, Any, Any]:
     import numpy as np
 
     from ..models._files import load
-    from ._data import digest, open_data
+    from ._data import digest, open_data, rows_of
 
     config = merge(settings(run))
     model, parts = load(run.path), run.tree("split.safetensors")
-    dataset = open_data(config.data, config.target)
+    dataset = open_data(config)
     if digest(dataset) != parts["data"]:
         raise RunError(f"{config.data} has changed since {run.path} was trained on it. Put the old data back.")
     rows = parts["train"]
-    return model[-1], model[0].transform(dataset.x.iloc[rows]), np.asarray(dataset.y)[rows]
+    return model[-1], model[0].transform(rows_of(dataset.x, rows)), np.asarray(dataset.y)[rows]
 
 
 def _keep(run: Run, name: str, result: Any) -> None:

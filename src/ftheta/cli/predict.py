@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,35 +21,53 @@ __all__ = ["command"]
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", help="Write to this CSV file instead of the screen.", type=click.Path(path_type=Path))
-def command(run: str, file: Path, output: Path | None) -> None:
-    """Predict each row of FILE, a numeric CSV file with the columns that RUN (a folder, an id, or last) was trained on.
+@click.option("--encoding", help="Of the characters of FILE; default: as in training.", metavar="NAME")
+def command(run: str, file: Path, output: Path | None, encoding: str | None) -> None:
+    """Predict each row of FILE, which has the columns that RUN (a folder, an id, or last) was trained on.
 
-    The target column may be missing; other columns and another order do no harm.
+    Classes come with their probabilities, numbers with the interval that holds 95 of 100. The target column may be
+    missing; other columns and another order do no harm; columns that name the rows are copied.
     """
     if output is not None and output.exists():
         raise InputError(f"--output {output}: the file exists; nothing was changed. Choose another name.")
-    text = predictions(find_run(run), file).to_csv(index=False)
+    found, said = predictions(find_run(run), file, encoding)
+    for sentence in said:
+        click.echo(f"note: {sentence}", err=True)
+    text = found.to_csv(index=False)
     if output is None:
         click.echo(text, nl=False)
         return
     from ..store import write_atomic
 
     write_atomic(output, text.encode())
-    click.echo(f"{output}: {text.count(chr(10)) - 1} predictions", err=True)
+    click.echo(f"{output}: {len(found)} predictions", err=True)
 
 
-def predictions(run: Run, file: Path) -> Any:
-    """A frame with the prediction of each row and, for classes, their probabilities."""
+def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any, list[str]]:
+    """A frame with a row for each row of the file, and what was surprising in them."""
     import pandas as pd
 
-    from ..data import read_csv
+    from ..data import read
     from ..models._files import load
+    from ._answers import answer, class_names
 
-    target = settings(run)["target"] or None
-    model = load(run.path)
-    frame = model[0].align(read_csv(file, target, required=False).x)
-    found = pd.DataFrame({"prediction": model.predict(frame)})
-    if hasattr(model, "predict_proba"):
-        classes = model[-1].classes_
-        found[[f"p({c})" for c in classes]] = model.predict_proba(frame)
-    return found
+    config = settings(run)
+    encoder, estimator = load(run.path)
+    given = read(file, config["target"] or None, required=False, encoding=encoding or config.get("encoding", "utf-8"))
+    x = encoder.align(given.x)
+    spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
+    found = answer(estimator, encoder.transform(x), spread)
+    columns = {**_row_names(encoder, x), "prediction": found.predicted}
+    if found.p is not None and found.classes is not None:
+        names = class_names(found.classes, json.loads(run.read("data.json"))["classes"] if run.has("data.json") else ())
+        columns["prediction"] = [names[found.classes.index(c)] for c in found.predicted.tolist()]
+        columns |= {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
+    if found.low is not None:
+        columns |= {"low": found.low, "high": found.high}
+    return pd.DataFrame(columns), encoder.surprises(x)
+
+
+def _row_names(encoder: Any, x: Any) -> dict[str, Any]:
+    """The columns that training left out as identifiers."""
+    plans = getattr(encoder, "plans_", [])
+    return {p.name: x[p.name].to_numpy() for p in plans if p.kind == "dropped" and "identifier" in p.why}

@@ -24,7 +24,10 @@ def option(name: str, help: str, **more: Any) -> Any:
     return click.option(name, help=help, **more)
 
 
-@click.command("train", short_help="Train a model on a data set or a CSV file.")
+_SAID = ("model", "data", "target", "task", "seed", "validation", "split", "group", "encoding")
+
+
+@click.command("train", short_help="Train a model on a data set or a file.")
 @click.argument("model", required=False, default="")
 @click.argument("data", required=False, default="")
 @option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
@@ -36,19 +39,26 @@ def option(name: str, help: str, **more: Any) -> Any:
 @option("--hidden", "Widths of the hidden layers, e.g. 64,64.", metavar="WIDTHS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
-@option("--test", "Share set aside for the result, or none.", metavar="SHARE|none")
+@option("--test", "Share set aside for the result, a file with its rows, or none.", metavar="SHARE|FILE|none")
 @option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
+@option("--split", "How rows are set aside.", type=click.Choice(["random", "stratified", "chronological"]))
+@option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
+@option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
 @option("--time", "Time budget, e.g. 90s, 10m, 2h.", metavar="TIME")
 @option("--run", "Folder of the run; default: runs/MODEL-DATA/TIME.", type=click.Path(path_type=Path), metavar="DIR")
 @option("--config", "TOML file with settings; a run's config.toml repeats it.", type=click.Path(path_type=Path))
 @option("--set", "Any other setting, e.g. training.clip_norm=1 or dropout=0.2.", multiple=True, metavar="KEY=VALUE")
+@option("--report/--no-report", "Write RUN/report.html, one page that shows it all.", default=True)
 @option("--resume", "Continue this run: a folder, an id, or last.", metavar="RUN")
 @option("--allow-inexact", "Continue even if the result will not be bit-exact.", is_flag=True)
 @click.pass_context
-def command(ctx: click.Context, run: Path | None, resume: str | None, allow_inexact: bool, **flags: Any) -> None:
-    """Train MODEL (see `ftheta models`) on DATA, a built-in data set or a numeric CSV file with a header.
+def command(
+    ctx: click.Context, run: Path | None, resume: str | None, allow_inexact: bool, report: bool, **flags: Any
+) -> None:
+    """Train MODEL (see `ftheta models`) on DATA: a data set (see `ftheta data`), a CSV, Parquet, NPY, NPZ or IDX file,
+    or a folder with a folder of images for each class.
 
-    A test part is set aside before anything is learned; the result table is of that part.
+    A test part is set aside before anything is learned; the result table is of that part. RUN/report.html shows all.
     """
     from ..store import Run
 
@@ -56,17 +66,17 @@ def command(ctx: click.Context, run: Path | None, resume: str | None, allow_inex
         _refuse_settings(ctx, resume)
         found = find_run(resume)
         chosen = merge(settings(found), where=str(found.path / "config.toml"))
-        _run(chosen, Run(found.path, allow_inexact=allow_inexact))
+        _run(chosen, Run(found.path, allow_inexact=allow_inexact), report)
         return
     chosen = _chosen(**flags)
-    _run(chosen, Run(run or new_path(chosen.model, chosen.data), allow_inexact=allow_inexact))
+    _run(chosen, Run(run or new_path(chosen.model, chosen.data), allow_inexact=allow_inexact), report)
 
 
 def _refuse_settings(ctx: click.Context, resume: str) -> None:
     """A run is continued with its own settings only."""
     given = [p for p in ctx.command.params if ctx.get_parameter_source(p.name or "") is ParameterSource.COMMANDLINE]
     names = [p.human_readable_name if isinstance(p, click.Argument) else p.opts[0] for p in given]
-    extra = [name for name in names if name not in ("--resume", "--allow-inexact")]
+    extra = [name for name in names if name not in ("--resume", "--allow-inexact", "--report")]
     if extra:
         raise InputError(
             f"--resume {resume} continues a run with its own settings, but {', '.join(extra)} was given too. "
@@ -76,7 +86,7 @@ def _refuse_settings(ctx: click.Context, resume: str) -> None:
 
 def _chosen(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
-    said: dict[str, Any] = {k: flags[k] for k in ("model", "data", "target", "task", "seed", "validation")}
+    said: dict[str, Any] = {k: flags[k] for k in _SAID}
     said["test"] = 0.0 if flags["test"] == "none" else _value(flags["test"])
     params = {name: flags[name] for name in ("epochs", "lr", "optimizer", "device")}
     params |= {"batch_size": _value(flags["batch_size"]), "hidden": _widths(flags["hidden"])}
@@ -105,7 +115,7 @@ def _widths(text: str | None) -> list[int] | None:
 # ---- the work, in order
 
 
-def _run(config: Config, run: Run) -> None:
+def _run(config: Config, run: Run, report: bool) -> None:
     """Everything is checked before the folder is touched."""
     from ._job import Job
 
@@ -115,14 +125,17 @@ def _run(config: Config, run: Run) -> None:
         with run:
             job.keep(run)
             click.echo(job.headline(), err=True)
+            for said in job.warnings():
+                click.echo(said, err=True)
             job.fit(run)
             if job.ending():
                 click.echo(job.ending(), err=True)
-            result = job.evaluate(run)
+            echo_table(job.evaluate(run))
+            if report:
+                job.report(run)
     except (KeyboardInterrupt, SystemExit):
         if run.exists():
             again = resume_command(run.path)
             click.echo(f"Stopped; all that was learned is kept. Continue with: {again}", err=True)
         raise
-    echo_table(result)
-    click.echo(f"Run folder: {run.path}")
+    click.echo(f"Run folder: {run.path}" + (" (report.html shows it all)" if run.has("report.html") else ""))

@@ -1,4 +1,6 @@
-"""Data sets by name: raw values, names of features and classes, licence and citation.
+"""A data set: raw values, names of features and classes, licence and citation; of made ones also the truth.
+
+    n rows xᵢ of D columns, targets yᵢ;      K = 1 for a number, the number of classes for classes
 
 Nothing is scaled here: what is learned from data is learned from training rows.
 """
@@ -7,25 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..catalog import nearest
 from ..errors import InputError
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Dataset", "Truth"]
 
-__all__ = ["Dataset", "load", "names"]
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Where made rows come from; each function takes features (n, D) and gives (n,)."""
+
+    formula: str
+    mean: Function | None = field(default=None, repr=False)
+    scale: Function | None = field(default=None, repr=False)
+    """Standard deviation of the noise."""
+    probability: Function | None = field(default=None, repr=False)
+    """Of class 1."""
+    bayes_error: float | None = None
+    """Error rate of the best possible classifier."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows with names: `x` is a frame of n rows and D numeric columns, `y` is (n,) or None."""
+    """Rows with names: what is known of n rows `x` and their targets `y`, (n,) or None.
+
+    By kind, `x` is a table (a frame of numbers, categories and dates; NaN is missing), images (uint8, (n, H·W·C)),
+    a series (float, (n,)) or text (one string).
+    """
 
     name: str
-    x: pd.DataFrame = field(repr=False)
+    x: Any = field(repr=False)
     y: np.ndarray | None = field(repr=False)
     feature_names: tuple[str, ...] = field(repr=False)
     target_names: tuple[str, ...]
@@ -34,62 +52,34 @@ class Dataset:
     """binary, multiclass, regression or none."""
     licence: str = ""
     citation: str = ""
+    kind: str = "table"
+    """table, image, series or text."""
+    shape: tuple[int, ...] = ()
+    """Of one picture, (H, W) or (H, W, C); empty where rows are no pictures."""
+    official: int = 0
+    """So many last rows are the official test part."""
+    truth: Truth | None = None
+    notes: tuple[str, ...] = ()
+    """What a reader did or noticed."""
 
+    def __post_init__(self) -> None:
+        if self.y is not None and len(self.y) != self.rows:
+            raise InputError(
+                f"{self.name}: x has {self.rows} rows but y has {len(self.y)}. They must match; did one file lose its "
+                "header or last line?"
+            )
 
-class _Entry(NamedTuple):
-    task: str
-    licence: str
-    citation: str
-    options: dict[str, Any] = {}
+    @property
+    def rows(self) -> int:
+        """n: rows of a table, pictures, values of a series, characters of a text."""
+        return len(self.x)
 
+    @property
+    def columns(self) -> int:
+        """D: columns of a table, pixels of a picture; 1 for a series or a text."""
+        return 1 if self.kind in ("series", "text") else int(self.x.shape[1])
 
-_UCI = "UCI Machine Learning Repository. https://doi.org/10.24432/"
-_REGISTRY = {
-    "breast-cancer": _Entry(
-        "binary",
-        "CC BY 4.0",
-        "Wolberg, W., Mangasarian, O., Street, N. and Street, W. (1993). Breast Cancer Wisconsin (Diagnostic). "
-        f"{_UCI}C5DW2B",
-    ),
-    "diabetes": _Entry(
-        "regression",
-        "not stated; distributed with scikit-learn (BSD-3-Clause)",
-        "Efron, B., Hastie, T., Johnstone, I. and Tibshirani, R. (2004). Least Angle Regression. "
-        "Annals of Statistics 32(2), 407-499.",
-        {"scaled": False},
-    ),
-    "digits": _Entry(
-        "multiclass",
-        "CC BY 4.0",
-        f"Alpaydin, E. and Kaynak, C. (1998). Optical Recognition of Handwritten Digits (test part). {_UCI}C50P49",
-    ),
-    "iris": _Entry("multiclass", "CC BY 4.0", f"Fisher, R. A. (1936). Iris. {_UCI}C56C76"),
-    "wine": _Entry("multiclass", "CC BY 4.0", f"Aeberhard, S. and Forina, M. (1992). Wine. {_UCI}C5PC7J"),
-}
-
-
-def names() -> tuple[str, ...]:
-    """Names that `load` knows."""
-    return tuple(_REGISTRY)
-
-
-def load(name: str) -> Dataset:
-    """A data set by name.
-
-    Example:
-        >>> load("iris").target_names
-        ('setosa', 'versicolor', 'virginica')
-    """
-    if name not in _REGISTRY:
-        raise InputError(nearest("data set", name, _REGISTRY))
-    entry = _REGISTRY[name]
-    raw = _loader(name)(as_frame=True, **entry.options)
-    classes = () if entry.task == "regression" else tuple(map(str, raw.target_names))
-    features = tuple(map(str, raw.feature_names))
-    return Dataset(name, raw.data, raw.target.to_numpy(), features, classes, entry.task, entry.licence, entry.citation)
-
-
-def _loader(name: str) -> Callable[..., Any]:
-    from sklearn import datasets
-
-    return getattr(datasets, f"load_{name.replace('-', '_')}")
+    @property
+    def outputs(self) -> int:
+        """K: the number of classes, 1 where the target is a number, 0 where there is none."""
+        return 0 if self.y is None else 1 if self.task == "regression" else len(self.target_names)

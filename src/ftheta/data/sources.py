@@ -61,6 +61,7 @@ class Rows:
         weight: Weights, (n,) or (n, ...), or None.
         batch_size: Rows a batch; the last one may be shorter. From n on, an epoch is one batch in the order given.
         shuffle: Whether each epoch has an order of its own.
+        expand: What makes inputs of some rows of `x`, where those are kept in a smaller form.
 
     Example:
         >>> source = Rows(torch.arange(5.0), batch_size=2, shuffle=False)
@@ -70,14 +71,24 @@ class Rows:
 
     exact = True
 
-    def __init__(self, x: Any, y: Any = None, weight: Any = None, *, batch_size: int, shuffle: bool = True) -> None:
+    def __init__(
+        self,
+        x: Any,
+        y: Any = None,
+        weight: Any = None,
+        *,
+        batch_size: int,
+        shuffle: bool = True,
+        expand: Callable[[Any], Any] = lambda x: x,
+    ) -> None:
         self.x, self.y, self.weight = map(_tensors, (x, y, weight))
         self.n = _common_rows(self.x, self.y, self.weight)
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}; it must be a whole number of rows, at least 1.")
         self.batch_size = int(batch_size)
-        self.shuffle = shuffle
-        self._whole = Batch(self.x, self.y, self.weight, torch.arange(self.n))
+        self.shuffle, self.expand = shuffle, expand
+        inputs = self.expand(self.x) if self.n <= self.batch_size else self.x
+        self._whole = Batch(inputs, self.y, self.weight, torch.arange(self.n))
 
     def __len__(self) -> int:
         return -(-self.n // self.batch_size)
@@ -92,7 +103,9 @@ class Rows:
         for low in range(start * self.batch_size, self.n, span):
             part = slice(low, low + span)
             index = part if order is None else order[part]
-            yield from map(Batch, *(_pieces(take(field, index), self.batch_size) for field in self._whole))
+            chunk = Batch(*(take(field, index) for field in self._whole))
+            chunk = chunk._replace(x=self.expand(chunk.x))
+            yield from map(Batch, *(_pieces(field, self.batch_size) for field in chunk))
 
     def _span(self) -> int:
         """Rows gathered at once: as many whole batches as fit into a chunk, at least one."""

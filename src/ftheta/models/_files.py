@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from sklearn.pipeline import make_pipeline
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from .. import catalog
 from ..base import FORMAT, Estimator
-from ..data import TableEncoder
+from ..data import InputSpec, TargetSpec, encoder_of
 from ..errors import FileFormatError, FThetaError, InputError, RunError
 from ..store import Run
 from ..train import Training
@@ -46,10 +51,12 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         estimator = _estimator(run, module)
         if not run.has("encoder.json"):
             return estimator
-        return make_pipeline(TableEncoder.from_state(json.loads(run.read("encoder.json"))), estimator)
-    except FThetaError:
-        raise
-    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        return make_pipeline(encoder_of(json.loads(run.read("encoder.json"))), estimator)
+    except FThetaError as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise FileFormatError(f"{path}: its files do not describe a model ({reason}). Use another copy.") from error
 
@@ -73,8 +80,31 @@ def _estimator(run: Run, module: Any) -> Estimator:
             )
         params["module"] = module
     estimator = cls(**params)
+    if "modules" in tree["state"] and module is None:
+        _rehearse(cls(**params), tree["state"], f"{run.path}/model.safetensors")
     estimator.set_state(tree["state"])
     return estimator
+
+
+def _rehearse(estimator: Any, state: Mapping[str, Any], where: str) -> None:
+    """Make the net once where tensors take no memory: a file may name far larger sizes than it holds."""
+    held = sum(tensor.numel() for tensors in state["modules"].values() for tensor in tensors.values())
+    made = 0
+
+    def count(_: nn.Module, name: str, tensor: Tensor | None) -> None:
+        nonlocal made
+        made += 0 if tensor is None else tensor.numel()
+        if made > 4 * held + 1000:
+            raise FileFormatError(f"{where}: holds {held} numbers, its net has more. It is damaged; use another copy.")
+
+    estimator.input_, estimator.target_ = InputSpec(*state["input_"]), TargetSpec(*state["target_"])
+    hooks = register_module_parameter_registration_hook(count), register_module_buffer_registration_hook(count)
+    try:
+        with torch.device("meta"):
+            estimator._make_parts()
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from .. import check, optim
 from ..base import Estimator
 from ..check import Count, Positive, RandomState, Share
-from ..data import Batch, InputSpec, Rows, TargetSpec, holdout
+from ..data import Batch, Encoded, InputSpec, Rows, TargetSpec, holdout
 from ..draw import Draw, fresh_seed
 from ..errors import InputError, RunError
 from ..store import Run, Tree
@@ -246,7 +246,12 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _encode(self, X: Any, y: Any, sample_weight: Any) -> Arrays:
         return self._weighted(self._table(X), y, sample_weight)
 
-    def _table(self, X: Any, *, reset: bool = False) -> np.ndarray:
+    def _table(self, X: Any, *, reset: bool = False) -> np.ndarray | Encoded:
+        if isinstance(X, Encoded) and not reset and X.shape[1:] == self.input_.shape:
+            return X
+        if isinstance(X, Encoded) and reset:
+            self.n_features_in_ = X.width
+            return X
         return check.table(self, X, dtype=self.dtype, reset=reset, allow_nd=self.allow_nd)
 
     def _weighted(self, x: np.ndarray, y: Any, sample_weight: Any) -> Arrays:
@@ -259,7 +264,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _merged(self, rows: Arrays) -> Arrays:
         """Equal rows merged where all distinct rows fit one automatic batch."""
         most = len(rows.x) if self._full_batch() else AUTO
-        return merge_equal(rows, most) if self.batch_size == "auto" else rows
+        wanted = self.batch_size == "auto" and isinstance(rows.x, np.ndarray)
+        return merge_equal(rows, most) if wanted else rows
 
     def _split(self, rows: Arrays, seed: int, X_val: Any, y_val: Any) -> tuple[Arrays, Arrays | None]:
         """Rows to learn from, equal ones merged, and rows held out."""
@@ -290,6 +296,10 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
                 "batch_size='auto' or another optimizer."
             )
         size = PART if not shuffle else n if self._full_batch() else min(AUTO, n) if asked == "auto" else min(asked, n)
+        if isinstance(rows.x, Encoded):
+            small = rows.x.tensors(getattr(torch, self.dtype), self._device)
+            rest = self._tensors(rows._replace(x=rows.x[:0]))[1:]
+            return Rows(small, *rest, batch_size=size, shuffle=shuffle, expand=rows.x.expand)
         return Rows(*self._tensors(rows), batch_size=size, shuffle=shuffle)
 
     def _tensors(self, rows: Arrays) -> tuple[Tensor | None, ...]:
@@ -333,7 +343,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         x = self._table(X)
         self.module_.eval()
         with torch.no_grad():
-            parts = [f(self._part(x[i : i + PART])).cpu() for i in range(0, len(x), PART)]
+            parts = [f(self._part(np.asarray(x[i : i + PART]))).cpu() for i in range(0, len(x), PART)]
         return torch.cat(parts)[: len(x)].numpy()
 
     def _part(self, x: np.ndarray) -> Tensor:

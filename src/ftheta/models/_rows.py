@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..catalog import nearest
+from ..data import Encoded
 from ..errors import InputError
 
 __all__ = ["Arrays", "class_weights", "digest", "merge_equal"]
@@ -22,7 +23,7 @@ SAMPLE = 2000  # rows looked at before all are sorted
 class Arrays(NamedTuple):
     """Checked rows: x (n, ...), y encoded, weight (n,) or None where all are one."""
 
-    x: np.ndarray
+    x: np.ndarray | Encoded
     y: np.ndarray | None
     weight: np.ndarray | None
 
@@ -78,6 +79,7 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, 
 def digest(*parts: Arrays | None) -> str:
     """SHA-256 of shapes, dtypes and bytes of the rows."""
     found = sha256()
-    for array in (a for part in parts if part is not None for a in part if a is not None):
+    arrays = (a for part in parts if part is not None for a in part if a is not None)
+    for array in (b for a in arrays for b in ((a.numbers, a.codes) if isinstance(a, Encoded) else (a,))):
         found.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
     return found.hexdigest()

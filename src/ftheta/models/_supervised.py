@@ -58,14 +58,15 @@ def learn_classes(name: str, y: np.ndarray, classes: Any = None) -> tuple[np.nda
 
 def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Labels as indices into `classes`; an unknown label is named."""
-    index = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    index = np.searchsorted(classes, y)
+    np.minimum(index, len(classes) - 1, out=index)
     unseen = classes[index] != y
     if unseen.any():
         raise InputError(
             f"y has class {y[unseen].tolist()[0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). "
             "Pass classes= or fit anew."
         )
-    return index.astype(np.int64)
+    return index.astype(np.int64, copy=False)
 
 
 def warn_unseen(y: Any, classes: np.ndarray) -> None:
@@ -205,6 +206,10 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
             raise InputError(
                 f"y has shape {y.shape}, but fit saw {self.target_.n or 'one'} target(s). Pass the same ones."
             )
+        if (most := np.abs(y).max()) > np.finfo(self.dtype).max / 1000:
+            raise InputError(
+                f"y holds {most:g}, which is too large for {self.dtype}. Rescale y or use dtype='float64'."
+            )
         return y
 
     def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
@@ -221,9 +226,12 @@ class NeuralRegressor(RegressorMixin, NeuralSupervised):
             _check_counts(y)
         if not like.standardise:
             return np.zeros(y.shape[1:]), np.ones(y.shape[1:])
-        mean = np.average(y, axis=0, weights=weight)
-        scale = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
-        return np.asarray(mean), np.where(scale > 1e-12 * np.abs(y).max(axis=0), scale, 1.0)
+        _, power = np.frexp(np.abs(y).max(axis=0))
+        u = np.ldexp(y, -power)  # exactly y / 2^power in [-1, 1]: squares neither overflow nor vanish
+        mean = np.average(u, axis=0, weights=weight)
+        scale = np.sqrt(np.average((u - mean) ** 2, axis=0, weights=weight))
+        kept = scale > 1e-12 * np.abs(u).max(axis=0)
+        return np.asarray(np.ldexp(mean, power)), np.where(kept, np.ldexp(scale, power), 1.0)
 
     def _in_units(self, standard: np.ndarray) -> np.ndarray:
         """Answers in the units of y; several targets come as float64."""

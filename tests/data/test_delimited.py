@@ -39,8 +39,9 @@ def test_line_ends_marks_quotes_and_blanks_do_not_matter(csv, content):
     assert data.feature_names == ("a", "b") and data.x.to_numpy().tolist() == [[1, 2], [3, 4]]
 
 
-def test_truth_values_and_whole_numbers_are_numbers(csv):
-    assert read_csv(csv("a,b\nTrue,1\nFalse,20000000000000000000000\n")).x.to_numpy().tolist() == [[1, 1], [0, 2e22]]
+def test_truth_values_are_levels_and_whole_numbers_numbers(csv):
+    x = read_csv(csv("a,b\nTrue,1\nFalse,20000000000000000000000\n")).x
+    assert x["a"].tolist() == ["True", "False"] and x["b"].tolist() == [1, 2e22]
 
 
 def test_names_may_look_like_other_kinds_of_file(csv):
@@ -52,7 +53,7 @@ def test_names_may_look_like_other_kinds_of_file(csv):
     ("cells", "task", "classes"),
     [
         (["no", " yes", "no"], "binary", ("no", "yes")),
-        (["b", "NA", "a"], "multiclass", ("NA", "a", "b")),
+        (["b", "None", "a"], "multiclass", ("None", "a", "b")),
         (["1", "2", "3+"], "multiclass", ("1", "2", "3+")),
         (["0", "1", "1"], "binary", ("0", "1")),
         (["3", "1", "2"], "multiclass", ("1", "2", "3")),
@@ -72,6 +73,116 @@ def test_up_to_twenty_whole_numbers_are_classes(k):
     assert task_of(np.arange(k).astype(str)) == ("binary" if k <= 2 else "multiclass")
 
 
+# ---- files as people have them
+
+
+def test_text_stays_text_and_missing_cells_stay_missing(csv):
+    x = read_csv(csv("a,city,n\n1,Oslo,2\n,Rome,NA\n3,,4\n5, Oslo ,?\n")).x
+    assert x["a"].isna().tolist() == [False, True, False, False]
+    assert x["city"].tolist()[:2] == ["Oslo", "Rome"] and x["city"].isna().tolist() == [False, False, True, False]
+    assert x["city"][3] == "Oslo"  # blanks around a level do not make another
+    assert x["n"].tolist()[::2] == [2, 4] and x["n"].isna().sum() == 2
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_other_delimiters_are_seen_and_said(csv, mark):
+    data = read_csv(csv(f"a{mark}b\n1{mark}2\n3{mark}4\n"))
+    assert data.x.to_numpy().tolist() == [[1, 2], [3, 4]] and "between the columns" in data.notes[0]
+
+
+def test_excels_line_that_names_the_delimiter_is_no_header(csv):
+    assert read_csv(csv("sep=;\r\na;b\r\n1;2\r\n3;\r\n")).x["a"].tolist() == [1, 3]
+    with pytest.raises(FileFormatError, match="line 4: 3 fields, expected 2"):
+        read_csv(csv("sep=;\na;b\n1;2\n3;4;5\n"))
+
+
+def test_german_numbers_are_read_whole(csv):
+    text = "preis;menge;rate;stadt\n1.234,50;1.000;5 %;Köln\n-7,25;20;12,5 %;Ulm\n0,5;3;1 %;Ulm\n"
+    data = read_csv(csv("\ufeff" + text))
+    assert data.x["preis"].tolist() == [1234.5, -7.25, 0.5]
+    assert data.x["menge"].tolist() == [1000, 20, 3]  # no decimal point where commas are decimal
+    assert data.x["rate"].tolist() == [5, 12.5, 1] and data.x["stadt"].tolist() == ["Köln", "Ulm", "Ulm"]
+    assert any("1.234,5" in note for note in data.notes)
+
+
+def test_thousands_and_money_in_english(csv):
+    assert read_csv(csv('a,b\n"$1,234.50",1\n$7,2\n')).x["a"].tolist() == [1234.5, 7]
+
+
+def test_a_decimal_point_stays_one_without_decimal_commas(csv):
+    assert read_csv(csv("a;b\n1.234;x\n2.345;y\n")).x["a"].tolist() == [1.234, 2.345]
+
+
+@pytest.mark.parametrize(
+    ("cells", "first"),
+    [
+        (["2024-02-29", "2023-12-31"], "2024-02-29"),
+        (["29.02.2024", "1.3.2024"], "2024-02-29"),
+        (["02/29/2024", "03/01/2024"], "2024-02-29"),
+        (["29/02/2024", "01/03/2024"], "2024-02-29"),
+        (["2024-02-29T12:30:00+01:00", "2024-03-01T00:00:00+01:00"], "2024-02-29T11:30"),
+        (["Feb 29, 2024", "Mar 1, 2024"], "2024-02-29"),
+    ],
+)
+def test_dates_are_dates(csv, cells, first):
+    x = read_csv(csv("d;b\n" + "".join(f'"{cell}";{i}\n' for i, cell in enumerate(cells)))).x
+    assert x["d"].dtype.kind == "M" and x["d"][0] == pd.Timestamp(first)
+
+
+def test_words_among_many_numbers_are_missing_and_said(csv):
+    cells = [*map(str, range(40)), "unknown", "n.a."]
+    data = read_csv(csv("a,b\n" + "".join(f"{c},1\n" for c in cells)))
+    assert data.x["a"].isna().sum() == 2 and "'unknown' (1 cell) among numbers, taken as missing" in " ".join(
+        data.notes
+    )
+    half = read_csv(csv("a,b\n" + "".join(f"{c},1\n" for c in ["1", "2", "big", "small"])))
+    assert half.x["a"].tolist() == ["1", "2", "big", "small"]
+
+
+def test_a_text_cell_far_below_the_sample_is_seen(csv):
+    many = "".join(f"{i},{i % 7}\n" for i in range(60_000))
+    x = read_csv(csv("a,b\n" + many + "x9,1\n" * 20_000)).x
+    assert x["a"].dtype == "category" and x["a"].iloc[-1] == "x9" and x["b"].dtype == float
+
+
+def test_columns_without_a_name_or_with_one_twice_get_one(csv):
+    data = read_csv(csv(",a,a\n0,1,2\n1,3,4\n"))
+    assert data.feature_names == ("column 1", "a", "a (2)")
+    assert "column 1 has no name" in data.notes[0] and "column 3 is named 'a' again" in data.notes[1]
+
+
+def test_rows_without_a_target_are_left_out_and_said(csv):
+    data = read_csv(csv("a,y\n1,u\n2,\n3,v\n"), target="y")
+    assert data.y.tolist() == ["u", "v"] and data.x["a"].tolist() == [1, 3] and "1 row" in data.notes[-1]
+    new = read_csv(csv("a,y\n1,u\n2,\n3,v\n"), target="y", required=False)
+    assert new.y is None and len(new.x) == 3
+
+
+def test_an_encoding_can_be_named(csv):
+    path = csv("stadt;b\nKöln;1\nUlm;2\n".encode("latin-1"))
+    assert read_csv(path, encoding="latin-1").x["stadt"].tolist() == ["Köln", "Ulm"]
+    with pytest.raises(FileFormatError, match="unknown encoding 'klingon'"):
+        read_csv(path, encoding="klingon")
+    late = csv(b"a,b\n" + b"x,1\n" * 100_000 + b"\xe9,1\n")
+    with pytest.raises(FileFormatError, match=r"line 100002, byte 400004: not UTF-8 \(0xe9\).*--encoding latin-1"):
+        read_csv(late)
+
+
+def test_thousands_of_columns_are_read_and_too_many_refused(csv):
+    wide = ",".join(f"c{i}" for i in range(3000)) + "\n" + ("1," * 2999 + "2\n") * 3
+    assert read_csv(csv(wide)).x.shape == (3, 3000)
+    with pytest.raises(FileFormatError, match="line 1: 100001 columns; at most 100000 are read"):
+        read_csv(csv(",".join(f"c{i}" for i in range(100_001)) + "\n"))
+
+
+def test_short_rows_are_found_among_missing_cells(csv):
+    with pytest.raises(FileFormatError, match="line 4: 1 field, expected 2"):
+        read_csv(csv("a,b\n1,\n2,3\n4\n5,6\n"))
+    with pytest.raises(FileFormatError, match="line 4: 1 field, expected 2"):
+        read_csv(csv('a,b\n1,\n"2",3\n4\n5,6\n'))
+    assert len(read_csv(csv('a,b\n1,\n"2",3\n5,6\n')).x) == 3
+
+
 HEAD = "a,b\n1,2\n"
 
 
@@ -82,12 +193,8 @@ HEAD = "a,b\n1,2\n"
         (" \n\n", r"data\.csv: the file is empty \(3 bytes\)"),
         ("\ufeff", r"data\.csv: the file is empty \(3 bytes\)"),
         ("a,b\n", r"data\.csv: a header of 2 columns but no rows"),
-        ("a;b\n1;2\n", r"data\.csv line 1: semicolons between the columns; commas are needed"),
-        ("a\tb\n1\t2\n", r"line 1: tabs between the columns"),
         ("1,2\n3,4\n", r"line 1: the first line holds numbers \('1', \.\.\.\), so the header is missing"),
         ("5.1,3.5,setosa\n4.9,3.0,setosa\n", r"line 1: the first line holds numbers \('5\.1'"),
-        ("a,b,a\n1,2,3\n", r"line 1: columns 1 and 3 are both named 'a'\. Rename one"),
-        ("a,,c\n1,2,3\n", r"line 1: column 2 has no name"),
         (HEAD + "3,4,5\n", r"data\.csv line 3: 3 fields, expected 2 \(header\)\. Is there a comma inside a value"),
         ("a,b\n1,2,3\n4,5,6\n", r"line 2: 3 fields, expected 2"),
         ("a,b\n\n1,2\n\nSmith, J,3\n", r"line 5: 3 fields, expected 2 \(header\)\. Quote the comma in 'Smith, J'\?"),
@@ -95,29 +202,16 @@ HEAD = "a,b\n1,2\n"
         (HEAD + "3", r"line 3: 1 field, expected 2 \(header\)\. The last line is cut off: the file is truncated"),
         (HEAD + '3,"4\n5,6\n', r'line 3: a quote \("\) is opened and never closed'),
         (HEAD + '3,"' + "4" * 200_000, r"line 3: field larger than field limit.*opened there and never closed"),
-        (HEAD + "3,\n", r"line 3: column 'b' \(2\) has 1 missing cell, here the first \(''\)"),
-        ('a\n1\n""\n', r"line 3: column 'a' \(1\) has 1 missing cell"),
         (HEAD + '""\n', r"line 3: 1 field, expected 2"),
-        (HEAD + "NaN,3\n?,3\n", r"line 3: column 'a' \(1\) has 2 missing cells, here the first \('NaN'\)"),
         (HEAD + "3,-inf\n", r"line 3: column 'b' \(2\) holds '-inf'; finite numbers are needed"),
         (HEAD + "3,1e999\n", r"line 3: column 'b' \(2\) holds '1e999'; finite numbers are needed"),
-        (
-            "a,u,city\n1,2,Oslo\n3,4,Rome\n",
-            r"column 'city' \(3\) holds text \('Oslo'\), numbers needed \(2 of 2 cells\)",
-        ),
-        ('a,b\n"x\ny",1\n', r"line 2: column 'a' \(1\) holds text \('x\\ny'\)"),
-        ('"a\nx",b\n1,2\n3,z\n', r"line 4: column 'b' \(2\) holds text \('z'\)"),
-        (HEAD + "3,4\n5,6o\n", r"line 4: column 'b' \(2\) holds text \('6o'\), numbers needed \(1 of 3 cells\)"),
         (b"a,b\n1,\xe9\n", r"data\.csv line 2, byte 6: not UTF-8 \(0xe9\)"),
         (b"a,b\n1,2\0\0", r"data\.csv byte 7: a zero byte, so the file is binary or damaged"),
         ("a,b\n1,2\n".encode("utf-16"), r"its content is UTF-16 text; fθ does not open it"),
-        (
-            b"PK\x03\x04\x14\0",
-            r"its content is a zip archive \(as \.xlsx, \.npz and \.pt files are\); fθ does not open it",
-        ),
+        (b"PK\x03\x04\x14\0", r"its content is a zip archive \(as \.xlsx and \.pt files are\); fθ does not open it"),
         (b"PAR1\x15\x04\0", "its content is a Parquet file"),
-        (b"\x89PNG\r\n\x1a\n", "its content is a PNG image"),
-        (b"\x93NUMPY\x01\0", r"its content is a NumPy \.npy file"),
+        (b"\x89PNG\r\n\x1a\n", "its content is one PNG image; fθ does not open it. Give the folder"),
+        (b"\x93NUMPY\x01\0", r"its content is a NumPy file \(\.npy, \.npz\), not CSV"),
         (b"\x1f\x8b\x08\0", "its content is a gzip archive"),
         ("<!DOCTYPE html><html>", "its content is HTML, not CSV"),
         ('{"a": [1, 2]}', "its content is JSON, not CSV"),
@@ -149,8 +243,9 @@ def test_a_pickle_is_named_and_never_opened(csv):
     [
         ("a,price\n1,2\n", "Unknown target column 'prize'. Did you mean 'price'"),
         ("prize\n1\n2\n", "'prize' is the only column; at least one column of features is needed"),
-        ("a,prize\n1,u\n2,\n", r"line 3: column 'prize' \(2\) has 1 missing cell"),
-        ("a,prize\n1,0.5\n2,NA\n3,1.5\n", r"line 3: column 'prize' \(2\) has 1 missing cell, here the first \('NA'\)"),
+        ("a,prize\n1,\n2,\n", "the target 'prize' has no values"),
+        ("a,prize\n1,2020-01-01\n2,2020-01-02\n", "the target 'prize' holds dates; numbers or classes are needed"),
+        ("a,prize\n1,0.5\n2,inf\n", r"line 3: column 'prize' \(2\) holds 'inf'; finite numbers"),
         ("a,prize\n1,0.5\n2,free\n3,1.5\n", r"line 3: column 'prize' \(2\) holds text \('free'\), numbers needed"),
     ],
 )
@@ -162,11 +257,11 @@ def test_a_bad_target_gets_one_sentence(csv, content, text):
 def test_what_is_no_file_gets_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(FileFormatError, match="nope.csv: no such file. Check the path"):
         read_csv(tmp_path / "nope.csv")
-    with pytest.raises(FileFormatError, match="a folder, not a file"):
+    with pytest.raises(FileFormatError, match="its content is a folder, not CSV"):
         read_csv(tmp_path)
     (tmp_path / "locked.csv").write_text(HEAD)
     monkeypatch.setattr(
-        "pathlib.Path.read_bytes", lambda self: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
+        "pathlib.Path.open", lambda self, mode: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
     )
     with pytest.raises(FileFormatError, match=r"locked.csv: cannot be read \(Permission denied\)"):
         read_csv(tmp_path / "locked.csv")
@@ -177,9 +272,9 @@ def test_no_bytes_lead_to_another_error(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.csv"
     path.write_bytes(content)
     try:
-        assert np.isfinite(read_csv(path).x.to_numpy()).all()
-    except FileFormatError:
-        pass
+        assert len(read_csv(path).x)
+    except FileFormatError as error:
+        assert str(path) in str(error)
 
 
 @given(st.text(alphabet='a1,"\n\r;. -', max_size=40))
@@ -187,6 +282,6 @@ def test_no_text_leads_to_another_error(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.csv"
     path.write_text("a,b\n1,2\n" + content, newline="")
     try:
-        assert np.isfinite(read_csv(path).x.to_numpy()).all()
-    except FileFormatError:
-        pass
+        assert len(read_csv(path).x)
+    except FileFormatError as error:
+        assert str(path) in str(error)

@@ -1,0 +1,64 @@
+"""What a model answers for rows: classes with probabilities, or numbers with intervals; and how good that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..measure import Scores, classification, half_width, regression
+
+__all__ = ["LEVEL", "Answers", "answer", "class_names", "scores", "spread_of"]
+
+LEVEL = 0.95  # of the intervals of predicted numbers
+
+
+class Answers(NamedTuple):
+    """The answers for n rows; what a model cannot say is None."""
+
+    predicted: np.ndarray
+    p: np.ndarray | None = None
+    classes: list[Any] | None = None
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answers:
+    """Predictions; for numbers with the interval of the model itself, else with that of its errors in validation."""
+    predicted = estimator.predict(X)
+    if hasattr(estimator, "predict_proba"):
+        p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        return Answers(predicted, p / p.sum(1, keepdims=True), estimator.classes_.tolist())
+    own = _own_interval(estimator, X)
+    if own is not None:
+        return Answers(predicted, low=own[:, 0], high=own[:, 1])
+    if spread is None:
+        return Answers(predicted)
+    return Answers(predicted, low=predicted - spread["half_width"], high=predicted + spread["half_width"])
+
+
+def _own_interval(estimator: Any, X: Any) -> np.ndarray | None:
+    try:
+        return estimator.predict_interval(X, LEVEL) if hasattr(estimator, "predict_interval") else None
+    except InputError:  # a likelihood of fixed scale
+        return None
+
+
+def class_names(classes: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """The names of the classes, if there is one for each."""
+    return [str(c) for c in (names if len(names) == len(classes) else classes)]
+
+
+def spread_of(estimator: Any, X: Any, y: np.ndarray) -> dict[str, Any] | None:
+    """Half the width of an interval that holds 95 of 100 new numbers, from rows that were not fitted."""
+    width = half_width(y - estimator.predict(X), LEVEL)
+    return {"level": LEVEL, "half_width": width, "rows": len(y)} if np.isfinite(width) else None
+
+
+def scores(task: str, y: np.ndarray, given: Answers, seed: int) -> Scores:
+    """Every metric that these answers allow."""
+    if task == "classify":
+        return classification(y, given.p, given.classes, seed=seed)
+    return regression(y, given.predicted, low=given.low, high=given.high, nominal=LEVEL, seed=seed)

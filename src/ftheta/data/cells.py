@@ -1,0 +1,141 @@
+"""What the cells of a text column are: numbers as people write them, dates, or levels.
+
+    "1.234,5" -> 1234.5     "1,234.5" -> 1234.5     "12 %" -> 12     "03.10.1990" -> a date     "red" -> a level
+
+A column is what all of its distinct cells are; the work is done once for each distinct cell, not once a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MISSING", "Settled", "numbers", "plain_number", "settle"]
+
+MISSING = (
+    *("", "na", "NA", "Na", "nan", "NaN", "NAN", "n/a", "N/A", "n.a.", "null", "NULL", "Null", "none", "None", "NONE"),
+    *("?", "-", "--", ".", "#N/A", "#NA", "<NA>", "#DIV/0!", "#VALUE!", "missing", "Missing"),
+)
+STRAY = 3  # so many different words in a column of numbers are taken for missing values,
+STRAY_CELLS = 0.1  # if no larger share of its cells is one of them
+
+_SIGN, _MONEY = r"[+-]?", r"[$€£]?"
+_PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+_COMMA = re.compile(rf"{_SIGN}{_MONEY}(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1.234,5
+_POINT = re.compile(rf"{_SIGN}{_MONEY}(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1,234.5
+_DECORATION = str.maketrans("", "", "$€£% \u00a0\u202f")
+_DATES = {  # what it looks like -> how it may be read, the first that reads all cells
+    re.compile(r"\d{4}-\d{1,2}-\d{1,2}"): ("ISO8601",),
+    re.compile(r"\d{4}/\d{1,2}/\d{1,2}"): ("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S"),
+    re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"): ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
+    re.compile(r"\d{1,2}/\d{1,2}/\d{4}"): ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
+    re.compile(r"\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}"): ("%d %b %Y", "%d-%b-%Y", "%d %B %Y"),
+    re.compile(r"[A-Za-z]{3,9} \d{1,2}, \d{4}"): ("%b %d, %Y", "%B %d, %Y"),
+}
+
+
+class Settled(NamedTuple):
+    """A column as what it is, and a sentence where that was a decision."""
+
+    column: pd.Series
+    note: str = ""
+
+
+def plain_number(cell: str) -> bool:
+    """Whether a cell is a number as programs write it.
+
+    Example:
+        >>> [plain_number(cell) for cell in ("-1.5e3", " 7 ", "1,5", "1_0", "x")]
+        [True, True, False, False, False]
+    """
+    return _PLAIN.fullmatch(cell.strip()) is not None
+
+
+def numbers(cells: Sequence[str]) -> tuple[np.ndarray, str]:
+    """Each cell as a number, NaN for those that are none, and how they are written: "", "1.234,5" or "1,234.5".
+
+    Example:
+        >>> numbers(["1.234,5", "7", "red"])
+        (array([1234.5, 7. , nan]), '1.234,5')
+    """
+    stripped = [re.sub(r"[ \u00a0\u202f]", "", cell) for cell in cells]
+    ways = {"": _PLAIN, "1.234,5": _COMMA, "1,234.5": _POINT}
+    fits = {way: [pattern.fullmatch(cell) is not None for cell in stripped] for way, pattern in ways.items()}
+    way = max(fits, key=lambda w: sum(fits[w]))  # the first of equals
+    found = [_value(cell, way) if fit else np.nan for cell, fit in zip(stripped, fits[way], strict=True)]
+    return np.array(found, dtype=float), way if sum(fits[way]) else ""
+
+
+def _value(cell: str, way: str) -> float:
+    cell = cell.translate(_DECORATION)
+    if way == "1.234,5":
+        cell = cell.replace(".", "").replace(",", ".")
+    return float(cell.replace(",", ""))
+
+
+def settle(column: pd.Series, *, strict: bool = False, comma: bool = False) -> Settled:
+    """A column of text as numbers, dates or levels.
+
+    Args:
+        column: Category dtype over text; missing cells are missing.
+        strict: Whether a word among numbers makes the column text; else a few words are missing values.
+        comma: Whether commas mark decimals elsewhere in the file, so that 1.234 is a thousand and more.
+    """
+    levels = [str(level) for level in column.cat.categories]
+    if not levels:
+        return Settled(column.astype(float))
+    values, way = numbers(levels)
+    if comma and way == "" and any("." in level for level in levels) and all(map(_COMMA.fullmatch, levels)):
+        values, way = np.array([_value(level, "1.234,5") for level in levels]), "1.234,5"
+    found = _as_numbers(column, levels, values, way, strict)
+    return found or _as_dates(column, levels) or Settled(_merged(column, levels))
+
+
+def _as_numbers(column: pd.Series, levels: list[str], values: np.ndarray, way: str, strict: bool) -> Settled | None:
+    import pandas as pd
+
+    codes = column.cat.codes.to_numpy()
+    words = np.flatnonzero(np.isnan(values))
+    note = f"column {column.name!r}: numbers written as {way}" if way else ""
+    if len(words):
+        cells = np.isin(codes, words).sum()
+        if strict or len(words) > STRAY or cells > STRAY_CELLS * (codes >= 0).sum():
+            return None
+        said = ", ".join(repr(levels[i]) for i in words)
+        note = f"column {column.name!r}: {said} ({cells} cell{'s' * int(cells != 1)}) among numbers, taken as missing"
+    table = np.append(values, np.nan)  # code -1 is missing
+    return Settled(pd.Series(table[codes], index=column.index, name=column.name), note)
+
+
+def _as_dates(column: pd.Series, levels: list[str]) -> Settled | None:
+    import pandas as pd
+
+    first = levels[0].strip()
+    for way in next((ways for look, ways in _DATES.items() if look.match(first)), ()):
+        found = pd.to_datetime(pd.Series(levels).str.strip(), format=way, errors="coerce", utc=True)
+        if not found.isna().any():
+            table = np.append(found.dt.tz_localize(None).to_numpy("datetime64[s]"), np.datetime64("NaT"))
+            dates = pd.Series(table[column.cat.codes.to_numpy()], index=column.index, name=column.name)
+            return Settled(dates, f"column {column.name!r}: dates, read as {way}")
+    return None
+
+
+def _merged(column: pd.Series, levels: list[str]) -> pd.Series:
+    """Levels without blanks around them; those that then agree are one."""
+    clean = [" ".join(level.split()) for level in levels]
+    return column.cat.rename_categories(clean) if len(set(clean)) == len(clean) else _renamed(column, clean)
+
+
+def _renamed(column: pd.Series, clean: list[str]) -> pd.Series:
+    import pandas as pd
+
+    kept = list(dict.fromkeys(clean))
+    code = np.append([kept.index(level) for level in clean], -1)
+    merged = pd.Categorical.from_codes(code[column.cat.codes.to_numpy()], kept)
+    return pd.Series(merged, index=column.index, name=column.name)

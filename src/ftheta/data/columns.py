@@ -1,0 +1,339 @@
+"""What is done to one column of a table: a plan, learned from the training rows, applied to any rows.
+
+    number:   z = (x - μ) / σ,  0 where x is missing,  and a second column that says so where that happened in training
+    levels:   one column for each level, 1 where it is the level; rare, missing and unseen levels
+    date:     days as a number, and its place in the year, the week and the day as points on a circle
+    dropped:  nothing: identifiers, constants without a number, empty columns
+
+Shapes: n rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..errors import FileFormatError
+from .cells import numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Date", "Dropped", "Levels", "Number", "Plan", "learn", "plan_of"]
+
+MOST_LEVELS = 100  # that have a column of their own, the most frequent first
+RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
+IDENTIFIER_ROWS = 20  # from so many rows on a column can be recognised as an identifier
+IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
+_IDENTIFIER = re.compile(r"(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames)$|^unnamed|[a-z]Id$", re.IGNORECASE)
+_DAY = 86400.0
+_CIRCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # days
+Values = np.ndarray
+
+
+class Plan:
+    """Base: a column by name; what it says is JSON."""
+
+    kind: ClassVar[str]
+    name: str | None
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the columns that it makes."""
+        raise NotImplementedError
+
+    def did(self) -> str:
+        """What is done to the column, in words."""
+        raise NotImplementedError
+
+    def read(self, column: pd.Series) -> Values:
+        """The cells as numbers: (n,)."""
+        raise NotImplementedError
+
+    def write(self, values: Values, out: np.ndarray) -> None:
+        """Fill `out` (n, len(outputs)), which holds zeros."""
+        raise NotImplementedError
+
+    def surprise(self, column: pd.Series) -> str:
+        """What new rows hold that training did not have; nothing where there is none of it."""
+        return ""
+
+    def state(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
+class Number(Plan):
+    """A number, standardised."""
+
+    name: str | None
+    mean: float
+    scale: float
+    constant: bool
+    missing: bool = False
+    kind: ClassVar[str] = "number"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (str(self.name), f"{self.name} missing") if self.missing else (str(self.name),)
+
+    def did(self) -> str:
+        if self.constant:
+            return f"constant ({self.mean:.4g}): centred, not scaled"
+        filled = "; missing cells take the mean, and a second column marks them" if self.missing else ""
+        return f"(x - {self.mean:.4g}) / {self.scale:.4g}{filled}"
+
+    def read(self, column: pd.Series) -> Values:
+        if column.dtype.kind in "biuf":
+            return _floats(column)
+        cells = _text_levels(column)
+        values = np.append(numbers([str(level) for level in cells.cat.categories])[0], np.nan)
+        return values[cells.cat.codes.to_numpy()]
+
+    def write(self, values: Values, out: np.ndarray) -> None:
+        z = (values - self.mean) / self.scale
+        gone = np.isnan(z)
+        if gone.any():
+            z[gone] = 0.0
+        out[:, 0] = z
+        if self.missing:
+            out[:, 1] = gone
+
+    def surprise(self, column: pd.Series) -> str:
+        gone = np.isnan(self.read(column))
+        words = column[gone & column.notna().to_numpy()]
+        if len(words):
+            return f"column {self.name!r}: {len(words)} cells are no numbers ({words.iloc[0]!r}), taken as missing"
+        holes = 0 if self.missing else int(gone.sum())
+        if not holes:
+            return ""
+        return f"column {self.name!r}: {holes} missing cell{'s' * (holes > 1)}, none in training; the mean is taken"
+
+
+@dataclass(frozen=True)
+class Levels(Plan):
+    """Text as one column a level."""
+
+    name: str | None
+    levels: tuple[str, ...]
+    rare: tuple[str, ...]
+    """Levels that share one column, which new levels take too."""
+    missing: bool
+    kind: ClassVar[str] = "levels"
+
+    @property
+    def single(self) -> bool:
+        """Whether two levels share one column of 0 and 1."""
+        return len(self.levels) == 2 and not (self.rare or self.missing)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        own = self.levels[1:] if self.single else self.levels
+        more = [word for word, there in (("rare", bool(self.rare)), ("missing", self.missing)) if there]
+        return (*(f"{self.name}={level}" for level in own), *(f"{self.name} {word}" for word in more))
+
+    def did(self) -> str:
+        first = ", ".join(self.levels[:3]) + (", ..." if len(self.levels) > 3 else "")
+        said = f"one 0/1 column for each of {len(self.levels)} levels ({first})"
+        said = f"0/1: {self.levels[1]!r} is 1, {self.levels[0]!r} is 0" if self.single else said
+        said += f"; one for {len(self.rare)} rare and all new levels" if self.rare else ""
+        return said + ("; one for missing cells" if self.missing else "")
+
+    def read(self, column: pd.Series) -> Values:
+        """The column of `outputs` of each cell, -1 for none."""
+        cells = _text_levels(column)
+        place = {level: j - self.single for j, level in enumerate(self.levels)}
+        other = len(self.levels) if self.rare else -1
+        gone = len(self.levels) + bool(self.rare) if self.missing else -1
+        table = np.array([place.get(str(level), other) for level in cells.cat.categories] + [gone], dtype=np.int32)
+        return table[cells.cat.codes.to_numpy()]
+
+    def write(self, values: Values, out: np.ndarray) -> None:
+        here = np.flatnonzero(values >= 0)
+        out[here, values[here]] = 1.0
+
+    def surprise(self, column: pd.Series) -> str:
+        counts = _text_levels(column).value_counts()
+        known = {*self.levels, *self.rare}
+        new = [str(level) for level, n in counts.items() if n and str(level) not in known]
+        if not new:
+            return ""
+        rows, first = int(counts[new].sum()), ", ".join(map(repr, new[:3])) + (", ..." if len(new) > 3 else "")
+        what = f"{rows} row{'s' * (rows != 1)} with levels not seen in training ({first})"
+        return f"column {self.name!r}: {what}, taken as {'rare' if self.rare else 'none of the levels'}"
+
+
+@dataclass(frozen=True)
+class Date(Plan):
+    """A date as days, and as places on circles."""
+
+    name: str | None
+    mean: float
+    scale: float
+    circles: tuple[str, ...]
+    missing: bool = False
+    kind: ClassVar[str] = "date"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        turns = [f"{self.name} {part} of {circle}" for circle in self.circles for part in ("sin", "cos")]
+        return (str(self.name), *turns, *([f"{self.name} missing"] if self.missing else []))
+
+    def did(self) -> str:
+        circles = f", and its place in the {' and the '.join(self.circles)} as sine and cosine" if self.circles else ""
+        return f"days since 1970, standardised{circles}" + ("; missing cells marked" if self.missing else "")
+
+    def read(self, column: pd.Series) -> Values:
+        return _days(column)
+
+    def write(self, values: Values, out: np.ndarray) -> None:
+        gone = np.isnan(values)
+        out[:, 0] = (values - self.mean) / self.scale
+        for i, circle in enumerate(self.circles):
+            angle = 2 * np.pi * values / _CIRCLES[circle]
+            out[:, 1 + 2 * i], out[:, 2 + 2 * i] = np.sin(angle), np.cos(angle)
+        out[gone] = 0.0
+        if self.missing:
+            out[:, -1] = gone
+
+
+@dataclass(frozen=True)
+class Dropped(Plan):
+    """A column that is left out, and why."""
+
+    name: str | None
+    why: str
+    kind: ClassVar[str] = "dropped"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+    def did(self) -> str:
+        return f"left out: {self.why}"
+
+    def read(self, column: pd.Series) -> Values:
+        return np.zeros(len(column))
+
+    def write(self, values: Values, out: np.ndarray) -> None:
+        pass
+
+
+# ---- learning
+
+
+def learn(column: pd.Series, name: str | None) -> Plan:
+    """The plan for a column of a frame, by its values."""
+    if column.isna().all():
+        return Dropped(name, "it is empty")
+    if column.dtype.kind in "biuf":
+        return _learn_number(_floats(column), name)
+    return _learn_date(column, name) if column.dtype.kind == "M" else _learn_levels(_text_levels(column), name)
+
+
+def number(values: np.ndarray, name: str | None) -> Number:
+    """Mean and scale of a column of numbers that may have holes."""
+    gone = np.isnan(values)
+    there = values[~gone] if gone.any() else values
+    mean, scale, constant = (float(m[0]) for m in moments(there[:, None]))
+    return Number(name, mean, scale, bool(constant), bool(gone.any()))
+
+
+def _learn_number(values: np.ndarray, name: str | None) -> Plan:
+    return Dropped(name, "an identifier: it numbers the rows") if _counts_rows(values, name) else number(values, name)
+
+
+def _counts_rows(values: np.ndarray, name: str | None) -> bool:
+    """Whole numbers, all different, that rise or fall by about one a row, or are called an identifier."""
+    if len(values) < IDENTIFIER_ROWS or name is None or not (values[:99] == np.round(values[:99])).all():
+        return False
+    steps = np.diff(values)
+    one_way = (steps > 0).all() or (steps < 0).all()
+    if one_way and np.abs(values[-1] - values[0]) <= 3 * len(values) and (values == np.round(values)).all():
+        return True
+    return (
+        bool(_IDENTIFIER.search(name)) and (values == np.round(values)).all() and len(np.unique(values)) == len(values)
+    )
+
+
+def _learn_levels(cells: pd.Series, name: str | None) -> Plan:
+    counts = cells.value_counts()
+    counts = counts[counts > 0]
+    n, there = len(cells), int(counts.sum())
+    if len(counts) > IDENTIFIER_SHARE * there and there >= IDENTIFIER_ROWS:
+        return Dropped(name, f"an identifier or free text: {len(counts)} different values in {there} rows")
+    missing = there < n
+    if len(counts) == 1 and not missing:
+        return Dropped(name, f"every row holds {str(counts.index[0])!r}")
+    frequent = counts[counts >= max(RARE_COUNT, RARE_SHARE * n)].index[:MOST_LEVELS]
+    kept = counts.index[:2] if len(counts) <= 2 else frequent
+    rare = tuple(sorted(map(str, counts.index.difference(kept, sort=False))))
+    return Levels(name, tuple(sorted(map(str, kept))), rare, missing)
+
+
+def _learn_date(column: pd.Series, name: str | None) -> Plan:
+    days = _days(column)
+    there = days[~np.isnan(days)]
+    mean, scale, _ = (float(m[0]) for m in moments(there[:, None]))
+    span = float(np.ptp(there))
+    there_is: dict[str, Callable[[], bool]] = {
+        "year": lambda: span >= 180,
+        "week": lambda: span >= 7,
+        "day": lambda: bool((there != np.floor(there)).any()),
+    }
+    circles = tuple(circle for circle, found in there_is.items() if found())
+    return Date(name, mean, scale, circles, len(there) < len(days))
+
+
+def _floats(column: pd.Series) -> np.ndarray:
+    """The column itself where it holds float64 already."""
+    return column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _text_levels(column: pd.Series) -> pd.Series:
+    """A column of category dtype over text."""
+    if column.dtype == "category":
+        return column
+    if column.dtype.kind == "f":
+        column = column.map(lambda v: v if v != v else f"{v:.0f}" if v == round(v) else str(v)).astype(object)
+    return column.where(column.isna(), column.astype(str)).astype("category")
+
+
+def _days(column: pd.Series) -> np.ndarray:
+    import pandas as pd
+
+    stamps = pd.to_datetime(column.astype(object) if column.dtype == "category" else column, errors="coerce")
+    seconds = stamps.to_numpy(dtype="datetime64[s]")
+    return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / _DAY)
+
+
+def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, standard deviation and whether it is only rounding, of each column: (n, D) -> (D,), (D,), (D,)."""
+    _, power = np.frexp(np.abs(x).max(0))
+    u = np.ldexp(x, -power)  # (n, D), exactly x / 2^power in [-1, 1]: squares neither overflow nor vanish
+    mean = u.mean(0)
+    mean += (u - mean).mean(0)  # what the first pass lost
+    scale = np.sqrt(((u - mean) ** 2).mean(0))
+    constant = scale <= 8 * np.finfo(float).eps * np.abs(mean)
+    return np.where(constant, x[0], np.ldexp(mean, power)), np.where(constant, 1.0, np.ldexp(scale, power)), constant
+
+
+# ---- from files
+
+
+def plan_of(state: Mapping[str, Any]) -> Plan:
+    """The plan that `state` described."""
+    kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Date, Dropped)}
+    given = dict(state)
+    kind = given.pop("kind")
+    if kind not in kinds:
+        raise FileFormatError(
+            f"Column {given.get('name')!r} is of kind {kind!r}; this version of fθ knows {', '.join(kinds)}. "
+            "Install the version that wrote it, or newer."
+        )
+    return kinds[kind](**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})

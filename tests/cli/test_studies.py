@@ -1,0 +1,28 @@
+"""`ftheta studies`: every study with what its last full run found."""
+
+import json
+
+from ftheta.studies import _ledger, _study
+
+
+def test_every_study_has_a_line(ok):
+    header, _, *lines = ok("studies").out.splitlines()
+    assert header.split() == ["study", "verdicts", "date", "question"]
+    assert [line.split()[0] for line in lines] == list(_study.names())
+    assert all(line.endswith("?") for line in lines)
+    date = _ledger.recorded()["evidence/splits"]["date"]
+    assert any(line.startswith("evidence/splits") and f"2 confirmed  {date}" in line for line in lines)
+
+
+def test_json_has_a_verdict_for_every_row(ok):
+    found = {study["study"]: study for study in map(json.loads, ok("studies", "--json").out.splitlines())}
+    assert list(found) == list(_study.names())
+    assert found["evidence/noise"]["verdicts"] == _study.card("evidence/noise").claims
+    assert found["evidence/noise"]["versions"]["torch"]
+
+
+def test_without_a_full_run_rows_are_open(ok, monkeypatch):
+    monkeypatch.setattr(_ledger, "recorded", dict)
+    found = json.loads(ok("studies", "--json").out.splitlines()[0])
+    assert set(found["verdicts"].values()) == {"open"} and found["date"] == ""
+    assert " open " in ok("studies").out.splitlines()[2]

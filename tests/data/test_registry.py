@@ -1,0 +1,51 @@
+"""The registry of data sets: what is said of each is so."""
+
+import numpy as np
+import pytest
+
+from ftheta.data import MAKERS, facts, load, names
+from ftheta.errors import InputError
+
+BUILT_IN = ("breast-cancer", "diabetes", "digits", "iris", "wine")
+FILES = ("mnist", "santafe-laser", "tinyshakespeare")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "task", "classes"),
+    [
+        ("breast-cancer", (569, 30), "binary", 2),
+        ("diabetes", (442, 10), "regression", 0),
+        ("digits", (1797, 64), "multiclass", 10),
+        ("iris", (150, 4), "multiclass", 3),
+        ("wine", (178, 13), "multiclass", 3),
+    ],
+)
+def test_shape_task_and_names_agree(name, shape, task, classes):
+    data = load(name)
+    assert data.x.shape == shape and data.y.shape == shape[:1] and data.task == task
+    assert tuple(data.x.columns) == data.feature_names and len(data.target_names) == classes
+    assert classes == 0 or np.array_equal(np.unique(data.y), np.arange(classes))
+    assert np.isfinite(data.x.to_numpy()).all() and data.licence and data.citation
+    assert len(repr(data)) < 500
+
+
+def test_names_are_the_built_in_the_made_and_the_real():
+    assert names() == (*BUILT_IN, *MAKERS, *FILES)
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, *MAKERS])
+def test_facts_agree_with_what_is_loaded(name):
+    data = load(name)
+    where = "made" if name in MAKERS else "built in"
+    assert facts(name) == (name, data.kind, data.rows, data.columns, data.task, where)
+
+
+def test_diabetes_is_raw():
+    """Scaled values would carry the mean of rows that are set aside; ages are years."""
+    assert 18 <= load("diabetes").x["age"].min() and load("diabetes").x["age"].max() < 100
+
+
+@pytest.mark.parametrize("ask", [load, facts])
+def test_an_unknown_name_is_answered_with_the_nearest(ask):
+    with pytest.raises(InputError, match=r"Unknown data set 'digit'\. Did you mean 'digits'"):
+        ask("digit")
