@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import FrozenInstanceError, dataclass
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -70,6 +71,11 @@ def test_html_is_escaped():
     assert TABLE._repr_html_() == TABLE.html() and '<td style="text-align:right">12.35</td>' in TABLE.html()
 
 
+def test_headers_of_html_say_that_they_head_columns():
+    assert '<thead><tr><th scope="col" style="text-align:left">name</th><th scope="col"' in TABLE.html()
+    assert TABLE.html().count("<th ") == 3 and TABLE.html().count("scope=") == 3
+
+
 def test_a_frame_keeps_the_numbers_unrounded():
     frame = TABLE.frame()
     assert frame.columns.tolist() == ["name", "n", "score"] and frame["score"][1] == float(np.float32(12.3456))
@@ -102,6 +108,14 @@ class Loss(Result):
 def test_a_result_shows_its_table_and_its_figure():
     html = Loss(np.array([3.0, 2.0]))._repr_html_()
     assert html.startswith("<table>") and "<svg" in html and html.rstrip().endswith("</svg>") and "<?xml" not in html
+
+
+def test_a_figure_says_in_words_what_it_shows():
+    assert svg(curves({"loss": [1.0]}), 'a "b" <c>').startswith(
+        '<svg role="img" aria-label="a &quot;b&quot; &lt;c&gt;" '
+    )
+    assert svg(curves({"loss": [1.0]}, title="Loss & more")).startswith('<svg role="img" aria-label="Loss &amp; more" ')
+    ElementTree.fromstring(svg(curves({"loss": [1.0]}), "a\nb"))
 
 
 def test_the_same_figure_is_the_same_text():

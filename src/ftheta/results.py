@@ -81,33 +81,25 @@ class Table:
         clean = lambda s: s.translate(str.maketrans(_LATEX))  # noqa: E731
         header, rows, numeric = self._cells(clean)
         lines = [f"{' & '.join(line)} \\\\" for line in [header, *rows]]
-        columns = "".join("r" if n else "l" for n in numeric)
-        body = "\n".join(
-            [
-                f"\\begin{{tabular}}{{{columns}}}",
-                "\\hline",
-                lines[0],
-                "\\hline",
-                *lines[1:],
-                "\\hline",
-                "\\end{tabular}",
-            ]
-        )
+        columns, rule = "".join("r" if n else "l" for n in numeric), "\\hline"
+        body = [f"\\begin{{tabular}}{{{columns}}}", rule, lines[0], rule, *lines[1:], rule, "\\end{tabular}"]
         if not self.caption:
-            return body
-        return f"\\begin{{table}}\n\\centering\n\\caption{{{clean(self.caption)}}}\n{body}\n\\end{{table}}"
+            return "\n".join(body)
+        head = ["\\begin{table}", "\\centering", f"\\caption{{{clean(self.caption)}}}"]
+        return "\n".join([*head, *body, "\\end{table}"])
 
     def html(self) -> str:
         """A `<table>`, escaped."""
         header, rows, numeric = self._cells(escape)
         style = [' style="text-align:right"' if n else ' style="text-align:left"' for n in numeric]
 
-        def line(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}{s}>{c}</{tag}>" for c, s in zip(cells, style, strict=True)) + "</tr>"
+        def line(cells: Sequence[str], tag: str, scope: str = "") -> str:
+            made = (f"<{tag}{scope}{s}>{c}</{tag}>" for c, s in zip(cells, style, strict=True))
+            return f"<tr>{''.join(made)}</tr>"
 
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        body = "\n".join(line(row, "td") for row in rows)
-        return f"<table>{caption}\n<thead>{line(header, 'th')}</thead>\n<tbody>\n{body}\n</tbody></table>"
+        head, body = line(header, "th", ' scope="col"'), "\n".join(line(row, "td") for row in rows)
+        return f"<table>{caption}\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table>"
 
     _repr_html_ = html
 
@@ -133,15 +125,20 @@ class Result(ABC):
         return f"{self.table().html()}\n{svg(self.figure())}"
 
 
-def svg(figure: Figure) -> str:
-    """A figure as an `<svg>` element to put into a page: the same bytes for the same figure."""
+def svg(figure: Figure, alt: str = "") -> str:
+    """A figure as an `<svg>` element to put into a page: the same bytes for the same figure.
+
+    Args:
+        figure: What to draw.
+        alt: What a reader who does not see it is told; empty: the titles of its axes.
+    """
     from matplotlib import rc_context
 
     stream = io.StringIO()
     with rc_context({"svg.hashsalt": "ftheta"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
-    text = stream.getvalue()
-    return text[text.index("<svg") :]
+    said = escape(alt or "; ".join(title for axes in figure.axes if (title := axes.get_title())), quote=True)
+    return f'<svg role="img" aria-label="{said}"{stream.getvalue().partition("<svg")[2]}'
 
 
 def _plain(value: Any) -> Any:

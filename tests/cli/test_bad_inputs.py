@@ -73,7 +73,7 @@ def test_unknown_names_are_answered_with_the_nearest_known_ones(refused, args, s
         ("--seed -1", "command line: seed=-1 should be greater than or equal to 0."),
         ("--test 2", "command line: test=2 should be less than 1 or text."),
         ("--test some", "--test some: expected a share such as 0.2, none, or a file; there is no such file."),
-        ("--validation -1", "command line: validation=-1.0 should be greater than or equal to 0."),
+        ("--validation -1", "command line: validation=-1.0 should be greater than or equal to 0 or 'auto'."),
         ("--time soon", "--time soon: expected a time such as 90s, 10m or 2h."),
         ("--set dropout=1.5", "model 'mlp': dropout=1.5 should be less than 1."),
         ("--set dtype=float16", "model 'mlp': dtype='float16' should be 'float32' or 'float64'."),
@@ -87,7 +87,7 @@ def test_unknown_names_are_answered_with_the_nearest_known_ones(refused, args, s
         ("--set training.options={wd=1}", "Unknown option of optimizer 'adam': 'wd'."),
         ("--set dropout", "--set dropout: expected KEY=VALUE, e.g. --set training.clip_norm=1."),
         ("--set a.b.c=1", "--set a.b.c=1: keys are NAME, params.NAME or training.NAME."),
-        ("--optimizer lbfgs --batch-size 32", "optimizer='lbfgs' needs all 108 rows in one batch, but batch_size=32."),
+        ("--optimizer lbfgs --batch-size 32", "optimizer='lbfgs' needs all 120 rows in one batch, but batch_size=32."),
     ],
 )
 def test_values_that_cannot_be_are_one_sentence(refused, args, sentence):

@@ -132,7 +132,7 @@ def test_a_value_of_another_type_is_one_sentence(values, sentence):
         ({"seed": -1}, "seed=-1 should be greater than or equal to 0."),
         ({"seed": 2**32}, "seed=4294967296 should be less than 4294967296."),
         ({"test": 1.0}, "test=1.0 should be less than 1 or text."),
-        ({"validation": -0.1}, "validation=-0.1 should be greater than or equal to 0."),
+        ({"validation": -0.1}, "validation=-0.1 should be greater than or equal to 0 or 'auto'."),
         ({"task": "clasify"}, "task='clasify' should be '', 'classify' or 'regress'."),
         ({"params": 3}, "params=3 should be a table: write NAME = VALUE below [params]."),
         ({"training": [1]}, "training=[1] should be a table: write NAME = VALUE below [training]."),

@@ -18,7 +18,7 @@ def test_all_explanations_are_shown_and_drawn(ok, pets):
     assert done.err.splitlines() == [f"drawn: {pets}/figures/{name}.svg" for name in names]
     for name in names:
         assert (pets / f"figures/{name}.svg").read_bytes().startswith(b"<svg")
-    assert "33 parameters" in done.out and "valid_loss" in done.out and "43 rows" in done.out
+    assert "33 parameters" in done.out and "epoch" in done.out and "48 rows" in done.out
     assert Run(pets).verify() == []
 
 

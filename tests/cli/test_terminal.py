@@ -26,7 +26,7 @@ def hurried(monkeypatch):
 
 
 def test_progress_goes_to_stderr_and_the_result_to_stdout(ok, hurried):
-    done = ok("train", "mlp", "iris", *QUICK)
+    done = ok("train", "mlp", "iris", *QUICK, "--validation", 0.1)
     assert len([line for line in done.err.splitlines() if LINE.fullmatch(line)]) >= 1
     assert done.out.startswith("test part (n = 30)") and "epoch" not in done.out
 
@@ -36,7 +36,7 @@ def test_progress_can_be_silenced(ok, hurried, monkeypatch, how):
     monkeypatch.setenv("FTHETA_PROGRESS", "0" if how == "variable" else "1")
     extra = ("--set", "training.progress=false") if how == "setting" else ()
     done = ok("train", "mlp", "iris", *QUICK, *extra)
-    assert done.err == "mlp (classify) on iris: 108 training, 30 test, 12 validation rows, 4 columns\n"
+    assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"
 
 
 def test_a_short_training_shows_no_progress(ok):

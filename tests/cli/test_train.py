@@ -26,7 +26,7 @@ def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
     assert names.split() == ["metric", "value", "low", "high"] and len(metrics) == 7
     assert metrics[0].startswith("accuracy  ") and all(len(row.split()) >= 4 for row in metrics)
     assert re.fullmatch(r"Run folder: runs/mlp-iris/\d{8}-\d{6}-[0-9a-f]{4}", folder)
-    assert done.err == "mlp (classify) on iris: 108 training, 30 test, 12 validation rows, 4 columns\n"
+    assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"
 
 
 def test_every_flag_reaches_the_estimator(ok):
@@ -43,10 +43,21 @@ def test_every_flag_reaches_the_estimator(ok):
 def test_without_epochs_early_stopping_decides_and_says_so(ok):
     done = ok("train", "mlp", "iris", "--lr", 1e-7, "--hidden", 4, "--set", "patience=2", "--set", "lr=5", "--run", "r")
     assert model_of("r").epochs == 100 and model_of("r").lr == 1e-7  # a flag wins over --set
-    done = ok("train", "mlp", "iris", "--lr", 1.0, "--hidden", 4, "--set", "patience=2")
+    done = ok("train", "mlp", "iris", "--lr", 1.0, "--hidden", 4, "--set", "patience=2", "--validation", 0.1)
     assert re.search(
         r"^Ended after \d+ epochs: no better valid_loss for 2 rounds; best was round \d+\.$", done.err, re.M
     )
+
+
+def test_few_labelled_rows_all_teach_and_numbers_keep_a_tenth(ok):
+    """Unless a share is named; and with a thousand rows a tenth is watched, for up to 200 epochs."""
+    assert "iris: 108 training, 30 test, 12 validation" in ok("train", "mlp", "iris", *QUICK, "--validation", 0.1).err
+    assert "319 training, 88 test, 35 validation" in ok("train", "mlp", "diabetes", *QUICK).err
+    ok("train", "mlp", "moons", "--hidden", 4, "--time", "0.1s", "--run", "r")
+    model = model_of("r")
+    assert (model.epochs, model.patience, model.lr, model.training.l2) == (200, 40, 0.003, 1e-3)
+    ok("train", "mlp", "moons", "--hidden", 4, "--time", "0.1s", "--optimizer", "sgd", "--run", "s")
+    assert model_of("s").lr is None  # its own rate
 
 
 def test_time_ends_training_and_the_run_is_finished(ok):
@@ -150,8 +161,8 @@ def test_a_constant_column_is_a_note(ok):
 
 def test_a_file_may_have_the_name_of_a_data_set(ok):
     table("iris", "kind")
-    assert "on iris: 108 training" in ok("train", "mlp", "iris", *QUICK).err
-    assert "on iris: 43 training" in ok("train", "mlp", "./iris", "--target", "kind", *QUICK).err
+    assert "on iris: 120 training" in ok("train", "mlp", "iris", *QUICK).err
+    assert "on iris: 48 training" in ok("train", "mlp", "./iris", "--target", "kind", *QUICK).err
 
 
 def written(run):

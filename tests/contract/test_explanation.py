@@ -43,16 +43,17 @@ def conv():
 
 
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"}, {"activations", "summary"}
+DENSE = NEURAL | {"network"}
 SUBJECTS = {  # what makes it, its rows, what it can give
     "mlp classifier": (
         lambda: MLPClassifier(hidden=(5, 4), dropout=0.3, epochs=2, validation=0.25, random_state=0).fit(X, CLASSES),
         (X, CLASSES),
-        NEURAL,
+        DENSE,
     ),
     "mlp regressor": (
         lambda: MLPRegressor(hidden=(5,), likelihood="gaussian-learned", epochs=2, random_state=0).fit(X, NUMBERS),
         (X, NUMBERS),
-        NEURAL,
+        DENSE,
     ),
     "own conv net": (
         lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
@@ -127,7 +128,7 @@ def test_available_lists_exactly_what_an_object_can_give(subject):
         if name in gives:
             assert isinstance(explain.run(name, obj, *rows), Result)
         else:
-            with pytest.raises(InputTypeError, match=rf"^{type(obj).__name__} has no \w+_; \w+ needs "):
+            with pytest.raises(InputTypeError, match=rf"^{type(obj).__name__} (has no \w+_|is no plain .*); \w+ need"):
                 explain.run(name, obj, *rows)
 
 

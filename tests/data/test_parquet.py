@@ -145,15 +145,6 @@ def test_a_damaged_file_is_one_sentence(data, text, tmp_path):
     assert str(caught.value).startswith(str(tmp_path / "a"))
 
 
-def test_a_long_text_in_every_row_is_kept_once(tmp_path):
-    column = pa.DictionaryArray.from_arrays(np.zeros(200_000, np.int32), ["x" * 2**15])  # 6 GB, if it were written out
-    plain = pa.schema([pa.field("a", pa.string())])
-    path = write(tmp_path / "a", {"a": column})
-    assert path.stat().st_size < 10**5 and pq.read_schema(path) != plain
-    found = read_parquet(path).x["a"]
-    assert len(found) == 200_000 and found.cat.categories.tolist() == ["x" * 2**15]
-
-
 def test_without_pyarrow_the_command_that_installs_it_is_named(tmp_path, monkeypatch):
     path = write(tmp_path / "a", {"a": [1]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)

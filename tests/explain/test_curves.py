@@ -69,6 +69,20 @@ def test_the_best_epoch_is_the_one_that_early_stopping_keeps():
     assert f"best was round {found.best}" in model.stop_reason_
 
 
+@pytest.mark.ledger("A161", covers="ftheta.explain.curves")
+def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
+    model = MLPClassifier(hidden=(30,), epochs=50, lr=0.02, validation=0.3, random_state=0).fit(X, Y)
+    loss, valid = ([row[name] for row in model.history_] for name in ("loss", "valid_loss"))
+    best = 1 + int(np.argmin(valid))
+    assert 1 < best < 50 and len(valid) == 50  # it overfits: the minimum lies inside
+    found, epochs = curves(model), np.arange(1, 51)
+    drawn = lines(found)
+    np.testing.assert_allclose(drawn["training loss"], np.stack([epochs, loss], 1))
+    np.testing.assert_allclose(drawn["validation loss"], np.stack([epochs, valid], 1))
+    assert drawn[f"best: epoch {best} ({min(valid):#.4g})"] == [[best, min(valid)]]
+    assert found.table().caption == f"Lowest valid_loss in epoch {best}."
+
+
 def test_any_estimator_with_a_history_has_curves():
     found = curves(LogisticRegression().fit(X, Y))
     assert found.best == len(found.columns["loss"]) and found.watched == "loss"  # Newton's method only goes down

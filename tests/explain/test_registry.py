@@ -54,7 +54,7 @@ def test_a_new_capability_needs_no_family(energies):
     warm = nn.Linear(2, 1)
     assert "energies" not in explain.available(warm)
     warm.energy = Magnet().energy
-    assert explain.available(warm) == ["activations", "energies", "summary"]
+    assert explain.available(warm) == ["activations", "energies", "network", "summary"]
     assert explain.run("energies", Magnet(), np.ones((2, 3))).values == [-3, -3, None]
     assert energies(Magnet(), np.ones((2, 3)), scale=2.0).values == [-6, -6, None]  # the function stays a function
 
@@ -106,7 +106,7 @@ def test_an_object_of_another_class_gets_a_sentence(energies):
 
 def test_a_plain_module_is_told_to_bring_a_loss():
     net = nn.Linear(1, 1)
-    assert explain.available(net) == ["activations", "summary"]
+    assert explain.available(net) == ["activations", "network", "summary"]
     with pytest.raises(
         InputTypeError, match=r"^Linear has no module_; gradient_flow .* or a module together with loss="
     ):

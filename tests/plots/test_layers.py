@@ -86,3 +86,12 @@ def test_notes_stand_beside_their_layers_and_fit_the_figure():
 def test_values_that_do_not_fit_the_names_are_refused(values):
     with pytest.raises(InputError, match=r"layers got 2 names and values of shape"):
         layers(["a", "b"], values, label="x")
+
+
+@pytest.mark.parametrize("most", [2e-3, 1.9e-5, 7.77, 123456])
+def test_numbers_along_the_axis_do_not_touch(most):
+    figure = layers(["a", "b"], [most / 10, most], label="x", log=False, notes=["a long note: 0.0001234"] * 2)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = [t.get_window_extent(canvas.get_renderer()) for t in figure.axes[0].get_xticklabels() if t.get_text()]
+    assert len(boxes) >= 3 and all(a.x1 < b.x0 for a, b in zip(boxes, boxes[1:], strict=False))

@@ -91,7 +91,17 @@ def test_record_is_one_json_object():
         "status": "component",
         "evidence": ["tests/test_a.py::test_a"],
         "verdict": "confirmed",
+        "date": "",
     }
+
+
+def test_the_date_is_that_of_the_study_that_looked_last(monkeypatch):
+    monkeypatch.setattr(_ledger, "recorded", lambda: {"a/b": {"date": "2026-01-02"}, "a/c": {"date": "2026-03-01"}})
+    found = [Claim("study", name, "confirmed") for name in ("a/b", "a/c", "a/unrecorded")]
+    assert (
+        _ledger.dated(row(), {"C1": found}) == "2026-03-01" and _ledger.dated(row(), {"C1": found[:1]}) == "2026-01-02"
+    )
+    assert _ledger.dated(row(), {"C1": found[2:]}) == _ledger.dated(row(), {"C1": [TEST]}) == ""
 
 
 def test_claims_name_what_exists():

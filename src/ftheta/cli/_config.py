@@ -31,7 +31,7 @@ class Config:
         task: classify or regress; empty: told by the target.
         seed: Seed of splits, weights, order and noise.
         test: Share set aside for the result, or a file with these rows; 0 reports on the training rows.
-        validation: Share of the rest that early stopping watches.
+        validation: Share of the rest that early stopping watches; auto: a tenth, none of few rows with classes.
         split: random, stratified or chronological; empty: stratified for classes.
         group: Column whose equal cells stay on one side of every split.
         encoding: Of the characters of a CSV file.
@@ -45,7 +45,7 @@ class Config:
     task: Literal["", "classify", "regress"] = ""
     seed: Annotated[int, Ge(0), Lt(2**32)] = 0
     test: Share | Annotated[str, MinLen(1)] = 0.2
-    validation: Share = 0.1
+    validation: Share | Literal["auto"] = "auto"
     split: Literal["", "random", "stratified", "chronological"] = ""
     group: str = ""
     encoding: str = "utf-8"

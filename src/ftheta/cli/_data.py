@@ -13,6 +13,7 @@ from .. import data as room
 from ..catalog import nearest
 from ..draw import Draw
 from ..errors import FileFormatError, InputError
+from ..models._first_try import validation_share
 from ._config import Config
 
 __all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "split", "task_of"]
@@ -137,8 +138,13 @@ def split(config: Config, dataset: room.Dataset, task: str) -> Parts:
         rest, test = rows[:-official], rows[-official:]
     else:
         rest, test = _aside(rows, "test", config, how, y, groups)
-    train, validation = _aside(rest, "validation", config, how, y, groups)
+    train, validation = _aside(rest, "validation", _settled(config, task, len(rest)), how, y, groups)
     return Parts(train, validation, test)
+
+
+def _settled(config: Config, task: str, rows: int) -> Config:
+    auto = config.validation == "auto"
+    return replace(config, validation=validation_share(task, rows)) if auto else config
 
 
 def _groups(config: Config, dataset: room.Dataset) -> np.ndarray | None:

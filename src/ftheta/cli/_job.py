@@ -16,6 +16,7 @@ from sklearn.base import clone
 from .. import catalog
 from ..data import leaks
 from ..errors import InputError, RunError
+from ..models._first_try import L2, settings
 from ..results import Table
 from ..store import Run
 from ..train import Training
@@ -26,7 +27,6 @@ from ._show import result_table
 
 __all__ = ["Job"]
 
-DEFAULTS = {"epochs": 100, "patience": 20}  # where the command says nothing; in Python estimators have their own
 EXPLAINED = 2000  # training rows that the explanations of a report look at, evenly spaced
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 
@@ -39,9 +39,9 @@ class Job:
         card = catalog.card(config.model)
         self.dataset = open_data(config)
         self.task = task_of(self.dataset, config.task)
+        self.parts = split(config, self.dataset, self.task)
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
         self.in_steps = "run" in signature(self.estimator.fit).parameters
-        self.parts = split(config, self.dataset, self.task)
         self.encoder = encoder_for(self.dataset, self.estimator)
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
         self._rehearse()
@@ -50,10 +50,11 @@ class Job:
         where, known = f"model {self.config.model!r}", cls().get_params(deep=False)
         for name in ELSEWHERE.keys() & self.config.params.keys():
             raise InputError(f"{where}: {name}={self.config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
-        params = {k: v for k, v in DEFAULTS.items() if k in known} | self.config.params
+        said, watched = self.config.params, len(self.parts.validation) > 0
+        params = settings(known, watched=watched, optimizer=said.get("optimizer")) | said
         params |= {"random_state": self.config.seed} if "random_state" in known else {}
         if "training" in known:
-            knobs = {"progress": True, **typed(Training, self.config.training, "training")}
+            knobs = {"progress": True, "l2": L2, **typed(Training, self.config.training, "training")}
             return cls(**typed(cls, params, where), training=Training(**knobs))
         typed(cls, {f"training.{k}": v for k, v in self.config.training.items()}, where)
         return cls(**typed(cls, params, where))

@@ -32,7 +32,9 @@ def command(milestone: str | None, as_json: bool) -> None:
         return
     if milestone is not None:
         records = [_ledger.record(row) for row in rows]
-        echo_table(Table({key: [r[key] for r in records] for key in ("id", "check", "status", "verdict", "item")}))
+        echo_table(
+            Table({key: [r[key] for r in records] for key in ("id", "check", "status", "verdict", "date", "item")})
+        )
         click.echo()
     for group, counts in _ledger.summary(rows).items():
         echo_table(_counts(group, counts))

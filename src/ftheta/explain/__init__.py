@@ -4,6 +4,7 @@
     explain.gradient_flow(model, X, y)            where the gradient arrives
     explain.activations(model, X)                 what every layer gives; dead and saturated units
     explain.curves(model)                         the history of training
+    explain.network(model)                        circles and lines, every Ω and β with its shape; dropout
     explain.available(model)                      what this model can give
     explain.run("gradient-flow", model, X, y)     any of them by name
 
@@ -16,6 +17,7 @@ from ._registry import Explanation, HasHistory, HasModule, HasObjective, availab
 from .activations import Activations, activations
 from .curves import Curves, curves
 from .flow import GradientFlow, gradient_flow
+from .network import Network, network
 from .summary import Summary, summary
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "HasHistory",
     "HasModule",
     "HasObjective",
+    "Network",
     "Summary",
     "activations",
     "available",
@@ -33,6 +36,7 @@ __all__ = [
     "explanation",
     "get",
     "gradient_flow",
+    "network",
     "run",
     "summary",
 ]

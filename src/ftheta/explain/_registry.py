@@ -71,11 +71,13 @@ class Explanation:
         name: What the command line calls it.
         needs: Capability of the object: a runtime-checkable Protocol, a class, or several with `|`.
         function: What computes it.
+        when: What a type cannot tell: whether an object with the capability can give it; None: always.
     """
 
     name: str
     needs: Any
     function: Callable[..., Result]
+    when: Callable[[Any], bool] | None = None
 
     def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Result:
         """The result for these rows, as far as it depends on rows."""
@@ -90,18 +92,21 @@ class Explanation:
 _TABLE: dict[str, Explanation] = {}
 
 
-def explanation(name: str, *, needs: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def explanation(
+    name: str, *, needs: Any, when: Callable[[Any], bool] | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function (obj, ...) -> Result under a name, for all objects with a capability.
 
     Args:
         name: A name that no other explanation has.
         needs: A runtime-checkable Protocol, a class, or several with `|`.
+        when: Asked of an object with the capability, where its type does not tell; the function refuses the others.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         if name in _TABLE:
             raise InputError(f"There is already an explanation {name!r}; choose another name.")
-        _TABLE[name] = Explanation(name, needs, function)
+        _TABLE[name] = Explanation(name, needs, function, when)
         return function
 
     return register
@@ -112,9 +117,10 @@ def available(obj: Any) -> list[str]:
 
     Example:
         >>> available(nn.Linear(2, 1))
-        ['activations', 'summary']
+        ['activations', 'network', 'summary']
     """
-    return sorted(name for name, entry in _TABLE.items() if isinstance(obj, entry.needs))
+    fits = {name: entry.when for name, entry in _TABLE.items() if isinstance(obj, entry.needs)}
+    return sorted(name for name, when in fits.items() if when is None or when(obj))
 
 
 def get(name: str) -> Explanation:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["GREY", "PALETTE", "distinct", "legend", "panel", "short", "wide_range"]
+__all__ = ["GREY", "PALETTE", "distinct", "dress", "legend", "panel", "short", "wide_range"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#767676"
@@ -27,12 +27,17 @@ def panel(width: float, height: float, *, title: str, x: str, y: str) -> tuple[F
 
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
     axes = figure.add_subplot()
+    dress(axes, title=title, x=x, y=y)
+    return figure, axes
+
+
+def dress(axes: Axes, *, title: str, x: str, y: str) -> None:
+    """Labels and a light grid."""
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.title.set_wrap(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
-    return figure, axes
 
 
 def wide_range(values: Iterable[float], factor: float = 100.0) -> bool:

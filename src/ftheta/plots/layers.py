@@ -53,6 +53,8 @@ def layers(
     figure, axes = panel(6.4, 1.3 + 0.28 * len(names), title=title, x=x, y="")
     if log:
         axes.set_xscale("log")
+    else:
+        axes.locator_params(axis="x", nbins=5)  # small numbers have long labels
     _draw(axes, np.where(np.isfinite(v) & ((v > 0) | (not log)), v, np.nan))
     if not log and np.nanmin(v, initial=0.0) >= 0:
         axes.set_xlim(left=0)

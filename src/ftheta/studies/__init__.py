@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from ._study import Finding, Outcome, conduct, load, names
+
+__all__ = ["Finding", "Outcome", "conduct", "load", "names"]

@@ -22,9 +22,11 @@ __all__ = [
     "Count",
     "Row",
     "claims",
+    "dated",
     "erratum_open",
     "evidence",
     "record",
+    "recorded",
     "rows",
     "status",
     "summary",
@@ -107,6 +109,12 @@ def claims() -> Claims:
     return {row: [Claim(**claim) for claim in found] for row, found in table.items()}
 
 
+@cache
+def recorded() -> dict[str, Any]:
+    """What the full runs of the studies found: study to date, versions, seconds and findings."""
+    return json.loads((files("ftheta.studies") / "ledger" / "findings.json").read_text(encoding="utf-8"))
+
+
 def _found(row: Row, found: Claims | None) -> Sequence[Claim]:
     found = claims() if found is None else found
     return found.get(row.id) or found.get(row.same_as, ())
@@ -127,6 +135,12 @@ def verdict(row: Row, found: Claims | None = None) -> str:
 def evidence(row: Row, found: Claims | None = None) -> list[str]:
     """Where to look: tests, studies, pages, or the reason for declining."""
     return [claim.where for claim in _found(row, found)]
+
+
+def dated(row: Row, found: Claims | None = None) -> str:
+    """The day on which a study last looked at the row; nothing where no study did."""
+    studies = [claim.where for claim in _found(row, found) if claim.kind == "study"]
+    return max((recorded()[name]["date"] for name in studies if name in recorded()), default="")
 
 
 def erratum_open(row: Row, found: Claims | None = None) -> bool:
@@ -159,4 +173,5 @@ def summary(of: Sequence[Row], found: Claims | None = None) -> dict[str, dict[st
 def record(row: Row, found: Claims | None = None) -> dict[str, Any]:
     """The row as one JSON object."""
     kept = {f: getattr(row, f) for f in ("id", "area", "milestone", "kind", "check", "same_as", "item")}
-    return kept | {"status": status(row, found), "evidence": evidence(row, found), "verdict": verdict(row, found)}
+    said = {"verdict": verdict(row, found), "date": dated(row, found)}
+    return kept | {"status": status(row, found), "evidence": evidence(row, found)} | said

@@ -125,6 +125,7 @@ class Progress(Callback):
     """
 
     active = 0  # loops that are under way: only the outermost shows itself
+    unit = "epoch"  # what a round is
 
     def __init__(self, show: bool | None = None, *, delay: float = 2.0) -> None:
         self.show, self.delay = show, delay
@@ -159,7 +160,7 @@ class Progress(Callback):
             self.bar = None
 
     def _draw(self, ctx: Context) -> None:
-        text = _describe(ctx)
+        text = _describe(ctx, self.unit)
         if not (sys.stderr.isatty() or _in_notebook()):
             sys.stderr.write(text + "\n")
             return
@@ -175,11 +176,11 @@ class Progress(Callback):
         self.bar.update(self.bar.task_ids[0], completed=ctx.round, description=text)
 
 
-def _describe(ctx: Context) -> str:
+def _describe(ctx: Context, unit: str) -> str:
     of = f"/{ctx.rounds:.0f}" if isfinite(ctx.rounds) else ""
     row = ctx.history[-1] if ctx.history else {}
     values = [f"{key} {row[key]:.4g}" for key in ("loss", "valid_loss", "valid_accuracy") if key in row]
-    return "  ".join([f"epoch {ctx.round}{of}", *values])
+    return "  ".join([f"{unit} {ctx.round}{of}", *values])
 
 
 def _in_notebook() -> bool:

@@ -1,0 +1,225 @@
+"""Comparison of two models on the same rows: is the difference more than chance?
+
+    classes    McNemar: A has k of the m rows right on which exactly one is right;   equal: k ~ Binomial(m, 1/2)
+               corrected: χ² = max(|2k - m| - 1, 0)² / m, one degree of freedom
+    numbers    d_i = loss of A - loss of B in row i;   t = d̄ / (s / √n);   Wilcoxon's signed ranks;
+               sign flips: the share of 9,999 random signs ε with |Σ ε_i d_i| >= |Σ d_i|
+
+The rows must not have been seen in training. One split says nothing of other seeds or other training rows.
+Shapes: n rows, G hands of rows (as in `Bootstrap`), R flips.
+Reference: McNemar, Psychometrika 12 (1947); Edwards, Psychometrika 13 (1948); Wilcoxon, Biometrics Bulletin 1 (1945);
+Dietterich, Approximate statistical tests for comparing supervised classification learning algorithms, Neural
+Computation 10 (1998); Fisher, The Design of Experiments (1935).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, chdtrc, stdtr
+
+from .. import plots
+from ..errors import InputError
+from ..results import Result, Table
+from ._rows import labelled, level_of, numbers, vector
+from .intervals import Bootstrap
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Comparison",
+    "Tested",
+    "compare",
+    "mcnemar",
+    "mcnemar_corrected",
+    "paired_t",
+    "sign_flip",
+    "wilcoxon",
+]
+
+_ROWS, _FLIPS = 10, 9999
+
+
+# ---- the tests: (statistic, p) each
+
+
+def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
+    """The exact test: how many rows A alone has right, and the two-sided binomial p."""
+    m = only_a + only_b
+    return float(only_a), float(min(1.0, 2 * bdtr(min(only_a, only_b), m, 0.5))) if m else 1.0
+
+
+def mcnemar_corrected(only_a: int, only_b: int) -> tuple[float, float]:
+    """χ² with continuity correction, for many rows that differ."""
+    m = only_a + only_b
+    chi2 = max(abs(only_a - only_b) - 1, 0) ** 2 / m if m else 0.0
+    return float(chi2), float(chdtrc(1, chi2))
+
+
+def paired_t(d: Any) -> tuple[float, float]:
+    """Student's t of the mean of differences (n,), n - 1 degrees of freedom."""
+    (d,) = numbers(d=d)
+    if not d.any():
+        return 0.0, 1.0
+    with np.errstate(divide="ignore"):
+        t = d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
+    return float(t), float(2 * stdtr(len(d) - 1, -abs(t)))
+
+
+def wilcoxon(d: Any) -> tuple[float, float]:
+    """Wilcoxon's signed ranks of differences (n,); rows without a difference are dropped."""
+    from scipy.stats import wilcoxon as signed_ranks
+
+    (d,) = numbers(d=d)
+    if not d.any():
+        return 0.0, 1.0
+    found: Any = signed_ranks(d)
+    return float(found.statistic), float(found.pvalue)
+
+
+def sign_flip(d: Any, seed: int = 0) -> tuple[float, float]:
+    """The mean of differences (n,) against its law where every sign is a coin; p is at least 1/10,000."""
+    (d,) = numbers(d=d)
+    part = Bootstrap(len(d), seed=seed).sums([d])[:, 0]  # (G,)
+    rng = np.random.default_rng([seed, 2])
+    seen = abs(part.sum()) * (1 - 1e-12)  # equal sums in another order
+    as_large = 0
+    for r in (500,) * (_FLIPS // 500) + (_FLIPS % 500,):
+        as_large += int((abs((2.0 * rng.integers(0, 2, (r, len(part))) - 1) @ part) >= seen).sum())
+    return float(d.mean()), (1 + as_large) / (1 + _FLIPS)
+
+
+# ---- the comparison
+
+
+class Tested(NamedTuple):
+    """One test of one measure; the difference is A's minus B's, `low` and `high` None where there is no interval."""
+
+    measure: str
+    test: str
+    statistic: float
+    p: float
+    difference: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Comparison(Result):
+    """Two models on the same rows.
+
+    Args:
+        names: What A and B are called.
+        n: Rows.
+        level: Confidence level of the intervals, and one minus it the p below which a difference counts.
+        values: By measure, the mean of A and of B.
+        tests: The tests; the first decides what is said.
+    """
+
+    names: tuple[str, str]
+    n: int
+    level: float
+    values: dict[str, tuple[float, float]]
+    tests: tuple[Tested, ...]
+
+    def table(self) -> Table:
+        """One line a test; an interval that cannot be had is "none"."""
+        ends = [("none", "none") if t.low is None else (t.low, t.high) for t in self.tests]
+        columns = {name: [getattr(t, name) for t in self.tests] for name in Tested._fields[:5]}
+        columns |= {"low": [e[0] for e in ends], "high": [e[1] for e in ends], "n": [self.n] * len(ends)}
+        return Table(columns, self.meaning)
+
+    def figure(self) -> Figure:
+        """The difference with its interval, one panel a measure, and the line of no difference."""
+        a, b = self.names
+        one = {t.measure: t for t in self.tests}
+        panels = {f"{m} of {a} minus {b}": [(f"{a} - {b}", t.difference, t.low, t.high)] for m, t in one.items()}
+        return plots.whiskers(
+            panels, title=f"{a} against {b} on {self.n:,} rows, {100 * self.level:g} % intervals", at=0.0
+        )
+
+    @property
+    def meaning(self) -> str:
+        """What the first test says, in a sentence."""
+        (a, b), first = self.names, self.tests[0]
+        x, y = self.values[first.measure]
+        kind = f"{first.measure.capitalize()} is {x:.4g} for {a} and {y:.4g} for {b} on the same {self.n:,} rows"
+        said = f"({first.test}, p = {first.p:.2g})"
+        if first.p > 1 - self.level:
+            return f"{kind}: chance alone could make this difference {said}; these rows do not tell which is better."
+        better = a if (x > y) == (first.measure == "accuracy") else b
+        return f"{kind}: {better} is better; chance alone would seldom make this difference {said}."
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        t = self.tests[0]
+        interval = "" if t.low is None else f", {100 * self.level:g} % interval {t.low:.4g} to {t.high:.4g}"
+        return f"Difference {t.difference:.4g}{interval}. {self.meaning}"
+
+
+def compare(
+    y: Any,
+    a: Any,
+    b: Any,
+    *,
+    classes: Sequence[Any] | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the predictions of two models for the same rows.
+
+    Args:
+        y: True labels or numbers (n,).
+        a: Predictions of one (n,).
+        b: Predictions of the other (n,).
+        classes: The labels, if y are labels; without them only text and truth values are taken for labels.
+        names: What the two are called.
+        level: Confidence level of the intervals.
+        seed: Seed of resamples and flips.
+
+    Example:
+        >>> compare(["x"] * 9, ["x"] * 9, ["x"] * 3 + ["z"] * 6).tests[0].p
+        0.031
+    """
+    n = len(vector("y", y))
+    if n < 2:
+        raise InputError("y has one row; two models cannot be compared on fewer than two rows.")
+    boot = Bootstrap(n, level_of(level), seed=seed)
+    of = _labels if classes is not None or vector("y", y).dtype.kind not in "fiu" else _numbers
+    values, tests = of(y, a, b, classes, boot)
+    return Comparison(names, n, boot.level, values, tests)
+
+
+def _labels(y: Any, a: Any, b: Any, classes: Sequence[Any] | None, boot: Bootstrap) -> Any:
+    _, (t, first, second) = labelled(classes, y=y, a=a, b=b)
+    d = (first == t).astype(float) - (second == t)  # 1: only A is right, -1: only B
+    only = int((d > 0).sum()), int((d < 0).sum())
+    measure, interval = "accuracy", _interval(d, boot) if sum(only) >= _ROWS else (None, None)
+    tests = {"McNemar exact": mcnemar(*only), "McNemar χ², corrected": mcnemar_corrected(*only)}
+    values = {measure: (float((first == t).mean()), float((second == t).mean()))}
+    return values, tuple(Tested(measure, name, *found, float(d.mean()), *interval) for name, found in tests.items())
+
+
+def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
+    y, a, b = numbers(y=y, a=a, b=b)
+    values, tests = {}, []
+    for measure, power in (("mean squared error", 2), ("mean absolute error", 1)):
+        each = abs(y - a) ** power, abs(y - b) ** power
+        d = each[0] - each[1]
+        values[measure] = float(each[0].mean()), float(each[1].mean())
+        found = {"sign flips": sign_flip(d, boot.seed), "paired t": paired_t(d), "Wilcoxon signed ranks": wilcoxon(d)}
+        interval = _interval(d, boot)
+        tests += [Tested(measure, name, *f, float(d.mean()), *interval) for name, f in found.items()]
+    return values, tuple(tests)
+
+
+def _interval(d: np.ndarray, boot: Bootstrap) -> tuple[float, float] | tuple[None, None]:
+    if len(d) < _ROWS:
+        return None, None
+    return boot.interval((np.ones(len(d)), d), lambda s: s[..., 1] / s[..., 0]) or (None, None)

@@ -1,0 +1,10 @@
+"""Reports: a run as one self-contained page.
+
+report.page(run, model, (X, y), rows, command="ftheta train mlp iris")      HTML, with nothing to fetch
+"""
+
+from __future__ import annotations
+
+from .page import page
+
+__all__ = ["page"]

@@ -1,0 +1,91 @@
+"""Sixteen degenerate data sets through every estimator: it works and answers finite numbers, or it says why not.
+
+The outcomes are pinned below; an estimator that is not named works.
+"""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+from ftheta.errors import FThetaError
+
+from .enrolled import VARIANTS, answers, name_of, small
+
+RNG = np.random.default_rng(0)
+BASE = RNG.normal(size=(40, 4))
+SCORE = BASE @ [1.0, -2.0, 0.5, 0.0]
+
+
+def with_column(values):
+    return np.c_[BASE, np.broadcast_to(values, 40)]
+
+
+def ill(condition):
+    """A matrix of this condition number."""
+    u, _ = np.linalg.qr(RNG.normal(size=(40, 4)))
+    v, _ = np.linalg.qr(RNG.normal(size=(4, 4)))
+    return u * np.geomspace(1, 1 / condition, 4) @ v.T
+
+
+SETS = {  # name -> X and a score: its sign is the class, its value the number to predict
+    "one row": (BASE[:1], SCORE[:1]),
+    "two rows": (BASE[:2], np.array([-1.0, 1.0])),
+    "one column": (BASE[:, :1], SCORE),
+    "1000 columns, 10 rows": (RNG.normal(size=(10, 1000)), SCORE[:10]),
+    "a constant column": (with_column(14.62), SCORE),
+    "an almost constant column": (with_column(14.62 + 1e-14 * (np.arange(40) % 2)), SCORE),
+    "every column twice": (np.c_[BASE, BASE], SCORE),
+    "equal rows with different answers": (np.repeat(BASE[:5], 8, axis=0), np.tile([-1.0, 1.0], 20)),
+    "one answer": (BASE, np.ones(40)),
+    "one positive in 1000": (RNG.normal(size=(1000, 4)), np.where(np.arange(1000) == 7, 1.0, -1.0)),
+    "an exact answer": (BASE * 100, np.where(BASE[:, 0] > 0, 100.0, -100.0)),
+    "condition 1e10": (ill(1e10), SCORE),
+    "scale 1e-150": (BASE * 1e-150, SCORE),
+    "scale 1e150": (BASE * 1e150, SCORE),
+    "offset 1e8": (BASE + 1e8, SCORE),
+    "answers of scale 1e200": (BASE, SCORE * 1e200),
+}
+TOO_LARGE = r"X contains inf or a value too large for float32 at row 0, column 0 \(1\.25\d*e\+149\)"
+PINNED = {  # (data set, estimator) -> what it says
+    ("one row", "Classifier|Logistic"): r"y has 1 class \(1, 1 rows\); .* needs at least 2",
+    ("one answer", "Classifier|Logistic"): r"y has 1 class \(1, 40 rows\); .* needs at least 2",
+    ("scale 1e150", "float32"): TOO_LARGE,
+    ("answers of scale 1e200", "Regressor-float32"): r"y holds \S+e\+200, which is too large for float32. Rescale y",
+    ("scale 1e150", "Regressor-float64"): "Loss became inf at epoch 1, step 1",
+}
+
+
+def expected(data, name):
+    return next((said for (where, who), said in PINNED.items() if where == data and re.search(who, name)), None)
+
+
+@pytest.mark.middle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("data", SETS)
+@pytest.mark.parametrize("estimator", VARIANTS, ids=name_of)
+def test_a_degenerate_data_set_has_its_pinned_outcome(estimator, data):
+    X, score = SETS[data]
+    y = (score > 0).astype(int) if is_classifier(estimator) else score
+    start = time.process_time()
+    try:
+        model = small(estimator).fit(X, y)
+        said, found = None, answers(model, X)
+    except FThetaError as error:
+        said, found = str(error), {}
+    assert time.process_time() - start < 10
+    want = expected(data, name_of(estimator))
+    assert (said is None) == (want is None) and re.search(want or "", said or ""), said
+    for method, values in found.items():
+        assert np.isfinite(np.asarray(values, float)).all(), method
+    if "predict_proba" in found:
+        assert np.allclose(found["predict_proba"].sum(1), 1, atol=1e-6)
+
+
+@pytest.mark.middle
+def test_every_pin_concerns_somebody():
+    assert len(SETS) == 16
+    for data, who in PINNED:
+        assert data in SETS and any(re.search(who, name_of(e)) for e in VARIANTS)

@@ -1,0 +1,138 @@
+"""Comparison: the tests are SciPy's, sign flips come close to counting all, and the sentence names the winner."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ftheta.errors import InputError
+from ftheta.measure import compare, mcnemar, mcnemar_corrected, paired_t, sign_flip, wilcoxon
+
+RNG = np.random.default_rng(0)
+DIFFERENCES = st.lists(st.floats(-3, 3).map(lambda v: round(v, 2)), min_size=2, max_size=30)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_binomial_test(a, b):
+    expected = stats.binomtest(a, a + b).pvalue if a + b else 1.0
+    assert mcnemar(a, b) == (a, pytest.approx(expected, rel=1e-10))
+
+
+def test_mcnemar_with_correction():
+    assert mcnemar_corrected(5, 15) == pytest.approx((81 / 20, stats.chi2.sf(81 / 20, 1)))
+    assert mcnemar_corrected(15, 5) == mcnemar_corrected(5, 15)
+    assert mcnemar_corrected(7, 7) == mcnemar_corrected(0, 0) == (0, 1)  # equal: nothing to correct
+
+
+@given(DIFFERENCES)
+def test_paired_t_is_scipys(d):
+    if np.ptp(d) > 0:
+        expected = stats.ttest_rel(d, np.zeros(len(d)))
+        assert paired_t(d) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-8, abs=1e-12)
+
+
+@settings(max_examples=10)  # SciPy goes through all signs where there are ties
+@given(DIFFERENCES)
+def test_wilcoxon_is_scipys(d):
+    if any(d):
+        expected = stats.wilcoxon(d)
+        assert wilcoxon(d) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-10)
+
+
+def test_no_difference_is_chance_and_the_same_difference_in_all_rows_is_not():
+    assert paired_t([0.0, 0.0]) == wilcoxon([0.0, 0.0]) == (0, 1) and sign_flip([0.0, 0.0]) == (0, 1)
+    assert paired_t([1.0, 1.0]) == (np.inf, 0)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.4])
+def test_sign_flips_come_close_to_all_of_them(shift):
+    d = np.random.default_rng(1).normal(shift, 1, 12)
+    exact = np.mean([abs(np.dot(e, d)) >= abs(d.sum()) - 1e-12 for e in product((-1, 1), repeat=12)])
+    assert sign_flip(d) == (d.mean(), pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 9999)))
+
+
+def test_sign_flips_count_equal_sums():
+    assert sign_flip(np.full(6, 0.7))[1] == pytest.approx(2 / 64, abs=0.008)  # all + and all -, whatever the rounding
+
+
+def test_sign_flips_of_many_rows_agree_with_t():
+    d = np.random.default_rng(2).normal(0.01, 1, 30_000)
+    assert sign_flip(d)[1] == pytest.approx(paired_t(d)[1], abs=0.02)
+
+
+def test_a_comparison_of_labels():
+    y = np.array(["x"] * 60)
+    a, b = y.copy(), y.copy()
+    a[:5], b[5:25] = "z", "z"  # only B is right on 5 rows, only A on 20
+    found = compare(y, a, b, names=("mlp", "linear"))
+    exact, chi = found.tests
+    assert (exact.test, exact.statistic, exact.p) == ("McNemar exact", 20, pytest.approx(stats.binomtest(5, 25).pvalue))
+    assert chi.p == pytest.approx(stats.chi2.sf(14**2 / 25, 1)) and found.values == {"accuracy": (55 / 60, 40 / 60)}
+    assert exact.difference == pytest.approx(0.25) and 0.05 < exact.low < 0.25 < exact.high < 0.45
+    assert found.meaning == (
+        "Accuracy is 0.9167 for mlp and 0.6667 for linear on the same 60 rows: mlp is better; "
+        "chance alone would seldom make this difference (McNemar exact, p = 0.0041)."
+    )
+    assert (
+        "linear is better" not in found.meaning and "mlp is better" in compare(y, b, a, names=("linear", "mlp")).meaning
+    )
+    table = found.table()
+    assert table.caption == found.meaning and list(table.columns) == (
+        ["measure", "test", "statistic", "p", "difference", "low", "high", "n"]
+    )
+    assert found.alt.startswith(f"Difference 0.25, 95 % interval {exact.low:.4g} to {exact.high:.4g}. Accuracy is")
+    assert [axes.get_xlabel() for axes in found.figure().axes] == ["accuracy of mlp minus linear"]
+
+
+def test_numbers_may_be_labels():
+    y, a, b = [0, 1, 1], [0, 1, 0], [0, 0, 0]
+    assert compare(y, a, b, classes=[0, 1]).tests[0].measure == "accuracy"
+    assert compare(y, a, b).tests[0].measure == "mean squared error"
+
+
+def test_a_comparison_of_numbers():
+    y = RNG.normal(size=80)
+    a, b = y + RNG.normal(size=80), y + 0.3 * RNG.normal(size=80)
+    found = compare(y, a, b)
+    d2, d1 = (y - a) ** 2 - (y - b) ** 2, abs(y - a) - abs(y - b)
+    by = {(t.measure, t.test): t for t in found.tests}
+    assert len(by) == 6
+    for d, measure in ((d2, "mean squared error"), (d1, "mean absolute error")):
+        assert by[measure, "paired t"].p == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+        assert by[measure, "Wilcoxon signed ranks"].p == pytest.approx(stats.wilcoxon(d).pvalue)
+        assert by[measure, "sign flips"].difference == pytest.approx(d.mean())
+        assert by[measure, "sign flips"].low < d.mean() < by[measure, "sign flips"].high
+    assert "B is better" in found.meaning and "(sign flips, p = 0.0001)" in found.meaning
+    assert len(found.figure().axes) == 2
+
+
+def test_equal_models_are_not_told_apart_and_have_no_interval():
+    found = compare([1.0, 2.0, 4.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert found.meaning.endswith(
+        "chance alone could make this difference (sign flips, p = 1); these rows do not tell which is better."
+    )
+    assert set(found.table().columns["low"]) == {"none"} and found.figure()
+    assert found.alt == f"Difference 0. {found.meaning}"
+
+
+def test_intervals_need_ten_rows_that_differ():
+    y = np.zeros(100, dtype=int)
+    few = compare(y, y, np.where(np.arange(100) < 9, 1, 0), classes=[0, 1])
+    enough = compare(y, y, np.where(np.arange(100) < 10, 1, 0), classes=[0, 1])
+    assert few.tests[0].low is None and enough.tests[0].low > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([1.0], [1.0], [2.0]), "y has one row; two models cannot be compared on fewer than two rows"),
+        (([1.0, 2.0], [1.0, 2.0], [2.0]), "y has 2 rows but b has 1; they must be the same rows in the same order"),
+        ((["a", "b"], ["a", "b"], ["a"]), "y has 2 rows but b has 1"),
+    ],
+)
+def test_rows_must_be_the_same(arguments, said):
+    with pytest.raises(InputError, match=said):
+        compare(*arguments)

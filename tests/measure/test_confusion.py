@@ -1,0 +1,44 @@
+"""Confusion matrix: scikit-learn's counts, recalls and precisions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as theirs
+
+from ftheta.errors import InputError
+from ftheta.measure import confusion
+
+LABELS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=40)
+
+
+@pytest.mark.slow
+@given(LABELS)
+def test_counts_and_shares_are_scikit_learns(rows):
+    y, predicted = zip(*rows, strict=True)
+    found = confusion(y, predicted, list("dabc"))
+    assert found.counts.tolist() == theirs.confusion_matrix(y, predicted, labels=list("dabc")).tolist()
+    precision, recall, _, support = theirs.precision_recall_fscore_support(
+        y, predicted, labels=list("dabc"), zero_division=np.nan
+    )
+    table = found.table().columns
+    assert [np.nan if v is None else v for v in table["recall"]] == pytest.approx(recall, nan_ok=True)
+    assert [np.nan if v is None else v for v in table["precision"]] == pytest.approx(precision, nan_ok=True)
+    assert table["rows"] == support.tolist()
+
+
+def test_the_rival_of_a_class_is_named():
+    found = confusion(["a", "a", "a", "a", "b", "c"], ["a", "b", "c", "c", "b", "a"])
+    assert found.table().columns["most often taken for"] == ["c", None, "a"]
+    assert found.table().columns["so often"] == [2, None, 1]
+    assert found.alt == (
+        "Confusion matrix of 3 classes on 6 rows: 2 (33.3 %) are right; "
+        "the most frequent error is a taken for c, 2 times."
+    )
+    assert confusion([1, 2], [1, 2]).alt == "Confusion matrix of 2 classes on 2 rows: 2 (100.0 %) are right."
+    assert found.figure().axes[0].get_title() == "Confusion matrix"
+
+
+def test_labels_outside_the_classes_are_named():
+    with pytest.raises(InputError, match=r"predicted\[1\] is z, which is none of the 2 classes \(a, b\)"):
+        confusion(["a", "b"], ["a", "z"], ["a", "b"])

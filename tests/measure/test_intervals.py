@@ -1,0 +1,83 @@
+"""Intervals: Wilson's is SciPy's, the bootstrap is SciPy's BCa, and hands of rows spread like rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ftheta.errors import InputError
+from ftheta.measure import Bootstrap, wilson
+
+
+@given(
+    st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.5, 0.9, 0.95])
+)
+def test_wilson_is_scipys(kn, level):
+    expected = stats.binomtest(*kn).proportion_ci(level, method="wilson")
+    assert wilson(*kn, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("kn", [(3, 2), (-1, 2), (0, 0)])
+def test_a_share_needs_rows(kn):
+    with pytest.raises(InputError, match=rf"wilson got k = {kn[0]} of n = {kn[1]}; it needs 0 <= k <= n and n >= 1"):
+        wilson(*kn)
+
+
+def mean(s):
+    return s[..., 1] / s[..., 0]
+
+
+def test_the_interval_is_scipys_bca_up_to_its_own_draws():
+    x = np.random.default_rng(0).lognormal(sigma=1.5, size=150)  # skewed, so that percentile and BCa differ
+    ours = Bootstrap(150, resamples=20_000).interval((np.ones(150), x), mean)
+    rng = np.random.default_rng(1)
+    theirs = stats.bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", rng=rng).confidence_interval
+    plain = stats.bootstrap((x,), np.mean, n_resamples=20_000, method="percentile", rng=rng).confidence_interval
+    width = theirs.high - theirs.low
+    assert ours == pytest.approx(tuple(theirs), abs=0.02 * width)
+    assert abs(ours[1] - plain.high) > 0.04 * width
+
+
+def test_weights_are_draws_with_replacement():
+    w = Bootstrap(50, resamples=4000).weights
+    assert (w.sum(1) == 50).all() and w.mean(0) == pytest.approx(np.ones(50), abs=0.08)
+    assert w.var() == pytest.approx(1 - 1 / 50, rel=0.02)
+
+
+def test_many_rows_are_dealt_into_hands_without_loss():
+    x = np.arange(5003.0)
+    c = Bootstrap(5003).sums((np.ones(5003), x))
+    assert c.shape == (2000, 2) and c.sum(0).tolist() == [5003, x.sum()] and set(c[:, 0]) == {2, 3}
+    assert Bootstrap(2000).sums((x[:2000],))[:, 0].tolist() == x[:2000].tolist()
+
+
+def test_hands_spread_like_rows_whatever_the_order():
+    x = np.sort(np.random.default_rng(2).normal(size=40_000))  # sorted rows: blocks of them would spread far less
+    low, high = Bootstrap(40_000).interval((np.ones(40_000), x), mean)
+    assert high - low == pytest.approx(2 * 1.96 / 200, rel=0.08) and low < x.mean() < high
+
+
+def test_seed_and_level_are_used():
+    x = np.random.default_rng(2).normal(size=80)
+    columns = (np.ones(80), x)
+    first = Bootstrap(80).interval(columns, mean)
+    assert first == Bootstrap(80).interval(columns, mean) != Bootstrap(80, seed=1).interval(columns, mean)
+    narrow = Bootstrap(80, level=0.5).interval(columns, mean)
+    assert (narrow[1] - narrow[0]) / (first[1] - first[0]) == pytest.approx(0.674 / 1.96, rel=0.15)
+
+
+def test_what_no_resample_moves_has_no_interval():
+    assert Bootstrap(30).interval((np.ones(30), np.full(30, 0.1)), mean) is None
+    assert Bootstrap(30).folded([np.full(30, 0.1)]) is None
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_folded_means_of_noise_may_be_zero_and_large_ones_are_covered(shift):
+    rng, hit = np.random.default_rng(0), 0
+    for seed in range(100):
+        c = rng.normal(shift, 1, (200, 8)) * (np.arange(200)[:, None] % 8 == np.arange(8))
+        low, high = Bootstrap(200, seed=seed, resamples=300).folded(c.T)
+        assert low <= abs(c.sum(0)).sum() / 200 <= high
+        hit += low <= shift <= high
+    assert hit >= 90

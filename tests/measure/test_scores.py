@@ -1,0 +1,267 @@
+"""Scores: the metrics of the room, resampled as if rows were drawn again; intervals cover, and "none" is said."""
+
+import json
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ftheta import measure
+from ftheta.errors import InputError
+from ftheta.measure import classification, regression, wilson
+from ftheta.measure.scores import _mean_recall, _r2, _root_mean
+
+OF_CLASSES = {
+    "accuracy": lambda y, p, c: measure.accuracy(y, np.array(c)[p.argmax(1)]),
+    "balanced accuracy": lambda y, p, c: measure.balanced_accuracy(y, np.array(c)[p.argmax(1)]),
+    "log loss": measure.log_loss,
+    "Brier score": measure.brier,
+    "ROC AUC": measure.roc_auc,
+    "average precision": measure.average_precision,
+    "ECE": measure.ece,
+}
+NONE = (None, None, "none")
+
+
+def softmax(z):
+    e = np.exp(z)
+    return e / e.sum(1, keepdims=True)
+
+
+def made(n, k, seed, sharp=1.0):
+    """Labels drawn from softmax(z), answers softmax(sharp z), calibrated where sharp = 1, and the true softmax(z)."""
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(n, k))
+    y = (rng.random((n, 1)) > softmax(z).cumsum(1)[:, :-1]).sum(1)
+    return y, softmax(sharp * z), softmax(z)
+
+
+def made_numbers(n, seed):
+    rng = np.random.default_rng(seed)
+    x, width = rng.normal(size=n), 0.9 + 0.3 * abs(rng.normal(size=n))
+    predicted = 0.8 * x + 0.1
+    return x + 0.5 * rng.normal(size=n), predicted, predicted - width, predicted + width
+
+
+def by_name(scores):
+    return {s.name: s for s in scores.scores}
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_values_are_the_metrics_and_lie_in_their_intervals(k):
+    y, p, _ = made(300, k, 0, sharp=2.0)
+    classes = [f"c{i}" for i in range(k)]
+    names = np.array(classes)[y]
+    found = classification(pd.Series(names), p, classes)
+    assert [s.name for s in found.scores] == list(OF_CLASSES)
+    for s in found.scores:
+        assert s.value == pytest.approx(OF_CLASSES[s.name](names, p, classes), abs=1e-12)
+        assert s.low < s.value < s.high and s.method.startswith("bootstrap")
+
+
+def test_values_of_numbers_are_the_metrics():
+    y, predicted, low, high = made_numbers(300, 0)
+    found = by_name(regression(y, predicted, low=low, high=high, nominal=0.9))
+    expected = {
+        "R²": measure.r2(y, predicted),
+        "RMSE": measure.rmse(y, predicted),
+        "MAE": measure.mae(y, predicted),
+        "pinball": (measure.pinball(y, low, 0.05) + measure.pinball(y, high, 0.95)) / 2,
+        "coverage": measure.coverage(y, low, high),
+        "mean width": measure.mean_width(low, high),
+    }
+    assert {name: s.value for name, s in found.items()} == pytest.approx(expected, abs=1e-12)
+    assert all(s.low < s.value < s.high for s in found.values())
+    assert list(by_name(regression(y, predicted))) == ["R²", "RMSE", "MAE"]
+
+
+def brute(metric, n, resamples=400):
+    rng = np.random.default_rng(7)
+    drawn = [metric(rng.integers(0, n, n)) for _ in range(resamples)]
+    return np.mean(drawn) - 1.96 * np.std(drawn), np.mean(drawn) + 1.96 * np.std(drawn)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", [name for name in OF_CLASSES if name != "ECE"])
+def test_intervals_are_close_to_those_of_rows_drawn_again(name, k):
+    y, p, _ = made(400, k, 1, sharp=2.0)
+    low, high = brute(lambda i: OF_CLASSES[name](y[i], p[i], list(range(k))), 400)
+    found = by_name(classification(y, p, range(k)))[name]
+    assert found.high - found.low == pytest.approx(high - low, rel=0.15)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.2 * (high - low))
+
+
+def test_functions_of_sums_are_the_metrics_of_rows_drawn_again():
+    rng = np.random.default_rng(3)
+    y, predicted, *_ = made_numbers(50, 3)
+    i = rng.integers(0, 50, 50)
+    e, one, centred = (y - predicted) ** 2, np.ones(50), y - y.mean()
+    sums = lambda *columns: np.stack(columns, 1)[i].sum(0)  # noqa: E731
+    assert _root_mean(sums(one, e)) == pytest.approx(measure.rmse(y[i], predicted[i]), rel=1e-12)
+    assert _r2(sums(one, e, centred, centred**2)) == pytest.approx(measure.r2(y[i], predicted[i]), rel=1e-12)
+    t, hit = rng.integers(0, 3, 50), rng.random(50) < 0.5
+    columns = [c for k in range(4) for c in (t == k, (t == k) & hit)]  # class 3 is never drawn
+    expected = measure.balanced_accuracy(t[i], np.where(hit, t, 9)[i])
+    assert _mean_recall(sums(*columns).astype(float)) == pytest.approx(expected, rel=1e-12)
+
+
+# ---- no interval
+
+
+def test_all_right_is_wilsons_and_what_does_not_move_is_none():
+    p = np.eye(2)[np.arange(40) % 2]
+    found = by_name(classification(np.arange(40) % 2, p))
+    assert found["accuracy"][1:] == (1.0, *wilson(40, 40), "Wilson")
+    for name in ("balanced accuracy", "log loss", "Brier score", "ROC AUC", "average precision", "ECE"):
+        assert found[name][2:] == NONE, name
+
+
+def test_wilson_stands_in_where_fewer_than_ten_rows_are_of_one_kind():
+    y = np.arange(100) % 2
+    for wrong, method in ((9, "Wilson"), (10, "bootstrap BCa"), (90, "bootstrap BCa"), (91, "Wilson")):
+        p = np.where(np.arange(100) < wrong, 1 - y, y) * 0.6 + 0.2
+        assert classification(y, p).scores[0].method == method
+
+
+def test_few_rows_have_few_intervals():
+    y, p, _ = made(9, 2, 0)
+    found = by_name(classification(y, p))
+    assert found.pop("accuracy").method == "Wilson" and {s[2:] for s in found.values()} == {NONE}
+    assert {s[2:] for s in regression([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).scores} == {NONE}
+
+
+def test_a_rare_class_takes_the_intervals_of_what_counts_classes():
+    y, p, _ = made(200, 3, 0)
+    y = np.where(np.cumsum(y == 2) <= 4, y, 0)  # four rows of class 2
+    found = by_name(classification(y, p, range(3)))
+    assert {name for name, s in found.items() if s.low is None} == {"balanced accuracy", "ROC AUC", "average precision"}
+
+
+def test_one_class_only_has_no_area():
+    y, p, _ = made(50, 2, 0)
+    found = classification(np.zeros(50, dtype=int), p, [0, 1])
+    assert np.isnan(by_name(found)["ROC AUC"].value) and by_name(found)["ROC AUC"].low is None
+    assert found.as_json()["scores"]["ROC AUC"] is None and found.figure() and "ROC AUC nan" in found.alt
+
+
+def test_infinite_intervals_cover_and_have_no_mean_width():
+    y, predicted, *_ = made_numbers(50, 0)
+    far = np.full(50, np.inf)
+    found = regression(y, predicted, low=-far, high=far)
+    assert by_name(found)["coverage"].value == 1 and by_name(found)["mean width"][1:] == (np.inf, *NONE)
+    assert json.loads(json.dumps(found.as_json(), allow_nan=False))["scores"]["mean width"] is None
+
+
+# ---- shown
+
+
+def test_the_table_says_none_and_the_json_null():
+    found = classification([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    table = found.table()
+    assert list(table.columns) == ["metric", "value", "low", "high"]
+    assert table.columns["low"][1:] == ["none"] * 6 and table.columns["low"][0] == wilson(2, 3)[0]
+    assert table.caption == "3 rows; low and high are 95 % confidence intervals."
+    said = found.as_json()
+    assert said["rows"] == 3 and said["level"] == 0.95 and said["method"]["log loss"] == "none"
+    assert said["intervals"]["log loss"] is None and said["intervals"]["accuracy"] == list(wilson(2, 3))
+    assert found.alt.startswith("Scores on 3 rows with 95 % intervals: accuracy 0.6667 (0.2077 to 0.9385), balanced")
+    assert [axes.get_xlabel() for axes in found.figure().axes] == (
+        ["share (1 is best)", "loss (0 is best; log loss in nats)"]
+    )
+
+
+def test_every_metric_is_drawn_once():
+    y, predicted, low, high = made_numbers(60, 0)
+    axes = regression(y, predicted, low=low, high=high).figure().axes
+    names = [label.get_text() for a in axes for label in a.get_yticklabels()]
+    assert sorted(names) == sorted(["R²", "coverage", "RMSE", "MAE", "pinball", "mean width"])
+
+
+def test_seed_and_level_are_used():
+    y, p, _ = made(100, 2, 0)
+    first = classification(y, p)
+    assert first == classification(y, p) != classification(y, p, seed=1)
+    wide, narrow = (by_name(classification(y, p, level=level))["log loss"] for level in (0.95, 0.5))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@pytest.mark.parametrize("level", [0.0, 95])
+def test_levels_are_shares(level):
+    with pytest.raises(InputError, match="level is"):
+        classification([0, 1], [0.5, 0.5], level=level)
+    with pytest.raises(InputError, match="level is"):
+        regression([0, 1], [0.5, 0.5], low=[0, 0], high=[1, 1], nominal=level)
+
+
+# ---- fast, and right
+
+
+@pytest.mark.parametrize(("n", "seconds"), [(1000, 0.5), pytest.param(200_000, 3.0, marks=pytest.mark.slow)])
+def test_scores_are_fast_and_small(n, seconds):
+    y, p, _ = made(n, 10, 0)
+    start = time.perf_counter()
+    classification(y, p)
+    assert time.perf_counter() - start < seconds
+    tracemalloc.start()
+    classification(y, p)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+@pytest.mark.slow
+def test_intervals_of_an_accuracy_and_an_rmse_cover():
+    hits = {"accuracy": 0, "RMSE": 0}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        right, e = rng.random(200) < 0.8, rng.normal(size=200)
+        y, zero = np.zeros(200, dtype=int), np.zeros(200)
+        a = classification(y, np.where(right, 0.3, 0.7), [0, 1], seed=seed).scores[0]
+        r = regression(e, zero, seed=seed).scores[1]
+        hits["accuracy"] += a.low <= 0.8 <= a.high
+        hits["RMSE"] += r.low <= 1 <= r.high
+    assert all(182 <= h <= 198 for h in hits.values()), hits  # 0.91 to 0.99: 2.6 standard errors about 0.95
+
+
+def truth_of_classes(k, sharp):
+    y, p, true = made(1_000_000, k, 10**6, sharp)
+    values = {s.name: s.value for s in classification(y, p, range(k)).scores}
+    right, place = true[np.arange(len(p)), p.argmax(1)], np.ceil(10 * p.max(1)).astype(int) - 1
+    return values | {"ECE": abs(np.bincount(place, right - p.max(1))).sum() / len(p)}
+
+
+def covered(truth, scores_of, repetitions):
+    hits = dict.fromkeys(truth, 0)
+    for seed in range(repetitions):
+        for s in scores_of(seed).scores:
+            hits[s.name] += s.low <= truth[s.name] <= s.high
+    return {name: h / repetitions for name, h in hits.items()}
+
+
+@pytest.mark.soak
+def test_intervals_cover_what_they_say_on_made_data():
+    n, repetitions, found = 400, 1000, {}
+    for k, sharp in ((2, 1.0), (2, 2.0), (4, 1.0), (4, 2.0)):
+
+        def classes_of(seed, k=k, sharp=sharp):
+            return classification(*made(n, k, seed, sharp)[:2], range(k), seed=seed)
+
+        what = f"{k} classes, {'calibrated' if sharp == 1 else 'too sure'}"
+        found[what] = covered(truth_of_classes(k, sharp), classes_of, repetitions)
+
+    def numbers_of(seed, n=n):
+        y, predicted, low, high = made_numbers(n, seed)
+        return regression(y, predicted, low=low, high=high, seed=seed)
+
+    truth = {s.name: s.value for s in numbers_of(10**6, 3_000_000).scores}
+    found["numbers"] = covered(truth, numbers_of, repetitions)
+    record = {"rows": n, "repetitions": repetitions, "level": 0.95, "resamples": 1000, "covered": found}
+    Path(__file__).parents[2].joinpath("results/coverage.json").write_text(
+        json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8"
+    )
+    for what, shares in found.items():
+        for name, share in shares.items():
+            assert 0.93 <= share <= (1.0 if name == "ECE" else 0.97), (what, name, share)

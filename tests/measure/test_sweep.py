@@ -1,0 +1,41 @@
+"""Sweeps: the influence of a row is the derivative of the area by its weight."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from ftheta.measure._sweep import ap_influence, auc_influence, sweep, sweeps
+
+ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=25)
+
+
+@given(ROWS)
+def test_counts_above_every_score(rows):
+    positive, score = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
+    s = sweep(positive, score)
+    assert s.score.tolist() == sorted(set(score.tolist()), reverse=True)
+    assert s.tp.tolist() == [int((positive & (score >= t)).sum()) for t in s.score]
+    assert s.fp.tolist() == [int((~positive & (score >= t)).sum()) for t in s.score]
+    assert (s.score[s.place] == score).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("influence", "area"), [(auc_influence, roc_auc_score), (ap_influence, average_precision_score)]
+)
+@settings(max_examples=15)
+@given(rows=ROWS)
+def test_influences_are_derivatives_by_the_weights(influence, area, rows):
+    positive, score = np.array([True, False] + [r[0] for r in rows]), np.array([3, 4] + [r[1] for r in rows])
+    n, h = len(score), 1e-5
+    step = h * np.eye(n)
+    slope = [area(positive, score, sample_weight=1 + e) - area(positive, score, sample_weight=1 - e) for e in step]
+    assert influence(positive, sweep(positive, score)) == pytest.approx(n * np.array(slope) / (2 * h), abs=1e-6)
+
+
+def test_two_classes_are_one_sweep_and_absent_classes_none():
+    p = np.eye(4)[[0, 1, 1]] * 0.4 + 0.15
+    assert [rows.tolist() for rows, _ in sweeps(np.array([0, 2, 2]), p)] == [[True, False, False], [False, True, True]]
+    assert [rows.tolist() for rows, _ in sweeps(np.array([0, 1, 1]), p[:, :2])] == [[False, True, True]]

@@ -1,0 +1,88 @@
+"""The most wrong examples: the right ones, in the right order, as rows or as pictures."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.image import imread
+
+from ftheta.report._wrong import most_wrong
+
+CLASSES = {
+    "rows": np.array([10, 11, 12, 13]),
+    "y": np.array(["a", "b", "a", "c"]),
+    "predicted": np.array(["a", "a", "b", "a"]),
+    "p": np.array([[0.9, 0.1], [0.7, 0.3], [0.05, 0.95], [0.6, 0.4]]),
+    "classes": ["a", "b"],
+}
+NUMBERS = {"rows": [4, 5, 6], "y": [1.0, 2.0, 3.0], "predicted": [1.5, 0.0, 3.0], "p": None, "classes": None}
+FRAME = pd.DataFrame(
+    {"row": [1.0, np.nan, 3.0, 4.0], "when": pd.to_datetime(["2020-01-01"] * 3 + [None]), "z": [0.5, 1, 2, 3]}
+)
+
+
+def cells(html):
+    found = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in re.findall(r"<tr>(.*?)</tr>", html)]
+    return found[0], found[1:]
+
+
+def test_the_least_probable_truth_comes_first_and_an_unseen_class_has_none():
+    header, lines = cells(most_wrong(CLASSES, FRAME))
+    assert header == ["row", "true", "predicted", "p(true class)", "row (column)", "when", "z"]
+    assert [line[:4] for line in lines] == [
+        ["13", "c", "a", "0.000"], ["12", "a", "b", "0.05000"], ["11", "b", "a", "0.3000"], ["10", "a", "a", "0.9000"],
+    ]  # fmt: skip
+    assert [line[4] for line in lines] == ["4", "3", "", "1"]  # whole numbers, one of them missing
+    assert [line[5] for line in lines] == ["", "2020-01-01", "2020-01-01", "2020-01-01"]
+    assert [line[6] for line in lines] == ["3.000", "2.000", "1.000", "0.5000"]
+    assert "3 of 4 rows were predicted wrongly; rows whose true class was the least" in most_wrong(CLASSES, FRAME)
+
+
+def test_without_probabilities_the_wrong_rows_are_shown():
+    header, lines = cells(most_wrong(CLASSES | {"p": None}, FRAME))
+    assert header[:3] == ["row", "true", "predicted"] and [line[0] for line in lines] == ["11", "12", "13"]
+    right = CLASSES | {"p": None, "predicted": CLASSES["y"]}
+    assert most_wrong(right, FRAME) == "<p>None of 4 rows was predicted wrongly.</p>"
+
+
+def test_the_largest_error_comes_first_with_its_sign_and_no_error_is_left_out():
+    header, lines = cells(most_wrong(NUMBERS, np.arange(6).reshape(3, 2)))
+    assert header == ["row", "true", "predicted", "error", "0", "1"]
+    assert lines == [["5", "2.000", "0.000", "-2.000", "2", "3"], ["4", "1.000", "1.500", "0.5000", "0", "1"]]
+
+
+def test_classes_that_are_numbers_find_their_column():
+    test = CLASSES | {"y": np.array([7, 3, 7, 3]), "predicted": np.array([7, 7, 3, 3]), "classes": [3, 7]}
+    assert [line[0] for line in cells(most_wrong(test, FRAME))[1]] == ["10", "13", "11", "12"]
+
+
+def test_of_many_rows_and_columns_some_are_shown():
+    n = 50
+    test = {"rows": np.arange(n), "y": np.zeros(n), "predicted": np.arange(n) * 1.0, "p": None, "classes": None}
+    header, lines = cells(most_wrong(test, np.zeros((n, 100))))
+    assert [line[0] for line in lines] == [str(i) for i in range(49, 39, -1)] and len(header) == 4 + 12
+    assert "The first 12 of 100 columns." in most_wrong(test, np.zeros((n, 100)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 1), (2, 3, 3)])
+def test_pictures_are_shown_as_they_are(shape):
+    rows = np.random.default_rng(0).integers(0, 256, (4, np.prod(shape)), dtype=np.uint8)
+    html = most_wrong(CLASSES, rows, shape)
+    assert re.findall(r'alt="(.*?)"', html) == [
+        "Row 13: c taken for a", "Row 12: a taken for b", "Row 11: b taken for a", "Row 10: a, unsure"
+    ]  # fmt: skip
+    first = imread(io.BytesIO(base64.b64decode(re.findall(r"base64,(.*?)\"", html)[0])), format="png")
+    truth = rows[3].reshape(shape) / 255
+    truth = truth if truth.ndim == 3 and shape[-1] == 3 else np.repeat(truth.reshape(2, 3, 1), 3, 2)
+    np.testing.assert_allclose(first[..., :3], truth, atol=1 / 254)
+    assert "<strong>c taken for a</strong><br>p(true class) 0, row 13</figcaption>" in html
+
+
+def test_pictures_of_other_numbers_use_all_of_grey():
+    html = most_wrong(CLASSES, np.tile([3.0, 5.0, 4.0, 3.0], (4, 1)), (2, 2))
+    first = imread(io.BytesIO(base64.b64decode(re.findall(r"base64,(.*?)\"", html)[0])), format="png")
+    np.testing.assert_allclose(first[..., 0], [[0, 1], [0.5, 0]], atol=1 / 254)
+    assert "data:image/png" in most_wrong(CLASSES, np.ones((4, 4)), (2, 2))  # one grey has no range
