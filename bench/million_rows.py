@@ -85,7 +85,7 @@ def run(settings: Settings) -> Report:
         path = Path(folder) / "million.csv"
         make(path, n)
         x = torch.from_numpy(np.asarray(ours(path)))
-        y = torch.from_numpy(pd.read_csv(path, usecols=["label"])["label"].to_numpy())
+        y = torch.from_numpy(pd.read_csv(path, usecols=["label"])["label"].to_numpy(copy=True))
         few = 100 * BATCH
         choice = bare.best(x[:few], y[:few], (x.shape[1], HIDDEN, 3), BATCH, settings)
         runs = {"ours": lambda _: ours(path), "pandas + bare loop": lambda _: theirs(path, x, y, choice)}

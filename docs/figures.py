@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 import ftheta
-from ftheta import explain, optim
-from ftheta.data import load
+from ftheta import explain, measure, optim, studies
+from ftheta.data import load, make
 from ftheta.draw import Draw
 from ftheta.nn import ACTIVATIONS, MLP, activation
 from ftheta.plots._style import GREY, PALETTE, legend, panel
@@ -202,17 +203,59 @@ def linear() -> Figure:
     return figure
 
 
+def forecasts() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, true probabilities and those of a forecaster that is too sure, of the page on measuring."""
+    moons = make("moons", n=1000, noise=0.35, seed=1)
+    one = moons.truth.probability(moons.x)
+    right = np.stack([1 - one, one], axis=1)
+    return moons.y, right, right**3 / (right**3).sum(axis=1, keepdims=True)
+
+
+def scores() -> Figure:
+    """Every metric of the forecaster that is too sure, with its interval."""
+    y, _, sure = forecasts()
+    return measure.classification(y, sure).figure()
+
+
+def roc() -> Figure:
+    """All thresholds of the true probabilities."""
+    y, right, _ = forecasts()
+    return measure.roc(y, right).figure()
+
+
+def reliability() -> Figure:
+    """Confidence against accuracy of the forecaster that is too sure."""
+    y, _, sure = forecasts()
+    return measure.calibration(y, sure).figure()
+
+
+def network() -> Figure:
+    """A dense network from its widths, and what dropout leaves of it."""
+    return explain.network([4, 6, 5, 3], dropped=0.4, seed=2).figure()
+
+
+def bands() -> Figure:
+    """The figure of the study evidence/noise, of one seed."""
+    study = studies.load("evidence/noise")
+    return study.figures(study.measure(replace(study.Config(), seeds=1)))["bands"]
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
+    "bands": bands,
     "catalogue": catalogue,
     "curves": curves,
     "gradient-flow": gradient_flow,
     "initialisers": initialisers,
     "linear": linear,
     "moons": moons,
+    "network": network,
     "noise": noise,
     "optimizers": optimizers,
+    "reliability": reliability,
+    "roc": roc,
     "schedules": schedules,
+    "scores": scores,
     "summary": summary,
 }
 """Each figure by its name: docs/figures/NAME.svg."""

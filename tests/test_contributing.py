@@ -1,4 +1,4 @@
-"""The family that CONTRIBUTING.md shows, as it stands there: short, enrolled by one line, true to the contract."""
+"""The family and the study that CONTRIBUTING.md shows, as they stand there: short, enrolled, true to the contract."""
 
 import doctest
 import importlib.util
@@ -22,13 +22,14 @@ from ftheta.catalog import Card
 from ftheta.data import Batch
 from ftheta.draw import Draw
 from ftheta.store import Run
+from ftheta.studies import _study
 from ftheta.train import Training
 from tests.contract import enrolled
 from tests.contract import test_estimator as contract
 from tests.contract.enrolled import digest, small
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FAMILY, LINE = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+FAMILY, LINE, STUDY = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 DTYPES = ["float32", "float64"]
 
 
@@ -238,3 +239,47 @@ def test_cleaning_removes_the_noise_that_leaves_the_plane(family):
     left = ((model.clean(noisy) - flat) ** 2).sum(1).mean()
     assert 1.7 * sigma**2 < left < 2.7 * sigma**2
     assert ((noisy - flat) ** 2).sum(1).mean() == pytest.approx(5 * sigma**2, rel=0.1)
+
+
+# ---- the study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """The text as `ftheta.studies.evidence.moments`."""
+    file = tmp_path_factory.mktemp("evidence") / "moments.py"
+    file.write_text(STUDY, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("ftheta.studies.evidence.moments", file)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        patch.setattr(_study, "load", lambda name: module)
+        yield module
+
+
+def test_the_study_is_one_short_file(study):
+    assert len(STUDY.splitlines()) < 100 and set(study.__all__) <= set(vars(study))
+    assert {finding.row for finding in study.judge({"ratio": np.array([1.0, 2.0])})} == set(study.CLAIMS)
+
+
+def test_it_is_measured_judged_drawn_and_not_measured_again(study, tmp_path):
+    outcome = _study.conduct("evidence/moments", study.TINY, tmp_path / "run")
+    assert [finding.verdict for finding in outcome.findings] == ["not reproduced"]  # tiny: it proves nothing
+    assert not outcome.cached and _study.conduct("evidence/moments", study.TINY, tmp_path / "run").cached
+    assert (tmp_path / "run/figures/ratio.svg").is_file() and Run(tmp_path / "run").verify() == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"),
+    [([3.9, 4.0, 4.1], "confirmed"), ([0.9, 1.0, 1.1], "refuted"), ([1.0, 4.0, 7.0], "not reproduced")],
+)
+def test_its_judge_tells_four_from_one(study, ratio, verdict):
+    assert [finding.verdict for finding in study.judge({"ratio": np.array(ratio)})] == [verdict]
+
+
+def test_its_full_run_finds_what_it_claims(study):
+    """Over draws of weights the ratio is 1 + 3 χ²₁: mean 4, standard deviation 3 √2."""
+    found = study.measure(study.Config())["ratio"]
+    assert {f.row: f.verdict for f in study.judge({"ratio": found})} == study.CLAIMS
+    assert found.std() == pytest.approx(3 * np.sqrt(2), rel=0.35) and found.min() > 0.5

@@ -15,9 +15,11 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from ftheta import catalog, data, likelihoods, nn, optim, train
+from ftheta import catalog, data, likelihoods, measure, nn, optim, train
 from ftheta.cli import cli
 from ftheta.explain import _registry
+from ftheta.measure import metrics
+from ftheta.studies import _study
 
 ROOT = Path(__file__).parents[1]
 GUIDE = sorted((ROOT / "docs").rglob("*.md"))
@@ -265,8 +267,17 @@ def test_every_likelihood_and_every_data_set_is_on_its_page():
     assert set(likelihoods.NAMES) <= set(table) and classes <= {cells[0] for cells in table.values()}
     table = rows("data.md")
     for name in data.names():
-        found = data.load(name)
-        assert table[name][:3] == [str(len(found.x)), str(found.x.shape[1]), found.task]
+        found = data.facts(name)
+        assert table[name][:3] == [str(found.rows), str(found.columns), found.task]
+
+
+def test_every_study_and_every_metric_is_on_its_page():
+    table = rows("studies.md")
+    assert {name: table[name][0] for name in table if "/" in name} == {
+        name: _study.card(name).question for name in _study.names()
+    }
+    table = rows("measure.md")
+    assert {"ece", *metrics.__all__} == {name for name in table if hasattr(measure, name)}
 
 
 @pytest.mark.parametrize(("page", "model"), [("mlp.md", "mlp"), ("linear.md", "linear"), ("module.md", "module")])

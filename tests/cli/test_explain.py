@@ -1,13 +1,15 @@
 """`ftheta explain`: what a run can show, as tables and as figures in its folder."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 import ftheta
 from ftheta import explain
+from ftheta.cli import _subject
 from ftheta.store import Run
-from tests.cli._things import snapshot
+from tests.cli._things import QUICK, snapshot
 
 
 @pytest.mark.slow
@@ -28,6 +30,41 @@ def test_the_same_explanation_twice_changes_nothing(ok, pets):
     assert ok("explain", "last", "curves") == first
     assert snapshot(pets) == before
     assert [p.name for p in Path(pets, "figures").iterdir()] == ["curves.svg"]
+
+
+def test_the_list_says_what_there_is_without_data_and_draws_nothing(ok, pets):
+    Path("pets.csv").unlink()
+    before = snapshot()
+    header, _, *rows = ok("explain", pets, "--list").out.splitlines()
+    found = dict(re.split(" {2,}", row) for row in rows)
+    assert header.split() == ["explanation", "what"] and list(found) == explain.available(ftheta.load(pets)[-1])
+    assert found["curves"] == "The learning curves of a fitted estimator, with the best epoch."
+    assert ok("explain", pets, "curves", "--list").out.splitlines()[2].startswith("curves")
+    assert snapshot() == before
+
+
+def test_rows_of_many_are_evenly_spaced(ok, pets, monkeypatch):
+    monkeypatch.setattr(_subject, "EXPLAINED", 20)
+    assert "Activations of 16 rows." in ok("explain", pets, "activations").out  # every third of 48
+
+
+def test_a_run_on_pictures_is_explained(ok):
+    from PIL import Image
+
+    for label, grey in (("dark", 20), ("light", 200)):
+        Path("pictures", label).mkdir(parents=True)
+        for i in range(12):
+            Image.new("L", (4, 4), grey + i).save(f"pictures/{label}/{i}.png")
+    ok("train", "mlp", "pictures", *QUICK, "--run", "r")
+    done = ok("explain", "r", "summary", "activations")
+    assert "weight 8×16" in done.out and "Activations of 19 rows." in done.out
+    assert sorted(p.name for p in Path("r/figures").iterdir()) == ["activations.svg", "summary.svg"]
+
+
+def test_a_model_without_a_net_says_so(ok):
+    ok("train", "linear", "diabetes", "--run", "r")
+    for words in ((), ("--list",)):
+        assert ok("explain", "r", *words).out == "LinearRegression has no explanations yet.\n"
 
 
 def test_an_unknown_explanation_is_answered_with_the_nearest(refused, pets):

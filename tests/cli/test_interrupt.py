@@ -1,5 +1,6 @@
 """Ctrl-C, SIGTERM and kill -9: the run is kept, the command that continues it is said, and no bit is different."""
 
+import errno
 import signal
 import subprocess
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ftheta.cli import _job
-from ftheta.store import Run
+from ftheta.store import Run, files
 from tests.cli._things import ENV, PYTHON, weights
 
 SLOW = ("--hidden", 16, "--set", "dropout=0.2", "--set", "patience=3", "--set", "training.schedule=cosine")
@@ -78,6 +79,38 @@ def test_ctrl_c_between_the_steps_says_the_command_too(ft, ok, monkeypatch, mome
     assert done.code == 130 and done.err.strip().splitlines()[-1] == STOPPED
     assert ok("train", "--resume", "r").out == whole.out.replace("whole", "r")
     assert weights("r") == weights("whole")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "Error: Cannot write r/report.html: No space left"),
+        (MemoryError(), 2, "Error: Not enough memory."),
+    ],
+    ids=["ctrl-c", "full disk", "memory"],
+)
+def test_trouble_in_the_report_leaves_result_and_run(ft, ok, monkeypatch, trouble, code, said):
+    whole = ok(*ALL, "--run", "whole").out
+    write = files.write_all
+
+    def troubled(fd, data):
+        if data.startswith(b"<!DOCTYPE html>"):
+            raise trouble
+        write(fd, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_all", troubled)
+        patch.setattr("ftheta.report.page", lambda *_, **__: "<!DOCTYPE html>")
+        done = ft(*ALL, "--report", "--run", "r")
+    assert (done.code, done.out) == (code, whole.replace("whole", "r"))
+    lost = "The result stands and is kept; only report.html is missing. Write it with: ftheta runs report r"
+    assert lost in done.err.splitlines() and said in done.err
+    assert Run("r").status == "finished" and Run("r").verify() == [] and not Run("r").has("report.html")
+    assert not list(Path("r").glob("*.tmp"))
+    monkeypatch.setattr("ftheta.report.page", lambda *_, **__: "<!DOCTYPE html>")
+    ok("runs", "report", "r")
+    assert Run("r").has("report.html")
 
 
 def test_ctrl_c_elsewhere_is_exit_code_130(ft, monkeypatch):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ftheta.store import Run
-from tests.cli._things import QUICK, flip, snapshot
+from tests.cli._things import QUICK, flip, snapshot, table, weights
 
 
 def test_without_runs_the_list_says_how_to_make_one(ok):
@@ -83,16 +83,82 @@ def test_show_leaves_out_the_middle_of_many_epochs(ok):
 
 
 @pytest.mark.slow
+@pytest.mark.ledger("A170", "B046", covers="ftheta runs show")
 def test_show_counts_who_looked_at_the_same_test_rows(ok):
     """Also models that learn from other rows of the same data; other rows and runs without a test part do not count."""
     for model, seed, extra in (("mlp", 0, QUICK), ("linear", 0, ()), ("mlp", 1, QUICK)):
         ok("train", model, "iris", "--seed", seed, *extra, "--run", f"runs/{model}/{seed}")
     ok("train", "mlp", "iris", "--test", "none", *QUICK, "--run", "runs/mlp/all")
-    twice = "These rows were used for testing 2 times (by linear, mlp): the more often, the less it is worth."
+    twice = "These rows were used for testing 2 times (linear 1, mlp 1): the more often, the less it is worth."
     assert ok("runs", "show", "runs/mlp/0").out.splitlines()[-1] == twice
     assert ok("runs", "show", "runs/linear/0").out.splitlines()[-1] == twice
     assert ok("runs", "show", "1").out.splitlines()[-1] == "These rows were used for testing once."
     assert ok("runs", "show", "all").out.splitlines()[-1] == "No rows were set aside for testing."
+
+
+@pytest.mark.ledger("A170", "B046", covers="ftheta runs show")
+def test_the_test_part_decides_nothing_and_is_scored_once(ok, monkeypatch):
+    """Other test targets: the same weights and the same stop. A second call answers from what was kept."""
+    table("learn.csv", "kind", n=90)
+    table("test.csv", "kind", n=40)
+    swapped = Path("test.csv").read_text().translate(str.maketrans("catdog", "dogcat"))
+    Path("swapped.csv").write_text(swapped.replace(swapped.splitlines()[0], "a,b,kind"))
+    watched = ("--validation", 0.3, "--epochs", 12, "--hidden", 8, "--set", "patience=2", "--lr", 0.1)
+    for name in ("test", "swapped"):
+        ok("train", "mlp", "learn.csv", "--target", "kind", *watched, "--test", f"{name}.csv", "--run", f"runs/{name}")
+    first, second = (Run(f"runs/{name}") for name in ("test", "swapped"))
+    assert weights("runs/test") == weights("runs/swapped")
+    assert [r["valid_loss"] for r in first.rows()] == [r["valid_loss"] for r in second.rows()]
+    scores = [json.loads(run.read("result.json"))["scores"]["accuracy"] for run in (first, second)]
+    assert scores[0] == pytest.approx(1 - scores[1]) and scores[0] != scores[1]
+    parts = first.tree("split.safetensors")  # which rows touched which decision
+    assert [len(parts[name]) for name in ("train", "validation", "test")] == [63, 27, 40]
+    assert sorted(int(row) for name in ("train", "validation", "test") for row in parts[name]) == list(range(130))
+    monkeypatch.setattr("ftheta.cli._job.answer", None)  # whoever scores again fails
+    assert "accuracy" in ok("train", "--resume", "runs/test").out
+
+
+@pytest.mark.slow
+@pytest.mark.ledger("A170", "B046", covers="ftheta runs report")
+def test_a_report_says_how_often_its_test_rows_were_looked_at(ok, pets):
+    once, twice = "These rows were used for testing once.", "These rows were used for testing 2 times (mlp 2)"
+    assert ok("runs", "report", "last").out == f"{pets}/report.html\n"
+    assert once in Run(pets).read("report.html").decode()
+    shutil.copytree(pets, "runs/again")
+    ok("runs", "report", pets)
+    assert twice in Run(pets).read("report.html").decode() and Run(pets).verify() == []
+
+
+@pytest.mark.slow
+def test_a_report_that_was_left_out_can_be_written_later(ok):
+    table("homes.csv")
+    command = ("train", "linear", "homes.csv", "--target", "price", "--run", "r")
+    ok(*command, "--report")
+    whole = Path("r/report.html").read_bytes()
+    shutil.rmtree("r")
+    ok(*command)
+    assert not Path("r/report.html").exists()
+    ok("runs", "report", "r")
+    assert Path("r/report.html").read_bytes() == whole
+
+
+def test_a_report_needs_a_result_and_the_same_data(refused, pets):
+    Path("pets.csv").write_text(Path("pets.csv").read_text().replace("cat", "dog", 1))
+    said = refused("runs", "report", pets)
+    assert said == f"pets.csv has changed since {pets} was trained on it. Put the old data back."
+    Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
+    said = refused("runs", "report", "half")
+    assert said == "runs/half holds no finished model. Finish it with: ftheta train --resume runs/half"
+
+
+def test_a_report_of_a_model_that_was_not_tested_yet_says_how_to_go_on(ft, refused, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ftheta.cli._job.Job.evaluate", interrupted)
+        assert ft("train", "mlp", "iris", *QUICK, "--run", "r").code == 130
+    assert refused("runs", "report", "r") == "r has no result yet. Finish it with: ftheta train --resume r"
 
 
 def test_verify_is_content_with_what_was_written(ok, pets):
@@ -122,7 +188,7 @@ def test_a_missing_file_is_exit_code_1_and_a_sentence(ft, pets):
     assert done.code == 1 and "encoder.json cannot be read: No such file or directory" in done.err
 
 
-@pytest.mark.parametrize("verb", ["show", "verify"])
+@pytest.mark.parametrize("verb", ["show", "report", "verify"])
 def test_an_unknown_run_is_answered_with_the_nearest(refused, pets, verb):
     said = refused("runs", verb, "pts")
     assert said == "Unknown run 'pts'. Did you mean 'pets'? Known: pets. Give a folder, an id or `last`."

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.data import TableEncoder
-from ftheta.data.columns import Date, Dropped, Levels, Number, learn, plan_of
+from ftheta.data._columns import Date, Dropped, Levels, Number, learn, plan_of
 from ftheta.errors import FileFormatError, InputError
 
 

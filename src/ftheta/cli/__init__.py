@@ -18,8 +18,9 @@ __all__ = ["main"]
 VERBS = {
     "train": "Train a model on a data set or a file.",
     "predict": "Predict with a trained run.",
+    "export": "Take a model away: plain PyTorch, no fθ.",
     "explain": "Show what happened inside a trained run.",
-    "runs": "List, show and verify runs.",
+    "runs": "List, show, compare and verify runs.",
     "data": "List, show and fetch data sets.",
     "models": "List the models.",
     "studies": "List the studies, with what they found.",

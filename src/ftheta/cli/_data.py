@@ -80,11 +80,12 @@ def rows_of(x: Any, index: Any) -> Any:
 
 def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
     """SHA-256 of the names of the columns, and of features and targets of these rows."""
-    x, y = rows_of(dataset.x, rows), np.asarray(dataset.y)[rows]
+    x: Any = rows_of(dataset.x, rows)
+    y = np.asarray(dataset.y)[rows]
     if hasattr(x, "iloc"):
         from pandas.util import hash_pandas_object
 
-        x = hash_pandas_object(x, index=False).to_numpy()
+        x = np.asarray(hash_pandas_object(x, index=False))  # pyright: ignore[reportCallIssue]
     y = y.astype(str) if y.dtype == object else y
     names = repr(dataset.feature_names).encode()
     return sha256(b"".join([names, np.ascontiguousarray(x).tobytes(), np.ascontiguousarray(y).tobytes()])).hexdigest()
@@ -115,7 +116,7 @@ def task_of(dataset: room.Dataset, asked: str) -> str:
 
 def encoder_for(dataset: room.Dataset, estimator: Any) -> room.TableEncoder | room.PixelEncoder:
     """The encoder of this kind of data, in the numbers that the estimator computes with."""
-    dtype = getattr(estimator, "dtype", "float64")
+    dtype: Any = getattr(estimator, "dtype", "float64")
     return room.TableEncoder(dtype) if hasattr(dataset.x, "iloc") else room.PixelEncoder(dtype)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shlex
 import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import nearest
-from ..errors import InputError, RunError
+from ..errors import FThetaError, InputError, RunError
 from ._config import read_config
 
 if TYPE_CHECKING:
     from ..store import Run
 
-__all__ = ["ROOT", "all_runs", "find_run", "new_path", "resume_command", "settings"]
+__all__ = ["ROOT", "all_runs", "find_run", "flat", "looks", "new_path", "resume_command", "settings"]
 
 ROOT = Path("runs")
 
@@ -66,3 +69,34 @@ def settings(run: Run) -> dict[str, Any]:
     if not run.has("config.toml"):
         raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
     return tomllib.loads(run.read("config.toml").decode())
+
+
+def looks(run: Run) -> str:
+    """How often the test rows of a run were used for testing, by the runs below `runs/`; nothing without a result."""
+    from ..store import Run
+
+    found = _result(run)
+    if not found:
+        return ""
+    if found["part"] != "test part":
+        return "No rows were set aside for testing."
+    others = [_result(Run(path)) for path in all_runs() if path.resolve() != run.path.resolve()]
+    by = Counter([found["family"], *(r["family"] for r in others if r.get("data") == found["data"])])
+    if by.total() == 1:
+        return "These rows were used for testing once."
+    whose = ", ".join(f"{family} {n}" for family, n in sorted(by.items()))
+    return f"These rows were used for testing {by.total()} times ({whose}): the more often, the less it is worth."
+
+
+def _result(run: Run) -> dict[str, Any]:
+    """The result of a run; empty where there is none, or a damaged one."""
+    try:
+        return json.loads(run.read("result.json")) if run.has("result.json") else {}
+    except FThetaError:
+        return {}
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings that are not empty, by the names that `--set` takes."""
+    inner = (flat(v, f"{k}.") if isinstance(v, Mapping) else {prefix + k: v} for k, v in table.items() if v != "")
+    return {key: value for part in inner for key, value in part.items()}

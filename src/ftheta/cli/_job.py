@@ -6,7 +6,6 @@ import json
 import tomllib
 from dataclasses import asdict
 from functools import cached_property
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,10 @@ from ._answers import Answers, answer, class_names, scores, spread_of
 from ._config import Config, typed
 from ._data import digest, encoder_for, open_data, rows_of, split, task_of
 from ._show import result_table
+from ._subject import Subject, fitted_rows, goes_in_steps
 
 __all__ = ["Job"]
 
-EXPLAINED = 2000  # training rows that the explanations of a report look at, evenly spaced
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 
 
@@ -41,7 +40,7 @@ class Job:
         self.task = task_of(self.dataset, config.task)
         self.parts = split(config, self.dataset, self.task)
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
-        self.in_steps = "run" in signature(self.estimator.fit).parameters
+        self.in_steps = goes_in_steps(self.estimator)
         self.encoder = encoder_for(self.dataset, self.estimator)
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
         self._rehearse()
@@ -60,9 +59,7 @@ class Job:
         return cls(**typed(cls, params, where))
 
     def _fitted_rows(self) -> np.ndarray:
-        """Rows that are learned from: without validation rows where the model can use those."""
-        parts = self.parts
-        return parts.train if self.in_steps else np.sort(np.concatenate([parts.train, parts.validation]))
+        return fitted_rows(self.estimator, self.parts)
 
     def _rehearse(self) -> None:
         """A fit of no seconds: what training would refuse is refused before a folder is made."""
@@ -201,10 +198,5 @@ class Job:
 
     def report(self, run: Run) -> None:
         """The page of the run."""
-        from .. import report
-
         if not run.has("report.html"):
-            shown = rows_of(self.dataset.x, run.tree("test.safetensors")["rows"])
-            fitted = self._fitted_rows()
-            train = self._rows(fitted[:: -(-len(fitted) // EXPLAINED)])
-            run.write("report.html", report.page(run, self.estimator, train, shown, command=self.config.command()))
+            Subject(self.config, self.dataset, self.parts, self.encoder, self.estimator).report(run)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError, RunError
-from ._config import merge
-from ._folders import find_run, settings
+from ..errors import InputError
+from ..results import Table
+from ._folders import find_run
 from ._show import echo_table
 
 if TYPE_CHECKING:
@@ -20,40 +21,46 @@ __all__ = ["command"]
 @click.command("explain", short_help="Show what happened inside a trained run.")
 @click.argument("run")
 @click.argument("names", nargs=-1)
-def command(run: str, names: tuple[str, ...]) -> None:
-    """Tables of all explanations that RUN can give, or of those in NAMES; figures go into RUN/figures/."""
+@click.option("--list", "only_list", is_flag=True, help="Only say what there is; nothing is computed or drawn.")
+def command(run: str, names: tuple[str, ...], only_list: bool) -> None:
+    """Tables of all explanations that RUN can give, or of those in NAMES; figures go into RUN/figures/.
+
+    Explanations that look at rows look at those that the model learned from: at most 2,000, evenly spaced.
+    """
     from .. import explain
     from ..catalog import nearest
+    from ._subject import trained
 
     folder = find_run(run)
-    model, X, y = _subject(folder)
+    _, model = trained(folder)
     known = explain.available(model)
     for name in names:
         if name not in known:
             raise InputError(nearest(f"explanation of {type(model).__name__}:", name, known))
     if not known:
         click.echo(f"{type(model).__name__} has no explanations yet.")
-    for name in names or known:
-        result = explain.run(name, model, X, y)
+    elif only_list:
+        what = [_first_line(explain.get(name).function) for name in names or known]
+        echo_table(Table({"explanation": names or known, "what": what}))
+    else:
+        _draw(folder, names or known)
+
+
+def _first_line(function: Any) -> str:
+    return (function.__doc__ or "").partition("\n")[0].replace("`", "")
+
+
+def _draw(run: Run, names: Sequence[str]) -> None:
+    from .. import explain
+    from ._subject import reopen
+
+    subject = reopen(run)
+    X, y = subject.learned_from()
+    for name in names:
+        result = explain.run(name, subject.estimator, X, y)
         echo_table(result.table())
         click.echo()
-        _keep(folder, name, result)
-
-
-def _subject(run: Run) -> tuple[Any, Any, Any]:
-    """The estimator of a run, and the rows that it was trained on as its net sees them."""
-    import numpy as np
-
-    from ..models._files import load
-    from ._data import digest, open_data, rows_of
-
-    config = merge(settings(run))
-    model, parts = load(run.path), run.tree("split.safetensors")
-    dataset = open_data(config)
-    if digest(dataset) != parts["data"]:
-        raise RunError(f"{config.data} has changed since {run.path} was trained on it. Put the old data back.")
-    rows = parts["train"]
-    return model[-1], model[0].transform(rows_of(dataset.x, rows)), np.asarray(dataset.y)[rows]
+        _keep(run, name, result)
 
 
 def _keep(run: Run, name: str, result: Any) -> None:

@@ -70,4 +70,10 @@ def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any,
 def _row_names(encoder: Any, x: Any) -> dict[str, Any]:
     """The columns that training left out as identifiers."""
     plans = getattr(encoder, "plans_", [])
-    return {p.name: x[p.name].to_numpy() for p in plans if p.kind == "dropped" and "identifier" in p.why}
+    return {p.name: _whole(x[p.name]) for p in plans if p.kind == "dropped" and "identifier" in p.why}
+
+
+def _whole(column: Any) -> Any:
+    """Numbers without a fraction as whole numbers, as they stood in the file; a missing one is an empty cell."""
+    whole = column.dtype.kind == "f" and (column.isna() | (column % 1 == 0)).all() and (column.abs().max() < 2**53)
+    return column.astype("Int64" if whole else column.dtype).array

@@ -1,10 +1,9 @@
-"""`ftheta runs`: list, show, verify."""
+"""`ftheta runs`: list, show, compare, report, verify."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import click
 
 from ..errors import FThetaError
 from ..results import Table
-from ._folders import ROOT, all_runs, find_run, resume_command, settings
+from ._folders import ROOT, all_runs, find_run, flat, looks, resume_command, settings
 from ._show import echo_table, result_table
 
 if TYPE_CHECKING:
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.group("runs", invoke_without_command=True, short_help="List, show and verify runs.")
+@click.group("runs", invoke_without_command=True, short_help="List, show, compare and verify runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a run.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """List the runs below runs/, or show or verify one."""
+    """List the runs below runs/, or show, compare, report on or verify some."""
     if ctx.invoked_subcommand:
         return
     found = [facts(path) for path in all_runs()]
@@ -69,9 +68,9 @@ def _best(run: Run) -> str:
 def show(run: str) -> None:
     """What RUN is, how it went, what came out, and how often its test part was looked at."""
     folder = find_run(run)
-    flat = _flat(settings(folder))
+    found = flat(settings(folder))
     click.echo(f"{folder.path} ({_status(folder)})")
-    echo_table(Table({"setting": list(flat), "value": list(map(str, flat.values()))}))
+    echo_table(Table({"setting": list(found), "value": list(map(str, found.values()))}))
     click.echo()
     rows = folder.rows(unsaved=True)
     if rows:
@@ -80,40 +79,51 @@ def show(run: str) -> None:
         echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}))
         click.echo()
     if folder.has("result.json"):
-        found = json.loads(folder.read("result.json"))
-        echo_table(result_table(found))
-        click.echo(_looks(folder.path, found))
+        echo_table(result_table(json.loads(folder.read("result.json"))))
+        click.echo(looks(folder))
     else:
         click.echo(f"Continue with: {resume_command(folder.path)}")
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings that are not empty, by the names that `--set` takes."""
-    inner = (_flat(v, f"{k}.") if isinstance(v, Mapping) else {prefix + k: v} for k, v in table.items() if v != "")
-    return {key: value for part in inner for key, value in part.items()}
+@command.command("compare")
+@click.argument("runs", nargs=-1, metavar="A B ...")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option(
+    *("-o", "--output"),
+    help="Draw into this folder: metrics, curves, each pair; nothing is drawn without it.",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+)
+def compare(runs: tuple[str, ...], as_json: bool, output: Path | None) -> None:
+    """Settings that differ, metrics, and tests of the others against A, row by row where the test rows are the same.
+
+    A paired test asks whether chance alone could make such a difference: McNemar's for classes; sign flips, t and
+    Wilcoxon's for numbers.
+    """
+    from ._compare import Compared
+
+    found = Compared.of([find_run(name) for name in runs])
+    drawn = found.draw(output) if output else []
+    if as_json:
+        click.echo(json.dumps(found.as_json()))
+    for table in () if as_json else found.tables():
+        echo_table(table)
+        click.echo()
+    for said in () if as_json else found.said():
+        click.echo(said)
+    for file in drawn:
+        click.echo(f"drawn: {file}", err=True)
 
 
-def _looks(path: Path, found: dict[str, Any]) -> str:
-    """How often the same rows were used as a test part."""
-    if found["part"] != "test part":
-        return "No rows were set aside for testing."
-    others = [_result(p) for p in all_runs() if p.resolve() != path.resolve()]
-    same = [found["family"], *(r["family"] for r in others if r["data"] == found["data"])]
-    if len(same) == 1:
-        return "These rows were used for testing once."
-    by = ", ".join(sorted(set(same)))
-    return f"These rows were used for testing {len(same)} times (by {by}): the more often, the less it is worth."
+@command.command("report")
+@click.argument("run")
+def report(run: str) -> None:
+    """Write RUN/report.html, again or after --no-report, from the run and the data that it was trained on."""
+    from ._subject import reopen
 
-
-def _result(path: Path) -> dict[str, Any]:
-    """The result of a run; empty where there is none, or a damaged one."""
-    from ..store import Run
-
-    nothing = {"family": "", "data": ""}
-    try:
-        return json.loads(Run(path).read("result.json")) if Run(path).has("result.json") else nothing
-    except FThetaError:
-        return nothing
+    folder = find_run(run)
+    reopen(folder).report(folder)
+    click.echo(f"{folder.path}/report.html")
 
 
 @command.command("verify")

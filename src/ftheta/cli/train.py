@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,11 +132,17 @@ def _run(config: Config, run: Run, report: bool) -> None:
             if job.ending():
                 click.echo(job.ending(), err=True)
             echo_table(job.evaluate(run))
-            if report:
-                job.report(run)
     except (KeyboardInterrupt, SystemExit):
         if run.exists():
             again = resume_command(run.path)
             click.echo(f"Stopped; all that was learned is kept. Continue with: {again}", err=True)
         raise
-    click.echo(f"Run folder: {run.path}" + (" (report.html shows it all)" if run.has("report.html") else ""))
+    try:
+        if report:
+            job.report(run)
+    except BaseException:
+        again = f"ftheta runs report {shlex.quote(str(run.path))}"
+        click.echo(f"The result stands and is kept; only report.html is missing. Write it with: {again}", err=True)
+        raise
+    finally:
+        click.echo(f"Run folder: {run.path}" + (" (report.html shows it all)" if run.has("report.html") else ""))

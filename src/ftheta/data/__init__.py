@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ._kinds import kind_of
 from .arrays import read_arrays, read_idx, read_idx_array
 from .batch import Batch, InputSpec, TargetSpec, rows, take
 from .datasets import Dataset, Truth
 from .delimited import read_csv, task_of
 from .encoded import Encoded
 from .files import read
-from .kinds import kind_of
 from .leaks import leaks
 from .makers import (
     MAKERS,

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ..errors import FileFormatError
-from .cells import plain_number
+from ._cells import plain_number
 
 __all__ = [
     "Layout",

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..catalog import nearest
 from ..errors import FileFormatError
+from ._cells import MISSING, Settled, numbers, plain_number, settle
 from ._csv_errors import (
     Layout,
     blocks,
@@ -32,14 +33,13 @@ from ._csv_errors import (
     reject_ragged,
     reject_zero,
 )
-from .cells import MISSING, Settled, numbers, plain_number, settle
+from ._kinds import WORDS, kind_of
 from .datasets import Dataset
-from .kinds import WORDS, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["looks_like_table", "read_csv", "task_of"]
+__all__ = ["read_csv", "task_of"]
 
 MOST_COLUMNS = 100_000
 SAMPLE = 2**18  # bytes that are looked at first
@@ -319,7 +319,7 @@ def _target(file: _File, column: pd.Series, required: bool) -> pd.Series | None:
     else:
         _reject_words(file, column)
         y = y.astype(object)
-    present = y[y.notna()]
+    present: Any = y[y.notna()]
     if not required and len(present) < len(y):
         return None
     if not len(present):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ._kinds import kind_of
 from .delimited import looks_like_table, read_csv
-from .kinds import kind_of
 
 if TYPE_CHECKING:
     from .datasets import Dataset
@@ -34,7 +34,7 @@ def read(path: str | Path, target: str | None = None, *, required: bool = True, 
     if kind == "images":
         from .pictures import read_images
 
-        return read_images(path)
+        return read_images(path, required=required)
     if kind == "characters":
         from .textfile import read_text
 

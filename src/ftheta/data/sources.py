@@ -79,15 +79,15 @@ class Rows:
         *,
         batch_size: int,
         shuffle: bool = True,
-        expand: Callable[[Any], Any] = lambda x: x,
+        expand: Callable[[Any], Any] | None = None,
     ) -> None:
         self.x, self.y, self.weight = map(_tensors, (x, y, weight))
         self.n = _common_rows(self.x, self.y, self.weight)
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}; it must be a whole number of rows, at least 1.")
         self.batch_size = int(batch_size)
-        self.shuffle, self.expand = shuffle, expand
-        inputs = self.expand(self.x) if self.n <= self.batch_size else self.x
+        self.shuffle, self._expand = shuffle, expand
+        inputs = self._expand(self.x) if self._expand and self.n <= self.batch_size else self.x
         self._whole = Batch(inputs, self.y, self.weight, torch.arange(self.n))
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Rows:
             part = slice(low, low + span)
             index = part if order is None else order[part]
             chunk = Batch(*(take(field, index) for field in self._whole))
-            chunk = chunk._replace(x=self.expand(chunk.x))
+            chunk = chunk._replace(x=self._expand(chunk.x)) if self._expand else chunk
             yield from map(Batch, *(_pieces(field, self.batch_size) for field in chunk))
 
     def _span(self) -> int:

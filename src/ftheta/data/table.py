@@ -3,7 +3,7 @@
     row of numbers, text and dates  ->  (plan_1(x_1), ..., plan_D(x_D)),     every plan from the training rows alone
 
 Numbers are standardised, text becomes one column a level, dates days and places on circles, missing cells are marked
-(see `columns`). Pictures are shifted and scaled by one mean and one deviation of all their pixels.
+(see `_columns`). Pictures are shifted and scaled by one mean and one deviation of all their pixels.
 Shapes: n rows, D columns, W columns of numbers.
 """
 
@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..check import table
 from ..errors import FileFormatError, InputError
-from .columns import Dropped, Levels, Number, Plan, learn, number, plan_of
+from ._columns import Dropped, Levels, Number, Plan, learn, number, plan_of
 from .encoded import BLOCK, Encoded
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["PixelEncoder", "TableEncoder", "encoder_of"]
+
 
 class _Encoder(TransformerMixin, BaseEstimator):
     """What encoders share: the dtype of what they give."""

@@ -34,7 +34,7 @@ from ..store import Run, Tree
 from ..train import Callback, Context, EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate
 from ..train import evaluate as evaluate_objective
 from ._files import fill
-from ._rows import Arrays, digest, merge_equal
+from ._rows import Arrays, digest, fitting, merge_equal, source_of, tensors
 
 __all__ = ["NeuralEstimator", "NeuralTransformer"]
 
@@ -247,14 +247,11 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         return self._weighted(self._table(X), y, sample_weight)
 
     def _table(self, X: Any, *, reset: bool = False) -> np.ndarray | Encoded:
-        if isinstance(X, Encoded) and not reset and X.shape[1:] == self.input_.shape:
-            return X
-        if isinstance(X, Encoded) and reset:
-            self.n_features_in_ = X.width
-            return X
+        if isinstance(X, Encoded):
+            return fitting(self, X, reset=reset)
         return check.table(self, X, dtype=self.dtype, reset=reset, allow_nd=self.allow_nd)
 
-    def _weighted(self, x: np.ndarray, y: Any, sample_weight: Any) -> Arrays:
+    def _weighted(self, x: np.ndarray | Encoded, y: Any, sample_weight: Any) -> Arrays:
         return Arrays(x, self._encode_target(y, len(x)), check.weights(sample_weight, len(x))).without_zeros()
 
     def _full_batch(self) -> bool:
@@ -264,8 +261,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _merged(self, rows: Arrays) -> Arrays:
         """Equal rows merged where all distinct rows fit one automatic batch."""
         most = len(rows.x) if self._full_batch() else AUTO
-        wanted = self.batch_size == "auto" and isinstance(rows.x, np.ndarray)
-        return merge_equal(rows, most) if wanted else rows
+        return merge_equal(rows, most) if self.batch_size == "auto" else rows
 
     def _split(self, rows: Arrays, seed: int, X_val: Any, y_val: Any) -> tuple[Arrays, Arrays | None]:
         """Rows to learn from, equal ones merged, and rows held out."""
@@ -296,20 +292,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
                 "batch_size='auto' or another optimizer."
             )
         size = PART if not shuffle else n if self._full_batch() else min(AUTO, n) if asked == "auto" else min(asked, n)
-        if isinstance(rows.x, Encoded):
-            small = rows.x.tensors(getattr(torch, self.dtype), self._device)
-            rest = self._tensors(rows._replace(x=rows.x[:0]))[1:]
-            return Rows(small, *rest, batch_size=size, shuffle=shuffle, expand=rows.x.expand)
-        return Rows(*self._tensors(rows), batch_size=size, shuffle=shuffle)
-
-    def _tensors(self, rows: Arrays) -> tuple[Tensor | None, ...]:
-        def put(a: np.ndarray | None) -> Tensor | None:
-            if a is None:
-                return None
-            dtype = None if a.dtype.kind in "iu" else getattr(torch, self.dtype)
-            return torch.tensor(a, dtype=dtype, device=self._device)
-
-        return tuple(map(put, rows))
+        return source_of(rows, getattr(torch, self.dtype), self._device, batch_size=size, shuffle=shuffle)
 
     # ---- using
 
@@ -322,7 +305,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             rows = Arrays(self._table(X), None, None)
         else:
             rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False, weigh=weigh)
-        return Batch(*self._tensors(rows))
+        return Batch(*tensors(rows, getattr(torch, self.dtype), self._device))
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -364,8 +347,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         vars(self).pop("_trainer", None)
         self.input_, self.target_ = InputSpec(*self.input_), TargetSpec(*self.target_)
         self._build(self.seed_)
-        for name, tensors in state["modules"].items():
-            fill(getattr(self, name), tensors, name)
+        for name, values in state["modules"].items():
+            fill(getattr(self, name), values, name)
         optim.freeze(self.module_, (self.training or Training()).freeze)
         self.module_.eval()
 

@@ -10,12 +10,14 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from ..catalog import nearest
-from ..data import Encoded
+from ..data import Encoded, Rows
 from ..errors import InputError
 
-__all__ = ["Arrays", "class_weights", "digest", "merge_equal"]
+__all__ = ["Arrays", "class_weights", "digest", "fitting", "merge_equal", "source_of", "tensors"]
 
 SAMPLE = 2000  # rows looked at before all are sorted
 
@@ -27,7 +29,7 @@ class Arrays(NamedTuple):
     y: np.ndarray | None
     weight: np.ndarray | None
 
-    def take(self, index: np.ndarray) -> Arrays:
+    def take(self, index: np.ndarray | slice) -> Arrays:
         """Some of the rows."""
         return Arrays(*(None if a is None else a[index] for a in self))  # type: ignore[arg-type]
 
@@ -40,9 +42,9 @@ class Arrays(NamedTuple):
 
 def merge_equal(rows: Arrays, most: int) -> Arrays:
     """Equal rows as one, sorted, weights added, if at most `most` are distinct; else the rows as they are."""
-    keys = _keys(rows)
-    if len(np.unique(keys[:SAMPLE])) > most:
+    if isinstance(rows.x, Encoded) or len(np.unique(_keys(rows.take(slice(SAMPLE))))) > most:
         return rows
+    keys = _keys(rows)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) > most:
         return rows
@@ -53,11 +55,43 @@ def merge_equal(rows: Arrays, most: int) -> Arrays:
 def _keys(rows: Arrays) -> np.ndarray:
     """One opaque, comparable value for each row of x and y."""
     n = len(rows.x)
-    parts = [(rows.x.reshape(n, -1) + 0.0).view(np.uint8)]  # + 0.0: -0.0 and 0.0 are equal
+    parts = [(np.asarray(rows.x).reshape(n, -1) + 0.0).view(np.uint8)]  # + 0.0: -0.0 and 0.0 are equal
     if rows.y is not None:
         parts.append(np.ascontiguousarray(rows.y.reshape(n, -1) + 0).view(np.uint8))
     joined = np.ascontiguousarray(np.concatenate(parts, axis=1))
     return joined.view(np.dtype((np.void, joined.shape[1]))).ravel()
+
+
+def fitting(estimator: Any, x: Encoded, *, reset: bool) -> Encoded:
+    """An encoded table as wide as the estimator knows it, or as it will."""
+    if reset:
+        estimator.n_features_in_ = x.width
+    if x.width != estimator.n_features_in_:
+        raise InputError(
+            f"X has {x.width} encoded columns, but {type(estimator).__name__} was fitted with "
+            f"{estimator.n_features_in_}. Encode rows with the same encoder."
+        )
+    return x
+
+
+def tensors(rows: Arrays, dtype: torch.dtype, device: Any) -> tuple[Tensor | None, ...]:
+    """The arrays where they are trained on: whole numbers as they are, others of the dtype."""
+
+    def put(a: Any) -> Tensor | None:
+        if a is None:
+            return None
+        return torch.tensor(np.asarray(a), dtype=None if a.dtype.kind in "iu" else dtype, device=device)
+
+    return tuple(map(put, rows))
+
+
+def source_of(rows: Arrays, dtype: torch.dtype, device: Any, *, batch_size: int, shuffle: bool) -> Rows:
+    """Rows in memory as a source; an encoded table becomes dense a batch at a time."""
+    if not isinstance(rows.x, Encoded):
+        return Rows(*tensors(rows, dtype, device), batch_size=batch_size, shuffle=shuffle)
+    rest = tensors(rows._replace(x=np.empty(0)), dtype, device)[1:]
+    small = rows.x.tensors(dtype, device)
+    return Rows(small, *rest, batch_size=batch_size, shuffle=shuffle, expand=rows.x.expand)
 
 
 def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -27,10 +27,14 @@ from torch import Tensor
 from .. import check, likelihoods
 from ..base import Estimator
 from ..check import Count, NonNegative, Positive
+from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..store import Tree
 from ..train import Callback, Context, iterate
+from . import _script_nets
+from ._export import Source
 from ._rows import class_weights
+from ._script import filled
 from ._supervised import encode_labels, learn_classes, warn_unseen
 
 __all__ = ["LinearRegression", "LogisticRegression", "Newton", "least_squares"]
@@ -95,6 +99,23 @@ class LinearRegression(RegressorMixin, Estimator):
         """x·w + b of each row: (n,) or (n, T)."""
         check_is_fitted(self)
         return check.table(self, X, dtype="float64", reset=False) @ self.coef_.T + self.intercept_
+
+    def source(self) -> Source:
+        """The net and its training as plain PyTorch; for one target."""
+        check_is_fitted(self)
+        if self.coef_.ndim > 1:
+            raise InputError(
+                f"LinearRegression was fitted to {len(self.coef_)} targets; a script is written for one. Fit one each."
+            )
+        train = _script_nets.LEAST_SQUARES if self.fit_intercept else _script_nets.LEAST_SQUARES_THROUGH_0
+        return _source(self.coef_[None], np.reshape(self.intercept_, 1), "Gaussian", train)
+
+
+def _source(w: np.ndarray, b: np.ndarray, likelihood: str, train: str) -> Source:
+    """w (R, D) and b (R,) as a net."""
+    net = filled(_script_nets.LINEAR, inputs=w.shape[1], outputs=w.shape[0])
+    weights = {"linear.weight": torch.from_numpy(w), "linear.bias": torch.from_numpy(b)}
+    return Source(net, weights, likelihood, train, "float64")
 
 
 class Newton:
@@ -249,6 +270,28 @@ class LogisticRegression(ClassifierMixin, Estimator):
         """The most probable class: (n,)."""
         raw = self.decision_function(X)
         return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
+
+    def source(self) -> Source:
+        """The net and its training as plain PyTorch."""
+        check_is_fitted(self)
+        two = len(self.classes_) == 2
+        train = filled(
+            _script_nets.NEWTON,
+            **{"steps": self.max_iter, "tolerance": self.tol, "l2": self.l2, "outputs": len(self.coef_)},
+            weight=self._written_weights(),
+            law="Bernoulli(logits=raw[:, 0])" if two else "Categorical(logits=raw)",
+            p=f"(x @ theta.T).{'sigmoid()' if two else 'softmax(1)'}",
+            centre="" if two else _script_nets.CENTRE,
+        )
+        return _source(self.coef_, self.intercept_, "Bernoulli" if two else "Categorical", train)
+
+    def _written_weights(self) -> str:
+        if self.class_weight is None:
+            return "torch.ones_like(target, dtype=DTYPE)"
+        if self.class_weight == "balanced":
+            return "1 / target.long().bincount().to(DTYPE)[target.long()]"
+        given = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_))).tolist()
+        return f"torch.tensor({given}, dtype=DTYPE)[target.long()]"
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""

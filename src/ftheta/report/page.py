@@ -48,7 +48,9 @@ ALTS = {
 }
 
 
-def page(run: Run, estimator: Any, train: tuple[Any, Any], shown: pd.DataFrame | np.ndarray, *, command: str) -> str:
+def page(
+    run: Run, estimator: Any, train: tuple[Any, Any], shown: pd.DataFrame | np.ndarray, *, command: str, looks: str = ""
+) -> str:
     """The report of a run.
 
     Args:
@@ -57,12 +59,13 @@ def page(run: Run, estimator: Any, train: tuple[Any, Any], shown: pd.DataFrame |
         train: Rows and targets that it learned from, as it sees them.
         shown: The raw rows of test.safetensors, in its order.
         command: What repeats the run.
+        looks: How often its test rows were used for testing, in a sentence.
     """
     data, result = _json(run, "data.json"), _json(run, "result.json")
     test: dict[str, Any] = run.tree("test.safetensors") if run.has("test.safetensors") else {}
     title = f"{result.get('family', type(estimator).__name__)} on {data.get('name', 'data')}"
     sections = {
-        "Result": _result(result),
+        "Result": _result(result, looks),
         "Training": _training(run, estimator),
         "Predictions": _predictions(test),
         "Most wrong": most_wrong(test, shown, data.get("shape") or ()) if test else "",
@@ -145,7 +148,7 @@ def _method(result: Mapping[str, Any], name: str) -> str:
     return "" if _interval(result, name) == "none" else str(result.get("method", {}).get(name, ""))
 
 
-def _result(result: Mapping[str, Any]) -> str:
+def _result(result: Mapping[str, Any], looks: str) -> str:
     scores = result.get("scores", {})
     if not scores:
         return ""
@@ -157,7 +160,7 @@ def _result(result: Mapping[str, Any]) -> str:
         "confidence interval": [_interval(result, name) for name in scores],
         "how": [_method(result, name) for name in scores],
     }
-    return table(Table(columns, _upper(said)))
+    return table(Table(columns, _upper(said))) + (paragraph(looks) if looks else "")
 
 
 def _training(run: Run, estimator: Any) -> str:

@@ -5,7 +5,7 @@ Every file is a function of a seed and of its number of rows; what makes it awkw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ __all__ = ["FILES", "Awkward", "content"]
 class Awkward(NamedTuple):
     """A file: how it is made, what is to be predicted, and how it is written."""
 
-    make: Callable[[np.random.Generator, int], Mapping[str, Sequence[Any]]]
+    make: Callable[[np.random.Generator, int], dict[str, Any]]
     target: str
     rows: int
     mark: str = ","
@@ -37,7 +37,7 @@ def _chance(rng: np.random.Generator, score: np.ndarray) -> np.ndarray:
     return rng.random(len(score)) < 1 / (1 + np.exp(-score))
 
 
-def homes(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def homes(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Text and missing cells."""
     size, year, town = rng.uniform(30, 220, n), rng.integers(1900, 2024, n), _choice(rng, "Bonn Kiel Ulm Jena", n)
     worth = 1.5 * size * np.where(town == "Bonn", 1.4, np.where(town == "Kiel", 1.1, 0.9)) + 0.4 * (year - 1900)
@@ -51,7 +51,7 @@ def homes(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def energy(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def energy(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Semicolons, a byte-order mark, decimal commas and points for thousands."""
     outside, area, kind = rng.normal(8, 8, n), rng.uniform(40, 4000, n), _choice(rng, "Büro Wohnung Schule", n)
     need = np.maximum(20 - outside, 0) * area**0.8 / 50 * np.where(kind == "Büro", 0.8, 1.0)
@@ -63,7 +63,7 @@ def energy(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def passengers(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def passengers(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """A name in every row, cabins that are mostly missing, tickets of mixed text."""
     sex, deck, age = _choice(rng, "female male", n), rng.integers(1, 4, n), rng.gamma(4, 8, n)
     score = 1.2 + 2.2 * (sex == "female") - 1.1 * (deck - 1) - 0.03 * age
@@ -79,7 +79,7 @@ def passengers(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def nations(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def nations(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Thirty countries as text, holes in every column, a column without a name that numbers the rows."""
     base = rng.normal(0, 4, 30)
     land, year, income = rng.integers(30, size=n), rng.integers(2000, 2020, n), rng.lognormal(9, 1, n)
@@ -94,7 +94,7 @@ def nations(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def hearts(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def hearts(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Question marks for missing cells, text that codes an order, blanks around cells."""
     age, rate, pain = rng.normal(55, 9, n), rng.normal(150, 20, n), _choice(rng, "none mild strong", n)
     score = 0.07 * (age - 55) - 0.04 * (rate - 150) + np.select([pain == "mild", pain == "strong"], [0.8, 2.2], -1.0)
@@ -107,7 +107,7 @@ def hearts(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def sales(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def sales(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Dates; the target depends on season and weekday."""
     days = rng.integers(0, 1095, n)
     dates = np.datetime64("2021-01-01") + days.astype("timedelta64[D]")
@@ -122,7 +122,7 @@ def sales(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def genes(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def genes(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Two thousand columns for three hundred rows."""
     factors = rng.normal(size=(n, 8))
     x = factors @ rng.normal(size=(8, 2000)) + rng.normal(size=(n, 2000))
@@ -130,7 +130,7 @@ def genes(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     return {**{f"g{j}": x[:, j].round(3) for j in range(2000)}, "tissue": tissue}
 
 
-def orders(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def orders(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Tabs, money with thousands, an order number, per cents."""
     value, items, rebate = rng.lognormal(6.5, 0.8, n), rng.integers(1, 9, n), rng.choice([0, 5, 10, 20], n)
     cost = 4 + 2.5 * items + 0.01 * value * (1 - rebate / 100) + rng.normal(0, 1.0, n)
@@ -143,7 +143,7 @@ def orders(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def survey(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def survey(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Only text: ordered answers, rare ones, 'None' among the classes."""
     scale = np.array(["strongly disagree", "disagree", "neutral", "agree", "strongly agree"])
     mood = rng.normal(size=(n, 2))
@@ -156,7 +156,7 @@ def survey(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     return {**answers, "channel": _holes(rng, rare, 0.05, "n/a"), "plan": kind}
 
 
-def sensors(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def sensors(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Words among numbers, wild values, a constant and a column that is twice there."""
     state = rng.integers(3, size=n)
     level = rng.standard_t(3, n) * 0.7 + np.array([0.0, 2.5, 5.0])[state]
@@ -171,7 +171,7 @@ def sensors(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def tickets(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def tickets(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Bars, quotes, free text with bars and line ends inside, truth values, the same name twice."""
     urgent, words, hours = rng.random(n) < 0.4, rng.integers(3, 60, n), rng.gamma(2, 10, n)
     score = -1.5 + 2.0 * urgent + 0.05 * hours - 0.02 * words
@@ -184,7 +184,7 @@ def tickets(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-def loans(rng: np.random.Generator, n: int) -> Mapping[str, Sequence[Any]]:
+def loans(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """One class in eight, dates of another kind, mostly empty columns, rows without a target."""
     income, debt = rng.lognormal(3.5, 0.5, n), rng.beta(2, 5, n)
     since = np.datetime64("2000-01-01") + rng.integers(0, 8000, n).astype("timedelta64[D]")

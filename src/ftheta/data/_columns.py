@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..errors import FileFormatError
-from .cells import numbers
+from ._cells import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ class Number(Plan):
 
     def surprise(self, column: pd.Series) -> str:
         gone = np.isnan(self.read(column))
-        words = column[gone & column.notna().to_numpy()]
+        words: Any = column[gone & column.notna().to_numpy()]
         if len(words):
             return f"column {self.name!r}: {len(words)} cells are no numbers ({words.iloc[0]!r}), taken as missing"
         holes = 0 if self.missing else int(gone.sum())
@@ -140,7 +140,7 @@ class Levels(Plan):
     def did(self) -> str:
         first = ", ".join(self.levels[:3]) + (", ..." if len(self.levels) > 3 else "")
         said = f"one 0/1 column for each of {len(self.levels)} levels ({first})"
-        said = f"0/1: {self.levels[1]!r} is 1, {self.levels[0]!r} is 0" if self.single else said
+        said = "0/1: {!r} is 0, {!r} is 1".format(*self.levels) if self.single else said
         said += f"; one for {len(self.rare)} rare and all new levels" if self.rare else ""
         return said + ("; one for missing cells" if self.missing else "")
 
@@ -262,7 +262,7 @@ def _counts_rows(values: np.ndarray, name: str | None) -> bool:
 
 
 def _learn_levels(cells: pd.Series, name: str | None) -> Plan:
-    counts = cells.value_counts()
+    counts: Any = cells.value_counts()
     counts = counts[counts > 0]
     n, there = len(cells), int(counts.sum())
     if len(counts) > IDENTIFIER_SHARE * there and there >= IDENTIFIER_ROWS:

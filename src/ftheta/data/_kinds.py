@@ -32,7 +32,7 @@ _REFUSED = {
     b"\xfe\xff": "UTF-16 text",
 }
 _MARKUP = {"<!": "HTML", "<html": "HTML", "<?xml": "XML", '{"': "JSON", "{\n": "JSON", "[{": "JSON", "[[": "JSON"}
-_ADVICE = dict.fromkeys(
+_ADVICE: dict[str, str] = dict.fromkeys(
     ("one PNG image", "one JPEG image", "one GIF image"),
     "Give the folder that has a folder of images for each class.",
 )

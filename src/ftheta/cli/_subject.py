@@ -1,0 +1,72 @@
+"""What reports and explanations look at: a trained run with its data, and the rows that it learned from."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import report
+from ..data import Dataset
+from ..errors import RunError
+from ..models._files import load
+from ..store import Run
+from ._config import Config, merge
+from ._data import Parts, digest, open_data, rows_of
+from ._folders import looks, resume_command, settings
+
+__all__ = ["Subject", "fitted_rows", "goes_in_steps", "reopen", "trained"]
+
+EXPLAINED = 2000  # rows that explanations look at, evenly spaced
+
+
+def goes_in_steps(estimator: Any) -> bool:
+    """Whether an estimator is trained in steps, kept in a run and watched by validation rows."""
+    return "run" in signature(estimator.fit).parameters
+
+
+def fitted_rows(estimator: Any, parts: Parts) -> np.ndarray:
+    """Rows that are learned from: without validation rows where the model can use those."""
+    return parts.train if goes_in_steps(estimator) else np.sort(np.concatenate([parts.train, parts.validation]))
+
+
+class Subject(NamedTuple):
+    """A trained model, its encoder, and the data in their parts."""
+
+    config: Config
+    dataset: Dataset
+    parts: Parts
+    encoder: Any
+    estimator: Any
+
+    def learned_from(self) -> tuple[Any, np.ndarray]:
+        """Rows and targets that the model learned from, as it sees them; at most 2,000, evenly spaced."""
+        rows = fitted_rows(self.estimator, self.parts)
+        rows = rows[:: -(-len(rows) // EXPLAINED)]
+        return self.encoder.transform(rows_of(self.dataset.x, rows)), np.asarray(self.dataset.y)[rows]
+
+    def report(self, run: Run) -> None:
+        """Write report.html."""
+        if not run.has("result.json"):
+            raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
+        shown = rows_of(self.dataset.x, run.tree("test.safetensors")["rows"])
+        said = {"command": self.config.command(), "looks": looks(run)}
+        run.write("report.html", report.page(run, self.estimator, self.learned_from(), shown, **said))
+
+
+def trained(run: Run) -> tuple[Any, Any]:
+    """Encoder and estimator of a finished run."""
+    settings(run)  # a folder that was saved in Python has none, and no encoder
+    return tuple(load(run.path))
+
+
+def reopen(run: Run) -> Subject:
+    """A finished run as it was when it was trained; data that has changed is refused."""
+    config = merge(settings(run))
+    encoder, estimator = trained(run)
+    parts = run.tree("split.safetensors")
+    dataset = open_data(config)
+    if digest(dataset) != parts.pop("data"):
+        raise RunError(f"{config.data} has changed since {run.path} was trained on it. Put the old data back.")
+    return Subject(config, dataset, Parts(**parts), encoder, estimator)

@@ -1,0 +1,65 @@
+"""`ftheta export`: a trained run as files that need no fθ."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import InputError
+from ._folders import find_run, settings
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+__all__ = ["command"]
+
+
+@click.command("export", short_help="Take a model away: plain PyTorch, no fθ.")
+@click.argument("run")
+@click.option("--python", is_flag=True, help="As one PyTorch script, its constants and its weights.")
+@click.option("-o", "--output", help="Folder; default: RUN's id and -python, here.", type=click.Path(path_type=Path))
+def command(run: str, python: bool, output: Path | None) -> None:
+    """Write RUN (a folder, an id, or last) as a folder that predicts and trains without fθ.
+
+    `python model.py new.csv` there answers as `ftheta predict RUN new.csv` does; its train() is a plain loop with the
+    same loss, optimizer and schedule. The run itself stays as it is.
+    """
+    if not python:
+        raise InputError(f"`ftheta export {run}`: in which format? --python is the only one so far; say it.")
+    found = find_run(run)
+    folder = output or Path(f"{found.path.resolve().name}-python")
+    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not empty; nothing was changed. Choose another folder with -o.")
+    files = _files(found)
+    from ..store import write_atomic
+
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    click.echo(f"{folder}: {', '.join(files)}; try: python {folder / next(iter(files))} --help")
+
+
+def _files(run: Run) -> dict[str, bytes]:
+    """What is written, by name."""
+    from .. import __version__
+    from ..models._export import export
+    from ..models._files import load
+    from ._answers import class_names
+
+    config = settings(run)
+    encoder, estimator = load(run.path)
+    facts = json.loads(run.read("data.json"))
+    spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
+    classes = getattr(estimator, "classes_", None)
+    by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
+    return export(
+        estimator,
+        encoder.get_state(),
+        title=f"{config['model']} trained on {facts['name']}, {by}.",
+        target=config["target"],
+        classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),
+        spread=None if spread is None else spread["half_width"],
+        encoding=config.get("encoding", "utf-8"),
+    )

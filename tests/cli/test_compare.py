@@ -1,0 +1,185 @@
+"""`ftheta runs compare`: what differs, how well each did, and whether chance could make the difference."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ttest_rel
+
+from ftheta.cli._compare import Compared
+from ftheta.store import Run
+from tests.cli._things import QUICK, call, table
+
+SAME = "These rows were used for testing"
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Runs on pets.csv (a, b: same rows; c: other rows; all: no test part) and on homes.csv (low, high)."""
+    folder = tmp_path_factory.mktemp("compared")
+    table(folder / "pets.csv", "kind")
+    table(folder / "homes.csv", noise=np.random.default_rng(1).normal(size=60).round(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+
+        def train(name, model, data, *more):
+            target = {"pets.csv": "kind", "homes.csv": "price"}[data]
+            assert call(patch, "train", model, data, "--target", target, "--run", f"runs/{name}", *more) == 0
+
+        train("a", "mlp", "pets.csv", *QUICK, "--set", "params.lr=0.0001")
+        train("b", "mlp", "pets.csv", "--epochs", 30, "--hidden", 16, "--validation", 0.2)
+        train("linear", "linear", "pets.csv")
+        train("c", "mlp", "pets.csv", *QUICK, "--seed", 1)
+        train("all", "mlp", "pets.csv", *QUICK, "--test", "none")
+        train("low", "linear", "homes.csv")
+        train("high", "mlp", "homes.csv", *QUICK)
+    return folder
+
+
+@pytest.fixture
+def runs(ft, made, tmp_path):
+    """A copy of that folder to work in."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+
+
+def blocks(text):
+    """The tables of an answer: caption, header, rows of cells."""
+    for block in text.split("\n\n")[:-1]:
+        caption, header, _, *rows = block.splitlines()
+        yield caption, re.split(" {2,}", header), [re.split(" {2,}", row.strip()) for row in rows]
+
+
+def test_settings_that_differ_metrics_and_the_test_are_shown(ok, runs):
+    done = ok("runs", "compare", "a", "b")
+    settings, metrics, tests = blocks(done.out)
+    assert settings[0] == "Settings that differ" and settings[1] == ["setting", "a", "b"]
+    assert settings[2] == [
+        ["validation", "auto", "0.2"],
+        ["params.lr", "0.0001", "default"],
+        ["params.epochs", "3", "30"],
+        ["params.hidden", "[8]", "[16]"],
+    ]
+    scores = [json.loads(Path(f"runs/{name}/result.json").read_text()) for name in "ab"]
+    assert metrics[0] == "Test part, with 95% confidence intervals"
+    for metric, *cells in metrics[2]:
+        for cell, found in zip(cells, scores, strict=True):
+            interval = found["intervals"][metric]
+            ends = "none" if interval is None else f"{interval[0]:.4f}, {interval[1]:.4f}"
+            assert cell == f"{found['scores'][metric]:.4f} [{ends}]"
+    assert [row[0] for row in metrics[2]] == list(scores[0]["scores"])
+    assert tests[0].startswith("Accuracy is ") and "on the same 12 rows" in tests[0]
+    assert [row[1] for row in tests[2]] == ["McNemar exact", "McNemar χ², corrected"]
+    assert done.out.splitlines()[-1].startswith(f"{SAME} 3 times (linear 1, mlp 2)")
+    assert not any(p.suffix == ".svg" for p in Path().rglob("*"))  # nothing is drawn unasked
+
+
+def test_the_test_of_classes_is_mcnemars_on_the_kept_answers(ok, runs):
+    a, b = (Run(f"runs/{name}").tree("test.safetensors") for name in "ab")
+    right = [np.array(t["predicted"]) == np.array(t["y"]) for t in (a, b)]
+    only_a, only_b = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
+    assert only_a + only_b > 0  # else any test would do
+    (pair,) = json.loads(ok("runs", "compare", "a", "b", "--json").out)["paired"]
+    assert (pair["a"], pair["b"], pair["n"]) == ("a", "b", 12)
+    assert pair["tests"][0]["p"] == pytest.approx(binomtest(only_a, only_a + only_b).pvalue)
+    assert pair["tests"][0]["difference"] == pytest.approx(right[0].mean() - right[1].mean())
+    (other,) = json.loads(ok("runs", "compare", "b", "a", "--json").out)["paired"]
+    assert other["tests"][0]["difference"] == -pair["tests"][0]["difference"]
+
+
+def test_the_test_of_numbers_is_of_their_errors(ok, runs):
+    low, high = (Run(f"runs/{name}").tree("test.safetensors") for name in ("low", "high"))
+    squares = [(t["y"] - t["predicted"]) ** 2 for t in (low, high)]
+    found = json.loads(ok("runs", "compare", "low", "high", "--json").out)
+    tests = {(t["measure"], t["test"]): t for t in found["paired"][0]["tests"]}
+    t = tests["mean squared error", "paired t"]
+    assert (t["statistic"], t["p"]) == pytest.approx(tuple(ttest_rel(*squares)))
+    assert found["settings"]["model"] == ["linear", "mlp"]
+    assert found["runs"]["low"]["result"]["scores"]["RMSE"] == pytest.approx(np.sqrt(squares[0].mean()))
+
+
+def test_runs_on_other_rows_are_side_by_side_without_a_test(ok, runs):
+    done = ok("runs", "compare", "a", "c")
+    assert [caption for caption, *_ in blocks(done.out)] == [
+        "Settings that differ",
+        "Test part, with 95% confidence intervals",
+    ]
+    said = "No paired test of c against a: their test rows differ (other rows, columns or targets), and so part of any "
+    assert done.out.splitlines()[-2] == said + "difference may come from the rows."
+
+
+def test_one_changed_target_is_another_row(ok, runs):
+    """The test rows have the same numbers and features in both files, but one of them has another class."""
+    quick = ("--target", "kind", *QUICK, "--split", "random")
+    ok("train", "mlp", "pets.csv", *quick, "--run", "runs/x")
+    rows = Run("runs/x").tree("test.safetensors")["rows"]
+    lines = Path("pets.csv").read_text().splitlines()
+    lines[rows[0] + 1] = lines[rows[0] + 1].translate(str.maketrans("catdog", "dogcat"))
+    for name, content in {"copy": Path("pets.csv").read_text(), "other": "\n".join(lines) + "\n"}.items():
+        Path(f"{name}.csv").write_text(content)
+        ok("train", "mlp", f"{name}.csv", *quick, "--run", f"runs/{name}")
+        assert np.array_equal(Run(f"runs/{name}").tree("test.safetensors")["rows"], rows)
+    found = json.loads(ok("runs", "compare", "x", "copy", "other", "--json").out)
+    assert [pair["b"] for pair in found["paired"]] == ["copy"]
+
+
+def test_of_many_runs_each_is_tested_against_the_first(ok, runs):
+    done = ok("runs", "compare", "b", "a", "c", "linear")
+    *_, first, second = blocks(done.out)
+    assert [caption.partition(" on ")[0].split(" for ")[1:] for caption, *_ in (first, second)] == [
+        [re.search(r"for (b and \S+)", first[0])[1], "a"],
+        [re.search(r"for (b and \S+)", second[0])[1], "linear"],
+    ]
+    said = done.out.splitlines()[-3:]
+    assert said[0].startswith("No paired test of c against b: ")
+    assert said[1] == "2 runs were tested against b: with so many, trust a p below 0.025 only."
+
+
+@pytest.mark.slow
+def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
+    done = ok("runs", "compare", "a", "b", "linear", "-o", "drawn/here")
+    names = ["metrics", "curves", "compare-a-b", "compare-a-linear"]
+    assert done.err.splitlines() == [f"drawn: drawn/here/{name}.svg" for name in names]
+    for name in names:
+        text = Path(f"drawn/here/{name}.svg").read_text(encoding="utf-8")
+        assert text.startswith('<svg role="img" aria-label="') and 'aria-label=""' not in text
+    said = refused("runs", "compare", "a", "b", "-o", "drawn/here")
+    assert said == "--output drawn/here: drawn/here/metrics.svg exists; nothing was changed. Choose another folder."
+
+
+def test_curves_of_all_runs_are_in_one_figure_with_their_own_lengths(runs):
+    found = Compared.of([Run(f"runs/{name}") for name in ("a", "b", "linear")])._curves()
+    rows = {name: Run(f"runs/{name}").rows() for name in "ab"}
+    assert list(found) == ["a training", "b training", "b validation"]
+    assert [len(v) for v in found.values()] == [30] * 3
+    assert found["a training"][:3] == [row["loss"] for row in rows["a"]] and np.isnan(found["a training"][3:]).all()
+    assert found["b validation"] == [row["valid_loss"] for row in rows["b"]]
+
+
+def test_many_runs_have_one_line_each(runs):
+    for k in range(3):
+        shutil.copytree("runs/b", f"runs/b{k}")
+    found = Compared.of([Run(f"runs/{name}") for name in ("a", "b", "b0", "b1", "b2")])._curves()
+    assert list(found) == ["a training", *(f"{name} validation" for name in ("b", "b0", "b1", "b2"))]
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(ok, runs):
+    shutil.copytree("runs/b", "runs/more/a")
+    found = json.loads(ok("runs", "compare", "runs/a", "runs/more/a", "--json", "-o", "drawn").out)
+    assert list(found["runs"]) == ["runs/a", "runs/more/a"]
+    assert Path("drawn/compare-runs-a-runs-more-a.svg").exists()
+
+
+def test_what_cannot_be_compared_is_one_sentence(refused, runs):
+    assert refused("runs", "compare", "a").startswith("Comparing takes two runs or more, got 1.")
+    assert refused("runs", "compare", "a", "b", "runs/a") == "runs/a was given twice. Give each run once."
+    said = refused("runs", "compare", "a", "low")
+    assert said.startswith("a and low have different tasks, one predicts classes and one numbers")
+    said = refused("runs", "compare", "all", "a")
+    assert said == "runs/all has no test part: its numbers are of rows that it learned from. Train it with one."
+    Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
+    said = refused("runs", "compare", "a", "half")
+    assert said == "runs/half has no result yet. Finish it with: ftheta train --resume runs/half"
+    assert "Did you mean 'linear'?" in refused("runs", "compare", "a", "linaer")
