@@ -378,3 +378,10 @@ def test_a_full_disk_leaves_no_half_file_of_predictions(refused, disk, pets):
     disk(50)
     said = refused("predict", pets, "pets.csv", "-o", "out.csv")
     assert re.match(r"Cannot write out\.csv: No space left on device \(needs \d+ kB, ", said)
+
+
+def test_a_class_that_only_test_rows_have_is_refused_before_training(refused):
+    table("learn.csv", "kind")
+    write("test.csv", ("a", "b", "kind"), (1, 2, "cat"), (1, 1, "cow"), (0, 0, "cow"))
+    said = refused("train", "mlp", "learn.csv", "--target", "kind", "--test", "test.csv")
+    assert said.startswith("learn: 2 of 3 test rows have a class that no training row has ('cow'). Leave them out, or")

@@ -51,6 +51,23 @@ def test_a_built_in_data_set_predicts_from_a_file_with_its_columns(ok):
     assert len(rows) == 4 and list(rows[0]) == ["prediction", "p(setosa)", "p(versicolor)", "p(virginica)"]
 
 
+def test_days_and_months_are_read_as_in_training(ok):
+    """03/04/2021 alone could be either; among days above 12 it cannot, and other rows say their own order."""
+    days = [(f"{1 + i % 28:02d}/{1 + i % 12:02d}/2021", i % 12) for i in range(100)]
+    write("days.csv", ("it's on", "y"), *days)
+    ok("train", "mlp", "days.csv", "--target", "y", "--task", "regress", *QUICK, "--run", "r")
+    write("one.csv", ("it's on",), ("03/04/2021",))
+    write("two.csv", ("it's on",), ("03/04/2021",), ("23/04/2021",))
+    write("iso.csv", ("it's on",), ("2021-04-03",), ("2021-03-04",))
+    write("american.csv", ("it's on",), ("03/04/2021",), ("04/23/2021",))
+    one, two, iso, american = (
+        [row["prediction"] for row in rows_of(ok("predict", "r", f"{name}.csv").out)]
+        for name in ("one", "two", "iso", "american")
+    )
+    assert iso[0] != iso[1]
+    assert one[0] == two[0] == iso[0] and american[0] == iso[1]
+
+
 @pytest.mark.parametrize("flag", ["-o", "--output"])
 def test_output_goes_to_a_new_file(ok, pets, flag):
     done = ok("predict", "last", "pets.csv", flag, "out/new.csv")

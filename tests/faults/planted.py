@@ -18,6 +18,8 @@ class Fault(NamedTuple):
 LIKELIHOODS = ("tests/likelihoods", "tests/contract/test_likelihood.py")
 OBJECTIVE = ("tests/train/test_objective.py", "tests/train/test_problem.py", "tests/contract/test_objective.py")
 TRAINER = ("tests/train",)
+TABLES = ("tests/data/test_columns.py", "tests/data/test_table.py", "tests/data/test_encoded.py")
+MEASURE = ("tests/measure",)
 STORE = ("tests/store",)
 MODELS = ("tests/models", "tests/contract/test_estimator.py")
 
@@ -144,14 +146,12 @@ FAULTS = [
         "return {k: v.detach() for k, v in own.items()}",
         TRAINER,
     ),
-    Fault(
-        "l2 without its factor 2", "train/problem.py", "2 * t.l2 * p.detach()", "t.l2 * p.detach()", OBJECTIVE + TRAINER
-    ),
+    Fault("l2 without its factor 2", "train/problem.py", "alpha=2 * t.l2", "alpha=t.l2", OBJECTIVE + TRAINER),
     Fault(
         "l1 of the wrong sign",
         "train/problem.py",
-        "+ t.l1 * p.detach().sign()",
-        "- t.l1 * p.detach().sign()",
+        "sign(), alpha=t.l1)",
+        "sign(), alpha=-t.l1)",
         OBJECTIVE + TRAINER,
     ),
     Fault("biases are penalised", "train/problem.py", "return p.ndim >= 2 or", "return True or", OBJECTIVE + TRAINER),
@@ -372,5 +372,81 @@ FAULTS = [
         "            torch.set_rng_state(saved[0])\n",
         "",
         ("tests/test_draw.py",),
+    ),
+    # ---- data in, numbers out
+    Fault(
+        "csv: a decimal comma is dropped",
+        "data/_cells.py",
+        '.replace(",", ".")',
+        '.replace(",", "")',
+        ("tests/data/test_delimited.py",),
+    ),
+    Fault(
+        "csv: short rows pass",
+        "data/delimited.py",
+        "if frame.iloc[:, -1].isna().any() and not",
+        "if False and not",
+        ("tests/data/test_delimited.py",),
+    ),
+    Fault(
+        "csv: a late text cell is lost",
+        "data/delimited.py",
+        'frame = _pandas(file, dict.fromkeys(kinds, "category"), target)',
+        "raise",
+        ("tests/data/test_delimited.py",),
+    ),
+    Fault(
+        "levels: a new level is the first one",
+        "data/_columns.py",
+        "other = len(self.levels) if self.rare else -1",
+        "other = len(self.levels) if self.rare else 0",
+        TABLES,
+    ),
+    Fault(
+        "numbers: missing cells are not marked",
+        "data/_columns.py",
+        "            out[:, 1] = gone",
+        "            out[:, 1] = 0",
+        TABLES,
+    ),
+    Fault("dates: a year of 360 days", "data/_columns.py", '"year": 365.2425', '"year": 360.0', TABLES),
+    Fault(
+        "encoded: codes are off by a column",
+        "data/table.py",
+        "codes.dtype.type(start[j])",
+        "codes.dtype.type(start[j] + 1)",
+        TABLES,
+    ),
+    Fault(
+        "splits: a class is forgotten",
+        "data/splits.py",
+        "quota = _quotas(np.bincount(code), count, fraction)",
+        "quota = _quotas(np.bincount(code), count, fraction) * 0 + count",
+        ("tests/data/test_splits.py",),
+    ),
+    Fault("log loss in bits", "measure/metrics.py", "return -np.log(", "return -np.log2(", MEASURE),
+    Fault("Brier of two classes is doubled", "measure/metrics.py", "/ (2 if p.shape[1] == 2 else 1)", "/ 1", MEASURE),
+    Fault("ROC: ties count as wins", "measure/_sweep.py", "(tp[1:] + tp[:-1]) / 2.0", "tp[1:]", MEASURE),
+    Fault(
+        "conformal: one row too few",
+        "measure/conformal.py",
+        "(len(r) + 1) * level_of(level)",
+        "len(r) * level_of(level)",
+        MEASURE,
+    ),
+    Fault("McNemar one-sided", "measure/compare.py", "min(1.0, 2 * bdtr(", "min(1.0, bdtr(", MEASURE),
+    Fault(
+        "t with n degrees of freedom",
+        "measure/compare.py",
+        "stdtr(len(d) - 1, -abs(t))",
+        "stdtr(len(d), -abs(t))",
+        MEASURE,
+    ),
+    Fault(
+        "report: user text is not escaped",
+        "report/page.py",
+        "<title>{escape(title)}</title>",
+        "<title>{title}</title>",
+        ("tests/report/test_page.py",),
     ),
 ]

@@ -164,6 +164,14 @@ def test_numbers_of_training_rows_are_not_sold_as_a_test(tmp_path, undrawn):
     assert said not in text_of("wine")
 
 
+def test_how_often_the_test_rows_were_used_is_said_below_the_result(undrawn):
+    made = run_of("wine")
+    text = page(made.run, made.estimator, made.train, made.shown, command="", looks="Twice & <more>.")
+    result, _, rest = text.partition('id="training"')
+    assert "</table>" in result.partition("Twice &amp; &lt;more&gt;.")[0] and "Twice" not in rest
+    assert "Twice" not in text_of("wine")
+
+
 def test_every_explanation_is_there_with_table_and_figure():
     run = run_of("wine")
     page = Reader(text_of("wine"))

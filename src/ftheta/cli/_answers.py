@@ -36,7 +36,8 @@ def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answ
         return Answers(predicted, low=own[:, 0], high=own[:, 1])
     if spread is None:
         return Answers(predicted)
-    return Answers(predicted, low=predicted - spread["half_width"], high=predicted + spread["half_width"])
+    middle = predicted.astype(np.float64)  # in float32 the width of the interval would vary with rounding
+    return Answers(predicted, low=middle - spread["half_width"], high=middle + spread["half_width"])
 
 
 def _own_interval(estimator: Any, X: Any) -> np.ndarray | None:

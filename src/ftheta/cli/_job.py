@@ -41,6 +41,7 @@ class Job:
         self.parts = split(config, self.dataset, self.task)
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
         self.in_steps = goes_in_steps(self.estimator)
+        self._refuse_unseen()
         self.encoder = encoder_for(self.dataset, self.estimator)
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
         self._rehearse()
@@ -60,6 +61,19 @@ class Job:
 
     def _fitted_rows(self) -> np.ndarray:
         return fitted_rows(self.estimator, self.parts)
+
+    def _refuse_unseen(self) -> None:
+        """A class that only test rows have cannot be learned, and no probability of it can be scored."""
+        if self.task != "classify":
+            return
+        y = np.asarray(self.dataset.y)
+        unseen = np.setdiff1d(y[self.parts.test], y[self._fitted_rows()])
+        if len(unseen):
+            n, names = np.isin(y[self.parts.test], unseen).sum(), ", ".join(map(repr, unseen[:5].tolist()))
+            raise InputError(
+                f"{self.dataset.name}: {n} of {len(self.parts.test)} test rows have a class that no training row has "
+                f"({names}). Leave them out, or have classes on both sides with --split stratified."
+            )
 
     def _rehearse(self) -> None:
         """A fit of no seconds: what training would refuse is refused before a folder is made."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
 from ._folders import find_run, settings
+from .predict import _DATES
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -56,10 +57,18 @@ def _files(run: Run) -> dict[str, bytes]:
     by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
     return export(
         estimator,
-        encoder.get_state(),
+        _with_dates(encoder.get_state(), facts["notes"]),
         title=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
         classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),
         spread=None if spread is None else spread["half_width"],
         encoding=config.get("encoding", "utf-8"),
     )
+
+
+def _with_dates(encoder: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The state of an encoder, with how the dates of training were written."""
+    ways = dict(found.groups() for found in map(_DATES.fullmatch, notes) if found)
+    for column in encoder.get("columns", ()):
+        column |= {"format": ways[column["name"]]} if column["name"] in ways else {}
+    return encoder

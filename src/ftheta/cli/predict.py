@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from ..store import Run
 
 __all__ = ["command"]
+
+_DATES = re.compile(r"""column ['"](.*)['"]: dates, read as (%.*)""")  # what the reader of CSV files notes
 
 
 @click.command("predict", short_help="Predict with a trained run.")
@@ -54,17 +58,30 @@ def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any,
     config = settings(run)
     encoder, estimator = load(run.path)
     given = read(file, config["target"] or None, required=False, encoding=encoding or config.get("encoding", "utf-8"))
-    x = encoder.align(given.x)
+    facts = json.loads(run.read("data.json")) if run.has("data.json") else {}
+    x = encoder.align(_as_in_training(given.x, given.notes, facts.get("notes", ())))
     spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
     found = answer(estimator, encoder.transform(x), spread)
     columns = {**_row_names(encoder, x), "prediction": found.predicted}
     if found.p is not None and found.classes is not None:
-        names = class_names(found.classes, json.loads(run.read("data.json"))["classes"] if run.has("data.json") else ())
+        names = class_names(found.classes, facts.get("classes", ()))
         columns["prediction"] = [names[found.classes.index(c)] for c in found.predicted.tolist()]
         columns |= {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
     if found.low is not None:
         columns |= {"low": found.low, "high": found.high}
     return pd.DataFrame(columns), encoder.surprises(x)
+
+
+def _as_in_training(x: Any, notes: Sequence[str], before: Sequence[str]) -> Any:
+    """Dates that the rows alone do not settle, such as 03/04/2021, in the order of day and month of training."""
+    import pandas as pd
+
+    here, there = ({m[1]: m[2] for m in map(_DATES.fullmatch, said) if m} for said in (notes, before))
+    for name in here.keys() & there.keys():
+        again = pd.to_datetime(x[name].dt.strftime(here[name]), format=there[name], errors="coerce")
+        if (again.notna() == x[name].notna()).all():
+            x = x.assign(**{name: again})
+    return x
 
 
 def _row_names(encoder: Any, x: Any) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class _Entry(NamedTuple):
     licence: str
     citation: str
     options: dict[str, Any] = {}
+    shape: tuple[int, ...] = ()
 
 
 _UCI = "UCI Machine Learning Repository. https://doi.org/10.24432/"
@@ -63,6 +64,7 @@ _BUILT_IN = {
         "multiclass",
         "CC BY 4.0",
         f"Alpaydin, E. and Kaynak, C. (1998). Optical Recognition of Handwritten Digits (test part). {_UCI}C50P49",
+        shape=(8, 8),
     ),
     "iris": _Entry(150, 4, "multiclass", "CC BY 4.0", f"Fisher, R. A. (1936). Iris. {_UCI}C56C76"),
     "wine": _Entry(178, 13, "multiclass", "CC BY 4.0", f"Aeberhard, S. and Forina, M. (1992). Wine. {_UCI}C5PC7J"),
@@ -121,4 +123,5 @@ def _built_in(name: str, entry: _Entry) -> Dataset:
     raw = getattr(datasets, f"load_{name.replace('-', '_')}")(as_frame=True, **entry.options)
     classes = () if entry.task == "regression" else tuple(map(str, raw.target_names))
     features = tuple(map(str, raw.feature_names))
-    return Dataset(name, raw.data, raw.target.to_numpy(), features, classes, entry.task, entry.licence, entry.citation)
+    y, source = raw.target.to_numpy(), (entry.licence, entry.citation)
+    return Dataset(name, raw.data, y, features, classes, entry.task, *source, shape=entry.shape)

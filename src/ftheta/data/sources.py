@@ -24,9 +24,8 @@ from .batch import Batch, take
 
 __all__ = ["Rows", "Source", "Stream"]
 
-CHUNK = (
-    2**22
-)  # bytes gathered at once: one gather and many views cost less than a gather a batch, while they fit a cache
+# Bytes gathered at once: one gather and many views cost less than a gather a batch, while they fit a cache.
+CHUNK = 2**22
 
 
 class Source(Protocol):

@@ -138,12 +138,13 @@ DATES = {  # what a date looks like: how it may be read
 }
 
 
-def as_days(column):
-    """A column of dates as days since 1970, NaN where there is none."""
+def as_days(column, way):
+    """A column of dates as days since 1970, NaN where there is none; `way`: how they were written in training."""
     if column.dtype.kind != "M":
         cells = column.astype(object).mask(is_missing(column)).str.strip()
         first = min(cells.dropna(), default="")
-        ways = next((ways for look, ways in DATES.items() if re.match(look, first)), ())
+        ways = [way] if way else []
+        ways += next((ways for look, ways in DATES.items() if re.match(look, first)), [])
         tries = (pd.to_datetime(cells, format=way, errors="coerce", utc=True) for way in ways)
         found = next((read for read in tries if read.notna().equals(cells.notna())), None)
         column = pd.to_datetime(cells, errors="coerce", utc=True) if found is None else found
@@ -178,7 +179,7 @@ def levels(column, plan):
     names, rare = plan["levels"], bool(plan["rare"])
     single = len(names) == 2 and not (rare or plan["missing"])  # two levels share one column of 0 and 1
     width = len(names) - single + rare + plan["missing"]
-    place = {name: j - single for j, name in enumerate(names)}  # -1: in no column
+    place = {as_text(name): j - single for j, name in enumerate(names)}  # -1: in no column
     other, gone = len(names) if rare else -1, len(names) + rare if plan["missing"] else -1
     there = zip(column, is_missing(column), strict=True)
     codes = [gone if hole else place.get(as_text(cell), other) for cell, hole in there]
@@ -187,14 +188,15 @@ def levels(column, plan):
 
 def as_text(cell):
     """A cell as the name of a level."""
-    return f"{cell:.0f}" if isinstance(cell, float) and cell == round(cell) else " ".join(str(cell).split())
+    text = f"{cell:.0f}" if isinstance(cell, float) and cell == round(cell) else " ".join(str(cell).split())
+    return {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}.get(text, text)
 '''
 
 DATE = '''
 
 def date(column, plan):
     """Days, standardised, and the place in the year, the week and the day on a circle; 0 where it is missing."""
-    days = as_days(column)
+    days = as_days(column, plan.get("format"))
     turns = [2 * np.pi * days / {"year": 365.2425, "week": 7.0, "day": 1.0}[circle] for circle in plan["circles"]]
     on_circles = [f(turn) for turn in turns for f in (np.sin, np.cos)]
     block = np.stack([(days - plan["mean"]) / plan["scale"], *on_circles], 1)

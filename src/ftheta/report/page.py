@@ -67,7 +67,7 @@ def page(
     sections = {
         "Result": _result(result, looks),
         "Training": _training(run, estimator),
-        "Predictions": _predictions(test),
+        "Predictions": _predictions(test, data.get("target") or "y"),
         "Most wrong": most_wrong(test, shown, data.get("shape") or ()) if test else "",
         "Inside the model": "".join(_inside(estimator, train)),
         "Data": _data(data),
@@ -114,6 +114,7 @@ def _lead(data: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     target = f" of “{data['target']}”" if data.get("target") else ""
     sizes = ", ".join(f"{n:,} {PARTS.get(name, name)} rows" for name, n in data.get("parts", {}).items() if n)
     columns = f", {len(data['columns']):,} columns" if data.get("columns") else ""
+    columns = f", pictures of {'×'.join(map(str, data['shape']))}" if data.get("shape") else columns
     said = ""
     for name, value in list(result.get("scores", {}).items())[:1]:
         between = "" if (interval := _interval(result, name)) == "none" else f" ({interval})"
@@ -174,13 +175,13 @@ def _training(run: Run, estimator: Any) -> str:
     return said + shown(curves, "curves", "Loss in each epoch of training, with the best epoch marked")
 
 
-def _predictions(test: Mapping[str, Any]) -> str:
+def _predictions(test: Mapping[str, Any], target: str) -> str:
     """Confusion, ROC, precision and recall, calibration; or residuals."""
     if not test:
         return ""
     y, predicted, p = (None if test[name] is None else np.asarray(test[name]) for name in ("y", "predicted", "p"))
     if test["classes"] is None:
-        made = {"Residuals": partial(measure.residuals, y, predicted)}
+        made = {"Residuals": partial(measure.residuals, y, predicted, name=target)}
     else:
         classes = list(test["classes"])
         made = {"Confusion matrix": partial(measure.confusion, y, predicted, classes)}

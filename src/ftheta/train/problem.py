@@ -139,9 +139,11 @@ class Problem:
 
     def _finish_gradient(self) -> None:
         t = self.training
-        for p in self.penalised if t.l2 or t.l1 else ():
-            if p.grad is not None:
-                p.grad.add_(2 * t.l2 * p.detach() + t.l1 * p.detach().sign())
+        for p in (p for p in self.penalised if p.grad is not None):
+            if t.l2:
+                p.grad.add_(p.detach(), alpha=2 * t.l2)
+            if t.l1:
+                p.grad.add_(p.detach().sign(), alpha=t.l1)
         if t.clip_value is not None:
             nn.utils.clip_grad_value_(self.parameters, t.clip_value)
         if t.clip_norm is not None:
