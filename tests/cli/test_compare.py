@@ -110,18 +110,19 @@ def test_runs_on_other_rows_are_side_by_side_without_a_test(ok, runs):
     assert done.out.splitlines()[-2] == said + "difference may come from the rows."
 
 
-def test_one_changed_target_is_another_row(ok, runs):
-    """The test rows have the same numbers and features in both files, but one of them has another class."""
+def test_one_changed_cell_is_another_row(ok, runs):
+    """The test rows have the same numbers in all files, but one has another class in `other`, a feature in `moved`."""
     quick = ("--target", "kind", *QUICK, "--split", "random")
     ok("train", "mlp", "pets.csv", *quick, "--run", "runs/x")
     rows = Run("runs/x").tree("test.safetensors")["rows"]
     lines = Path("pets.csv").read_text().splitlines()
-    lines[rows[0] + 1] = lines[rows[0] + 1].translate(str.maketrans("catdog", "dogcat"))
-    for name, content in {"copy": Path("pets.csv").read_text(), "other": "\n".join(lines) + "\n"}.items():
-        Path(f"{name}.csv").write_text(content)
+    old = lines[rows[0] + 1]
+    new = {"copy": old, "other": old.translate(str.maketrans("catdog", "dogcat")), "moved": f"9{old[1:]}"}
+    for name, line in new.items():
+        Path(f"{name}.csv").write_text("\n".join(lines).replace(old, line) + "\n")
         ok("train", "mlp", f"{name}.csv", *quick, "--run", f"runs/{name}")
         assert np.array_equal(Run(f"runs/{name}").tree("test.safetensors")["rows"], rows)
-    found = json.loads(ok("runs", "compare", "x", "copy", "other", "--json").out)
+    found = json.loads(ok("runs", "compare", "x", "copy", "other", "moved", "--json").out)
     assert [pair["b"] for pair in found["paired"]] == ["copy"]
 
 

@@ -36,13 +36,13 @@ def open_data(config: Config) -> room.Dataset:
         return found
     if not Path(config.test).exists():
         raise InputError(f"--test {config.test}: expected a share such as 0.2, none, or a file; there is no such file.")
-    return _joined(found, _file(config.test, target, config.encoding))
+    return _joined(found, _file(config.test, target, config.encoding, found.form))
 
 
-def _file(name: str, target: str, encoding: str) -> room.Dataset:
+def _file(name: str, target: str, encoding: str, form: Any = None) -> room.Dataset:
     path = Path(name)
     table = room.kind_of(path) == "characters"
-    found = room.read(path, target if table else target or None, encoding=encoding) if target or not table else None
+    found = room.read(path, target or None, encoding=encoding, form=form) if target or not table else None
     if found is None or (found.y is None and found.kind in TABLES):
         known = f" Its columns: {', '.join(_columns(path, encoding))}." if table else ""
         raise FileFormatError(f"{path}: which column is to be predicted? Say --target COLUMN.{known}")

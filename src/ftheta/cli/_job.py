@@ -168,6 +168,7 @@ class Job:
             **{"target": self.config.target, "classes": list(d.target_names)},
             "parts": {name: len(rows) for name, rows in self.parts._asdict().items()},
             "columns": self.encoder.describe(),
+            "form": None if d.form is None else d.form._asdict(),
             **{"notes": list(d.notes), "leaks": list(self.found_leaks)},
             **{"licence": d.licence, "citation": d.citation, "digest": digest(d)},
         }

@@ -10,7 +10,6 @@ import click
 
 from ..errors import InputError
 from ._folders import find_run, settings
-from .predict import _DATES
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -57,7 +56,7 @@ def _files(run: Run) -> dict[str, bytes]:
     by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
     return export(
         estimator,
-        _with_dates(encoder.get_state(), facts["notes"]),
+        _with_dates(encoder.get_state(), (facts.get("form") or {}).get("dates", {})),
         title=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
         classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),
@@ -66,9 +65,8 @@ def _files(run: Run) -> dict[str, bytes]:
     )
 
 
-def _with_dates(encoder: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def _with_dates(encoder: dict[str, Any], ways: dict[str, str]) -> dict[str, Any]:
     """The state of an encoder, with how the dates of training were written."""
-    ways = dict(found.groups() for found in map(_DATES.fullmatch, notes) if found)
     for column in encoder.get("columns", ()):
         column |= {"format": ways[column["name"]]} if column["name"] in ways else {}
     return encoder

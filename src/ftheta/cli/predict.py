@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     from ..store import Run
 
 __all__ = ["command"]
-
-_DATES = re.compile(r"""column ['"](.*)['"]: dates, read as (%.*)""")  # what the reader of CSV files notes
 
 
 @click.command("predict", short_help="Predict with a trained run.")
@@ -51,15 +47,17 @@ def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any,
     """A frame with a row for each row of the file, and what was surprising in them."""
     import pandas as pd
 
-    from ..data import read
+    from ..data import Form, read
     from ..models._files import load
     from ._answers import answer, class_names
 
     config = settings(run)
     encoder, estimator = load(run.path)
-    given = read(file, config["target"] or None, required=False, encoding=encoding or config.get("encoding", "utf-8"))
     facts = json.loads(run.read("data.json")) if run.has("data.json") else {}
-    x = encoder.align(_as_in_training(given.x, given.notes, facts.get("notes", ())))
+    form = Form(**facts["form"]) if facts.get("form") else None  # one row may not say whether 1.234 is a thousand
+    written = encoding or config.get("encoding", "utf-8")
+    given = read(file, config["target"] or None, required=False, encoding=written, form=form)
+    x = encoder.align(given.x)
     spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
     found = answer(estimator, encoder.transform(x), spread)
     columns = {**_row_names(encoder, x), "prediction": found.predicted}
@@ -70,18 +68,6 @@ def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any,
     if found.low is not None:
         columns |= {"low": found.low, "high": found.high}
     return pd.DataFrame(columns), encoder.surprises(x)
-
-
-def _as_in_training(x: Any, notes: Sequence[str], before: Sequence[str]) -> Any:
-    """Dates that the rows alone do not settle, such as 03/04/2021, in the order of day and month of training."""
-    import pandas as pd
-
-    here, there = ({m[1]: m[2] for m in map(_DATES.fullmatch, said) if m} for said in (notes, before))
-    for name in here.keys() & there.keys():
-        again = pd.to_datetime(x[name].dt.strftime(here[name]), format=there[name], errors="coerce")
-        if (again.notna() == x[name].notna()).all():
-            x = x.assign(**{name: again})
-    return x
 
 
 def _row_names(encoder: Any, x: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._cells import Form
 from ._kinds import kind_of
 from .arrays import read_arrays, read_idx, read_idx_array
 from .batch import Batch, InputSpec, TargetSpec, rows, take
@@ -41,6 +42,7 @@ __all__ = [
     "Dataset",
     "Encoded",
     "Facts",
+    "Form",
     "InputSpec",
     "PixelEncoder",
     "Rows",

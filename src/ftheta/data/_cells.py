@@ -8,7 +8,7 @@ A column is what all of its distinct cells are; the work is done once for each d
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MISSING", "Settled", "numbers", "plain_number", "settle"]
+__all__ = ["MISSING", "Form", "Settled", "numbers", "plain_number", "settle"]
 
 MISSING = (
     *("", "na", "NA", "Na", "nan", "NaN", "NAN", "n/a", "N/A", "n.a.", "null", "NULL", "Null", "none", "None", "NONE"),
@@ -40,11 +40,23 @@ _DATES = {  # what it looks like -> how it may be read, the first that reads all
 }
 
 
+class Form(NamedTuple):
+    """How the cells of a file were read; a later file of the same kind is read alike, whatever its few rows suggest."""
+
+    comma: bool = False
+    """Whether commas mark decimals."""
+    dates: Mapping[str, str] = {}
+    """Columns of dates, and how those are written."""
+    text: tuple[str, ...] = ()
+    """Columns of levels."""
+
+
 class Settled(NamedTuple):
-    """A column as what it is, and a sentence where that was a decision."""
+    """A column as what it is, a sentence where that was a decision, and how dates are written."""
 
     column: pd.Series
     note: str = ""
+    way: str = ""
 
 
 def plain_number(cell: str) -> bool:
@@ -79,19 +91,24 @@ def _value(cell: str, way: str) -> float:
     return float(cell.replace(",", ""))
 
 
-def settle(column: pd.Series, *, strict: bool = False, comma: bool = False) -> Settled:
+def settle(column: pd.Series, form: Form, *, strict: bool = False) -> Settled:
     """A column of text as numbers, dates or levels.
 
     Args:
         column: Category dtype over text; missing cells are missing.
+        form: What is known of it; where commas mark decimals in the file, 1.234 is a thousand and more.
         strict: Whether a word among numbers makes the column text; else a few words are missing values.
-        comma: Whether commas mark decimals elsewhere in the file, so that 1.234 is a thousand and more.
     """
     levels = [str(level) for level in column.cat.categories]
+    known = form.dates.get(str(column.name))
+    if column.name in form.text:
+        return Settled(_merged(column, levels))
     if not levels:
         return Settled(column.astype(float))
+    if known and (dates := _as_dates(column, levels, (known,))):
+        return dates
     values, way = numbers(levels)
-    if comma and way == "" and any("." in level for level in levels) and all(map(_COMMA.fullmatch, levels)):
+    if form.comma and way == "" and any("." in level for level in levels) and all(map(_COMMA.fullmatch, levels)):
         values, way = np.array([_value(level, "1.234,5") for level in levels]), "1.234,5"
     found = _as_numbers(column, levels, values, way, strict)
     return found or _as_dates(column, levels) or Settled(_merged(column, levels))
@@ -102,7 +119,7 @@ def _as_numbers(column: pd.Series, levels: list[str], values: np.ndarray, way: s
 
     codes = column.cat.codes.to_numpy()
     words = np.flatnonzero(np.isnan(values))
-    note = f"column {column.name!r}: numbers written as {way}" if way else ""
+    note = f"column {column.name!r}: numbers written as {way}" if way and any("," in level for level in levels) else ""
     if len(words):
         cells = np.isin(codes, words).sum()
         if strict or len(words) > STRAY or cells > STRAY_CELLS * (codes >= 0).sum():
@@ -113,22 +130,24 @@ def _as_numbers(column: pd.Series, levels: list[str], values: np.ndarray, way: s
     return Settled(pd.Series(table[codes], index=column.index, name=column.name), note)
 
 
-def _as_dates(column: pd.Series, levels: list[str]) -> Settled | None:
+def _as_dates(column: pd.Series, levels: list[str], ways: Sequence[str] = ()) -> Settled | None:
     import pandas as pd
 
     first = levels[0].strip()
-    for way in next((ways for look, ways in _DATES.items() if look.match(first)), ()):
+    for way in ways or next((ways for look, ways in _DATES.items() if look.match(first)), ()):
         found = pd.to_datetime(pd.Series(levels).str.strip(), format=way, errors="coerce", utc=True)
         if not found.isna().any():
             table = np.append(found.dt.tz_localize(None).to_numpy("datetime64[s]"), np.datetime64("NaT"))
             dates = pd.Series(table[column.cat.codes.to_numpy()], index=column.index, name=column.name)
-            return Settled(dates, f"column {column.name!r}: dates, read as {way}")
+            return Settled(dates, f"column {column.name!r}: dates, read as {way}", way)
     return None
 
 
 def _merged(column: pd.Series, levels: list[str]) -> pd.Series:
-    """Levels without blanks around them; those that then agree are one."""
+    """Levels without blanks around them, truth as Python writes it; those that then agree are one."""
     clean = [" ".join(level.split()) for level in levels]
+    if {level.lower() for level in clean} <= {"true", "false"}:
+        clean = [level.capitalize() for level in clean]
     return column.cat.rename_categories(clean) if len(set(clean)) == len(clean) else _renamed(column, clean)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..catalog import nearest
 from ..errors import FileFormatError
-from ._cells import MISSING, Settled, numbers, plain_number, settle
+from ._cells import MISSING, Form, Settled, numbers, plain_number, settle
 from ._csv_errors import (
     Layout,
     blocks,
@@ -50,7 +50,14 @@ _ABSENT = ("", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "?")  # of a ta
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def read_csv(path: str | Path, target: str | None = None, *, required: bool = True, encoding: str = "utf-8") -> Dataset:
+def read_csv(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    required: bool = True,
+    encoding: str = "utf-8",
+    form: Form | None = None,
+) -> Dataset:
     """A CSV file with a header as a data set; `FileFormatError` with path, line and column where it cannot be read.
 
     Args:
@@ -58,11 +65,12 @@ def read_csv(path: str | Path, target: str | None = None, *, required: bool = Tr
         target: Name of the column to predict; None leaves all columns as features.
         required: Whether rows must have a target; else `y` is None where the column or a cell of it is missing.
         encoding: How characters are written, e.g. "latin-1".
+        form: The `form` of the data set that these rows are to be read like.
     """
     path = Path(path)
     if (kind := kind_of(path)) != "characters":
         raise FileFormatError(f"{path}: its content is {WORDS[kind]}, not CSV. Open it with ftheta.data.read.")
-    file = _look(path, encoding)
+    file = _look(path, encoding, form)
     if target is not None and target not in file.names:
         if required:
             raise FileFormatError(f"{path}: {nearest('target column', target, file.names)}")
@@ -72,17 +80,17 @@ def read_csv(path: str | Path, target: str | None = None, *, required: bool = Tr
     y = None if target is None else _target(file, frame.pop(target), required)
     if not frame.shape[1]:
         raise FileFormatError(f"{path}: {target!r} is the only column; at least one column of features is needed.")
-    frame = _features(file, frame, notes)
+    frame, found = _features(file, frame, notes)
     if y is not None and required and len(y) < len(frame):
         notes.append(f"{len(frame) - len(y)} rows without {target!r} were left out")
         frame = frame.loc[y.index].reset_index(drop=True)
-    return _dataset(file, frame, None if y is None else y.to_numpy(), tuple(notes))
+    return _dataset(file, frame, None if y is None else y.to_numpy(), tuple(notes), found)
 
 
-def _dataset(file: _File, x: pd.DataFrame, y: np.ndarray | None, notes: tuple[str, ...]) -> Dataset:
+def _dataset(file: _File, x: pd.DataFrame, y: np.ndarray | None, notes: tuple[str, ...], form: Form) -> Dataset:
     task = "none" if y is None else task_of(y)
     classes = tuple(map(str, np.unique(y))) if y is not None and task != "regression" else ()
-    return Dataset(file.path.stem, x, y, tuple(map(str, x.columns)), classes, task, notes=notes)
+    return Dataset(file.path.stem, x, y, tuple(map(str, x.columns)), classes, task, notes=notes, form=form)
 
 
 def task_of(y: np.ndarray) -> str:
@@ -109,12 +117,13 @@ class _File(NamedTuple):
     names: list[str]
     numeric: list[bool]
     """Which columns are plain numbers, as far as the sample goes."""
-    comma: bool
-    """Whether commas mark decimals."""
+    form: Form
+    alike: bool
+    """Whether the form was given."""
     notes: tuple[str, ...]
 
 
-def _look(path: Path, encoding: str) -> _File:
+def _look(path: Path, encoding: str, form: Form | None) -> _File:
     """Delimiter, header and kinds of columns from the beginning of a file."""
     text, whole = _beginning(path, encoding)
     said = text[4:5] if text[:4].lower() == "sep=" else ""  # as Excel writes it
@@ -132,8 +141,9 @@ def _look(path: Path, encoding: str) -> _File:
     comma = layout.delimiter != "," and any(map(_comma_decimals, columns))
     if layout.delimiter != ",":
         notes.append(f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))} between the columns")
-    numeric = [_numeric(column, comma) for column in columns]
-    return _File(path, layout, found[0].last, names, numeric, comma, tuple(notes))
+    form, alike = form or Form(comma), form is not None
+    numeric = [name not in form.text and _numeric(c, form.comma) for name, c in zip(names, columns, strict=True)]
+    return _File(path, layout, found[0].last, names, numeric, form, alike, tuple(notes))
 
 
 def _beginning(path: Path, encoding: str) -> tuple[str, bool]:
@@ -246,7 +256,8 @@ def _read(file: _File, target: str | None) -> pd.DataFrame:
 def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    text = "str" if file.comma else "category"  # pandas makes numbers of categories that look like some: 1.000 is 1
+    exact = file.form.comma or file.alike  # pandas makes numbers of categories that look like some: 1.000 is 1
+    text = "str" if exact else "category"
     frame = pd.read_csv(
         file.path,
         sep=file.layout.delimiter,
@@ -258,7 +269,7 @@ def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFr
         keep_default_na=False,
         encoding=file.layout.encoding,
     )
-    as_levels = [name for name, kind in kinds.items() if kind == "category"] if file.comma else []
+    as_levels = [name for name, kind in kinds.items() if kind == "category"] if exact else []
     return frame.astype(dict.fromkeys(as_levels, "category")) if as_levels else frame
 
 
@@ -285,19 +296,22 @@ def _evenly_filled(file: _File, rows: int) -> bool:
 # ---- columns
 
 
-def _features(file: _File, frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+def _features(file: _File, frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, Form]:
     """Every column as numbers, dates or levels."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
+    dates: dict[str, str] = {}
     for name, column in frame.items():
-        found = Settled(column) if column.dtype == float else settle(column, comma=file.comma)
+        found = Settled(column) if column.dtype == float else settle(column, file.form)
         columns[str(name)] = found.column
+        dates |= {str(name): found.way} if found.way else {}
         if found.note:
             notes.append(found.note)
         if found.column.dtype == float:
             _reject_infinite(file, found.column)
-    return pd.DataFrame(columns, copy=False)
+    text = tuple(name for name, column in columns.items() if column.dtype == "category")
+    return pd.DataFrame(columns, copy=False), Form(file.form.comma, dates, text)
 
 
 def _reject_infinite(file: _File, column: pd.Series) -> None:
@@ -310,7 +324,7 @@ def _reject_infinite(file: _File, column: pd.Series) -> None:
 def _target(file: _File, column: pd.Series, required: bool) -> pd.Series | None:
     """Numbers if all cells are, else text; rows without one are left out, or there is no y where it is not needed."""
     name = str(column.name)
-    found = Settled(column) if column.dtype == float else settle(column, strict=True, comma=file.comma)
+    found = Settled(column) if column.dtype == float else settle(column, file.form, strict=True)
     y = found.column
     if y.dtype.kind == "M":
         raise FileFormatError(f"{file.path}: the target {name!r} holds dates; numbers or classes are needed.")

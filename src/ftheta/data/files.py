@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ._cells import Form
 from ._kinds import kind_of
 from .delimited import looks_like_table, read_csv
 
@@ -14,7 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 
-def read(path: str | Path, target: str | None = None, *, required: bool = True, encoding: str = "utf-8") -> Dataset:
+def read(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    required: bool = True,
+    encoding: str = "utf-8",
+    form: Form | None = None,
+) -> Dataset:
     """A data set from a file or a folder of images.
 
     Args:
@@ -22,11 +30,12 @@ def read(path: str | Path, target: str | None = None, *, required: bool = True, 
         target: What is to be predicted: a column, an array of an NPZ file, or the file of labels beside an IDX file.
         required: Whether there must be a target; else `y` is None where it is missing.
         encoding: Of the characters of a CSV file.
+        form: The `form` of the data set that the rows of a CSV file are to be read like.
     """
     path = Path(path)
     kind = kind_of(path)
     if kind == "characters" and (target is not None or looks_like_table(path, encoding)):
-        return read_csv(path, target, required=required, encoding=encoding)
+        return read_csv(path, target, required=required, encoding=encoding, form=form)
     if kind == "parquet":
         from .parquet import read_parquet
 

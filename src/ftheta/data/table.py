@@ -137,6 +137,10 @@ class TableEncoder(_Encoder):
     def align(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns that `fit` saw, in its order, out of a frame that may hold more; dropped ones may lack."""
         check_is_fitted(self)
+        if not hasattr(frame, "columns"):
+            raise InputError(
+                f"The model was fitted with the columns of a table, not with pictures of {np.shape(frame)}."
+            )
         missing = [plan.name for plan in self.plans_ if plan.name not in frame.columns]
         for plan in self.plans_:
             if plan.name in missing and not isinstance(plan, Dropped):
