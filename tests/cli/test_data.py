@@ -1,5 +1,8 @@
 """Data on the command line: names and files, the task of a target, the parts, and when data count as changed."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,8 @@ from ftheta.cli._config import Config
 from ftheta.cli._data import digest, open_data, split, task_of
 from ftheta.data import Dataset
 from ftheta.errors import FileFormatError, InputError
-from tests.cli._things import table
+from ftheta.store import load_tree
+from tests.cli._things import QUICK, table, write
 
 
 def made(y, n=None, task="none", x=0.0):
@@ -88,3 +92,39 @@ def test_the_digest_sees_values_targets_names_and_rows():
     others = [made([0, 1, 1, 1]), made([0, 1, 0, 1], x=1e-9), renamed]
     assert digest(base) == digest(made([0, 1, 0, 1])) == digest(base, np.arange(4))
     assert len({digest(base), digest(base, np.array([0, 1])), *map(digest, others)}) == 5
+
+
+def test_a_group_column_keeps_rows_together_and_is_not_learned_from(ok):
+    rows = [(f"p{i // 4}", i % 7, i % 5, "u" if i % 3 else "v") for i in range(80)]
+    write("x.csv", ("patient", "a", "b", "y"), *rows)
+    done = ok("train", "mlp", "x.csv", "--target", "y", "--group", "patient", "--run", "r", *QUICK)
+    assert "note: column 'patient' keeps rows together and is not learned from" in done.err
+    parts = load_tree(Path("r/split.safetensors"))
+    patients = [{rows[i][0] for i in parts[name].tolist()} for name in ("train", "test")]
+    assert patients[0] and patients[1] and not patients[0] & patients[1]
+    assert [c["name"] for c in json.loads(Path("r/data.json").read_text())["columns"]] == ["a", "b"]
+    assert ok("predict", "r", "x.csv").out.startswith("prediction,p(u),p(v)")
+
+
+def test_a_test_file_is_read_as_the_training_file_was(ok):
+    """A word and an empty column of dates in it do not change what the training rows are."""
+    header = ("a", "day", "t", "y")
+    write("train.csv", header, *((i % 13 + 0.5, f"{i % 28 + 1:02d}/04/2021", "xyz"[i % 3], i * 0.5) for i in range(60)))
+    write("test.csv", header, ("err", "", "new", 3.5), (2.5, "", "x", 4.0))
+    ok("train", "mlp", "train.csv", "--target", "y", "--test", "test.csv", "--run", "r", *QUICK)
+    kinds = {c["name"]: c["kind"] for c in json.loads(Path("r/data.json").read_text())["columns"]}
+    assert kinds == {"a": "number", "day": "date", "t": "levels"}
+    assert load_tree(Path("r/split.safetensors"))["test"].tolist() == [60, 61]
+    assert json.loads(Path("r/result.json").read_text())["rows"] == 2
+
+
+def test_many_whole_numbers_are_classes_if_that_is_asked_for(ok):
+    write("x.csv", ("a", "y"), *((i + 0.5, i % 25) for i in range(150)))
+    ok("train", "mlp", "x.csv", "--target", "y", "--task", "classify", "--run", "r", *QUICK)
+    assert len(load_tree(Path("r/test.safetensors"))["classes"]) == 25
+
+
+def test_a_column_that_counts_the_rows_is_learned_from_if_there_is_no_other(ok):
+    write("line.csv", ("x", "y"), *((i, 2.5 * i) for i in range(80)))
+    ok("train", "linear", "line.csv", "--target", "y", "--run", "r")
+    assert json.loads(Path("r/result.json").read_text())["scores"]["R²"] > 0.999

@@ -23,13 +23,26 @@ def loaded_by(*args, cwd):
 
 
 @pytest.mark.parametrize(
-    "args", ["", "--help", "--version", "models", "models --json", "runs", "studies", "ledger", "ledger --milestone core --json"]
+    "args",
+    [
+        "",
+        "--help",
+        "--version",
+        "models",
+        "models --json",
+        "runs",
+        "studies",
+        "ledger",
+        "ledger --milestone core --json",
+    ],
 )
 def test_nothing_heavy_is_loaded(tmp_path, args):
     assert loaded_by(*args.split(), cwd=tmp_path) == set()
 
 
-@pytest.mark.parametrize("verb", ["train", "predict", "explain", "runs", "models", "studies", "study", "ledger", "doctor"])
+@pytest.mark.parametrize(
+    "verb", ["train", "predict", "explain", "runs", "models", "studies", "study", "ledger", "doctor"]
+)
 def test_the_help_of_a_verb_loads_nothing_heavy(tmp_path, verb):
     assert loaded_by(verb, "--help", cwd=tmp_path) == set()
 

@@ -36,10 +36,10 @@ def test_levels_are_one_hot_as_pandas_makes_them(cells):
         return
     truth = pd.get_dummies(column.astype("category"))
     out = written(plan, column)
-    for level in plan.levels[plan.single :]:
+    for level in plan.levels:
         assert out[:, plan.outputs.index(f"x={level}")].tolist() == truth[level].tolist()
     marks = {"x rare": column.isin(plan.rare), "x missing": column.isna()}
-    for name in plan.outputs[len(plan.levels) - plan.single :]:
+    for name in plan.outputs[len(plan.levels) :]:
         assert out[:, plan.outputs.index(name)].tolist() == marks[name].tolist()
     assert (out.sum(1) <= 1).all()
 
@@ -56,7 +56,9 @@ def test_rare_levels_share_a_column_that_new_levels_take_too():
 
 def test_a_new_level_without_a_rare_column_is_none_of_the_levels():
     plan = learn(pd.Series(["a", "b"] * 5), "x")
-    assert plan.outputs == ("x=b",) and written(plan, pd.Series(["b", "a", "c"])).tolist() == [[1], [0], [0]]
+    assert plan.outputs == ("x=a", "x=b")
+    assert written(plan, pd.Series(["b", "a", "c", None])).tolist() == [[0, 1], [1, 0], [0, 0], [0, 0]]
+    assert "1 missing cell, none in training; no level is taken" in plan.surprise(pd.Series(["a", None]))
     assert "2 rows with levels not seen in training ('c', 'd'), taken as none" in plan.surprise(pd.Series(["c", "d"]))
 
 

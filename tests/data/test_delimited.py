@@ -285,3 +285,91 @@ def test_no_text_leads_to_another_error(tmp_path_factory, content):
         assert len(read_csv(path).x)
     except FileFormatError as error:
         assert str(path) in str(error)
+
+
+# ---- what must not be guessed wrong
+
+
+def test_thousands_in_english_are_not_decimals(csv):
+    x = read_csv(csv('price,x\n"1,250",1\n"999",2\n"12,500",3\n')).x
+    assert x["price"].tolist() == [1250, 999, 12500]
+    data = read_csv(csv('x,pay\n1,"52,000"\n2,"9,500"\n3,"900"\n'), target="pay")
+    assert data.y.tolist() == [52000, 9500, 900] and "written as 1,234.5" in data.notes[-1]
+    tabs = read_csv(csv("a\tb\n1,250\t0.123\n12,500\t0.456\n")).x
+    assert tabs["a"].tolist() == [1250, 12500] and tabs["b"].tolist() == [0.123, 0.456]
+    semicolons = read_csv(csv("a;b\n1,250;x\n12,500;y\n")).x  # there the comma is no delimiter because it is decimal
+    assert semicolons["a"].tolist() == [1.25, 12.5]
+
+
+def test_a_header_with_a_line_end_in_it_loses_no_row(csv):
+    data = read_csv(csv('\n"a\n[kg]",b\n' + "".join(f"{i},{i}\n" for i in range(30))))
+    assert len(data.x) == 30 and data.feature_names == ("a\n[kg]", "b")
+    with pytest.raises(FileFormatError, match="line 4: column 'b'"):
+        read_csv(csv('"a\n[kg]",b\n1,2\n3,inf\n'))
+
+
+def test_cells_of_blanks_are_missing(csv):
+    x = read_csv(csv("a,b,c\n1,  ,x\n2,3, \n  ,4,y\n")).x
+    assert x.isna().to_numpy().tolist() == [[False, True, False], [False, False, True], [True, False, False]]
+    assert x["a"].dtype == float and x["b"].dtype == float
+
+
+def test_codes_with_leading_zeros_stay_text(csv):
+    data = read_csv(csv("zip,n\n01003,1\n80331,2\n01003,3\n"))
+    assert data.x["zip"].tolist() == ["01003", "80331", "01003"] and "leading zeros" in data.notes[0]
+    assert read_csv(csv("a,n\n0,1\n0.5,2\n")).x["a"].tolist() == [0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1'234", "7'000'000"], [1234, 7e6]),
+        (["(3.5)", "2"], [-3.5, 2]),
+        (["\u22123", "4"], [-3, 4]),
+        (["1 234,5", "2"], [1234.5, 2]),
+    ],
+)
+def test_numbers_as_accountants_write_them(csv, cells, values):
+    assert read_csv(csv("a;b\n" + "".join(f"{c};1\n" for c in cells))).x["a"].tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("cells", "first"),
+    [
+        (["29/02/2024 13:05:59", "01/03/2024 00:00:00"], "2024-02-29 13:05:59"),
+        (["02/29/2024 1:05 PM", "03/01/2024 2:00 AM"], "2024-02-29 13:05"),
+        (["29.02.24", "01.03.24"], "2024-02-29"),
+    ],
+)
+def test_dates_with_times_and_short_years(csv, cells, first):
+    assert read_csv(csv("d;b\n" + "".join(f"{cell};{i}\n" for i, cell in enumerate(cells)))).x["d"][0] == pd.Timestamp(
+        first
+    )
+
+
+def test_one_bad_date_among_many_is_missing_and_said(csv):
+    days = [f"2024-01-{d:02d}" for d in range(1, 29)]
+    data = read_csv(csv("d,b\n" + "".join(f"{d},1\n" for d in [*days, "2024-02-30"])))
+    assert data.x["d"].dtype.kind == "M" and data.x["d"].isna().sum() == 1 and "1 cells are none" in data.notes[0]
+
+
+def test_new_rows_are_read_as_the_training_rows_were(csv):
+    """Alone, 1.234 is a number near one, 03/04/2015 a day in March, 10 a number and 20150403 one too."""
+    old = read_csv(csv("n;d;t\n1.234,5;28/04/2015;10\n2,5;03/04/2015;A\n"))
+    assert old.form == (True, {"d": "%d/%m/%Y"}, ("t",))
+    new = read_csv(csv("n;d;t\n1.234;03/04/2015;10\n"), form=old.form).x
+    assert new["n"][0] == 1234 and new["d"][0] == pd.Timestamp("2015-04-03") and new["t"].tolist() == ["10"]
+    odd = read_csv(csv("n;d;t\n1;20150403;x\n2;03/04/2015;x\n"), form=old.form)
+    assert odd.x["d"].isna().tolist() == [True, False] and odd.x["d"][1] == pd.Timestamp("2015-04-03")
+
+
+@pytest.mark.parametrize("cells", ["tbd", "inf", "2020-01-01"])
+def test_a_target_that_is_not_needed_refuses_nothing(csv, cells):
+    text = "a,y\n" + "".join(f"{i},{i}.5\n" for i in range(30)) + f"1,{cells}\n"
+    assert read_csv(csv(text), "y", required=False).y is None
+    with pytest.raises(FileFormatError):
+        read_csv(csv(text if cells != "2020-01-01" else "a,y\n1,2020-01-01\n"), "y")
+
+
+def test_names_that_would_come_twice_are_counted_on(csv):
+    assert read_csv(csv("a,a,a (2)\n1,2,3\n")).feature_names == ("a", "a (3)", "a (2)")

@@ -23,20 +23,30 @@ TABLES = ("table", "image")  # kinds of data whose rows are vectors
 
 def open_data(config: Config) -> room.Dataset:
     """A data set by its name, or a file with its target; a test file's rows are its last ones."""
-    name, target = config.data, config.target
-    if name in room.names():
-        if target:
-            raise InputError(f"--target {target}: the data set {name!r} has its own target; leave --target out.")
-        found = room.load(name)
-    elif not Path(name).exists():
-        raise InputError(f"{nearest('data set or file', name, room.names())} A file needs its path, e.g. my.csv.")
-    else:
-        found = _file(name, target, config.encoding)
-    if not isinstance(config.test, str):
-        return found
-    if not Path(config.test).exists():
+    found = _named(config.data, config.target) or _from_file(config)
+    return _grouped(found, config.group) if config.group else found
+
+
+def _named(name: str, target: str) -> room.Dataset | None:
+    if name not in room.names():
+        return None
+    if target:
+        raise InputError(f"--target {target}: the data set {name!r} has its own target; leave --target out.")
+    return room.load(name)
+
+
+def _from_file(config: Config) -> room.Dataset:
+    if not Path(config.data).exists():
+        known = nearest("data set or file", config.data, room.names())
+        raise InputError(f"{known} A file needs its path, e.g. my.csv.")
+    found = _file(config.data, config.target, config.encoding)
+    return found if not isinstance(config.test, str) else _joined(found, _test_file(config, found.form))
+
+
+def _test_file(config: Config, form: Any) -> room.Dataset:
+    if not Path(str(config.test)).exists():
         raise InputError(f"--test {config.test}: expected a share such as 0.2, none, or a file; there is no such file.")
-    return _joined(found, _file(config.test, target, config.encoding, found.form))
+    return _file(str(config.test), config.target, config.encoding, form)
 
 
 def _file(name: str, target: str, encoding: str, form: Any = None) -> room.Dataset:
@@ -63,10 +73,10 @@ def _joined(train: room.Dataset, test: room.Dataset) -> room.Dataset:
     if train.kind == "table":
         import pandas as pd
 
-        parts = [train.x, test.x.loc[:, list(train.x.columns)]]
-        mixed = [c for c in train.x.columns if parts[0][c].dtype != parts[1][c].dtype]
-        parts = [part.astype(dict.fromkeys(mixed, object)) for part in parts]
-        x: Any = pd.concat(parts, ignore_index=True)
+        columns = {name: room.alike(test.x[name], column) for name, column in train.x.items()}
+        x: Any = pd.concat([train.x, pd.DataFrame(columns)], ignore_index=True)
+        levels = [name for name, column in train.x.items() if column.dtype == "category"]
+        x = x.astype(dict.fromkeys(levels, "category"))
     else:
         x = np.concatenate([train.x, test.x])
     y = np.concatenate([np.asarray(train.y), np.asarray(test.y)])
@@ -133,7 +143,8 @@ def split(config: Config, dataset: room.Dataset, task: str) -> Parts:
     rows = np.arange(len(dataset.x))
     how = config.split or ("stratified" if task == "classify" and not config.group else "random")
     y = np.asarray(dataset.y) if how == "stratified" else None
-    groups = _groups(config, dataset)
+    y = y.astype(str) if y is not None and task == "classify" else y  # many whole numbers are still classes
+    groups = dataset.groups
     official = dataset.official if config.test == Config.test or isinstance(config.test, str) else 0
     if official:
         rest, test = rows[:-official], rows[-official:]
@@ -148,12 +159,17 @@ def _settled(config: Config, task: str, rows: int) -> Config:
     return replace(config, validation=validation_share(task, rows)) if auto else config
 
 
-def _groups(config: Config, dataset: room.Dataset) -> np.ndarray | None:
-    if not config.group:
-        return None
-    if dataset.kind != "table" or config.group not in dataset.feature_names:
-        raise InputError(f"--group: {nearest('column', config.group, dataset.feature_names)}")
-    return dataset.x[config.group].astype(str).to_numpy()
+def _grouped(dataset: room.Dataset, group: str) -> room.Dataset:
+    """Rows with the names of their groups; a name that says which row it is, is nothing to learn from."""
+    if dataset.kind != "table" or group not in dataset.feature_names:
+        raise InputError(f"--group: {nearest('column', group, dataset.feature_names)}")
+    return replace(
+        dataset,
+        x=dataset.x.drop(columns=group),
+        feature_names=tuple(name for name in dataset.feature_names if name != group),
+        groups=dataset.x[group].astype(str).to_numpy(),
+        notes=(*dataset.notes, f"column {group!r} keeps rows together and is not learned from"),
+    )
 
 
 def _aside(rows: np.ndarray, part: str, config: Config, how: str, y: Any, groups: Any) -> tuple[np.ndarray, np.ndarray]:

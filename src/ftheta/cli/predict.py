@@ -67,7 +67,10 @@ def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any,
         columns |= {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
     if found.low is not None:
         columns |= {"low": found.low, "high": found.high}
-    return pd.DataFrame(columns), encoder.surprises(x)
+    said = encoder.surprises(x)
+    if found.p is None and found.low is None:
+        said.append("no intervals: they need a model of the noise, or 19 validation rows and more")
+    return pd.DataFrame(columns), said
 
 
 def _row_names(encoder: Any, x: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._cells import Form
+from ._columns import alike
 from ._kinds import kind_of
 from .arrays import read_arrays, read_idx, read_idx_array
 from .batch import Batch, InputSpec, TargetSpec, rows, take
@@ -51,6 +52,7 @@ __all__ = [
     "TableEncoder",
     "TargetSpec",
     "Truth",
+    "alike",
     "blobs",
     "checkerboard",
     "circles",

@@ -27,14 +27,24 @@ STRAY_CELLS = 0.1  # if no larger share of its cells is one of them
 
 _SIGN, _MONEY = r"[+-]?", r"[$€£]?"
 _PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
-_COMMA = re.compile(rf"{_SIGN}{_MONEY}(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1.234,5
-_POINT = re.compile(rf"{_SIGN}{_MONEY}(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1,234.5
-_DECORATION = str.maketrans("", "", "$€£% \u00a0\u202f")
+_COMMA = re.compile(rf"{_SIGN}{_MONEY}([1-9]\d{{0,2}}(\.\d{{3}})+|\d+)(,\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1.234,5
+_POINT = re.compile(rf"{_SIGN}{_MONEY}([1-9]\d{{0,2}}(,\d{{3}})+|\d+)(\.\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1,234.5
+_CODE = re.compile(r"0\d+")  # a number in form only: 01003
+_DECORATION = str.maketrans("", "", "$€£%")
+_SPACES = str.maketrans({**dict.fromkeys(" \u00a0\u202f'’", ""), "\u2212": "-"})
+
+
+def _with_times(*days: str) -> tuple[str, ...]:
+    return tuple(day + time for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p") for day in days)
+
+
 _DATES = {  # what it looks like -> how it may be read, the first that reads all cells
     re.compile(r"\d{4}-\d{1,2}-\d{1,2}"): ("ISO8601",),
-    re.compile(r"\d{4}/\d{1,2}/\d{1,2}"): ("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S"),
-    re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"): ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
-    re.compile(r"\d{1,2}/\d{1,2}/\d{4}"): ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
+    re.compile(r"\d{4}/\d{1,2}/\d{1,2}"): _with_times("%Y/%m/%d"),
+    re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"): _with_times("%d.%m.%Y"),
+    re.compile(r"\d{1,2}\.\d{1,2}\.\d{2}"): _with_times("%d.%m.%y"),
+    re.compile(r"\d{1,2}/\d{1,2}/\d{4}"): _with_times("%m/%d/%Y", "%d/%m/%Y"),
+    re.compile(r"\d{1,2}/\d{1,2}/\d{2}"): _with_times("%m/%d/%y", "%d/%m/%y"),
     re.compile(r"\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}"): ("%d %b %Y", "%d-%b-%Y", "%d %B %Y"),
     re.compile(r"[A-Za-z]{3,9} \d{1,2}, \d{4}"): ("%b %d, %Y", "%B %d, %Y"),
 }
@@ -69,15 +79,21 @@ def plain_number(cell: str) -> bool:
     return _PLAIN.fullmatch(cell.strip()) is not None
 
 
-def numbers(cells: Sequence[str]) -> tuple[np.ndarray, str]:
+def numbers(cells: Sequence[str], *, comma: bool = False) -> tuple[np.ndarray, str]:
     """Each cell as a number, NaN for those that are none, and how they are written: "", "1.234,5" or "1,234.5".
+
+    Args:
+        cells: Text.
+        comma: Which of the two it is where all cells fit both, as 1,250 does: whether commas mark decimals.
 
     Example:
         >>> numbers(["1.234,5", "7", "red"])
         (array([1234.5, 7. , nan]), '1.234,5')
+        >>> numbers(["1,250", "(7)"])
+        (array([1250., -7.]), '1,234.5')
     """
-    stripped = [re.sub(r"[ \u00a0\u202f]", "", cell) for cell in cells]
-    ways = {"": _PLAIN, "1.234,5": _COMMA, "1,234.5": _POINT}
+    stripped = [re.sub(r"\((.*)\)", r"-\1", cell.translate(_SPACES)) for cell in cells]
+    ways = {"": _PLAIN, **dict(sorted({"1.234,5": _COMMA, "1,234.5": _POINT}.items(), reverse=comma))}
     fits = {way: [pattern.fullmatch(cell) is not None for cell in stripped] for way, pattern in ways.items()}
     way = max(fits, key=lambda w: sum(fits[w]))  # the first of equals
     found = [_value(cell, way) if fit else np.nan for cell, fit in zip(stripped, fits[way], strict=True)]
@@ -91,14 +107,16 @@ def _value(cell: str, way: str) -> float:
     return float(cell.replace(",", ""))
 
 
-def settle(column: pd.Series, form: Form, *, strict: bool = False) -> Settled:
+def settle(column: pd.Series, form: Form, *, strict: bool = False, missing: Sequence[str] = MISSING) -> Settled:
     """A column of text as numbers, dates or levels.
 
     Args:
         column: Category dtype over text; missing cells are missing.
         form: What is known of it; where commas mark decimals in the file, 1.234 is a thousand and more.
         strict: Whether a word among numbers makes the column text; else a few words are missing values.
+        missing: What stands for a missing cell, blanks around it or not.
     """
+    column = column.cat.remove_categories([c for c in column.cat.categories if str(c).strip() in missing])
     levels = [str(level) for level in column.cat.categories]
     known = form.dates.get(str(column.name))
     if column.name in form.text:
@@ -107,7 +125,9 @@ def settle(column: pd.Series, form: Form, *, strict: bool = False) -> Settled:
         return Settled(column.astype(float))
     if known and (dates := _as_dates(column, levels, (known,))):
         return dates
-    values, way = numbers(levels)
+    if any(map(_CODE.fullmatch, levels)):
+        return Settled(_merged(column, levels), f"column {column.name!r}: codes with leading zeros, kept as text")
+    values, way = numbers(levels, comma=form.comma)
     if form.comma and way == "" and any("." in level for level in levels) and all(map(_COMMA.fullmatch, levels)):
         values, way = np.array([_value(level, "1.234,5") for level in levels]), "1.234,5"
     found = _as_numbers(column, levels, values, way, strict)
@@ -122,7 +142,7 @@ def _as_numbers(column: pd.Series, levels: list[str], values: np.ndarray, way: s
     note = f"column {column.name!r}: numbers written as {way}" if way and any("," in level for level in levels) else ""
     if len(words):
         cells = np.isin(codes, words).sum()
-        if strict or len(words) > STRAY or cells > STRAY_CELLS * (codes >= 0).sum():
+        if strict or not _few(column, words):
             return None
         said = ", ".join(repr(levels[i]) for i in words)
         note = f"column {column.name!r}: {said} ({cells} cell{'s' * int(cells != 1)}) among numbers, taken as missing"
@@ -134,13 +154,25 @@ def _as_dates(column: pd.Series, levels: list[str], ways: Sequence[str] = ()) ->
     import pandas as pd
 
     first = levels[0].strip()
-    for way in ways or next((ways for look, ways in _DATES.items() if look.match(first)), ()):
-        found = pd.to_datetime(pd.Series(levels).str.strip(), format=way, errors="coerce", utc=True)
-        if not found.isna().any():
-            table = np.append(found.dt.tz_localize(None).to_numpy("datetime64[s]"), np.datetime64("NaT"))
-            dates = pd.Series(table[column.cat.codes.to_numpy()], index=column.index, name=column.name)
-            return Settled(dates, f"column {column.name!r}: dates, read as {way}", way)
-    return None
+    tried = ways or next((ways for look, ways in _DATES.items() if look.match(first)), ())
+    text = pd.Series(levels).str.strip()
+    read = {way: pd.to_datetime(text, format=way, errors="coerce", utc=True) for way in tried}
+    way = min(read, key=lambda w: int(read[w].isna().sum()), default="")  # the first of equals
+    if not way or not (ways or _few(column, np.flatnonzero(read[way].isna()))):
+        return None
+    table = np.append(read[way].dt.tz_localize(None).to_numpy("datetime64[s]"), np.datetime64("NaT"))
+    dates = pd.Series(table[column.cat.codes.to_numpy()], index=column.index, name=column.name)
+    lost = int(dates.isna().sum() - column.isna().sum())
+    note = f"column {column.name!r}: dates, read as {way}" + (
+        f"; {lost} cells are none, taken as missing" if lost else ""
+    )
+    return Settled(dates, note, way)
+
+
+def _few(column: pd.Series, words: np.ndarray) -> bool:
+    """Whether these levels are few enough, in few enough cells, to be mistakes."""
+    codes = column.cat.codes.to_numpy()
+    return len(words) <= STRAY and np.isin(codes, words).sum() <= STRAY_CELLS * (codes >= 0).sum()
 
 
 def _merged(column: pd.Series, levels: list[str]) -> pd.Series:

@@ -23,7 +23,7 @@ from ._cells import numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Date", "Dropped", "Levels", "Number", "Plan", "learn", "plan_of"]
+__all__ = ["Date", "Dropped", "Levels", "Number", "Plan", "alike", "learn", "plan_of"]
 
 MOST_LEVELS = 100  # that have a column of their own, the most frequent first
 RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
@@ -127,27 +127,20 @@ class Levels(Plan):
     kind: ClassVar[str] = "levels"
 
     @property
-    def single(self) -> bool:
-        """Whether two levels share one column of 0 and 1."""
-        return len(self.levels) == 2 and not (self.rare or self.missing)
-
-    @property
     def outputs(self) -> tuple[str, ...]:
-        own = self.levels[1:] if self.single else self.levels
         more = [word for word, there in (("rare", bool(self.rare)), ("missing", self.missing)) if there]
-        return (*(f"{self.name}={level}" for level in own), *(f"{self.name} {word}" for word in more))
+        return (*(f"{self.name}={level}" for level in self.levels), *(f"{self.name} {word}" for word in more))
 
     def did(self) -> str:
         first = ", ".join(self.levels[:3]) + (", ..." if len(self.levels) > 3 else "")
         said = f"one 0/1 column for each of {len(self.levels)} levels ({first})"
-        said = "0/1: {!r} is 0, {!r} is 1".format(*self.levels) if self.single else said
         said += f"; one for {len(self.rare)} rare and all new levels" if self.rare else ""
         return said + ("; one for missing cells" if self.missing else "")
 
     def read(self, column: pd.Series) -> Values:
         """The column of `outputs` of each cell, -1 for none."""
         cells = _text_levels(column)
-        place = {level: j - self.single for j, level in enumerate(self.levels)}
+        place = {level: j for j, level in enumerate(self.levels)}
         other = len(self.levels) if self.rare else -1
         gone = len(self.levels) + bool(self.rare) if self.missing else -1
         table = np.array([place.get(str(level), other) for level in cells.cat.categories] + [gone], dtype=np.int32)
@@ -161,6 +154,9 @@ class Levels(Plan):
         counts = _text_levels(column).value_counts()
         known = {*self.levels, *self.rare}
         new = [str(level) for level, n in counts.items() if n and str(level) not in known]
+        holes = 0 if self.missing else int(column.isna().sum())
+        if not new and holes:
+            return f"column {self.name!r}: {holes} missing cell{'s' * (holes > 1)}, none in training; no level is taken"
         if not new:
             return ""
         rows, first = int(counts[new].sum()), ", ".join(map(repr, new[:3])) + (", ..." if len(new) > 3 else "")
@@ -190,6 +186,12 @@ class Date(Plan):
 
     def read(self, column: pd.Series) -> Values:
         return _days(column)
+
+    def surprise(self, column: pd.Series) -> str:
+        holes = 0 if self.missing else int(np.isnan(_days(column)).sum())
+        return (
+            f"column {self.name!r}: {holes} cells without a date, none in training; the mean is taken" if holes else ""
+        )
 
     def write(self, values: Values, out: np.ndarray) -> None:
         gone = np.isnan(values)
@@ -295,6 +297,19 @@ def _floats(column: pd.Series) -> np.ndarray:
     return column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def alike(column: pd.Series, training: pd.Series) -> pd.Series:
+    """A column as what the same column was in training: numbers, dates or levels."""
+    import pandas as pd
+
+    if training.dtype.kind in "biuf":
+        values: Any = number(np.zeros(1), None).read(column)
+    elif training.dtype.kind == "M":
+        values = (_days(column) * _DAY).astype("datetime64[s]") if column.dtype.kind != "M" else column.to_numpy()
+    else:
+        return _text_levels(column)
+    return pd.Series(values, index=column.index, name=column.name)
+
+
 def _text_levels(column: pd.Series) -> pd.Series:
     """A column of category dtype over text."""
     if column.dtype == "category":
@@ -307,6 +322,8 @@ def _text_levels(column: pd.Series) -> pd.Series:
 def _days(column: pd.Series) -> np.ndarray:
     import pandas as pd
 
+    if column.dtype.kind in "biuf":  # a number is no date
+        return np.full(len(column), np.nan)
     stamps = pd.to_datetime(column.astype(object) if column.dtype == "category" else column, errors="coerce")
     seconds = stamps.to_numpy(dtype="datetime64[s]")
     return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / _DAY)

@@ -59,6 +59,8 @@ class Dataset:
     official: int = 0
     """So many last rows are the official test part."""
     truth: Truth | None = None
+    groups: np.ndarray | None = field(default=None, repr=False)
+    """Names of groups that a split keeps together, one a row."""
     form: Any = None
     """How the cells of a CSV file were read: give it to `read_csv` with new rows."""
     notes: tuple[str, ...] = ()

@@ -77,7 +77,7 @@ def read_csv(
         target = None
     frame = _read(file, target)
     notes = list(file.notes)
-    y = None if target is None else _target(file, frame.pop(target), required)
+    y = None if target is None else _target(file, frame.pop(target), required, notes)
     if not frame.shape[1]:
         raise FileFormatError(f"{path}: {target!r} is the only column; at least one column of features is needed.")
     frame, found = _features(file, frame, notes)
@@ -113,13 +113,15 @@ class _File(NamedTuple):
     path: Path
     layout: Layout
     skip: int
-    """Lines before the first row."""
+    """Lines before the first row,"""
+    records: int
+    """or records, blank ones too: a quoted name may be longer than a line."""
     names: list[str]
     numeric: list[bool]
     """Which columns are plain numbers, as far as the sample goes."""
     form: Form
-    alike: bool
-    """Whether the form was given."""
+    exact: bool
+    """Whether text is read letter by letter: pandas makes numbers of categories that look like some, of 1.000 one."""
     notes: tuple[str, ...]
 
 
@@ -138,12 +140,14 @@ def _look(path: Path, encoding: str, form: Form | None) -> _File:
     if rows and len(rows[0]) != len(names):
         reject_ragged(layout, len(names))  # pandas would take its first cell for an index
     columns = list(zip(*(r for r in rows if len(r) == len(names)), strict=True)) or [()] * len(names)
-    comma = layout.delimiter != "," and any(map(_comma_decimals, columns))
+    comma = layout.delimiter != "," and any(_comma_decimals(c, layout.delimiter == ";") for c in columns)
     if layout.delimiter != ",":
         notes.append(f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))} between the columns")
     form, alike = form or Form(comma), form is not None
-    numeric = [name not in form.text and _numeric(c, form.comma) for name, c in zip(names, columns, strict=True)]
-    return _File(path, layout, found[0].last, names, numeric, form, alike, tuple(notes))
+    text = {*form.text, *form.dates}
+    numeric = [name not in text and _numeric(c, form.comma) for name, c in zip(names, columns, strict=True)]
+    exact = form.comma or alike or any(map(_has_codes, columns))
+    return _File(path, layout, found[0].last, found[0].line, names, numeric, form, exact, tuple(notes))
 
 
 def _beginning(path: Path, encoding: str) -> tuple[str, bool]:
@@ -203,6 +207,8 @@ def _names(path: Path, line: int, names: list[str], notes: list[str]) -> list[st
     for j, name in enumerate(names):
         new = name or f"column {j + 1}"
         taken[new] = taken.get(new, 0) + 1
+        while taken[new] > 1 and f"{new} ({taken[new]})" in names:
+            taken[new] += 1
         names[j] = new if taken[new] == 1 else f"{new} ({taken[new]})"
         if names[j] != name:
             why = "has no name" if not name else f"is named {name!r} again"
@@ -210,15 +216,21 @@ def _names(path: Path, line: int, names: list[str], notes: list[str]) -> list[st
     return names
 
 
-def _comma_decimals(cells: Sequence[str]) -> bool:
+def _has_codes(cells: Sequence[str]) -> bool:
+    return any(cell[:1] == "0" and cell.isdigit() and len(cell) > 1 for cell in map(str.strip, cells))
+
+
+def _comma_decimals(cells: Sequence[str], likely: bool) -> bool:
     present = [cell.strip() for cell in cells if cell.strip() not in MISSING]
-    return any("," in cell for cell in present) and numbers(present)[1] == "1.234,5"
+    return any("," in cell for cell in present) and numbers(present, comma=likely)[1] == "1.234,5"
 
 
 def _numeric(cells: Sequence[str], comma: bool) -> bool:
     """Whether all cells are plain numbers or missing; with decimal commas a point is no decimal point."""
     present = [cell for cell in cells if cell.strip() not in MISSING]
-    return all(map(plain_number, present)) and not (comma and any("." in cell for cell in present))
+    return (
+        all(map(plain_number, present)) and not (comma and any("." in c for c in present)) and not _has_codes(present)
+    )
 
 
 # ---- the whole file
@@ -256,20 +268,19 @@ def _read(file: _File, target: str | None) -> pd.DataFrame:
 def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    exact = file.form.comma or file.alike  # pandas makes numbers of categories that look like some: 1.000 is 1
-    text = "str" if exact else "category"
+    text = "str" if file.exact else "category"
     frame = pd.read_csv(
         file.path,
         sep=file.layout.delimiter,
         header=None,
         names=file.names,
-        skiprows=file.skip,
+        skiprows=file.records,
         dtype={name: text if kind == "category" else kind for name, kind in kinds.items()},  # type: ignore[arg-type]
         na_values={name: _ABSENT if name == target else MISSING for name in file.names},
         keep_default_na=False,
         encoding=file.layout.encoding,
     )
-    as_levels = [name for name, kind in kinds.items() if kind == "category"] if exact else []
+    as_levels = [name for name, kind in kinds.items() if kind == "category"] if file.exact else []
     return frame.astype(dict.fromkeys(as_levels, "category")) if as_levels else frame
 
 
@@ -321,10 +332,20 @@ def _reject_infinite(file: _File, column: pd.Series) -> None:
         reject_cells(file.layout, file.skip, file.names, str(column.name), np.isinf(values), what)
 
 
-def _target(file: _File, column: pd.Series, required: bool) -> pd.Series | None:
-    """Numbers if all cells are, else text; rows without one are left out, or there is no y where it is not needed."""
+def _target(file: _File, column: pd.Series, required: bool, notes: list[str]) -> pd.Series | None:
+    """Numbers or text; rows without one are left out; where it is not needed, there is no y unless all is well."""
+    try:
+        y = _checked_target(file, column, notes)
+    except FileFormatError:
+        if required:
+            raise
+        return None
+    return y if required or len(y) == len(column) else None
+
+
+def _checked_target(file: _File, column: pd.Series, notes: list[str]) -> pd.Series:
     name = str(column.name)
-    found = Settled(column) if column.dtype == float else settle(column, file.form, strict=True)
+    found = Settled(column) if column.dtype == float else settle(column, file.form, strict=True, missing=_ABSENT)
     y = found.column
     if y.dtype.kind == "M":
         raise FileFormatError(f"{file.path}: the target {name!r} holds dates; numbers or classes are needed.")
@@ -333,9 +354,8 @@ def _target(file: _File, column: pd.Series, required: bool) -> pd.Series | None:
     else:
         _reject_words(file, column)
         y = y.astype(object)
+    notes += [found.note] if found.note else []
     present: Any = y[y.notna()]
-    if not required and len(present) < len(y):
-        return None
     if not len(present):
         raise FileFormatError(f"{file.path}: the target {name!r} has no values. Choose another column or fill it in.")
     if y.dtype == float:

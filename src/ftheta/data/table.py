@@ -56,9 +56,9 @@ class TableEncoder(_Encoder):
         >>> frame = pd.DataFrame({"size": [1.0, 3.0, None], "colour": ["red", "blue", "red"]})
         >>> encoder = TableEncoder().fit(frame)
         >>> encoder.get_feature_names_out().tolist()
-        ['size', 'size missing', 'colour=red']
+        ['size', 'size missing', 'colour=blue', 'colour=red']
         >>> encoder.transform(frame).tolist()
-        [[-1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+        [[-1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]
     """
 
     n_features_in_: int
@@ -72,6 +72,8 @@ class TableEncoder(_Encoder):
             self.plans_: list[Plan] = [_of_array(X[:, j], name) for j, name in enumerate(names)]
         else:
             self.plans_ = [learn(X.iloc[:, j], str(name)) for j, name in enumerate(X.columns)]
+        if not any(plan.outputs for plan in self.plans_) and not isinstance(X, np.ndarray):
+            self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
         if not any(plan.outputs for plan in self.plans_):
             raise InputError(f"No column of {self.n_features_in_} can be learned from: {self._why_dropped()}.")
         constant = [j for j, plan in enumerate(self.plans_) if isinstance(plan, Number) and plan.constant]
@@ -207,6 +209,12 @@ class TableEncoder(_Encoder):
         if all(plan.name is not None for plan in self.plans_):
             self.feature_names_in_ = np.array([plan.name for plan in self.plans_], dtype=object)
         return self
+
+
+def _or_number(plan: Plan, column: pd.Series) -> Plan:
+    """What counts the rows is a number after all, where there is nothing else to learn from."""
+    counts = column.dtype.kind in "biuf" and "identifier" in plan.did()
+    return number(column.to_numpy(dtype=np.float64), plan.name) if counts else plan
 
 
 def _of_array(values: np.ndarray, name: str | None) -> Plan:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Sweep", "ap_influence", "ap_of", "auc_influence", "auc_of", "sweep", "sweeps"]
+__all__ = ["Sweep", "ap_influence", "ap_of", "auc_influence", "auc_of", "drawn_areas", "sweep", "sweeps"]
 
 
 class Sweep(NamedTuple):
@@ -48,14 +48,21 @@ def sweep(positive: np.ndarray, score: np.ndarray) -> Sweep:
 
 def auc_of(s: Sweep) -> float:
     """Area under the ROC curve by trapezes, NaN without positives or negatives."""
-    tp, fp = np.append(0, s.tp), np.append(0, s.fp)
-    pairs = float(tp[-1]) * float(fp[-1])
-    return float(np.sum(np.diff(fp) * (tp[1:] + tp[:-1]) / 2.0) / pairs) if pairs else np.nan
+    return float(_auc(s.tp, s.fp))
 
 
 def ap_of(s: Sweep) -> float:
     """Σ of precision times the step of recall (no interpolation), NaN without positives."""
-    return float(np.sum(np.diff(s.tp, prepend=0) * (s.tp / (s.tp + s.fp))) / s.tp[-1]) if s.tp[-1] else np.nan
+    return float(_ap(s.tp, s.fp))
+
+
+def drawn_areas(positive: np.ndarray, s: Sweep, w: np.ndarray) -> np.ndarray:
+    """AUC and AP where row i counts w_i times, of R resamples at once: (n,) bool, Sweep, (n, R) -> (2, R)."""
+    order, last = np.argsort(s.place), np.cumsum(np.bincount(s.place)) - 1
+    drawn = w[order]
+    tp = np.cumsum(drawn * positive[order, None], axis=0)[last]  # (J, R)
+    fp = np.cumsum(drawn, axis=0)[last] - tp
+    return np.stack([_auc(tp, fp), _ap(tp, fp)])
 
 
 def sweeps(truth: np.ndarray, p: np.ndarray) -> Iterator[tuple[np.ndarray, Sweep]]:
@@ -81,3 +88,16 @@ def ap_influence(positive: np.ndarray, s: Sweep) -> np.ndarray:
     shared = np.cumsum((step * precision)[::-1])[::-1]
     gain = np.where(positive, (precision - ap_of(s) + below)[s.place], 0.0) - shared[s.place]
     return len(positive) / s.tp[-1] * gain
+
+
+def _auc(tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
+    """Counts (J, ...) -> areas (...)."""
+    pairs = np.asarray(tp[-1] * fp[-1])
+    area = np.sum(np.diff(fp, axis=0, prepend=0) * (tp - np.diff(tp, axis=0, prepend=0) / 2), axis=0)
+    return np.where(pairs > 0, area / np.maximum(pairs, 1), np.nan)
+
+
+def _ap(tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
+    """Counts (J, ...) -> areas (...)."""
+    area = np.sum(np.diff(tp, axis=0, prepend=0) * (tp / np.maximum(tp + fp, 1)), axis=0)
+    return np.where(tp[-1] > 0, area / np.maximum(tp[-1], 1), np.nan)

@@ -87,15 +87,22 @@ class Bootstrap:
         """
         c = self.sums(columns)
         total = c.sum(0)
-        theta, drawn = f(total), f(self.weights @ c)
-        drawn = drawn[np.isfinite(drawn)]
         left_out = f(total - c)  # (G,)
-        d = left_out.mean() - left_out
-        spread = np.sqrt(np.sum(d**2))
-        if not np.isfinite(spread) or spread <= 1e-12 * max(1.0, abs(theta)):
+        return self.bca(f(total), f(self.weights @ c), left_out.mean() - left_out)
+
+    def bca(self, value: float | np.ndarray, drawn: np.ndarray, pull: np.ndarray) -> tuple[float, float] | None:
+        """The BCa interval of a value from what the resamples gave; None where no row moves it.
+
+        Args:
+            value: The metric.
+            drawn: The metric of every resample (R,); NaN where it has none.
+            pull: What each row adds to it, up to a factor (G,), for the acceleration.
+        """
+        drawn, spread = drawn[np.isfinite(drawn)], np.sqrt(np.sum(pull**2))
+        if not np.isfinite(spread) or spread <= 1e-12 * max(1.0, abs(value)):
             return None
-        below = np.mean(drawn < theta) / 2 + np.mean(drawn <= theta) / 2
-        a, z0 = np.sum(d**3) / spread**3 / 6, ndtri(np.clip(below, 1 / self.resamples, 1 - 1 / self.resamples))
+        below = np.mean(drawn < value) / 2 + np.mean(drawn <= value) / 2
+        a, z0 = np.sum(pull**3) / spread**3 / 6, ndtri(np.clip(below, 1 / self.resamples, 1 - 1 / self.resamples))
         z = z0 + ndtri(np.array([1 - self.level, 1 + self.level]) / 2)
         low, high = np.quantile(drawn, ndtr(z0 + z / (1 - a * z)), method="weibull")
         return float(low), float(high)

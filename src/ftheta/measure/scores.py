@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from .. import plots
 from ..results import Result, Table
 from . import metrics
 from ._rows import level_of, numbers, scored
-from ._sweep import ap_influence, ap_of, auc_influence, auc_of, sweeps
+from ._sweep import ap_influence, ap_of, auc_influence, auc_of, drawn_areas, sweeps
 from .calibration import gaps
 from .intervals import Bootstrap, wilson
 
@@ -211,21 +211,32 @@ def _other(
 
 
 def _areas(truth: np.ndarray, p: np.ndarray, boot: Bootstrap, few: bool | np.bool_) -> list[Score]:
-    """ROC AUC and average precision, resampled through the influence of each row; of few rows in a class, none."""
-    areas, pulls = [], np.zeros((2, boot.n))
+    """ROC AUC and average precision, means over classes; with few rows in a class they have no interval."""
+    values, pulls, drawn = [], np.zeros((2, boot.n)), []
+    none = bool(few) or boot.n < _ROWS
+    w = None if none or boot.hand is not None else np.ascontiguousarray(boot.weights.T)  # (n, R)
     for rows, s in sweeps(truth, p):
-        areas.append((auc_of(s), ap_of(s)))
-        pulls += 0.0 if few else (auc_influence(rows, s), ap_influence(rows, s))
-    auc, ap = np.mean(areas, axis=0)
-    pulls /= len(areas)
-    return [_area("ROC AUC", auc, pulls[0], boot), _area("average precision", ap, pulls[1], boot)]
+        values.append((auc_of(s), ap_of(s)))
+        pulls += 0.0 if none else (auc_influence(rows, s), ap_influence(rows, s))
+        drawn += [] if w is None else [drawn_areas(rows, s, w)]
+    return [
+        _area(name, float(np.mean([v[i] for v in values])), pulls[i] / len(values), [d[i] for d in drawn], boot)
+        for i, name in enumerate(("ROC AUC", "average precision"))
+    ]
 
 
-def _area(name: str, value: float, pull: np.ndarray, boot: Bootstrap) -> Score:
-    """Resampled on the log-odds, where an area near 1 has room on both sides."""
-    slope = value * (1 - value)
-    f = lambda s: expit(logit(value) + s[..., 1] / s[..., 0] / slope)  # noqa: E731
-    return _other(name, float(value), boot, (np.ones(boot.n), pull), f, slope <= 0)
+def _area(name: str, value: float, pull: np.ndarray, drawn: list[np.ndarray], boot: Bootstrap) -> Score:
+    """From the areas of each class in all resamples, or without them from the pull of the rows, on the log-odds."""
+    if not pull.any():
+        return Score(name, value, None, None, "none")
+    if drawn:
+        with np.errstate(invalid="ignore"):  # a resample without a class is a mean over the others
+            mean = np.nansum(drawn, axis=0) / np.isfinite(drawn).sum(0)
+        found = boot.bca(value, mean, pull)
+        return Score(name, value, *(found or (None, None)), "bootstrap BCa" if found else "none")
+    half = ndtri((1 + boot.level) / 2) * pull.std() / np.sqrt(boot.n) / (value * (1 - value))
+    low, high = expit(logit(value) + np.array([-half, half]))
+    return Score(name, value, float(low), float(high), "influence, log-odds")
 
 
 def _ece(truth: np.ndarray, p: np.ndarray, boot: Bootstrap) -> Score:

@@ -7,7 +7,7 @@ good as the better of scikit-learn's perceptron (with a StandardScaler) and its 
 
 Peers have scikit-learn's defaults. The perceptron gets our encoder's matrix; the trees get the frame itself, with
 categories and missing cells, which they handle, and dates as days. The best peer is the one with the better mean.
-Shapes: T tables, S splits, 4 contestants (ours, perceptron, trees; linear models on three tables).
+Shapes: T tables, S splits, 5 contestants (ours, perceptron, trees, a constant; linear models on three tables).
 
 Cost: about 10 CPU-minutes.
 """
@@ -44,7 +44,9 @@ __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "kept_up", "measure"]
 CLAIMS = {"A013": "confirmed"}
 KNOWN = ("breast-cancer", "diabetes", "digits", "iris", "wine")
 SUBSTITUTES = {"passengers": "survival", "nations": "life expectancy", "hearts": "heart risk"}  # of A013
-CONTESTANTS = ("ours", "perceptron", "trees", "linear")
+CONTESTANTS = ("ours", "perceptron", "trees", "linear", "constant")
+SEED = 1  # of the awkward files; the settings of a first try were chosen on those of seed 0
+MARGIN = 0.05  # by which a linear model must beat a constant answer to have learned something
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ TINY = Config(tables=("passengers", "nations", "hearts"), splits=2, rows=80)
 
 
 def measure(config: Config, run: Run | None = None) -> Evidence:
-    """Scores of all contestants: accuracy or R², (T, S, 4)."""
+    """Scores of all contestants: accuracy or R², (T, S, 5)."""
     keys = [(config, name, split) for name in config.tables for split in range(config.splits)]
     found = np.array(pieces(_scores, keys, run)).reshape(len(config.tables), config.splits, len(CONTESTANTS))
     return {"tables": list(config.tables), "scores": found}
@@ -87,6 +89,7 @@ def _scores(config: Config, name: str, split: int) -> list[float]:
         bare = [_for_trees(encoder, frame) for frame in frames]
         models = _contestants(labelled, len(train), split)
         given = {"ours": x, "perceptron": x, "trees": bare, **({"linear": x} if name in SUBSTITUTES else {})}
+        given["constant"] = x
         found = {who: models[who].fit(rows[0], y[train]).score(rows[1], y[test]) for who, rows in given.items()}
     return [float(found.get(who, np.nan)) for who in CONTESTANTS]
 
@@ -96,7 +99,7 @@ def _table(name: str, rows: int) -> Dataset:
         return load_data(name)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.csv"
-        path.write_bytes(content(name, rows=rows or None))
+        path.write_bytes(content(name, SEED, rows=rows or None))
         return read_csv(path, FILES[name].target)
 
 
@@ -108,7 +111,7 @@ def _for_trees(encoder: TableEncoder, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _contestants(labelled: bool, rows: int, seed: int) -> dict[str, Any]:
-    from sklearn import ensemble, neural_network
+    from sklearn import dummy, ensemble, neural_network
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -122,6 +125,7 @@ def _contestants(labelled: bool, rows: int, seed: int) -> dict[str, Any]:
         "perceptron": make_pipeline(StandardScaler(), perceptron),
         "trees": getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=seed),
         "linear": LogisticRegression(l2=1e-3) if labelled else LinearRegression(),
+        "constant": getattr(dummy, f"Dummy{kind}")(),
     }
 
 
@@ -137,8 +141,9 @@ def judge(evidence: Evidence) -> list[Finding]:
     """A013: mixed tables can be learned from, by linear models too; and how the network does beside its peers."""
     found = {name: kept_up(s) for name, s in zip(evidence["tables"], evidence["scores"], strict=True)}
     behind = [name for name, (_, _, kept) in found.items() if not kept]
-    linear = {name: evidence["scores"][evidence["tables"].index(name), :, 3] for name in SUBSTITUTES if name in found}
-    useful = all(np.isfinite(s).all() and s.mean() > (0.55 if name != "nations" else 0.2) for name, s in linear.items())
+    three = {name: evidence["scores"][evidence["tables"].index(name)] for name in SUBSTITUTES if name in found}
+    linear = {name: scores[:, 3] for name, scores in three.items()}
+    useful = all((scores[:, 3] - scores[:, 4]).mean() > MARGIN for scores in three.values())
     enough = len(found) - len(behind) >= round(14 / 17 * len(found))
     why = (
         f"Declared substitutes: {', '.join(f'{name} ({what})' for name, what in SUBSTITUTES.items())}. "
