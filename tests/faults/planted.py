@@ -426,7 +426,7 @@ FAULTS = [
     ),
     Fault("log loss in bits", "measure/metrics.py", "return -np.log(", "return -np.log2(", MEASURE),
     Fault("Brier of two classes is doubled", "measure/metrics.py", "/ (2 if p.shape[1] == 2 else 1)", "/ 1", MEASURE),
-    Fault("ROC: ties count as wins", "measure/_sweep.py", "(tp[1:] + tp[:-1]) / 2.0", "tp[1:]", MEASURE),
+    Fault("ROC: ties count as wins", "measure/_sweep.py", "(tp - np.diff(tp, axis=0, prepend=0) / 2)", "tp", MEASURE),
     Fault(
         "conformal: one row too few",
         "measure/conformal.py",

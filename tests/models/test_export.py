@@ -193,7 +193,10 @@ def read_both(tmp_path, text, x, encoding="utf-8"):
     encoder, model = fitted(LinearRegression(), x, np.arange(len(x), dtype=float))
     module = written(tmp_path, model, encoder, encoding=encoding)
     (tmp_path / "new.csv").write_bytes(text.encode(encoding))
-    ours = data.read_csv(tmp_path / "new.csv", required=False, encoding=encoding).x
+    found = data.read_csv(tmp_path / "new.csv", required=False, encoding=encoding)
+    ours, module.ENCODER["comma"] = found.x, found.form.comma
+    for column in module.ENCODER["columns"]:
+        column["format"] = found.form.dates.get(column["name"])
     return module.encode(module.read(tmp_path / "new.csv")).numpy(), encoder.transform(encoder.align(ours))
 
 

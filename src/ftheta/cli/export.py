@@ -56,7 +56,7 @@ def _files(run: Run) -> dict[str, bytes]:
     by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
     return export(
         estimator,
-        _with_dates(encoder.get_state(), (facts.get("form") or {}).get("dates", {})),
+        _with_form(encoder.get_state(), facts.get("form") or {}),
         title=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
         classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),
@@ -65,8 +65,9 @@ def _files(run: Run) -> dict[str, bytes]:
     )
 
 
-def _with_dates(encoder: dict[str, Any], ways: dict[str, str]) -> dict[str, Any]:
-    """The state of an encoder, with how the dates of training were written."""
+def _with_form(encoder: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+    """The state of an encoder, with how the numbers and dates of training were written."""
+    ways = form.get("dates", {})
     for column in encoder.get("columns", ()):
         column |= {"format": ways[column["name"]]} if column["name"] in ways else {}
-    return encoder
+    return {**encoder, "comma": form.get("comma", False)}

@@ -3,7 +3,7 @@
     AUC = Σ_j (FP_j - FP_{j-1}) (TP_j + TP_{j-1}) / 2 / (P N)      AP = Σ_j (TP_j - TP_{j-1}) TP_j / (TP_j + FP_j) / P
 
 A row's influence φ_i is n dA/dw_i at weights w = 1: areas under resampled weights are A + Σ w_i φ_i / Σ w_i + O(1/n).
-For the AUC, these are the placement values of DeLong.
+For the AUC, these are the placement values of DeLong. Many rows: A lies in expit(logit A ± z sd(φ) / (√n A (1 - A))).
 Shapes: n rows, K classes, J distinct scores, P positives, N negatives.
 Reference: DeLong, DeLong and Clarke-Pearson, Comparing the areas under correlated ROC curves, Biometrics 44 (1988).
 """
@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit, ndtri
 
-__all__ = ["Sweep", "ap_influence", "ap_of", "auc_influence", "auc_of", "drawn_areas", "sweep", "sweeps"]
+__all__ = ["Sweep", "ap_influence", "ap_of", "auc_influence", "auc_of", "drawn_areas", "log_odds", "sweep", "sweeps"]
 
 
 class Sweep(NamedTuple):
@@ -58,11 +59,13 @@ def ap_of(s: Sweep) -> float:
 
 def drawn_areas(positive: np.ndarray, s: Sweep, w: np.ndarray) -> np.ndarray:
     """AUC and AP where row i counts w_i times, of R resamples at once: (n,) bool, Sweep, (n, R) -> (2, R)."""
-    order, last = np.argsort(s.place), np.cumsum(np.bincount(s.place)) - 1
+    order, rows = np.argsort(s.place), np.bincount(s.place)
+    held = np.bincount(s.place, positive) > 0  # (J,) scores of negatives only are one step with their like
+    first = (np.cumsum(rows) - rows)[held | np.append(True, held[:-1])]
     drawn = w[order]
-    tp = np.cumsum(drawn * positive[order, None], axis=0)[last]  # (J, R)
-    fp = np.cumsum(drawn, axis=0)[last] - tp
-    return np.stack([_auc(tp, fp), _ap(tp, fp)])
+    total = np.cumsum(np.add.reduceat(drawn, first, axis=0), axis=0)  # (steps, R)
+    tp = np.cumsum(np.add.reduceat(drawn * positive[order, None], first, axis=0), axis=0)
+    return np.stack([_auc(tp, total - tp), _ap(tp, total - tp)])
 
 
 def sweeps(truth: np.ndarray, p: np.ndarray) -> Iterator[tuple[np.ndarray, Sweep]]:
@@ -88,6 +91,16 @@ def ap_influence(positive: np.ndarray, s: Sweep) -> np.ndarray:
     shared = np.cumsum((step * precision)[::-1])[::-1]
     gain = np.where(positive, (precision - ap_of(s) + below)[s.place], 0.0) - shared[s.place]
     return len(positive) / s.tp[-1] * gain
+
+
+def log_odds(value: float, pull: np.ndarray, level: float = 0.95) -> tuple[float, float] | None:
+    """The normal interval of an area in (0, 1), on the log-odds, from the influence of each row (n,); None without."""
+    error = pull.std() / np.sqrt(len(pull))
+    if error <= 1e-12:
+        return None
+    half = ndtri((1 + level) / 2) * error / (value * (1 - value))
+    low, high = expit(logit(value) + np.array([-half, half]))
+    return float(low), float(high)
 
 
 def _auc(tp: np.ndarray, fp: np.ndarray) -> np.ndarray:

@@ -2,10 +2,15 @@
 
     value [low, high]: with other rows of the same kind, the interval holds the true value in `level` of all cases
 
-Bootstrap BCa intervals of 1,000 resamples; `results/coverage.json` holds how often they cover on made data: 93 to 97 %
-at 400 rows. The ECE has its own (`Bootstrap.folded`), which covers at least that often. Shares (accuracy, coverage)
-with fewer than 10 rows of either kind have Wilson's. There is none where resampling cannot say how far a value is off:
-fewer than 10 rows, fewer than 5 of a class that counts by itself, or a value that no resample moves.
+Bootstrap BCa intervals of 1,000 resamples. The ECE has its own (`Bootstrap.folded`). Shares (accuracy, coverage) with
+fewer than 10 rows of either kind have Wilson's. ROC AUC and average precision of more than 2,000 rows have the normal
+interval of the log-odds, by the influence of each row. There is none where resampling cannot say how far a value is
+off: fewer than 10 rows, fewer than 5 of a class that counts by itself, or a value that no resample moves.
+
+How often 95 % intervals cover at 400 rows (`results/coverage.json`): 93 to 97 % on made data of 2 and 4 classes, of 10
+classes with a ROC AUC of .998, and of numbers; the ECE's at least that often. Where a few odd rows carry a score, less:
+with 1 % of the labels at random, 92 % (ROC AUC) and 91 % (average precision); with 0.3 %, of which a third of all
+samples holds none, 77 % (ROC AUC), 76 % (log loss) and 93 % (average precision). No resample knows of rows not drawn.
 Shapes: n rows, K classes.
 Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 14.
 """
@@ -17,13 +22,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
 
 from .. import plots
 from ..results import Result, Table
 from . import metrics
 from ._rows import level_of, numbers, scored
-from ._sweep import ap_influence, ap_of, auc_influence, auc_of, drawn_areas, sweeps
+from ._sweep import ap_influence, ap_of, auc_influence, auc_of, drawn_areas, log_odds, sweeps
 from .calibration import gaps
 from .intervals import Bootstrap, wilson
 
@@ -219,24 +223,22 @@ def _areas(truth: np.ndarray, p: np.ndarray, boot: Bootstrap, few: bool | np.boo
         values.append((auc_of(s), ap_of(s)))
         pulls += 0.0 if none else (auc_influence(rows, s), ap_influence(rows, s))
         drawn += [] if w is None else [drawn_areas(rows, s, w)]
+    mean, pulls = np.mean(values, axis=0), pulls / len(values)
     return [
-        _area(name, float(np.mean([v[i] for v in values])), pulls[i] / len(values), [d[i] for d in drawn], boot)
+        _area(name, float(mean[i]), pulls[i], [d[i] for d in drawn], boot)
         for i, name in enumerate(("ROC AUC", "average precision"))
     ]
 
 
 def _area(name: str, value: float, pull: np.ndarray, drawn: list[np.ndarray], boot: Bootstrap) -> Score:
-    """From the areas of each class in all resamples, or without them from the pull of the rows, on the log-odds."""
-    if not pull.any():
-        return Score(name, value, None, None, "none")
+    """From the areas of each class in all resamples or, where rows are too many for that, from the pull of each row."""
     if drawn:
-        with np.errstate(invalid="ignore"):  # a resample without a class is a mean over the others
+        with np.errstate(invalid="ignore"):  # the mean over the classes that a resample holds; without any, NaN
             mean = np.nansum(drawn, axis=0) / np.isfinite(drawn).sum(0)
-        found = boot.bca(value, mean, pull)
-        return Score(name, value, *(found or (None, None)), "bootstrap BCa" if found else "none")
-    half = ndtri((1 + boot.level) / 2) * pull.std() / np.sqrt(boot.n) / (value * (1 - value))
-    low, high = expit(logit(value) + np.array([-half, half]))
-    return Score(name, value, float(low), float(high), "influence, log-odds")
+        found, method = boot.bca(value, mean, pull), "bootstrap BCa"
+    else:
+        found, method = log_odds(value, pull, boot.level), "influence, log-odds"
+    return Score(name, value, None, None, "none") if found is None else Score(name, value, *found, method)
 
 
 def _ece(truth: np.ndarray, p: np.ndarray, boot: Bootstrap) -> Score:

@@ -102,7 +102,7 @@ def export(
     head = _head(source, title, target, classes, spread, pictures, body)
     return {
         SCRIPT: (head + body).encode(),
-        "encoder.json": (json.dumps({**encoder, "missing": _cells.MISSING}, indent=1) + "\n").encode(),
+        "encoder.json": _constants(encoder),
         "model.safetensors": save({name: tensor.detach().contiguous() for name, tensor in source.weights.items()}),
     }
 
@@ -148,6 +148,11 @@ def _imports(body: str) -> str:
     return "\n".join([*first, *arrays, *functional, "from safetensors.torch import load_file", "from torch import nn"])
 
 
+def _constants(encoder: Mapping[str, Any]) -> bytes:
+    """encoder.json: the plans, whether commas mark decimals, and the words for no value."""
+    return (json.dumps({"comma": False, **encoder, "missing": _cells.MISSING}, indent=1) + "\n").encode()
+
+
 def _list(name: str, values: Sequence[str]) -> list[str]:
     """An assignment of a list, one value a line where it is long."""
     short = f"{name} = {_values(values)}"
@@ -167,13 +172,11 @@ def _table(encoding: str, encoder: Mapping[str, Any]) -> str:
     ]
     return filled(
         "".join(parts),
-        commas=_script.COMMAS if "number" in kinds else "",
         how=", ".join(f'"{kind}": {kind}' for kind in kinds),
         encoding=_quoted("utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding),
         plain=_raw("(?i)" + _cells._PLAIN.pattern),
         comma=_raw(_cells._COMMA.pattern),
         point=_raw(_cells._POINT.pattern),
-        dates="\n".join(f"    {_raw(look.pattern)}: {_values(ways)}," for look, ways in _cells._DATES.items()),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 __all__ = [
-    "COMMAS",
     "DATE",
     "ENCODE",
     "ENCODING",
@@ -71,7 +70,7 @@ def read(path):
     )
     rows = cells.iloc[1:].reset_index(drop=True)
     rows.columns = column_names(cells.iloc[0])
-<<commas>>    return rows
+    return rows
 
 
 def column_names(cells):
@@ -86,7 +85,8 @@ def column_names(cells):
 
 def is_missing(column):
     """Where a cell is missing: (n,)."""
-    return (column.isna() | column.isin(MISSING)).to_numpy()
+    text = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    return (column.isna() | text.isin(MISSING)).to_numpy()
 '''
 
 READ_NUMBERS = '''
@@ -96,29 +96,24 @@ COMMA = <<comma>>  # 1.234,5
 POINT = <<point>>  # 1,234.5
 
 
-def has_decimal_commas(column):
-    """Whether most different cells of a column are numbers such as 1.234,5."""
-    cells = {str(cell).strip() for cell in column[~is_missing(column)]}
-    return any("," in cell for cell in cells) and way_of(cells) == COMMA
-
-
 def way_of(cells):
     """How most of these cells are written as numbers."""
-    return max((PLAIN, COMMA, POINT), key=lambda way: sum(bool(re.fullmatch(way, bare(cell))) for cell in cells))
+    ways = (PLAIN, COMMA, POINT) if ENCODER["comma"] else (PLAIN, POINT, COMMA)
+    return max(ways, key=lambda way: sum(bool(re.fullmatch(way, bare(cell))) for cell in cells))
 
 
 def bare(cell):
-    """A cell without blanks."""
-    return re.sub("[ \\u00a0\\u202f]", "", cell)
+    """A cell without blanks and marks of thousands; (7) is -7."""
+    cell = re.sub("[ \\u00a0\\u202f'’]", "", cell).replace("\\u2212", "-")
+    return re.sub(r"\\((.*)\\)", r"-\\1", cell)
 
 
 def as_numbers(column):
     """A column of text as numbers, NaN where there is none."""
     cells = {str(cell) for cell in column[~is_missing(column)]}
     way = way_of(cells)
-    commas = column.attrs.get("commas", False)  # whether commas mark decimals elsewhere in the file
-    if commas and way == PLAIN and any("." in cell for cell in cells) and all(re.fullmatch(COMMA, c) for c in cells):
-        way = COMMA  # 1.234 is a thousand and more here
+    if ENCODER["comma"] and way == PLAIN and "." in "".join(cells) and all(re.fullmatch(COMMA, c) for c in cells):
+        way = COMMA  # 1.234 is a thousand and more where commas mark decimals
     found = {cell: one_number(bare(cell), way) for cell in cells}
     return column.map(lambda cell: found.get(str(cell), math.nan)).to_numpy(float)
 
@@ -133,22 +128,11 @@ def one_number(cell, way):
 
 READ_DATES = '''
 
-DATES = {  # what a date looks like: how it may be read
-<<dates>>
-}
-
-
 def as_days(column, way):
     """A column of dates as days since 1970, NaN where there is none; `way`: how they were written in training."""
     if column.dtype.kind != "M":
         cells = column.astype(object).mask(is_missing(column)).str.strip()
-        first = min(cells.dropna(), default="")
-        ways = [way] if way else []
-        ways += next((ways for look, ways in DATES.items() if re.match(look, first)), [])
-        tries = (pd.to_datetime(cells, format=way, errors="coerce", utc=True) for way in ways)
-        found = next((read for read in tries if read.notna().equals(cells.notna())), None)
-        column = pd.to_datetime(cells, errors="coerce", utc=True) if found is None else found
-        column = column.dt.tz_localize(None)
+        column = pd.to_datetime(cells, format=way or "mixed", errors="coerce", utc=True).dt.tz_localize(None)
     seconds = column.to_numpy("datetime64[s]")
     return np.where(np.isnat(seconds), math.nan, seconds.astype(np.int64) / 86400)
 '''
@@ -177,9 +161,8 @@ LEVELS = '''
 def levels(column, plan):
     """One 0/1 column a level; rare and new levels share one, missing cells have one, where training had such."""
     names, rare = plan["levels"], bool(plan["rare"])
-    single = len(names) == 2 and not (rare or plan["missing"])  # two levels share one column of 0 and 1
-    width = len(names) - single + rare + plan["missing"]
-    place = {as_text(name): j - single for j, name in enumerate(names)}  # -1: in no column
+    width = len(names) + rare + plan["missing"]
+    place = {as_text(name): j for j, name in enumerate(names)}
     other, gone = len(names) if rare else -1, len(names) + rare if plan["missing"] else -1
     there = zip(column, is_missing(column), strict=True)
     codes = [gone if hole else place.get(as_text(cell), other) for cell, hole in there]
@@ -225,9 +208,6 @@ def names_of(rows):
     names = [plan["name"] for plan in ENCODER["columns"] if "identifier" in plan.get("why", "")]
     return rows.reindex(columns=names)
 '''
-
-COMMAS = """    rows.attrs["commas"] = mark != "," and any(has_decimal_commas(rows[name].head(1000)) for name in rows)
-"""
 
 PICTURES = '''
 
