@@ -139,10 +139,10 @@ class Problem:
 
     def _finish_gradient(self) -> None:
         t = self.training
-        for p in (p for p in self.penalised if p.grad is not None):
-            if t.l2:
+        for p in self.penalised:
+            if p.grad is not None and t.l2:
                 p.grad.add_(p.detach(), alpha=2 * t.l2)
-            if t.l1:
+            if p.grad is not None and t.l1:
                 p.grad.add_(p.detach().sign(), alpha=t.l1)
         if t.clip_value is not None:
             nn.utils.clip_grad_value_(self.parameters, t.clip_value)
