@@ -296,11 +296,11 @@ def _evenly_filled(file: _File, rows: int) -> bool:
     """Whether the number of delimiters alone says that no row is short; False where quotes make that unsure."""
     if file.layout.encoding != "utf-8":
         return False
-    found, mark = -file.layout.head, file.layout.delimiter.encode()  # a line sep=; holds one too
+    found, mark = -file.layout.head, ord(file.layout.delimiter)  # a line sep=; holds one too
     for block in blocks(file.path):
         if b'"' in block:
             return False
-        found += block.count(mark)
+        found += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == mark))  # faster than bytes.count
     return found == (rows + 1) * (len(file.names) - 1)
 
 
