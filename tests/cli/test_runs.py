@@ -83,7 +83,7 @@ def test_show_leaves_out_the_middle_of_many_epochs(ok):
 
 
 @pytest.mark.slow
-@pytest.mark.ledger("A170", "B046", covers="ftheta runs show")
+@pytest.mark.ledger("A170", "B046", covers="ftheta.cli.runs.show")
 def test_show_counts_who_looked_at_the_same_test_rows(ok):
     """Also models that learn from other rows of the same data; other rows and runs without a test part do not count."""
     for model, seed, extra in (("mlp", 0, QUICK), ("linear", 0, ()), ("mlp", 1, QUICK)):
@@ -96,7 +96,7 @@ def test_show_counts_who_looked_at_the_same_test_rows(ok):
     assert ok("runs", "show", "all").out.splitlines()[-1] == "No rows were set aside for testing."
 
 
-@pytest.mark.ledger("A170", "B046", covers="ftheta runs show")
+@pytest.mark.ledger("A170", "B046", covers="ftheta.cli.runs.show")
 def test_the_test_part_decides_nothing_and_is_scored_once(ok, monkeypatch):
     """Other test targets: the same weights and the same stop. A second call answers from what was kept."""
     table("learn.csv", "kind", n=90)
@@ -119,7 +119,7 @@ def test_the_test_part_decides_nothing_and_is_scored_once(ok, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.ledger("A170", "B046", covers="ftheta runs report")
+@pytest.mark.ledger("A170", "B046", covers="ftheta.cli.runs.report")
 def test_a_report_says_how_often_its_test_rows_were_looked_at(ok, pets):
     once, twice = "These rows were used for testing once.", "These rows were used for testing 2 times (mlp 2)"
     assert ok("runs", "report", "last").out == f"{pets}/report.html\n"

@@ -24,6 +24,8 @@ TABLES = ("table", "image")  # kinds of data whose rows are vectors
 def open_data(config: Config) -> room.Dataset:
     """A data set by its name, or a file with its target; a test file's rows are its last ones."""
     found = _named(config.data, config.target) or _from_file(config)
+    if isinstance(config.test, str):
+        found = _joined(found, _test_file(config, found.form))
     return _grouped(found, config.group) if config.group else found
 
 
@@ -39,8 +41,7 @@ def _from_file(config: Config) -> room.Dataset:
     if not Path(config.data).exists():
         known = nearest("data set or file", config.data, room.names())
         raise InputError(f"{known} A file needs its path, e.g. my.csv.")
-    found = _file(config.data, config.target, config.encoding)
-    return found if not isinstance(config.test, str) else _joined(found, _test_file(config, found.form))
+    return _file(config.data, config.target, config.encoding)
 
 
 def _test_file(config: Config, form: Any) -> room.Dataset:

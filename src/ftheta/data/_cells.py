@@ -123,7 +123,7 @@ def settle(column: pd.Series, form: Form, *, strict: bool = False, missing: Sequ
         return Settled(_merged(column, levels))
     if not levels:
         return Settled(column.astype(float))
-    if known and (dates := _as_dates(column, levels, (known,))):
+    if known and (dates := _as_dates(column, levels, known)):
         return dates
     if any(map(_CODE.fullmatch, levels)):
         return Settled(_merged(column, levels), f"column {column.name!r}: codes with leading zeros, kept as text")
@@ -150,15 +150,17 @@ def _as_numbers(column: pd.Series, levels: list[str], values: np.ndarray, way: s
     return Settled(pd.Series(table[codes], index=column.index, name=column.name), note)
 
 
-def _as_dates(column: pd.Series, levels: list[str], ways: Sequence[str] = ()) -> Settled | None:
+def _as_dates(column: pd.Series, levels: list[str], known: str = "") -> Settled | None:
+    """Read in the way that reads most cells, the known one before others; without one, all but a few must be dates."""
     import pandas as pd
 
     first = levels[0].strip()
-    tried = ways or next((ways for look, ways in _DATES.items() if look.match(first)), ())
+    tried = [known] if known else []
+    tried += next((ways for look, ways in _DATES.items() if look.match(first)), ())
     text = pd.Series(levels).str.strip()
     read = {way: pd.to_datetime(text, format=way, errors="coerce", utc=True) for way in tried}
     way = min(read, key=lambda w: int(read[w].isna().sum()), default="")  # the first of equals
-    if not way or not (ways or _few(column, np.flatnonzero(read[way].isna()))):
+    if not way or read[way].isna().all() or not (known or _few(column, np.flatnonzero(read[way].isna()))):
         return None
     table = np.append(read[way].dt.tz_localize(None).to_numpy("datetime64[s]"), np.datetime64("NaT"))
     dates = pd.Series(table[column.cat.codes.to_numpy()], index=column.index, name=column.name)
