@@ -17,8 +17,11 @@ lint: .venv/installed-dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
+# What kills processes, or measures their time or memory, runs alone.
+ALONE := tests/train/test_kills.py tests/test_memory.py tests/cli/test_interrupt.py tests/cli/test_terminal.py
 middle: .venv/installed-dev
-	$(BIN)/pytest tests -m middle -q
+	$(BIN)/pytest tests -m middle -n 2 --dist worksteal -q $(ALONE:%=--ignore=%)
+	$(BIN)/pytest $(ALONE) -m middle -q
 
 soak: .venv/installed-dev
 	FTHETA_PROFILE=soak $(BIN)/pytest tests -m soak
