@@ -97,6 +97,6 @@ def test_the_demonstration_shows_progress_and_a_good_result_in_time(tmp_path):
     done = subprocess.run([*PYTHON, *shlex.split(command)], env=ENV, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and time.monotonic() - start < 90
     assert any(map(LINE.fullmatch, done.stderr.splitlines()))
-    accuracy = float(re.search(r"^accuracy +(\S+)$", done.stdout, re.MULTILINE)[1])
+    accuracy = float(re.search(r"^accuracy +(\S+)", done.stdout, re.MULTILINE)[1])
     assert accuracy >= 0.97
-    assert Path(tmp_path, re.search(r"^Run folder: (.*)$", done.stdout, re.MULTILINE)[1], "model.safetensors").exists()
+    assert Path(tmp_path, re.search(r"^Run folder: (\S+)", done.stdout, re.MULTILINE)[1], "model.safetensors").exists()
