@@ -30,6 +30,12 @@ def by_hand(x):
     return out
 
 
+@pytest.mark.parametrize("order", [["a", "town", "b", "c"], ["town", "a", "b", "c"], ["town", "c"]], ids=" ".join)
+def test_numbers_side_by_side_apart_or_absent_keep_their_places(frame, order):
+    x = TableEncoder().fit(frame[order]).encode(frame[order])
+    assert np.array_equal(x.expand(x.tensors(torch.float64, "cpu")).numpy(), by_hand(x))
+
+
 def test_numpy_and_torch_make_the_same_dense_table(frame):
     x = TableEncoder().fit(frame).encode(frame.assign(town=frame["town"].where(frame.index > 5, "new")))
     assert (x.codes < 0).any() and x.codes.dtype == np.int16 and x.shape == (300, 9) and len(x) == 300 and x.ndim == 2

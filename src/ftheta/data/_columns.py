@@ -11,6 +11,7 @@ Shapes: n rows.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,28 +36,28 @@ _CIRCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # days
 Values = np.ndarray
 
 
-class Plan:
+class Plan(ABC):
     """Base: a column by name; what it says is JSON."""
 
     kind: ClassVar[str]
     name: str | None
 
     @property
+    @abstractmethod
     def outputs(self) -> tuple[str, ...]:
         """Names of the columns that it makes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def did(self) -> str:
         """What is done to the column, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, column: pd.Series) -> Values:
         """The cells as numbers: (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, values: Values, out: np.ndarray) -> None:
         """Fill `out` (n, len(outputs)), which holds zeros."""
-        raise NotImplementedError
 
     def surprise(self, column: pd.Series) -> str:
         """What new rows hold that training did not have; nothing where there is none of it."""
