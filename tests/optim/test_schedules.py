@@ -20,6 +20,8 @@ every = pytest.mark.parametrize("name", SCHEDULES)
         ("exponential", [1, 0.01**0.25, 0.1, 0.01**0.75, 0.01]),
         ("cosine", [1, 0.8535534, 0.5, 0.1464466, 0]),
         ("linear", [1, 0.75, 0.5, 0.25, 0]),
+        ("inverse", [1, 1 / 25.75, 1 / 50.5, 1 / 75.25, 0.01]),
+        ("inverse-sqrt", [1, 25.75**-0.5, 50.5**-0.5, 75.25**-0.5, 0.1]),
     ],
 )
 def test_factors_of_the_equation(name, expected):
@@ -27,7 +29,25 @@ def test_factors_of_the_equation(name, expected):
 
 
 def test_steps_fall_at_a_half_and_at_three_quarters():
-    assert [factor("step", s, 100) for s in (49, 50, 74, 75)] == [1.0, 0.1, 0.1, 0.01]
+    assert [factor("step", s, 100) for s in (49, 50, 74, 75)] == pytest.approx([1.0, 0.1, 0.1, 0.01], rel=1e-15)
+
+
+@pytest.mark.ledger("C095", covers="ftheta.optim.factor")
+def test_rates_of_the_three_schedules_with_their_settings():
+    cosine = [0.1 * factor("cosine", s, 100) for s in (0, 25, 50, 75, 100)]
+    assert cosine == pytest.approx([0.1, 0.08536, 0.05, 0.01464, 0], abs=5e-6)
+    assert 0.1 * factor("step", 65, 100, shape={"factor": 0.5, "at": (0.3, 0.6, 0.9)}) == pytest.approx(0.025)
+    assert 0.1 * factor("exponential", 50, 100, shape={"end": 0.99**100}) == pytest.approx(0.06050, abs=5e-6)
+    assert [factor(name, 100, 100, shape={"end": 0.3}) for name in ("cosine", "linear", "inverse", "inverse-sqrt")] == (
+        pytest.approx([0.3] * 4)
+    )
+
+
+@pytest.mark.ledger("A140", covers="ftheta.optim.factor")
+def test_a_warm_up_of_ten_updates_is_half_way_at_the_fifth_and_a_cosine_ends_at_zero():
+    assert 1e-3 * factor("cosine", 4, 100, warmup=10) == pytest.approx(5e-4)  # the fifth update
+    assert factor("cosine", 9, 100, warmup=10) == 1 and factor("cosine", 100, 100, warmup=10) == 0
+    assert factor("inverse-sqrt", 55, 100, warmup=10) == pytest.approx((1 + 99 * 0.5) ** -0.5)
 
 
 @every

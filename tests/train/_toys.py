@@ -202,10 +202,10 @@ def seeded(make, *args, seed=0, **options):
         return make(*args, **options)
 
 
-def train(objective, source=None, *, rounds=np.inf, steps=np.inf, **options):
+def train(objective, source=None, *, rounds=np.inf, steps=np.inf, callbacks=(), **options):
     """Train for so many rounds or steps; returns trainer and history."""
     trainer = Trainer(objective, one_row() if source is None else source, **options)
-    return trainer, iterate(trainer, rounds=rounds, steps=steps)
+    return trainer, iterate(trainer, rounds=rounds, steps=steps, callbacks=callbacks)
 
 
 def timeless(tree):

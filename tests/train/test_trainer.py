@@ -90,6 +90,7 @@ def test_terms_are_logged_as_means_beside_the_loss():
 # ---- accumulation
 
 
+@pytest.mark.ledger("A141", covers="ftheta.train.Training")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
     """24 rows in batches of 5, five at a time, are one batch of 24: sizes 5, 5, 5, 5, 4."""

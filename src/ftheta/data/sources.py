@@ -106,6 +106,11 @@ class Rows:
             chunk = chunk._replace(x=self._expand(chunk.x)) if self._expand else chunk
             yield from map(Batch, *(_pieces(field, self.batch_size) for field in chunk))
 
+    def resized(self, batch_size: int) -> Rows:
+        """The same rows in batches of another size."""
+        knobs = {"batch_size": batch_size, "shuffle": self.shuffle, "expand": self._expand}
+        return Rows(self.x, self.y, self.weight, **knobs)
+
     def _span(self) -> int:
         """Rows gathered at once: as many whole batches as fit into a chunk, at least one."""
         size = sum(v.nbytes for _, v in _leaves("", self._whole) if isinstance(v, Tensor)) / self.n

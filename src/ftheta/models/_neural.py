@@ -132,6 +132,16 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         context.call_on_fit_task_end(estimator=self, **context.rows)
         return self
 
+    def prepare(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Trainer:
+        """All of `fit` but the training: rows checked and split, the net built; the trainer that `fit` would advance."""
+        self._check_parameters()
+        seed = self._fresh_seed()
+        rows, held = self._split(self._learn_rows(X, y, sample_weight), seed, X_val, y_val)
+        self._start(rows, held, seed, self._build(seed))
+        return self._trainer
+
     def partial_fit(
         self,
         X: ArrayLike,

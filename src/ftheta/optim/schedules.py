@@ -3,13 +3,16 @@
     η_s = η · ramp(s) · shape(t),    ramp(s) = min(1, (s + 1) / warmup),    t = (s - warmup) / (horizon - warmup) in
     [0, 1]
 
-| name | shape(t) |
-|---|---|
-| constant | 1 |
-| step | 1, then 0.1 from t = 1/2, then 0.01 from t = 3/4 |
-| exponential | 0.01^t |
-| cosine | (1 + cos πt) / 2 |
-| linear | 1 - t: with a warm-up, a trapezium without a top |
+| name | shape(t) | settings |
+|---|---|---|
+| constant | 1 | |
+| step | factorᵏ, k the number of places `at` that t has reached | factor = 0.1, at = (0.5, 0.75) |
+| exponential | endᵗ | end = 0.01 |
+| inverse | 1 / (1 + (1/end - 1) t) | end = 0.01 |
+| inverse-sqrt | 1 / √(1 + (1/end² - 1) t) | end = 0.1 |
+| cosine | end + (1 - end) (1 + cos πt) / 2 | end = 0 |
+| linear | 1 - (1 - end) t: with a warm-up, a trapezium without a top | end = 0 |
+| plateau | factorᵏ, k the number of times that `patience` epochs brought no better loss | factor = 0.1, patience = 10 |
 
 Shapes: s counts updates from 0, horizon is the number of updates in all.
 """
@@ -17,24 +20,46 @@ Shapes: s counts updates from 0, horizon is the number of updates in all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Any
 
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["SCHEDULES", "factor"]
+__all__ = ["SCHEDULES", "Plateau", "factor"]
 
-SCHEDULES: dict[str, Callable[[float], float]] = {
+
+def _step(t: float, factor: float = 0.1, at: Sequence[float] = (0.5, 0.75)) -> float:
+    return factor ** sum(t >= place for place in at)
+
+
+def _inverse(t: float, end: float = 0.01) -> float:
+    return 1 / (1 + (1 / end - 1) * t)
+
+
+def _inverse_sqrt(t: float, end: float = 0.1) -> float:
+    return 1 / math.sqrt(1 + (1 / end**2 - 1) * t)
+
+
+def _cosine(t: float, end: float = 0.0) -> float:
+    return end + (1 - end) * (1 + math.cos(math.pi * t)) / 2
+
+
+SCHEDULES: dict[str, Callable[..., float]] = {
     "constant": lambda t: 1.0,
-    "step": lambda t: 1.0 if t < 0.5 else 0.1 if t < 0.75 else 0.01,
-    "exponential": lambda t: 0.01**t,
-    "cosine": lambda t: (1 + math.cos(math.pi * t)) / 2,
-    "linear": lambda t: 1 - t,
+    "step": _step,
+    "exponential": lambda t, end=0.01: end**t,
+    "inverse": _inverse,
+    "inverse-sqrt": _inverse_sqrt,
+    "cosine": _cosine,
+    "linear": lambda t, end=0.0: 1 - (1 - end) * t,
+    "plateau": lambda t, factor=0.1, patience=10: 1.0,  # what has happened decides, see `Plateau`
 }
-"""Shape of the rate over the share t of the updates that are done."""
+"""Shape of the rate over the share t of the updates that are done, with its settings."""
 
 
-def factor(name: str, step: int, horizon: int, warmup: int = 0) -> float:
+def factor(name: str, step: int, horizon: int, warmup: int = 0, shape: Mapping[str, Any] | None = None) -> float:
     """What the learning rate is multiplied by at update `step`.
 
     Args:
@@ -42,6 +67,7 @@ def factor(name: str, step: int, horizon: int, warmup: int = 0) -> float:
         step: Updates done before this one.
         horizon: Updates in all; the rate keeps its last value after them.
         warmup: Updates over which the rate grows linearly to its full value first; they are part of the horizon.
+        shape: Settings of the schedule other than its own.
 
     Example:
         >>> [round(factor("linear", step, horizon=6, warmup=2), 2) for step in range(6)]
@@ -51,4 +77,42 @@ def factor(name: str, step: int, horizon: int, warmup: int = 0) -> float:
         raise InputError(nearest("schedule", name, SCHEDULES))
     if step < warmup:
         return (step + 1) / warmup
-    return SCHEDULES[name](min(1.0, (step - warmup) / max(1, horizon - warmup)))
+    t = min(1.0, (step - warmup) / max(1, horizon - warmup))
+    return SCHEDULES[name](t, **_checked(name, shape)) if shape else SCHEDULES[name](t)
+
+
+def _checked(name: str, shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = list(signature(SCHEDULES[name]).parameters)[1:]
+    for key, value in shape.items():
+        if key not in known:
+            raise InputError(nearest(f"setting of schedule {name!r}:", key, known))
+        good = value >= 0 if key == "end" and name in ("cosine", "linear") else key == "at" or value > 0
+        if not good:
+            raise InputError(f"The setting {key!r} of schedule {name!r} must be above 0. Got {value!r} instead.")
+    return shape
+
+
+class Plateau:
+    """Slows down where the loss stops falling: factorᵏ after k waits of `patience` epochs without a better loss.
+
+    Args:
+        factor: What the rate is multiplied by.
+        patience: Epochs without a better loss before that.
+
+    Example:
+        >>> slow = Plateau(factor=0.5, patience=2)
+        >>> [slow.see(loss) for loss in (3.0, 2.0, 2.5, 2.0, 1.0)]
+        [1.0, 1.0, 1.0, 0.5, 0.5]
+    """
+
+    def __init__(self, factor: float = 0.1, patience: int = 10) -> None:
+        self.factor, self.patience = factor, patience
+        self.state = [math.inf, 0, 1.0]  # best loss, epochs since, factor now
+
+    def see(self, loss: float) -> float:
+        """The factor after an epoch of this loss."""
+        best, since, now = self.state
+        since = 0 if loss < best else since + 1
+        worn = since >= self.patience
+        self.state = [min(best, loss), 0 if worn else since, now * self.factor if worn else now]
+        return self.state[2]

@@ -21,7 +21,8 @@ __all__ = ["Callback", "Context", "EarlyStopping", "Process", "Progress"]
 
 
 class Process(Protocol):
-    """Whatever goes in steps. Optional: `scope()`, entered once; `exact`, False where a resumed run differs."""
+    """Whatever goes in steps. Optional: `scope()`, entered once; `exact`, False where a resumed run differs; `reason`,
+    not empty where it has come to its end."""
 
     def advance(self) -> Mapping[str, float] | None:
         """Make one step; a row of floats when a round (an epoch) is complete, else None."""

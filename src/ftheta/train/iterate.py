@@ -122,6 +122,8 @@ class _Loop:
             callback.on_step(context)
         if row is not None:
             self._row(dict(row))
+        if reason := getattr(context.process, "reason", ""):
+            context.stop(reason)
         if context.run is not None and time.monotonic() - self.saved >= self.every:
             self.checkpoint()
 

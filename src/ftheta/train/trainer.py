@@ -101,7 +101,10 @@ class Trainer:
         self.has_after = type(objective).after is not Objective.after
         self.has_turns = type(objective).turn is not Objective.turn
         self.scheduled = training.schedule != "constant" or training.warmup > 0
+        self.first_size, self.first_length = getattr(source, "batch_size", 1), len(source)
+        self.reason = ""
         self._check()
+        self.plateau = optim.Plateau(**training.shape) if training.schedule == "plateau" else None
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
         self._begin_epoch()
@@ -125,8 +128,12 @@ class Trainer:
                 f"{type(self.objective).__name__} moves its players from the same θ, which a rule that evaluates the "
                 "loss itself cannot do. Use a rule that needs the gradient only, e.g. optimizer='adam'."
             )
-        optim.factor(t.schedule, 0, self.horizon or 1, t.warmup)
-        if t.schedule not in ("constant",) and self.horizon is None:
+        optim.factor(t.schedule, t.warmup, self.horizon or 1, t.warmup, t.shape)
+        if t.grow and (t.schedule == "constant" or not hasattr(self.source, "resized")):
+            raise InputError("grow=True needs a schedule and a source of rows, e.g. schedule='step' and Rows(x, y).")
+        if t.gradient_noise and self.closures:
+            raise InputError("gradient_noise is for rules that need the gradient only, e.g. optimizer='sgd'.")
+        if t.schedule not in ("constant", "plateau") and self.horizon is None:
             raise InputError(
                 f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all."
             )
@@ -174,6 +181,9 @@ class Trainer:
 
     def _take(self) -> list[Batch]:
         if self._stream is None:
+            if self.training.grow:
+                size = round(self.first_size / max(self._shape(self.epoch * self.first_length), 1e-9))
+                self.source = self.source.resized(min(size, self.source.n))
             self._stream = self.source.batches(self.epoch, self.position, self.draw.at("order", self.epoch))
         batches = [next(self._stream)]
         while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
@@ -191,8 +201,11 @@ class Trainer:
             problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))
             if name in self.closures:
                 self.optimizers[name].step(problem)  # type: ignore[arg-type]
+                self.reason = getattr(self.optimizers[name], "reason", "")
             else:
                 problem.gradient()
+                if self.training.gradient_noise:
+                    self._shake(problem, draw)
                 if not together:
                     optim.step(self.optimizers[name])
             self._tally(name, problem.first or [])
@@ -224,9 +237,22 @@ class Trainer:
         if losses[-1].once is not None:
             self.once[name] = losses[-1].once.detach()
 
+    def _shape(self, step: int, warmup: int = 0) -> float:
+        t, slowed = self.training, self.plateau.state[2] if self.plateau else 1.0
+        return slowed * optim.factor(t.schedule, step, self.horizon or 1, warmup, t.shape)
+
+    def _shake(self, problem: Problem, draw: Draw) -> None:
+        """Gaussian noise on the gradients, less of it the longer training lasts."""
+        scale, place = self.training.gradient_noise * (1 + self.step) ** -0.55, draw.at(problem.player, "shake")
+        for i, p in enumerate(problem.parameters):
+            if p.grad is not None:
+                noise = torch.randn(p.shape, generator=place.generator(str(i)), dtype=p.dtype)
+                p.grad.add_(noise.to(p.device), alpha=scale)
+
     def _set_rates(self) -> None:
         t = self.training
-        factor = optim.factor(t.schedule, self.step, self.horizon or 1, t.warmup)
+        ramp = optim.factor("constant", self.step, 1, t.warmup)
+        factor = ramp if t.grow else self._shape(self.step, t.warmup)
         for name, optimizer in self.optimizers.items():
             for group, rate in zip(optimizer.param_groups, self.rates[name], strict=True):
                 group["lr"] = rate * factor
@@ -253,6 +279,8 @@ class Trainer:
             row |= {f"valid_{name}": value for name, value in found.items()}
         if not all(map(isfinite, row.values())):
             self.look()
+        if self.plateau:
+            self.plateau.see(row.get("valid_loss", row.get("loss", 0.0)))
         self.epoch += 1
         self._begin_epoch()
         return row
@@ -266,6 +294,8 @@ class Trainer:
             penalty = self.problems[name].penalty()
             extra = [float(v) for v in (self.once.get(name), penalty) if v is not None]
             row |= {f"{'' if main == 'loss' else main + '_'}penalty": sum(extra)} if extra else {}
+            if name in self.closures:
+                row |= {"evaluations": self.problems[name].evaluations, **getattr(self.optimizers[name], "facts", {})}
         return row | {"lr": next(iter(self.optimizers.values())).param_groups[0]["lr"]}
 
     # ---- state
@@ -293,6 +323,8 @@ class Trainer:
             "sums": _copied(self.sums),
             "weights_seen": dict(self.weights_seen),
             "once": dict(self.once),
+            "plateau": self.plateau.state if self.plateau else None,
+            "evaluations": {n: p.evaluations for n, p in self.problems.items()},
         }
 
     def load_state_dict(self, tree: Tree) -> None:
@@ -303,6 +335,10 @@ class Trainer:
         self.source.load_state_dict(tree["source"])
         self.step, self.epoch, self.position, self.rows = tree["place"]
         self.seconds, self._stream, self._looked = tree["seconds"], None, self.step
+        if self.plateau:
+            self.plateau.state = list(tree["plateau"])
+        for name, count in tree["evaluations"].items():
+            self.problems[name].evaluations = count
         self.sums, self.weights_seen, self.once = _copied(tree["sums"]), dict(tree["weights_seen"]), dict(tree["once"])
         self._good = self._state() if self.exact else None
 

@@ -30,8 +30,11 @@ class Training:
         clip_norm: Largest Euclidean norm of a player's gradient.
         clip_value: Largest size of one component of the gradient.
         accumulate: Batches whose sums make one update.
-        schedule: How the rate moves: constant, step, exponential, cosine, linear.
+        schedule: How the rate moves: constant, step, exponential, inverse, inverse-sqrt, cosine, linear, plateau.
+        shape: Settings of the schedule, e.g. {"factor": 0.5, "at": (0.3, 0.6, 0.9)} of step.
+        grow: Let the batch grow by what the schedule would shrink the rate; the rate stays.
         warmup: Updates over which the rate rises from zero.
+        gradient_noise: Standard deviation σ of Gaussian noise added to every gradient, σ (1 + s)^-0.55 at update s.
         options: Options of the optimizer, e.g. {"weight_decay": 1e-4}.
         freeze: Patterns of parameter names that stay as they are, e.g. ("hidden1.*",).
         restore_best: With `patience` and validation rows, put the best weights back at the end.
@@ -52,7 +55,10 @@ class Training:
     clip_value: Positive | None = None
     accumulate: Count = 1
     schedule: str = "constant"
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    grow: bool = False
     warmup: Annotated[int, Ge(0)] = 0
+    gradient_noise: NonNegative = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
     freeze: tuple[str, ...] = ()
     restore_best: bool = True
