@@ -14,7 +14,7 @@ from ._timing import CORES, Settings
 
 __all__ = ["NAMES", "PATH", "main", "run"]
 
-NAMES = ("small", "mnist-size", "overhead", "threads", "start", "million-rows")
+NAMES = ("small", "mnist-size", "overhead", "threads", "start", "million-rows", "landscape", "lbfgs", "lm", "stacked")
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"
 

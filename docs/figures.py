@@ -67,8 +67,8 @@ def schedules() -> Figure:
     """The factor of the learning rate over 200 updates, 20 of them warm-up."""
     figure, axes = panel(6.4, 3.6, title="Schedules", x="update", y="factor of the learning rate")
     steps = range(200)
-    for i, name in enumerate(optim.SCHEDULES):
-        style = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))[i]
+    for i, name in enumerate(name for name in optim.SCHEDULES if name != "plateau"):
+        style = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))[i]
         axes.plot(
             steps, [optim.factor(name, s, 200, 20) for s in steps], ls=style, color=PALETTE[i], lw=1.8, label=name
         )
@@ -240,23 +240,57 @@ def bands() -> Figure:
     return study.figures(study.measure(replace(study.Config(), seeds=1)))["bands"]
 
 
+def race() -> Figure:
+    """Seven rules on Rosenbrock's function."""
+    rules = [("gd", 0.002), ("momentum", 0.0005), ("adam", 0.05), "cg", "lbfgs", "newton", "lm"]
+    return explain.trajectories("rosenbrock", rules, steps=200, tolerance=1e-8).figure()
+
+
+def updates() -> Figure:
+    """Three adaptive rules under a constant gradient."""
+    return explain.updates(["adagrad", "rmsprop", "adadelta"], np.ones(100), lr=0.1).figure()
+
+
+def rates() -> Figure:
+    """A range test on the digits."""
+    digits = load("digits")
+    model = ftheta.MLPClassifier(hidden=(32,), random_state=0)
+    return explain.learning_rate(model, digits.x.to_numpy() / 16, digits.y).figure()
+
+
+def landscape() -> Figure:
+    """The loss around the trained digits model."""
+    return explain.landscape(*digits_model()).figure()
+
+
+def implicit() -> Figure:
+    """Descent, the flow of its loss, and the flow of the modified loss."""
+    study = studies.load("optimisers/implicit")
+    return next(iter(study.figures(study.measure(study.TINY)).values()))
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "bands": bands,
     "catalogue": catalogue,
     "curves": curves,
     "gradient-flow": gradient_flow,
+    "implicit": implicit,
     "initialisers": initialisers,
+    "landscape": landscape,
     "linear": linear,
     "moons": moons,
     "network": network,
     "noise": noise,
     "optimizers": optimizers,
+    "race": race,
+    "rates": rates,
     "reliability": reliability,
     "roc": roc,
     "schedules": schedules,
     "scores": scores,
     "summary": summary,
+    "updates": updates,
 }
 """Each figure by its name: docs/figures/NAME.svg."""
 

@@ -26,8 +26,9 @@ FLOORS = [  # from low to high: a room imports only from lower floors, its own, 
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 MACHINERY = (  # a module, or a folder of modules
-    *("draw", "store", "results", "catalog", "check", "base", "likelihoods", "train"),
-    *("data.batch", "data.sources", "optim.table", "models._neural"),
+    *("draw", "store", "results", "catalog", "check", "base", "likelihoods"),
+    *("train._guard", "train.callbacks", "train.iterate", "train.objective", "train.placing", "train.problem"),
+    *("train.trainer", "train.training", "data.batch", "data.sources", "optim.table", "models._neural"),
 )
 MACHINERY_LINES = 3125
 ON_CALL = {"cli", "lab", "studies"}  # rooms whose files are imported one at a time, when they are asked for

@@ -140,7 +140,7 @@ X, Y = torch.tensor([[0.0], [1], [2], [3]], dtype=torch.float64), torch.tensor([
 def ridge(training=Training(), penalty=None):
     """(intercept, slope) and the last row of the history, by L-BFGS on the mean of squared errors."""
     net = nn.Linear(1, 1).double()
-    tight = replace(training, options={"tolerance_grad": 1e-10, "tolerance_change": 1e-18})
+    tight = replace(training, options={"tolerance_grad": 1e-10})
     objective = Supervised(net, square, penalty)
     _, history = train(objective, Rows(X, Y, batch_size=4), rounds=20, optimizer="lbfgs", training=tight)
     return [net.bias.item(), net.weight.item()], history[-1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,7 +16,7 @@ from .. import catalog
 from ..data import leaks
 from ..errors import InputError, RunError
 from ..models._first_try import L2, settings
-from ..results import Table
+from ..results import Table, svg
 from ..store import Run
 from ..train import Training
 from ._answers import Answers, answer, class_names, scores, spread_of
@@ -24,6 +24,9 @@ from ._config import Config, typed
 from ._data import digest, encoder_for, open_data, rows_of, split, task_of
 from ._show import result_table
 from ._subject import Subject, fitted_rows, goes_in_steps
+
+if TYPE_CHECKING:
+    from ..explain import LearningRate
 
 __all__ = ["Job"]
 
@@ -44,13 +47,15 @@ class Job:
         self._refuse_unseen()
         self.encoder = encoder_for(self.dataset, self.estimator)
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
+        self.range_test = self._find_rate() if config.params.get("lr") == "find" else None
         self._rehearse()
 
     def _estimator(self, cls: type[Any]) -> Any:
         where, known = f"model {self.config.model!r}", cls().get_params(deep=False)
         for name in ELSEWHERE.keys() & self.config.params.keys():
             raise InputError(f"{where}: {name}={self.config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
-        said, watched = self.config.params, len(self.parts.validation) > 0
+        said, watched = dict(self.config.params), len(self.parts.validation) > 0
+        said = {k: v for k, v in said.items() if (k, v) != ("lr", "find") or "lr" not in known}
         params = settings(known, watched=watched, optimizer=said.get("optimizer")) | said
         params |= {"random_state": self.config.seed} if "random_state" in known else {}
         if "training" in known:
@@ -58,6 +63,15 @@ class Job:
             return cls(**typed(cls, params, where), training=Training(**knobs))
         typed(cls, {f"training.{k}": v for k, v in self.config.training.items()}, where)
         return cls(**typed(cls, params, where))
+
+    def _find_rate(self) -> LearningRate:
+        """The range test; what it suggests becomes a setting like any other."""
+        from ..explain import learning_rate
+
+        found = learning_rate(self.estimator, self._learned_from["X"], self._learned_from["y"])
+        self.config = replace(self.config, params={**self.config.params, "lr": found.suggestion})
+        self.estimator.set_params(lr=found.suggestion)
+        return found
 
     def _fitted_rows(self) -> np.ndarray:
         return fitted_rows(self.estimator, self.parts)
@@ -111,7 +125,8 @@ class Job:
     def warnings(self) -> list[str]:
         """What a user should know before the result: columns left out, what the reader did, leaks."""
         left_out = [f"column {c['name']!r} {c['did']}" for c in self.encoder.describe() if c["kind"] == "dropped"]
-        return [f"note: {said}" for said in (*self.dataset.notes, *left_out)] + [f"LEAK? {s}" for s in self.found_leaks]
+        rate = [] if self.range_test is None else [f"--lr find: {self.range_test.table().caption}"]
+        return [f"note: {said}" for said in (*self.dataset.notes, *left_out, *rate)] + [f"LEAK? {s}" for s in self.found_leaks]
 
     def refuse_other(self, run: Run) -> None:
         """A folder with other things in it, with another run, or with a run on other data is not written into."""
@@ -143,6 +158,8 @@ class Job:
             "split.safetensors": {**self.parts._asdict(), "data": digest(self.dataset)},
             "data.json": json.dumps(self._facts(), indent=1, ensure_ascii=False) + "\n",
         }
+        if self.range_test is not None:
+            files["figures/learning-rate.svg"] = svg(self.range_test.figure())
         for name, content in files.items():
             if not run.has(name):
                 run.write(name, content)

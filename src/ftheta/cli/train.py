@@ -35,7 +35,7 @@ _SAID = ("model", "data", "target", "task", "seed", "validation", "split", "grou
 @option("--task", "What the target is; told by its values if left out.", type=click.Choice(["classify", "regress"]))
 @option("--epochs", "Passes over the rows.", type=int)
 @option("--batch-size", "Rows of a batch.", metavar="N|auto")
-@option("--lr", "Learning rate.", type=float)
+@option("--lr", "Learning rate; find: by a range test before training.", metavar="RATE|find")
 @option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
 @option("--hidden", "Widths of the hidden layers, e.g. 64,64.", metavar="WIDTHS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
@@ -89,8 +89,8 @@ def _chosen(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
     said: dict[str, Any] = {k: flags[k] for k in _SAID}
     said["test"] = 0.0 if flags["test"] == "none" else _value(flags["test"])
-    params = {name: flags[name] for name in ("epochs", "lr", "optimizer", "device")}
-    params |= {"batch_size": _value(flags["batch_size"]), "hidden": _widths(flags["hidden"])}
+    params = {name: flags[name] for name in ("epochs", "optimizer", "device")}
+    params |= {name: _value(flags[name]) for name in ("batch_size", "lr")} | {"hidden": _widths(flags["hidden"])}
     said = {k: v for k, v in said.items() if v not in (None, "")}
     said["params"] = {k: v for k, v in params.items() if v is not None}
     said["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}

@@ -5,6 +5,9 @@
     explain.activations(model, X)                 what every layer gives; dead and saturated units
     explain.curves(model)                         the history of training
     explain.network(model)                        circles and lines, every Ω and β with its shape; dropout
+    explain.landscape(model, X, y)                the loss around the weights; line: between two solutions
+    explain.spectrum(model, X, y)                 eigenvalues of the Hessian; sharpness: the largest
+    explain.learning_rate(model, X, y)            the range test, and the rate that it suggests
     explain.available(model)                      what this model can give
     explain.run("gradient-flow", model, X, y)     any of them by name
 
@@ -16,27 +19,59 @@ from __future__ import annotations
 from ._registry import Explanation, HasHistory, HasModule, HasObjective, available, explanation, get, run
 from .activations import Activations, activations
 from .curves import Curves, curves
+from .examples import ExampleGradients, example_gradients
 from .flow import GradientFlow, gradient_flow
+from .landscape import Landscape, jaggedness, landscape, plane
+from .learning_rate import LearningRate, learning_rate
+from .line import Line, line
+from .lookahead import Lookahead, lookahead
 from .network import Network, network
+from .spectrum import Spectrum, sharpness, spectrum
+from .steps import Directions, StepLengths, directions, step_lengths
 from .summary import Summary, summary
+from .trajectories import Trajectories, trajectories
+from .updates import Updates, updates
 
 __all__ = [
     "Activations",
     "Curves",
+    "Directions",
+    "ExampleGradients",
     "Explanation",
     "GradientFlow",
     "HasHistory",
     "HasModule",
     "HasObjective",
+    "Landscape",
+    "LearningRate",
+    "Line",
+    "Lookahead",
     "Network",
+    "Spectrum",
+    "StepLengths",
     "Summary",
+    "Trajectories",
+    "Updates",
     "activations",
     "available",
     "curves",
+    "directions",
+    "example_gradients",
     "explanation",
     "get",
     "gradient_flow",
+    "jaggedness",
+    "landscape",
+    "learning_rate",
+    "line",
+    "lookahead",
     "network",
+    "plane",
     "run",
+    "sharpness",
+    "spectrum",
+    "step_lengths",
     "summary",
+    "trajectories",
+    "updates",
 ]

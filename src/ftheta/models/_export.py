@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["SCRIPT", "Source", "export", "in_steps"]
 
 SCRIPT = "model.py"
-_SHAPES = {
-    "step": "1.0 if t < 0.5 else 0.1 if t < 0.75 else 0.01",
-    "exponential": "0.01**t",
-    "cosine": "(1 + math.cos(math.pi * t)) / 2",
-    "linear": "1 - t",
+_SHAPES = {  # with the settings of a schedule in place of its own
+    "step": ("{factor} ** sum(t >= place for place in {at})", {"factor": 0.1, "at": (0.5, 0.75)}),
+    "exponential": ("{end} ** t", {"end": 0.01}),
+    "inverse": ("1 / (1 + (1 / {end} - 1) * t)", {"end": 0.01}),
+    "inverse-sqrt": ("1 / math.sqrt(1 + (1 / {end} ** 2 - 1) * t)", {"end": 0.1}),
+    "cosine": ("{end} + (1 - {end}) * (1 + math.cos(math.pi * t)) / 2", {"end": 0.0}),
+    "linear": ("1 - (1 - {end}) * t", {"end": 0.0}),
 }
 _WATCH = [
     "    valid = () if valid_rows is None else (encode(valid_rows), encode_target(valid_y))",
@@ -277,15 +279,31 @@ def _rule(estimator: NeuralSupervised, knobs: Training) -> tuple[str, float, dic
     options = dict(knobs.options)
     rule = optim.rule(options.pop("rule", estimator.optimizer))
     rate = options.pop("lr", estimator.lr)
+    lr = float(rule.lr if rate is None else rate)
+    if rule.needs != "gradient":  # of the rules that evaluate the loss themselves torch has one
+        return "LBFGS", 1.0, {"line_search_fn": "strong_wolfe"}
+    if rule.factory is optim.EMAMomentum:
+        momentum = options.get("beta", 0.9)
+        return "SGD", optim.momentum_rate(lr, momentum, to="classical"), {"momentum": momentum}
     name = rule.factory.__name__ if rule.factory.__module__.startswith("torch.") else "SGD"
-    return name, float(rule.lr if rate is None else rate), {**rule.options, **options}
+    return name, lr, {**rule.options, **options}
+
+
+def _left_out(estimator: NeuralSupervised, knobs: Training) -> str:
+    """What the loop does not do though the run did."""
+    name = dict(knobs.options).get("rule", estimator.optimizer)
+    swapped = [f"{name} (L-BFGS instead)"] if optim.rule(name).needs != "gradient" and name != "lbfgs" else []
+    knobs_left = ["plateaus"] if knobs.schedule == "plateau" else []
+    knobs_left += [key for key in ("grow", "gradient_noise") if getattr(knobs, key)]
+    return f", without {', '.join(swapped + knobs_left)}" if swapped or knobs_left else ""
 
 
 def _rate(estimator: NeuralSupervised, knobs: Training) -> Iterable[str]:
     if knobs.schedule == "constant" and not knobs.warmup:
         return
     _, lr, _ = _rule(estimator, knobs)
-    w, shape = knobs.warmup, _SHAPES.get(knobs.schedule, "1.0")
+    form, own = _SHAPES.get(knobs.schedule, ("1.0", {}))
+    w, shape = knobs.warmup, "1.0" if knobs.grow else form.format(**{**own, **knobs.shape})
     rise = f"    if step < {w}:\n        return {lr!r} * (step + 1) / {w}\n" if w else ""
     t = f"(step - {w}) / max(1, updates - {w})" if w else "step / updates"
     here = f"    t = min(1.0, {t})\n    return {lr!r} * ({shape})\n" if shape != "1.0" else f"    return {lr!r}\n"
@@ -299,7 +317,7 @@ def _loop(estimator: NeuralSupervised, knobs: Training) -> str:
     given = ", valid_rows=None, valid_y=None" if watched else ""
     lines = [
         f"def train(rows, y{given}, epochs={estimator.epochs}, seed=0):",
-        '    """A new net, trained on rows and their y with the settings of the run."""',
+        f'    """A new net, trained on rows and their y with the settings of the run{_left_out(estimator, knobs)}."""',
         "    torch.manual_seed(seed)",
         "    x, target = encode(rows), encode_target(y)",
         "    net = Net().to(DTYPE)",

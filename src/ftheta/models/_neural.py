@@ -265,8 +265,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         return Arrays(x, self._encode_target(y, len(x)), check.weights(sample_weight, len(x))).without_zeros()
 
     def _full_batch(self) -> bool:
-        rule = optim.rule(self.optimizer)
-        return rule.full_batch or rule.needs != "gradient"
+        return optim.rule(self.optimizer).full_batch
 
     def _merged(self, rows: Arrays) -> Arrays:
         """Equal rows merged where all distinct rows fit one automatic batch."""
@@ -296,12 +295,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
 
     def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows:
         n, asked = len(rows.x), self.batch_size
-        if shuffle and asked != "auto" and asked < n and self._full_batch():
-            raise InputError(
-                f"optimizer={self.optimizer!r} needs all {n} rows in one batch, but batch_size={asked}. Use "
-                "batch_size='auto' or another optimizer."
-            )
-        size = PART if not shuffle else n if self._full_batch() else min(AUTO, n) if asked == "auto" else min(asked, n)
+        usual = n if self._full_batch() else min(AUTO, n)
+        size = PART if not shuffle else usual if asked == "auto" else min(asked, n)
         return source_of(rows, getattr(torch, self.dtype), self._device, batch_size=size, shuffle=shuffle)
 
     # ---- using

@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+from ._function import Function
+from ._whole import Whole
+from .bfgs import BFGS
+from .conjugate import ConjugateGradient
+from .descent import Descent, Steepest
+from .ema_momentum import EMAMomentum, momentum_rate
+from .gauss_newton import GaussNewton
+from .genetic import Genetic
 from .groups import freeze, parameter_groups
+from .lbfgs import LBFGS
+from .levenberg_marquardt import LevenbergMarquardt
+from .line_search import SEARCHES, Found, Phi, backtracking, exact, wolfe
+from .memory import memory, memory_table
+from .natural import NaturalGradient
+from .newton import Newton
 from .normalised import NormalisedGD
-from .schedules import SCHEDULES, factor
+from .quadratic import damped_step, trust_step
+from .schedules import SCHEDULES, Plateau, factor
 from .table import RULES, Rule, make, rule, step
 
 __all__ = [
+    "BFGS",
+    "LBFGS",
     "RULES",
     "SCHEDULES",
+    "SEARCHES",
+    "ConjugateGradient",
+    "Descent",
+    "EMAMomentum",
+    "Found",
+    "Function",
+    "GaussNewton",
+    "Genetic",
+    "LevenbergMarquardt",
+    "NaturalGradient",
+    "Newton",
     "NormalisedGD",
+    "Phi",
+    "Plateau",
     "Rule",
+    "Steepest",
+    "Whole",
+    "backtracking",
+    "damped_step",
+    "exact",
     "factor",
     "freeze",
     "make",
+    "memory",
+    "memory_table",
+    "momentum_rate",
     "parameter_groups",
     "rule",
     "step",
+    "trust_step",
+    "wolfe",
 ]

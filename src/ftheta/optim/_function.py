@@ -29,6 +29,10 @@ class Function(Protocol):
         """r (N,) and J (N, P) of the data term ‖r‖² / 2."""
         ...
 
+    def squares(self) -> tuple[Tensor, Tensor, Tensor]:
+        """½‖r‖² (), Jᵀr (P,) and JᵀJ (P, P) of F, penalty included, in float64 and without all of J at once."""
+        ...
+
     def decay(self) -> Tensor:
         """c (P,) of the penalty ½ Σ c θ²."""
         ...

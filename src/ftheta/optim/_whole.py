@@ -31,6 +31,8 @@ class Whole(Optimizer):
 
     def __init__(self, params: Iterable[Any], lr: float) -> None:
         super().__init__(params, {"lr": lr})
+        if len(self.param_groups) > 1:
+            raise ValueError("it moves all parameters together, so groups with options of their own are not for it")
         self.facts: dict[str, float] = {}
         self.reason = ""
 

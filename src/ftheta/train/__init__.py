@@ -2,9 +2,13 @@
 
 from .callbacks import Callback, Context, EarlyStopping, Process, Progress
 from .iterate import iterate
+from .many import many
+from .minimise import Function, Path, minimise, rates
 from .objective import Loss, Objective, Player, Supervised
 from .placing import WORK_FOR_DEVICE, WORK_FOR_THREADS, device_for, threads, threads_for
 from .problem import Problem
+from .recorder import Recorder
+from .stacked import Stacked
 from .trainer import LOOK, Trainer, evaluate
 from .training import Training
 
@@ -15,18 +19,25 @@ __all__ = [
     "Callback",
     "Context",
     "EarlyStopping",
+    "Function",
     "Loss",
     "Objective",
+    "Path",
     "Player",
     "Problem",
     "Process",
     "Progress",
+    "Recorder",
+    "Stacked",
     "Supervised",
     "Trainer",
     "Training",
     "device_for",
     "evaluate",
     "iterate",
+    "many",
+    "minimise",
+    "rates",
     "threads",
     "threads_for",
 ]

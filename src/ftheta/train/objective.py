@@ -178,6 +178,10 @@ class Supervised(Objective):
             found["accuracy"] = Loss(*batch.sum(hits.to(raw.dtype)))
         return found
 
+    def raw(self, batch: Batch) -> Tensor:
+        """The module's outputs for these rows: (B, ..., R)."""
+        return self.module(batch.x)
+
     def residual(self, batch: Batch) -> Tensor | None:
         """The likelihood's residuals of these rows: (B, R)."""
         likelihood = self.likelihood

@@ -104,6 +104,9 @@ class Trainer:
         self.first_size, self.first_length = getattr(source, "batch_size", 1), len(source)
         self.reason = ""
         self._check()
+        for name, rule in rules.items():
+            self.problems[name].check(rule.needs)
+        self._check_batches([n for n in self.players if rules[n].full_batch], optimizer)
         self.plateau = optim.Plateau(**training.shape) if training.schedule == "plateau" else None
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
@@ -136,6 +139,14 @@ class Trainer:
         if t.schedule not in ("constant", "plateau") and self.horizon is None:
             raise InputError(
                 f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all."
+            )
+
+    def _check_batches(self, players: Sequence[str], optimizer: str) -> None:
+        if players and self.length > self.training.accumulate:
+            name = {**self.training.options, **self.players[players[0]].optim}.get("rule", optimizer)
+            raise InputError(
+                f"optimizer={name!r} needs all {getattr(self.source, 'n', '')} rows in one batch, but "
+                f"batch_size={self.first_size}. Use batch_size='auto' or another optimizer."
             )
 
     # ---- the process

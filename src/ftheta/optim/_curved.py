@@ -1,0 +1,144 @@
+"""Rules with a quadratic model of F: model, trial steps, the one that gains, and when to end.
+
+m(d) = g·d + ½ d·B d,      (B + λ I) d = -g,      θ <- θ + η d
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from math import inf, isfinite
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..catalog import nearest
+from ..errors import InputError
+from ._controls import CONTROLS, Control
+from ._function import Function
+from ._whole import Whole
+
+__all__ = ["Curved", "Model", "sum_of_squares"]
+
+
+class Model(NamedTuple):
+    """F at θ and what of it a step can lower (F without its constants), both (); gradient (P,) and matrix (P, P)."""
+
+    value: Tensor
+    cost: Tensor
+    g: Tensor
+    B: Tensor
+
+
+def sum_of_squares(problem: Function) -> Model:
+    """The model of F = ½‖r‖² + constant: g = Jᵀr, B = JᵀJ."""
+    return Model(problem.value(), *problem.squares())
+
+
+class Curved(Whole):
+    """Base of rules with a quadratic model.
+
+    Args:
+        params: Parameters, taken together.
+        lr: Share η of every step that is made.
+        control: A key of `CONTROLS`.
+        damping: λ at the start, for control="damping"; else throughout.
+        radius: Radius at the start, for control="region".
+        ftol: A step that lowers the loss by less than this share of it is the last.
+        xtol: So is one shorter than this share of ‖θ‖.
+        gtol: And there is none where no entry of the gradient is above this.
+    """
+
+    matrix: str
+    """What B is, in words."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float,
+        *,
+        control: str,
+        damping: float,
+        radius: float,
+        ftol: float,
+        xtol: float,
+        gtol: float,
+    ) -> None:
+        super().__init__(params, lr)
+        if control not in CONTROLS:
+            raise InputError(nearest("control", control, CONTROLS))
+        if min(damping, ftol, xtol, gtol) < 0 or radius <= 0:
+            raise ValueError(
+                f"radius={radius} must be above 0, and damping={damping}, ftol={ftol}, xtol={xtol} and gtol={gtol} "
+                "at least 0"
+            )
+        self.control, self.damping, self.radius = control, damping, radius
+        self.ftol, self.xtol, self.gtol = ftol, xtol, gtol
+
+    @abstractmethod
+    def model(self, problem: Function) -> Model:
+        """The quadratic model of F at θ, in float64."""
+
+    @torch.no_grad()
+    def step(self, closure: Function) -> Tensor:
+        """One update; returns F at its start."""
+        model = self.model(closure)
+        self.reason = self._nothing_to_do(model)
+        self.facts = {"gradient_norm": _length(model.g)} if isfinite(_length(model.g)) else {}
+        if not self.reason:
+            self.memory.setdefault("radius", self.radius)
+            self._search(closure, model, CONTROLS[self.control](self.memory, model.B, model.g, self.damping))
+        return model.value
+
+    def _nothing_to_do(self, model: Model) -> str:
+        if not all(isfinite(part.sum()) for part in model):
+            return f"the loss, its gradient or the {self.matrix} is not finite"
+        return f"the gradient is below {self.gtol:g}" if model.g.abs().max() <= self.gtol else ""
+
+    def _search(self, problem: Function, model: Model, control: Control) -> None:
+        """Trial steps until one gains; θ stays where none does."""
+        theta = self.flat()
+        least = self.xtol * (self.xtol + _length(theta))
+        d, fall = None, 0.0
+        for _ in range(control.attempts):
+            d = control.propose()
+            length = 0.0 if d is None else self.lr * _length(d)
+            fall, gain = (-inf, 0.0) if d is None else self._try(problem, model, theta, self.lr * d)
+            self.facts |= {"damping": control.damping, "step_norm": length, "gain": gain}
+            if isfinite(fall) and gain > control.enough:
+                control.gained(gain, length)
+                self.reason = self._end(gain > 0.25 and fall <= self.ftol * abs(float(model.cost)), length <= least)
+                return
+            control.failed(length)
+            if d is not None and length <= least:
+                break
+        self.move_to(theta)
+        self.facts |= {"step_norm": 0.0, "gain": 0.0}
+        self.reason = self._stuck(control, d, fall)
+
+    def _try(self, problem: Function, model: Model, theta: Tensor, d: Tensor) -> tuple[float, float]:
+        """The fall of F over a step, and its share in what the model promised; rounding errors are given to both."""
+        self.move_to(theta + d.to(theta.dtype))
+        fall = float(model.value - problem.value())
+        promised = float(-(model.g @ d) - d @ (model.B @ d) / 2)
+        noise = 4 * torch.finfo(theta.dtype).eps * abs(float(model.value)) + torch.finfo(theta.dtype).tiny
+        return fall, (fall + noise) / (promised + noise) if promised >= 0 and isfinite(fall) else -1.0
+
+    def _end(self, flat: bool, short: bool) -> str:
+        if flat:
+            return f"the step lowered the loss by less than {self.ftol:g} of it"
+        return f"the step was shorter than {self.xtol:g} of θ" if short else ""
+
+    def _stuck(self, control: Control, d: Tensor | None, fall: float) -> str:
+        if d is None:
+            return (
+                f"the {self.matrix} is singular, so that there is no step at damping {control.damping:g}; "
+                "give more damping, or control='damping' or 'region'"
+            )
+        what = "lowers the loss" if isfinite(fall) else "has a finite loss"
+        return f"no step that was tried {what}; θ stays where it was"
+
+
+def _length(v: Tensor) -> float:
+    return float(torch.dot(v, v)) ** 0.5

@@ -1,0 +1,63 @@
+"""BFGS: the inverse of the Hessian, learned from the changes of the gradient.
+
+    d = -H g,    H <- (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ,    ρ = 1 / (s·y)
+
+s is the last step, y the change of the gradient over it. H = I at first and (s·y / y·y) I before the first change. It
+stays positive definite: a pair without s·y > 0 (a search that does not ask for the Wolfe conditions may leave one) is
+not learned.
+
+Shapes: g, d, s, y (P,), H (P, P).
+Reference: Nocedal and Wright, Numerical Optimization, 2nd edition, chapter 6 (2006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .descent import Descent
+
+__all__ = ["BFGS"]
+
+
+class BFGS(Descent):
+    """A quasi-Newton rule that keeps a dense inverse Hessian, P² numbers.
+
+    Args:
+        params: Parameters, taken together.
+        lr: The first step that is tried, in units of d.
+        search: A key of `SEARCHES`.
+        max_iter: Directions an update.
+        tolerance_grad: A gradient whose entries are all below this ends the training.
+    """
+
+    scaled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        *,
+        search: str = "wolfe",
+        max_iter: int = 1,
+        tolerance_grad: float = 1e-10,
+    ) -> None:
+        super().__init__(params, lr, search, max_iter, tolerance_grad)
+
+    def direction(self, g: Tensor) -> Tensor:
+        """-H g."""
+        return -(self.memory["inverse"] @ g) if "inverse" in self.memory else -g
+
+    def learn(self, s: Tensor, y: Tensor) -> None:
+        """H, with H y = s afterwards."""
+        sy = s @ y
+        if not sy > torch.finfo(y.dtype).eps * s.norm() * y.norm():
+            return
+        if "inverse" not in self.memory:
+            self.memory["inverse"] = torch.eye(len(y), dtype=y.dtype, device=y.device) * (sy / (y @ y))
+        h = self.memory["inverse"]
+        u = h @ y  # (I - ρ s yᵀ) H (I - ρ y sᵀ) = H - ρ (u sᵀ + s uᵀ) + ρ² (y·u) s sᵀ
+        h.addr_(s, ((1 + y @ u / sy) * s - u) / sy).addr_(u, s / sy, alpha=-1)

@@ -1,0 +1,182 @@
+"""Ways across a surface: contour lines from above, one path a rule.
+
+Levels are quantiles of the values shown, so that valleys and walls both have lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ._style import PALETTE, dress, wide_range
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["contours", "race"]
+
+Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
+_STYLES = ("-", "--", ":", "-.")
+_FAR = 30.0  # box widths: points further out are drawn there, beyond the edge of the picture
+
+
+def contours(
+    grid: Grid,
+    paths: Mapping[str, Any],
+    *,
+    minima: Sequence[Sequence[float]] = (),
+    title: str = "",
+    labels: tuple[str, str] = ("x", "y"),
+    value: str = "f(x, y)",
+) -> Figure:
+    """Contour lines of a surface with paths on it: a square at the start, a dot where a path ends, a cross where one
+    leaves the picture for good, stars at the minima.
+
+    Args:
+        grid: Positions (G,), positions (H,) and values (H, G).
+        paths: Name to points (T + 1, 2); all have one start.
+        minima: Points to mark.
+        title: Title of the figure.
+        labels: Labels of both axes, with units.
+        value: Label of the values, with their unit.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 6.2), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
+    ground(figure, axes, grid, value)
+    _walk(axes, grid, paths, minima)
+    _dress(axes, title, labels)
+    _legend(figure, axes)
+    return figure
+
+
+def race(
+    lines: Mapping[str, Mapping[str, tuple[Any, Any]]],
+    *,
+    label: str,
+    title: str = "",
+    grid: Grid | None = None,
+    paths: Mapping[str, Any] | None = None,
+    minima: Sequence[Sequence[float]] = (),
+    labels: tuple[str, str] = ("x", "y"),
+) -> Figure:
+    """Values of several rules against several clocks, a panel each, and beside them the paths on the surface.
+
+    Args:
+        lines: Label of a clock, with its unit, to name of a rule to positions (T + 1,) and values (T + 1,).
+        label: Label of the values, with their unit.
+        title: Title of the figure.
+        grid: The surface, as for `contours`; None: no picture of it.
+        paths: Name to points (T + 1, 2), as for `contours`.
+        minima: Points to mark.
+        labels: Labels of both axes of the surface.
+    """
+    from matplotlib.figure import Figure
+
+    if not lines:
+        raise InputError("race needs at least one clock to draw values against, e.g. {'steps': {...}}.")
+    figure = Figure(figsize=(11.6 if grid else 3.9 * len(lines), 7.6 if grid else 4.2), dpi=120, layout="constrained")
+    shape = (len(lines), 2) if grid else (1, len(lines))
+    cells = figure.add_gridspec(*shape, width_ratios=[1.75, 1] if grid else None)
+    if grid is not None:
+        axes = figure.add_subplot(cells[:, 0])
+        ground(figure, axes, grid, "f")
+        _walk(axes, grid, paths or {}, minima)
+        _dress(axes, title, labels)
+    else:
+        figure.suptitle(title)
+    places = [figure.add_subplot(cells[i, 1] if grid else cells[0, i]) for i in range(len(lines))]
+    for axes, (clock, found) in zip(places, lines.items(), strict=True):
+        _values(axes, found)
+        dress(axes, title="", x=clock, y=label)
+    _legend(figure, figure.axes[0])
+    return figure
+
+
+def _dress(axes: Axes, title: str, labels: tuple[str, str]) -> None:
+    dress(axes, title="", x=labels[0], y=labels[1])
+    axes.set_title(title, pad=12)  # above a cross at the edge
+    axes.grid(visible=False)
+
+
+def ground(figure: Figure, axes: Axes, grid: Grid, value: str) -> None:
+    """Grey levels and lines of the surface, with their bar below."""
+    x, y, z = (np.asarray(part, dtype=float) for part in grid)
+    finite = z[np.isfinite(z)]
+    levels = np.unique(np.quantile(finite, np.linspace(0, 1, 19) ** 2)) if finite.size else np.zeros(0)
+    if len(levels) > 1:
+        shades = axes.contourf(x, y, z, levels=levels, cmap="Greys", alpha=0.55, norm=_ranks(levels))
+        axes.contour(x, y, z, levels=levels[1:-1], colors="0.45", linewidths=0.6, linestyles="solid")
+        bar = figure.colorbar(shades, ax=axes, location="bottom", shrink=0.8, aspect=45, pad=0.01, label=value)
+        ticks = levels[::3]
+        bar.set_ticks(ticks.tolist(), labels=[f"{t:.3g}" for t in ticks])
+        bar.ax.minorticks_off()
+    axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+
+
+def _ranks(levels: np.ndarray) -> Any:
+    from matplotlib.colors import BoundaryNorm
+
+    return BoundaryNorm(levels, 256)
+
+
+def _walk(axes: Axes, grid: Grid, paths: Mapping[str, Any], minima: Sequence[Sequence[float]]) -> None:
+    low, high = (np.array([edge[i] for edge in grid[:2]], dtype=float) for i in (0, -1))
+    for i, (name, points) in enumerate(paths.items()):
+        points = np.asarray(points, dtype=float)
+        points, gone = _until_gone(points[np.isfinite(points).all(1)], low, high)
+        shown = np.clip(points, low - _FAR * (high - low), high + _FAR * (high - low))
+        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": _STYLES[i // len(PALETTE) % 4]}
+        marker: dict[str, Any] = {"marker": "o", "ms": 2.6} if len(points) <= 80 else {}
+        axes.plot(*shown.T, lw=1.5, label=f"{name} (leaves)" if gone else name, **style, **marker, zorder=3)
+        sign = "X" if gone else "o"
+        axes.plot(*shown[-1], ls="", marker=sign, ms=9, color=style["color"], mec="white", zorder=6, clip_on=not gone)
+    for k, point in enumerate(minima):
+        known: dict[str, Any] = {"label": "minimum"} if k == 0 else {}
+        axes.plot(*point, ls="", marker="*", ms=15, color="white", mec="black", zorder=5, **known)
+    for points in list(paths.values())[:1]:
+        axes.plot(*np.asarray(points)[0], ls="", marker="s", ms=8, color="black", mec="white", zorder=5, label="start")
+
+
+def _until_gone(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The path, and whether it ends outside; one that does is cut where it crosses the edge for the last time."""
+    inside = np.flatnonzero(((low <= points) & (points <= high)).all(1))
+    if not inside.size or inside[-1] == len(points) - 1:
+        return points, not inside.size
+    kept, out = points[: inside[-1] + 1], points[inside[-1] + 1]
+    step = out - kept[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(step > 0, high - kept[-1], low - kept[-1]) / step  # share of the step until each edge
+    share = reach[step != 0].min()
+    return np.vstack([kept, kept[-1] + share * step]), True
+
+
+def _values(axes: Axes, found: Mapping[str, tuple[Any, Any]]) -> None:
+    pairs = {name: (np.asarray(at, dtype=float), np.asarray(v, dtype=float)) for name, (at, v) in found.items()}
+    first = [v[0] for _, v in pairs.values()]
+    top = np.concatenate([v[np.isfinite(v)] for _, v in pairs.values()])
+    log = wide_range(top) and min(first) > 0
+    for i, (name, (at, v)) in enumerate(pairs.items()):
+        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": _STYLES[i // len(PALETTE) % 4]}
+        axes.plot(at, np.where(v > 0, v, np.nan) if log else v, lw=1.5, label=name, **style)
+    spread = max(abs(np.array(first)).max(), 1e-300)
+    if log:
+        positive = top[top > 0]
+        axes.set_yscale("log")
+        axes.set_ylim(max(positive.min() / 3, 1e-17 * spread), min(3 * positive.max(), 100 * spread))
+    else:
+        axes.set_ylim(max(top.min(), -10 * spread) - 0.05 * spread, min(top.max(), 10 * spread) + 0.05 * spread)
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    if not names:
+        return
+    widest = max(map(len, names)) + 7
+    columns = max(1, min(len(names), int(11 * figure.get_figwidth()) // widest))
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)

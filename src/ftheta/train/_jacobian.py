@@ -1,0 +1,225 @@
+"""Slopes of many outputs in all parameters at once, in chunks of a stated memory.
+
+    J_i = ∂f(θ, row i) / ∂θ        K outputs of each of B rows in P parameters: J (B, K, P)
+
+| way | one backward pass for | how |
+|---|---|---|
+| by_layers | each output, all rows | the slopes of a row in an affine layer a -> W a + b are δ aᵀ and δ |
+| by_rows | each output, all rows | each row has θ as a leaf of its own, under `torch.func.vmap` |
+| of_batch | each output of each row | the graph of the batch, many cotangents at a time |
+
+δ are the slopes in the layer's outputs. The last way serves all, at B times the work. The others ask that each row's
+outputs hang on that row alone (not so with a batch norm in training), the first also that all parameters belong to
+`nn.Linear`, the second that there is no noise; so each is tried on a few rows first, and taken if it gives what the
+last way gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+from torch.utils._pytree import tree_map
+
+from ..data.batch import Batch, take
+from ..errors import InputError
+
+__all__ = ["CHUNK", "Jacobians", "at_a_time", "no_residuals", "times_hessian"]
+
+CHUNK = 2**26
+"""Bytes of slopes that are built at a time: 64 MB."""
+FEW = 32  # cotangents that are cheaper one after the other
+Slopes = tuple[Tensor, Tensor]  # outputs (b, ...), Jacobian (b, K, P)
+
+
+def no_residuals(objective: nn.Module) -> str:
+    """The sentence for an objective that is no sum of squares."""
+    return (
+        f"{type(objective).__name__} gives no residuals, which this optimizer needs. "
+        "Use a Gaussian likelihood of fixed variance, or another optimizer."
+    )
+
+
+def at_a_time(parameters: Sequence[Tensor], width: int = 1, rows: int = 0) -> int:
+    """How many rows of `width` outputs, or of cotangents, fit into `CHUNK`; with what flows through a graph of `rows`.
+
+    Of a graph, as many numbers are counted for a row as the first axes of the parameters are long: its units.
+    """
+    numbers = sum(p.numel() + rows * (len(p) if p.ndim else 1) for p in parameters)
+    return max(1, CHUNK // (numbers * width * parameters[0].element_size()))
+
+
+def times_hessian(f: Tensor, parameters: Sequence[Tensor], v: Tensor) -> Tensor:
+    """∇²f v for many vectors v: (C, P) -> (C, P)."""
+    if not f.requires_grad:
+        return torch.zeros_like(v)
+    g = torch.autograd.grad(f, parameters, create_graph=True, materialize_grads=True)
+    flat = torch.cat([part.flatten() for part in g])
+    return _pulled_back(flat, parameters, v) if flat.requires_grad else torch.zeros_like(v)
+
+
+class Jacobians:
+    """Jacobians of what an objective gives for a batch, e.g. its residuals.
+
+    Args:
+        objective: Called as `objective(what, batch)`.
+        parameters: Those of the columns, in their order.
+        prepare: Called before every evaluation with the number of the batch: puts noise and buffers back.
+    """
+
+    def __init__(self, objective: nn.Module, parameters: Sequence[Tensor], prepare: Callable[[int], Any]) -> None:
+        self.objective, self.parameters, self.prepare = objective, parameters, prepare
+        own = {id(p) for p in parameters}
+        linear = [module for module in objective.modules() if isinstance(module, nn.Linear)]
+        self.layers = [layer for layer in linear if own & {id(p) for p in layer.parameters()}]
+        self.ways: dict[str, str] = {}
+
+    def __call__(self, what: str, batches: Sequence[Batch]) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Outputs (m, R), Jacobians (m, R, P) and weights (m,) or None of all rows, tokens or pixels m, in chunks."""
+        for micro, batch in enumerate(batches):
+            if what not in self.ways:
+                self.ways[what] = self._way(what, _part(batch, 0, 3))
+            self.prepare(micro)
+            start = 0
+            for out, jacobian in getattr(self, self.ways[what])(what, batch):
+                out = out.unsqueeze(-1) if out.ndim == 1 else out  # (b, ..., R)
+                weight = _weight(out, _part(batch, start, start + len(out)))
+                yield out.flatten(0, -2), jacobian.reshape(-1, out.shape[-1], jacobian.shape[-1]), weight
+                start += len(out)
+
+    def _way(self, what: str, few: Batch) -> str:
+        """The first way that gives what the last one gives, of a few rows."""
+        self.prepare(0)
+        expected = next(self.of_batch(what, few))
+        for way in (self.by_layers, self.by_rows) if few.n > 1 else ():
+            self.prepare(0)
+            try:
+                found = next(way(what, few))
+            except (RuntimeError, ValueError, TypeError, LookupError, AttributeError):
+                continue  # noise, a batch norm, ragged rows
+            if all(map(_close, found, expected)):
+                return way.__name__
+        return "of_batch"
+
+    # ---- the ways
+
+    def by_layers(self, what: str, batch: Batch) -> Iterator[Slopes]:
+        """From what goes into and comes out of affine layers."""
+        seen: list[tuple[nn.Linear, Tensor, Tensor]] = []
+        with _watched(self.layers, seen), torch.enable_grad():
+            out = self.objective(what, batch)  # (B, ...)
+            sums = out.reshape(batch.n, -1).sum(0).unbind()  # rows are apart: the slope of a sum is that of each row
+        outs = [after for _, _, after in seen]
+        deltas = [torch.autograd.grad(s, outs, retain_graph=True, materialize_grads=True) for s in sums]
+        size = at_a_time(self.parameters, len(sums))
+        for rows in (slice(start, start + size) for start in range(0, batch.n, size)):
+            parts = [self._columns(seen, each, rows) for each in deltas]
+            yield out[rows].detach(), torch.stack(parts, 1) if len(parts) > 1 else parts[0][:, None]
+
+    def _columns(
+        self, seen: Sequence[tuple[nn.Linear, Tensor, Tensor]], deltas: Sequence[Tensor], rows: slice
+    ) -> Tensor:
+        """Slopes in W and b of every layer, in the order of the parameters; those of a layer that is used twice add."""
+        slopes: dict[int, Tensor] = {}
+        for (layer, a, _), delta in zip(seen, deltas, strict=True):
+            a, delta = a[rows], delta[rows]
+            found = {
+                id(layer.weight): _outer(delta, a),
+                id(layer.bias): delta.flatten(1, -2).sum(1) if delta.ndim > 2 else delta,
+            }
+            slopes |= {key: slopes[key] + s if key in slopes else s for key, s in found.items()}
+        return torch.cat([slopes[id(p)].flatten(1) for p in self.parameters], 1)
+
+    def by_rows(self, what: str, batch: Batch) -> Iterator[Slopes]:
+        """Each row on its own."""
+        names = {id(p): name for name, p in self.objective.named_parameters()}
+        theta = {names[id(p)]: p.detach() for p in self.parameters}
+        size = at_a_time(self.parameters)
+        start, stop = 0, batch.n if batch.n * 32 <= size else 1  # one row shows how wide the outputs are
+        while start < batch.n:
+            out, jacobian = self._of_rows(what, theta, _part(batch, start, stop))
+            yield out, jacobian
+            start, stop = stop, stop + max(1, size // jacobian.shape[1])
+
+    def _of_rows(self, what: str, theta: Mapping[str, Tensor], batch: Batch) -> Slopes:
+        def one(theta: dict[str, Tensor], row: Mapping[str, Any]) -> Tensor:
+            return functional_call(self.objective, theta, (what, Batch(**tree_map(lambda t: t[None], row))))[0]
+
+        own = {k: p.expand(batch.n, *p.shape).requires_grad_() for k, p in theta.items()}  # views, no memory
+        with torch.enable_grad():
+            out = vmap(one)(own, {k: v for k, v in batch._asdict().items() if v is not None})  # (b, ...)
+            sums = out.reshape(batch.n, -1).sum(0).unbind()
+        leaves = list(own.values())
+        found = [torch.autograd.grad(s, leaves, retain_graph=True, materialize_grads=True) for s in sums]
+        return out.detach(), torch.stack([torch.cat([g.flatten(1) for g in each], 1) for each in found], 1)
+
+    def of_batch(self, what: str, batch: Batch) -> Iterator[Slopes]:
+        """From the graph of the whole batch, whatever it is."""
+        with torch.enable_grad():
+            out = self.objective(what, batch)  # (B, ...)
+            if out is None:
+                raise InputError(no_residuals(self.objective))
+            flat = out.reshape(-1)
+        width = len(flat) // len(out)
+        size = at_a_time(self.parameters, width, len(out))
+        for start in range(0, len(out), size):
+            stop = min(start + size, len(out))
+            unit = flat.new_zeros((stop - start) * width, len(flat))
+            unit.diagonal(start * width).fill_(1)
+            yield out[start:stop].detach(), _pulled_back(flat, self.parameters, unit).view(stop - start, width, -1)
+
+
+@contextmanager
+def _watched(layers: Sequence[nn.Linear], seen: list[tuple[nn.Linear, Tensor, Tensor]]) -> Iterator[None]:
+    """Note what goes into and comes out of layers."""
+
+    def note(layer: Any, given: Any, out: Any) -> None:
+        seen.append((layer, given[0].detach(), out))
+
+    hooks = [layer.register_forward_hook(note) for layer in layers]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _pulled_back(f: Tensor, parameters: Sequence[Tensor], cotangents: Tensor) -> Tensor:
+    """Σ cotangent ∂f/∂θ for many cotangents: (C, ...) -> (C, P)."""
+    kept = {"retain_graph": True, "allow_unused": True}
+    if len(cotangents) <= FEW:
+        each = [torch.autograd.grad(f, parameters, c, materialize_grads=True, **kept) for c in cotangents]
+        return torch.stack([torch.cat([g.flatten() for g in one]) for one in each])
+    found = torch.autograd.grad(f, parameters, cotangents, is_grads_batched=True, **kept)
+    zero = [
+        cotangents.new_zeros(len(cotangents), p.numel()) if g is None else g
+        for g, p in zip(found, parameters, strict=True)
+    ]
+    return torch.cat([g.flatten(1) for g in zero], 1)
+
+
+def _outer(delta: Tensor, a: Tensor) -> Tensor:
+    """δ aᵀ of each row, summed over axes between: (b, ..., O), (b, ..., I) -> (b, O, I)."""
+    if a.ndim == 2:
+        return delta[:, :, None] * a[:, None, :]
+    return delta.flatten(1, -2).mT @ a.flatten(1, -2)
+
+
+def _close(found: Tensor, expected: Tensor) -> bool:
+    return torch.allclose(found, expected, rtol=1e-3, atol=1e-5 * float(expected.abs().max()))
+
+
+def _part(batch: Batch, start: int, stop: int) -> Batch:
+    return batch if stop - start >= batch.n else Batch(*(take(field, slice(start, stop)) for field in batch))
+
+
+def _weight(out: Tensor, batch: Batch) -> Tensor | None:
+    """Weight of each row, token or pixel of outputs (b, ..., R): (m,)."""
+    if (w := batch.weight) is None:
+        return None
+    ones = out.new_ones(out.shape[:-1])
+    return (ones * w.to(out.dtype).reshape(w.shape + (1,) * (ones.ndim - w.ndim))).flatten()

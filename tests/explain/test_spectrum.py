@@ -1,0 +1,157 @@
+"""Curvature: against the Hessian that is built, and against what gradient descent does."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.autograd.functional import hessian
+from torch.func import functional_call
+
+from ftheta import MLPClassifier, MLPRegressor
+from ftheta.errors import InputError, NonFiniteError
+from ftheta.explain import sharpness, spectrum
+
+RNG = np.random.default_rng(0)
+X, LABELS = RNG.normal(size=(60, 3)), RNG.integers(3, size=60)
+ROW_LOSS = nn.CrossEntropyLoss(reduction="none")
+
+
+def net_of(width, dtype=torch.float64):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, width), nn.Tanh(), nn.Linear(width, 3)).to(dtype)
+
+
+def eigenvalues(net):
+    """Of the Hessian, built whole."""
+    names, shapes = zip(*((k, p.shape) for k, p in net.named_parameters()), strict=True)
+
+    def f(flat):
+        parts = flat.split([s.numel() for s in shapes])
+        raw = functional_call(net, {k: p.view(s) for k, s, p in zip(names, shapes, parts, strict=True)}, (x,))
+        return nn.functional.cross_entropy(raw, torch.from_numpy(LABELS))
+
+    x = torch.from_numpy(X).to(net[0].weight)
+    return np.linalg.eigvalsh(hessian(f, torch.cat([p.detach().flatten() for p in net.parameters()])).double())[::-1]
+
+
+BIG = net_of(25)  # 178 parameters
+TRUTH = eigenvalues(BIG)
+
+
+# --- the Hessian of a net
+
+
+def test_the_ends_of_the_spectrum_are_those_of_the_hessian():
+    found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, k=4)
+    np.testing.assert_allclose(found.top, TRUTH[:4], rtol=1e-9)
+    np.testing.assert_allclose(found.bottom, TRUTH[-1], rtol=1e-6)
+    assert not found.exact and found.size == 178 and found.n == 60
+    np.testing.assert_allclose(found.limit, 2 / TRUTH[0])
+
+
+def test_single_precision_has_the_largest_within_a_thousandth():
+    np.testing.assert_allclose(sharpness(net_of(25, torch.float32), X, LABELS, loss=ROW_LOSS), TRUTH[0], rtol=1e-3)
+    np.testing.assert_allclose(sharpness(BIG, X, LABELS, loss=ROW_LOSS), TRUTH[0], rtol=1e-5)
+
+
+def test_few_steps_say_how_far_off_they_may_be():
+    found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, k=5, steps=6)
+    off = np.abs(found.top[:, None] - TRUTH).min(1)
+    assert (off <= found.top_error).all() and (off > 1e-6).any() and (found.top_error < 1).all()
+    assert abs(found.bottom - TRUTH[-1]) > 0 and np.abs(found.bottom - TRUTH).min() <= found.bottom_error
+
+
+def test_moments_of_the_density_are_those_of_the_eigenvalues():
+    """Each probe is exact for vᵀHᵏv; over many probes that is the trace of Hᵏ."""
+    found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=8, probes=60)
+    assert found.masses.sum() == pytest.approx(1)
+    for power, spread in ((1, 0.25), (2, 0.4), (3, 0.5)):
+        moment = (found.nodes**power * found.masses).sum() * 178
+        assert moment == pytest.approx((TRUTH**power).sum(), rel=spread)
+    assert abs(found.trace - TRUTH.sum()) < 4 * found.trace_error
+    np.testing.assert_allclose((found.nodes * found.masses).sum() * 178, found.trace, rtol=1e-10)
+    at = np.linspace(-1, 3, 4001)
+    np.testing.assert_allclose(np.trapezoid(found.density(at, 0.02), at), 1, rtol=1e-3)
+    mean = np.trapezoid(at * found.density(at, 0.02), at)
+    np.testing.assert_allclose(mean, found.trace / 178, rtol=1e-3)
+
+
+def test_the_error_of_the_trace_is_that_of_a_mean_over_probes():
+    traces = [spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, density=False, seed=s).trace for s in range(60)]
+    found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, probes=40)
+    assert np.mean(traces) == pytest.approx(TRUTH.sum(), rel=0.2)
+    assert found.trace_error == pytest.approx(np.std(traces) / 40**0.5, rel=0.4)
+    assert np.isnan(spectrum(BIG, X, LABELS, loss=ROW_LOSS, density=False).trace_error)
+
+
+def test_a_small_net_has_all_its_eigenvalues():
+    small = net_of(4)  # 31 parameters
+    truth = eigenvalues(small)
+    found = spectrum(small, X, LABELS, loss=ROW_LOSS)
+    assert found.exact and found.trace_error == 0 and not found.top_error.any()
+    np.testing.assert_allclose(found.nodes, truth[::-1], atol=1e-12)
+    np.testing.assert_allclose([found.trace, found.bottom], [truth.sum(), truth[-1]], rtol=1e-9)
+    np.testing.assert_allclose(sharpness(small, X, LABELS, loss=ROW_LOSS), truth[0], rtol=1e-5)
+
+
+def test_an_estimator_has_the_curvature_of_its_objective():
+    """Of a line fitted to standardised targets: the covariance of (x, 1)."""
+    model = MLPRegressor(hidden=(), epochs=1, dtype="float64", random_state=0).fit(X, 50 * X[:, 0] + 7)
+    design = np.column_stack([X, np.ones(60)])
+    truth = np.linalg.eigvalsh(design.T @ design / 60)
+    found = spectrum(model, X, 50 * X[:, 0] + 7)
+    np.testing.assert_allclose(found.nodes, truth, rtol=1e-8)
+
+
+def test_descent_is_stable_below_two_over_the_sharpness_and_not_above():
+    y = X[:, 0]
+    net = nn.Linear(3, 1).double()
+    limit = 2 / sharpness(net, X, y, loss=lambda raw, y: (raw[:, 0] - y) ** 2 / 2)
+    design = np.column_stack([X, np.ones(60)])
+    ends = []
+    for rate in (0.98 * limit, 1.02 * limit):
+        w = np.ones(4)
+        for _ in range(500):
+            w = w - rate * design.T @ (design @ w - y) / 60
+        ends.append(np.abs(w).max())
+    assert ends[0] < 2 and ends[1] > 100
+
+
+def test_a_loss_without_curvature_has_none():
+    found = spectrum(nn.Linear(3, 1), X, LABELS, loss=lambda raw, y: raw[:, 0])
+    assert found.top.tolist() == [0] * 4 and found.limit == np.inf and found.trace == 0
+    wide = spectrum(nn.Linear(3, 20), X, LABELS, loss=lambda raw, y: raw.sum(1))
+    assert wide.top[0] == 0 and wide.bottom == 0
+
+
+def test_parameters_that_the_loss_does_not_see_are_flat():
+    net = nn.Linear(3, 1).double()
+    net.spare = nn.Parameter(torch.ones(3, dtype=torch.float64))
+    found = spectrum(net, X, X[:, 0], loss=lambda raw, y: (raw[:, 0] - y) ** 2 / 2)
+    assert found.size == 7 and (np.abs(found.nodes) < 1e-12).sum() == 3
+
+
+def test_table_and_figure_show_the_ends():
+    found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, k=3)
+    table = found.table()
+    assert table.columns["quantity"] == ["λ1", "λ2", "λ3", "smallest λ", "trace", "mean λ", "2/λ1"]
+    assert table.columns["value"][0] == found.top[0] and table.columns["value"][-1] == found.limit
+    assert table.caption.startswith("Hessian of 178 parameters at 60 rows, by Lanczos' method; loss ")
+    lines = {line.get_label(): line.get_xdata() for line in found.figure().axes[0].lines}
+    np.testing.assert_allclose(lines[f"3 largest: {found.top[0]:.3g} to {found.top[2]:.3g}"], found.top)
+    assert "trace" in spectrum(BIG, X, LABELS, loss=ROW_LOSS, density=False).table().text()
+
+
+def test_what_cannot_be_found_gets_a_sentence():
+    with pytest.raises(InputError, match=r"k=5, steps=3, probes=3; all must be at least 1, and steps at least k"):
+        spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=3)
+    with pytest.raises(NonFiniteError, match=r"The loss at the weights is nan; there is no curvature"):
+        spectrum(BIG, X * np.nan, LABELS, loss=ROW_LOSS)
+    bent = nn.Linear(3, 1, bias=False)
+    with pytest.raises(NonFiniteError, match=r"The Hessian holds a number that is not finite"):
+        spectrum(bent, X, LABELS, loss=lambda raw, y: (raw[:, 0] - raw[:, 0].detach()).abs() ** 1.5)
+    with pytest.raises(NonFiniteError, match=r"The Hessian holds a number that is not finite"):
+        sharpness(bent, X, LABELS, loss=lambda raw, y: (raw[:, 0] - raw[:, 0].detach()).abs() ** 1.5)
+    model = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(X, LABELS)
+    with pytest.raises(InputError, match=r"MLPClassifier learns from targets, but y is None"):
+        sharpness(model, X)

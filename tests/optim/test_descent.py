@@ -1,0 +1,206 @@
+"""Descent: searches along directions, restarts, and what is said when it cannot go on."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from ftheta.errors import InputError
+from ftheta.optim import SEARCHES, ConjugateGradient, Steepest, make
+
+from ._closures import Closure, quadratic, rosenbrock, settled
+
+RULES = ("steepest", "cg", "bfgs", "lbfgs")
+every = pytest.mark.parametrize("name", RULES)
+each_search = pytest.mark.parametrize("search", SEARCHES)
+
+
+def test_exact_steepest_descent_takes_the_steps_of_the_closed_form():
+    """t = g·g / g·A g, and each gradient is orthogonal to the last."""
+    a, b, closure = quadratic(4, condition=20)
+    rule = Steepest([closure.theta], search="exact")
+    x = closure.x
+    for _ in range(20):
+        g = a @ x - b
+        t = g @ g / (g @ a @ g)
+        x = x - t * g
+        rule.step(closure)
+        assert rule.facts["step_length"] == pytest.approx(t, rel=1e-8)
+        np.testing.assert_allclose(closure.x, x, rtol=0, atol=1e-10)
+        assert abs(g @ (a @ x - b)) <= 1e-9 * (g @ g)
+
+
+@every
+@each_search
+def test_every_direction_with_every_search_finds_the_minimum_of_a_bowl(name, search):
+    a, b, closure = quadratic(5, condition=5)
+    rule = make(name, [closure.theta], options={"search": search, "tolerance_grad": 1e-8})
+    assert settled(rule, closure, most=300) < 300
+    np.testing.assert_allclose(closure.x, np.linalg.solve(a, b), atol=1e-7)
+
+
+@every
+@each_search
+def test_no_update_raises_the_loss_and_its_facts_are_those_of_the_update(name, search):
+    closure = Closure(rosenbrock, [-1.2, 1.0])
+    rule = make(name, [closure.theta], options={"search": search, "max_iter": 2})
+    for _ in range(15):
+        before, count = closure.f(closure.theta).item(), closure.count
+        assert rule.step(closure).item() == before
+        assert rule.facts["trials"] == closure.count - count
+        after = closure.f(closure.theta)
+        assert after.item() < before or rule.reason
+        gradient = torch.autograd.grad(after, closure.theta)[0]
+        assert rule.facts["gradient_norm"] == pytest.approx(gradient.norm().item(), rel=1e-12)
+        if rule.reason:
+            break
+
+
+@every
+def test_several_directions_an_update_are_the_same_steps_with_fewer_evaluations(name):
+    ends = []
+    for updates, inner in ((12, 1), (3, 4), (1, 12)):
+        closure = Closure(rosenbrock, [-1.2, 1.0, 0.3])
+        rule = make(name, [closure.theta], options={"max_iter": inner})
+        iterations = 0
+        for _ in range(updates):
+            rule.step(closure)
+            iterations += rule.facts["iterations"]
+        ends.append((closure.x.tolist(), iterations, closure.count))
+    (x, n, count), *others = ends
+    assert n == 12
+    assert others == [(x, 12, count - 9), (x, 12, count - 11)]
+
+
+def test_the_rate_scales_the_first_trial():
+    def tried(name, lr, updates):
+        closure = Closure(lambda t: (t**2).sum() / 2, [3.0, 4.0])
+        seen, f = [], closure.f
+        closure.f = lambda t: (seen.append(t.detach().clone()), f(t))[1]
+        rule = make(name, [closure.theta], lr, {"max_iter": 1, "search": "backtracking"})
+        for _ in range(updates):
+            last = len(seen)
+            rule.step(closure)
+        return seen[last].norm().item(), (seen[last + 1] - seen[last]).norm().item()
+
+    assert tried("lbfgs", 1.0, 1) == pytest.approx((5.0, 1.0))  # 1 / ‖g‖ while nothing is known
+    assert tried("lbfgs", 0.5, 1) == pytest.approx((5.0, 0.5))
+    assert tried("lbfgs", 0.5, 2) == pytest.approx((4.5, 0.5 * 4.5))  # then in units of -H g, which is exact here
+    assert tried("steepest", 1.0, 2) == pytest.approx((4.0, 2 * 0.2 * 4.0))  # twice the last t = 0.2
+
+
+@pytest.mark.parametrize("name", ["steepest", "cg"])
+def test_the_last_change_is_what_the_next_first_trial_expects(name):
+    """t φ'(0) of the last search is expected again: t <- t φ'₋(0) / φ'(0), and no more than ten times t."""
+    rule = make(name, [torch.zeros(2, dtype=torch.float64, requires_grad=True)])
+    g = torch.ones(2, dtype=torch.float64)
+    assert rule._first(g, slope=-2.0, t=0.3, before=-6.0) == pytest.approx(0.9)
+    assert rule._first(g, slope=-2.0, t=0.3, before=-600.0) == pytest.approx(3.0)
+
+
+# ---- what may go wrong
+
+
+def test_a_direction_that_does_not_descend_is_given_up_for_the_gradient():
+    closure = Closure(lambda t: (t**2).sum(), [1.0, 0.5])
+    rule = ConjugateGradient([closure.theta], search="exact")
+    uphill = torch.tensor([1e3, 0.0], dtype=torch.float64)
+    rule.memory.update(t=1.0, slope=-1.0, d=uphill, g=torch.tensor([0.1, -0.2], dtype=torch.float64))
+    rule.step(closure)
+    assert rule.facts["restarts"] == 1 and rule.reason == ""
+    assert closure.x == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_a_search_that_fails_is_done_again_along_the_gradient_from_the_same_place():
+    """Values that are not finite on one side: the remembered direction leads there, the gradient does not."""
+
+    def f(theta):
+        return (theta[1] - 2) ** 2 + torch.where(theta[0] > 1, torch.nan, 0.0 * theta[0]) - 1e-3 * theta[0]
+
+    closure = Closure(f, [1.0, 0.0])
+    rule = ConjugateGradient([closure.theta], search="backtracking")
+    closure()
+    bad = torch.tensor([1e40, 0.0], dtype=torch.float64)
+    rule.memory.update(t=1.0, slope=-1.0, d=bad, g=torch.tensor([0.0, 1e-9], dtype=torch.float64))
+    rule.step(closure)
+    assert rule.facts["restarts"] == 1
+    assert math.isfinite(f(closure.theta).item())
+
+
+@every
+def test_a_gradient_that_lies_leaves_the_parameters_where_they_were(name):
+    class Liar(Closure):
+        def __call__(self):
+            value = super().__call__()
+            self.theta.grad = -self.theta.grad
+            return value
+
+    closure = Liar(lambda t: (t**2).sum(), [1.0, 0.3])
+    rule = make(name, [closure.theta])
+    rule.step(closure)
+    assert rule.reason == "no step along this direction lowers the loss" and rule.facts["step_length"] == 0
+    assert closure.x.tolist() == [1.0, 0.3] and closure.count <= 130
+
+
+@every
+@pytest.mark.parametrize("f", [lambda t: -t.sum(), lambda t: -(t**2).sum(), lambda t: (t**3).sum() - 9 * t.sum()])
+def test_a_surface_without_a_minimum_ends_with_the_reason_and_the_lowest_point(name, f):
+    closure = Closure(f, [0.5, 0.1])
+    rule = make(name, [closure.theta], options={"search": "exact"})
+    start = f(closure.theta).item()
+    assert settled(rule, closure, most=20) < 20 and closure.count < 500
+    # a cubic may hold its first step in its valley; from there the rule may also end at rest
+    assert rule.reason.startswith(("the loss has no minimum along this direction", "the gradient is below"))
+    assert f(closure.theta).item() < start and np.isfinite(closure.x).all()
+
+
+@every
+@each_search
+def test_a_start_that_is_not_finite_is_not_left_and_named(name, search):
+    closure = Closure(lambda t: t.log().sum(), [-1.0, 1.0])
+    rule = make(name, [closure.theta], options={"search": search})
+    assert rule.step(closure).isnan()
+    assert rule.reason == "the loss or its gradient is not finite"
+    assert closure.count == 1 and closure.x.tolist() == [-1.0, 1.0]
+
+
+@every
+@each_search
+def test_steps_over_the_edge_of_a_domain_come_back(name, search):
+    """θ - log θ is finite for θ > 0 only; its minimum is at 1."""
+    closure = Closure(lambda t: (t - t.log()).sum(), [5.0, 0.01])
+    rule = make(name, [closure.theta], options={"search": search, "tolerance_grad": 1e-6})
+    settled(rule, closure, most=200)
+    assert closure.x == pytest.approx([1, 1], abs=1e-5)
+
+
+@every
+def test_at_rest_it_says_so_after_one_evaluation(name):
+    closure = Closure(lambda t: (t**2).sum(), [0.0, 0.0])
+    rule = make(name, [closure.theta])
+    rule.step(closure)
+    assert rule.reason == "the gradient is below 1e-10" and closure.count == 1 and rule.facts["iterations"] == 0
+
+
+@every
+@each_search
+def test_in_single_precision_it_stops_by_itself_at_the_minimum(name, search):
+    if name in ("steepest", "cg") and search == "backtracking":
+        return  # slow, not stuck
+    a, b, _ = quadratic(4, condition=8)
+    a32, b32 = torch.tensor(a, dtype=torch.float32), torch.tensor(b, dtype=torch.float32)
+    closure = Closure(lambda t: t @ a32 @ t / 2 - b32 @ t + 10, np.ones(4), torch.float32)
+    rule = make(name, [closure.theta], options={"search": search})
+    assert settled(rule, closure, most=150) < 150 and closure.count < 1500
+    np.testing.assert_allclose(closure.x, np.linalg.solve(a, b), atol=2e-4)
+
+
+def test_an_unknown_search_and_no_iterations_are_refused():
+    theta = [torch.zeros(1, requires_grad=True)]
+    with pytest.raises(InputError, match=r"Unknown line search 'wolf'\. Did you mean 'wolfe'.*Known: wolfe, back"):
+        Steepest(theta, search="wolf")
+    with pytest.raises(
+        InputError, match=r"Optimizer 'cg' refuses what it was given: max_iter=0; it must be at least 1\.$"
+    ):
+        make("cg", theta, options={"max_iter": 0})
