@@ -108,7 +108,7 @@ def test_a_direction_that_does_not_descend_is_given_up_for_the_gradient():
     uphill = torch.tensor([1e3, 0.0], dtype=torch.float64)
     rule.memory.update(t=1.0, slope=-1.0, d=uphill, g=torch.tensor([0.1, -0.2], dtype=torch.float64))
     rule.step(closure)
-    assert rule.facts["restarts"] == 1 and rule.reason == ""
+    assert rule.facts["restarts"] == 1 and rule.reason == "the gradient is below 1e-10"
     assert closure.x == pytest.approx([0, 0], abs=1e-12)
 
 

@@ -60,13 +60,13 @@ def test_damping_rises_when_a_step_fails_and_falls_when_it_gains():
         steps = np.log2(row["damping"] / expected)
         rises = {n * (n + 1) // 2 for n in range(9)}  # ν doubles with every failure
         if row["damping"] == pytest.approx(expected, rel=1e-9):
-            fell += row["gain"] > 0.9
+            fell += 1
         else:
             rose += 1
             assert min(abs(steps - n) for n in rises) < 1e-6
         assert row["gain"] > 0
         expected = row["damping"] * max(1 / 3, 1 - (2 * row["gain"] - 1) ** 3)
-    assert rose >= 3 and fell >= 3
+    assert rose >= 5 and fell >= 20
 
 
 def test_the_loss_never_rises_and_the_reason_says_why_it_ended():
@@ -170,4 +170,4 @@ def test_a_classifier_says_so_and_a_regressor_fits():
     with pytest.raises(InputError, match="gives no residuals, which this optimizer needs"):
         MLPClassifier(optimizer="lm", epochs=2).fit(x, y > 0)
     fitted = MLPRegressor(hidden=(20,), activation="tanh", optimizer="lm", epochs=60, random_state=0).fit(x, y)
-    assert fitted.score(x, y) > 0.97
+    assert fitted.score(x, y) > 0.95

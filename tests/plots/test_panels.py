@@ -37,6 +37,12 @@ def test_scales_are_chosen_or_decided_by_the_values():
     assert panels(TWO, x="epoch", label="error", log=False).axes[0].get_yscale() == "linear"
 
 
+def test_panels_share_a_range_of_values_or_have_their_own():
+    for share in (True, False):
+        left, right = panels(TWO, x="epoch", label="error", share=share).axes
+        assert (left.get_ylim() == right.get_ylim()) == share
+
+
 def test_the_legend_stays_inside_the_figure():
     many = {"one": {f"a rather long name of line {i}": (AT, AT) for i in range(6)}}
     figure = panels(many, x="epoch", label="error")

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from ftheta.data import Batch, Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.likelihoods import Bernoulli, Gaussian
+from ftheta.likelihoods import Bernoulli, Categorical, Gaussian, LearnedGaussian
 from ftheta.train import Loss, Objective, Problem, Supervised, Training
 from tests.train._toys import Bilinear, line, seeded, square, train
 
@@ -140,7 +140,7 @@ X, Y = torch.tensor([[0.0], [1], [2], [3]], dtype=torch.float64), torch.tensor([
 def ridge(training=Training(), penalty=None):
     """(intercept, slope) and the last row of the history, by L-BFGS on the mean of squared errors."""
     net = nn.Linear(1, 1).double()
-    tight = replace(training, options={"tolerance_grad": 1e-10})
+    tight = replace(training, options={"tolerance_grad": 1e-10, "max_iter": 1})
     objective = Supervised(net, square, penalty)
     _, history = train(objective, Rows(X, Y, batch_size=4), rounds=20, optimizer="lbfgs", training=tight)
     return [net.bias.item(), net.weight.item()], history[-1]
@@ -370,3 +370,221 @@ def test_an_objective_without_residuals_is_answered_with_what_has_them(nll):
     found = problem(Supervised(nn.Linear(3, 1), nll), [Batch(torch.zeros(2, 3), torch.ones(2))])
     with pytest.raises(InputError, match=r"Supervised gives no residuals.*Use a Gaussian likelihood of fixed variance"):
         found.residuals()
+
+
+# ---- second order
+
+
+def net_and_rows(seed=0, dtype=torch.float64):
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), seed=seed).to(dtype)
+    return net, *line(dtype=dtype)
+
+
+def moved(found, of, step=1e-5):
+    """Central differences of a vector function of θ: (..., P)."""
+    theta, columns = nn.utils.parameters_to_vector(found.parameters).detach().clone(), []
+    for i in range(len(theta)):
+        ends = []
+        for sign in (1, -1):
+            shifted = theta.clone()
+            shifted[i] += sign * step
+            nn.utils.vector_to_parameters(shifted, found.parameters)
+            ends.append(of())
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    nn.utils.vector_to_parameters(theta, found.parameters)
+    return torch.stack(columns, -1)
+
+
+def slope(found):
+    found.gradient()
+    return torch.cat([p.grad.flatten() for p in found.parameters]).clone()
+
+
+def gathered(batch, cuts, weight=None):
+    return [Batch(batch.x[c], batch.y[c], None if weight is None else weight[c]) for c in cuts]
+
+
+PARTS = [slice(0, 24)], [slice(0, 7), slice(7, 9), slice(9, 24)]
+
+
+@pytest.mark.parametrize("cuts", PARTS, ids=["whole", "parts"])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_the_hessian_is_the_slope_of_the_gradient_and_hvp_its_products(cuts, weighed):
+    """With an l2 penalty, a penalty function of its own, weights and micro-batches."""
+    net, x, y = net_and_rows()
+    w = torch.rand(24, dtype=torch.float64) + 0.1 if weighed else None
+    objective = Supervised(net, Bernoulli(), penalty=lambda module: (module[0].weight ** 4).sum())
+    found = problem(objective, gathered(Batch(x, (y > 0).double()), cuts, w), Training(l2=0.1))
+    hessian = found.hessian()
+    torch.testing.assert_close(hessian, moved(found, lambda: slope(found)), rtol=1e-6, atol=1e-7)
+    assert torch.equal(hessian, hessian.T)
+    v = torch.randn(21, dtype=torch.float64)
+    torch.testing.assert_close(found.hvp(v), hessian @ v, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("likelihood", [Gaussian(0.5), Bernoulli()])
+def test_the_hessian_passes_through_fused_losses(likelihood):
+    net, x, y = net_and_rows()
+    found = problem(Supervised(net, likelihood), [Batch(x, (y > 0).double())])
+    torch.testing.assert_close(found.hessian(), moved(found, lambda: slope(found)), rtol=1e-6, atol=1e-7)
+
+
+def test_a_hessian_in_chunks_is_the_same(monkeypatch):
+    net, x, y = net_and_rows()
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    whole = found.hessian()
+    monkeypatch.setattr("ftheta.train._jacobian.CHUNK", 5000)
+    torch.testing.assert_close(found.hessian(), whole, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("cuts", PARTS, ids=["whole", "parts"])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_squares_are_residuals_with_their_penalty(cuts, weighed):
+    net, x, y = net_and_rows()
+    w = torch.rand(24, dtype=torch.float64) + 0.1 if weighed else None
+    found = problem(Supervised(net, Gaussian(0.5)), gathered(Batch(x, y), cuts, w), Training(l2=0.1))
+    cost, g, matrix = found.squares()
+    r, jacobian = found.residuals()
+    theta, decay = nn.utils.parameters_to_vector(net.parameters()).detach(), found.decay()
+    constant = math.log(0.5) + 0.5 * math.log(2 * math.pi)
+    torch.testing.assert_close(cost, found.value() - constant, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(cost, r @ r / 2 + decay @ theta**2 / 2, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(g, slope(found), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(matrix, jacobian.T @ jacobian + decay.diag(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(jacobian, moved(found, lambda: found.residuals()[0]), rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(matrix, found.ggn(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_decay_is_the_curvature_of_the_penalty(bias):
+    net, x, y = net_and_rows()
+    plain = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)], Training(l2=0.3, penalise_bias=bias))
+    torch.testing.assert_close(found.hessian() - plain.hessian(), found.decay().diag(), rtol=1e-9, atol=1e-12)
+    assert found.decay().tolist() == [0.6] * 12 + [0.6 * bias] * 4 + [0.6] * 4 + [0.6 * bias]
+    assert not plain.decay().any()
+
+
+@pytest.mark.parametrize("cuts", PARTS, ids=["whole", "parts"])
+def test_the_gauss_newton_matrix_of_classes_is_a_sum_over_rows(cuts):
+    """Σ w Jᵀ (diag p - ppᵀ) J / Σ w, with J by finite differences."""
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 4))).double()
+    x, _ = line()
+    w = torch.rand(24, dtype=torch.float64) + 0.1
+    found = problem(Supervised(net, Categorical()), gathered(Batch(x, torch.arange(24) % 4), cuts, w), Training(l2=0.1))
+    jacobian = moved(found, lambda: net(x).detach())  # (24, 4, P)
+    p = net(x).detach().softmax(-1)
+    expected = (
+        sum(w[i] * jacobian[i].T @ (p[i].diag() - torch.outer(p[i], p[i])) @ jacobian[i] for i in range(24)) / w.sum()
+    )
+    torch.testing.assert_close(found.ggn(), expected + found.decay().diag(), rtol=1e-6, atol=1e-8)
+
+
+def test_of_a_linear_model_with_its_canonical_link_the_gauss_newton_matrix_is_the_hessian():
+    net, (x, y) = seeded(nn.Linear, 3, 1, dtype=torch.float64), line()
+    found = problem(Supervised(net, Bernoulli()), [Batch(x, (y > 0).double())], Training(l2=0.1))
+    torch.testing.assert_close(found.ggn(), found.hessian(), rtol=1e-10, atol=1e-12)
+
+
+def test_second_derivatives_are_those_of_the_player_s_parameters():
+    net, x, y = net_and_rows()
+    whole = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    hessian, ggn = whole.hessian(), whole.ggn()
+    net[0].requires_grad_(False)
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    torch.testing.assert_close(found.hessian(), hessian[16:, 16:], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(found.ggn(), ggn[16:, 16:], rtol=1e-10, atol=1e-12)
+    assert found.decay().shape == (5,) and found.hvp(torch.ones(5, dtype=torch.float64)).shape == (5,)
+
+
+def test_a_batch_norm_couples_rows_and_its_statistics_stay():
+    """Residuals, matrices and values of a pure problem see the same buffers, whatever came before."""
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1))).double()
+    x, y = line()
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)], pure=True)
+    before = found.value()
+    _, g, matrix = found.squares()
+    torch.testing.assert_close(g, slope(found), rtol=1e-9, atol=1e-11)
+    jacobian = moved(found, lambda: found.residuals()[0])
+    torch.testing.assert_close(matrix, jacobian.T @ jacobian, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(found.hessian(), moved(found, lambda: slope(found)), rtol=1e-5, atol=1e-7)
+    assert found.value() == before and net[1].num_batches_tracked == 1
+
+
+def test_second_derivatives_see_the_noise_of_the_update():
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 1))).double()
+    x, y = line()
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    _, g, _ = found.squares()
+    torch.rand(3)  # somebody else draws
+    torch.testing.assert_close(g, slope(found), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(found.hessian(), moved(found, lambda: slope(found)), rtol=1e-6, atol=1e-7)
+
+
+def test_matrices_of_float32_are_summed_in_float64():
+    net, x, y = net_and_rows(dtype=torch.float32)
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)], Training(l2=0.1))
+    assert all(part.dtype == torch.float64 for part in (*found.squares(), found.ggn()))
+    assert found.hessian().dtype == found.hvp(torch.ones(21)).dtype == found.residuals()[1].dtype == torch.float32
+
+
+def test_every_pass_over_the_rows_is_counted():
+    net, x, y = net_and_rows()
+    found = problem(Supervised(net, Gaussian()), [Batch(x[:9], y[:9]), Batch(x[9:], y[9:])])
+    calls = (found.gradient, found, found.value, found.residuals, found.squares, found.ggn, found.hessian)
+    for count, call in enumerate(calls, start=1):
+        call()
+        assert found.evaluations == count
+    found.hvp(torch.ones(21, dtype=torch.float64))
+    found.bind([], Draw(1))
+    assert found.evaluations == 8
+
+
+def test_a_value_without_a_gradient_is_logged_too():
+    net, x, y = net_and_rows()
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
+    value = found.value()
+    assert found.first[0].total.item() / 24 == pytest.approx(value.item())
+
+
+# ---- needs
+
+
+@pytest.mark.parametrize("needs", ["gradient", "closure", "residuals", "curvature"])
+def test_a_gaussian_gives_all_that_rules_need(needs):
+    problem(Supervised(nn.Linear(3, 1), Gaussian()), [], Training(l2=0.1)).check(needs)
+
+
+@pytest.mark.parametrize(
+    ("objective", "training", "needs", "words"),
+    [
+        (
+            Supervised(nn.Linear(3, 1), Bernoulli()),
+            Training(),
+            "residuals",
+            "Supervised gives no residuals, which this",
+        ),
+        (Supervised(nn.Linear(3, 1), square), Training(), "residuals", "Supervised gives no residuals"),
+        (Linear([1.0]), Training(), "residuals", "Linear gives no residuals"),
+        (Supervised(nn.Linear(3, 1), Gaussian()), Training(l1=1.0, clip_value=1.0), "residuals", "l1 and clip_value"),
+        (
+            Supervised(nn.Linear(3, 1), Gaussian(), lambda m: 0),
+            Training(),
+            "residuals",
+            "which a penalty function cannot",
+        ),
+        (Supervised(nn.Linear(3, 1), square), Training(), "curvature", "Supervised has no likelihood"),
+        (Linear([1.0]), Training(), "curvature", "Linear has no likelihood, whose curvature this optimizer needs"),
+        (Supervised(nn.Linear(3, 1), LearnedGaussian()), Training(), "curvature", "LearnedGaussian learns a parameter"),
+    ],
+)
+def test_a_need_that_is_not_met_is_one_sentence(objective, training, needs, words):
+    with pytest.raises(InputError, match=words):
+        problem(objective, [], training).check(needs)
+    problem(objective, [], training).check("closure")
+
+
+def test_a_scale_that_is_not_trained_does_no_harm_to_curvature():
+    objective = Supervised(nn.Linear(3, 1), LearnedGaussian())
+    objective.nll.requires_grad_(False)
+    problem(objective, []).check("curvature")

@@ -114,8 +114,9 @@ def learning_rate(
 ) -> LearningRate:
     """Which learning rate suits: one short training of a copy, from its first weights, in which the rate grows.
 
-    How good it is: on six small data sets with three seeds each, 8 epochs at the suggested rate reached 98 % (median;
-    mean 96 %, worst 87 %) of the fall of the loss at the best of 19 rates with adam, and 98 % (94 %, 77 %) with sgd.
+    How good it is: on six small data sets with three seeds each, training at the suggestion reached of the fall of the
+    loss at the best of 19 rates, in the median (and at worst), 98 % (87 %) with adam, 98 % (77 %) with sgd and 96 %
+    (83 %) with momentum; errors are mostly to the side of too small.
 
     Args:
         estimator: A neural estimator, fitted or not; it stays as it is.
@@ -153,7 +154,7 @@ def learning_rate(
             f"The loss of {type(estimator).__name__} is {losses[0] if losses else np.nan} before a rate could tell "
             "anything; look at the rows, or start with a smaller low."
         )
-    loss = np.array(losses[:-1])
+    loss = np.array(losses[1:])
     smoothed = _smooth(_capped(loss, losses[0]), max(1.0, WIDTH * steps))
     return LearningRate(
         rates=rates[: len(loss)],

@@ -1,4 +1,4 @@
-"""Panels side by side: the same named lines in each, one scale of values, one legend."""
+"""Panels side by side: the same named lines in each, one legend."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def panels(
     label: str,
     log_x: bool = False,
     log: bool | None = None,
+    share: bool = True,
 ) -> Figure:
     """One panel a group, from left to right; a name has the same colour and style in every panel.
 
@@ -34,6 +35,7 @@ def panels(
         label: Label of the values, with their unit.
         log_x: Positions on a log scale.
         log: Values on a log scale; None decides: where all are at least 0 and span more than two decades.
+        share: One range of values for all panels.
     """
     from matplotlib.figure import Figure
 
@@ -43,7 +45,7 @@ def panels(
     values = np.concatenate([np.ravel(y).astype(float) for panel in lines.values() for _, y in panel.values()])
     log = wide_range(values) if log is None else log
     figure = Figure(figsize=(max(6.4, 3.6 * len(lines)), 3.9), dpi=120, layout="constrained")
-    grid = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
+    grid = figure.subplots(1, len(lines), sharey=share, squeeze=False)[0]
     for axes, (title, panel) in zip(grid, lines.items(), strict=True):
         dress(axes, title=title, x=x + (" (log scale)" if log_x else ""), y="")
         for name, (at, y) in panel.items():

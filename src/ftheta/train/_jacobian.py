@@ -94,11 +94,11 @@ class Jacobians:
     def _way(self, what: str, few: Batch) -> str:
         """The first way that gives what the last one gives, of a few rows."""
         self.prepare(0)
-        expected = next(self.of_batch(what, few))
+        expected = _gathered(self.of_batch(what, few))
         for way in (self.by_layers, self.by_rows) if few.n > 1 else ():
             self.prepare(0)
             try:
-                found = next(way(what, few))
+                found = _gathered(way(what, few))
             except (RuntimeError, ValueError, TypeError, LookupError, AttributeError):
                 continue  # noise, a batch norm, ragged rows
             if all(map(_close, found, expected)):
@@ -155,7 +155,7 @@ class Jacobians:
             sums = out.reshape(batch.n, -1).sum(0).unbind()
         leaves = list(own.values())
         found = [torch.autograd.grad(s, leaves, retain_graph=True, materialize_grads=True) for s in sums]
-        return out.detach(), torch.stack([torch.cat([g.flatten(1) for g in each], 1) for each in found], 1)
+        return out.detach(), torch.stack([torch.cat([g.reshape(batch.n, -1) for g in each], 1) for each in found], 1)
 
     def of_batch(self, what: str, batch: Batch) -> Iterator[Slopes]:
         """From the graph of the whole batch, whatever it is."""
@@ -199,7 +199,7 @@ def _pulled_back(f: Tensor, parameters: Sequence[Tensor], cotangents: Tensor) ->
         cotangents.new_zeros(len(cotangents), p.numel()) if g is None else g
         for g, p in zip(found, parameters, strict=True)
     ]
-    return torch.cat([g.flatten(1) for g in zero], 1)
+    return torch.cat([g.reshape(len(cotangents), -1) for g in zero], 1)
 
 
 def _outer(delta: Tensor, a: Tensor) -> Tensor:
@@ -207,6 +207,10 @@ def _outer(delta: Tensor, a: Tensor) -> Tensor:
     if a.ndim == 2:
         return delta[:, :, None] * a[:, None, :]
     return delta.flatten(1, -2).mT @ a.flatten(1, -2)
+
+
+def _gathered(parts: Iterator[Slopes]) -> list[Tensor]:
+    return [torch.cat(each) for each in zip(*parts, strict=True)]
 
 
 def _close(found: Tensor, expected: Tensor) -> bool:

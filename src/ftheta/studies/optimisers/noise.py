@@ -114,6 +114,8 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
     label, later = "training error (mean square)", middle["seconds"].copy()
     later[..., 0] = np.nan  # a log scale has no 0
     return {
-        "epochs": plots.panels(lines(np.broadcast_to(at, middle["train"].shape)), x="epoch", label=label, log=True),
-        "time": plots.panels(lines(later), x="CPU-seconds", label=label, log_x=True, log=True),
+        "epochs": plots.panels(
+            lines(np.broadcast_to(at, middle["train"].shape)), x="epoch", label=label, log=True, share=False
+        ),
+        "time": plots.panels(lines(later), x="CPU-seconds", label=label, log_x=True, log=True, share=False),
     }

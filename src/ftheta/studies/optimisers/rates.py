@@ -181,13 +181,18 @@ def tables(evidence: Evidence) -> dict[str, Table]:
 
 def figures(evidence: Evidence) -> dict[str, Figure]:
     """Three rates on the line, and the end of training against the rate."""
-    three, ends = evidence["three"][0], np.median(evidence["ends"], axis=0)
+    three, ends = evidence["three"][0], np.median(evidence["ends"], axis=0).clip(1e-4, 1e4)
+    three = np.where(three < LOST, three, np.nan)
     at = np.arange(three.shape[-1])
     sweep = {problem: (GRID, ends[i]) for i, problem in enumerate(PROBLEMS)}
     rates = {f"η = {lr:g}": (at, three[i]) for i, lr in enumerate(THREE)}
     return {
         "line": plots.panels({"A line": rates}, x="update", label="half the mean squared error", log=True),
         "sweep": plots.panels(
-            {"End of training": sweep}, x="learning rate", label="loss at the end / at the start", log_x=True, log=True
+            {"End of training, clipped to 10⁻⁴ ... 10⁴": sweep},
+            x="learning rate",
+            label="loss at the end / at the start",
+            log_x=True,
+            log=True,
         ),
     }
