@@ -44,7 +44,7 @@ WAVE = MLPRegressor(hidden=(20,), activation="tanh")
 CASES = (
     Case("1-20-1 on 30 points, one network", WAVE, 30, 2000, 1, 1 / 5),
     Case("1-20-1 on 100 points, a loop", WAVE, 100, 2000, MEMBERS, 15),
-    Case("20-100-3, batch 200, a loop", MLPClassifier(hidden=(100,), batch_size=200), 1000, 40, MEMBERS, 2.5),
+    Case("20-100-3, batch 200, a loop", MLPClassifier(hidden=(100,), batch_size=200), 1000, 20, MEMBERS, 2.5),
 )
 
 
@@ -55,7 +55,7 @@ def _waves(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return x, np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=n)
 
 
-def _classes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _classes(n: int, seed: int) -> Any:
     return make_classification(n, 20, n_informative=10, n_redundant=5, n_classes=3, random_state=seed)
 
 

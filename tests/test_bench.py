@@ -15,6 +15,7 @@ from bench import _fits, _peers, bare
 from bench.__main__ import NAMES, main, run
 from bench._report import Line, Report, merge
 from bench._timing import Settings, Summary, alternate, compare, fastest, ratios, summarise, threads
+from bench.lbfgs import Ended, compared
 from bench.overhead import Turns
 from bench.threads import threshold
 
@@ -245,6 +246,12 @@ def test_a_split_gives_every_row_once_and_differs_by_seed():
     assert sorted([*first.x[:, 0], *first.x_test[:, 0]]) == list(range(10))
     assert (first.x[:, 0] == first.y).all() and (first.narrow == first.x).all()
     assert (first.y == again.y).all() and (first.y != other.y).any()
+
+
+def test_evaluations_are_compared_where_both_reach_the_same_optimum():
+    own = [Ended(10, 1.0, 0.0), Ended(40, 1.0, 0.0), Ended(10, 2.0, 0.0)]
+    theirs = [Ended(20, 1.0, 0.0), Ended(20, 1.0 + 5e-7, 0.0), Ended(999, 2.1, 0.0)]
+    assert compared(theirs, own) == pytest.approx((1.0, 0.5, 2.0, 2))
 
 
 def test_a_peer_that_is_missing_is_skipped_by_name(monkeypatch):

@@ -28,7 +28,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 MACHINERY = (  # a module, or a folder of modules
     *("draw", "store", "results", "catalog", "check", "base", "likelihoods"),
     *("train._guard", "train.callbacks", "train.iterate", "train.objective", "train.placing", "train.problem"),
-    *("train.trainer", "train.training", "data.batch", "data.sources", "optim.table", "models._neural"),
+    *("train.trainer", "train.training", "data.batch", "data.sources", "optim.making", "models._neural"),
 )
 MACHINERY_LINES = 3125
 ON_CALL = {"cli", "lab", "studies"}  # rooms whose files are imported one at a time, when they are asked for

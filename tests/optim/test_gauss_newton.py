@@ -54,6 +54,22 @@ def test_residuals_that_vanish_are_found_quadratically():
     assert late and all(b < 10 * a**2 for a, b in late)
 
 
+def test_it_is_its_own_recursion_in_numpy_for_50_steps():
+    """tanh(xθ) against noisy targets, at a rate of 0.1."""
+    x, _ = rows(features=2)
+    y = torch.tanh(x @ torch.tensor([0.8, -0.5]).double()) + 0.1 * torch.sin(9 * x[:, 0])
+    net = nn.Sequential(nn.Linear(2, 1, bias=False), nn.Tanh()).double()
+    theta, X, Y = net[0].weight[0].detach().numpy().copy(), x.numpy(), y.numpy()
+    objective = Supervised(net, Gaussian())
+    trainer = Trainer(objective, Rows(x, y, batch_size=40), optimizer="gauss-newton", lr=0.1)
+    for _ in range(50):
+        iterate(trainer, rounds=1)
+        out = np.tanh(X @ theta)
+        J = (1 - out**2)[:, None] * X
+        theta = theta - 0.1 * np.linalg.solve(J.T @ J, J.T @ (out - Y))
+        assert np.abs(net[0].weight[0].detach().numpy() - theta).max() < 1e-10
+
+
 def test_a_rank_deficient_jacobian_gets_just_enough_damping():
     """A column twice: JᵀJ is singular, and the fit is that of the column alone."""
     (x, y), net = rows(features=1), nn.Linear(2, 1, bias=False).double()

@@ -55,6 +55,7 @@ def test_the_loss_never_rises_and_a_generation_costs_one_value_a_member():
     rule, box, losses = grow(rastrigin, [4.0, -3.0], 30, population=12)
     assert all(b <= a for a, b in zip(losses, losses[1:], strict=False)) and box.calls == 30 * 12
     before = losses[-1]
+    assert before == rule.memory["values"].min()  # θ is the best member
     assert rule.step(box).item() == before  # F at the start of the update
     assert rule.reason == "" and set(rule.facts) == {"population_loss", "population_spread"}
 

@@ -31,7 +31,9 @@ def test_training_a_net_tells_step_length_and_evaluations_of_each_iteration():
     torch.manual_seed(0)
     net = MLP(1, 1, (4,)).double()
     training = Training(options={"max_iter": 1, "history_size": 5})
-    trainer = Trainer(Supervised(net, Gaussian()), Rows(x, x[:, 0] ** 2), optimizer="lbfgs", training=training)
+    trainer = Trainer(
+        Supervised(net, Gaussian()), Rows(x, x[:, 0] ** 2, batch_size=30), optimizer="lbfgs", training=training
+    )
     rows = iterate(trainer, rounds=12)
     assert all(row["step_length"] > 0 and row["iterations"] == 1 and row["trials"] >= 2 for row in rows)
     total = np.cumsum([row["trials"] for row in rows]).tolist()

@@ -52,6 +52,28 @@ def test_its_first_step_solves_the_damped_normal_equations():
     assert row["gain"] == pytest.approx((race.cost(theta) - race.cost(theta + d)) / promised)
 
 
+def recursion(theta, damping):
+    """The method in NumPy: θ after every update."""
+    while True:
+        r, J = race.residuals(theta), race.jacobian(theta)
+        g, B, rise = J.T @ r, J.T @ J, 2.0
+        while True:
+            d = -np.linalg.solve(B + damping * np.eye(len(g)), g)
+            gain = (race.cost(theta) - race.cost(theta + d)) / (-g @ d - d @ B @ d / 2)
+            if gain > 1e-4:
+                break
+            damping, rise = damping * rise, rise * 2
+        theta, damping = theta + d, damping * max(1 / 3, 1 - (2 * gain - 1) ** 3)
+        yield theta
+
+
+def test_it_is_its_own_recursion_in_numpy_for_50_steps():
+    found = trainer(race.start(9), damping=1.0)
+    for _, expected in zip(range(50), recursion(race.start(9), damping=1.0), strict=False):
+        iterate(found, rounds=1)
+        assert np.abs(vector(found) - expected).max() < 1e-10
+
+
 def test_damping_rises_when_a_step_fails_and_falls_when_it_gains():
     """λ ν, λ ν 2ν, ... until the sum of squares falls; then λ max(1/3, 1 - (2 gain - 1)³)."""
     found = trainer(race.start(3), damping=1e-9)
@@ -82,6 +104,17 @@ def test_the_loss_never_rises_and_the_reason_says_why_it_ended():
 def test_each_tolerance_ends_it(option, words):
     found = trainer(race.start(12), **{"gtol": 0.0, "xtol": 0.0, "ftol": 0.0, option: 1e-3})
     assert len(iterate(found, rounds=400)) < 400 and words in found.reason
+
+
+def test_ftol_is_a_share_of_the_squares_and_not_of_the_constants_beside_them():
+    """The loss holds ½ log 2π, a hundred times the squares at the end."""
+    found, costs = trainer(race.start(12), ftol=1e-3), [race.cost(race.start(12))]
+    rows = []
+    while not found.reason:
+        rows += iterate(found, rounds=1)
+        costs.append(race.cost(vector(found)))
+    falls = -np.diff(costs) / costs[:-1]
+    assert falls[-1] <= 1e-3 and all(f > 1e-3 or r["gain"] <= 0.25 for f, r in zip(falls, rows[:-1], strict=False))
 
 
 def test_float32_comes_to_rest_near_the_same_cost():

@@ -142,6 +142,19 @@ def test_a_function_without_a_minimum_falls_until_the_steps_are_over(control):
     assert (np.diff(path.values) < 0).all() and path.reason and path.best[0] == path.points[-1, 0]
 
 
+def test_it_is_its_own_recursion_in_numpy_for_50_steps():
+    """Of Σ log cosh(θ - a) + θ²/20 with a rate of 0.1: tanh(θ - a) + θ/10 over sech²(θ - a) + 1/10."""
+    a = np.array([0.5, -1.0, 2.0])
+    shift, theta = torch.from_numpy(a), np.array([0.3, -0.2, 1.4])
+    path = minimise(
+        lambda x: (torch.log(torch.cosh(x - shift)) + x**2 / 20).sum(), theta, optimizer="newton", lr=0.1, steps=50
+    )
+    assert len(path.points) == 51
+    for found in path.points[1:]:
+        theta = theta - 0.1 * (np.tanh(theta - a) + theta / 10) / (1 / np.cosh(theta - a) ** 2 + 0.1)
+        assert np.abs(found - theta).max() < 1e-10
+
+
 def test_a_region_confines_the_steps_and_grows():
     path = newton(lambda x: ((x - 100) ** 2).sum(), [0.0], control="region", radius=1.0, steps=8)
     assert np.abs(np.diff(path.points[:, 0])).round(9).tolist() == [1, 2, 4, 8, 16, 32, 37][: len(path.points) - 1]

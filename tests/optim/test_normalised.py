@@ -31,6 +31,7 @@ def test_squares_of_tiny_and_huge_gradients_do_not_leave_the_floats(size):
     )
 
 
+@pytest.mark.ledger("C102", covers="ftheta.optim.NormalisedGD")
 def test_no_gradient_is_no_move():
     assert moved([0.0, 0.0], [0.0]).tolist() == [0.0, 0.0, 0.0]
     untouched = torch.ones(2, requires_grad=True)
@@ -52,6 +53,7 @@ def test_groups_share_the_norm_and_keep_their_rates():
     assert (a.item(), b.item()) == pytest.approx((-0.6, -0.08))
 
 
+@pytest.mark.ledger("C102", covers="ftheta.optim.NormalisedGD")
 def test_it_does_not_come_to_rest_below_the_rate():
     """On θ² from 1.03 at rate 0.1 it ends by alternating between 0.03 and -0.07."""
     theta = torch.tensor([1.03], dtype=torch.double, requires_grad=True)

@@ -14,13 +14,14 @@ from .groups import freeze, parameter_groups
 from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
 from .line_search import SEARCHES, Found, Phi, backtracking, exact, wolfe
-from .memory import memory, memory_table
+from .making import make, step
+from .memory import memory, memory_table, refuse_large
 from .natural import NaturalGradient
 from .newton import Newton
 from .normalised import NormalisedGD
 from .quadratic import damped_step, trust_step
 from .schedules import SCHEDULES, Plateau, factor
-from .table import RULES, Rule, make, rule, step
+from .table import RULES, Rule, rule
 
 __all__ = [
     "BFGS",
@@ -54,6 +55,7 @@ __all__ = [
     "memory_table",
     "momentum_rate",
     "parameter_groups",
+    "refuse_large",
     "rule",
     "step",
     "trust_step",

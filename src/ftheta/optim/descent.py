@@ -2,9 +2,8 @@
 
     θ <- θ + t d,    d·g < 0,    t by a line search (`line_search.py`)
 
-A direction that does not descend, or along which no step lowers the loss, is given up for -g with an empty memory; if
-that fails too, θ stays and the reason is said. d is what the rules differ in: steepest, conjugate.py, bfgs.py,
-lbfgs.py.
+A direction that does not descend, or along which nothing is gained, is given up for -g with an empty memory; if that
+fails too, θ stays and the reason is said. The rules differ in d: steepest below, conjugate.py, bfgs.py, lbfgs.py.
 
 Shapes: θ, g, d (P,), all parameters one after the other.
 """
@@ -25,6 +24,8 @@ from ._whole import Whole
 from .line_search import SEARCHES, Found
 
 __all__ = ["Descent", "Steepest"]
+
+STALLED = "neither the loss nor its gradient falls along this direction"
 
 
 class Descent(Whole):
@@ -57,13 +58,15 @@ class Descent(Whole):
         """See how the gradient has changed by y over the step s: (P,), (P,)."""
 
     def step(self, closure: Function) -> Tensor:
-        """One update; returns F at its start."""
-        self.facts, self.reason = {"iterations": 0.0, "trials": 0.0, "restarts": 0.0}, ""
-        value, g = self.evaluate(closure)
-        start = value
-        while self._can_go_on(value, g) and self.facts["iterations"] < self.max_iter:
-            value, g = self._iterate(closure, value, g)
-            self.facts["iterations"] += 1
+        """One update; returns F at its start. That it is at an end, it says before it moves: F there is known then."""
+        self.facts, self.reason = dict.fromkeys(("iterations", "trials", "restarts", "step_length"), 0.0), ""
+        start, g = self.evaluate(closure)
+        value, end = start, self._rests(start, g)
+        while not end and self.facts["iterations"] < self.max_iter:
+            value, g, found = self._iterate(closure, value, g)
+            self.facts |= {"step_length": found.t, "iterations": self.facts["iterations"] + bool(found.t)}
+            self.reason, end = found.reason if found.t else "", found.reason or self._rests(value, g)
+        self.reason = self.reason if self.facts["iterations"] else end
         self.facts["gradient_norm"] = g.norm().item()
         return start
 
@@ -73,28 +76,28 @@ class Descent(Whole):
         value = closure().detach()
         return value, self.gradient()
 
-    def _can_go_on(self, value: Tensor, g: Tensor) -> bool:
+    def _rests(self, value: Tensor, g: Tensor) -> str:
+        """Why there is nothing to do here."""
         if not (value.isfinite() and g.norm().isfinite()):
-            self.reason = "the loss or its gradient is not finite"
-        elif not self.reason and g.abs().max() <= self.tolerance_grad:
-            self.reason = f"the gradient is below {self.tolerance_grad:g}"
-        return not self.reason
+            return "the loss or its gradient is not finite"
+        return f"the gradient is below {self.tolerance_grad:g}" if g.abs().max() <= self.tolerance_grad else ""
 
-    def _iterate(self, closure: Function, value: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    def _iterate(self, closure: Function, value: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Found]:
         """One direction and one search; F and g where it ends."""
         known = bool(self.memory)
         line, found = self._search(closure, value, g)
-        if known and not found.t:
+        if known and not line.gains(found.t):
             line.at(0.0)
             self.memory.clear()
             self.facts["restarts"] += 1
             line, found = self._search(closure, value, g)
+        if not line.gains(found.t):
+            found = found._replace(t=0.0, reason=found.reason or STALLED)
         value, new = line.at(found.t)
-        self.facts["step_length"], self.reason = found.t, found.reason
         if found.t:
             self.memory["t"] = found.t
             self.learn(found.t * line.d, new - g)
-        return value, new
+        return value, new, found
 
     def _search(self, closure: Function, value: Tensor, g: Tensor) -> tuple[Line, Found]:
         last = self.memory.get("t", 0.0), self.memory.get("slope", 0.0)
@@ -126,6 +129,11 @@ class Line:
         """φ(t) and φ'(t)."""
         value, g = self.at(t)
         return value.item(), (g @ self.d).item()
+
+    def gains(self, t: float) -> bool:
+        """Whether loss or gradient are less than at the start; rounding may hide the one, not both."""
+        (value, g), (before, old) = self.at(t), self.start
+        return bool(value < before or g.norm() < old.norm())
 
     def at(self, t: float) -> tuple[Tensor, Tensor]:
         """F and its gradient, and θ stays there: (), (P,)."""

@@ -5,18 +5,14 @@ g is the gradient of the update's loss at θ, η the learning rate, all operatio
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from torch.optim.optimizer import _global_optimizer_post_hooks as _post_hooks
-from torch.optim.optimizer import _global_optimizer_pre_hooks as _pre_hooks
 
 from ..catalog import nearest
 from ..errors import InputError
@@ -32,7 +28,7 @@ from .natural import NaturalGradient
 from .newton import Newton
 from .normalised import NormalisedGD
 
-__all__ = ["RULES", "Rule", "make", "rule", "step"]
+__all__ = ["RULES", "Rule", "rule"]
 
 
 @dataclass(frozen=True)
@@ -214,60 +210,3 @@ def rule(name: str) -> Rule:
     if name not in RULES:
         raise InputError(nearest("optimizer", name, RULES))
     return RULES[name]
-
-
-def make(
-    name: str, params: Iterable[Any], lr: float | None = None, options: Mapping[str, Any] | None = None
-) -> Optimizer:
-    """An optimizer by its name, with torch's fused kernels where they exist.
-
-    Args:
-        name: A key of `RULES`.
-        params: Parameters, or groups of them as dicts with options of their own.
-        lr: Learning rate; None is the rule's own.
-        options: Options other than the rule's.
-
-    Example:
-        >>> type(make("momentum", [torch.zeros(2, requires_grad=True)], lr=0.1)).__name__
-        'SGD'
-    """
-    chosen, given = rule(name), dict(options or {})
-    groups = [{**g, "params": list(g["params"])} if isinstance(g, Mapping) else g for g in params]
-    own = [{k: v for k, v in g.items() if k != "params"} for g in groups if isinstance(g, Mapping)]
-    for each in [given, *({k: v for k, v in o.items() if k != "lr"} for o in own)]:
-        _check_options(name, each, chosen.known)
-    for rate in [chosen.lr if lr is None else lr, *(o["lr"] for o in own if "lr" in o)]:
-        _check_rate(name, rate)
-    return _built(name, chosen, groups, chosen.lr if lr is None else float(lr), {**chosen.options, **given})
-
-
-def step(optimizer: Optimizer) -> None:
-    """`optimizer.step()` without torch's wrapper for profilers and hooks, where none is registered: it is a tenth of a
-    small net's step."""
-    plain = getattr(type(optimizer).step, "__wrapped__", None)
-    heard = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks or _pre_hooks or _post_hooks
-    if plain is None or heard:
-        optimizer.step()
-    else:
-        plain(optimizer)
-
-
-def _built(name: str, chosen: Rule, groups: list[Any], lr: float, options: Mapping[str, Any]) -> Optimizer:
-    tensors = [p for g in groups for p in (g["params"] if isinstance(g, Mapping) else [g])]
-    if tensors and all(map(chosen.can_fuse, tensors)) and not {"fused", "foreach", "differentiable"} & set(options):
-        options = {**options, "fused": True}
-    try:
-        return chosen.factory(groups, lr=lr, **options)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"Optimizer {name!r} refuses what it was given: {str(error).rstrip('.')}.") from None
-
-
-def _check_options(name: str, options: Mapping[str, Any], known: list[str]) -> None:
-    for key in options:
-        if key not in known:
-            raise InputError(nearest(f"option of optimizer {name!r}:", key, known))
-
-
-def _check_rate(name: str, lr: Any) -> None:
-    if not isinstance(lr, Real) or isinstance(lr, bool) or not 0 < float(lr) < math.inf:
-        raise InputError(f"The 'lr' parameter of {name} must be a float in the range (0, inf). Got {lr!r} instead.")

@@ -15,8 +15,8 @@ from torch.func import functional_call, vmap
 
 from ..data.batch import Batch
 from ..draw import Draw
+from ._stacking import apply, tensors_of
 from .objective import Loss, Supervised
-from .stacked import apply, tensors_of
 
 __all__ = ["StackedLoss"]
 

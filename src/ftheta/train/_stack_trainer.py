@@ -20,8 +20,8 @@ from ..errors import InputError
 from ..store import Tree
 from ._stack import Stack
 from ._stack_rows import StackedRows
+from ._stacking import check_alike
 from .placing import threads, threads_for
-from .stacked import check_alike
 from .trainer import Trainer, _lone_row
 
 __all__ = ["StackTrainer"]
@@ -98,8 +98,9 @@ class StackTrainer:
         for stack in self.going:
             stack.rows.begin(self.epoch)
         self.reason = "" if self.going else ALL_STOPPED
-        said = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-        means = {name: float(v[np.isfinite(v)].mean()) for name, v in said.items() if np.isfinite(v).any()}
+        values = np.concatenate([list(row.values()) for row in rows], axis=1)  # (columns, M)
+        values = values[:, np.isfinite(values).all(0)]
+        means = dict(zip(rows[0], values.mean(1).tolist(), strict=True)) if values.size else {}
         members = sum(len(stack.members) for stack in self.stacks)
         return {"epoch": self.epoch, "step": self.step, "seconds": self.seconds, "members": members, **means}
 

@@ -10,20 +10,15 @@ Shapes: M members, B rows, x (M, B, ...), outputs (M, B, R), weight of a dense l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
 
-from ..errors import InputError
-from ..nn import ACTIVATIONS
+from ._stacking import apply, changed, check_alike, tensors_of
 
-__all__ = ["Stacked", "apply", "check_alike", "tensors_of"]
-
-POINTWISE = {nn.Dropout, *(entry.factory for entry in ACTIVATIONS.values())}
+__all__ = ["Stacked"]
 
 
 class Stacked(nn.Module):
@@ -44,7 +39,7 @@ class Stacked(nn.Module):
         super().__init__()
         check_alike(members)
         own = [tensors_of(member) for member in members]
-        self.each: Any = _changed(members[0], lambda name, tensor: torch.stack([t[name].detach() for t in own]))
+        self.each: Any = changed(members[0], lambda name, tensor: torch.stack([t[name].detach() for t in own]))
         self.n = len(members)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -58,7 +53,7 @@ class Stacked(nn.Module):
     def take(self, index: Sequence[int]) -> Stacked:
         """A stack of copies of some of the members."""
         some, kept = Stacked([nn.Identity()]), torch.as_tensor(index)
-        some.each, some.n = _changed(self.each, lambda name, tensor: tensor.detach()[kept.to(tensor.device)]), len(kept)
+        some.each, some.n = changed(self.each, lambda name, tensor: tensor.detach()[kept.to(tensor.device)]), len(kept)
         return some
 
     def weights(self) -> dict[str, Tensor]:
@@ -67,96 +62,9 @@ class Stacked(nn.Module):
 
     def members(self) -> list[nn.Module]:
         """Each member as a module of its own, a copy."""
-        return [_changed(self.each, lambda name, tensor, i=i: tensor.detach()[i].clone()) for i in range(self.n)]
+        return [changed(self.each, lambda name, tensor, i=i: tensor.detach()[i].clone()) for i in range(self.n)]
 
     def write_back(self, members: Sequence[nn.Module]) -> None:
         """Give each member's tensors to a module of its structure."""
         for i, member in enumerate(members):
             member.load_state_dict({name: value[i] for name, value in self.each.state_dict().items()})
-
-
-def apply(module: Any, x: Tensor) -> Tensor:
-    """The outputs of a module whose tensors are stacks: (M, B, ...) -> (M, B, R)."""
-    if type(module).forward is nn.Sequential.forward:
-        for layer in module:
-            x = apply(layer, x)
-        return x
-    if type(module) is nn.Linear:
-        return _dense(x, module.weight, module.bias)
-    if type(module) in POINTWISE:
-        return module(x)
-
-    def one(tensors: dict[str, Tensor], rows: Tensor) -> Tensor:
-        return functional_call(module, tensors, (rows,), tie_weights=False)
-
-    return vmap(one, randomness="different")(tensors_of(module), x)
-
-
-def _dense(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """X_m W_mᵀ + b_m: (M, B, ..., D), (M, R, D), (M, R) -> (M, B, ..., R)."""
-    if x.ndim > 3:
-        return _dense(x.flatten(1, -2), weight, bias).unflatten(1, x.shape[1:-1])
-    if bias is None:
-        return torch.bmm(x, weight.mT)
-    if x.shape[-1] == 1:  # an outer product: elementwise is several times as fast as M products of matrices
-        return torch.addcmul(bias.unsqueeze(1), x, weight.mT)
-    return torch.baddbmm(bias.unsqueeze(1), x, weight.mT)
-
-
-# ---- tensors by name
-
-
-def tensors_of(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; one that two layers share has a name in each, a layer with two names only one."""
-    found = {}
-    for path, part in module.named_modules():
-        own = {f"{path}.{leaf}" if path else leaf: t for leaf, t in (part._parameters | part._buffers).items()}
-        found |= {name: tensor for name, tensor in own.items() if tensor is not None}
-    return found
-
-
-def _changed(module: nn.Module, change: Callable[[str, Tensor], Tensor]) -> nn.Module:
-    """A copy of a module with other tensors; what was one tensor under two names still is."""
-    copy, made = deepcopy(module), dict[int, Tensor]()
-    for name, tensor in tensors_of(module).items():
-        if id(tensor) not in made:
-            value = change(name, tensor)
-            made[id(tensor)] = nn.Parameter(value, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else value
-        _put(copy, name, made[id(tensor)])
-    return copy
-
-
-def _put(module: nn.Module, name: str, value: Tensor) -> None:
-    path, _, leaf = name.rpartition(".")
-    setattr(module.get_submodule(path), leaf, value)
-
-
-def check_alike(members: Sequence[nn.Module]) -> None:
-    """One sentence if modules do not have the same layers, settings and shapes."""
-    if not members:
-        raise InputError("A stack needs at least one member; got none.")
-    first = _facts(members[0])
-    for i, member in enumerate(members[1:], start=1):
-        own = _facts(member)
-        differing = next((name for name in {**first, **own} if first.get(name) != own.get(name)), None)
-        if differing is not None:
-            raise InputError(
-                f"Members of a stack must be of one structure, but {differing} is {first.get(differing, 'missing')} in "
-                f"the first and {own.get(differing, 'missing')} in member {i}. Train those of each structure apart."
-            )
-
-
-def _facts(module: nn.Module) -> dict[str, str]:
-    """Shapes and plain settings by name."""
-    found = {}
-    for path, part in module.named_modules():
-        where, plain = f"{path}." if path else "", {k: v for k, v in vars(part).items() if _is_plain(v)}
-        found |= {path or "the module": type(part).__name__} | {f"{where}{k}": str(v) for k, v in plain.items()}
-    shapes = {name: (tuple(t.shape), t.dtype, t.requires_grad) for name, t in tensors_of(module).items()}
-    return found | {
-        name: f"{shape} {dtype}{'' if grad else ' frozen'}" for name, (shape, dtype, grad) in shapes.items()
-    }
-
-
-def _is_plain(value: Any) -> bool:
-    return all(map(_is_plain, value)) if isinstance(value, tuple) else isinstance(value, bool | int | float | str)

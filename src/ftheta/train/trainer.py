@@ -93,7 +93,8 @@ class Trainer:
         self.training, self.horizon, self.draw = training, horizon, Draw(seed)
         optim.freeze(objective, training.freeze)
         self.players = {p.name: p for p in objective.roster}
-        rules = {n: optim.rule({**training.options, **p.optim}.get("rule", optimizer)) for n, p in self.players.items()}
+        names = {n: {**training.options, **p.optim}.get("rule", optimizer) for n, p in self.players.items()}
+        rules = {n: optim.rule(name) for n, name in names.items()}
         self.closures = {n for n, rule in rules.items() if rule.needs != "gradient"}
         self.problems = {n: Problem(objective, p, training, pure=n in self.closures) for n, p in self.players.items()}
         self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
@@ -104,9 +105,8 @@ class Trainer:
         self.first_size, self.first_length = getattr(source, "batch_size", 1), len(source)
         self.reason = ""
         self._check()
-        for name, rule in rules.items():
-            self.problems[name].check(rule.needs)
-        self._check_batches([n for n in self.players if rules[n].full_batch], optimizer)
+        for player, name in names.items():
+            self._check_rule(self.problems[player], name, rules[player])
         self.plateau = optim.Plateau(**training.shape) if training.schedule == "plateau" else None
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
@@ -141,13 +141,18 @@ class Trainer:
                 f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all."
             )
 
-    def _check_batches(self, players: Sequence[str], optimizer: str) -> None:
-        if players and self.length > self.training.accumulate:
-            name = {**self.training.options, **self.players[players[0]].optim}.get("rule", optimizer)
+    def _check_rule(self, problem: Problem, name: str, rule: optim.Rule) -> None:
+        """What a rule needs, and the rows and memory that it needs it of."""
+        problem.check(rule.needs)
+        n = getattr(self.source, "n", 0)
+        if rule.full_batch and self.length > self.training.accumulate:
             raise InputError(
-                f"optimizer={name!r} needs all {getattr(self.source, 'n', '')} rows in one batch, but "
-                f"batch_size={self.first_size}. Use batch_size='auto' or another optimizer."
+                f"optimizer={name!r} needs all {n or ''} rows in one batch, but batch_size={self.first_size}. Use "
+                "batch_size='auto' or another optimizer."
             )
+        if rule.needs != "gradient":
+            dtype = str(problem.parameters[0].dtype).removeprefix("torch.") if problem.parameters else "float32"
+            optim.refuse_large(name, sum(p.numel() for p in problem.parameters), n, dtype=dtype)
 
     # ---- the process
 

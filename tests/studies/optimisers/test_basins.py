@@ -23,8 +23,8 @@ from ftheta.studies.optimisers.basins import (
 BEST, OTHER, AWAY = (0.0, 16.0), (5.0, 10.0), (40.0, 40.0)
 
 
-def made(gd=0.2, sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1):
-    """Four data sets of ten starts; `gd` and `sgd` of them end at the best minimum, the rest at another."""
+def made(gd=0.2, sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1, first=(0.3, 0.1)):
+    """One data set to choose the rate by, four to judge, of ten starts; shares that end at the best minimum."""
 
     def ends(share):
         return [BEST if i < round(10 * share) else OTHER if i < 9 else AWAY for i in range(10)]
@@ -34,9 +34,12 @@ def made(gd=0.2, sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1):
     gds = gd if isinstance(gd, tuple) else (gd,) * 4
     return {
         "starts": np.zeros((10, 2)),
-        "ends": np.array([[ends(s) for s in row] for row in (gds, sgd, (rate_two,) * 4)]),
+        "ends": np.array(
+            [[ends(s) for s in row] for row in ((0.2, *gds), (first[0], *sgd), (first[1], *[rate_two] * 4))]
+        ),
         "rates": [1.0, 2.0],
-        "points": [points] * 4,
+        "choose": 1,
+        "points": [points] * 5,
     }
 
 
@@ -46,7 +49,8 @@ def made(gd=0.2, sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1):
         ({}, ["confirmed", "confirmed"]),
         ({"sgd": (0.1,) * 4, "rate_two": 0.0}, ["confirmed", "refuted"]),
         ({"sgd": (0.3, 0.3, 0.2, 0.1)}, ["confirmed", "not reproduced"]),
-        ({"sgd": (0.1,) * 4, "rate_two": 0.4}, ["confirmed", "confirmed"]),  # another rate does it
+        ({"sgd": (0.1,) * 4, "rate_two": 0.4, "first": (0.1, 0.3)}, ["confirmed", "confirmed"]),  # another rate does it
+        ({"sgd": (0.1,) * 4, "rate_two": 0.4}, ["confirmed", "refuted"]),  # but only the one chosen before counts
         ({"minima": 1}, ["not reproduced", "confirmed"]),
         ({"saddles": 0}, ["not reproduced", "confirmed"]),
         ({"gd": 0.9, "sgd": (0.9,) * 4}, ["not reproduced", "not reproduced"]),  # the start does not matter

@@ -6,10 +6,11 @@ grid of starts do full batches and mini-batches end in the best minimum?
     f(x) = sin(u) exp(-u² / 32),   u = θ₀ + 0.06 θ₁ x,        28 noisy points, x in [-15, 15], truth θ = (0, 16.6)
     ∇L(θ) = 0:  eigenvalues of ∇²L both > 0: minimum, both < 0: maximum, else: saddle
 
-SGD falls linearly to rate 0 over its last third.
+SGD falls linearly to rate 0 over its last third. Its rate is chosen on some data sets and judged on the others: the
+best of several on the sets that judge it would look better than it is.
 Shapes: D data sets, S starts of each, all moved at once.
 
-Cost: about 40 CPU-seconds.
+Cost: about 70 CPU-seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure"]
 
-CLAIMS = {"C089": "confirmed", "C094": "confirmed"}
+CLAIMS = {"C089": "confirmed", "C094": "not reproduced"}
 BOX = ((-10.0, 10.0), (2.5, 22.5))
 TRUTH = (0.0, 16.6)
 KINDS = ("minimum", "saddle", "maximum")
@@ -54,6 +55,7 @@ class Config:
         updates: Updates of each descent.
         search: Places along each axis from which stationary points are looked for.
         sets: Data sets.
+        choose: The first of them, on which the rate of SGD is chosen; the others judge.
     """
 
     n: int = 28
@@ -64,10 +66,11 @@ class Config:
     batch: int = 4
     updates: int = 3000
     search: int = 30
-    sets: int = 12
+    sets: int = 20
+    choose: int = 6
 
 
-TINY = Config(side=5, rates=(1.0, 3.0), updates=60, search=12, sets=2)
+TINY = Config(side=5, rates=(1.0, 3.0), updates=60, search=12, sets=4, choose=2)
 
 
 def measure(config: Config, run: Run | None = None) -> Evidence:
@@ -83,6 +86,7 @@ def measure(config: Config, run: Run | None = None) -> Evidence:
         "ends": np.stack(ends),  # (1 + rates, D, S, 2)
         "values": np.stack([_loss(torch.tensor(end), x[:, None], y[:, None]).numpy() for end in ends]),
         "rates": list(config.rates),
+        "choose": config.choose,
         "points": points,
         "surface": [*(grid.numpy() for grid in grids), surface.contiguous().numpy()],
     }
@@ -90,7 +94,7 @@ def measure(config: Config, run: Run | None = None) -> Evidence:
 
 def _data(config: Config) -> tuple[Tensor, Tensor]:
     """All data sets: (D, N) and (D, N)."""
-    rng = np.random.default_rng(Draw(0).at("basins").key())
+    rng = np.random.default_rng(Draw(1).at("basins").key())
     x = torch.tensor(rng.uniform(-15, 15, (config.sets, config.n)))
     noise = torch.tensor(config.noise * rng.standard_normal(x.shape))
     return x, _model(torch.tensor(TRUTH, dtype=torch.double), x) + noise
@@ -158,10 +162,17 @@ def _ends(evidence: Evidence) -> np.ndarray:
     return found
 
 
+def _chosen(evidence: Evidence) -> int:
+    """Which rate of mini-batches is best on the data sets that do not judge."""
+    return int((_ends(evidence)[1:, : evidence["choose"]] == 0).mean((1, 2)).argmax())
+
+
 def judge(evidence: Evidence) -> list[Finding]:
-    """C089: minima and saddles, and ends that hang on the start. C094: mini-batches, at their best rate, do better."""
-    gd, *others = (_ends(evidence) == 0).mean(-1)  # (1 + rates, D)
-    sgd = max(others, key=np.mean)
+    """C089: minima and saddles, and ends that hang on the start. C094: mini-batches do better on sets not chosen by."""
+    shares = (_ends(evidence) == 0).mean(-1)  # (1 + rates, D)
+    gd, *others = shares[:, evidence["choose"] :]
+    chosen = _chosen(evidence)
+    sgd = others[chosen]
     counts = np.array([np.bincount(points["kind"], minlength=3) for points in evidence["points"]])  # (D, 3)
     mixed = bool((counts[:, :2] > 0).all() and (counts[:, 0] > 1).all() and gd.max() < 0.5 and gd.min() > 0)
     kinds = ", ".join(f"{give(counts[:, k], '.1f')} {('minima', 'saddles', 'maxima')[k]}" for k in range(3))
@@ -176,8 +187,8 @@ def judge(evidence: Evidence) -> list[Finding]:
             float(gd.mean()),
             float(gd.std(ddof=1)),
             "confirmed" if mixed else "not reproduced",
-            f"In the box, by the signs of the eigenvalues: {kinds} (mean ± s.d. over {len(gd)} data sets); full-batch "
-            f"descent ends at the best minimum {ends}.",
+            f"In the box, by the signs of the eigenvalues: {kinds} (mean ± s.d. over {len(counts)} data sets); "
+            f"full-batch descent ends at the best minimum {ends}.",
         ),
         Finding(
             "C094",
@@ -185,8 +196,9 @@ def judge(evidence: Evidence) -> list[Finding]:
             [float(s.mean()) for s in (gd, sgd)],
             [float(s.std(ddof=1)) for s in (gd, sgd)],
             verdict,
-            f"At the best rate, batches of 4 with a final decay end at the best minimum more often on {more:.0%} of "
-            f"the data sets. By rate: {each}.",
+            f"Batches of 4 with a final decay, at the rate {evidence['rates'][chosen]:g} chosen on "
+            f"{evidence['choose']} other data sets, end at the best minimum more often on {more:.0%} of {len(gd)}. By "
+            f"rate: {each}.",
         ),
     ]
 
@@ -201,7 +213,6 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
 
 
 def _named(evidence: Evidence) -> list[tuple[str, np.ndarray]]:
-    """Full batches and the best rate of mini-batches, on the first data set."""
-    ends = _ends(evidence)
-    best = 1 + int((ends[1:] == 0).mean((1, 2)).argmax())
-    return [("Full batch", ends[0, 0]), (f"Batches of 4, rate {evidence['rates'][best - 1]:g}", ends[best, 0])]
+    """Full batches and the chosen rate of mini-batches, on the first data set."""
+    ends, chosen = _ends(evidence), _chosen(evidence)
+    return [("Full batch", ends[0, 0]), (f"Batches of 4, rate {evidence['rates'][chosen]:g}", ends[1 + chosen, 0])]

@@ -5,7 +5,7 @@ how much does the loss of all rows fluctuate, and how much does the gradient of 
 
     near the minimum  E[F - F*] ~ η / B · tr Cov(g₁),      but the estimate has  Cov(g_B) = Cov(g₁) / B,  without η
 
-Cost: about 15 CPU-seconds.
+Cost: about 25 CPU-seconds.
 """
 
 from __future__ import annotations

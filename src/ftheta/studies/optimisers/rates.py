@@ -4,7 +4,7 @@ Question: where do three rates end on a line, and where do the staples 0.1 and 0
 
     GD on a quadratic: every error component is multiplied by 1 - η λ a step, so that η > 2 / L diverges
 
-Cost: about 30 CPU-seconds.
+Cost: about 25 CPU-seconds.
 """
 
 from __future__ import annotations

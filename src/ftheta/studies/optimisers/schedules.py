@@ -5,7 +5,7 @@ with seven schedules? And Adam at the rate 0.3 on the network of `_race`: does a
 
     plateau = mean loss above its least over the last tenth of the updates,      spike = largest error / error at first
 
-Cost: about 15 CPU-seconds.
+Cost: about 45 CPU-seconds.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and network: see `_race`.)
 
     gap = validation error - training error at the end,      rises = share of the epochs in which training error grows
 
-Cost: about 50 CPU-seconds.
+Cost: about 35 CPU-seconds.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ most floor + 0.2 var(sin x²) = 0.097, for first-order rules, L-BFGS and Levenbe
 
     floor = 0.25² var(sin x²),      cost of an epoch = seconds / epochs
 
-Cost: about 40 CPU-seconds.
+Cost: about 20 CPU-seconds.
 """
 
 from __future__ import annotations
