@@ -177,8 +177,8 @@ def test_an_objective_may_bring_its_own_residuals():
 @pytest.mark.parametrize(
     ("objective", "training", "words"),
     [
-        (Supervised(nn.Linear(1, 1), Bernoulli()), Training(), "Supervised gives no residuals"),
-        (Supervised(nn.Linear(1, 1), LearnedGaussian()), Training(), "Supervised gives no residuals"),
+        (Supervised(nn.Linear(1, 1), Bernoulli()), Training(), "Bernoulli gives no residuals"),
+        (Supervised(nn.Linear(1, 1), LearnedGaussian()), Training(), "LearnedGaussian gives no residuals"),
         (Supervised(nn.Linear(1, 1), lambda raw, y: (raw[:, 0] - y) ** 2), Training(), "gives no residuals"),
         (Supervised(nn.Linear(1, 1), Gaussian()), Training(l1=0.1), "in which l1 cannot enter. Use l2"),
         (Supervised(nn.Linear(1, 1), Gaussian()), Training(clip_norm=1.0), "in which clip_norm cannot enter"),

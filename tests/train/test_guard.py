@@ -204,3 +204,13 @@ def test_a_process_without_gradients_is_guarded_by_its_rows(tmp_path):
 def test_trees_are_searched_to_their_leaves():
     assert all_finite({"a": [torch.ones(2), (torch.tensor(3),)], "b": None, "c": "nan", "d": torch.empty(0)})
     assert not all_finite({"a": [torch.ones(2), {0: torch.tensor([1.0, math.inf])}]})
+
+
+@pytest.mark.parametrize("batch_size", [24, 8])
+def test_a_loss_that_stops_being_finite_long_after_a_look_at_the_end_of_an_epoch_is_named(batch_size):
+    """Descent above its stability limit grows by a factor a step; the guard has looked at the end of an epoch before."""
+    x, y = line()
+    net = seeded(lambda: nn.Linear(3, 1)).double()
+    made = Trainer(Supervised(net, square), Rows(x, y, batch_size=batch_size), optimizer="sgd", lr=9.0)
+    with pytest.raises(NonFiniteError, match=r"Last good state: step \d00\. Try lr=0\.9"):
+        iterate(made, rounds=2000)

@@ -173,7 +173,7 @@ def test_a_single_row_is_taken_from_its_graph():
 
 def test_nothing_is_answered_by_a_sentence():
     found = Jacobians(Supervised(nn.Linear(3, 1), Bernoulli()), [], lambda micro: None)
-    with pytest.raises(InputError, match="Supervised gives no residuals"):
+    with pytest.raises(InputError, match="Bernoulli gives no residuals"):
         next(found("residual", [Batch(torch.zeros(2, 3), torch.zeros(2))]))
 
 

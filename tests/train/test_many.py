@@ -68,7 +68,6 @@ def assert_as_alone(estimator, problems, tolerance=1e-9):
         {"training": Training(clip_norm=0.05), "optimizer": "sgd"},
         {"training": Training(clip_value=0.01), "optimizer": "momentum"},
         {"training": Training(schedule="cosine", warmup=4), "optimizer": "nesterov"},
-        {"training": Training(schedule="plateau", shape={"patience": 1, "factor": 0.3}), "lr": 0.3, "optimizer": "sgd"},
         {"training": Training(gradient_noise=0.1), "optimizer": "gd"},
         {"training": Training(freeze=("hidden1.weight",)), "optimizer": "adamw"},
         {"training": Training(options={"weight_decay": 0.1}), "optimizer": "adadelta"},
@@ -93,6 +92,12 @@ def test_members_may_have_rates_of_their_own(optimizer):
     problems = [{**p, "lr": lr} for p, lr in zip(waves_of(0, 1, 2), (0.003, 0.03, 0.8), strict=True)]
     training = Training(schedule="exponential", options={"weight_decay": 0.01} if optimizer == "adamw" else {})
     assert_as_alone(MLPRegressor(**NET, optimizer=optimizer, training=training), problems)
+
+
+def test_a_plateau_slows_each_member_by_itself():
+    training = Training(schedule="plateau", shape={"patience": 1, "factor": 0.3})
+    members = assert_as_alone(MLPRegressor(**NET, lr=0.7, training=training), waves_of(0, 1, 2))
+    assert len({member.history_[-1]["lr"] for member in members}) > 1
 
 
 def test_members_may_have_penalties_of_their_own():
@@ -154,7 +159,8 @@ def test_many_small_stacks_are_as_one(monkeypatch):
 
 def test_each_member_stops_by_itself_with_its_best_weights():
     problems = waves_of(*range(6))
-    members = assert_as_alone(MLPRegressor(**{**NET, "epochs": 60}, lr=0.2, validation=0.3, patience=3), problems)
+    knobs = {**NET, "epochs": 60, "lr": 0.2, "validation": 0.3, "patience": 3, "batch_size": 6}
+    members = assert_as_alone(MLPRegressor(**knobs), problems)
     assert len({member.n_iter_ for member in members}) > 2
 
 

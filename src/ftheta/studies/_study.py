@@ -10,6 +10,7 @@
     measure     (config, run) -> evidence: a tree of arrays and JSON values; its parts are made by `pieces`
     judge       evidence -> findings: pure, it knows no models
     figures     evidence -> figures by name
+    tables      evidence -> tables by name; not every study has any
 """
 
 from __future__ import annotations
@@ -256,6 +257,8 @@ def _measure(name: str, study: Any, config: Any, key: str, run: Run) -> None:
     run.write("evidence.safetensors", evidence)
     for title, figure in study.figures(evidence).items():
         run.write(f"figures/{title}.svg", svg(figure))
+    for title, table in (study.tables(evidence) if hasattr(study, "tables") else {}).items():
+        run.write(f"tables/{title}.md", table.markdown() + "\n")
     found = {
         "study": name,
         "digest": key,

@@ -38,8 +38,9 @@ Slopes = tuple[Tensor, Tensor]  # outputs (b, ...), Jacobian (b, K, P)
 
 def no_residuals(objective: nn.Module) -> str:
     """The sentence for an objective that is no sum of squares."""
+    source = getattr(objective, "likelihood", None) or objective
     return (
-        f"{type(objective).__name__} gives no residuals, which this optimizer needs. "
+        f"{type(source).__name__} gives no residuals, which this optimizer needs. "
         "Use a Gaussian likelihood of fixed variance, or another optimizer."
     )
 

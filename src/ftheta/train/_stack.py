@@ -176,7 +176,7 @@ class Stack:
         row |= {} if penalty is None else {"penalty": penalty}
         row["lr"] = self.rates * self.slowed * self.factor(step - 1)
         row |= self._validate(epoch)
-        finite = np.isfinite(list(row.values())).all(0)
+        finite = np.asarray(np.isfinite(list(row.values())).all(0))
         self.table.append(row)
         self.seen.append(self.members)
         reasons = self._stopping(row, epoch + 1) | self._broken(finite, step)

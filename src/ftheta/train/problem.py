@@ -7,27 +7,21 @@ First-order rules get `gradient()`; rules that evaluate more than once get the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from operator import add
-from typing import Any, cast
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from ..data.batch import Batch
 from ..draw import Draw
-from ..errors import InputError
-from ..likelihoods import Likelihood
-from ._jacobian import Jacobians, at_a_time, no_residuals, times_hessian
-from .objective import Loss, Objective, Player, Supervised
+from ._curvature import Curvature
+from .objective import Loss, Objective, Player
 from .training import Training
 
 __all__ = ["Problem"]
 
-NO_SQUARES = ("l1", "clip_norm", "clip_value", "gradient_noise")  # settings that a sum of squares cannot follow
 
-
-class Problem:
+class Problem(Curvature):
     """Losses, gradients and residuals of one update; `bind` says of which rows and with which noise.
 
     Args:
@@ -48,49 +42,13 @@ class Problem:
         self.cotangents: dict[float, Tensor] = {}
         self.first: Sequence[Loss] | None = None
         self.evaluations = 0
-        self.decays: Tensor | None = None
-        self.jacobians = Jacobians(objective, self.parameters, self._prepare)
+        Curvature.__init__(self)
         self.bind([], Draw(0))
 
     def bind(self, batches: Sequence[Batch], draw: Draw) -> None:
         """The rows and the randomness of this update."""
         self.batches, self.draw, self.first = batches, draw, None
         self.kept = [b.clone() for b in self.buffers]
-
-    def check(self, needs: str) -> None:
-        """One sentence if a rule needs what this objective or these settings do not give."""
-        missing = {"residuals": self._without_residuals, "curvature": self._without_curvature}.get(needs)
-        if missing is not None and (sentence := missing()):
-            raise InputError(sentence)
-
-    def _without_residuals(self) -> str:
-        likelihood, owner = getattr(self.objective, "likelihood", None), type(self.objective)
-        own = owner.residual is not Objective.residual and not isinstance(self.objective, Supervised)
-        if not own and (likelihood is None or type(likelihood).residual is Likelihood.residual):
-            return no_residuals(self.objective)
-        asked = [name for name in NO_SQUARES if getattr(self.training, name, None)]
-        asked += ["a penalty function"] if getattr(self.objective, "penalty", None) is not None else []
-        return (
-            f"This optimizer works on a sum of squares, in which {' and '.join(asked)} cannot enter. "
-            "Use l2 as the only penalty and no clipping or noise, or another optimizer, e.g. 'lbfgs'."
-            if asked
-            else ""
-        )
-
-    def _without_curvature(self) -> str:
-        likelihood, owner = getattr(self.objective, "likelihood", None), type(self.objective).__name__
-        if likelihood is None:
-            return (
-                f"{owner} has no likelihood, whose curvature this optimizer needs. "
-                "Give it a likelihood instead of a function, or use another optimizer, e.g. 'lbfgs'."
-            )
-        learned = [p for p in likelihood.parameters() if any(p is q for q in self.parameters)]
-        return (
-            f"{type(likelihood).__name__} learns a parameter of its own, on which its curvature in the outputs says "
-            "nothing. Use a likelihood without one, e.g. Gaussian(), or another optimizer, e.g. 'lbfgs'."
-            if learned
-            else ""
-        )
 
     def gradient(self) -> Sequence[Loss]:
         """∇F into `.grad`, clipped; the losses of the first evaluation stay in `first`."""
@@ -114,72 +72,6 @@ class Problem:
             losses = [self._loss(i) for i in range(len(self.batches))]
             self.first = self.first or losses
             return self._value(losses)
-
-    # ---- second order: vectors and matrices over P = all parameters, in their order
-
-    def decay(self) -> Tensor:
-        """c of the penalty ½ Σ c θ², from l2: (P,)."""
-        if self.decays is None:
-            penalised, strength = {id(p) for p in self.penalised}, 2 * self.training.l2
-            parts = [p.new_full((p.numel(),), strength * (id(p) in penalised)) for p in self.parameters]
-            self.decays = torch.cat(parts)
-        return self.decays
-
-    def residuals(self) -> tuple[Tensor, Tensor]:
-        """Residuals and their Jacobian in θ: r (N,), J (N, P), with mean loss = ‖r‖² / 2 + constant."""
-        parts = [_weighed(*part) for part in self._jacobians("residual")]
-        root = sum(weight for *_, weight in parts) ** 0.5
-        return torch.cat([r for r, _, _ in parts]) / root, torch.cat([j for _, j, _ in parts]) / root
-
-    def squares(self) -> tuple[Tensor, Tensor, Tensor]:
-        """F but for a constant as a sum of squares, with penalty: ½‖r‖² (), Jᵀr (P,), JᵀJ (P, P), in float64 and
-        without all of J at once."""
-        sums: tuple[Any, ...] | None = None
-        for r, jacobian, weight in (_weighed(*part) for part in self._jacobians("residual")):
-            r, jacobian = r.double(), jacobian.double()
-            part = torch.dot(r, r) / 2, r @ jacobian, jacobian.T @ jacobian, weight
-            sums = part if sums is None else tuple(map(add, sums, part))
-        cost, g, matrix, weight = cast(tuple[Any, ...], sums)
-        decay, theta = self.decay().double(), torch.cat([p.detach().reshape(-1) for p in self.parameters]).double()
-        pull, matrix = decay * theta, matrix / weight
-        matrix.diagonal().add_(decay)
-        return cost / weight + torch.dot(pull, theta) / 2, g / weight + pull, matrix
-
-    def ggn(self) -> Tensor:
-        """Σ w Jᵀ C J / Σ w + diag(decay), C the likelihood's curvature in the raw outputs and J their Jacobian: (P, P),
-        in float64."""
-        curvature = cast(Likelihood, self.objective.likelihood).curvature
-        matrix, weight = torch.zeros(()), 0.0
-        for raw, jacobian, w in self._jacobians("raw"):
-            bend = curvature(raw) if w is None else w[:, None, None] * curvature(raw)  # (m, R, R)
-            flat, bent = jacobian.flatten(0, 1).double(), (bend @ jacobian).flatten(0, 1).double()  # (m R, P)
-            matrix, weight = matrix + flat.T @ bent, weight + (len(raw) if w is None else float(w.sum()))
-        return matrix / weight + self.decay().double().diag()
-
-    def hvp(self, v: Tensor) -> Tensor:
-        """∇²F v: (P,) -> (P,)."""
-        return self._second(lambda f: times_hessian(f, self.parameters, v[None])[0]) + self.decay() * v
-
-    def hessian(self) -> Tensor:
-        """∇²F: (P, P)."""
-        decay, rows = self.decay(), sum(batch.n for batch in self.batches)
-        unit = torch.eye(len(decay)).to(decay).split(at_a_time(self.parameters, rows=rows))
-        found = self._second(lambda f: torch.cat([times_hessian(f, self.parameters, some) for some in unit]))
-        return (found + found.T) / 2 + decay.diag()
-
-    def _second(self, of: Callable[[Tensor], Tensor]) -> Tensor:
-        """A linear function of ∇²F, penalty aside, from that of the parts of F."""
-        self.evaluations += 1
-        total, weight, once = torch.zeros(()), 0.0, None
-        with torch.enable_grad():
-            for micro in range(len(self.batches)):
-                loss = self._loss(micro)
-                total, weight, once = total + of(loss.total), weight + loss.weight, loss.once
-        return total / weight if once is None else total / weight + of(once)
-
-    def _jacobians(self, what: str) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        self.evaluations += 1
-        return self.jacobians(what, self.batches)
 
     def _prepare(self, micro: int) -> Draw:
         """The buffers and the noise of the first evaluation."""
@@ -259,11 +151,3 @@ class Problem:
 def _counts(name: str, p: Tensor, training: Training) -> bool:
     """Whether penalties count this parameter: weights have two axes or more, biases are named so."""
     return p.ndim >= 2 or (training.penalise_bias and name.split(".")[-1].startswith("bias"))
-
-
-def _weighed(r: Tensor, jacobian: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor, float]:
-    """√w r (N,) and √w J (N, P) of residuals (m, R), and Σ w."""
-    if weight is None:
-        return r.flatten(), jacobian.flatten(0, 1), float(len(r))
-    root = weight.sqrt()[:, None]
-    return (root * r).flatten(), (root[..., None] * jacobian).flatten(0, 1), float(weight.sum())

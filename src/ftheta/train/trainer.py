@@ -191,9 +191,10 @@ class Trainer:
                 raise InputError(_lone_row(self)) from None
             raise
         self.step += 1
+        row = self._end_epoch() if self.position >= self.length else None
         if self.step - self._looked >= LOOK:
             self.look()
-        return self._end_epoch() if self.position >= self.length else None
+        return row
 
     def _take(self) -> list[Batch]:
         if self._stream is None:
