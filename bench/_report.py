@@ -17,7 +17,7 @@ from ._timing import CORES, Accuracy, Settings, Summary
 
 __all__ = ["Line", "Report", "machine", "merge"]
 
-PACKAGES = ("ftheta", "torch", "numpy", "scikit-learn", "skorch", "keras", "lightning")
+PACKAGES = ("ftheta", "torch", "numpy", "scikit-learn", "scipy", "skorch", "keras", "lightning")
 
 
 @dataclass(frozen=True)

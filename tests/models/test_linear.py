@@ -203,7 +203,7 @@ def test_likelihood_and_loss_have_the_same_parameters_from_the_same_start(scale)
     def fitted(nll, target=y):
         layer = affine([0.3], -0.2)
         source = Rows(torch.tensor(x), torch.tensor(target), batch_size=4)
-        options = {"tolerance_grad": 1e-12, "tolerance_change": 1e-14}
+        options = {"tolerance_grad": 1e-12}
         iterate(
             Trainer(Supervised(layer, nll), source, optimizer="lbfgs", training=Training(options=options)), rounds=20
         )

@@ -14,7 +14,7 @@ from ftheta.train import Training
 rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 3))
 EXACT = {"optimizer": "lbfgs", "dtype": "float64", "epochs": 30, "random_state": 0}
-TIGHT = {"tolerance_grad": 1e-12, "tolerance_change": 1e-15}
+TIGHT = {"tolerance_grad": 1e-12}
 
 
 def test_without_hidden_layers_and_with_gaussian_noise_it_is_least_squares():

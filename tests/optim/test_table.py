@@ -220,6 +220,63 @@ def test_fletcher_reeves_has_its_recursion_too():
         np.testing.assert_allclose(found, next(truth), rtol=0, atol=1e-10)
 
 
+STIFF = np.geomspace(1, 10, 80)  # a bowl in 80 dimensions; steeper ones turn rounding errors into steps of their own
+
+
+def in_the_bowl(direction, steps=50):
+    """θ with the closed form of the exact step, -g·d / d·Ad; pairs (s, y) go to the direction."""
+    theta, pairs, d, old = np.ones(80), [], None, None
+    for _ in range(steps):
+        g = STIFF * theta
+        d, old = direction(g, old, d, pairs), g
+        s = -(g @ d) / (d @ (STIFF * d)) * d
+        theta = theta + s
+        pairs.append((s, STIFF * s))
+        yield theta
+
+
+def inverse_times(g, pairs, kept=None):
+    """-H g, H by the product form from the identity in the scale of the first pair, or anew from the last ones."""
+    if not pairs:
+        return -g
+    used = pairs if kept is None else pairs[-kept:]
+    s, y = pairs[0] if kept is None else pairs[-1]
+    inverse = np.eye(80) * (s @ y / (y @ y))
+    for s, y in used:
+        left = np.eye(80) - np.outer(s, y) / (s @ y)
+        inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
+    return -inverse @ g
+
+
+BOWL = {
+    "cg": ({}, lambda g, old, d, pairs: -g if d is None else -g + (g @ (g - old)) / (old @ old) * d),
+    "cg, Fletcher-Reeves": (
+        {"beta": "fletcher-reeves"},
+        lambda g, old, d, pairs: -g if d is None else -g + (g @ g) / (old @ old) * d,
+    ),
+    "bfgs": ({}, lambda g, old, d, pairs: inverse_times(g, pairs)),
+    "lbfgs": ({"history_size": 5}, lambda g, old, d, pairs: inverse_times(g, pairs, 5)),
+}
+
+
+@pytest.mark.parametrize("name", BOWL)
+def test_fifty_steps_with_an_exact_search_are_those_of_the_equation_in_eighty_dimensions(name):
+    options, direction = BOWL[name]
+    theta = torch.ones(80, dtype=torch.float64, requires_grad=True)
+    optimizer = make(name.partition(",")[0], [theta], options=EXACT | options)
+
+    def closure():
+        optimizer.zero_grad()
+        value = (torch.as_tensor(STIFF) * theta.square()).sum() / 2
+        value.backward()
+        return value
+
+    for i, truth in enumerate(in_the_bowl(direction)):
+        optimizer.step(closure)
+        np.testing.assert_allclose(theta.detach().numpy(), truth, rtol=0, atol=1e-10)
+        assert i >= 20 or np.abs(truth).max() > 1e-7
+
+
 def moves(name, gradients, lr, options=None):
     """What each of these gradients, one after the other, does to a number; and the rule's state."""
     theta = torch.zeros(1, dtype=torch.float64, requires_grad=True)

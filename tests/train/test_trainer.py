@@ -243,7 +243,7 @@ class Own(Bilinear):
 def test_every_player_may_have_a_rule_of_his_own(optimizer):
     made, _ = train(Own(simultaneous=False), steps=1, optimizer=optimizer)
     assert [type(o).__name__ for o in made.optimizers.values()] == ["LBFGS", "SGD"]
-    assert made.optimizers["x"].state[made.objective.x]["func_evals"] >= 1
+    assert made.optimizers["x"].facts["trials"] >= 1
     assert made.objective.y.item() == pytest.approx(0.5 + 0.1 * made.objective.x.item())
 
 

@@ -3,8 +3,8 @@
     d <- -g + β d
 
     β = g·g / g₋·g₋                      (Fletcher-Reeves)
-    β = max(0, g·(g - g₋) / g₋·g₋)       (Polak-Ribière)
-    β = 0 where abs(g·g₋) > 0.2 g·g      (a restart: far from a quadratic, the past is no help)
+    β = g·(g - g₋) / g₋·g₋               (Polak-Ribière)
+    β = 0 where abs(g·g₋) > 0.2 g·g      (a restart: far from a quadratic, the past is no help; no β < 0 is left)
 
 On a quadratic with Hessian A and exact line search, the directions are A-conjugate, dᵢᵀ A dⱼ = 0 (orthogonal are the
 gradients), and P steps reach its minimum. Only the last direction is kept.
@@ -64,7 +64,7 @@ class ConjugateGradient(Descent):
         if "d" in kept:
             old = kept["g"]
             beta = g @ (g - old if self.beta == "polak-ribiere" else g) / (old @ old)
-            kept["beta"] = 0.0 if (g @ old).abs() > 0.2 * (g @ g) else max(0.0, beta.item())
+            kept["beta"] = 0.0 if (g @ old).abs() > 0.2 * (g @ g) else beta.item()
             d = d + kept["beta"] * kept["d"]
         kept["g"], kept["d"] = g, d
         return d
