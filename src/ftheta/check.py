@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -57,6 +58,11 @@ def constraints(cls: type, names: Iterable[str]) -> dict[str, Any]:
         >>> constraints(Knobs, ["lr"])["lr"][1] is None
         True
     """
+    return dict(_constraints(cls, tuple(names)))
+
+
+@cache
+def _constraints(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
     hints = get_type_hints(cls, include_extras=True)
     return {name: _constraint(hints[name]) for name in names}
 

@@ -97,6 +97,24 @@ def test_frozen_tensors_are_left_out_and_nothing_is_changed():
     assert all(torch.equal(v, before[k]) for k, v in net.state_dict().items())
 
 
+def test_rows_without_targets_have_gradients_and_a_module_that_cannot_move_gets_a_sentence():
+    net = nn.Linear(4, 1, bias=False, dtype=torch.float64)
+    found = example_gradients(net, X, loss=lambda raw, y: raw[:, 0] ** 2)
+    np.testing.assert_allclose(found.gradients, 2 * (X @ net.weight.detach().numpy()[0])[:, None] * X)
+    net.requires_grad_(False)
+    with pytest.raises(InputError, match="All parameters of Linear are frozen; example_gradients needs one that moves"):
+        example_gradients(net, X, loss=lambda raw, y: raw[:, 0] ** 2)
+
+
+def test_classes_pull_by_their_weights_as_they_do_in_training():
+    plain, weighed = (
+        MLPClassifier(hidden=(3,), epochs=1, random_state=0, class_weight=w).fit(X, Y) for w in (None, {0: 1.0, 1: 3.0})
+    )
+    plain.module_.load_state_dict(weighed.module_.state_dict())
+    one, two = (example_gradients(model, X, Y).gradients for model in (plain, weighed))
+    np.testing.assert_allclose(two, one * np.where(Y == 1, 3.0, 1.0)[:, None], rtol=1e-5)
+
+
 def test_rows_that_are_dicts_are_taken_apart():
     class Two(nn.Module):
         def __init__(self):

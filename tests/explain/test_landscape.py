@@ -342,6 +342,7 @@ def test_a_model_of_one_parameter_has_no_landscape():
         ({"directions": ([1, 1], [2, 2])}, r"The two directions span no plane"),
         ({"directions": ([1, np.nan], [2, 2])}, r"The two directions span no plane: one is zero or not finite"),
         ({"rows": 0}, r"rows=0; take at least one row"),
+        ({"batches": -1}, r"batches=-1; ask for 1 or more mini-batches, or for none with 0"),
         ({"batches": 2, "batch_size": 61}, r"batch_size=61 of 60 rows; choose one from 1 to 60"),
     ],
 )

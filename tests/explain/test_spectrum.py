@@ -147,6 +147,8 @@ def test_what_cannot_be_found_gets_a_sentence():
         spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=3)
     with pytest.raises(NonFiniteError, match=r"The loss at the weights is nan; there is no curvature"):
         spectrum(BIG, X * np.nan, LABELS, loss=ROW_LOSS)
+    with pytest.raises(InputError, match=r"steps=0, tolerance=0\.001; at least 1 step and a tolerance of at least 0"):
+        sharpness(BIG, X, LABELS, loss=ROW_LOSS, steps=0)
     bent = nn.Linear(3, 1, bias=False)
     with pytest.raises(NonFiniteError, match=r"The Hessian holds a number that is not finite"):
         spectrum(bent, X, LABELS, loss=lambda raw, y: (raw[:, 0] - raw[:, 0].detach()).abs() ** 1.5)

@@ -116,6 +116,7 @@ def test_the_grid_is_the_surface():
         ("ravine", ["gd", "gd"], {}, r"Two of the optimizers are the same: gd, gd\. Give each once\."),
         ("ravine", ["gd"], {"start": (1, 2, 3)}, r"start \(1\.0, 2\.0, 3\.0\) and box .* do not fit ravine"),
         ("ravine", ["gd"], {"box": ((1, -1), (0, 1))}, r"in the box the lower value is first"),
+        (3, ["gd"], {"start": (0,), "box": ((0, 1),)}, r"f is 3; a surface, its name, or a torch function of a vector"),
         (torch.sum, ["gd"], {}, r"f is a function of your own; pass start= and box="),
         (torch.sum, ["gd"], {"start": (0, 0), "box": ((0, 1),)}, r"do not fit own function"),
     ],

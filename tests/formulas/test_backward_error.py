@@ -48,6 +48,10 @@ def test_the_flow_of_a_quadratic_is_an_exponential():
     torch.testing.assert_close(found, want, rtol=1e-7, atol=1e-10)
 
 
+def test_at_time_zero_the_flow_is_where_it_starts():
+    assert torch.equal(gradient_flow(loss, START, [0.0]), START[None])
+
+
 def test_the_end_does_not_depend_on_the_tolerance():
     ends = [gradient_flow(loss, START, [1.0], tolerance) for tolerance in (1e-10, 1e-13)]
     torch.testing.assert_close(*ends, rtol=1e-9, atol=0)

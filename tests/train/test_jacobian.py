@@ -117,6 +117,66 @@ def test_the_way_fits_the_net_and_gives_the_slope_of_every_output_of_every_row(k
     assert len(parts) == 2 if chunk == 2**26 else len(parts) > 2
 
 
+class Met(nn.Module):
+    """Rows that see one another between two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        hidden = self.first(x)
+        return self.last(torch.tanh(hidden - hidden.mean(0)))
+
+
+class Unseen(Met):
+    """A layer whose weight is also used without it."""
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x) + nn.functional.linear(x, self.first.weight)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "way"),
+    [(Met, 1.0, "of_batch"), (Met, 0.0, "of_batch"), (Unseen, 0.0, "by_rows")],
+)
+def test_rows_that_are_equal_or_zero_at_the_beginning_do_not_mislead_it(kind, first, way):
+    """Of equal rows alone, the means between the layers have no slope; of zeros, a weight has none."""
+    found, part = jacobians(seeded(kind).double()), batch()
+    part.x[:4] = first
+    ((_, jacobian, _),) = found("raw", [part])
+    assert found.ways["raw"] == way
+    torch.testing.assert_close(jacobian.flatten(0, 1), one_by_one(found, [part]), rtol=1e-10, atol=1e-12)
+
+
+def test_weights_that_are_zero_at_the_beginning_do_not_mislead_it():
+    """With zeros in the last layer nothing of the first is seen; later it is. θ is as it was to the last bit."""
+    net = seeded(Met).double()
+    with torch.no_grad():
+        net.last.weight.zero_()
+    found, before = jacobians(net), [p.clone() for p in net.parameters()]
+    list(found("raw", [batch()]))
+    assert found.ways["raw"] == "of_batch" and all(map(torch.equal, before, net.parameters()))
+    with torch.no_grad():
+        net.last.weight.fill_(0.5)
+    ((_, jacobian, _),) = found("raw", [batch()])
+    torch.testing.assert_close(jacobian.flatten(0, 1), one_by_one(found, [batch()]), rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_written_into_the_output_of_a_layer_has_its_slope():
+    """An in-place ReLU: all units are on when the way is chosen, and some are off later."""
+    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True), nn.Linear(4, 2))).double()
+    with torch.no_grad():
+        net[0].bias.fill_(50.0)
+    found = jacobians(net)
+    list(found("raw", [batch()]))
+    with torch.no_grad():
+        net[0].bias.zero_()
+    ((_, jacobian, _),) = found("raw", [batch()])
+    assert found.ways["raw"] == "by_layers"
+    torch.testing.assert_close(jacobian.flatten(0, 1), one_by_one(found, [batch()]), rtol=1e-10, atol=1e-12)
+
+
 def test_it_works_where_gradients_are_switched_off():
     found = jacobians(seeded(mlp).double())
     with torch.no_grad():

@@ -12,7 +12,7 @@ from ftheta.data import Rows, Stream
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.optim import make
-from ftheta.train import Callback, Loss, Objective, Supervised, Trainer, Training, iterate
+from ftheta.train import Callback, Loss, Objective, Player, Supervised, Trainer, Training, iterate
 from tests.train._toys import line, one_row, same, seeded, square, train
 
 
@@ -180,6 +180,23 @@ def test_a_plateau_slows_the_rate_where_the_loss_stops_falling():
     assert [row["lr"] for row in history] == [0.8, 0.8, 0.8, 0.4, 0.4, 0.2]
 
 
+def test_a_plateau_of_several_players_watches_the_first():
+    class Two(Parabola):
+        def players(self):
+            return Player("falls", [self.theta]), Player("stays", [self.other])
+
+        def __init__(self):
+            super().__init__()
+            self.other = nn.Parameter(torch.ones(()))
+
+        def loss(self, player, batch, draw):
+            return super().loss(player, batch, draw) if player == "falls" else Loss(0 * self.other + 1, 1.0)
+
+    training = Training(schedule="plateau", shape={"factor": 0.5, "patience": 2})
+    _, history = train(Two(), one_row(), rounds=6, optimizer="gd", lr=0.1, training=training)
+    assert {row["lr"] for row in history} == {0.1} and history[-1]["falls"] < history[0]["falls"]
+
+
 def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
     x, y = line()
 
@@ -202,6 +219,9 @@ def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
 
 @pytest.mark.parametrize(("shape", "said"), [
     ({"fator": 2}, r"Unknown setting of schedule 'step': 'fator'.*'factor'"),
+    ({"factor": "a"}, r"setting 'factor' of schedule 'step' must be above 0. Got 'a' instead"),
+    ({"at": 0.5}, r"setting 'at' of schedule 'step' must be a list of numbers from 0 to 1. Got 0.5 instead"),
+    ({"at": "ab"}, r"setting 'at' of schedule 'step' must be a list of numbers from 0 to 1. Got 'ab' instead"),
     ({"factor": 0}, r"setting 'factor' of schedule 'step' must be above 0. Got 0 instead"),
 ])  # fmt: skip
 def test_settings_of_a_schedule_are_checked_before_the_first_update(shape, said):
@@ -226,6 +246,18 @@ def test_the_batch_grows_by_what_the_schedule_would_shrink_the_rate():
     assert sizes == [4] * 32 + [16] * 4 + [64]
     assert {row["lr"] for row in history} == {0.1} and source.batch_size == 4
     assert [row["rows"] for row in history] == [64, 128, 192, 256]
+
+
+@pytest.mark.parametrize(("knobs", "steps"), [
+    ({"accumulate": 2}, [8, 8, 2, 1]),  # half of the updates are done after half of the epochs
+    ({"shape": {"factor": 100.0, "at": (0.5,)}}, [16, 16, 64, 64]),  # a rate that rises: no batch below one row
+])  # fmt: skip
+def test_updates_of_several_batches_and_schedules_that_rise_have_their_sizes_too(knobs, steps):
+    shape = {"factor": 0.25, "at": (0.5, 0.75)}
+    training = Training(**({"schedule": "step", "shape": shape, "grow": True} | knobs))
+    source, horizon = Rows(torch.zeros(64, 1), batch_size=4), 64 // training.accumulate
+    _, history = train(EachRow(64), source, rounds=4, optimizer="sgd", lr=0.1, training=training, horizon=horizon)
+    assert np.diff([0, *(row["step"] for row in history)]).tolist() == steps
 
 
 def test_a_growing_batch_resumes_in_the_middle_of_an_epoch():

@@ -119,7 +119,7 @@ def test_the_path_is_that_of_the_same_rule_of_torch():
 def test_every_rule_descends_or_says_what_it_misses(name):
     bowl = quadratic(10)
     if RULES[name].needs == "curvature":
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match="Function has no likelihood, whose curvature this optimizer needs"):
             minimise(bowl, [1.0, 1.0], optimizer=name, steps=3)
         return
     path = minimise(bowl, [1.0, 1.0], optimizer=name, steps=30, tolerance=1e-9)
@@ -222,11 +222,23 @@ def test_the_path_as_table_and_figure():
     assert (axes.get_xlabel(), axes.get_title()) == ("step", "Ended: all 2 steps are made")
 
 
+def test_what_has_no_gradient_or_is_not_defined_everywhere_is_for_the_genetic_algorithm():
+    steps = minimise(lambda x: x.round().long().abs().sum(), [3.0, -2.0], optimizer="genetic", steps=40)
+    assert steps.values[-1] == 0 and steps.reason == "all 40 steps are made"
+    path = minimise(lambda x: x.log().square().sum(), [0.3] * 3, optimizer="genetic", steps=120)  # x > 0 only
+    assert path.reason == "all 120 steps are made" and path.best == pytest.approx(np.ones(3), abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("f", "start", "knobs", "sentence"),
     [
         (parabola, [np.nan], {}, r"start is \[nan\]; one vector of finite numbers"),
         (parabola, [[1.0]], {}, r"start is \[\[1\.0\]\]; one vector"),
+        (parabola, ["a"], {}, r"start is \['a'\]; one vector of finite numbers"),
+        (parabola, None, {}, r"start is None; one vector of finite numbers"),
+        (parabola, [], {}, r"start is \[\]; one vector of finite numbers"),
+        (lambda x: torch.tensor(1.0), [1.0], {}, r"f has no gradient: it does not reach θ by differentiable torch"),
+        (lambda x: x.round().long().sum(), [1.0], {"optimizer": "bfgs"}, r"f has no gradient: .* optimizer='genetic', which"),
         (3.0, [1.0], {}, r"f is 3\.0; a torch function of a vector, or a list of them, is needed\."),
         ([], [1.0], {}, r"f is \[\]; a torch function"),
         (lambda x: x, [1.0, 2.0], {}, r"f gives shape \(2,\) for a vector of 2; one number as a tensor is needed\."),

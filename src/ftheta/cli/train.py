@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
+class Rate(click.ParamType):
+    """A number, or the word find."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or the word."""
+        return value if value == "find" else click.FLOAT.convert(value, param, ctx)
+
+
 def option(name: str, help: str, **more: Any) -> Any:
     """A flag with its help."""
     return click.option(name, help=help, **more)
@@ -35,7 +45,7 @@ _SAID = ("model", "data", "target", "task", "seed", "validation", "split", "grou
 @option("--task", "What the target is; told by its values if left out.", type=click.Choice(["classify", "regress"]))
 @option("--epochs", "Passes over the rows.", type=int)
 @option("--batch-size", "Rows of a batch.", metavar="N|auto")
-@option("--lr", "Learning rate; find: by a range test before training.", metavar="RATE|find")
+@option("--lr", "Learning rate; find: by a range test before training.", type=Rate(), metavar="RATE|find")
 @option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
 @option("--hidden", "Widths of the hidden layers, e.g. 64,64.", metavar="WIDTHS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
@@ -89,8 +99,8 @@ def _chosen(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
     said: dict[str, Any] = {k: flags[k] for k in _SAID}
     said["test"] = 0.0 if flags["test"] == "none" else _value(flags["test"])
-    params = {name: flags[name] for name in ("epochs", "optimizer", "device")}
-    params |= {name: _value(flags[name]) for name in ("batch_size", "lr")} | {"hidden": _widths(flags["hidden"])}
+    params = {name: flags[name] for name in ("epochs", "lr", "optimizer", "device")}
+    params |= {"batch_size": _value(flags["batch_size"]), "hidden": _widths(flags["hidden"])}
     said = {k: v for k, v in said.items() if v not in (None, "")}
     said["params"] = {k: v for k, v in params.items() if v is not None}
     said["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}

@@ -88,7 +88,9 @@ class Theta:
     def batches(self, count: int, size: int | None, draw: Draw) -> list[Batch]:
         """Mini-batches as an epoch makes them: rows in a random order, and again when all are used up."""
         n = self.batch.n
-        size = max(1, n // max(count, 1)) if size is None else size
+        if count < 1:
+            raise InputError(f"batches={count}; ask for 1 or more mini-batches, or for none with 0.")
+        size = max(1, n // count) if size is None else size
         if not 1 <= size <= n:
             raise InputError(f"batch_size={size} of {n} rows; choose one from 1 to {n}.")
         order = torch.cat([torch.randperm(n, generator=draw.generator(f"{i}")) for i in range(-(-count * size // n))])

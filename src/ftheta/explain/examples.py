@@ -79,7 +79,8 @@ class ExampleGradients(Result):
 def example_gradients(
     obj: Any, X: Any, y: Any = None, *, loss: Callable[[Tensor, Tensor], Tensor] | None = None
 ) -> ExampleGradients:
-    """The gradient of the loss of each row, in evaluation mode and without penalties.
+    """The gradient of the loss of each row, times its weight where classes are weighed, in evaluation mode and without
+    penalties.
 
     Args:
         obj: A fitted neural estimator, or a module together with `loss`.
@@ -104,15 +105,18 @@ def example_gradients(
     player = objective.roster[0]
     own = {id(p) for p in player.tensors()}
     theta = {k: p.detach() for k, p in objective.named_parameters() if id(p) in own and p.requires_grad}
+    if not theta:
+        raise InputError(
+            f"All parameters of {type(module).__name__} are frozen; example_gradients needs one that moves."
+        )
 
-    def one(theta: dict[str, Tensor], x: Any, y: Any) -> Tensor:
-        row = Batch(*tree_map(lambda part: part[None], (x, y)))
+    def one(theta: dict[str, Tensor], parts: dict[str, Any]) -> Tensor:
+        row = Batch(**tree_map(lambda part: part[None], parts))
         return functional_call(objective, theta, ("loss", player.name, row, DRAW)).total
 
+    given = {name: part for name in ("x", "y", "weight") if (part := getattr(batch, name)) is not None}
     with untouched(objective), fitting(module, batch), torch.no_grad():
-        found = vmap(grad(one), in_dims=(None, 0, None if batch.y is None else 0), randomness="same")(
-            theta, batch.x, batch.y
-        )
+        found = vmap(grad(one), in_dims=(None, 0), randomness="same")(theta, given)
     flat = torch.cat([found[k].reshape(batch.n, -1) for k in theta], 1)  # (n, P)
     short = {id(p): name for name, p in module.named_parameters()}
     full = dict(objective.named_parameters())

@@ -194,6 +194,10 @@ def sharpness(
         >>> round(sharpness(net, np.diag([2.0, 6.0]), np.zeros(2), loss=lambda raw, y: (raw[:, 0] - y) ** 2 / 2), 3)
         18.0
     """
+    if steps < 1 or not tolerance >= 0:
+        raise InputError(
+            f"steps={steps}, tolerance={tolerance}; at least 1 step and a tolerance of at least 0 is needed."
+        )
     theta = Theta(obj, X, y, loss, rows, "sharpness")
     with threads(threads_for(theta.size * theta.batch.n)), theta.open():
         product, _ = _curvature(theta)

@@ -161,6 +161,8 @@ def trajectories(
 
 def _ground(f: Any, start: Any, box: Any) -> Surface:
     known: Surface | None = surface(f) if isinstance(f, str) else f if isinstance(f, Surface) else None
+    if known is None and not callable(f):
+        raise InputError(f"f is {f!r}; a surface, its name, or a torch function of a vector is needed.")
     if known is None and (start is None or box is None):
         raise InputError(
             "f is a function of your own; pass start= and box=, e.g. start=(0, 0), box=((-1, 1), (-1, 1))."

@@ -42,6 +42,8 @@ def gradient_flow(f: Scalar, start: Tensor, times: Sequence[float], tolerance: f
 
     if not len(times) or times[0] < 0 or any(b <= a for a, b in pairwise(times)):
         raise InputError(f"times={list(times)} are not ascending from 0 on. Pass e.g. times=[0.0, 0.5, 1.0].")
+    if times[-1] == 0:
+        return start.detach().double()[None].clone()
     found = solve_ivp(
         lambda t, theta: -_slope(f, torch.from_numpy(theta)).numpy(),
         (0.0, times[-1]),

@@ -57,9 +57,9 @@ def taylor(f: Callable[[Tensor], Tensor], a: Any, order: int = 2) -> Callable[[A
 def stationary(f: Callable[[Tensor], Tensor], x: Any, *, tolerance: float = 1e-8) -> str:
     """What kind of stationary point x is: "minimum", "maximum", "saddle", "none" or "not stationary".
 
-    Eigenvalues of the Hessian decide. Where some vanish, f itself is looked at a little way along those directions:
-    "none" is the answer where it rises one way and falls the other, as x³ does, and where it is flat. A probe goes
-    along straight lines: a function that falls along a curve only is called a minimum.
+    Eigenvalues of the Hessian decide. Where some vanish and the others leave it open, f itself is looked at a little
+    way along those directions: "none" is the answer where it rises one way and falls the other, as x³ does, and where
+    it is flat. A probe goes along straight lines: a function that falls along a curve only is called a minimum.
 
     Args:
         f: A torch function of one point: (n,) -> one number.
@@ -82,7 +82,7 @@ def stationary(f: Callable[[Tensor], Tensor], x: Any, *, tolerance: float = 1e-8
     bent, vectors = torch.linalg.eigh(h)
     signs = {int(s) for s in bent[bent.abs() > scale].sign()}
     flat = vectors[:, bent.abs() <= scale]  # (n, K)
-    if flat.shape[1]:
+    if flat.shape[1] and len(signs) < 2:
         signs |= _probe(value, x, flat)
     return {(1,): "minimum", (-1,): "maximum", (-1, 1): "saddle"}.get(tuple(sorted(signs)), "none")
 

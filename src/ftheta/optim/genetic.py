@@ -69,7 +69,7 @@ class Genetic(Whole):
         values = torch.stack([self._value(closure, member) for member in members])
         kept["members"], kept["values"] = members, values
         best = values.argmin()
-        found = bool(values[best].isfinite())
+        found = bool(values[best] < torch.finfo(values.dtype).max)
         self.move_to(members[best] if found else theta)
         self.reason = "" if found else "no member of the population has a finite loss"
         self.facts = {"population_loss": values.median().item(), "population_spread": members.std(0).mean().item()}
@@ -94,6 +94,6 @@ class Genetic(Whole):
         return torch.cat([members[values.argsort(stable=True)[: self.elite]], child])
 
     def _value(self, problem: Function, member: Tensor) -> Tensor:
-        """The loss of a member; what is not a number counts as infinite."""
+        """The loss of a member; what is not finite counts as the largest number, for memory is to stay finite."""
         self.move_to(member)
-        return problem.value().to(member).nan_to_num(nan=torch.inf, posinf=torch.inf)
+        return problem.value().to(member).nan_to_num(nan=torch.finfo(member.dtype).max)

@@ -47,8 +47,12 @@ def trust_step(B: Tensor, g: Tensor, radius: float) -> tuple[Tensor, float]:
     def step(damping: float) -> Tensor:
         return torch.where(along == 0, 0, -along / (values + damping))
 
-    lowest = float(values[0])
-    if lowest > 0 and step(0.0).norm() <= radius:
+    lowest, rounding = float(values[0]), len(B) * torch.finfo(B.dtype).eps * float(values.abs().max())
+    flat = values.abs() <= rounding  # axes along which m is level where g has no part: the shortest step leaves them
+    if lowest >= -rounding and along[flat].norm() <= 1e-6 * along.norm():
+        along[flat], lowest = 0.0, 0.0
+        values[flat] = 1.0
+    if values[0] > 0 and step(0.0).norm() <= radius:
         return vectors @ step(0.0), 0.0
     low = max(0.0, -lowest)
     high = low + float(g.norm()) / radius + torch.finfo(B.dtype).tiny

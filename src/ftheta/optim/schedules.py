@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
+from numbers import Real
 from typing import Any
 
 from ..catalog import nearest
@@ -86,9 +87,11 @@ def _checked(name: str, shape: Mapping[str, Any]) -> Mapping[str, Any]:
     for key, value in shape.items():
         if key not in known:
             raise InputError(nearest(f"setting of schedule {name!r}:", key, known))
-        good = value >= 0 if key == "end" and name in ("cosine", "linear") else key == "at" or value > 0
-        if not good:
-            raise InputError(f"The setting {key!r} of schedule {name!r} must be above 0. Got {value!r} instead.")
+        places = key == "at" and isinstance(value, list | tuple) and all(isinstance(place, Real) for place in value)
+        least = 0.0 if key == "end" and name in ("cosine", "linear") else math.ulp(0.0)
+        if not places and (key == "at" or not isinstance(value, Real) or not value >= least):
+            asked = "a list of numbers from 0 to 1" if key == "at" else "0 or above" if not least else "above 0"
+            raise InputError(f"The setting {key!r} of schedule {name!r} must be {asked}. Got {value!r} instead.")
     return shape
 
 

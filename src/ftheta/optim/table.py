@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -59,7 +60,7 @@ class Rule:
     fused: tuple[str, ...] = ()
     memory: Callable[[int, int], int] = lambda p, n: 0
 
-    @property
+    @cached_property
     def known(self) -> list[str]:
         """Names of the options that it takes."""
         return [name for name in signature(self.factory).parameters if name not in ("params", "lr")]

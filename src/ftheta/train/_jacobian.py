@@ -10,8 +10,8 @@
 
 δ are the slopes in the layer's outputs. The last way serves all, at B times the work. The others ask that each row's
 outputs hang on that row alone (not so with a batch norm in training), the first also that all parameters belong to
-`nn.Linear`, the second that there is no noise; so each is tried on a few rows first, and taken if it gives what the
-last way gives.
+`nn.Linear`, the second that there is no noise; so each is tried first, and taken if a mix of all outputs has the slopes
+that the graph of the batch gives it. That is done at a θ nearby: where weights are zero, much agrees that is wrong.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Jacobians:
         """Outputs (m, R), Jacobians (m, R, P) and weights (m,) or None of all rows, tokens or pixels m, in chunks."""
         for micro, batch in enumerate(batches):
             if what not in self.ways:
-                self.ways[what] = self._way(what, _part(batch, 0, 3))
+                self.ways[what] = self._way(what, batch)
             self.prepare(micro)
             start = 0
             for out, jacobian in getattr(self, self.ways[what])(what, batch):
@@ -92,18 +92,21 @@ class Jacobians:
                 yield out.flatten(0, -2), jacobian.reshape(-1, out.shape[-1], jacobian.shape[-1]), weight
                 start += len(out)
 
-    def _way(self, what: str, few: Batch) -> str:
-        """The first way that gives what the last one gives, of a few rows."""
-        self.prepare(0)
-        expected = _gathered(self.of_batch(what, few))
-        for way in (self.by_layers, self.by_rows) if few.n > 1 else ():
+    def _way(self, what: str, batch: Batch) -> str:
+        """The first way that gives what the graph of the batch gives."""
+        with _nearby(self.parameters):
             self.prepare(0)
-            try:
-                found = _gathered(way(what, few))
-            except (RuntimeError, ValueError, TypeError, LookupError, AttributeError):
-                continue  # noise, a batch norm, ragged rows
-            if all(map(_close, found, expected)):
-                return way.__name__
+            out = self._graph(what, batch)
+            mix = torch.arange(out.numel()).to(out).cos()
+            expected = out.detach(), _pulled_back(out, self.parameters, mix.view(1, *out.shape))[0]
+            for way in (self.by_layers, self.by_rows) if batch.n > 1 else ():
+                self.prepare(0)
+                try:
+                    found = _mixed(way(what, batch), mix)
+                except (RuntimeError, ValueError, TypeError, LookupError, AttributeError):
+                    continue  # noise, a batch norm, ragged rows
+                if all(map(_close, found, expected)):
+                    return way.__name__
         return "of_batch"
 
     # ---- the ways
@@ -160,26 +163,46 @@ class Jacobians:
 
     def of_batch(self, what: str, batch: Batch) -> Iterator[Slopes]:
         """From the graph of the whole batch, whatever it is."""
-        with torch.enable_grad():
-            out = self.objective(what, batch)  # (B, ...)
-            if out is None:
-                raise InputError(no_residuals(self.objective))
-            flat = out.reshape(-1)
-        width = len(flat) // len(out)
+        out = self._graph(what, batch)
+        width = out.numel() // len(out)
         size = at_a_time(self.parameters, width, len(out))
         for start in range(0, len(out), size):
             stop = min(start + size, len(out))
-            unit = flat.new_zeros((stop - start) * width, len(flat))
+            unit = out.new_zeros((stop - start) * width, out.numel())
             unit.diagonal(start * width).fill_(1)
-            yield out[start:stop].detach(), _pulled_back(flat, self.parameters, unit).view(stop - start, width, -1)
+            slopes = _pulled_back(out, self.parameters, unit.view(-1, *out.shape))
+            yield out[start:stop].detach(), slopes.view(stop - start, width, -1)
+
+    def _graph(self, what: str, batch: Batch) -> Tensor:
+        with torch.enable_grad():
+            out = self.objective(what, batch)  # (B, ...)
+        if out is None:
+            raise InputError(no_residuals(self.objective))
+        return out
+
+
+@contextmanager
+def _nearby(parameters: Sequence[Tensor]) -> Iterator[None]:
+    """θ moved by a hundredth of its size, and put back."""
+    kept = [p.detach().clone() for p in parameters]
+    try:
+        with torch.no_grad():
+            for p in parameters:
+                p.add_(torch.arange(p.numel()).to(p).cos().view_as(p), alpha=0.01 * (float(p.abs().mean()) or 1.0))
+        yield
+    finally:
+        with torch.no_grad():
+            for p, old in zip(parameters, kept, strict=True):
+                p.copy_(old)
 
 
 @contextmanager
 def _watched(layers: Sequence[nn.Linear], seen: list[tuple[nn.Linear, Tensor, Tensor]]) -> Iterator[None]:
-    """Note what goes into and comes out of layers."""
+    """Note what goes into and comes out of layers; a copy goes on, as what follows may write into it."""
 
-    def note(layer: Any, given: Any, out: Any) -> None:
+    def note(layer: Any, given: Any, out: Any) -> Tensor:
         seen.append((layer, given[0].detach(), out))
+        return out.clone()
 
     hooks = [layer.register_forward_hook(note) for layer in layers]
     try:
@@ -210,8 +233,14 @@ def _outer(delta: Tensor, a: Tensor) -> Tensor:
     return delta.flatten(1, -2).mT @ a.flatten(1, -2)
 
 
-def _gathered(parts: Iterator[Slopes]) -> list[Tensor]:
-    return [torch.cat(each) for each in zip(*parts, strict=True)]
+def _mixed(parts: Iterator[Slopes], mix: Tensor) -> tuple[Tensor, Tensor]:
+    """All outputs (B, ...), and the slopes of their mix (P,)."""
+    outs, slopes, start = [], torch.zeros(()), 0
+    for out, jacobian in parts:
+        outs.append(out)
+        slopes = slopes + mix[start : start + out.numel()] @ jacobian.flatten(0, 1)
+        start += out.numel()
+    return torch.cat(outs), slopes
 
 
 def _close(found: Tensor, expected: Tensor) -> bool:

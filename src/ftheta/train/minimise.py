@@ -54,16 +54,25 @@ class Function(Objective):
     def __init__(self, f: Callable[[Tensor], Tensor] | Sequence[Callable[[Tensor], Tensor]], start: Any) -> None:
         super().__init__()
         self.functions = list(f) if isinstance(f, Sequence) else [f]
-        start = torch.atleast_1d(torch.as_tensor(start, dtype=torch.float64).detach().clone())
+        try:
+            start = torch.atleast_1d(torch.as_tensor(start, dtype=torch.float64).detach().clone())
+        except (TypeError, ValueError):
+            raise InputError(f"start is {start!r}; one vector of finite numbers is needed.") from None
         if not self.functions or not all(map(callable, self.functions)):
             raise InputError(f"f is {f!r}; a torch function of a vector, or a list of them, is needed.")
-        if start.ndim != 1 or not start.isfinite().all():
+        if start.ndim != 1 or not len(start) or not start.isfinite().all():
             raise InputError(f"start is {start.tolist()}; one vector of finite numbers is needed.")
         self.theta = nn.Parameter(start)
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """Sum of the functions of this batch, and how many they are."""
-        return Loss(torch.stack([self._of(i) for i in batch.x.tolist()]).sum(), float(batch.n))
+        total = torch.stack([self._of(i) for i in batch.x.tolist()]).sum()
+        if torch.is_grad_enabled() and not total.requires_grad:
+            raise InputError(
+                "f has no gradient: it does not reach θ by differentiable torch operations. Write it with them, or use "
+                "optimizer='genetic', which needs none."
+            )
+        return Loss(total, float(batch.n))
 
     def residual(self, batch: Batch) -> Tensor | None:
         """Residuals of each function: (B, R); None where one has none."""
@@ -79,7 +88,7 @@ class Function(Objective):
         if not isinstance(value, Tensor) or value.numel() != 1:
             got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
             raise InputError(f"f gives {got} for a vector of {self.theta.numel()}; one number as a tensor is needed.")
-        return value.reshape(())
+        return value.reshape(()).to(self.theta)
 
 
 @dataclass(frozen=True, eq=False)

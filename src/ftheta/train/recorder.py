@@ -2,7 +2,7 @@
 
     θ_0, θ_k, θ_2k, ...      flat, as float64: what a landscape is drawn around, and how jagged a descent is
 
-Shapes: T + 1 points, P parameters of the first player.
+Shapes: T + 1 points, P parameters of the first player, in the order of the objective.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class Recorder(Callback):
 
     def _keep(self, ctx: Context) -> None:
         trainer: Trainer = ctx.process  # type: ignore[assignment]
-        tensors = [p.detach().cpu().flatten() for p in trainer.objective.roster[0].tensors() if p.requires_grad]
+        own = {id(p) for p in trainer.objective.roster[0].tensors() if p.requires_grad}
+        tensors = [p.detach().cpu().flatten() for p in trainer.objective.parameters() if id(p) in own]
         self.state["steps"].append(ctx.step)
         self.state["points"].append(torch.cat(tensors))

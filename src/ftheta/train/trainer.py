@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 import torch
@@ -199,8 +199,9 @@ class Trainer:
     def _take(self) -> list[Batch]:
         if self._stream is None:
             if self.training.grow:
-                size = round(self.first_size / max(self._shape(self.epoch * self.first_length), 1e-9))
-                self.source = self.source.resized(min(size, self.source.n))
+                done = self.epoch * ceil(self.first_length / self.training.accumulate)  # updates, had it not grown
+                size = round(self.first_size / max(self._shape(done), 1e-9))
+                self.source = self.source.resized(min(max(size, 1), self.source.n))
             self._stream = self.source.batches(self.epoch, self.position, self.draw.at("order", self.epoch))
         batches = [next(self._stream)]
         while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
@@ -296,8 +297,9 @@ class Trainer:
             row |= {f"valid_{name}": value for name, value in found.items()}
         if not all(map(isfinite, row.values())):
             self.look()
-        if self.plateau:
-            self.plateau.see(row.get("valid_loss", row.get("loss", 0.0)))
+        watched = next((row[k] for k in ("valid_loss", "loss", *self.players) if k in row), None)
+        if self.plateau and watched is not None:
+            self.plateau.see(watched)
         self.epoch += 1
         self._begin_epoch()
         return row
