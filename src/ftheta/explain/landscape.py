@@ -273,6 +273,8 @@ def points_of(path: np.ndarray, here: np.ndarray, name: str) -> np.ndarray:
             f"{name!r} has shape {path.shape}, but the module has {len(here)} parameters that move; pass points "
             f"(T, {len(here)}) as a train.Recorder keeps them."
         )
+    if not np.isfinite(path).all():
+        raise InputError(f"{name!r} holds numbers that are not finite; leave out the points where training diverged.")
     return path
 
 

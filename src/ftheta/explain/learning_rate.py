@@ -58,7 +58,7 @@ class LearningRate(Result):
         suggestion: The rate to train with.
         sharpness: Largest eigenvalue of the Hessian at the start; NaN where it was not asked for or is not known.
         optimizer: The rule that made the updates.
-        reason: Why the test ended.
+        reason: Why the test ended, and what to do where the range says too little.
     """
 
     rates: np.ndarray
@@ -163,7 +163,7 @@ def learning_rate(
         suggestion=_suggestion(rates[: len(loss)], smoothed),
         sharpness=bend,
         optimizer=estimator.optimizer,
-        reason=reason,
+        reason=reason + _doubt(smoothed),
     )
 
 
@@ -221,6 +221,14 @@ def _smooth(loss: np.ndarray, width: float) -> np.ndarray:
     at = np.arange(len(loss))
     near = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2)  # (M, M)
     return near @ loss / near.sum(1)
+
+
+def _doubt(smoothed: np.ndarray) -> str:
+    """What to do where the lowest loss is at an end of the range, so that a better rate may lie beyond it."""
+    lowest = int(smoothed.argmin())
+    if lowest == 0:
+        return "; it never fell, so try a smaller low"
+    return "; the loss still fell at the last, so try a larger high" if lowest == len(smoothed) - 1 else ""
 
 
 def _suggestion(rates: np.ndarray, smoothed: np.ndarray) -> float:

@@ -135,7 +135,8 @@ def _walk(axes: Axes, grid: Grid, paths: Mapping[str, Any], minima: Sequence[Seq
         marker: dict[str, Any] = {"marker": "o", "ms": 2.6} if len(points) <= 80 else {}
         axes.plot(*shown.T, lw=1.5, label=f"{name} (leaves)" if gone else name, **style, **marker, zorder=3)
         sign = "X" if gone else "o"
-        axes.plot(*shown[-1], ls="", marker=sign, ms=9, color=style["color"], mec="white", zorder=6, clip_on=not gone)
+        end = np.clip(shown[-1], low, high)  # on the edge, for one that is never inside too
+        axes.plot(*end, ls="", marker=sign, ms=9, color=style["color"], mec="white", zorder=6, clip_on=not gone)
     for k, point in enumerate(minima):
         known: dict[str, Any] = {"label": "minimum"} if k == 0 else {}
         axes.plot(*point, ls="", marker="*", ms=15, color="white", mec="black", zorder=5, **known)
