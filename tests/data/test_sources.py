@@ -181,3 +181,14 @@ def test_a_stream_refuses_what_is_no_batch_and_an_empty_epoch():
         epoch_of(Stream([(1, 2, 3, 4)], 1))
     with pytest.raises(InputError, match="length is 0; an epoch of a stream has at least 1 batch"):
         Stream([], 0)
+
+
+def test_rows_in_batches_of_another_size_are_the_same_rows_in_the_same_order_and_form():
+    x = torch.arange(10.0)
+    knobs = {"y": -x, "weight": 2 * x, "expand": lambda part: part + 100}
+    for shuffle in (True, False):
+        one, two = Rows(x, batch_size=2, shuffle=shuffle, **knobs), Rows(x, batch_size=5, shuffle=shuffle, **knobs)
+        found, truth = ([*source.batches(3, 0, Draw(0))] for source in (one.resized(5), two))
+        assert len(found) == len(truth) == 2 and one.batch_size == 2
+        for a, b in zip(found, truth, strict=True):
+            assert all(torch.equal(mine, theirs) for mine, theirs in zip(a, b, strict=True))

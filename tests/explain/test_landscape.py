@@ -337,6 +337,7 @@ def test_a_model_of_one_parameter_has_no_landscape():
         ({"directions": "rando"}, r"Unknown directions 'rando'\. Did you mean 'random'\?"),
         ({"directions": "path"}, r"directions='path' needs path=, e\.g\. a train\.Recorder"),
         ({"path": np.zeros((3, 5))}, r"'path' has shape \(3, 5\), but the module has 2 parameters that move"),
+        ({"path": np.full((3, 2), np.nan)}, r"'path' holds numbers that are not finite; leave out the points where"),
         ({"span": 0.0}, r"The grid would go from .*; give span > 0, or box="),
         ({"box": ((1, 0), (0, 1))}, r"The grid would go from \[\[1\.0, 0\.0\], \[0\.0, 1\.0\]\]"),
         ({"directions": ([1, 1], [2, 2])}, r"The two directions span no plane"),

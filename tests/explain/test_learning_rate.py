@@ -9,7 +9,7 @@ from ftheta import LinearRegression, MLPClassifier, MLPRegressor
 from ftheta.errors import InputError, InputTypeError, NonFiniteError
 from ftheta.explain import available, learning_rate
 from ftheta.explain.learning_rate import _capped, _smooth, _suggestion
-from ftheta.train import Training
+from ftheta.train import Player, Training
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
@@ -39,7 +39,18 @@ def test_the_losses_are_those_of_a_descent_whose_rate_grows():
     np.testing.assert_allclose(found.rates, rates)
     offset = found.loss[0] - truth[0]  # a Gaussian has its constant
     np.testing.assert_allclose(found.loss - offset, truth, rtol=1e-6, atol=1e-9)
-    assert found.reason == "all rates were tried" and found.optimizer == "gd"
+    assert found.reason.startswith("all rates were tried") and found.optimizer == "gd"
+
+
+def test_a_range_at_whose_end_the_loss_is_lowest_is_said_to_be_too_short():
+    said = {(low, high): learning_rate(line(), X, Y, low=low, high=high).reason for low, high in (
+        (1e-6, 10.0), (1e-6, 1e-3), (20.0, 1e3),
+    )}  # fmt: skip
+    assert said == {
+        (1e-6, 10.0): "all rates were tried",
+        (1e-6, 1e-3): "all rates were tried; the loss still fell at the last, so try a larger high",
+        (20.0, 1e3): "the loss exploded; it never fell, so try a smaller low",
+    }
 
 
 def test_the_limit_is_two_over_the_largest_eigenvalue_at_the_start():
@@ -72,8 +83,25 @@ def test_training_at_the_suggestion_is_nearly_as_good_as_at_the_best_rate():
         assert start - reached(found.suggestion) > 0.7 * (start - best)
 
 
+def test_a_group_with_a_rate_of_its_own_keeps_its_share():
+    class Slower(MLPRegressor):
+        """The bias learns at a fifth of the rate."""
+
+        def objective(self, module, target):
+            found, (weight, bias) = super().objective(module, target), module.parameters()
+            found.roster = (Player("loss", [{"params": [weight], "lr": 0.5}, {"params": [bias], "lr": 0.1}]),)
+            return found
+
+    model = Slower(hidden=(), optimizer="gd", dtype="float64", random_state=0)
+    found, w, truth = learning_rate(model, X, Y, low=1e-2, high=1.0, steps=20), start_of(model), []
+    for rate in found.rates:
+        w = w - rate * np.array([1, 1, 0.2]) * (DESIGN.T @ (DESIGN @ w - Z) / 60)
+        truth.append(((DESIGN @ w - Z) ** 2).mean() / 2)
+    np.testing.assert_allclose(found.loss - found.loss[0], np.array(truth) - truth[0], rtol=1e-6, atol=1e-9)
+
+
 def test_nothing_else_moves_the_rate():
-    """Schedules and warm-up are for the training itself; a regrouped rate keeps its share."""
+    """Schedules and warm-up are for the training itself."""
     plain = learning_rate(line(), X, Y)
     bent = learning_rate(line(training=Training(schedule="cosine", warmup=20)), X, Y)
     np.testing.assert_array_equal(plain.loss, bent.loss)

@@ -128,6 +128,26 @@ def test_a_search_that_fails_is_done_again_along_the_gradient_from_the_same_plac
     assert math.isfinite(f(closure.theta).item())
 
 
+@each_search
+def test_a_direction_that_is_not_finite_is_given_up_and_the_parameters_come_back(search):
+    closure = Closure(lambda t: ((t - 2) ** 2).sum(), [1.0, 0.0])
+    rule = ConjugateGradient([closure.theta], search=search)
+    g = torch.tensor([0.0, 1e-9], dtype=torch.float64)
+    rule.memory.update(t=1.0, slope=-1.0, d=torch.tensor([math.inf, 0.0], dtype=torch.float64), g=g)
+    rule.step(closure)
+    assert rule.facts["restarts"] == 1 and rule.reason == ""
+    assert ((closure.x - 2) ** 2).sum() < 5
+
+
+@every
+@each_search
+def test_a_gradient_whose_square_is_zero_ends_with_a_reason(name, search):
+    closure = Closure(lambda t: 1e-170 * (t**2).sum(), [1.0, 2.0])
+    rule = make(name, [closure.theta], options={"search": search, "tolerance_grad": 0.0})
+    rule.step(closure)
+    assert rule.reason == "the direction does not descend" and closure.x.tolist() == [1.0, 2.0]
+
+
 @every
 def test_a_gradient_that_lies_leaves_the_parameters_where_they_were(name):
     class Liar(Closure):

@@ -8,7 +8,7 @@ from torch import nn
 
 from bench import lm as race
 from ftheta.data import Rows
-from ftheta.errors import InputError
+from ftheta.errors import InputError, NonFiniteError
 from ftheta.likelihoods import Bernoulli, Gaussian, LearnedGaussian
 from ftheta.models import MLPClassifier, MLPRegressor
 from ftheta.nn import MLP
@@ -171,7 +171,51 @@ def test_an_objective_may_bring_its_own_residuals():
     assert objective.theta.tolist() == pytest.approx([1, 1], abs=1e-6)
 
 
+def test_residuals_may_also_be_those_of_a_supervised_objective_with_a_function_for_its_loss():
+    class Own(Supervised):
+        def residual(self, batch):
+            return self.module(batch.x) - batch.y[:, None]
+
+    x, y = sinusoid()
+    net = nn.Linear(1, 1).double()
+    objective = Own(net, lambda raw, y: (raw[:, 0] - y) ** 2 / 2)
+    iterate(Trainer(objective, Rows(x, y, batch_size=race.N), optimizer="lm"), rounds=50)
+    slope, intercept = np.polyfit(race.X[:, 0], race.Y, 1)
+    assert [net.weight.item(), net.bias.item()] == pytest.approx([slope, intercept], abs=1e-6)
+
+
+def test_where_every_step_is_refused_the_running_statistics_are_those_of_theta():
+    """A net that is finite at the start alone: what a batch norm saw of the trial steps is not kept."""
+
+    class Narrow(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.norm, self.out = nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)
+
+        def forward(self, x):
+            there = self.out.bias.detach() == 1
+            return self.out(torch.tanh(self.norm(self.layer(x) + torch.where(there, 0.0, torch.inf))))
+
+    net, (x, y) = Narrow().double(), sinusoid()
+    nn.init.ones_(net.out.bias)
+    found = Trainer(Supervised(net, Gaussian()), Rows(x, y, batch_size=race.N), optimizer="lm")
+    iterate(found, rounds=3)
+    expected = 0.1 * net.layer(x).mean(0)
+    assert "no step that was tried has a finite loss" in found.reason
+    torch.testing.assert_close(net.norm.running_mean, expected.detach())
+
+
 # ---- what it cannot be used for
+
+
+@pytest.mark.parametrize("row", [0, 100])
+def test_a_row_that_is_not_finite_is_named(row):
+    x, y = sinusoid()
+    x = x.index_fill(0, torch.tensor(row), torch.nan)
+    objective = Supervised(MLP(1, 1, (3,)).double(), Gaussian())
+    with pytest.raises(NonFiniteError, match="First bad tensor: input x") as caught:
+        iterate(Trainer(objective, Rows(x, y, batch_size=race.N), optimizer="lm"), rounds=2)
+    assert "clip_norm" not in str(caught.value)  # which it refuses
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,20 @@ def test_a_loss_without_a_minimum_ends_at_the_farthest_point_with_the_reason(sea
 
 
 @every
+def test_a_fall_that_rounding_swallows_is_no_loss_without_a_minimum(name):
+    found = Counted(lambda t: 1.0 - 1e-30 * t, lambda t: -1e-30).search(name)
+    assert found[:2] == (0.0, 1.0) and found.reason == "no step along this direction lowers the loss"
+
+
+@pytest.mark.parametrize("name", ["wolfe", "exact"])
+def test_slopes_that_are_clipped_are_no_sign_of_a_loss_without_a_minimum(name):
+    """Values fall by more than slopes say, so that cubics see the minimum just ahead, again and again."""
+    line = Counted(lambda t: (t - 9) ** 2, lambda t: max(2 * (t - 9), -0.01))
+    found = line.search(name, eps=2.0**-23)
+    assert found.reason == "" and found.t > 0 and found.value == line.value(found.t) < 64
+
+
+@every
 def test_a_slope_that_lies_ends_without_a_step(name):
     line = Counted(lambda t: t, lambda t: -1.0)
     found = line.search(name)

@@ -47,7 +47,10 @@ def test_a_path_that_ends_outside_is_cut_where_it_leaves_for_the_last_time():
 
 
 def test_a_path_that_was_never_inside_is_said_to_leave():
-    assert "far (leaves)" in lines(contours(BOWL, {"far": [[5.0, 5.0], [6.0, 6.0]]}).axes[0])
+    found = contours(BOWL, {"far": [[5.0, 5.0], [6.0, 0.5]]}).axes[0]
+    assert "far (leaves)" in lines(found)
+    crosses = [line.get_xydata().tolist() for line in found.lines if line.get_marker() == "X"]
+    assert crosses == [[[1.0, 0.5]]]  # at the edge: far outside it would leave no room for the picture
 
 
 def test_a_flat_surface_is_drawn_without_lines():

@@ -106,6 +106,18 @@ def test_members_may_have_penalties_of_their_own():
     assert (first.training.l2, second.training.l2) == (0.0, 0.3)
 
 
+def test_a_member_without_a_penalty_has_no_column_of_it():
+    problems = [{**p, "training__l2": l2} for p, l2 in zip(waves_of(0, 1), (0.0, 0.3), strict=True)]
+    first, second = assert_as_alone(MLPRegressor(**NET), problems)
+    assert "penalty" not in first.history_[0] and "penalty" in second.history_[0]
+
+
+def test_members_may_have_batches_of_their_own_of_the_same_rows():
+    X, y = waves(24)
+    problems = [{"X": X, "y": y, "random_state": 0, "batch_size": size} for size in (8, 10)]
+    assert_as_alone(MLPRegressor(**NET), problems)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classifiers_with_class_weights_and_validation(classes):
     rng = np.random.default_rng(0)
@@ -189,6 +201,22 @@ def test_a_member_that_diverges_leaves_and_the_others_go_on():
             members[i].predict(problems[i]["X"]), alone(estimator, problems[i]).predict(problems[i]["X"])
         )
         assert members[i].n_iter_ == 30
+
+
+@pytest.mark.parametrize(
+    ("lr", "knobs"),
+    [(1e30, {"validation": 0.3, "patience": 5, "batch_size": 6}), (5e38, {"epochs": 1})],
+    ids=["before there is a best round", "in the last update"],
+)
+def test_a_member_that_is_lost_at_once_has_the_weights_of_its_start(lr, knobs):
+    (problem,) = waves_of(0)
+    estimator = MLPRegressor(**{**NET, "activation": "relu", "dtype": "float32", "optimizer": "sgd", **knobs})
+    good, bad = many(estimator, [{**problem, "lr": 0.05}, {**problem, "lr": lr}])
+    start = clone(estimator).set_params(random_state=0)
+    start.prepare(problem["X"], problem["y"])
+    assert same(dict(bad.module_.state_dict()), dict(start.module_.state_dict()))
+    assert bad.stop_reason_.startswith("loss or weights became nan or inf by step")
+    assert good.stop_reason_ == "rounds"
 
 
 def test_a_diverged_member_has_the_weights_of_the_last_look(monkeypatch):
@@ -303,6 +331,7 @@ def test_a_penalty_function_and_a_plain_function_as_loss():
         (LinearRegression(), waves_of(0), "many trains neural estimators, .* LinearRegression has no step to share"),
         (MLPRegressor(optimizer="lbfgs"), waves_of(0), "optimizer='lbfgs' looks at all parameters .* e.g. 'adam'"),
         (MLPRegressor(optimizer="normalised-gd"), waves_of(0), "optimizer='normalised-gd' looks at all"),
+        (MLPRegressor(), [*waves_of(0), {"y": [1.0]}], "Problem 1 has no X; it has y. Pass its rows as 'X'"),
         (MLPRegressor(), [*waves_of(0), *waves_of(0, features=2)], "hidden1.in_features is 1 in the first and 2"),
         (MLPRegressor(batch_size=8), [*waves_of(0), *waves_of(1, n=30)], "their rows make 3 to 4 batches an epoch"),
         (

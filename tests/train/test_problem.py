@@ -368,7 +368,9 @@ def test_residuals_are_those_of_the_player_s_parameters():
 @pytest.mark.parametrize("nll", [Bernoulli(), lambda raw, y: F.softplus(raw[:, 0])])
 def test_an_objective_without_residuals_is_answered_with_what_has_them(nll):
     found = problem(Supervised(nn.Linear(3, 1), nll), [Batch(torch.zeros(2, 3), torch.ones(2))])
-    with pytest.raises(InputError, match=r"(Bernoulli|Supervised) gives no residuals.*Use a Gaussian likelihood of fixed variance"):
+    with pytest.raises(
+        InputError, match=r"(Bernoulli|Supervised) gives no residuals.*Use a Gaussian likelihood of fixed variance"
+    ):
         found.residuals()
 
 

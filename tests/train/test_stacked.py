@@ -26,6 +26,14 @@ class Own(nn.Module):
         return self.again(self.inner(x) * self.scale).sin() + self.shift
 
 
+def hooked():
+    """A layer that torch knows, with more to it than its class says."""
+    net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    net[0].register_forward_hook(lambda module, args, output: 2 * output)
+    net[1].register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    return net
+
+
 class Image(nn.Module):
     def __init__(self):
         super().__init__()
@@ -42,6 +50,7 @@ NETS = {
     "no bias": (lambda: nn.Linear(3, 2, bias=False), (4, 3)),
     "a sequence of vectors": (lambda: nn.Linear(3, 2), (4, 6, 3)),
     "layer norm between": (lambda: nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 1)), (4, 3)),
+    "hooks": (hooked, (4, 3)),
     "own": (Own, (4, 3)),
     "image": (Image, (4, 1, 4, 4)),
     **{name: (lambda name=name: MLP(3, 2, (4,), activation=name), (4, 3)) for name in ACTIVATIONS},

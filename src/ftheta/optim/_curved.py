@@ -114,6 +114,7 @@ class Curved(Whole):
             if d is not None and length <= least:
                 break
         self.move_to(theta)
+        problem.value()  # so that running statistics are those of θ, not of a step that was refused
         self.facts |= {"step_norm": 0.0, "gain": 0.0}
         self.reason = self._stuck(control, d, fall)
 

@@ -111,7 +111,7 @@ class Descent(Whole):
     def _first(self, g: Tensor, slope: float, t: float, before: float) -> float:
         """The step that is tried first, from the last t and the slope at its start."""
         if not t:
-            return self.lr * min(1.0, 1 / g.norm().item())
+            return self.lr / max(1.0, g.norm().item())
         if self.scaled:
             return self.lr
         return self.lr * t * (2.0 if self.search == "backtracking" else min(10.0, before / (slope or 1.0)))
@@ -138,7 +138,7 @@ class Line:
     def at(self, t: float) -> tuple[Tensor, Tensor]:
         """F and its gradient, and θ stays there: (), (P,)."""
         if t != self.t:
-            self.rule.move_to(self.theta + t * self.d)
+            self.rule.move_to(self.theta + t * self.d if t else self.theta)
             self.t, self.last = t, self.rule.evaluate(self.closure) if t else self.start
         return self.last
 

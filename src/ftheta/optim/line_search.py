@@ -127,7 +127,7 @@ def wolfe(
         else:
             widths = (widths[1], abs(hi.t - lo.t))
             t = _between(lo, hi, noise, slow=widths[1] > 0.66 * widths[0])
-    if hi is None:
+    if hi is None and best.t and lo.t >= GROWTH * first:
         return Found(best.t, best.value, n, NO_MINIMUM.format(best.t))
     best = lo if lo.t else best
     better = best.value < value - noise or abs(best.slope) <= 0.9 * abs(slope)

@@ -24,13 +24,13 @@ __all__ = ["NaturalGradient"]
 
 
 class NaturalGradient(Curved):
-    """(G + λ I) d = -g, the step halved until it lowers the loss.
+    """(G + λ I) d = -g; λ is 0 while that works: G of a network is mostly singular.
 
     Args:
         params: Parameters, taken together.
         lr: Share η of every step that is made.
-        control: What keeps steps honest: halving, damping, region, none.
-        damping: λ; above 0 it ties the rule to how θ is written.
+        control: What keeps steps honest: damping, region, halving, none.
+        damping: λ at the start; above 0 it ties the rule to how θ is written.
         radius: Radius of the trust region at the start.
         ftol: A step that lowers the loss by less than this share of it is the last.
         xtol: So is one shorter than this share of ‖θ‖.
@@ -44,7 +44,7 @@ class NaturalGradient(Curved):
         params: Iterable[Any],
         lr: float = 1.0,
         *,
-        control: str = "halving",
+        control: str = "damping",
         damping: float = 0.0,
         radius: float = 1.0,
         ftol: float = 1e-8,

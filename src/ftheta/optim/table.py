@@ -181,7 +181,7 @@ RULES: dict[str, Rule] = {
     "natural": Rule(
         NaturalGradient,
         1.0,
-        "G d = -g;  θ <- θ + η t d,  G the Fisher information,  t = 1, ½, ¼, ...",
+        "(G + λ I) d = -g;  θ <- θ + η d,  G the Fisher information, λ = 0 while that works",
         needs="curvature",
         full_batch=True,
         elementwise=False,

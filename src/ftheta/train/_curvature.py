@@ -59,8 +59,8 @@ class Curvature:
             raise InputError(sentence)
 
     def _without_residuals(self) -> str:
-        likelihood, owner = getattr(self.objective, "likelihood", None), type(self.objective)
-        own = owner.residual is not Objective.residual and not isinstance(self.objective, Supervised)
+        likelihood = getattr(self.objective, "likelihood", None)
+        own = type(self.objective).residual not in (Objective.residual, Supervised.residual)
         if not own and (likelihood is None or type(likelihood).residual is Likelihood.residual):
             return no_residuals(self.objective)
         asked = [name for name in NO_SQUARES if getattr(self.training, name, None)]

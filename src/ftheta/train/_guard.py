@@ -66,7 +66,7 @@ def explain(trainer: Any, good: Any) -> NoReturn:
 
 
 def _advice(trainer: Any, rate: float) -> str:
-    clip = "" if trainer.training.clip_norm else " or clip_norm=1"
+    clip = "" if trainer.training.clip_norm or trainer.closures else " or clip_norm=1"
     return f"Try lr={rate / 10:.3g} (now {rate:.3g}){clip}."
 
 

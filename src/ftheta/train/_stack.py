@@ -179,7 +179,8 @@ class Stack:
         finite = np.asarray(np.isfinite(list(row.values())).all(0))
         self.table.append(row)
         self.seen.append(self.members)
-        reasons = self._stopping(row, epoch + 1) | self._broken(finite, step)
+        reasons = self._stopping(row, epoch + 1)
+        reasons |= self._broken(finite, step, look=bool(reasons))
         self._slow(row)
         self.begin()
         self._leave(reasons)
@@ -219,23 +220,23 @@ class Stack:
                 np.where(better, now, self.best_round),
             )
             if column == "valid_loss" and self.training.restore_best:
-                self.kept = self._merged(self.kept, better)
+                self.kept = self._merged(self.kept or self.good, better)  # one that never was finite has no best
         late = np.flatnonzero(~better & (now - self.best_round >= self.patience))
         said = "no better {} for {} rounds; best was round {}"
         return {int(i): said.format(column, self.patience, self.best_round[i]) for i in late}
 
-    def _merged(self, old: dict[str, Tensor] | None, fresh: np.ndarray) -> dict[str, Tensor]:
+    def _merged(self, old: dict[str, Tensor], fresh: np.ndarray) -> dict[str, Tensor]:
         """The weights now of members that are fresh, the old ones of the others."""
         now = self.stack.weights()
-        if old is not None and not fresh.all():
+        if not fresh.all():
             mask = torch.from_numpy(fresh)
             for name, value in now.items():
                 value[~mask] = old[name][~mask]
         return now
 
-    def _broken(self, finite: np.ndarray, step: int) -> dict[int, str]:
-        """Who is no longer finite; their last good weights are put back. Looked at now and then, as alone."""
-        if finite.all() and step - self.looked < LOOK:
+    def _broken(self, finite: np.ndarray, step: int, *, look: bool) -> dict[int, str]:
+        """Who is no longer finite; their last good weights are put back. Looked at now and then and at an end."""
+        if finite.all() and step - self.looked < LOOK and not look:
             return {}
         state = [v for s in self.optimizer.state.values() for v in s.values() if isinstance(v, Tensor) and v.ndim]
         tensors = [t for t in [*self.stack.each.state_dict().values(), *state] if t.is_floating_point()]
@@ -289,10 +290,11 @@ class Stack:
             self.trainers[member].objective.load_state_dict({name: value[i] for name, value in learned.items()})
             self.reasons[member] = reason
 
-    def finish(self, reason: str) -> None:
+    def finish(self, reason: str, step: int) -> None:
         """Give what they have learned to all who are still here."""
-        if len(self.members):
-            self.write(dict.fromkeys(range(len(self.members)), reason))
+        if here := len(self.members):
+            broken = self._broken(np.ones(here, dtype=bool), step, look=True)
+            self.write(dict.fromkeys(range(here), reason) | broken)
 
     # ---- what is known of them
 

@@ -107,7 +107,7 @@ class StackTrainer:
     def finish(self, reason: str) -> None:
         """Give what they have learned to the members that are still training."""
         for stack in self.stacks:
-            stack.finish(reason)
+            stack.finish(reason, self.step)
 
     def hand_over(self, estimators: Sequence[Any]) -> None:
         """Make the estimators, whose trainers the members are, fitted ones."""
@@ -131,7 +131,10 @@ class StackTrainer:
                 own = values[finite[:, place], :, place].T.tolist()
                 rounds = range(1, finite[:, place].sum() + 1)
                 columns = [rounds, steps, [n * r for r in rounds], seconds, *own]
-                yield [dict(zip(names, row, strict=False)) for row in zip(*columns, strict=False)]
+                found = [dict(zip(names, row, strict=False)) for row in zip(*columns, strict=False)]
+                t = stack.trainers[place].training
+                bare = not (t.l1 or t.l2 or any(row.get("penalty") for row in found))  # others may have a penalty
+                yield [{k: v for k, v in row.items() if k != "penalty"} for row in found] if bare else found
 
     # ---- state
 

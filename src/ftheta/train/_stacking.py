@@ -25,6 +25,8 @@ POINTWISE = {nn.Dropout, *(entry.factory for entry in ACTIVATIONS.values())}
 
 def apply(module: Any, x: Tensor) -> Tensor:
     """The outputs of a module whose tensors are stacks: (M, B, ...) -> (M, B, R)."""
+    if module._forward_hooks or module._forward_pre_hooks:
+        return _each(module, x)
     if type(module).forward is nn.Sequential.forward:
         for layer in module:
             x = apply(layer, x)
@@ -33,6 +35,11 @@ def apply(module: Any, x: Tensor) -> Tensor:
         return _dense(x, module.weight, module.bias)
     if type(module) in POINTWISE:
         return module(x)
+    return _each(module, x)
+
+
+def _each(module: nn.Module, x: Tensor) -> Tensor:
+    """What the module itself makes of each member's tensors and rows."""
 
     def one(tensors: dict[str, Tensor], rows: Tensor) -> Tensor:
         return functional_call(module, tensors, (rows,), tie_weights=False)

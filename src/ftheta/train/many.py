@@ -73,7 +73,9 @@ def _prepared(estimator: Any, problems: Sequence[Mapping[str, Any]]) -> tuple[li
             "it in a loop."
         )
     members, known = [], dict[tuple[int, ...], Any]()
-    for problem in problems:
+    for i, problem in enumerate(problems):
+        if problem.get("X") is None:
+            raise InputError(f"Problem {i} has no X; it has {', '.join(problem) or 'nothing'}. Pass its rows as 'X'.")
         member: Any = clone(estimator)
         member.set_params(**{k: v for k, v in problem.items() if k not in DATA})
         given = {k: problem[k] for k in DATA if k in problem}
@@ -86,10 +88,10 @@ def _prepared(estimator: Any, problems: Sequence[Mapping[str, Any]]) -> tuple[li
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two sources give the same rows."""
+    """Whether two sources give the same rows, in batches of the same size."""
     pairs = [(getattr(a, k), getattr(b, k)) for k in ("x", "y", "weight")]
     plain = all(isinstance(u, torch.Tensor) and isinstance(v, torch.Tensor) or u is v for u, v in pairs)
-    return plain and all(u is v or torch.equal(u, v) for u, v in pairs)
+    return plain and a.batch_size == b.batch_size and all(u is v or torch.equal(u, v) for u, v in pairs)
 
 
 def _check_alike(members: Sequence[Any]) -> None:
