@@ -40,7 +40,7 @@ def copies(make_net, n=2):
 
 def test_for_a_gaussian_of_fixed_scale_it_is_gauss_newton():
     (x, y), nets = rows(), copies(lambda: MLP(3, 1, (5,), activation="tanh").double())
-    knobs = Training(l2=1e-2)
+    knobs = Training(l2=1e-2, options={"control": "halving"})
     found, _ = steps(nets[0], Gaussian(0.7), x, y, 6, training=knobs)
     expected, _ = steps(nets[1], Gaussian(0.7), x, y, 6, rule="gauss-newton", training=knobs)
     torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
