@@ -1,4 +1,4 @@
-"""`ftheta train --optimizer` and `--lr find`: the rules reach training, what they need is said, a found rate is kept."""
+"""`ftheta train --optimizer` and `--lr find`: rules reach training, what they need is said, a found rate is kept."""
 
 import json
 import re

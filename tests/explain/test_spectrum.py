@@ -117,6 +117,24 @@ def test_descent_is_stable_below_two_over_the_sharpness_and_not_above():
     assert ends[0] < 2 and ends[1] > 100
 
 
+def test_attention_by_torchs_kernel_is_as_sharp_as_written_out():
+    class Attention(nn.Module):
+        def __init__(self, fused):
+            super().__init__()
+            self.fused, self.one, self.two = fused, nn.Linear(3, 12), nn.Linear(12, 3)
+
+        def forward(self, x):
+            h = self.one(x).view(-1, 1, 4, 3)  # (B, heads, tokens, features)
+            written = lambda h: (h @ h.mT / 3**0.5).softmax(-1) @ h  # noqa: E731
+            mixed = nn.functional.scaled_dot_product_attention(h, h, h) if self.fused else written(h)
+            return self.two(mixed.flatten(1))
+
+    one, two = Attention(True), Attention(False)
+    two.load_state_dict(one.state_dict())
+    a, b = (sharpness(net, X, LABELS, loss=ROW_LOSS) for net in (one, two))
+    assert a == pytest.approx(b, rel=1e-4)
+
+
 def test_a_loss_without_curvature_has_none():
     found = spectrum(nn.Linear(3, 1), X, LABELS, loss=lambda raw, y: raw[:, 0])
     assert found.top.tolist() == [0] * 4 and found.limit == np.inf and found.trace == 0

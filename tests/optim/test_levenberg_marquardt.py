@@ -225,7 +225,7 @@ def test_a_row_that_is_not_finite_is_named(row):
         (Supervised(nn.Linear(1, 1), LearnedGaussian()), Training(), "LearnedGaussian gives no residuals"),
         (Supervised(nn.Linear(1, 1), lambda raw, y: (raw[:, 0] - y) ** 2), Training(), "gives no residuals"),
         (Supervised(nn.Linear(1, 1), Gaussian()), Training(l1=0.1), "in which l1 cannot enter. Use l2"),
-        (Supervised(nn.Linear(1, 1), Gaussian()), Training(clip_norm=1.0), "in which clip_norm cannot enter"),
+        (Supervised(nn.Linear(1, 1), Gaussian()), Training(clip_norm=1.0), "clip_norm changes the gradient"),
         (
             Supervised(nn.Linear(1, 1), Gaussian(), penalty=lambda m: m.weight.abs().sum()),
             Training(),

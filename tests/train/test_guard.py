@@ -208,7 +208,7 @@ def test_trees_are_searched_to_their_leaves():
 
 @pytest.mark.parametrize("batch_size", [24, 8])
 def test_a_loss_that_stops_being_finite_long_after_a_look_at_the_end_of_an_epoch_is_named(batch_size):
-    """Descent above its stability limit grows by a factor a step; the guard has looked at the end of an epoch before."""
+    """Descent above its stability limit grows by a factor a step; the guard has looked at the end of an epoch."""
     x, y = line()
     net = seeded(lambda: nn.Linear(3, 1)).double()
     made = Trainer(Supervised(net, square), Rows(x, y, batch_size=batch_size), optimizer="sgd", lr=9.0)

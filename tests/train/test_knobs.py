@@ -306,9 +306,19 @@ def test_gradient_noise_has_the_stated_deviation_and_falls_with_the_updates():
     assert abs(float(torch.corrcoef(moves[:2])[0, 1])) < 0.03
 
 
-def test_gradient_noise_is_not_for_rules_that_search_along_a_line():
-    with pytest.raises(InputError, match=r"gradient_noise is for rules that need the gradient only"):
-        Trainer(EachRow(2), one_row(), optimizer="lbfgs", training=Training(gradient_noise=0.1))
+@pytest.mark.parametrize("knob", ["gradient_noise", "clip_norm", "clip_value"])
+@pytest.mark.parametrize("optimizer", ["lbfgs", "cg", "newton"])
+def test_what_changes_the_gradient_alone_is_not_for_rules_that_look_at_the_loss_too(optimizer, knob):
+    with pytest.raises(InputError, match=rf"{knob} changes the gradient and not the loss.*optimizer='sgd'"):
+        Trainer(EachRow(2), one_row(), optimizer=optimizer, training=Training(**{knob: 0.1}))
+
+
+def test_new_rows_are_held_to_what_the_rule_needs():
+    x, y = line(n=300, dtype=torch.float32)
+    model = MLPRegressor(hidden=(3,), optimizer="lbfgs", batch_size=100, random_state=0)
+    model.partial_fit(x[:50].numpy(), y[:50].numpy())
+    with pytest.raises(InputError, match="optimizer='lbfgs' needs all 300 rows in one batch, but batch_size=100"):
+        model.partial_fit(x.numpy(), y.numpy())
 
 
 # ---- a process that has come to its end, and a trainer before its first step

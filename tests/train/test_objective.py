@@ -358,6 +358,17 @@ def test_one_number_for_the_batch_is_answered_with_reduction_none(function):
         train(objective, Rows(x, y, batch_size=24), rounds=1)
 
 
+def test_a_module_of_several_outputs_gets_a_sentence():
+    class Pair(nn.Linear):
+        def forward(self, x):
+            return super().forward(x), x
+
+    x, y = line()
+    objective = Supervised(Pair(3, 1).double(), lambda raw, y: (raw[0][:, 0] - y) ** 2)
+    with pytest.raises(InputError, match=r"The module returned a tuple; one tensor of outputs, a row each, is needed"):
+        train(objective, Rows(x, y, batch_size=24), rounds=1)
+
+
 def test_the_same_function_with_reduction_none_trains():
     x, y = line()
     net = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0)).double()

@@ -568,7 +568,12 @@ def test_a_gaussian_gives_all_that_rules_need(needs):
         ),
         (Supervised(nn.Linear(3, 1), square), Training(), "residuals", "Supervised gives no residuals"),
         (Linear([1.0]), Training(), "residuals", "Linear gives no residuals"),
-        (Supervised(nn.Linear(3, 1), Gaussian()), Training(l1=1.0, clip_value=1.0), "residuals", "l1 and clip_value"),
+        (
+            Supervised(nn.Linear(3, 1), Gaussian()),
+            Training(l1=1.0, clip_value=1.0),
+            "residuals",
+            "clip_value changes the gradient",
+        ),
         (
             Supervised(nn.Linear(3, 1), Gaussian(), lambda m: 0),
             Training(),

@@ -126,7 +126,8 @@ class Job:
         """What a user should know before the result: columns left out, what the reader did, leaks."""
         left_out = [f"column {c['name']!r} {c['did']}" for c in self.encoder.describe() if c["kind"] == "dropped"]
         rate = [] if self.range_test is None else [f"--lr find: {self.range_test.table().caption}"]
-        return [f"note: {said}" for said in (*self.dataset.notes, *left_out, *rate)] + [f"LEAK? {s}" for s in self.found_leaks]
+        notes = [f"note: {said}" for said in (*self.dataset.notes, *left_out, *rate)]
+        return notes + [f"LEAK? {said}" for said in self.found_leaks]
 
     def refuse_other(self, run: Run) -> None:
         """A folder with other things in it, with another run, or with a run on other data is not written into."""

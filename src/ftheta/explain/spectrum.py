@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Generator, Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .. import plots
 from ..draw import Draw
@@ -210,7 +211,7 @@ def _curvature(theta: Theta) -> tuple[Product, float]:
     """v -> H v, from one graph of the gradient, and the loss."""
     parts = {name: p.detach().requires_grad_() for name, p in theta.named.items()}
     tensors = list(parts.values())
-    with torch.enable_grad():
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the other kernels of attention have no second derivative
         value = theta.loss(parts)
         first = torch.autograd.grad(value, tensors, create_graph=True, allow_unused=True, materialize_grads=True)
     if not bool(value.isfinite()):

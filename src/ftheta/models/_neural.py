@@ -156,7 +156,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         rows = self._encode(X, y, sample_weight) if known else self._learn_rows(X, y, sample_weight, classes)
         rows = self._finish_rows(self._merged(rows), learn=not known)
         if hasattr(self, "_trainer"):
-            self._trainer.source = self._source(rows)
+            self._trainer.feed(self._source(rows))
         else:
             seed = self.seed_ if known else self._fresh_seed()
             self._start(rows, None, seed, self.objective(self.module_, self.target_) if known else self._build(seed))

@@ -59,7 +59,8 @@ class Descent(Whole):
 
     def step(self, closure: Function) -> Tensor:
         """One update; returns F at its start. That it is at an end, it says before it moves: F there is known then."""
-        self.facts, self.reason = dict.fromkeys(("iterations", "trials", "restarts", "step_length"), 0.0), ""
+        self.facts = dict.fromkeys(("iterations", "trials", "restarts", "step_length"), 0.0)
+        self.reason = ""
         start, g = self.evaluate(closure)
         value, end = start, self._rests(start, g)
         while not end and self.facts["iterations"] < self.max_iter:

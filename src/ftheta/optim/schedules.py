@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from inspect import signature
 from numbers import Real
 from typing import Any
@@ -82,14 +83,19 @@ def factor(name: str, step: int, horizon: int, warmup: int = 0, shape: Mapping[s
     return SCHEDULES[name](t, **_checked(name, shape)) if shape else SCHEDULES[name](t)
 
 
+@cache
+def _settings(name: str) -> list[str]:
+    return list(signature(SCHEDULES[name]).parameters)[1:]
+
+
 def _checked(name: str, shape: Mapping[str, Any]) -> Mapping[str, Any]:
-    known = list(signature(SCHEDULES[name]).parameters)[1:]
+    known = _settings(name)
     for key, value in shape.items():
         if key not in known:
             raise InputError(nearest(f"setting of schedule {name!r}:", key, known))
         places = key == "at" and isinstance(value, list | tuple) and all(isinstance(place, Real) for place in value)
         least = 0.0 if key == "end" and name in ("cosine", "linear") else math.ulp(0.0)
-        if not places and (key == "at" or not isinstance(value, Real) or not value >= least):
+        if not places and (key == "at" or not isinstance(value, Real) or not float(value) >= least):
             asked = "a list of numbers from 0 to 1" if key == "at" else "0 or above" if not least else "above 0"
             raise InputError(f"The setting {key!r} of schedule {name!r} must be {asked}. Got {value!r} instead.")
     return shape

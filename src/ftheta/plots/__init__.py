@@ -11,8 +11,8 @@ from .landscape import landscape, profile
 from .layers import layers
 from .lookahead import lookahead
 from .network import network
-from .panels import panels
 from .paired import paired
+from .panels import panels
 from .points import lifted, points
 from .rates import rates
 from .regions import links, regions, simplex

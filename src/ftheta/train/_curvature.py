@@ -27,7 +27,7 @@ from .training import Training
 
 __all__ = ["Curvature"]
 
-NO_SQUARES = ("l1", "clip_norm", "clip_value", "gradient_noise")  # settings that a sum of squares cannot follow
+OF_GRADIENTS = ("clip_norm", "clip_value", "gradient_noise")  # settings that change g and not F
 
 
 class Curvature:
@@ -54,6 +54,12 @@ class Curvature:
 
     def check(self, needs: str) -> None:
         """One sentence if a rule needs what this objective or these settings do not give."""
+        for name in OF_GRADIENTS if needs != "gradient" else ():
+            if getattr(self.training, name):
+                raise InputError(
+                    f"{name} changes the gradient and not the loss, which a rule that evaluates both cannot follow. "
+                    "Leave it out, or use a rule that needs the gradient only, e.g. optimizer='sgd'."
+                )
         missing = {"residuals": self._without_residuals, "curvature": self._without_curvature}.get(needs)
         if missing is not None and (sentence := missing()):
             raise InputError(sentence)
@@ -63,11 +69,11 @@ class Curvature:
         own = type(self.objective).residual not in (Objective.residual, Supervised.residual)
         if not own and (likelihood is None or type(likelihood).residual is Likelihood.residual):
             return no_residuals(self.objective)
-        asked = [name for name in NO_SQUARES if getattr(self.training, name, None)]
+        asked = ["l1"] if self.training.l1 else []
         asked += ["a penalty function"] if getattr(self.objective, "penalty", None) is not None else []
         return (
             f"This optimizer works on a sum of squares, in which {' and '.join(asked)} cannot enter. "
-            "Use l2 as the only penalty and no clipping or noise, or another optimizer, e.g. 'lbfgs'."
+            "Use l2 as the only penalty, or another optimizer, e.g. 'lbfgs'."
             if asked
             else ""
         )

@@ -189,7 +189,12 @@ class Supervised(Objective):
 
 
 def _each_row(each: Tensor, raw: Tensor, y: Tensor) -> Tensor:
-    """The loss of each row, or the sentence that says what a function returned instead."""
+    """The loss of each row, or the sentence that says what a module or a function returned instead."""
+    if not isinstance(raw, Tensor):
+        raise InputError(
+            f"The module returned a {type(raw).__name__}; one tensor of outputs, a row each, is needed. Let it return "
+            "that, e.g. torch.cat(parts, -1), or write an Objective of your own."
+        )
     rows = raw.shape[0]
     if each.ndim == 0 or each.shape[0] != rows:
         raise InputError(

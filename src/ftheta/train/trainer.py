@@ -93,20 +93,17 @@ class Trainer:
         self.training, self.horizon, self.draw = training, horizon, Draw(seed)
         optim.freeze(objective, training.freeze)
         self.players = {p.name: p for p in objective.roster}
-        names = {n: {**training.options, **p.optim}.get("rule", optimizer) for n, p in self.players.items()}
-        rules = {n: optim.rule(name) for n, name in names.items()}
-        self.closures = {n for n, rule in rules.items() if rule.needs != "gradient"}
+        self.names = {n: {**training.options, **p.optim}.get("rule", optimizer) for n, p in self.players.items()}
+        self.closures = {n for n, name in self.names.items() if optim.rule(name).needs != "gradient"}
         self.problems = {n: Problem(objective, p, training, pure=n in self.closures) for n, p in self.players.items()}
         self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
         self.rates = {n: [g["lr"] for g in o.param_groups] for n, o in self.optimizers.items()}
         self.has_after = type(objective).after is not Objective.after
         self.has_turns = type(objective).turn is not Objective.turn
         self.scheduled = training.schedule != "constant" or training.warmup > 0
-        self.first_size, self.first_length = getattr(source, "batch_size", 1), len(source)
         self.reason = ""
         self._check()
-        for player, name in names.items():
-            self._check_rule(self.problems[player], name, rules[player])
+        self.feed(source)
         self.plateau = optim.Plateau(**training.shape) if training.schedule == "plateau" else None
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
@@ -134,17 +131,21 @@ class Trainer:
         optim.factor(t.schedule, t.warmup, self.horizon or 1, t.warmup, t.shape)
         if t.grow and (t.schedule == "constant" or not hasattr(self.source, "resized")):
             raise InputError("grow=True needs a schedule and a source of rows, e.g. schedule='step' and Rows(x, y).")
-        if t.gradient_noise and self.closures:
-            raise InputError("gradient_noise is for rules that need the gradient only, e.g. optimizer='sgd'.")
         if t.schedule not in ("constant", "plateau") and self.horizon is None:
             raise InputError(
                 f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all."
             )
 
-    def _check_rule(self, problem: Problem, name: str, rule: optim.Rule) -> None:
+    def feed(self, source: Source) -> None:
+        """Train on these rows from now on, if the rules can."""
+        self.source, self.first_size, self.first_length = source, getattr(source, "batch_size", 1), len(source)
+        for player, name in self.names.items():
+            self._check_rule(self.problems[player], name)
+
+    def _check_rule(self, problem: Problem, name: str) -> None:
         """What a rule needs, and the rows and memory that it needs it of."""
+        rule, n = optim.rule(name), getattr(self.source, "n", 0)
         problem.check(rule.needs)
-        n = getattr(self.source, "n", 0)
         if rule.full_batch and self.length > self.training.accumulate:
             raise InputError(
                 f"optimizer={name!r} needs all {n or ''} rows in one batch, but batch_size={self.first_size}. Use "

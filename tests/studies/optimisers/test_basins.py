@@ -23,7 +23,7 @@ from ftheta.studies.optimisers.basins import (
 BEST, OTHER, AWAY = (0.0, 16.0), (5.0, 10.0), (40.0, 40.0)
 
 
-def made(gd=0.2, sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1, first=(0.3, 0.1)):
+def made(gd=(0.1, 0.2, 0.3, 0.2), sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1, first=(0.3, 0.1)):
     """One data set to choose the rate by, four to judge, of ten starts; shares that end at the best minimum."""
 
     def ends(share):
@@ -51,6 +51,7 @@ def made(gd=0.2, sgd=(0.3,) * 4, rate_two=0.1, minima=2, saddles=1, first=(0.3, 
         ({"sgd": (0.3, 0.3, 0.2, 0.1)}, ["confirmed", "not reproduced"]),
         ({"sgd": (0.1,) * 4, "rate_two": 0.4, "first": (0.1, 0.3)}, ["confirmed", "confirmed"]),  # another rate does it
         ({"sgd": (0.1,) * 4, "rate_two": 0.4}, ["confirmed", "refuted"]),  # but only the one chosen before counts
+        ({"gd": (0.4, 0.4, 0.4, 0.3)}, ["corrected", "refuted"]),  # more often than printed
         ({"minima": 1}, ["not reproduced", "confirmed"]),
         ({"saddles": 0}, ["not reproduced", "confirmed"]),
         ({"gd": 0.9, "sgd": (0.9,) * 4}, ["not reproduced", "not reproduced"]),  # the start does not matter

@@ -24,9 +24,10 @@ def made(gap=(0.1, 0.4), train=(0.3, 0.3), seconds=(2.0, 0.5), wobble=(0.1, 0.0)
     ("changes", "verdict"),
     [
         ({}, "confirmed"),
-        ({"gap": (0.5, 0.4)}, "corrected"),
+        ({"gap": (0.5, 0.4)}, "refuted"),  # the costs are there, but not what they are paid for
+        ({"gap": (0.5, 0.4), "train": (0.1, 0.3)}, "corrected"),  # a larger gap, but a lower error
         ({"train": (0.9, 0.3)}, "corrected"),  # a smaller gap, but a higher error
-        ({"gap": (0.5, 0.4), "seconds": (0.5, 2.0)}, "not reproduced"),
+        ({"train": (0.9, 0.3), "seconds": (0.5, 2.0), "wobble": (0, 0.1)}, "not reproduced"),
         ({"gap": (0.5, 0.4), "seconds": (0.5, 2.0), "wobble": (0, 0.1)}, "refuted"),
     ],
 )

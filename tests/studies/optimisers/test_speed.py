@@ -31,6 +31,7 @@ def made(seeds=3, never=(), **changes):
         ({"sgd": 60}, "corrected"),
         ({"lm_cost": 80.0}, "corrected"),
         ({"gd": 90, "sgd": 40}, "not reproduced"),
+        ({"never": tuple(EPOCHS)}, "not reproduced"),  # where none arrives GD is not the last
         ({"gd": 1, "sgd": 1, "lbfgs_cost": 0.1}, "refuted"),
     ],
 )

@@ -38,6 +38,7 @@ CLAIMS = {"C089": "confirmed", "C094": "not reproduced"}
 BOX = ((-10.0, 10.0), (2.5, 22.5))
 TRUTH = (0.0, 16.6)
 KINDS = ("minimum", "saddle", "maximum")
+PRINTED = (0.182, 0.311)  # shares of starts from which GD and SGD end at the best minimum
 NEAR = 0.5  # an end so near is at a minimum
 
 
@@ -168,13 +169,15 @@ def _chosen(evidence: Evidence) -> int:
 
 
 def judge(evidence: Evidence) -> list[Finding]:
-    """C089: minima and saddles, and ends that hang on the start. C094: mini-batches do better on sets not chosen by."""
+    """C089: minima and saddles, and ends that hang on the start, about as often at the best as printed. C094:
+    mini-batches do better on sets not chosen by."""
     shares = (_ends(evidence) == 0).mean(-1)  # (1 + rates, D)
     gd, *others = shares[:, evidence["choose"] :]
     chosen = _chosen(evidence)
     sgd = others[chosen]
     counts = np.array([np.bincount(points["kind"], minlength=3) for points in evidence["points"]])  # (D, 3)
     mixed = bool((counts[:, :2] > 0).all() and (counts[:, 0] > 1).all() and gd.max() < 0.5 and gd.min() > 0)
+    near = abs(gd.mean() - PRINTED[0]) <= 2 * gd.std(ddof=1)
     kinds = ", ".join(f"{give(counts[:, k], '.1f')} {('minima', 'saddles', 'maxima')[k]}" for k in range(3))
     ends = f"from {gd.min():.1%} to {gd.max():.1%} of {len(evidence['starts'])} starts"
     more = float(np.mean(sgd > gd))
@@ -183,16 +186,16 @@ def judge(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             "C089",
-            0.182,
+            PRINTED[0],
             float(gd.mean()),
             float(gd.std(ddof=1)),
-            "confirmed" if mixed else "not reproduced",
+            "not reproduced" if not mixed else "confirmed" if near else "corrected",
             f"In the box, by the signs of the eigenvalues: {kinds} (mean ± s.d. over {len(counts)} data sets); "
             f"full-batch descent ends at the best minimum {ends}.",
         ),
         Finding(
             "C094",
-            [0.182, 0.311],
+            list(PRINTED),
             [float(s.mean()) for s in (gd, sgd)],
             [float(s.std(ddof=1)) for s in (gd, sgd)],
             verdict,

@@ -84,6 +84,8 @@ def judge(evidence: Evidence) -> list[Finding]:
         "rises more often": (found["rises"][0] > found["rises"][-1]).mean() >= 0.75,
     }
     verdict, words = graded(parts)
+    if not (parts["smaller gap"] or parts["lower validation error"]):
+        verdict = "refuted"  # whatever it costs, it does not regularise
     said = "; ".join(
         f"B = {size}: {give(found['gap'][i])}, {np.median(found['seconds'][i]):.2g} s, {found['rises'][i].mean():.0%}"
         for i, size in enumerate(sizes)
