@@ -16,7 +16,7 @@ from ftheta.data.batch import take
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.store import dump_tree, parse_tree
-from ftheta.train import Loss, Objective, Problem, Trainer, Training, iterate
+from ftheta.train import Function, Loss, Objective, Problem, Trainer, Training, iterate
 from tests.contract.enrolled import NEURAL, data, name_of, small
 from tests.train._toys import RBM, WGAN, Bilinear, Distillation, TargetNet, binary, line, same, seeded, timeless
 
@@ -46,6 +46,7 @@ SUBJECTS = {
     "RBM": lambda: toy(RBM, binary(4)),
     "TargetNet": lambda: toy(TargetNet, torch.zeros(4, 1)),
     "Distillation": lambda: toy(lambda: Distillation().double(), line()[0]),
+    "Function": lambda: toy(lambda: Function([torch.sum, torch.prod] * 3, [0.5, 2.0]), torch.arange(6)),
 }
 
 

@@ -11,12 +11,13 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta import models, train
+from ftheta import MLPRegressor, models, train
 from ftheta.data import Rows
 from ftheta.likelihoods import Bernoulli
 from ftheta.models.linear import Newton
 from ftheta.store import Run, dump_tree, parse_tree
 from ftheta.train import Process, Supervised, Trainer, iterate
+from ftheta.train._stack_trainer import StackTrainer
 from tests.train._toys import WGAN, KMeans, blobs, line, same, seeded, square, timeless
 
 
@@ -35,9 +36,16 @@ def two_players():
     return Trainer(seeded(WGAN), Rows(line(n=12, features=1, dtype=torch.float32)[0], batch_size=5))
 
 
+def stack():
+    x, y = (part.numpy() for part in line())
+    models = [MLPRegressor(hidden=(4,), batch_size=10, dtype="float64", random_state=i) for i in range(3)]
+    return StackTrainer([model.prepare(x, y) for model in models], optimizer="adam", patience=None)
+
+
 EXAMPLES = {  # class: what makes one, always the same
     Trainer: [trainer, two_players],
     Newton: [newton],
+    StackTrainer: [stack],
     KMeans: [lambda: KMeans(*blobs(n=300, centres=6, seed=1))],
 }
 

@@ -20,6 +20,7 @@ OBJECTIVE = ("tests/train/test_objective.py", "tests/train/test_problem.py", "te
 TRAINER = ("tests/train",)
 TABLES = ("tests/data/test_columns.py", "tests/data/test_table.py", "tests/data/test_encoded.py")
 MEASURE = ("tests/measure",)
+OPTIM = ("tests/optim",)
 STORE = ("tests/store",)
 MODELS = ("tests/models", "tests/contract/test_estimator.py")
 
@@ -187,8 +188,8 @@ FAULTS = [
     Fault(
         "schedule one step late",
         "train/trainer.py",
-        "optim.factor(t.schedule, self.step,",
-        "optim.factor(t.schedule, self.step + 1,",
+        "self._shape(self.step, t.warmup)",
+        "self._shape(self.step + 1, t.warmup)",
         TRAINER,
     ),
     Fault(
@@ -448,5 +449,81 @@ FAULTS = [
         "<title>{escape(title)}</title>",
         "<title>{title}</title>",
         ("tests/report/test_page.py",),
+    ),
+    # ---- optimisers
+    Fault(
+        "Polak-Ribière without the old gradient",
+        "optim/conjugate.py",
+        'g @ (g - old if self.beta == "polak-ribiere" else g)',
+        "g @ g",
+        OPTIM,
+    ),
+    Fault("L-BFGS: loops in one order", "optim/lbfgs.py", "zip(pairs, reversed(alphas)", "zip(pairs, alphas", OPTIM),
+    Fault("L-BFGS: scale upside down", "optim/lbfgs.py", "r.div_(rho * (y @ y))", "r.mul_(rho * (y @ y))", OPTIM),
+    Fault("average: weights swapped", "optim/ema_momentum.py", '1 - group["beta"])', 'group["beta"])', OPTIM),
+    Fault("inverse square root: end not squared", "optim/schedules.py", "1 / end**2 - 1", "1 / end - 1", OPTIM),
+    Fault(
+        "gain: the model's curvature adds",
+        "optim/_curved.py",
+        "float(-(model.g @ d) - d @ (model.B @ d) / 2)",
+        "float(-(model.g @ d) + d @ (model.B @ d) / 2)",
+        OPTIM,
+    ),
+    Fault(
+        "decay of the penalty halved",
+        "train/_curvature.py",
+        "strength = {id(p) for p in self.penalised}, 2 * self.training.l2",
+        "strength = {id(p) for p in self.penalised}, self.training.l2",
+        TRAINER,
+    ),
+    Fault(
+        "Fisher matrix without weights",
+        "train/_curvature.py",
+        "w[:, None, None] * curvature(raw)",
+        "curvature(raw)",
+        TRAINER,
+    ),
+    Fault("the batch grows with the steps", "train/trainer.py", "done = self.epoch * ", "done = self.step * ", TRAINER),
+    Fault(
+        "a stack is clipped as a whole",
+        "train/_stack.py",
+        "scale = (t.clip_norm / (norm + 1e-6)).clamp(max=1.0)",
+        "scale = (t.clip_norm / (norm.norm() + 1e-6)).clamp(max=1.0).expand_as(norm)",
+        TRAINER,
+    ),
+    Fault(
+        "SGD's modified loss by the batch size",
+        "formulas/backward_error.py",
+        "(each - mean).square().sum() / len(fs)",
+        "(each - mean).square().sum() / 2",
+        ("tests/formulas/test_backward_error.py",),
+    ),
+    Fault(
+        "filters are not normalised",
+        "explain/_directions.py",
+        "scale = rows.norm(dim=1, keepdim=True) / ",
+        "scale = rows.norm() / ",
+        ("tests/explain/test_directions.py", "tests/explain/test_landscape.py"),
+    ),
+    Fault(
+        "stability limit 1/λ",
+        "explain/learning_rate.py",
+        "return 2 / self.sharpness if",
+        "return 1 / self.sharpness if",
+        ("tests/explain/test_learning_rate.py",),
+    ),
+    Fault(
+        "range test: loss before the update",
+        "explain/learning_rate.py",
+        "losses[1:]",
+        "losses[:-1]",
+        ("tests/explain/test_learning_rate.py",),
+    ),
+    Fault(
+        "barrier above the lower end",
+        "explain/line.py",
+        "self.excess[(self.t >= 0) & (self.t <= 1)].max()",
+        "(self.loss - min(self.ends))[(self.t >= 0) & (self.t <= 1)].max()",
+        ("tests/explain/test_line.py",),
     ),
 ]

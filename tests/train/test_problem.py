@@ -570,9 +570,9 @@ def test_a_gaussian_gives_all_that_rules_need(needs):
         (Linear([1.0]), Training(), "residuals", "Linear gives no residuals"),
         (
             Supervised(nn.Linear(3, 1), Gaussian()),
-            Training(l1=1.0, clip_value=1.0),
+            Training(l1=1.0),
             "residuals",
-            "clip_value changes the gradient",
+            "in which l1 cannot enter",
         ),
         (
             Supervised(nn.Linear(3, 1), Gaussian(), lambda m: 0),

@@ -72,12 +72,14 @@ class Explanation:
         needs: Capability of the object: a runtime-checkable Protocol, a class, or several with `|`.
         function: What computes it.
         when: What a type cannot tell: whether an object with the capability can give it; None: always.
+        in_report: Whether the report of every run shows it; not if it takes long, or is of a time before training.
     """
 
     name: str
     needs: Any
     function: Callable[..., Result]
     when: Callable[[Any], bool] | None = None
+    in_report: bool = True
 
     def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Result:
         """The result for these rows, as far as it depends on rows."""
@@ -93,7 +95,7 @@ _TABLE: dict[str, Explanation] = {}
 
 
 def explanation(
-    name: str, *, needs: Any, when: Callable[[Any], bool] | None = None
+    name: str, *, needs: Any, when: Callable[[Any], bool] | None = None, in_report: bool = True
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function (obj, ...) -> Result under a name, for all objects with a capability.
 
@@ -101,12 +103,13 @@ def explanation(
         name: A name that no other explanation has.
         needs: A runtime-checkable Protocol, a class, or several with `|`.
         when: Asked of an object with the capability, where its type does not tell; the function refuses the others.
+        in_report: Whether the report of every run shows it.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         if name in _TABLE:
             raise InputError(f"There is already an explanation {name!r}; choose another name.")
-        _TABLE[name] = Explanation(name, needs, function, when)
+        _TABLE[name] = Explanation(name, needs, function, when, in_report)
         return function
 
     return register

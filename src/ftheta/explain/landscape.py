@@ -126,7 +126,7 @@ def _has_a_plane(obj: Any) -> bool:
     return sum(p.numel() for p in obj.module_.parameters() if p.requires_grad) > 1
 
 
-@explanation("landscape", needs=HasObjective, when=_has_a_plane)
+@explanation("landscape", needs=HasObjective, when=_has_a_plane, in_report=False)
 def landscape(
     obj: Any,
     X: Any,

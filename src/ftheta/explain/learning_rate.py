@@ -100,7 +100,7 @@ def _takes_a_rate(estimator: Any) -> bool:
     return optim.rule(estimator.optimizer).needs == "gradient"
 
 
-@explanation("learning-rate", needs=CanPrepare, when=_takes_a_rate)
+@explanation("learning-rate", needs=CanPrepare, when=_takes_a_rate, in_report=False)
 def learning_rate(
     estimator: Any,
     X: Any,

@@ -99,7 +99,7 @@ class Spectrum(Result):
         )
 
 
-@explanation("spectrum", needs=HasObjective)
+@explanation("spectrum", needs=HasObjective, in_report=False)
 def spectrum(
     obj: Any,
     X: Any,

@@ -135,7 +135,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def prepare(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
     ) -> Trainer:
-        """All of `fit` but the training: rows checked and split, the net built; the trainer that `fit` would advance."""
+        """All of `fit` but the training: rows checked and split, the net built; the trainer `fit` would advance."""
         self._check_parameters()
         seed = self._fresh_seed()
         rows, held = self._split(self._learn_rows(X, y, sample_weight), seed, X_val, y_val)

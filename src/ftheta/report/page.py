@@ -195,10 +195,10 @@ def _predictions(test: Mapping[str, Any], target: str) -> str:
 
 
 def _inside(estimator: Any, train: tuple[Any, Any]) -> Iterator[str]:
-    """Every explanation that the model can give, on the first rows that it learned from."""
+    """Explanations that the model can give, on the first rows that it learned from."""
     X, y = (None if part is None else part[:EXPLAINED] for part in train)
     for name in explain.available(estimator):
-        if name != "curves":  # under training
+        if name != "curves" and explain.get(name).in_report:  # curves stand under training
             what = str(explain.get(name).function.__doc__).partition("\n")[0].replace("`", "")
             made = shown(partial(explain.run, name, estimator, X, y), slug(name), what, folded=False)
             title = heading(3, name.replace("-", " ").capitalize(), f"explain-{slug(name)}")

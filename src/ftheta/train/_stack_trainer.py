@@ -140,14 +140,16 @@ class StackTrainer:
 
     def state_dict(self) -> Tree:
         """All of the state."""
-        rounds, stacks = [list(end) for end in self.rounds], [stack.state_dict() for stack in self.stacks]
+        rounds = {"steps": [step for step, _ in self.rounds], "seconds": [seconds for _, seconds in self.rounds]}
+        stacks = [stack.state_dict() for stack in self.stacks]
         place = [self.step, self.epoch, self.position]
         return {"place": place, "seconds": self.seconds, "rounds": rounds, "stacks": stacks}
 
     def load_state_dict(self, tree: Tree) -> None:
         """Put such a state back."""
         self.step, self.epoch, self.position = tree["place"]
-        self.seconds, self.rounds = tree["seconds"], [(step, seconds) for step, seconds in tree["rounds"]]
+        self.seconds, rounds = tree["seconds"], tree["rounds"]
+        self.rounds = list(zip(rounds["steps"], rounds["seconds"], strict=True))
         for stack, state in zip(self.stacks, tree["stacks"], strict=True):
             stack.load_state_dict(state)
             stack.rows.begin(self.epoch)

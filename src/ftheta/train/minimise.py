@@ -66,13 +66,13 @@ class Function(Objective):
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """Sum of the functions of this batch, and how many they are."""
-        total = torch.stack([self._of(i) for i in batch.x.tolist()]).sum()
+        total, weight = batch.sum(torch.stack([self._of(i) for i in batch.x.tolist()]))
         if torch.is_grad_enabled() and not total.requires_grad:
             raise InputError(
                 "f has no gradient: it does not reach θ by differentiable torch operations. Write it with them, or use "
                 "optimizer='genetic', which needs none."
             )
-        return Loss(total, float(batch.n))
+        return Loss(total, weight)
 
     def residual(self, batch: Batch) -> Tensor | None:
         """Residuals of each function: (B, R); None where one has none."""
