@@ -2,7 +2,8 @@
 
     L_n = L(θ_0 + Σ_k c_nk d_k)
 
-Where one point is little work, many are one batched pass (`torch.func.vmap`); else one after the other in one buffer.
+Where one point is little work, many are one batched pass (`torch.func.vmap`); else one after the other in one buffer,
+and the first affine layer, which is linear in θ, is computed once for all points (`FirstLayer`).
 Shapes: N points, K directions, P parameters, B + 1 sets of rows: all, and B mini-batches.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -18,6 +20,7 @@ from torch.func import vmap
 
 from ..data import Batch
 from ..train import Context, Progress, iterate, threads, threads_for
+from ._first_layer import FirstLayer, first_layer
 from ._probe import DRAW, first_tensor, watching
 from ._theta import Theta
 
@@ -48,9 +51,27 @@ class Sweep:
         self.done = 0
         self.buffer, self.row, self.base = origin.clone(), (), origin
         self.chunk = 1
+        self.first: FirstLayer | None = None
 
     def choose(self) -> None:
         """Points of one pass, by what its weights and activations would hold; 1 where the module cannot be batched."""
+        self._choose_chunk()
+        if self.chunk == 1:
+            self._choose_first()
+
+    def _choose_first(self) -> None:
+        """Let the outputs of the first layer stand in for it, if that gives the same losses at both ends."""
+        ends = [0, len(self.places) - 1]
+        plain = torch.stack([torch.stack(self._at(n)) for n in ends])
+        self.first = first_layer(self.theta, self.origin, self.directions, self.batches)
+        if self.first is not None:
+            self.row = ()
+            with self.first.standing_in():
+                quick = torch.stack([torch.stack(self._at(n)) for n in ends])
+            same = torch.allclose(quick, plain, rtol=1e-3 if plain.dtype == torch.float32 else 1e-9, equal_nan=True)
+            self.first, self.row = self.first if same else None, ()
+
+    def _choose_chunk(self) -> None:
         seen = [0]
 
         def count(name: object, layer: object, inputs: object, output: object) -> None:
@@ -72,12 +93,19 @@ class Sweep:
             self.row, self.base = tuple(rest), self.origin.clone()
             for c, d in zip(rest, self.directions[1:], strict=True):
                 self.base.add_(d, alpha=c)
-        torch.add(self.base, self.directions[0], alpha=first, out=self.buffer)
-        return [self._seeded(batch) for batch in self.batches]
+            if self.first is not None:
+                self.first.turn(rest)
+        left = 0 if self.first is None else self.first.size  # the weights before it are not read
+        torch.add(self.base[left:], self.directions[0, left:], alpha=first, out=self.buffer[left:])
+        if self.first is not None:
+            self.first.move(first)
+        return [self._seeded(number) for number in range(len(self.batches))]
 
-    def _seeded(self, batch: Batch) -> Tensor:
+    def _seeded(self, number: int) -> Tensor:
         DRAW.seed_global()
-        return self.theta.here(batch)
+        if self.first is not None:
+            self.first.now = number
+        return self.theta.here(self.batches[number])
 
     def _many(self, places: Tensor) -> Tensor:
         """Losses of some points as one pass for each set of rows: (n, K) -> (n, B + 1)."""
@@ -154,6 +182,7 @@ def sweep(
 
 def _run(process: Sweep, what: str, progress: bool | None) -> tuple[np.ndarray, float, float]:
     process.choose()
-    estimate, begin = process.estimate(), time.perf_counter()
-    iterate(process, rounds=process.rounds, callbacks=[_Ahead(what, estimate, progress)])
+    with nullcontext() if process.first is None else process.first.standing_in():
+        estimate, begin = process.estimate(), time.perf_counter()
+        iterate(process, rounds=process.rounds, callbacks=[_Ahead(what, estimate, progress)])
     return process.losses.numpy(), estimate, time.perf_counter() - begin

@@ -258,7 +258,7 @@ def _measure(name: str, study: Any, config: Any, key: str, run: Run) -> None:
     for title, figure in study.figures(evidence).items():
         run.write(f"figures/{title}.svg", svg(figure))
     for title, table in (study.tables(evidence) if hasattr(study, "tables") else {}).items():
-        run.write(f"tables/{title}.md", table.markdown() + "\n")
+        run.write(f"table-{title}.md", table.markdown() + "\n")
     found = {
         "study": name,
         "digest": key,
