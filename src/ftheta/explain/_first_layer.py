@@ -71,9 +71,9 @@ def first_layer(theta: Theta, origin: Tensor, directions: Tensor, batches: Seque
     names = {id(part): name for name, part in theta.objective.named_modules()}
     with watching(theta.module, lambda name, layer, inputs, output: seen.append((names[id(layer)], layer, inputs[0]))):
         theta.here(batches[0])
-    if not seen or type(seen[0][1]) is not nn.Linear or seen[0][2] is not batches[0].x:
+    name, layer, rows = seen[0] if seen else ("", None, None)
+    if type(layer) is not nn.Linear or rows is not batches[0].x:
         return None
-    name, layer, _ = seen[0]
     own = [f"{name}.weight", f"{name}.bias"][: 1 if layer.bias is None else 2]
     if [who for who, *_ in seen].count(name) > 1 or list(theta.shapes)[: len(own)] != own:
         return None

@@ -28,6 +28,7 @@ from .trainer import _copied as copied
 
 __all__ = ["Stack"]
 
+UNIT = 50  # multiply-adds that a unit's activation is worth
 OWN = ("rates", "slowed", "best", "best_round", "l2", "l1")  # arrays with a number for each member
 
 
@@ -299,8 +300,9 @@ class Stack:
     # ---- what is known of them
 
     def work(self) -> float:
-        """Multiply-adds of a forward pass, about."""
-        return self.rows.most * sum(p.numel() for p in self.parameters if p.ndim > 2)
+        """Multiply-adds of a forward pass, about; an activation and its slope cost as much as some of them."""
+        weights = [p for p in self.parameters if p.ndim > 2]  # (M, out, in)
+        return self.rows.most * sum(p.numel() + UNIT * p.shape[0] * p.shape[1] for p in weights)
 
     def columns(self) -> tuple[list[str], np.ndarray]:
         """Names of the columns, and their values: (rounds, columns, M), NaN where a member was no longer here."""
