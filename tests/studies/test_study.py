@@ -229,6 +229,8 @@ def test_a_tiny_study_runs_from_measuring_to_figures(name, tmp_path):
     assert study.judge(kept) == list(done.findings)  # from what was kept, too
     drawn = study.figures(kept)
     assert drawn and all(run.has(f"figures/{title}.svg") for title in drawn)
+    tables = study.tables(kept) if hasattr(study, "tables") else {}
+    assert all(run.read(f"table-{title}.md").decode() == table.markdown() + "\n" for title, table in tables.items())
 
 
 # ---- recording

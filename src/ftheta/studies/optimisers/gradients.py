@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure"]
 
-CLAIMS = {"A129": "corrected", "A130": "confirmed", "B013": "confirmed", "B017": "confirmed"}
+CLAIMS = {"B013": "confirmed", "A130": "confirmed", "B017": "confirmed", "A129": "corrected"}
 SIZES = (1, 10, 50)
 FULL, VARIANCES = (-2.781, -1.037), (11.92, 1.214, 0.242)  # printed, of one draw of the same law
 OWN, ADDED, SIMULATED = 4.0, 0.25, 4.261  # variances of g and of the noise, and the printed result

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "label", "measure", "tables"]
 
-CLAIMS = {"A124": "corrected", "B008": "confirmed"}
+CLAIMS = {"B008": "confirmed", "A124": "corrected"}
 THREE, PRINTED = (0.002, 0.2, 2.0), (3.212, 0.00523, 3.879)
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 STAPLES = (0.1, 0.01)
