@@ -15,6 +15,7 @@ Reference: Madsen, Nielsen and Tingleff, Methods for non-linear least squares pr
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -47,9 +48,9 @@ class Control:
         self.damping = damping
         self.unit = START * max(float(B.diagonal().abs().max()), float(g.abs().max()))
 
+    @abstractmethod
     def propose(self) -> Tensor | None:
         """The next trial step, None if there is none at this λ: (P,)."""
-        raise NotImplementedError
 
     def failed(self, length: float) -> None:
         """The step of this length did not gain."""

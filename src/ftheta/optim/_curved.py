@@ -56,14 +56,14 @@ class Curved(Whole):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float,
+        lr: float = 1.0,
         *,
-        control: str,
-        damping: float,
-        radius: float,
-        ftol: float,
-        xtol: float,
-        gtol: float,
+        control: str = "damping",
+        damping: float = 0.0,
+        radius: float = 1.0,
+        ftol: float = 1e-8,
+        xtol: float = 1e-8,
+        gtol: float = 1e-8,
     ) -> None:
         super().__init__(params, lr)
         if control not in CONTROLS:

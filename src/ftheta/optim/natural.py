@@ -12,9 +12,6 @@ Reference: Amari, Natural gradient works efficiently in learning, Neural Computa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import torch
 
 from ._curved import Curved, Model
@@ -38,20 +35,6 @@ class NaturalGradient(Curved):
     """
 
     matrix = "Fisher matrix"
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        *,
-        control: str = "damping",
-        damping: float = 0.0,
-        radius: float = 1.0,
-        ftol: float = 1e-8,
-        xtol: float = 1e-8,
-        gtol: float = 1e-8,
-    ) -> None:
-        super().__init__(params, lr, control=control, damping=damping, radius=radius, ftol=ftol, xtol=xtol, gtol=gtol)
 
     def model(self, problem: Function) -> Model:
         """g and G."""

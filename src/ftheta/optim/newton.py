@@ -11,9 +11,6 @@ Reference: Nocedal and Wright, Numerical Optimization, 2nd edition, chapters 3 a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import torch
 
 from ._curved import Curved, Model
@@ -37,20 +34,6 @@ class Newton(Curved):
     """
 
     matrix = "Hessian"
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        *,
-        control: str = "damping",
-        damping: float = 0.0,
-        radius: float = 1.0,
-        ftol: float = 1e-8,
-        xtol: float = 1e-8,
-        gtol: float = 1e-8,
-    ) -> None:
-        super().__init__(params, lr, control=control, damping=damping, radius=radius, ftol=ftol, xtol=xtol, gtol=gtol)
 
     def model(self, problem: Function) -> Model:
         """g and H."""
