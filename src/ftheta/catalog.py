@@ -40,7 +40,7 @@ class Card(NamedTuple):
 _TABLE = [
     Card(
         "linear",
-        {"regress": "ftheta.models.linear:LinearRegression", "classify": "ftheta.models.linear:LogisticRegression"},
+        {"regress": "ftheta.models.linear:LinearRegression", "classify": "ftheta.models.logistic:LogisticRegression"},
         topics=("linear", "closed form", "likelihood"),
         summary="Least squares in closed form; logistic regression by Newton's method.",
     ),

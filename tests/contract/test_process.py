@@ -14,7 +14,7 @@ from torch import nn
 from ftheta import MLPRegressor, models, train
 from ftheta.data import Rows
 from ftheta.likelihoods import Bernoulli
-from ftheta.models.linear import Newton
+from ftheta.models.logistic import Newton
 from ftheta.store import Run, dump_tree, parse_tree
 from ftheta.train import Process, Supervised, Trainer, iterate
 from ftheta.train._stack_trainer import StackTrainer

@@ -336,11 +336,15 @@ FAULTS = [
         MODELS,
     ),
     Fault(
-        "newton: penalty on the intercept", "models/linear.py", "x.new_zeros(1)])", "x.new_full((1,), 2 * l2)])", MODELS
+        "newton: penalty on the intercept",
+        "models/logistic.py",
+        "x.new_zeros(1)])",
+        "x.new_full((1,), 2 * l2)])",
+        MODELS,
     ),
     Fault(
         "newton: curvature with its axes swapped",
-        "models/linear.py",
+        "models/logistic.py",
         '"n,nrs,nd,ne->rdse"',
         '"n,nrs,nd,ne->rdes"',
         MODELS,

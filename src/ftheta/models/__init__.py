@@ -1,6 +1,7 @@
 """The estimators: one family a file, a flat shelf. A plain name is a family, a name with an underscore is machinery."""
 
-from .linear import LinearRegression, LogisticRegression, Newton, least_squares
+from .linear import LinearRegression, least_squares
+from .logistic import LogisticRegression, Newton
 from .mlp import MLPClassifier, MLPRegressor
 from .module import ModuleClassifier, ModuleRegressor
 

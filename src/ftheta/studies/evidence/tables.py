@@ -26,8 +26,8 @@ from ... import plots
 from ...data import Dataset, TableEncoder, holdout, read_csv
 from ...data import load as load_data
 from ...draw import Draw
+from ...models import LinearRegression, LogisticRegression
 from ...models._first_try import L2, settings, validation_share
-from ...models.linear import LinearRegression, LogisticRegression
 from ...models.mlp import MLPClassifier, MLPRegressor
 from ...train import Training
 from .._study import Evidence, Finding, pieces

@@ -1,0 +1,116 @@
+"""Estimators without a net: rows checked on the way in, planes and classes on the way out.
+
+    regress:   ŷ = x·w + b
+    classify:  predict = argmax_k of the raw outputs, or the sign of the only one
+
+Shapes: n rows, D features, T targets, K classes, R raw outputs (1 for two classes, K for more).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .. import check, likelihoods
+from ..base import Estimator
+from . import _script_nets
+from ._export import Source
+from ._script import filled
+from ._supervised import encode_labels, learn_classes, warn_unseen
+
+__all__ = ["Learned", "LinearAnswers", "LinearClassifier", "PlainClassifier", "PlainRegressor", "linear_source"]
+
+
+class Learned(NamedTuple):
+    """Rows to learn from.
+
+    Args:
+        x: Features (n, D).
+        y: Numbers (n,) or (n, T), or places in `classes_` (n,).
+        weight: Of the rows (n,), or None where all weigh the same.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlainRegressor(RegressorMixin, Estimator):
+    """A regressor that is found without a net."""
+
+    def _learned(self, X: Any, y: Any, sample_weight: Any, *, columns: bool = False) -> Learned:
+        """Checked rows; several targets where `columns` says so."""
+        self._check_parameters()
+        x = check.table(self, X, dtype="float64", reset=True)
+        y = check.target(type(self).__name__, y, len(x), numeric=True, columns=columns)
+        return Learned(x, y, check.weights(sample_weight, len(x)))
+
+
+class LinearAnswers:
+    """Predictions of a plane."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """x·w + b of each row: (n,) or (n, T)."""
+        check_is_fitted(self)
+        return check.table(self, X, dtype="float64", reset=False) @ self.coef_.T + self.intercept_
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlainClassifier(ClassifierMixin, Estimator):
+    """A classifier that is found without a net."""
+
+    def _learned(self, X: Any, y: Any, sample_weight: Any, *, dtype: str = "float64") -> Learned:
+        """Checked rows, those of weight 0 left out; learns `classes_`."""
+        self._check_parameters()
+        x = check.table(self, X, dtype=dtype, reset=True)
+        y = check.target(type(self).__name__, y, len(x), numeric=False, columns=False)
+        weight = check.weights(sample_weight, len(x))
+        if weight is not None and not weight.all():
+            x, y, weight = (part[weight > 0] for part in (x, y, weight))
+        self.classes_, _ = learn_classes(type(self).__name__, y)
+        return Learned(x, encode_labels(y, self.classes_), weight)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy; a class never seen in fit counts as wrong, with a warning."""
+        check_is_fitted(self)
+        warn_unseen(y, self.classes_)
+        return float(super().score(X, check.plain(y), check.plain(sample_weight)))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearClassifier(PlainClassifier):
+    """Raw outputs x·w + b: of the second of two classes, or one a class. Learned: coef_ (R, D), intercept_ (R,)."""
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Log-odds of the second class: (n,); for more classes their raw outputs: (n, K)."""
+        check_is_fitted(self)
+        raw = check.table(self, X, dtype="float64", reset=False) @ self.coef_.T + self.intercept_
+        return raw[:, 0] if len(self.classes_) == 2 else raw
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """The probability of each class: (n, K)."""
+        raw = self.decision_function(X)
+        likelihood = likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical()
+        return likelihood.probabilities(torch.from_numpy(raw.reshape(len(raw), -1))).numpy()
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The most probable class: (n,)."""
+        raw = self.decision_function(X)
+        return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
+
+
+def linear_source(w: np.ndarray, b: np.ndarray, likelihood: str, train: str) -> Source:
+    """w (R, D) and b (R,) as a net in plain PyTorch."""
+    net = filled(_script_nets.LINEAR, inputs=w.shape[1], outputs=w.shape[0])
+    weights = {"linear.weight": torch.from_numpy(w), "linear.bias": torch.from_numpy(b)}
+    return Source(net, weights, likelihood, train, "float64")
