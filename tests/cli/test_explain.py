@@ -61,10 +61,11 @@ def test_a_run_on_pictures_is_explained(ok):
     assert sorted(p.name for p in Path("r/figures").iterdir()) == ["activations.svg", "summary.svg"]
 
 
-def test_a_model_without_a_net_says_so(ok):
+def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
     ok("train", "linear", "diabetes", "--run", "r")
-    for words in ((), ("--list",)):
-        assert ok("explain", "r", *words).out == "LinearRegression has no explanations yet.\n"
+    listed = ok("explain", "r", "--list").out
+    assert "statistics" in listed and "solvers" in listed and "drag" in listed and "regions" not in listed
+    assert "\nbmi " in ok("explain", "r", "statistics").out and Path("r/figures/statistics.svg").exists()
 
 
 def test_an_unknown_explanation_is_answered_with_the_nearest(refused, pets):

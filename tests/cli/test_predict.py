@@ -39,8 +39,9 @@ def test_a_regression_predicts_one_number_a_row(ok):
     ok("train", "linear", "homes.csv", "--target", "price", "--run", "r")
     write("new.csv", ("b", "a"), (0.5, 2), (-1, 0.25))
     rows = rows_of(ok("predict", "r", "new.csv").out)
-    assert list(rows[0]) == ["prediction"]
+    assert list(rows[0]) == ["prediction", "low", "high"]
     np.testing.assert_allclose([float(r["prediction"]) for r in rows], [3.1, -1.65], atol=1e-3)
+    assert all(float(r["low"]) <= float(r["prediction"]) <= float(r["high"]) for r in rows)
 
 
 def test_a_built_in_data_set_predicts_from_a_file_with_its_columns(ok):

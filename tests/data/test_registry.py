@@ -6,7 +6,7 @@ import pytest
 from ftheta.data import MAKERS, facts, load, names
 from ftheta.errors import InputError
 
-BUILT_IN = ("breast-cancer", "diabetes", "digits", "iris", "wine")
+BUILT_IN = ("breast-cancer", "diabetes", "digits", "iris", "wine", "cholesterol", "sprint")
 FILES = ("mnist", "santafe-laser", "tinyshakespeare")
 
 
@@ -18,6 +18,8 @@ FILES = ("mnist", "santafe-laser", "tinyshakespeare")
         ("digits", (1797, 64), "multiclass", 10),
         ("iris", (150, 4), "multiclass", 3),
         ("wine", (178, 13), "multiclass", 3),
+        ("cholesterol", (10, 2), "regression", 0),
+        ("sprint", (42, 2), "regression", 0),
     ],
 )
 def test_shape_task_and_names_agree(name, shape, task, classes):

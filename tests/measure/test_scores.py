@@ -64,6 +64,16 @@ def test_values_are_the_metrics_and_lie_in_their_intervals(k):
         assert s.low < s.value < s.high and s.method.startswith("bootstrap")
 
 
+def test_labels_have_the_scores_that_their_probabilities_would_have():
+    rng = np.random.default_rng(3)
+    y, said = rng.integers(0, 3, 80), rng.integers(0, 3, 80)
+    found = measure.labels(np.array(["a", "b", "c"])[y], np.array(["a", "b", "c"])[said])
+    assert found.scores == classification(y, np.eye(3)[said]).scores[:2]
+    assert found.scores[0].value == (y == said).mean()
+    with pytest.raises(InputError, match=r"predicted\[0\] is 7, which is none of the 2 classes"):
+        measure.labels([0, 1], [7, 1], classes=[0, 1])
+
+
 def test_values_of_numbers_are_the_metrics():
     y, predicted, low, high = made_numbers(300, 0)
     found = by_name(regression(y, predicted, low=low, high=high, nominal=0.9))

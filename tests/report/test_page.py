@@ -185,13 +185,15 @@ def test_every_explanation_is_there_with_table_and_figure():
     assert "curves-axes_1" in ids and "explain-curves" not in ids and "8 epochs." in page.text
 
 
-def test_explanations_look_at_the_first_rows_of_many(monkeypatch, undrawn):
+def test_explanations_look_at_some_of_many_rows_and_those_of_the_fit_at_all(monkeypatch, undrawn):
     seen, run = [], run_of("wine")
-    monkeypatch.setattr(explain, "available", lambda obj: ["summary"])
-    monkeypatch.setattr(explain, "run", lambda name, obj, X, y: seen.append((len(X), len(y))) or explain.summary(obj))
-    X, y = np.zeros((2500, 13)), np.zeros(2500)
+    monkeypatch.setattr(explain, "available", lambda obj: ["statistics", "summary"])
+    monkeypatch.setattr(explain, "run", lambda name, obj, X, y: seen.append((name, X[:, 0], y)) or explain.summary(obj))
+    X, y = np.arange(2500 * 13.0).reshape(2500, 13), np.arange(2500)
     page(run.run, run.estimator, (X, y), run.shown, command="")
-    assert seen == [(2000, 2000)]
+    for (name, x, given), step in zip(seen, (1, 2), strict=True):
+        np.testing.assert_array_equal(x, X[::step, 0], name)
+        np.testing.assert_array_equal(given, y[::step])
 
 
 def test_an_explanation_that_fails_says_why(monkeypatch, undrawn):
@@ -220,4 +222,5 @@ def test_a_model_in_closed_form_without_probabilities_or_test_has_a_page(tmp_pat
     text = page(run, LinearRegression().fit(X, y), (X, y), X, command="")
     text = Reader(text)
     assert "The model was found in one step, without a course of training." in text.text
-    assert [attrs["id"] for tag, attrs in text.tags if tag == "h2"] == ["training", "data", "repeat-it"]
+    parts = [attrs["id"] for tag, attrs in text.tags if tag == "h2"]
+    assert parts == ["training", "inside-the-model", "data", "repeat-it"]

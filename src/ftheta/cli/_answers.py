@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..measure import Scores, classification, half_width, regression
+from ..measure import Scores, classification, half_width, labels, regression
 
 __all__ = ["LEVEL", "Answers", "answer", "class_names", "scores", "spread_of"]
 
@@ -31,6 +31,8 @@ def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answ
     if hasattr(estimator, "predict_proba"):
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return Answers(predicted, p / p.sum(1, keepdims=True), estimator.classes_.tolist())
+    if hasattr(estimator, "classes_"):
+        return Answers(predicted, classes=estimator.classes_.tolist())
     own = _own_interval(estimator, X)
     if own is not None:
         return Answers(predicted, low=own[:, 0], high=own[:, 1])
@@ -60,6 +62,8 @@ def spread_of(estimator: Any, X: Any, y: np.ndarray) -> dict[str, Any] | None:
 
 def scores(task: str, y: np.ndarray, given: Answers, seed: int) -> Scores:
     """Every metric that these answers allow."""
+    if task == "classify" and given.p is None:
+        return labels(y, given.predicted, given.classes, seed=seed)
     if task == "classify":
         return classification(y, given.p, given.classes, seed=seed)
     return regression(y, given.predicted, low=given.low, high=given.high, nominal=LEVEL, seed=seed)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import catalog
-from ..data import leaks
+from ..data import TableEncoder, leaks
 from ..errors import InputError, RunError
 from ..models._first_try import L2, settings
 from ..results import Table, svg
@@ -39,6 +39,11 @@ class Job:
     def __init__(self, config: Config) -> None:
         self.config = config
         card = catalog.card(config.model)
+        if "transform" in card.targets:
+            raise InputError(
+                f"{config.model!r} transforms rows and predicts nothing, so there is no result to show. Use it in Python, "
+                "e.g. make_pipeline(ftheta.Whitening(), ftheta.MLPClassifier())."
+            )
         self.dataset = open_data(config)
         self.task = task_of(self.dataset, config.task)
         self.parts = split(config, self.dataset, self.task)
@@ -46,6 +51,8 @@ class Job:
         self.in_steps = goes_in_steps(self.estimator)
         self._refuse_unseen()
         self.encoder = encoder_for(self.dataset, self.estimator)
+        if not self.in_steps and isinstance(self.encoder, TableEncoder):
+            self.encoder.set_output(transform="pandas")  # coefficients have the names of their columns
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
         self.range_test = self._find_rate() if config.params.get("lr") == "find" else None
         self._rehearse()
@@ -106,7 +113,7 @@ class Job:
         X_val, y_val = self._rows(self.parts.validation)
         return {"X": X, "y": y, "X_val": X_val, "y_val": y_val}
 
-    def _rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _rows(self, index: np.ndarray) -> tuple[Any, np.ndarray]:
         return self.encoder.transform(rows_of(self.dataset.x, index)), np.asarray(self.dataset.y)[index]
 
     def headline(self) -> str:

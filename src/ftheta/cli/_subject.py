@@ -40,10 +40,10 @@ class Subject(NamedTuple):
     encoder: Any
     estimator: Any
 
-    def learned_from(self) -> tuple[Any, np.ndarray]:
-        """Rows and targets that the model learned from, as it sees them; at most 2,000, evenly spaced."""
+    def learned_from(self, *, all_rows: bool = False) -> tuple[Any, np.ndarray]:
+        """Rows and targets that the model learned from, as it sees them; at most 2,000, evenly spaced, or all."""
         rows = fitted_rows(self.estimator, self.parts)
-        rows = rows[:: -(-len(rows) // EXPLAINED)]
+        rows = rows if all_rows else rows[:: -(-len(rows) // EXPLAINED)]
         return self.encoder.transform(rows_of(self.dataset.x, rows)), np.asarray(self.dataset.y)[rows]
 
     def report(self, run: Run) -> None:
@@ -52,7 +52,7 @@ class Subject(NamedTuple):
             raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
         shown = rows_of(self.dataset.x, run.tree("test.safetensors")["rows"])
         said = {"command": self.config.command(), "looks": looks(run)}
-        run.write("report.html", report.page(run, self.estimator, self.learned_from(), shown, **said))
+        run.write("report.html", report.page(run, self.estimator, self.learned_from(all_rows=True), shown, **said))
 
 
 def trained(run: Run) -> tuple[Any, Any]:

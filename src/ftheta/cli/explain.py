@@ -25,7 +25,8 @@ __all__ = ["command"]
 def command(run: str, names: tuple[str, ...], only_list: bool) -> None:
     """Tables of all explanations that RUN can give, or of those in NAMES; figures go into RUN/figures/.
 
-    Explanations that look at rows look at those that the model learned from: at most 2,000, evenly spaced.
+    Explanations that look at rows look at those that the model learned from: at most 2,000, evenly spaced, or all
+    where they are of the fit itself.
     """
     from .. import explain
     from ..catalog import nearest
@@ -55,9 +56,8 @@ def _draw(run: Run, names: Sequence[str]) -> None:
     from ._subject import reopen
 
     subject = reopen(run)
-    X, y = subject.learned_from()
     for name in names:
-        result = explain.run(name, subject.estimator, X, y)
+        result = explain.run(name, subject.estimator, *subject.learned_from(all_rows=explain.get(name).all_rows))
         echo_table(result.table())
         click.echo()
         _keep(run, name, result)

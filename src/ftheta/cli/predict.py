@@ -61,14 +61,14 @@ def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any,
     spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
     found = answer(estimator, encoder.transform(x), spread)
     columns = {**_row_names(encoder, x), "prediction": found.predicted}
-    if found.p is not None and found.classes is not None:
+    if found.classes is not None:
         names = class_names(found.classes, facts.get("classes", ()))
         columns["prediction"] = [names[found.classes.index(c)] for c in found.predicted.tolist()]
-        columns |= {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
+        columns |= {} if found.p is None else {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
     if found.low is not None:
         columns |= {"low": found.low, "high": found.high}
     said = encoder.surprises(x)
-    if found.p is None and found.low is None:
+    if found.classes is None and found.low is None:
         said.append("no intervals: they need a model of the noise, or 19 validation rows and more")
     return pd.DataFrame(columns), said
 

@@ -1,4 +1,4 @@
-"""Data sets by name: five that are built in, eleven that are made, three that are files.
+"""Data sets by name: seven that are built in, eleven that are made, three that are files.
 
 load(name) -> Dataset        a file is looked for in $FTHETA_DATA and the user's cache; never fetched unless asked
 """
@@ -11,6 +11,7 @@ from ..catalog import nearest
 from ..errors import InputError
 from .datasets import Dataset
 from .makers import MAKERS, make
+from .printed import PRINTED
 from .real import REAL, find, load_real
 from .real import fetch as fetch_files
 
@@ -73,7 +74,7 @@ _BUILT_IN = {
 
 def names() -> tuple[str, ...]:
     """Names that `load` knows: built in, made, real."""
-    return (*_BUILT_IN, *MAKERS, *REAL)
+    return (*_BUILT_IN, *PRINTED, *MAKERS, *REAL)
 
 
 def load(name: str, *, fetch: bool = False) -> Dataset:
@@ -89,6 +90,8 @@ def load(name: str, *, fetch: bool = False) -> Dataset:
     """
     if name in MAKERS:
         return make(name)
+    if name in PRINTED:
+        return PRINTED[name]()
     if name in REAL:
         if fetch:
             fetch_files(name)
@@ -109,9 +112,10 @@ def facts(name: str) -> Facts:
         entry, paths = REAL[name], find(name)
         where = str(paths[0].parent) if paths else "not here"
         return Facts(name, entry.kind, entry.rows, entry.columns, entry.task, where)
-    if name in MAKERS:
-        made = make(name)
-        return Facts(name, made.kind, made.rows, made.columns, made.task, "made")
+    if name in MAKERS or name in PRINTED:
+        found = load(name)
+        where = "made" if name in MAKERS else "built in"
+        return Facts(name, found.kind, found.rows, found.columns, found.task, where)
     if name not in _BUILT_IN:
         raise InputError(nearest("data set", name, names()))
     return Facts(name, "table", *_BUILT_IN[name][:3], "built in")

@@ -73,6 +73,7 @@ class Explanation:
         function: What computes it.
         when: What a type cannot tell: whether an object with the capability can give it; None: always.
         in_report: Whether the report of every run shows it; not if it takes long, or is of a time before training.
+        all_rows: Whether it is of all rows that a model was fitted to, and not of any that are shown to it.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Explanation:
     function: Callable[..., Result]
     when: Callable[[Any], bool] | None = None
     in_report: bool = True
+    all_rows: bool = False
 
     def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Result:
         """The result for these rows, as far as it depends on rows."""
@@ -95,7 +97,12 @@ _TABLE: dict[str, Explanation] = {}
 
 
 def explanation(
-    name: str, *, needs: Any, when: Callable[[Any], bool] | None = None, in_report: bool = True
+    name: str,
+    *,
+    needs: Any,
+    when: Callable[[Any], bool] | None = None,
+    in_report: bool = True,
+    all_rows: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function (obj, ...) -> Result under a name, for all objects with a capability.
 
@@ -104,12 +111,13 @@ def explanation(
         needs: A runtime-checkable Protocol, a class, or several with `|`.
         when: Asked of an object with the capability, where its type does not tell; the function refuses the others.
         in_report: Whether the report of every run shows it.
+        all_rows: Whether it needs all rows that the model was fitted to.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         if name in _TABLE:
             raise InputError(f"There is already an explanation {name!r}; choose another name.")
-        _TABLE[name] = Explanation(name, needs, function, when, in_report)
+        _TABLE[name] = Explanation(name, needs, function, when, in_report, all_rows)
         return function
 
     return register

@@ -41,11 +41,13 @@ class Trajectories(Result):
         surface: What was descended.
         paths: Name of the rule, with its rate where one was given, to its path.
         grid: Positions (G,), positions (G,) and values (G, G) for the picture; None where n is not 2.
+        labels: Of both axes of the picture.
     """
 
     surface: Surface
     paths: dict[str, Path]
     grid: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    labels: tuple[str, str] = ("x", "y")
 
     @property
     def distances(self) -> dict[str, float | None]:
@@ -89,6 +91,7 @@ class Trajectories(Result):
             grid=self.grid,
             paths=flat,
             minima=self.surface.minima if self.grid else (),
+            labels=self.labels,
         )
 
     def contours(self) -> Figure:
@@ -101,6 +104,7 @@ class Trajectories(Result):
             minima=self.surface.minima,
             title=self._title,
             value="f",
+            labels=self.labels,
         )
 
     @property
@@ -124,6 +128,7 @@ def trajectories(
     box: Sequence[tuple[float, float]] | None = None,
     tolerance: float = 0.0,
     seed: int = 0,
+    size: int | None = None,
 ) -> Trajectories:
     """Race rules from one start.
 
@@ -137,6 +142,7 @@ def trajectories(
         box: Lowest and highest value of each coordinate in the picture.
         tolerance: End a path where the norm of the gradient is not above it.
         seed: Seed of rules that draw.
+        size: Points along each axis of the picture; None: 201 for a surface, 41 for a function of one point at a time.
 
     Example:
         >>> found = trajectories("quadratic", [("gd", 0.019), ("momentum", 0.01)], steps=300)
@@ -156,7 +162,7 @@ def trajectories(
         )
         for label, (name, rate, more) in zip(names, specs, strict=True)
     }
-    return Trajectories(ground, paths, _grid(ground, GRID if isinstance(f, str | Surface) else OWN))
+    return Trajectories(ground, paths, _grid(ground, size or (GRID if isinstance(f, str | Surface) else OWN)))
 
 
 def _ground(f: Any, start: Any, box: Any) -> Surface:

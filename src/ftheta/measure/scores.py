@@ -26,7 +26,7 @@ import numpy as np
 from .. import plots
 from ..results import Result, Table
 from . import metrics
-from ._rows import level_of, numbers, scored
+from ._rows import labelled, level_of, numbers, scored
 from ._sweep import ap_influence, ap_of, auc_influence, auc_of, drawn_areas, log_odds, sweeps
 from .calibration import gaps
 from .intervals import Bootstrap, wilson
@@ -34,7 +34,7 @@ from .intervals import Bootstrap, wilson
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Score", "Scores", "classification", "regression"]
+__all__ = ["Score", "Scores", "classification", "labels", "regression"]
 
 _ROWS, _OF_A_CLASS = 10, 5
 _BETTER = {  # panels of the figure
@@ -128,22 +128,47 @@ def classification(
         Score(name='accuracy', value=0.667, low=0.208, high=0.939, method='Wilson')
     """
     truth, q, listed = scored(y, p, classes)
-    hit = q.argmax(1) == truth
     rows = np.bincount(truth, minlength=len(listed))
     boot = Bootstrap(len(truth), level_of(level), seed=seed)
-    few = rows[rows > 0].min() < _OF_A_CLASS
-    one = (rows > 0).sum() < 2
-    own = [truth == k for k in np.flatnonzero(rows)]
-    balanced = float(np.mean([hit[k].mean() for k in own]))
+    few = rows[rows > 0].min() < _OF_A_CLASS or (rows > 0).sum() < 2
     found = (
-        _share("accuracy", hit, boot),
-        _other("balanced accuracy", balanced, boot, (c for k in own for c in (k, k & hit)), _mean_recall, few),
+        *_hits(truth, q.argmax(1), boot),
         _mean("log loss", metrics.log_loss_rows(truth, q), boot),
         _mean("Brier score", metrics.brier_rows(truth, q), boot),
-        *_areas(truth, q, boot, few or one),
+        *_areas(truth, q, boot, few),
         _ece(truth, q, boot),
     )
     return Scores(len(truth), boot.level, found)
+
+
+def labels(
+    y: Any, predicted: Any, classes: Sequence[Any] | None = None, *, level: float = 0.95, seed: int = 0
+) -> Scores:
+    """Every metric of predicted labels, for a classifier without probabilities.
+
+    Args:
+        y: True labels (n,).
+        predicted: Predicted labels (n,).
+        classes: All classes; None takes the labels of both.
+        level: Confidence level of the intervals.
+        seed: Seed of the resamples.
+
+    Example:
+        >>> labels(["a", "b", "b"], ["a", "b", "a"]).scores[1].value
+        0.75
+    """
+    _, (truth, said) = labelled(classes, y=y, predicted=predicted)
+    boot = Bootstrap(len(truth), level_of(level), seed=seed)
+    return Scores(len(truth), boot.level, _hits(truth, said, boot))
+
+
+def _hits(truth: np.ndarray, said: np.ndarray, boot: Bootstrap) -> tuple[Score, Score]:
+    """Accuracy, and its mean over the classes."""
+    hit, own = said == truth, [truth == k for k in np.unique(truth)]
+    few = min(k.sum() for k in own) < _OF_A_CLASS
+    balanced = float(np.mean([hit[k].mean() for k in own]))
+    pairs = (c for k in own for c in (k, k & hit))
+    return _share("accuracy", hit, boot), _other("balanced accuracy", balanced, boot, pairs, _mean_recall, few)
 
 
 def regression(

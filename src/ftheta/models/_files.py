@@ -51,7 +51,10 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         estimator = _estimator(run, module)
         if not run.has("encoder.json"):
             return estimator
-        return make_pipeline(encoder_of(json.loads(run.read("encoder.json"))), estimator)
+        encoder = encoder_of(json.loads(run.read("encoder.json")))
+        if hasattr(estimator, "feature_names_in_"):
+            encoder.set_output(transform="pandas")
+        return make_pipeline(encoder, estimator)
     except FThetaError as error:
         if str(path) in str(error):
             raise

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from .bands import bands
 from .basins import basins
+from .class_densities import class_densities
 from .confusion import confusion
 from .contours import contours, race
+from .cost_lines import cost_lines
+from .coverage import coverage
 from .curves import curves
+from .diagnostics import diagnostics
+from .drag import drag
+from .extended import extended
+from .fitted import fitted
 from .landscape import landscape, profile
 from .layers import layers
 from .lookahead import lookahead
 from .network import network
 from .paired import paired
 from .panels import panels
+from .paths import paths
 from .points import lifted, points
 from .rates import rates
 from .regions import links, regions, simplex
@@ -21,6 +29,9 @@ from .residuals import residuals
 from .slopes import slopes
 from .spectrum import spectrum
 from .step_lengths import step_lengths
+from .terms import coefficients, terms
+from .territory import territory
+from .thresholds import thresholds
 from .tradeoff import tradeoff
 from .updates import updates
 from .whiskers import whiskers
@@ -28,17 +39,26 @@ from .whiskers import whiskers
 __all__ = [
     "bands",
     "basins",
+    "class_densities",
+    "coefficients",
     "confusion",
     "contours",
+    "cost_lines",
+    "coverage",
     "curves",
+    "diagnostics",
+    "drag",
+    "extended",
+    "fitted",
     "landscape",
     "layers",
     "lifted",
     "links",
     "lookahead",
     "network",
-    "panels",
     "paired",
+    "panels",
+    "paths",
     "points",
     "profile",
     "race",
@@ -50,6 +70,9 @@ __all__ = [
     "slopes",
     "spectrum",
     "step_lengths",
+    "terms",
+    "territory",
+    "thresholds",
     "tradeoff",
     "updates",
     "whiskers",

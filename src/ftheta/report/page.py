@@ -195,12 +195,14 @@ def _predictions(test: Mapping[str, Any], target: str) -> str:
 
 
 def _inside(estimator: Any, train: tuple[Any, Any]) -> Iterator[str]:
-    """Explanations that the model can give, on the first rows that it learned from."""
-    X, y = (None if part is None else part[:EXPLAINED] for part in train)
+    """Explanations that the model can give, on rows that it learned from: some, evenly spaced, or all."""
+    step = -(-len(train[0]) // EXPLAINED)
+    some = tuple(None if part is None else part[::step] for part in train)
     for name in explain.available(estimator):
         if name != "curves" and explain.get(name).in_report:  # curves stand under training
             what = str(explain.get(name).function.__doc__).partition("\n")[0].replace("`", "")
-            made = shown(partial(explain.run, name, estimator, X, y), slug(name), what, folded=False)
+            rows = train if explain.get(name).all_rows else some
+            made = shown(partial(explain.run, name, estimator, *rows), slug(name), what, folded=False)
             title = heading(3, name.replace("-", " ").capitalize(), f"explain-{slug(name)}")
             yield title + paragraph(what, "soft") + made
 

@@ -1,0 +1,147 @@
+"""Drag: one row is moved, the model is fitted anew at every place, and what follows it is shown.
+
+    ŷ_i(t), θ(t)     with y_i = t (a number), or x_ij = t (a class)
+
+For least squares ŷ_i follows y_i with the slope h_ii, the leverage of the row: 0 for a row that counts for nothing, 1
+for one that the plane has to go through.
+Shapes: M places, P coefficients (intercept first), n rows, D features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from .. import check, plots
+from ..errors import InputError
+from ..results import Result, Table
+from ._registry import explanation
+from .solvers import HasPlane
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Drag", "drag"]
+
+PLACES, SPREADS = 21, 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Drag(Result):
+    """A model fitted anew with one row at every place.
+
+    Args:
+        row: The row that was moved.
+        moved: What of it was moved: a feature, or "y".
+        places: Where it was put (M,).
+        home: Where it was.
+        answers: What the model says of the row itself: ŷ, or the probability of the second class (M,).
+        coefficients: Intercept and coefficients (M, P).
+        names: Of the coefficients.
+        x: The feature of all rows, where there is only one (n,); else empty.
+        y: Their targets; 0 and 1 for classes (n,).
+    """
+
+    row: int
+    moved: str
+    places: np.ndarray
+    home: float
+    answers: np.ndarray
+    coefficients: np.ndarray
+    names: tuple[str, ...]
+    x: np.ndarray
+    y: np.ndarray
+
+    def table(self) -> Table:
+        """One line a coefficient: before, at both ends, and by how much it moved at most."""
+        start = int(np.abs(self.places - self.home).argmin())
+        c = self.coefficients
+        columns = {
+            "coefficient": list(self.names),
+            f"{self.moved} = {self.places[0]:.4g}": c[0].tolist(),
+            "where it was": c[start].tolist(),
+            f"{self.moved} = {self.places[-1]:.4g}": c[-1].tolist(),
+            "largest change": np.abs(c - c[start]).max(0).tolist(),
+        }
+        return Table(columns, self.alt)
+
+    def figure(self) -> Figure:
+        """The fit as the row moves, and every coefficient against its place."""
+        return plots.drag(self)
+
+    @property
+    def slope(self) -> float:
+        """By how much the answer follows, per unit of the move: for least squares and y the leverage."""
+        return float(np.polyfit(self.places - self.home, self.answers, 1)[0])
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        low, high = self.places[0], self.places[-1]
+        return (
+            f"Row {self.row} dragged along {self.moved} from {low:.4g} to {high:.4g} (it was at {self.home:.4g}): "
+            f"the answer for it goes from {self.answers[0]:.4g} to {self.answers[-1]:.4g}, {self.slope:.3g} a unit."
+        )
+
+
+def _is_quick(obj: HasPlane) -> bool:
+    return np.ndim(obj.coef_) == 1 or len(obj.coef_) == 1
+
+
+@explanation("drag", needs=HasPlane, when=_is_quick, in_report=False)
+def drag(
+    obj: HasPlane,
+    X: Any,
+    y: Any,
+    row: int | None = None,
+    column: int | None = None,
+    to: Sequence[float] | None = None,
+) -> Drag:
+    """What one row does to the fit of a linear model as it is dragged.
+
+    Args:
+        obj: A linear model of one number or two classes; it is cloned and fitted anew at every place.
+        X: Rows (n, D) that it was fitted to.
+        y: Their targets (n,).
+        row: Which one is moved; None: the one farthest from the others.
+        column: The feature that is moved; None: y, or for classes the first feature.
+        to: Places (M,); None: 21 of them, from 3 standard deviations below to 3 above where it is.
+
+    Example:
+        >>> from ftheta import LinearRegression
+        >>> X, y = [[0.0], [1], [2], [9]], [0.0, 1, 2, 3]
+        >>> round(drag(LinearRegression().fit(X, y), X, y, row=3).slope, 3)  # the leverage of row 3
+        0.97
+    """
+    x, target = np.array(check.plain(X), dtype=float), np.array(check.plain(y))
+    if x.ndim != 2 or len(x) != len(target):
+        raise InputError(f"X has shape {x.shape} and y {target.shape}; drag needs as many rows of X as of y.")
+    classes = is_classifier(obj)
+    spread = np.where(x.std(0) > 0, x.std(0), 1.0)
+    row = int((((x - x.mean(0)) / spread) ** 2).sum(1).argmax()) if row is None else int(row)
+    if not 0 <= row < len(x) or not (column is None or 0 <= column < x.shape[1]):
+        raise InputError(f"row={row}, column={column}; X has {len(x)} rows and {x.shape[1]} columns, from 0 on.")
+    column = 0 if column is None and classes else column
+    target = target if classes else target.astype(float)
+    values = target if column is None else x[:, column]
+    home = float(values[row])
+    places = np.linspace(-SPREADS, SPREADS, PLACES) * (float(np.std(values)) or 1.0) + home if to is None else to
+    places = np.asarray(places, dtype=float)
+    fits = []
+    for place in places:
+        values[row] = place
+        model: Any = clone(obj).fit(x, target)
+        said = model.predict_proba(x[[row]])[0, 1] if hasattr(model, "predict_proba") else model.predict(x[[row]])[0]
+        fits.append((float(said), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]))
+    values[row] = home
+    given = getattr(obj, "feature_names_in_", [f"x{j + 1}" for j in range(x.shape[1])])
+    names = [str(name) for name in given]
+    one = x[:, 0].copy() if x.shape[1] == 1 else np.zeros(0)
+    numbers = (target == np.unique(target)[-1]).astype(float) if classes else target.copy()
+    answers, coefficients = np.array([f[0] for f in fits]), np.stack([f[1] for f in fits])
+    moved = "y" if column is None else names[column]
+    return Drag(row, moved, places, home, answers, coefficients, ("intercept", *names), one, numbers)
