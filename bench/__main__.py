@@ -14,7 +14,20 @@ from ._timing import CORES, Settings
 
 __all__ = ["NAMES", "PATH", "main", "run"]
 
-NAMES = ("small", "mnist-size", "overhead", "threads", "start", "million-rows", "landscape", "lbfgs", "lm", "stacked")
+NAMES = (
+    "small",
+    "mnist-size",
+    "overhead",
+    "threads",
+    "start",
+    "million-rows",
+    "landscape",
+    "lbfgs",
+    "lm",
+    "stacked",
+    "ridge-loo",
+    "logistic",
+)
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"
 

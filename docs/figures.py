@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 import ftheta
-from ftheta import explain, measure, optim, studies
+from ftheta import explain, measure, models, optim, studies
 from ftheta.data import load, make
 from ftheta.draw import Draw
 from ftheta.nn import ACTIVATIONS, MLP, activation
@@ -203,6 +203,82 @@ def linear() -> Figure:
     return figure
 
 
+def fit() -> Figure:
+    """The plane through five patients."""
+    patients = load("cholesterol")
+    x, y = patients.x[::2], patients.y[::2]
+    return explain.fit(ftheta.LinearRegression().fit(x, y), x, y).figure()
+
+
+def diagnostics() -> Figure:
+    """Residual plots of least squares on diabetes."""
+    diabetes = load("diabetes")
+    return ftheta.LinearRegression().fit(diabetes.x, diabetes.y).summary_.figure()
+
+
+def drag() -> Figure:
+    """A row far to the right is dragged."""
+    x = np.append(np.linspace(0, 3, 9), 8.0)[:, None]
+    y = 1 + x[:, 0] + 0.4 * np.random.default_rng(0).normal(size=10)
+    return explain.drag(ftheta.LinearRegression().fit(x, y), x, y).figure()
+
+
+def solvers() -> Figure:
+    """Five solvers on the cholesterol fit."""
+    patients = load("cholesterol")
+    x, y = patients.x[::2], patients.y[::2]
+    return explain.solvers(ftheta.LinearRegression().fit(x, y), x, y).figure()
+
+
+def lasso() -> Figure:
+    """The path of the lasso on diabetes, standardised."""
+    diabetes = load("diabetes")
+    x = (diabetes.x - diabetes.x.mean()) / diabetes.x.std()
+    return models.lasso_path(x, diabetes.y).figure()
+
+
+def terms() -> Figure:
+    """Gaussians that moved to where a sine bends, each with its weight."""
+    data = make("sinusoid", n=80)
+    model = ftheta.BasisRegression(basis="gaussian", size=4, learn=True).fit(data.x, data.y)
+    return model.terms(data.x, data.y).figure()
+
+
+def densities() -> Figure:
+    """Two classes along one feature."""
+    data = make("two-gaussians", n=2000)
+    return measure.densities(data.y, data.x["x1"], "gaussian", name="x1").figure()
+
+
+def _validated() -> tuple[np.ndarray, np.ndarray]:
+    """Labels of validation rows, and the probabilities of a model for them."""
+    train, valid = (make("two-gaussians", n=2000, seed=s) for s in (0, 1))
+    return valid.y, ftheta.LogisticRegression().fit(train.x, train.y).predict_proba(valid.x)
+
+
+def threshold() -> Figure:
+    """A threshold chosen by cost."""
+    return measure.threshold(*_validated(), "cost", loss=[[0, 1], [5, 0]]).figure()
+
+
+def cost() -> Figure:
+    """The cost curve of the same model."""
+    return measure.cost_curve(*_validated()).figure()
+
+
+def regions() -> Figure:
+    """Which class wins where."""
+    data = make("blobs", n=300)
+    return explain.regions(ftheta.LogisticRegression().fit(data.x, data.y), data.x, data.y).figure()
+
+
+def ellipses() -> Figure:
+    """Two columns of iris as Gaussian classes."""
+    iris = load("iris")
+    x = iris.x.iloc[:, [0, 1]]
+    return explain.densities(ftheta.QuadraticDiscriminant().fit(x, iris.y), x, iris.y).figure()
+
+
 def forecasts() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels, true probabilities and those of a forecaster that is too sure, of the page on measuring."""
     moons = make("moons", n=1000, noise=0.35, seed=1)
@@ -273,11 +349,18 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "bands": bands,
     "catalogue": catalogue,
+    "cost": cost,
     "curves": curves,
+    "densities": densities,
+    "diagnostics": diagnostics,
+    "drag": drag,
+    "ellipses": ellipses,
+    "fit": fit,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
     "initialisers": initialisers,
     "landscape": landscape,
+    "lasso": lasso,
     "linear": linear,
     "moons": moons,
     "network": network,
@@ -285,11 +368,15 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "optimizers": optimizers,
     "race": race,
     "rates": rates,
+    "regions": regions,
     "reliability": reliability,
     "roc": roc,
     "schedules": schedules,
     "scores": scores,
+    "solvers": solvers,
     "summary": summary,
+    "terms": terms,
+    "threshold": threshold,
     "updates": updates,
 }
 """Each figure by its name: docs/figures/NAME.svg."""

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import torch
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 from torch import nn
 
@@ -26,7 +26,19 @@ from ftheta.errors import FileFormatError, FThetaError, InputError, NonFiniteErr
 from ftheta.models import MLPClassifier, MLPRegressor, ModuleClassifier
 from ftheta.store import Run
 from ftheta.train import Supervised, Trainer, Training, iterate
-from tests.contract.enrolled import CLASSES, CLASSIFIERS, NEURAL, data, name_of, small, takes
+from tests.contract.enrolled import (
+    CLASSES,
+    CLASSIFIERS,
+    NEURAL,
+    TRANSFORMERS,
+    WEIGHTED,
+    answers,
+    data,
+    name_of,
+    small,
+    taken,
+    takes,
+)
 
 QUICK = {"hidden": (6,), "epochs": 3, "random_state": 0}
 
@@ -53,7 +65,7 @@ EVERY = {
         ["NaN: 1 value", r"row 17, column 'age' \(2\)", r"Fill or drop them, e.g. SimpleImputer\(\)"],
     ),
     "1 NaN in X at predict": (
-        lambda e, X, y: e.fit(X, y).predict(spoiled(X, np.nan)),
+        lambda e, X, y: answers(e.fit(X, y), spoiled(X, np.nan)),
         InputError,
         ["NaN: 1 value", "row 17, column 2", "Fill or drop them"],
     ),
@@ -88,17 +100,17 @@ EVERY = {
         ["X has 90 rows", "but y has 89", "They must match; did one file lose its header"],
     ),
     "8 another number of columns": (
-        lambda e, X, y: e.fit(X, y).predict(X[:, :3]),
+        lambda e, X, y: answers(e.fit(X, y), X[:, :3]),
         InputError,
         ["X has 3 features", "is expecting 4", "Pass the same columns in the same order"],
     ),
     "8 other columns": (
-        lambda e, X, y: e.fit(frame(X), y).predict(frame(X).rename(columns={"zip": "x"})),
+        lambda e, X, y: answers(e.fit(frame(X), y), frame(X).rename(columns={"zip": "x"})),
         InputError,
         ["- x", "- zip", "feature names should match those that were passed during fit"],
     ),
     "9 columns in another order": (
-        lambda e, X, y: e.fit(frame(X), y).predict(frame(X)[MIXED]),
+        lambda e, X, y: answers(e.fit(frame(X), y), frame(X)[MIXED]),
         InputError,
         ["order", "Feature names must be in the same order", r"Reorder with X\[est.feature_names_in_\]"],
     ),
@@ -143,7 +155,7 @@ EVERY = {
         ["'learning_rte'", "Unknown parameter of ", "Known: "],
     ),
     "24 not fitted": (
-        lambda e, X, y: e.predict(X),
+        lambda e, X, y: answers(e, X),
         NotFittedError,
         ["instance is not fitted yet", "This ", "Call 'fit'"],
     ),
@@ -154,9 +166,12 @@ EVERY = {
     ),
 }
 
-ASKED = [(cls, case) for cls in CLASSES for case in EVERY]
+NOBODY = {"3 NaN in y": TRANSFORMERS, "7 another number of rows": TRANSFORMERS}  # y is not looked at
+NOBODY |= {case: set(CLASSES) - set(WEIGHTED) for case in EVERY if case.startswith("21")}
+ASKED = [(cls, case) for cls in CLASSES for case in EVERY if cls not in NOBODY.get(case, ())]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("cls", "case"), ASKED, ids=[f"{name_of(cls)}-{case}" for cls, case in ASKED])
 def test_every_estimator_answers_with_value_place_and_advice(cls, case):
     act, kind, parts = EVERY[case]
@@ -172,6 +187,7 @@ def told(error, *parts):
     assert isinstance(error, FThetaError | InvalidParameterError | NotFittedError)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", CLASSIFIERS, ids=name_of)
 def test_10_11_12_classes(cls):
     X, y = data(cls)
@@ -434,6 +450,7 @@ def test_nothing_that_existed_is_damaged_by_a_refusal(tmp_path):
 def test_good_input_gives_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # no plane separates these classes, and that is said
         for cls in CLASSES:
             X, y = data(cls)
-            small(cls).fit(frame(X), y, np.ones(90)).score(frame(X), y)
+            answers(small(cls).fit(*taken(cls, frame(X), y, np.ones(90))), frame(X))

@@ -47,7 +47,7 @@ def estimator_acts(rows):
         X = rows[getattr(estimator, "dtype", "float64")]
         y = X[:200, 0] > 0 if is_classifier(estimator) else X[:200, 0]
         model = small(estimator).fit(X[:200], y)
-        for method in ("predict", "predict_proba"):
+        for method in ("predict", "predict_proba", "transform"):
             if hasattr(model, method):
                 yield f"{name_of(estimator)}.{method}", getattr(model, method), X
 

@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import torch
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.validation import has_fit_parameter
 from torch import nn
 
 from ftheta import catalog
@@ -27,6 +28,8 @@ VARIANTS += [cls() for cls in CLASSES if not takes(cls, "dtype")]
 NEURAL = [cls for cls in CLASSES if takes(cls, "epochs", "training")]
 CLASSIFIERS = [cls for cls in CLASSES if is_classifier(cls())]
 REGRESSORS = [cls for cls in CLASSES if is_regressor(cls())]
+TRANSFORMERS = [cls for cls in CLASSES if hasattr(cls, "transform") and not hasattr(cls, "predict")]
+WEIGHTED = [cls for cls in CLASSES if has_fit_parameter(cls, "sample_weight")]
 
 
 def name_of(estimator):
@@ -50,6 +53,11 @@ def data(given, n=90, features=4, seed=0):
     if is_classifier(given() if isinstance(given, type) else given):
         return X, np.digitize(score, np.quantile(score, [0.4, 0.7]))
     return X, 20 + 3 * score
+
+
+def taken(cls, X, y, weight):
+    """What `fit` takes: weights where the class has them."""
+    return (X, y, weight) if cls in WEIGHTED else (X, y)
 
 
 def answers(estimator, X):

@@ -13,7 +13,15 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta import LinearRegression, LogisticRegression, MLPClassifier, MLPRegressor, ModuleClassifier, explain
+from ftheta import (
+    LinearRegression,
+    LogisticRegression,
+    MLPClassifier,
+    MLPRegressor,
+    ModuleClassifier,
+    QuadraticDiscriminant,
+    explain,
+)
 from ftheta.errors import InputTypeError
 from ftheta.explain import _registry
 from ftheta.results import Result, Table
@@ -65,6 +73,11 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "plain module": (Mixed, (X, None), MODULE),
     "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves"}),
     "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), set()),
+    "gaussian classes": (
+        lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
+        (X[:, :2], CLASSES),
+        {"densities", "regions"},
+    ),
     "not fitted": (MLPClassifier, (X, CLASSES), {"learning-rate"}),
     "nothing": (object, (X, CLASSES), set()),
 }

@@ -14,7 +14,13 @@ from torch import nn
 from ftheta import MLPRegressor, models, train
 from ftheta.data import Rows
 from ftheta.likelihoods import Bernoulli
+from ftheta.models._basis_learn import VariableProjection
+from ftheta.models._coordinate import CoordinateDescent
+from ftheta.models._logistic_solvers import Orthant, QuasiNewton
+from ftheta.models._plain import Learned
+from ftheta.models._softmax import Softmax
 from ftheta.models.logistic import Newton
+from ftheta.models.perceptron import DeltaRule, PerceptronRule
 from ftheta.store import Run, dump_tree, parse_tree
 from ftheta.train import Process, Supervised, Trainer, iterate
 from ftheta.train._stack_trainer import StackTrainer
@@ -24,6 +30,22 @@ from tests.train._toys import WGAN, KMeans, blobs, line, same, seeded, square, t
 def newton():
     x, y = line()
     return Newton(x, (y > 0).double(), torch.ones(24, dtype=torch.float64), Bernoulli(), 1, 0.01)
+
+
+def softmax():
+    x, y = line(n=60)
+    return Softmax(x, torch.bucketize(y, torch.tensor([-0.5, 0.5])), torch.ones(60, dtype=torch.float64), 3, 1e-4)
+
+
+def projection():
+    x = np.linspace(-1, 1, 40)[:, None]
+    centres, widths = np.linspace(-1, 1, 4)[None], np.full((1, 4), 0.3)
+    return VariableProjection(Learned(x, np.sin(5 * x), None), "gaussian", centres, widths, 0.0, intercept=True)
+
+
+def online(rule, **settings):
+    x, y = (part.numpy() for part in line())
+    return rule(x, ((y > 0) ^ (np.arange(len(x)) % 5 == 0)).astype(int), 2, **settings)  # nothing separates them
 
 
 def trainer():
@@ -45,7 +67,16 @@ def stack():
 EXAMPLES = {  # class: what makes one, always the same
     Trainer: [trainer, two_players],
     Newton: [newton],
+    QuasiNewton: [lambda: QuasiNewton(softmax(), 1e-6)],
+    Orthant: [
+        lambda: Orthant(softmax(), 1e-6, 1e-3, newton=False),
+        lambda: Orthant(softmax(), 1e-6, 1e-3, newton=True),
+    ],
     StackTrainer: [stack],
+    PerceptronRule: [lambda: online(PerceptronRule)],
+    DeltaRule: [lambda: online(DeltaRule, lr=0.001)],
+    VariableProjection: [projection],
+    CoordinateDescent: [lambda: CoordinateDescent(*(part.numpy() for part in line()), 0.01)],
     KMeans: [lambda: KMeans(*blobs(n=300, centres=6, seed=1))],
 }
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
 from ftheta import measure
+from ftheta.data import load
 from ftheta.errors import InputError, InputTypeError
+from ftheta.models import LinearRegression
 
 FINE = {"rel": 1e-10, "abs": 1e-10}
 NAMES = np.array(["ant", "bee", "cat", "dog"])
@@ -89,6 +91,68 @@ def test_metrics_of_numbers_are_scikit_learns(rows, quantile):
 def test_r2_keeps_its_digits_far_from_zero():
     y = 1e8 + np.arange(100.0)
     assert measure.r2(y, y + 1) == pytest.approx(1 - 100 / ((np.arange(100) - 49.5) ** 2).sum(), rel=1e-12)
+
+
+# ---- R² in three forms
+
+
+def forms(y, predicted):
+    return [form(y, predicted) for form in (measure.r2_explained, measure.r2, measure.r2_correlation)]
+
+
+def cholesterol():
+    """True and predicted numbers of the training and the test half; fitted to the first."""
+    rows = load("cholesterol")
+    model = LinearRegression().fit(rows.x[::2], rows.y[::2])
+    return [(rows.y[i::2], model.predict(rows.x[i::2])) for i in (0, 1)]
+
+
+@pytest.mark.ledger("A032", covers="ftheta.measure.r2_explained")
+def test_the_explained_ratio_is_of_any_numbers():
+    assert [measure.r2_explained(*half) for half in cholesterol()] == pytest.approx([0.9990007, 0.864783], abs=5e-7)
+    y, predicted = np.array([1.0, 2.0, 6.0]), np.array([0.0, 3.0, 3.0])
+    assert measure.r2_explained(y, predicted) == pytest.approx(9 / 14)  # about ȳ = 3, not about the mean of ŷ
+    assert np.isnan(measure.r2_explained([1.0, 1.0], [1.0, 2.0]))
+
+
+@pytest.mark.ledger(
+    "A033", covers="ftheta.measure.r2_correlation", printed=[0.990313] * 3, right=[0.864783, 0.990313, 0.994879]
+)
+def test_the_three_r2_are_equal_on_the_rows_of_the_fit_only(ledger):
+    """Printed as equal for some sample; they are for least squares with an intercept on its own rows, at every m."""
+    train, held_out = cholesterol()
+    assert forms(*train) == pytest.approx([0.9990007] * 3, abs=5e-8)
+    ledger(forms(*held_out), rtol=1e-6)
+    for m in (1, 2, 5):
+        rng = np.random.default_rng(m)
+        x = rng.normal(size=(60, m))
+        y = x.sum(1) + rng.normal(size=60)
+        model = LinearRegression().fit(x[:30], y[:30])
+        assert np.ptp(forms(y[:30], model.predict(x[:30]))) < 1e-12
+        assert np.ptp(forms(y[30:], model.predict(x[30:]))) > 1e-3
+        through_zero = LinearRegression(fit_intercept=False).fit(x[:30], y[:30] + 2)
+        assert np.ptp(forms(y[:30] + 2, through_zero.predict(x[:30]))) > 1e-3
+
+
+@pytest.mark.ledger("A034", covers="ftheta.measure.r2", printed=0.990322, right=0.9903135)
+def test_r2_is_of_sums_of_squares_not_of_variances(ledger):
+    """Printed as 1 - s_e²/s_Y², which forgives residuals their mean."""
+    train, held_out = cholesterol()
+    assert measure.r2(*train) == pytest.approx(0.9990007, abs=5e-8)
+    ledger(measure.r2(*held_out), rtol=1e-7)
+    y, predicted = held_out
+    assert 1 - np.var(y - predicted) / np.var(y) == pytest.approx(0.990322, abs=5e-7)
+    assert measure.r2(y, np.full(5, y.mean())) == 0 and measure.r2(y, y - 1000) < -1
+
+
+@given(numbers)
+def test_the_squared_correlation_is_numpys(rows):
+    y, predicted, _ = np.array(rows, dtype=float).T
+    if np.ptp(y) and np.ptp(predicted):
+        expected = np.corrcoef(y, predicted)[0, 1] ** 2
+        assert measure.r2_correlation(y, predicted) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    else:
+        assert np.isnan(measure.r2_correlation(y, predicted))
 
 
 def test_single_precision_is_clipped_at_its_own_epsilon():

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ftheta.data import load
 from ftheta.errors import InputError
 from ftheta.measure import residuals
+from ftheta.models import LinearRegression
 
 
 def test_the_table_is_of_true_minus_predicted():
@@ -23,6 +25,8 @@ def test_the_table_is_of_true_minus_predicted():
             "75 %": 1,
             "95 %": 1,
             "largest": 1,
+            "mean of squares (unit²)": 11 / 5,
+            "sum of squares (unit²)": 11,
         }
     )
     assert found.alt == (
@@ -30,6 +34,21 @@ def test_the_table_is_of_true_minus_predicted():
         "half of them between 0 and 1, the largest -3."
     )
     assert [axes.get_xlabel() for axes in found.figure().axes] == ["true price (€)", "true - predicted price (€)"]
+
+
+@pytest.mark.ledger("A028", covers="ftheta.measure.residuals", printed=[1.26, 12.24], right=[6.3157895, 61.2188366])
+def test_the_cholesterol_example_prints_means_where_it_defines_sums(ledger):
+    """The errors are defined as sums over rows; what is printed are means. The table says both, by name."""
+    rows = load("cholesterol")
+    model = LinearRegression().fit(rows.x[::2], rows.y[::2])
+    said = [
+        dict(zip(*residuals(rows.y[i::2], model.predict(rows.x[i::2])).table().columns.values(), strict=True))
+        for i in (0, 1)
+    ]
+    assert [s["mean of squares (unit²)"] for s in said] == pytest.approx([1.26316, 12.24377], abs=5e-6)
+    ledger([s["sum of squares (unit²)"] for s in said], rtol=1e-7)
+    rounded = [(rows.y[i::2] - 25.68 - rows.x[i::2] @ [0.94, 5.79]) ** 2 for i in (0, 1)]
+    assert [r.mean() for r in rounded] == pytest.approx([1.2887, 12.0110], abs=5e-5)
 
 
 def test_rows_must_match():

@@ -6,9 +6,11 @@ import re
 import mpmath
 import pytest
 import torch
+from torch import nn
 
+from ftheta import models
 from ftheta.errors import InputError
-from ftheta.nn import ACTIVATIONS, SCHEMES, Bump, Sin, activation
+from ftheta.nn import ACTIVATIONS, SCHEMES, Bump, Sign, Sin, Step, activation
 
 every = pytest.mark.parametrize("name", ACTIVATIONS)
 NAMES = {
@@ -108,3 +110,71 @@ def test_unknown_names_are_answered_with_the_nearest():
 def test_extreme_inputs_stay_finite(name):
     z = torch.tensor([-1e4, -104.0, -88.0, 0.0, 88.0, 104.0, 1e4])
     assert activation(name)(z).isfinite().all() and ACTIVATIONS[name].slope(z).isfinite().all()
+
+
+# ---- one neuron: σ(w·x + b)
+
+INPUTS = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+
+
+def neuron(w, b, name):
+    """One unit with these weights and the activation of this name."""
+    dense = nn.Linear(len(w), 1)
+    with torch.no_grad():
+        dense.weight.copy_(torch.tensor([w]))
+        dense.bias.copy_(torch.tensor([b]))
+    return nn.Sequential(dense, activation(name))
+
+
+@pytest.mark.ledger("B002", covers="ftheta.nn.ACTIVATIONS")
+def test_a_neuron_has_a_value_and_a_derivative_by_the_name_of_its_activation():
+    x = torch.tensor([[1.0, -2.0], [0.5, 0.25], [-1.0, 3.0]])
+    a = x @ torch.tensor([0.7, 0.4]) - 0.1  # 0.7 x1 + 0.4 x2 - 0.1
+    slopes = {
+        "identity": lambda f: torch.ones(3),
+        "tanh": lambda f: 1 - f**2,
+        "sigmoid": lambda f: f * (1 - f),
+        "relu": lambda f: (f > 0).float(),
+        "sign": lambda f: torch.zeros(3),
+    }
+    for name, slope in slopes.items():
+        f = neuron([0.7, 0.4], -0.1, name)(x)[:, 0]
+        torch.testing.assert_close(f, activation(name)(a))
+        torch.testing.assert_close(ACTIVATIONS[name].slope(a), slope(f.detach()))
+    assert neuron([0.7, 0.4], -0.1, "sign")(x)[:, 0].tolist() == [-1, 1, 1]
+    assert activation("sign")(torch.tensor([-1e-30, 0.0, 1e-30])).tolist() == [-1, -1, 1]
+
+
+@pytest.mark.ledger("B002", covers="ftheta.models.Perceptron")
+@pytest.mark.parametrize("name", ["identity", "tanh", "sigmoid", "sign"])
+def test_a_neuron_learns_a_gate_whatever_its_activation(name):
+    x, y = INPUTS.numpy(), [0, 0, 0, 1]
+    if name == "sign":  # by its own rule: its slope is 0
+        model = models.Perceptron(random_state=0).fit(x, y)
+        unit = neuron(model.coef_[0].tolist(), float(model.intercept_[0]), name)
+    else:
+        start = neuron([0.1, -0.1], 0.0, name)
+        unit = models.ModuleRegressor(module=start, epochs=300, lr=0.1, random_state=0).fit(x, y).module_
+    values = unit(INPUTS)[:, 0].detach().tolist()
+    assert max(values[:3]) < values[3]
+
+
+@pytest.mark.ledger("B177", covers="ftheta.nn.Step")
+@pytest.mark.parametrize(
+    ("w", "b", "truth"), [([1.0, 1.0], -1.5, [0, 0, 0, 1]), ([1.0, 1.0], -0.5, [0, 1, 1, 1]), ([-1.0], 0.5, [1, 0])]
+)
+def test_a_threshold_neuron_is_and_or_and_not(w, b, truth):
+    x = INPUTS if len(w) == 2 else torch.tensor([[0.0], [1.0]])
+    assert neuron(w, b, "step")(x)[:, 0].tolist() == truth
+    assert neuron(w, b, "sign")(x)[:, 0].tolist() == [2 * t - 1 for t in truth]
+    for name in ("tanh", "sigmoid"):  # other nonlinearities have the gate on either side of their middle
+        middle = activation(name)(torch.tensor(0.0))
+        assert (neuron(w, b, name)(x)[:, 0] > middle).int().tolist() == truth
+
+
+def test_gradients_stop_at_a_threshold_and_training_leaves_its_weights():
+    for name in ("sign", "step"):
+        net = neuron([1.0, 1.0], -1.5, name)
+        net(INPUTS).sum().backward()
+        assert not net[0].weight.grad.any() and not net[0].bias.grad.any()
+    assert isinstance(activation("sign"), Sign) and isinstance(activation("step"), Step)

@@ -30,6 +30,7 @@ from .makers import (
 from .parquet import read_parquet
 from .pictures import read_images
 from .real import fetch
+from .printed import PRINTED, cholesterol, sprint
 from .registry import Facts, facts, load, names
 from .sources import Rows, Source, Stream
 from .splits import SPLITS, holdout, kfold
@@ -38,6 +39,7 @@ from .textfile import read_text
 
 __all__ = [
     "MAKERS",
+    "PRINTED",
     "SPLITS",
     "Batch",
     "Dataset",
@@ -55,6 +57,7 @@ __all__ = [
     "alike",
     "blobs",
     "checkerboard",
+    "cholesterol",
     "circles",
     "facts",
     "fetch",
@@ -81,6 +84,7 @@ __all__ = [
     "rows",
     "sinusoid",
     "spirals",
+    "sprint",
     "take",
     "task_of",
     "two_gaussians",

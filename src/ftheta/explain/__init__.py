@@ -24,6 +24,7 @@ from __future__ import annotations
 from ._registry import Explanation, HasHistory, HasModule, HasObjective, available, explanation, get, run
 from .activations import Activations, activations
 from .curves import Curves, curves
+from .densities import Densities, HasGaussians, densities
 from .drag import Drag, drag
 from .examples import ExampleGradients, example_gradients
 from .fit import Fit, HasPredictions, fit
@@ -45,6 +46,7 @@ from .updates import Updates, updates
 __all__ = [
     "Activations",
     "Curves",
+    "Densities",
     "Directions",
     "Drag",
     "ExampleGradients",
@@ -52,6 +54,7 @@ __all__ = [
     "Fit",
     "GradientFlow",
     "HasClasses",
+    "HasGaussians",
     "HasHistory",
     "HasModule",
     "HasObjective",
@@ -72,6 +75,7 @@ __all__ = [
     "activations",
     "available",
     "curves",
+    "densities",
     "directions",
     "drag",
     "example_gradients",

@@ -1,10 +1,17 @@
 """Measurements of predictions: metrics, each with an interval; curves, calibration, residuals; two models compared.
 
     measure.classification(y, p, classes)         accuracy, log loss, Brier, ROC AUC, ... with intervals
+    measure.labels(y, predicted)                  accuracy where there are no probabilities
     measure.regression(y, predicted)              R², RMSE, MAE; with low= and high= coverage and width
     measure.confusion(y, predicted)               which class is taken for which
     measure.roc(y, p), .precision_recall(y, p)    every threshold
     measure.calibration(y, p)                     confidence against accuracy
+    measure.decide(p, loss, reject=0.1)           the cheapest answer, or none
+    measure.at_threshold(y, p, 0.3)               found and missed above one threshold
+    measure.threshold(y, p, "f1")                 the best threshold, on validation rows
+    measure.cost_curve(y, p), .rejection(y, p)    every mix of costs; accuracy against coverage
+    measure.densities(y, x)                       class densities, posteriors and where the best answer changes
+    measure.against_truth(made, p)                excess over the Bayes error of made data
     measure.residuals(y, predicted)               what is left
     measure.compare(y, a, b)                      McNemar, or paired tests
     measure.half_width(residuals, level)          split conformal prediction
@@ -18,7 +25,10 @@ from .calibration import Calibration, calibration, ece
 from .compare import Comparison, Tested, compare, mcnemar, mcnemar_corrected, paired_t, sign_flip, wilcoxon
 from .conformal import half_width
 from .confusion import Confusion, confusion
+from .cost import CostCurve, cost_curve
 from .curves import PrecisionRecall, Roc, precision_recall, roc
+from .decide import decide
+from .densities import Densities, densities
 from .intervals import Bootstrap, wilson
 from .metrics import (
     accuracy,
@@ -31,24 +41,37 @@ from .metrics import (
     mean_width,
     pinball,
     r2,
+    r2_correlation,
+    r2_explained,
     rmse,
     roc_auc,
 )
+from .rejection import Rejection, rejection
 from .residuals import Residuals, residuals
-from .scores import Score, Scores, classification, regression
+from .scores import Score, Scores, classification, labels, regression
+from .thresholds import AtThreshold, Threshold, at_threshold, threshold
+from .truth import AgainstTruth, against_truth
 
 __all__ = [
+    "AgainstTruth",
+    "AtThreshold",
     "Bootstrap",
     "Calibration",
     "Comparison",
     "Confusion",
+    "CostCurve",
+    "Densities",
     "PrecisionRecall",
+    "Rejection",
     "Residuals",
     "Roc",
     "Score",
     "Scores",
     "Tested",
+    "Threshold",
     "accuracy",
+    "against_truth",
+    "at_threshold",
     "average_precision",
     "balanced_accuracy",
     "brier",
@@ -56,9 +79,13 @@ __all__ = [
     "classification",
     "compare",
     "confusion",
+    "cost_curve",
     "coverage",
+    "decide",
+    "densities",
     "ece",
     "half_width",
+    "labels",
     "log_loss",
     "mae",
     "mcnemar",
@@ -68,12 +95,16 @@ __all__ = [
     "pinball",
     "precision_recall",
     "r2",
+    "r2_correlation",
+    "r2_explained",
     "regression",
+    "rejection",
     "residuals",
     "rmse",
     "roc",
     "roc_auc",
     "sign_flip",
+    "threshold",
     "wilcoxon",
     "wilson",
 ]

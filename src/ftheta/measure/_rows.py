@@ -13,7 +13,7 @@ import numpy as np
 from ..check import plain
 from ..errors import InputError, InputTypeError
 
-__all__ = ["coded", "labelled", "level_of", "numbers", "scored", "vector"]
+__all__ = ["coded", "labelled", "level_of", "numbers", "probabilities", "scored", "two", "vector"]
 
 _SUM = 1e-4  # how far the probabilities of a row may be from a sum of 1: float32 and rounded files
 
@@ -67,12 +67,29 @@ def scored(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, n
     p of shape (n,) is the probability of the second of two classes.
     """
     listed, (truth,) = labelled(classes, y=y)
+    return truth, probabilities(p, listed, len(truth)), listed
+
+
+def two(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    """Which rows are of the second of two classes (n,), its probability (n,) as float64, and the classes."""
+    truth, q, listed = scored(y, p, classes)
+    if len(listed) != 2:
+        raise InputError(
+            f"There are {len(listed)} classes {_few(listed)}; a threshold parts two: pass one against rest."
+        )
+    if len(seen := np.unique(truth)) < 2:
+        raise InputError(f"All rows of y are {listed[seen[0]]!s}; a threshold is judged on rows of two classes.")
+    return truth == 1, q[:, 1].astype(np.float64), listed
+
+
+def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
+    """Probabilities of n rows, a column a class: (n, K)."""
     q = np.asarray(plain(p))
     q = np.column_stack([1 - q, q]) if q.ndim == 1 and q.dtype.kind == "f" and len(listed) == 2 else q
-    if q.shape != (len(truth), len(listed)) or q.dtype.kind not in "fiub":
+    if q.shape != (n, len(listed)) or q.dtype.kind not in "fiub":
         raise InputError(
-            f"p has shape {np.shape(p)}; for {len(truth)} rows and the {len(listed)} classes {_few(listed)} "
-            f"it must be ({len(truth)}, {len(listed)}), a column a class."
+            f"p has shape {np.shape(p)}; for {n} rows and the {len(listed)} classes {_few(listed)} "
+            f"it must be ({n}, {len(listed)}), a column a class."
         )
     if len(listed) < 2:
         raise InputError(
@@ -86,7 +103,7 @@ def scored(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, n
             f"Row {i} of p is {np.array2string(q[i], threshold=6, precision=4)} with sum {q[i].sum():.6g}; "
             "probabilities lie in [0, 1] and sum to 1, so pass predict_proba, not scores."
         )
-    return truth, q, listed
+    return q
 
 
 def level_of(level: float) -> float:

@@ -4,10 +4,12 @@
     log loss   -mean ln p_y                           Brier      mean Σ_k (p_k - 1[y = k])², halved for two classes
     ROC AUC    P(s⁺ > s⁻) + P(s⁺ = s⁻)/2              average precision   Σ_j (R_j - R_{j-1}) P_j
     MAE        mean |y - ŷ|     RMSE   √mean (y - ŷ)²     R²   1 - Σ(y - ŷ)² / Σ(y - ȳ)²
+               two more R²:  Σ(ŷ - ȳ)² / Σ(y - ȳ)²  and  corr(y, ŷ)²
     pinball    mean max(q e, (q - 1) e),  e = y - ŷ_q     coverage   mean 1[low <= y <= high]
 
 Over more than two classes, ROC AUC and average precision are means of one class against the rest, over the classes that
 are in y; of two, the second is the positive one. NaN is what cannot be said: an AUC where y has one class only.
+The three R² are equal for least squares with an intercept on the rows that it was fitted to, and only there.
 Shapes: n rows, K classes.
 Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009); Fawcett, An introduction to ROC
 analysis, Pattern Recognition Letters 27 (2006); Koenker and Bassett, Regression quantiles, Econometrica 46 (1978).
@@ -35,6 +37,8 @@ __all__ = [
     "mean_width",
     "pinball",
     "r2",
+    "r2_correlation",
+    "r2_explained",
     "rmse",
     "roc_auc",
 ]
@@ -135,6 +139,33 @@ def r2_of(n: Any, error: Any, total: Any) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(total > 0, 1 - np.asarray(error) / total, np.where(np.asarray(error) > 0, 0.0, 1.0))
     return np.where(np.asarray(n) > 1, share, np.nan)
+
+
+def r2_explained(y: Any, predicted: Any) -> float:
+    """Variation of the predictions about the mean of y, over that of y; above 1 where they vary too much.
+
+    NaN where y does not vary.
+
+    Example:
+        >>> y, twice = [1.0, 2.0, 3.0], [2.0, 4.0, 6.0]
+        >>> round(r2(y, twice), 3), round(r2_explained(y, twice), 3), round(r2_correlation(y, twice), 3)
+        (-6.0, 10.0, 1.0)
+    """
+    y, predicted = numbers(y=y, predicted=predicted)
+    return _ratio(((predicted - y.mean()) ** 2).sum(), ((y - y.mean()) ** 2).sum())
+
+
+def r2_correlation(y: Any, predicted: Any) -> float:
+    """The squared correlation of y and the predictions: what is left of R² when scale and shift do not count.
+
+    NaN where one of them does not vary.
+    """
+    a, b = (v - v.mean() for v in numbers(y=y, predicted=predicted))
+    return _ratio(_ratio((a * b).sum(), (a**2).sum()) * (a * b).sum(), (b**2).sum())
+
+
+def _ratio(above: float, below: float) -> float:
+    return float(above / below) if below > 0 else float("nan")
 
 
 def pinball(y: Any, predicted: Any, quantile: float = 0.5) -> float:

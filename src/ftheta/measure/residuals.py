@@ -39,10 +39,11 @@ class Residuals(Result):
     name: str = "y"
 
     def table(self) -> Table:
-        """Mean, standard deviation and quantiles of y - ŷ."""
+        """Mean, standard deviation and quantiles of y - ŷ, and its squares: their mean and their sum."""
         r = self.y - self.predicted
         said = {"mean": r.mean(), "standard deviation": r.std()}
         said |= {name: np.quantile(r, q) for name, q in _QUANTILES.items()}
+        said |= {"mean of squares (unit²)": (r**2).mean(), "sum of squares (unit²)": (r**2).sum()}
         return Table({"of the residuals": list(said), f"in units of {self.name}": list(said.values())}, self.alt)
 
     def figure(self) -> Figure:

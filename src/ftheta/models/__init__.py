@@ -1,11 +1,29 @@
 """The estimators: one family a file, a flat shelf. A plain name is a family, a name with an underscore is machinery."""
 
+from ._coordinate import CoordinateDescent, Sweeps
+from .basis import BasisRegression
+from .discriminant import FisherDiscriminant, LinearDiscriminant, QuadraticDiscriminant
+from .lasso import ElasticNet, Lasso, LassoPath, coordinate_descent, lasso_path
 from .linear import LinearRegression, least_squares
 from .logistic import LogisticRegression, Newton
 from .mlp import MLPClassifier, MLPRegressor
 from .module import ModuleClassifier, ModuleRegressor
+from .naive_bayes import DiscreteNaiveBayes, GaussianNaiveBayes
+from .perceptron import DeltaRule, Perceptron, PerceptronRule
+from .ridge import Ridge, RidgePath, ridge_path
+from .whitening import Whitening, principal_axes
 
 __all__ = [
+    "BasisRegression",
+    "CoordinateDescent",
+    "DeltaRule",
+    "DiscreteNaiveBayes",
+    "ElasticNet",
+    "FisherDiscriminant",
+    "GaussianNaiveBayes",
+    "Lasso",
+    "LassoPath",
+    "LinearDiscriminant",
     "LinearRegression",
     "LogisticRegression",
     "MLPClassifier",
@@ -13,5 +31,16 @@ __all__ = [
     "ModuleClassifier",
     "ModuleRegressor",
     "Newton",
+    "Perceptron",
+    "PerceptronRule",
+    "QuadraticDiscriminant",
+    "Ridge",
+    "RidgePath",
+    "Sweeps",
+    "Whitening",
+    "coordinate_descent",
+    "lasso_path",
     "least_squares",
+    "principal_axes",
+    "ridge_path",
 ]

@@ -24,7 +24,15 @@ from ._export import Source
 from ._script import filled
 from ._supervised import encode_labels, learn_classes, warn_unseen
 
-__all__ = ["Learned", "LinearAnswers", "LinearClassifier", "PlainClassifier", "PlainRegressor", "linear_source"]
+__all__ = [
+    "Learned",
+    "LinearAnswers",
+    "LinearClassifier",
+    "PlainClassifier",
+    "PlainRegressor",
+    "PlaneClassifier",
+    "linear_source",
+]
 
 
 class Learned(NamedTuple):
@@ -53,11 +61,15 @@ class PlainRegressor(RegressorMixin, Estimator):
         return Learned(x, y, check.weights(sample_weight, len(x)))
 
 
-class LinearAnswers:
-    """Predictions of a plane."""
+class _Planes:
+    """What planes have learned."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
+
+
+class LinearAnswers(_Planes):
+    """Predictions of a plane."""
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """x·w + b of each row: (n,) or (n, T)."""
@@ -88,25 +100,30 @@ class PlainClassifier(ClassifierMixin, Estimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(PlainClassifier):
+class PlaneClassifier(_Planes, PlainClassifier):
     """Raw outputs x·w + b: of the second of two classes, or one a class. Learned: coef_ (R, D), intercept_ (R,)."""
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Log-odds of the second class: (n,); for more classes their raw outputs: (n, K)."""
+        """The raw output of the second class, above 0 where it is meant: (n,); for more classes of each: (n, K)."""
         check_is_fitted(self)
         raw = check.table(self, X, dtype="float64", reset=False) @ self.coef_.T + self.intercept_
         return raw[:, 0] if len(self.classes_) == 2 else raw
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The class of the largest raw output: (n,)."""
+        raw = self.decision_function(X)
+        return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearClassifier(PlaneClassifier):
+    """Raw outputs that are log-odds, or logarithms of probabilities up to a constant."""
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
         raw = self.decision_function(X)
         likelihood = likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical()
         return likelihood.probabilities(torch.from_numpy(raw.reshape(len(raw), -1))).numpy()
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The most probable class: (n,)."""
-        raw = self.decision_function(X)
-        return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
 
 
 def linear_source(w: np.ndarray, b: np.ndarray, likelihood: str, train: str) -> Source:

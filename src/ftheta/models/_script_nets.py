@@ -168,9 +168,9 @@ LEAST_SQUARES = '''def train(rows, y):
     """Least squares in closed form; the shortest solution where there are several."""
     x, target = encode(rows), encode_target(y)[:, None]
     x_mean, y_mean = x.mean(0), target.mean(0)
-    size = (x - x_mean).norm(dim=0)
-    size[size <= 1e-12 * x.abs().amax(0)] = 1.0  # columns that are constant
-    w = torch.linalg.lstsq((x - x_mean) / size, target - y_mean, driver="gelsd").solution / size[:, None]
+    centred = x - x_mean
+    centred[:, centred.abs().amax(0) <= 1e-12 * x.abs().amax(0)] = 0.0  # columns that are constant
+    w = torch.linalg.lstsq(centred, target - y_mean, driver="gelsd").solution
     return filled(w.T, y_mean - x_mean @ w)
 '''
 

@@ -22,7 +22,13 @@ from ._supervised import NeuralClassifier, NeuralRegressor, NeuralSupervised
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
 
-_WRITTEN = {"identity": "{}", "sin": "torch.sin({})", "bump": "torch.exp(-{}.square())"}  # others: F.name({})
+_WRITTEN = {  # others: F.name({})
+    "identity": "{}",
+    "sin": "torch.sin({})",
+    "bump": "torch.exp(-{}.square())",
+    "sign": "torch.sign(torch.sign({}) - 0.5)",
+    "step": "torch.relu(torch.sign({}))",
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from .activations import ACTIVATIONS, Activation, Bump, Sin, activation
+from .activations import ACTIVATIONS, Activation, Bump, Sign, Sin, Step, activation
 from .dense import MLP
 from .init import SCHEMES, initialise
 
-__all__ = ["ACTIVATIONS", "MLP", "SCHEMES", "Activation", "Bump", "Sin", "activation", "initialise"]
+__all__ = [
+    "ACTIVATIONS",
+    "MLP",
+    "SCHEMES",
+    "Activation",
+    "Bump",
+    "Sign",
+    "Sin",
+    "Step",
+    "activation",
+    "initialise",
+]

@@ -3,8 +3,8 @@
     a = σ(z),      da/dz = σ'(z)        elementwise
 
 Formulas and derivatives are written so that Python can read them (names of `math`). At a kink the derivative is that
-of the left side: 0 for ReLU at 0. A round bracket in a range is an end that is never reached; in floats tanh(20)
-rounds to 1 all the same.
+of the left side: 0 for ReLU at 0; at a jump the value is that of the left side too, and the derivative is 0. A round
+bracket in a range is an end that is never reached; in floats tanh(20) rounds to 1 all the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["ACTIVATIONS", "Activation", "Bump", "Sin", "activation"]
+__all__ = ["ACTIVATIONS", "Activation", "Bump", "Sign", "Sin", "Step", "activation"]
 
 
 class Sin(nn.Module):
@@ -34,6 +34,20 @@ class Bump(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         return (-z.square()).exp()
+
+
+class Sign(nn.Module):
+    """1 above 0, else -1; its derivative is 0 everywhere."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        return torch.sign(torch.sign(z) - 0.5)
+
+
+class Step(nn.Module):
+    """1 above 0, else 0: the threshold of McCulloch and Pitts; its derivative is 0 everywhere."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        return torch.relu(torch.sign(z))
 
 
 @dataclass(frozen=True)
@@ -132,6 +146,16 @@ ACTIVATIONS: dict[str, Activation] = {
         Bump,
         *("exp(-z * z)", "-2 * z * exp(-z * z)", "(0, 1]", False, "lecun"),
         "Local features: one unit solves XOR.",
+    ),
+    "sign": Activation(
+        Sign,
+        *("1 if z > 0 else -1", "0", "[-1, 1]", True, "lecun"),
+        "A perceptron: -1 or 1. Gradients do not pass it; the perceptron rule trains it.",
+    ),
+    "step": Activation(
+        Step,
+        *("1 if z > 0 else 0", "0", "[0, 1]", True, "he"),
+        "Threshold units and logic gates: 0 or 1, with weights set by hand. Gradients do not pass it.",
     ),
 }
 

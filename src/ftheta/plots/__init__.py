@@ -12,6 +12,7 @@ from .coverage import coverage
 from .curves import curves
 from .diagnostics import diagnostics
 from .drag import drag
+from .ellipses import ellipses
 from .extended import extended
 from .fitted import fitted
 from .landscape import landscape, profile
@@ -48,6 +49,7 @@ __all__ = [
     "curves",
     "diagnostics",
     "drag",
+    "ellipses",
     "extended",
     "fitted",
     "landscape",

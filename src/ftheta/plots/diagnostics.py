@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["diagnostics", "local_line"]
+__all__ = ["diagnostics"]
 
 _POINTS = 2000
 _SMOOTHED = 20_000  # rows that the smoother sees
@@ -73,7 +73,7 @@ def _against(axes: Axes, title: str, fitted: np.ndarray, values: np.ndarray, lab
     if len(np.unique(fitted)) > 3 and np.ptp(fitted) > 1e-9 * abs(fitted).max():
         step = slice(None, None, -(-len(fitted) // _SMOOTHED))
         axes.plot(*local_line(fitted[step], values[step]), color=PALETTE[1], lw=1.8, label="local regression")
-        axes.legend(frameon=False, loc="best")
+        _legend(axes, "best")
 
 
 def _quantiles(axes: Axes, standardized: np.ndarray) -> None:
@@ -83,12 +83,12 @@ def _quantiles(axes: Axes, standardized: np.ndarray) -> None:
     n = len(standardized)
     if not n:
         return
-    chosen = np.arange(n) if n <= _POINTS else np.unique(np.r_[:50, np.linspace(0, n - 1, _POINTS - 100), n - 50 : n])
-    chosen = chosen.astype(int)
+    between = np.linspace(0, n - 1, _POINTS - 100).astype(int)
+    chosen = np.arange(n) if n <= _POINTS else np.unique(np.concatenate([np.arange(50), between, np.arange(n - 50, n)]))
     normal = ndtri((np.arange(n) + 0.5) / n)[chosen]
     axes.plot(normal, np.sort(standardized)[chosen], "o", color=PALETTE[0], ms=3.5, alpha=0.45, mew=0)
     axes.axline((0, 0), slope=1, color=GREY, lw=1, ls=(0, (4, 3)), label="normal noise")
-    axes.legend(frameon=False, loc="upper left")
+    _legend(axes, "upper left")
 
 
 def _leverage(axes: Axes, leverage: np.ndarray, standardized: np.ndarray, rank: int) -> None:
@@ -107,13 +107,18 @@ def _leverage(axes: Axes, leverage: np.ndarray, standardized: np.ndarray, rank: 
             axes.plot(h, -line, style, color=PALETTE[1], lw=1.2)
     axes.set(xlim=(0, right), ylim=(-high, high))
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, loc="best")
+        _legend(axes, "best")
     else:
         axes.set_title("Leverage (Cook's distance 0.5 lies outside)")
 
 
+def _legend(axes: Axes, where: Literal["best", "upper left"]) -> None:
+    axes.legend(loc=where, framealpha=0.85, edgecolor="none")
+
+
 def _name(axes: Axes, across: np.ndarray, up: np.ndarray, rows: np.ndarray) -> None:
-    """Numbers beside dots; above where the dot is high, below where it is low."""
+    """Dots with their numbers, above where the dot is high, below where it is low."""
+    axes.plot(across, up, "o", color=PALETTE[4], ms=4.5, mew=0)
     for x, y, row in zip(across, up, rows, strict=True):
         offset = (0, 4 if y >= 0 else -4)
         side = "bottom" if y >= 0 else "top"

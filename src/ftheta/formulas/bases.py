@@ -1,0 +1,179 @@
+"""Basis functions: what a model that is linear in its weights may be made of.
+
+    f(x) = w_0 + Σ_k w_k φ_k(x)
+
+    powers      x_1^{e_1} ... x_D^{e_D} with Σ e <= d: C(D + d, d) of them
+    orthogonal  x q_k = Σ_{i<=k+1} h_{ik} q_i with the mean of q_i q_k over the data 1 if i = k, else 0
+    sinusoids   sin ωx, cos ωx
+    translated  φ((x - c) / s), with φ a Gaussian, a sigmoid, tanh or a hinge
+
+Shapes: n rows, D inputs, d degree, K frequencies, M centres, P functions.
+Reference: Brubeck, Nakatsukasa and Trefethen, Vandermonde with Arnoldi, SIAM Review 63 (2021); Forsythe, Generation and
+use of orthogonal polynomials for data-fitting, J. SIAM 5 (1957).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+__all__ = [
+    "SHAPES",
+    "Shape",
+    "exponents",
+    "in_powers",
+    "orthogonal",
+    "products",
+    "recurrence",
+    "sinusoids",
+    "translated",
+]
+
+
+class Shape(NamedTuple):
+    """A function of u = (x - c) / s and its derivative."""
+
+    value: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+
+
+def _bump(u: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.exp(-u * u / 2)
+
+
+SHAPES: dict[str, Shape] = {
+    "gaussian": Shape(_bump, lambda u: -u * _bump(u)),
+    "sigmoid": Shape(expit, lambda u: expit(u) * expit(-u)),
+    "tanh": Shape(np.tanh, lambda u: 1 - np.tanh(u) ** 2),
+    "relu": Shape(lambda u: np.maximum(u, 0.0), lambda u: (u > 0).astype(float)),
+}
+
+
+def translated(x: np.ndarray, centres: np.ndarray, widths: np.ndarray, shape: str) -> np.ndarray:
+    """φ((x - c) / s) of every input and centre: (n, D), (D, M), (D, M) -> (n, D M)."""
+    with np.errstate(over="ignore"):
+        u = (x[:, :, None] - centres) / widths  # (n, D, M)
+    return SHAPES[shape].value(u).reshape(len(x), -1)
+
+
+def sinusoids(x: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """sin ωx and cos ωx of every input and frequency: (n, D), (D, K) -> (n, 2 D K).
+
+    Example:
+        >>> sinusoids(np.array([[0.0], [np.pi / 2]]), np.array([[1.0]])).round(3).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+    """
+    phase = x[:, :, None] * frequencies  # (n, D, K)
+    return np.stack([np.sin(phase), np.cos(phase)], -1).reshape(len(x), -1)
+
+
+# ---- polynomials
+
+
+def exponents(inputs: int, degree: int) -> np.ndarray:
+    """The exponents of every monomial up to a degree, lower degrees first: (C(D + d, d), D).
+
+    Example:
+        >>> exponents(2, 2).tolist()
+        [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
+    """
+    chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(inputs), k)]
+    found = np.zeros((len(chosen), inputs), dtype=np.int16)
+    rows = np.repeat(np.arange(len(chosen)), [len(c) for c in chosen])
+    np.add.at(found, (rows, np.array([j for c in chosen for j in c], dtype=int)), 1)
+    return found
+
+
+def products(each: Sequence[np.ndarray], powers: np.ndarray) -> np.ndarray:
+    """Products over the inputs of one function of each: D of (n, d + 1), (P, D) -> (n, P)."""
+    found = np.ones((len(each[0]), len(powers)))
+    for values, e in zip(each, powers.T, strict=True):
+        used = np.flatnonzero(e)
+        found[:, used] *= values[:, e[used]]
+    return found
+
+
+def recurrence(t: np.ndarray, degree: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """The coefficients h of the polynomials that are orthonormal on t (n,): (d + 1, d).
+
+    t is of size one. Where it has fewer distinct values than there are functions, the last columns are 0, and so are
+    their functions.
+    """
+    w = np.full(len(t), 1 / len(t)) if weight is None else weight / weight.sum()
+    h, q = np.zeros((degree + 1, degree)), np.ones((len(t), degree + 1))
+    for k in range(min(degree, len(np.unique(t)) - 1)):
+        h[: k + 1, k] = (q[:, : k + 1].T * w) @ (t * q[:, k])
+        next_ = t * q[:, k] - q[:, : k + 1] @ h[: k + 1, k]  # once, as it will be evaluated
+        h[k + 1, k] = np.sqrt(w @ next_**2)
+        if h[k + 1, k] <= 1e-14:
+            h[:, k] = 0.0
+            break
+        q[:, k + 1] = next_ / h[k + 1, k]
+    return h
+
+
+def orthogonal(t: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The polynomials of a recurrence at any points: (n,), (d + 1, d) -> (n, d + 1).
+
+    Example:
+        >>> t = np.array([-1.0, 0.0, 1.0])
+        >>> orthogonal(t, recurrence(t, 2)).round(3).tolist()
+        [[1.0, -1.225, 0.707], [1.0, 0.0, -1.414], [1.0, 1.225, 0.707]]
+    """
+    q = np.zeros((len(t), len(h)))
+    q[:, 0] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # far outside of the data
+        for k in range(int(np.count_nonzero(np.diagonal(h, -1)))):
+            q[:, k + 1] = (t * q[:, k] - q[:, : k + 1] @ h[: k + 1, k]) / h[k + 1, k]
+    return q
+
+
+def in_powers(
+    weights: np.ndarray, tables: np.ndarray, middle: np.ndarray, half: np.ndarray, powers: np.ndarray
+) -> tuple[list[Fraction], list[Fraction]]:
+    """Weights of products of orthogonal polynomials as coefficients of powers of x, exactly.
+
+    Args:
+        weights: Of the products: (P,).
+        tables: The recurrence of each input, in t = (x - middle) / half: (D, d + 1, d).
+        middle: Of each input: (D,).
+        half: Of each input: (D,).
+        powers: Exponents: (P, D), closed downwards.
+
+    Returns:
+        Coefficients of the monomials (P,), and the sums of the sizes of what was added up to each: their quotient says
+        how many digits the conversion takes away.
+    """
+    inputs = zip(tables, map(Fraction, middle.tolist()), map(Fraction, half.tolist()), strict=True)
+    lines = [_lines(*each) for each in inputs]
+    found = {tuple(e): [Fraction(0), Fraction(0)] for e in powers.tolist()}
+    for w, e in zip(weights.tolist(), powers.tolist(), strict=True):
+        used = [j for j, k in enumerate(e) if k]
+        for some in product(*(range(e[j] + 1) for j in used)):
+            part, lower = Fraction(w), e.copy()
+            for j, i in zip(used, some, strict=True):
+                part, lower[j] = part * lines[j][e[j]][i], i
+            total = found[tuple(lower)]
+            total[0], total[1] = total[0] + part, total[1] + abs(part)
+    return [total for total, _ in found.values()], [size for _, size in found.values()]
+
+
+def _lines(h: np.ndarray, middle: Fraction, half: Fraction) -> list[list[Fraction]]:
+    """Each polynomial of a recurrence in powers of x: d + 1 rows of d + 1."""
+    d = h.shape[1]
+    found = [[Fraction(1)] + [Fraction(0)] * d]
+    for k in range(d):
+        if not h[k + 1, k]:
+            found.append([Fraction(0)] * (d + 1))
+            continue
+        line = [(up - middle * now) / half for up, now in zip([Fraction(0), *found[k]], found[k], strict=False)]
+        for i in range(k + 1):
+            line = [a - Fraction(float(h[i, k])) * b for a, b in zip(line, found[i], strict=True)]
+        found.append([a / Fraction(float(h[k + 1, k])) for a in line])
+    return found

@@ -1,0 +1,278 @@
+"""Bayes decisions: what to do, given how probable each class is and what each error costs.
+
+    P(k | x) = π_k p(x | k) / Σ_j π_j p(x | j)            posterior, from priors π and class densities
+    R(a | x) = Σ_k L_ka P(k | x)                          risk of answer a; the best answer has the least
+    reject   where the least risk is above the cost c of no answer (Chow: where max_k P(k | x) < 1 - c)
+    R        = Σ_k π_k Σ_a L_ka ∫_{where a is answered} p(x | k) dx
+
+Shapes: n rows, K classes, A answers, J features; L (K, A), a row for each true class, 0 and 1 where none is given.
+Reference: Chow, On optimum recognition error and reject tradeoff, IEEE Trans. Information Theory 16 (1970); Saerens,
+Latinne and Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities, Neural Computation 14
+(2002); Bishop, Pattern Recognition and Machine Learning (2006), section 1.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax
+
+from ..errors import InputError
+
+__all__ = [
+    "Rule",
+    "best_rule",
+    "decide",
+    "gaussian_rule",
+    "loss_matrix",
+    "posterior",
+    "reweigh",
+    "risk",
+    "risks",
+    "shares",
+    "tabled",
+]
+
+Density = Callable[[Any], Any]
+
+
+# ---- what is given
+
+
+def shares(name: str, given: Any, k: int | None = None) -> np.ndarray:
+    """Probabilities of K classes, checked: not negative, with sum 1: (K,)."""
+    p = np.asarray(given, dtype=float)
+    if p.ndim != 1 or not len(p) or k not in (None, len(p)):
+        raise InputError(f"{name} has shape {p.shape}; one share for each of the {k or 'K'} classes is needed.")
+    if not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-6:
+        raise InputError(f"{name} is {p.tolist()} with sum {p.sum():.6g}; shares are not negative and sum to 1.")
+    return p
+
+
+def loss_matrix(given: Any, k: int) -> np.ndarray:
+    """What answer a costs where class k is true, checked: (K, A); None is 0 on the diagonal and 1 beside it."""
+    loss = 1.0 - np.eye(k) if given is None else np.asarray(given, dtype=float)
+    if loss.ndim != 2 or loss.shape[0] != k or not loss.shape[1]:
+        raise InputError(
+            f"loss has shape {loss.shape}; {k} rows are needed, one for each true class, and a column for each answer."
+        )
+    if not np.isfinite(loss).all():
+        raise InputError(f"loss is {loss.tolist()}; every cost must be a finite number.")
+    return loss
+
+
+# ---- posterior
+
+
+def posterior(log_likelihood: Any, priors: Any) -> np.ndarray:
+    """P(k | x) from log p(x | k): (..., K), (K,) -> (..., K).
+
+    Example:
+        >>> posterior(np.log([0.2, 0.6]), [0.75, 0.25])
+        array([0.5, 0.5])
+    """
+    given = np.asarray(log_likelihood, dtype=float)
+    prior = shares("priors", priors, given.shape[-1] if given.ndim else 0)
+    with np.errstate(divide="ignore"):
+        joint = given + np.log(prior)
+    if np.isnan(joint).any() or (joint == np.inf).any():
+        raise InputError("log_likelihood holds NaN or +inf; each must be the logarithm of a finite density.")
+    impossible = joint.max(-1) == -np.inf
+    if impossible.any():
+        row = np.argwhere(impossible)[0].tolist() or [0]
+        raise InputError(f"No class with a prior above 0 can produce row {row[0]}: all its densities are 0.")
+    return np.exp(log_softmax(joint, axis=-1))
+
+
+def tabled(x: Any, tables: Sequence[Any]) -> np.ndarray:
+    """log p(x | k) = Σ_j log table_j[k, x_j], for features that are independent in each class: (n, J) -> (n, K).
+
+    Args:
+        x: Values 0, 1, ... of each feature (n, J), or (n,) of one.
+        tables: For each feature p(value | class), (K, V_j): rows sum to 1.
+
+    Example:
+        >>> posterior(tabled([0, 1], [[[0.9, 0.1], [0.4, 0.6]]]), [0.5, 0.5])
+        array([[0.692, 0.308],
+               [0.143, 0.857]])
+    """
+    values = np.asarray(x)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or values.shape[1] != len(tables) or values.dtype.kind not in "iub":
+        raise InputError(
+            f"x holds {values.dtype} of shape {values.shape}; whole numbers with a column for each of the "
+            f"{len(tables)} tables are needed."
+        )
+    parts = [_log_column(j, values[:, j], np.asarray(table, dtype=float)) for j, table in enumerate(tables)]
+    return np.sum(parts, axis=0)
+
+
+def _log_column(j: int, value: np.ndarray, table: np.ndarray) -> np.ndarray:
+    if table.ndim != 2 or not (table >= 0).all() or not (abs(table.sum(-1) - 1) <= 1e-6).all():
+        raise InputError(f"Table {j} is {table.tolist()}; a row for each class with shares that sum to 1 is needed.")
+    if value.size and not 0 <= value.min() <= value.max() < table.shape[1]:
+        raise InputError(
+            f"Feature {j} goes from {value.min()} to {value.max()}; table {j} has 0 to {len(table.T) - 1}."
+        )
+    with np.errstate(divide="ignore"):
+        return np.log(table).T[value]  # (n, K)
+
+
+def reweigh(p: Any, old: Any, new: Any) -> np.ndarray:
+    """Posteriors under other priors, P'(k | x) ∝ P(k | x) new_k / old_k, where p(x | k) stays: (..., K).
+
+    Example:
+        >>> reweigh([0.5, 0.5], old=[0.5, 0.5], new=[0.99, 0.01])
+        array([0.99, 0.01])
+    """
+    given = np.asarray(p, dtype=float)
+    before = shares("old", old, given.shape[-1])
+    if not before.all():
+        raise InputError(f"old is {before.tolist()}; a class that training never saw has no posterior to correct.")
+    with np.errstate(divide="ignore"):
+        return posterior(np.log(given) - np.log(before), new)
+
+
+# ---- decision
+
+
+def risks(p: Any, loss: Any = None) -> np.ndarray:
+    """The expected cost of each answer, R(a | x): (..., K) -> (..., A).
+
+    Example:
+        >>> risks([0.75, 0.25])
+        array([0.25, 0.75])
+    """
+    given = np.asarray(p, dtype=float)
+    return given @ loss_matrix(loss, given.shape[-1])
+
+
+def decide(p: Any, loss: Any = None, reject: float | None = None) -> np.ndarray:
+    """The answer of least risk, the first of equals; -1 where it costs more than `reject`: (..., K) -> (...).
+
+    Example:
+        >>> decide([[0.75, 0.25], [0.95, 0.05], [0.4, 0.6]], reject=0.3)
+        array([ 0,  0, -1])
+    """
+    each = risks(p, loss)
+    if reject is None:
+        return each.argmin(-1)
+    if not np.isfinite(reject):
+        raise InputError(f"reject is {reject}; the cost of giving no answer must be a finite number.")
+    return np.where(each.min(-1) > reject, -1, each.argmin(-1))
+
+
+# ---- one feature: regions, and what they cost
+
+
+class Rule(NamedTuple):
+    """A decision rule on a line: answer a_i between cut i - 1 and cut i, which belongs to it.
+
+    Args:
+        cuts: Where the answer changes, ascending: (m,).
+        answers: Of the pieces, left to right: (m + 1,).
+    """
+
+    cuts: np.ndarray
+    answers: np.ndarray
+
+    def at(self, x: Any) -> np.ndarray:
+        """The answer at each place: (n,) -> (n,)."""
+        return self.answers[np.searchsorted(self.cuts, x)]
+
+
+def gaussian_rule(means: Any, sds: Any, priors: Any, loss: Any = None) -> Rule:
+    """The best rule for two Gaussian classes, as the roots of a quadratic: one cut for equal spreads, else 0 or 2.
+
+    Example:
+        >>> gaussian_rule([0, 2], [1, 1], [0.75, 0.25], [[0, 1], [100, 0]]).cuts
+        array([-0.753])
+    """
+    (m0, m1), (s0, s1) = (np.asarray(v, dtype=float) for v in (means, sds))
+    if not (min(s0, s1) > 0 and np.isfinite([m0, m1, s0, s1]).all()):
+        raise InputError(f"sds is {[s0, s1]} and means is {[m0, m1]}; finite means and spreads above 0 are needed.")
+    cost = loss_matrix(loss, 2)
+    extra = np.array([cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]]) if cost.shape == (2, 2) else np.zeros(2)
+    if not (extra > 0).all():
+        raise InputError(
+            f"loss is {cost.tolist()}; two answers are needed, and each error must cost more than no error."
+        )
+    weight = shares("priors", priors, 2) * extra
+    if not weight.all():
+        return Rule(np.empty(0), np.array([int(weight[1] > 0)]))
+    r, d = s1 / s0, (m1 - m0) / s0  # in units of the first class: a z² + b z + c > 0 where 1 is the answer
+    a, b = (1 - 1 / r**2) / 2, d / r**2
+    c = np.log(weight[1] / weight[0]) - np.log(r) - d * b / 2
+    cuts = m0 + s0 * _roots(a, b, c)
+    first = a > 0 or (a == 0 and (b < 0 or (b == 0 and c > 0)))  # what is answered at -∞
+    return Rule(cuts, (np.arange(len(cuts) + 1) + first) % 2)
+
+
+def _roots(a: float, b: float, c: float) -> np.ndarray:
+    """Where a z² + b z + c changes its sign, ascending, without cancellation."""
+    under = b * b - 4 * a * c
+    if under <= 0:
+        return np.empty(0)
+    q = -(b + np.copysign(np.sqrt(under), b)) / 2
+    found = np.array([c / q] if a == 0 else [q / a, c / q])
+    return np.sort(found[np.isfinite(found)])
+
+
+def best_rule(log_joint: Density, low: float, high: float, loss: Any = None, points: int = 2001) -> Rule:
+    """The best rule for any classes on a line: changes found on a grid, then to the last digit (Brent).
+
+    Args:
+        log_joint: log π_k p(x | k) up to what all classes share: (n,) -> (n, K).
+        low: Where to begin.
+        high: Where to end.
+        loss: Costs (K, A).
+        points: Of the grid: regions narrower than its step are missed.
+    """
+    from scipy.optimize import brentq
+
+    def each(x: Any) -> np.ndarray:
+        return risks(np.exp(log_softmax(log_joint(np.atleast_1d(x)), axis=-1)), loss)  # (n, A)
+
+    grid = np.linspace(low, high, points)
+    best = each(grid).argmin(1)
+    change = np.flatnonzero(np.diff(best))
+
+    def cut(i: int) -> float:
+        return brentq(lambda x: float(np.subtract(*each(x)[0, best[[i, i + 1]]])), grid[i], grid[i + 1])  # pyright: ignore
+
+    return Rule(np.array([cut(int(i)) for i in change]), best[np.append(change, -1)])
+
+
+def risk(densities: Sequence[Density], priors: Any, rule: Rule, loss: Any = None, within: Any = None) -> float:
+    """The expected cost of a rule on a line, by quadrature.
+
+    Args:
+        densities: p(x | k) of each class, as functions of x.
+        priors: Shares of the classes (K,).
+        rule: Which answer where.
+        loss: Costs (K, A); None: the risk is the probability of an error.
+        within: (low, high) that hold all the mass; None: the whole line.
+
+    Example:
+        >>> from scipy.stats import norm
+        >>> risk([norm(0).pdf, norm(2).pdf], [0.5, 0.5], gaussian_rule([0, 2], [1, 1], [0.5, 0.5]))
+        0.158655
+    """
+    from scipy.integrate import quad
+
+    k = len(densities)
+    low, high = (-np.inf, np.inf) if within is None else within
+    cost, prior = loss_matrix(loss, k), shares("priors", priors, k)
+    ends = np.concatenate([[low], np.clip(rule.cuts, low, high), [high]])
+    pairs = list(zip(ends[:-1], ends[1:], strict=True))
+    mass = np.array([[quad(f, *pair, epsabs=1e-12, limit=200)[0] for pair in pairs] for f in densities])  # (K, m + 1)
+    short = abs(mass.sum(1) - 1) > 1e-6
+    if short.any():
+        i = int(short.argmax())
+        raise InputError(
+            f"The density of class {i} integrates to {mass[i].sum():.6g} over ({low:g}, {high:g}), not to 1; "
+            "pass a density, and within=(low, high) close around its mass."
+        )
+    return float((prior[:, None] * cost[:, rule.answers] * mass).sum())

@@ -1,0 +1,115 @@
+"""The Gaussian in D dimensions: density, distance, ellipses, and the error that two of them leave.
+
+    log N(x; m, C) = -½ (D log 2π + log |C| + Δ²),      Δ² = (x - m)ᵀ C⁻¹ (x - m),      C = L Lᵀ,  Δ = |L⁻¹ (x - m)|
+
+Points of one Δ are an ellipsoid with axis i along u_i and half-length √λ_i Δ, where C u_i = λ_i u_i. Two Gaussians of
+one covariance have a linear log-ratio, log π₂ N₂ / π₁ N₁ = wᵀ x + b with w = C⁻¹ (m₂ - m₁), and a Bayes error Φ(-Δ/2)
+for equal shares, Δ between the means.
+Shapes: n points, D dimensions.
+Reference: Bishop, Pattern Recognition and Machine Learning (2006), sections 2.3 and 4.2.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ["ellipse", "gaussian_bayes_error", "gaussian_boundary", "log_density", "mahalanobis", "principal_axes"]
+
+
+def log_density(x: Any, mean: Any, covariance: Any) -> np.ndarray:
+    """log N(x; m, C) of points (n, D): (n,).
+
+    Example:
+        >>> log_density([[0.0, 0.0]], [0.0, 0.0], np.eye(2)).round(4).tolist()
+        [-1.8379]
+    """
+    away, root = _solved(x, mean, covariance)
+    log_det = 2 * np.log(root.diagonal()).sum()
+    return -(len(root) * np.log(2 * np.pi) + log_det + np.square(away).sum(0)) / 2
+
+
+def mahalanobis(x: Any, mean: Any, covariance: Any) -> np.ndarray:
+    """Δ of points (n, D) from the mean, in standard deviations: (n,).
+
+    Example:
+        >>> mahalanobis([[2.0, 0.0]], [0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]]).tolist()
+        [1.0]
+    """
+    return np.linalg.norm(_solved(x, mean, covariance)[0], axis=0)
+
+
+def _solved(x: Any, mean: Any, covariance: Any) -> tuple[np.ndarray, np.ndarray]:
+    """L⁻¹ (x - m): (D, n), and L (D, D)."""
+    from scipy.linalg import solve_triangular
+
+    root = _root(covariance)
+    return solve_triangular(root, (np.atleast_2d(np.asarray(x, dtype=float)) - np.asarray(mean)).T, lower=True), root
+
+
+def _root(covariance: Any) -> np.ndarray:
+    c = np.asarray(covariance, dtype=float)
+    if c.ndim != 2 or c.shape[0] != c.shape[1] or not np.allclose(c, c.T):
+        raise InputError(f"A covariance is a symmetric matrix, got shape {c.shape}. Give D x D numbers with C = Cᵀ.")
+    try:
+        return np.linalg.cholesky(c)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "The covariance is not positive definite: in some direction it has no variance. Leave out columns that "
+            "are constant or follow from others, or add a little to its diagonal."
+        ) from None
+
+
+def principal_axes(covariance: Any, delta: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Directions u_i of the ellipsoid of distance `delta` (D, D), one a row, and half-lengths √λ_i Δ (D,), long first.
+
+    Example:
+        >>> principal_axes([[1.0, 0.0], [0.0, 9.0]], 2.0)[1].tolist()
+        [6.0, 2.0]
+    """
+    values, vectors = np.linalg.eigh(np.asarray(covariance, dtype=float))
+    return vectors.T[::-1], delta * np.sqrt(np.maximum(values[::-1], 0))
+
+
+def ellipse(mean: Any, covariance: Any, delta: float = 1.0, points: int = 200) -> np.ndarray:
+    """Points at distance `delta` from the mean of two dimensions, once around: (points, 2); the last is the first."""
+    axes, lengths = principal_axes(covariance, delta)
+    if len(lengths) != 2:
+        raise InputError(f"An ellipse has two dimensions, but the covariance has {len(lengths)}. Choose two columns.")
+    angle = np.linspace(0, 2 * np.pi, points)
+    return np.asarray(mean) + np.stack([np.cos(angle), np.sin(angle)], 1) * lengths @ axes
+
+
+def gaussian_boundary(
+    mean1: Any, mean2: Any, covariance: Any, priors: tuple[float, float] = (0.5, 0.5)
+) -> tuple[np.ndarray, float]:
+    """w (D,) and b of the log-odds of the second of two Gaussians of one covariance; where wᵀ x + b > 0 it is chosen.
+
+    Example:
+        >>> w, b = gaussian_boundary([0, 0], [2, 1], [[2, 0.5], [0.5, 1]])
+        >>> w.round(5).tolist(), round(b, 5)
+        ([0.85714, 0.57143], -1.14286)
+    """
+    first, second = np.asarray(mean1, dtype=float), np.asarray(mean2, dtype=float)
+    _root(covariance)  # or its sentence
+    w = np.linalg.solve(np.asarray(covariance, dtype=float), second - first)
+    return w, float(np.log(priors[1] / priors[0]) - w @ (first + second) / 2)
+
+
+def gaussian_bayes_error(mean1: Any, mean2: Any, covariance: Any, priors: tuple[float, float] = (0.5, 0.5)) -> float:
+    """The least share of wrong answers for two Gaussians of one covariance: Φ(-Δ/2) for equal shares.
+
+    Example:
+        >>> round(gaussian_bayes_error([0, 0], [2, 1], [[2, 0.5], [0.5, 1]]), 5)
+        0.22485
+    """
+    from scipy.special import ndtr
+
+    delta = float(mahalanobis(mean2, mean1, covariance)[0])
+    if delta == 0:
+        return float(min(priors))
+    odds = np.log(priors[1] / priors[0])
+    return float(priors[0] * ndtr(odds / delta - delta / 2) + priors[1] * ndtr(-odds / delta - delta / 2))

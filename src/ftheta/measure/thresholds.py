@@ -1,0 +1,373 @@
+"""Thresholds of a score: what one gives, and which one is best by a stated criterion.
+
+    the second class is the answer where p > t
+    sensitivity = recall = TP / P     specificity = TN / N = 1 - FPR     precision = TP / (TP + FP)
+    cost(t) = (L₀₀ TN + L₀₁ FP + L₁₀ FN + L₁₁ TP) / n     for calibrated p least at t = l₀ / (l₀ + l₁),  l₀ = L₀₁ - L₀₀,
+                                                                                                    l₁ = L₁₀ - L₁₁
+
+Recall never rises with t; precision may fall. A threshold is chosen on validation rows: on training rows p is too sure,
+and on test rows the choice would spend them. The rows that chose it flatter it: `corrected` takes off what resampling
+shows of that (Efron's optimism).
+Shapes: n rows, J + 1 thresholds for J distinct scores, R resamples.
+Reference: Elkan, The foundations of cost-sensitive learning, IJCAI (2001); Efron and Tibshirani, An Introduction to the
+Bootstrap (1993), chapter 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import plots
+from ..catalog import nearest
+from ..errors import InputError
+from ..formulas import decisions
+from ..results import Result, Table
+from ._rows import level_of, two
+from ._sweep import sweep
+from .intervals import wilson
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["AtThreshold", "Threshold", "at_threshold", "threshold"]
+
+_STEPS, _RESAMPLES = 400, 500
+
+
+# ---- one threshold
+
+
+@dataclass(frozen=True)
+class AtThreshold(Result):
+    """What one threshold gives.
+
+    Args:
+        threshold: The second class is the answer above it.
+        classes: Names of both.
+        tp: Rows of the second class that are found.
+        fn: Rows of it that are missed.
+        tn: Rows of the first class that are left alone.
+        fp: Rows of it that are called the second: false alarms.
+    """
+
+    threshold: float
+    classes: tuple[str, str]
+    tp: int
+    fn: int
+    tn: int
+    fp: int
+
+    @property
+    def sensitivity(self) -> float:
+        """TP / P, which is the recall."""
+        return self.tp / (self.tp + self.fn)
+
+    recall = sensitivity
+
+    @property
+    def specificity(self) -> float:
+        """TN / N."""
+        return self.tn / (self.tn + self.fp)
+
+    @property
+    def fpr(self) -> float:
+        """FP / N, the false positive rate."""
+        return self.fp / (self.tn + self.fp)
+
+    @property
+    def precision(self) -> float:
+        """TP / (TP + FP); NaN where no row is called the second class."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else float("nan")
+
+    @property
+    def accuracy(self) -> float:
+        """(TP + TN) / n."""
+        return (self.tp + self.tn) / (self.tp + self.fn + self.tn + self.fp)
+
+    def table(self) -> Table:
+        """Each share with its Wilson interval of 95 %."""
+        p, n = self.tp + self.fn, self.tn + self.fp
+        counts = {
+            "sensitivity (recall)": (self.tp, p),
+            "specificity": (self.tn, n),
+            "false positive rate": (self.fp, n),
+            "precision": (self.tp, self.tp + self.fp),
+            "accuracy": (self.tp + self.tn, p + n),
+        }
+        ends = [wilson(k, m) if m else (None, None) for k, m in counts.values()]
+        columns = {
+            "share": list(counts),
+            "rows": [f"{k} of {m}" for k, m in counts.values()],
+            "value": [k / m if m else None for k, m in counts.values()],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
+        }
+        return Table(columns, self.alt)
+
+    def figure(self) -> Figure:
+        """The confusion matrix."""
+        return plots.confusion(np.array([[self.tn, self.fp], [self.fn, self.tp]]), self.classes)
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        return (
+            f"Confusion matrix at threshold {self.threshold:.4g}: of class {self.classes[1]} {self.tp:,} rows found "
+            f"and {self.fn:,} missed, of class {self.classes[0]} {self.tn:,} left alone and {self.fp:,} false alarms."
+        )
+
+
+def at_threshold(y: Any, p: Any, threshold: float = 0.5, classes: Sequence[Any] | None = None) -> AtThreshold:
+    """Count what is found and missed where the second class is the answer above a threshold.
+
+    Args:
+        y: True labels (n,) of two classes.
+        p: Probability of the second class (n,), or of both (n, 2).
+        threshold: Rows with a probability above it are called the second class.
+        classes: Both classes in the order of the columns; None takes the sorted labels of y.
+
+    Example:
+        >>> at_threshold([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9], 0.7).sensitivity
+        0.5
+    """
+    positive, score, listed = two(y, p, classes)
+    called = score > threshold
+    tp, fp = int((called & positive).sum()), int((called & ~positive).sum())
+    names = str(listed[0]), str(listed[1])
+    return AtThreshold(float(threshold), names, tp, int(positive.sum()) - tp, int((~positive).sum()) - fp, fp)
+
+
+# ---- the best threshold
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold(Result):
+    """The threshold that is best on the rows given, which must be validation rows, and the whole curve behind it.
+
+    Args:
+        by: The criterion.
+        threshold: The best; of equals the middle one.
+        low: Lower end of the thresholds that resampled rows choose, at `level`.
+        high: Upper end.
+        value: The criterion there, on the rows that chose it.
+        corrected: The same without the optimism of choosing; None where a precision or a recall must be kept.
+        calibrated: What would be best if p were calibrated and rows without end; None where the criterion has none.
+        name: The class that is the answer above the threshold.
+        score: Distinct scores, falling: (J,).
+        thresholds: Between them, above and below all: (J + 1,).
+        criterion: At each; NaN where it has no value or is not allowed: (J + 1,).
+        tp: Rows of that class above each: (J + 1,).
+        fp: Other rows above each: (J + 1,).
+        level: Share of the resamples between low and high.
+    """
+
+    by: str
+    threshold: float
+    low: float
+    high: float
+    value: float
+    corrected: float | None
+    calibrated: float | None
+    name: str
+    score: np.ndarray
+    thresholds: np.ndarray
+    criterion: np.ndarray
+    tp: np.ndarray
+    fp: np.ndarray
+    level: float
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.tp[-1] + self.fp[-1])
+
+    @property
+    def recall(self) -> np.ndarray:
+        """At each threshold; it never rises with it: (J + 1,)."""
+        return self.tp / self.tp[-1]
+
+    @property
+    def precision(self) -> np.ndarray:
+        """At each threshold, NaN where nothing is above it: (J + 1,)."""
+        return _share(self.tp, self.tp + self.fp)
+
+    def table(self) -> Table:
+        """The choice, one half, and what calibrated probabilities would ask for."""
+        marks = {"chosen": self.threshold, "one half": 0.5, "if p is calibrated": self.calibrated}
+        kept = {name: t for name, t in marks.items() if t is not None}
+        at = [int(np.searchsorted(-self.score, -t)) for t in kept.values()]  # so many scores are above t
+        columns = {
+            "threshold": list(kept),
+            "p above": list(kept.values()),
+            self.by: [_number(self.criterion[i]) for i in at],
+            "precision": [_number(self.precision[i]) for i in at],
+            "recall": [float(self.recall[i]) for i in at],
+        }
+        return Table(columns, self.alt)
+
+    def figure(self) -> Figure:
+        """The criterion over all thresholds with the choice, and below it precision and recall."""
+        unit = "per row, in units of the loss" if self.by == "cost" else "share"
+        return plots.thresholds(
+            self.thresholds,
+            {f"{self.by} ({unit})": self.criterion},
+            {"precision": self.precision, "recall": self.recall},
+            chosen=(self.threshold, self.low, self.high),
+            calibrated=self.calibrated,
+            title=f"Threshold for class {self.name} by {self.by}, on {self.n:,} validation rows",
+        )
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        said = "" if self.corrected is None else f", {self.corrected:.4g} without the optimism of choosing"
+        return (
+            f"Chosen on these {self.n:,} rows, which must be validation rows: class {self.name} where p > "
+            f"{self.threshold:.4g} ({self.low:.4g} to {self.high:.4g} in {100 * self.level:g} % of resamples); "
+            f"{self.by} {self.value:.4g} there{said}."
+        )
+
+
+# of TP, FP (..., J + 1) and P, N (..., 1)
+CRITERIA: dict[str, Callable[..., np.ndarray]] = {
+    "accuracy": lambda tp, fp, p, n: (tp + n - fp) / (p + n),
+    "balanced accuracy": lambda tp, fp, p, n: (_share(tp, p) + _share(n - fp, n)) / 2,
+    "f1": lambda tp, fp, p, n: _share(2 * tp, tp + fp + p),
+    "recall at precision": lambda tp, fp, p, n, least: np.where(_share(tp, tp + fp) >= least, _share(tp, p), np.nan),
+    "precision at recall": lambda tp, fp, p, n, least: np.where(_share(tp, p) >= least, _share(tp, tp + fp), np.nan),
+}
+
+
+def threshold(
+    y: Any,
+    p: Any,
+    by: str = "cost",
+    *,
+    loss: Any = None,
+    at_least: float | None = None,
+    classes: Sequence[Any] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Threshold:
+    """The best threshold on validation rows: neither those that the model learned from nor the test rows.
+
+    Args:
+        y: True labels (n,) of two classes.
+        p: Probability of the second class (n,), or of both (n, 2).
+        by: "cost" (with `loss`; least is best), "accuracy", "balanced accuracy", "f1", "recall at precision" or
+            "precision at recall" (with `at_least`).
+        loss: What each answer costs (2, 2), a row for each true class.
+        at_least: The precision or the recall that must be kept.
+        classes: Both classes in the order of the columns; None takes the sorted labels of y.
+        level: Share of the resamples between `low` and `high`.
+        seed: Seed of the resamples.
+
+    Example:
+        >>> threshold([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.9], "cost", loss=[[0, 1], [10, 0]]).threshold
+        0.2
+    """
+    criterion, sign, calibrated = _criterion(by, loss, at_least)
+    positive, score, listed = two(y, p, classes)
+    s = sweep(positive, score)
+    cuts = between(s.score)
+    tp, fp = (np.append(0, v).astype(float) for v in (s.tp, s.fp))
+    values = criterion(tp, fp, tp[-1], fp[-1])
+    best = _best(sign * values)
+    if best < 0:
+        what = by.split(" at ")[1]
+        raise InputError(f"No threshold has {what} of at least {at_least} on these {len(score)} rows; lower at_least.")
+    picked, optimism = _resampled(tp, fp, criterion, sign, seed)
+    tail = (1 - level_of(level)) / 2
+    low, high = np.quantile(cuts[picked if picked.size else [best]], [tail, 1 - tail], method="inverted_cdf")
+    return Threshold(
+        by=by,
+        threshold=float(cuts[best]),
+        low=float(low),
+        high=float(high),
+        value=float(values[best]),
+        corrected=float(values[best] - sign * optimism) if at_least is None else None,
+        calibrated=calibrated,
+        name=str(listed[1]),
+        score=s.score,
+        thresholds=cuts,
+        criterion=values,
+        tp=tp.astype(int),
+        fp=fp.astype(int),
+        level=level,
+    )
+
+
+def _criterion(by: str, loss: Any, at_least: float | None) -> tuple[Callable[..., np.ndarray], int, float | None]:
+    """The criterion of counts, +1 where much is good and -1 where little is, and its calibrated threshold."""
+    if by != "cost" and by not in CRITERIA:
+        raise InputError(nearest("criterion", by, ["cost", *CRITERIA]))
+    if (at_least is None) == (" at " in by):
+        raise InputError(
+            f"at_least={at_least} with by={by!r}; it belongs to 'recall at precision' or 'precision at recall'."
+        )
+    if loss is not None and by != "cost":
+        raise InputError(f"A loss was given with by={by!r}; it belongs to by='cost'.")
+    if at_least is not None:
+        if not 0 < at_least <= 1:
+            raise InputError(f"at_least is {at_least}; a share above 0 and up to 1 is needed.")
+        return lambda *counts: CRITERIA[by](*counts, at_least), 1, None
+    if by != "cost":
+        return CRITERIA[by], 1, 0.5 if by == "accuracy" else None
+    cost = decisions.loss_matrix(loss, 2)
+    extra = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
+    if cost.shape != (2, 2) or min(extra) <= 0:
+        raise InputError(f"loss is {cost.tolist()}; it must be (2, 2), and each error must cost more than no error.")
+
+    def mean(tp: Any, fp: Any, p: Any, n: Any) -> Any:
+        return (cost[0, 0] * (n - fp) + cost[0, 1] * fp + cost[1, 0] * (p - tp) + cost[1, 1] * tp) / (p + n)
+
+    return mean, -1, float(extra[0] / sum(extra))
+
+
+def between(score: np.ndarray) -> np.ndarray:
+    """Thresholds between falling scores (J,), one above and one below all: (J + 1,)."""
+    upper, lower = np.append(max(1.0, score[0]), score), np.append(score, min(0.0, score[-1]))
+    middle = (upper + lower) / 2
+    found = np.where(middle < upper, middle, lower)  # of neighbouring floats the lower one parts them
+    found[-1] = found[-1] if score[-1] > 0 else -1.0  # p > -1: every row
+    return found
+
+
+def _best(good: np.ndarray) -> int:
+    """Where it is largest, of equals the middle one; -1 where there is no value."""
+    if np.isnan(good).all():
+        return -1
+    equal = np.flatnonzero(good == np.nanmax(good))
+    return int(equal[len(equal) // 2])
+
+
+def _resampled(
+    tp: np.ndarray, fp: np.ndarray, criterion: Callable[..., np.ndarray], sign: int, seed: int
+) -> tuple[np.ndarray, float]:
+    """What resampled rows choose (R,), and how much better their choice looks on them than on all rows.
+
+    Rows are drawn by class and by steps of the score, at most 400 of them: a multinomial, whatever n is.
+    """
+    at = np.unique(np.linspace(0, len(tp) - 1, min(len(tp), _STEPS + 1)).round().astype(int))
+    cells = np.concatenate([np.diff(tp[at]), np.diff(fp[at])])
+    n = int(cells.sum())
+    drawn = np.random.default_rng([seed, 2]).multinomial(n, cells / n, _RESAMPLES).astype(float)
+    both = np.pad(drawn.reshape(_RESAMPLES, 2, -1).cumsum(-1), ((0, 0), (0, 0), (1, 0)))  # (R, 2, steps + 1)
+    found = criterion(both[:, 0], both[:, 1], both[:, 0, -1:], both[:, 1, -1:])
+    best = np.array([_best(row) for row in sign * found])
+    kept = best >= 0
+    whole = criterion(tp[at], fp[at], tp[-1], fp[-1])
+    return at[best[kept]], float(np.mean(sign * (found[kept, best[kept]] - whole[best[kept]])))
+
+
+def _share(part: Any, whole: Any) -> np.ndarray:
+    """part / whole, NaN where there is nothing."""
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

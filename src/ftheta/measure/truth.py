@@ -1,0 +1,116 @@
+"""Against the truth of made data: how far a classifier is from the best that there can be.
+
+    excess error of a row     max_k P(k | x) - P(answer | x)      >= 0, without the luck of the labels
+    excess log loss of a row  Σ_k P(k | x) log P(k | x) / p_k     >= 0, a divergence of Kullback and Leibler
+
+P is what made the rows; the error of argmax P is the Bayes error. Of more than two classes a maker states that error
+only, so the error seen is held against it.
+Shapes: n rows.
+Reference: Devroye, Györfi and Lugosi, A Probabilistic Theory of Pattern Recognition (1996), chapter 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr, rel_entr
+
+from .. import plots
+from ..errors import InputError
+from ..results import Result, Table
+from ._rows import level_of, scored
+from .intervals import Bootstrap
+from .metrics import log_loss_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..data import Dataset
+
+__all__ = ["AgainstTruth", "against_truth"]
+
+Row = tuple[str, float, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class AgainstTruth(Result):
+    """What was reached, what can be reached, and the difference, each (name, value, low, high).
+
+    Args:
+        data: Name of the data set.
+        n: Rows.
+        level: Confidence level of the intervals.
+        error: Error seen, Bayes error, excess error.
+        loss: Log loss seen, that of the truth, excess log loss, in nats; empty for more than two classes.
+    """
+
+    data: str
+    n: int
+    level: float
+    error: tuple[Row, ...]
+    loss: tuple[Row, ...]
+
+    def table(self) -> Table:
+        """One line a number, with its interval."""
+        rows = zip(*self.error, *self.loss, strict=True)
+        return Table(dict(zip(("what", "value", "low", "high"), map(list, rows), strict=True)), self.alt)
+
+    def figure(self) -> Figure:
+        """Dots with whiskers, shares above and nats below."""
+        panels = {"error (share of rows)": self.error, "log loss (nats per row)": self.loss}
+        title = f"Against the truth of {self.data}, {self.n:,} rows"
+        return plots.whiskers({label: rows for label, rows in panels.items() if rows}, title=title, at=0.0)
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        said = (
+            f"{name} {value:.4g}" + ("" if low is None else f" ({low:.4g} to {high:.4g})")
+            for name, value, low, high in (*self.error, *self.loss)
+        )
+        return (
+            f"Against the truth of {self.data} on {self.n:,} rows, {100 * self.level:g} % intervals: {', '.join(said)}."
+        )
+
+
+def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) -> AgainstTruth:
+    """Hold predicted probabilities of made rows against the truth that made them.
+
+    Args:
+        data: The made rows, with their truth; fresh ones, not those that the model learned from.
+        p: Probabilities for each of its rows (n, K), a column a class.
+        level: Confidence level of the intervals.
+        seed: Seed of the resamples.
+    """
+    truth = data.truth
+    if truth is None or truth.bayes_error is None:
+        raise InputError(f"{data.name!r} has no stated Bayes error; make classes whose truth is known, e.g. 'xor'.")
+    y, q, listed = scored(data.y, p, range(len(data.target_names)))
+    boot = Bootstrap(len(y), level_of(level), seed=seed)
+    wrong, best = q.argmax(1) != y, truth.bayes_error
+    seen = _mean("error", wrong, boot)
+    known: Row = "Bayes error", best, None, None
+    if len(listed) > 2 or truth.probability is None:
+        low, high = (None if end is None else end - best for end in seen[2:])
+        return AgainstTruth(
+            data.name, len(y), boot.level, (seen, known, ("excess error", seen[1] - best, low, high)), ()
+        )
+    one = np.asarray(truth.probability(data.x), dtype=float)
+    true = np.column_stack([1 - one, one])  # (n, 2)
+    paid = true.max(1) - true[np.arange(len(y)), q.argmax(1)]
+    eps = np.finfo(q.dtype).eps
+    apart = rel_entr(true, np.clip(q, eps, 1).astype(float)).sum(1)
+    nats = (
+        _mean("log loss", log_loss_rows(y, q), boot),
+        _mean("of the truth", entr(true).sum(1), boot),
+        _mean("excess log loss", apart, boot),
+    )
+    return AgainstTruth(data.name, len(y), boot.level, (seen, known, _mean("excess error", paid, boot)), nats)
+
+
+def _mean(name: str, rows: np.ndarray, boot: Bootstrap) -> Row:
+    found = boot.interval((np.ones(len(rows)), rows), lambda s: s[..., 1] / s[..., 0]) if boot.n >= 10 else None
+    low, high = found or (None, None)
+    return name, float(rows.mean()), low, high

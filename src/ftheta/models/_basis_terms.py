@@ -1,0 +1,71 @@
+"""The terms of a model that is linear in its weights: names, coefficients, curves.
+
+ŷ(x) = Σ_k c_k φ_k(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import plots
+from ..results import Result, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Terms", "monomial"]
+
+
+def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> str:
+    """The name of a product of powers, or of polynomials of a letter.
+
+    Example:
+        >>> monomial([1, 2], ["a", "b"]), monomial([0, 3], ["a", "b"], "P")
+        ('a b^2', 'P3(b)')
+    """
+    used = [(x, e) for x, e in zip(inputs, powers, strict=True) if e]
+    if letter:
+        return " ".join(f"{letter}{e}({x})" for x, e in used)
+    return " ".join(x if e == 1 else f"{x}^{e}" for x, e in used)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms(Result):
+    """Every term of a fit.
+
+    Args:
+        names: What each coefficient multiplies, "1" first: 1 + P.
+        coefficients: (1 + P,).
+        lost: Decimal digits that cancel on the way from what was solved to each coefficient: (1 + P,).
+        condition: Condition number of what was solved.
+        grid: Points of the only input (G,); None where there are several.
+        parts: Each term there: (G, 1 + P).
+        fit: Their sum (G,).
+        data: Input and target of each row that was given (n, 2), or None.
+    """
+
+    names: list[str]
+    coefficients: np.ndarray
+    lost: np.ndarray
+    condition: float
+    grid: np.ndarray | None
+    parts: np.ndarray | None
+    fit: np.ndarray | None
+    data: np.ndarray | None
+
+    def table(self) -> Table:
+        """One line a term."""
+        columns = {"term": self.names, "coefficient": self.coefficients.tolist()}
+        if self.lost.any():
+            columns["digits lost"] = self.lost.tolist()
+        return Table(columns, f"Condition number of what was solved: {self.condition:.3g}.")
+
+    def figure(self) -> Figure:
+        """Data, fit and each term for one input; the sizes of the coefficients for several."""
+        if self.grid is None or self.parts is None or self.fit is None:
+            return plots.coefficients(self.names, self.coefficients)
+        return plots.terms(self.grid, self.parts, self.names, self.fit, self.data)

@@ -1,0 +1,363 @@
+"""Lasso and elastic net: least squares with a penalty that sets coefficients to zero.
+
+    (w, b) = argmin Σ_i v_i (y_i - x_i·w - b)² / (2 Σ v) + α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²),      lasso: ρ = 1
+
+Solved by scikit-learn's coordinate descent on min(n, D + T) rows that stand for all n (see `_reduce`). The duality gap
+proves how far the objective is from its minimum. At α >= max_j |x_j·y| / (n ρ) all coefficients are 0; the path of the
+lasso is linear in α between knots, where a coefficient enters or leaves.
+
+Shapes: n rows, D features, T targets, L penalties, K knots.
+Reference: Tibshirani, Regression Shrinkage and Selection via the Lasso, JRSS B 58 (1996); Zou and Hastie, JRSS B 67
+(2005); Efron et al., Least Angle Regression, Ann. Statist. 32 (2004); Zou, Hastie and Tibshirani, On the "degrees of
+freedom" of the lasso, Ann. Statist. 35 (2007).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+
+from .. import plots
+from ..check import Count, NonNegative, Positive
+from ..errors import InputError
+from ..formulas import lasso_gap
+from ..results import Result, Table
+from ._coordinate import Sweeps, swept
+from ._plain import LinearAnswers, PlainRegressor
+from ._reduce import Reduced, column_names, reduced, scale_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ElasticNet", "Lasso", "LassoPath", "coordinate_descent", "lasso_path"]
+
+
+# ---- the equations
+
+
+class _Problem(NamedTuple):
+    """One target, in units in which squares neither overflow nor vanish."""
+
+    x: np.ndarray  # (m, D)
+    y: np.ndarray  # (m,)
+    total: float
+    x_scale: float
+    y_scale: float
+
+    @classmethod
+    def of(cls, rows: Reduced, target: int) -> _Problem:
+        x_scale, y_scale = scale_of(rows.x), scale_of(rows.y[:, target])
+        return cls(rows.x / x_scale, rows.y[:, target] / y_scale, rows.total, x_scale, y_scale)
+
+    def penalties(self, alphas: np.ndarray, ratio: float) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of ‖w‖₁ and ‖w‖²/2 in these units: (L,), (L,)."""
+        with np.errstate(over="ignore"):
+            l1, l2 = alphas * ratio / self.x_scale / self.y_scale, alphas * (1 - ratio) / self.x_scale / self.x_scale
+        return np.minimum(l1, 1e200), np.minimum(l2, 1e200)
+
+    def top(self, ratio: float) -> float:
+        """The least α at which all coefficients are 0."""
+        return float(np.abs(self.x.T @ self.y).max() / self.total / ratio * self.x_scale * self.y_scale)
+
+    def solve(self, l1: np.ndarray, l2: np.ndarray, max_iter: int, tol: float) -> tuple[np.ndarray, int, int]:
+        """w of falling penalties (L, D), sweeps in all, and how many penalties were not solved to the tolerance."""
+        from sklearn.linear_model import enet_path
+
+        if not self.y.any() or not self.x.any():
+            return np.zeros((len(l1), self.x.shape[1])), 1, 0
+        if not l1.any():
+            return np.stack([_ridge(self.x, self.y, self.total * each) for each in l2]), 1, 0
+        both, rows = l1 + l2, len(self.y)
+        settings: dict[str, Any] = {"check_input": False, "return_n_iter": True, "max_iter": max_iter, "tol": tol}
+        settings["random_state"] = 0  # not used, but drawn from
+        settings |= {"l1_ratio": l1[0] / both[0], "alphas": both * self.total / rows}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", ConvergenceWarning)
+            found = enet_path(np.asfortranarray(self.x), self.y, **settings)
+        late = sum(issubclass(warning.category, ConvergenceWarning) for warning in said)
+        return np.ascontiguousarray(found[1].T), int(sum(found[3])), late
+
+    def gaps(self, w: np.ndarray, l1: np.ndarray, l2: np.ndarray) -> np.ndarray:
+        """Duality gap of each solution, in the units of the objective: (L,)."""
+        with np.errstate(over="ignore"):  # inf where the objective itself is beyond float64
+            return lasso_gap(self.x, self.y, w, l1, l2, self.total) * self.y_scale * self.y_scale
+
+    def freedom(self, w: np.ndarray, l2: np.ndarray) -> np.ndarray:
+        """Non-zero coefficients A, or Σ s² / (s² + N l2) over the singular values s of their columns: (L,)."""
+        if not l2.any():
+            return np.count_nonzero(w, axis=1).astype(float)
+        squares = [np.linalg.svd(self.x[:, row != 0], compute_uv=False) ** 2 for row in w]
+        return np.array([float((d / (d + self.total * each)).sum()) for d, each in zip(squares, l2, strict=True)])
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """w in the units of the rows."""
+        return w / self.x_scale * self.y_scale + 0.0  # never -0
+
+
+def _ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> np.ndarray:
+    """argmin ‖y - xw‖² + penalty ‖w‖²: (D,)."""
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    return (s / (s * s + penalty) * (u.T @ y)) @ vt
+
+
+def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[int, str]]]:
+    """Falling α at which a coefficient enters or leaves (K,), and which does what; by least angle regression."""
+    from sklearn.linear_model import lars_path
+
+    unit = problem.total / len(problem.y) / problem.x_scale / problem.y_scale
+    settings: dict[str, Any] = {"method": "lasso", "alpha_min": smallest * unit, "max_iter": 10**5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of columns that are all but equal
+        steps, _, coefs = lars_path(problem.x, problem.y, **settings)
+    on = (coefs[:, :-1] != 0) | (coefs[:, 1:] != 0)  # in use between two knots: (D, K)
+    before = np.c_[np.zeros(len(on), bool), on[:, :-1]]
+    where, which = np.nonzero((on != before).T)
+    return steps[where] / unit, [
+        (int(j), "enters" if on[j, k] else "leaves") for k, j in zip(where, which, strict=True)
+    ]
+
+
+def _not_converged(late: int, of: int, max_iter: int, tol: float) -> str:
+    return (
+        f"Coordinate descent did not reach a duality gap of tol={tol:g} times the variance of y in {max_iter} sweeps "
+        f"for {late} of {of} problems. Raise max_iter or tol, or standardise the columns; the gap says how far it is."
+    )
+
+
+# ---- the path
+
+
+@dataclass(frozen=True, eq=False)
+class LassoPath(Result):
+    """The lasso or the elastic net for a ladder of penalties.
+
+    Args:
+        alphas: Falling penalties (L,); the first is the least that sets all coefficients to 0.
+        coefs: Coefficients (L, D).
+        intercepts: (L,).
+        gaps: Duality gap of each solution, in the units of the objective (L,).
+        dof: Effective degrees of freedom, the intercept not counted (L,).
+        knots: Exact penalties at which a coefficient enters or leaves the lasso, falling (K,); empty for l1_ratio < 1,
+            whose path is not linear between knots.
+        moves: For each knot the place of the coefficient, and "enters" or "leaves".
+        names: Of the features (D,).
+        l1_ratio: ρ.
+    """
+
+    alphas: np.ndarray
+    coefs: np.ndarray
+    intercepts: np.ndarray
+    gaps: np.ndarray
+    dof: np.ndarray
+    knots: np.ndarray
+    moves: tuple[tuple[int, str], ...]
+    names: tuple[str, ...]
+    l1_ratio: float
+
+    def table(self) -> Table:
+        """One line a penalty."""
+        columns = {
+            "alpha": self.alphas.tolist(),
+            "non-zero": np.count_nonzero(self.coefs, axis=1).tolist(),
+            "degrees of freedom": self.dof.tolist(),
+            "norm of w": np.abs(self.coefs).sum(1).tolist(),
+            "duality gap": self.gaps.tolist(),
+        }
+        return Table(columns, f"{self._who}: {len(self.alphas)} penalties, largest duality gap {self.gaps.max():.2g}.")
+
+    def knot_table(self) -> Table:
+        """One line a knot: which coefficient enters or leaves."""
+        names, events = [self.names[j] for j, _ in self.moves], [event for _, event in self.moves]
+        return Table({"alpha": self.knots.tolist(), "coefficient": names, "event": events}, "Knots of the lasso.")
+
+    @property
+    def alt(self) -> str:
+        """The figure in words."""
+        entered = list(dict.fromkeys(self.names[j] for j in np.nonzero(self.coefs)[1]))
+        return f"Paths of {len(self.names)} coefficients; they leave 0 in the order {', '.join(entered[:10])}."
+
+    def figure(self) -> Figure:
+        """Coefficients against the penalty, knots as ticks."""
+        title = f"{self._who}: coefficients against the penalty"
+        return plots.paths(self.alphas, self.coefs, self.names, knots=self.knots, dof=self.dof, title=title)
+
+    @property
+    def _who(self) -> str:
+        return "Lasso" if self.l1_ratio == 1 else f"Elastic net (l1_ratio {self.l1_ratio:g})"
+
+
+def lasso_path(
+    X: ArrayLike,
+    y: ArrayLike,
+    alphas: Sequence[float] | np.ndarray | int = 100,
+    *,
+    eps: float = 1e-3,
+    l1_ratio: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+    max_iter: int = 10_000,
+    tol: float = 1e-8,
+) -> LassoPath:
+    """The whole path in one call, with a certificate of every solution and the exact knots.
+
+    Args:
+        X: Rows (n, D).
+        y: One target (n,).
+        alphas: Penalties, or how many: from the least that sets all to 0 down to `eps` of it.
+        eps: Ratio of the smallest to the largest penalty.
+        l1_ratio: ρ in (0, 1]; 1 is the lasso.
+        sample_weight: Of the rows.
+        fit_intercept: Learn b; else b = 0.
+        max_iter: Sweeps at most, for each penalty.
+        tol: A penalty is done when its duality gap is below tol times the variance of y.
+
+    Example:
+        >>> path = lasso_path([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5], 3, eps=0.1)
+        >>> path.alphas.round(4), path.moves
+        (array([1.375 , 0.4348, 0.1375]), ((0, 'enters'), (1, 'enters')))
+    """
+    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=max_iter, tol=tol)
+    x, y, weight = model._learned(X, y, sample_weight)
+    rows = reduced(x, y[:, None], weight, fit_intercept)
+    problem = _Problem.of(rows, 0)
+    ladder = _ladder(alphas, eps, l1_ratio, problem)
+    w, gaps, dof = model._solved(problem, ladder)[:3]
+    knots, moves = _knots(problem, ladder[-1]) if l1_ratio == 1 else (np.empty(0), [])
+    b = rows.y_mean - w @ rows.x_mean
+    return LassoPath(ladder, w, b, gaps, dof, knots, tuple(moves), column_names(model, x.shape[1]), l1_ratio)
+
+
+def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: float, problem: _Problem) -> np.ndarray:
+    """Falling penalties (L,)."""
+    if not isinstance(alphas, int):
+        found = np.sort(np.asarray(alphas, dtype=float).ravel())[::-1]
+        if not found.size or not (np.isfinite(found) & (found > 0)).all():
+            raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and > 0.")
+        return found
+    if alphas < 1 or not 0 < eps < 1 or not l1_ratio:
+        raise InputError(
+            f"A ladder needs alphas >= 1, 0 < eps < 1 and l1_ratio > 0, got {alphas}, {eps} and {l1_ratio}. "
+            "Without an L1 part no penalty sets coefficients to 0: give the penalties themselves."
+        )
+    top = problem.top(l1_ratio)
+    if not top:
+        raise InputError(
+            "No column of X goes with y, so all coefficients are 0 for every penalty. Check y for a constant."
+        )
+    return np.geomspace(top, eps * top, alphas)
+
+
+def coordinate_descent(
+    X: ArrayLike, y: ArrayLike, alpha: float, *, l1_ratio: float = 1.0, sweeps: int = 10, fit_intercept: bool = True
+) -> Sweeps:
+    """Coordinate descent from w = 0 on a small problem, every update kept: soft-thresholding step by step.
+
+    Args:
+        X: Rows (n, D).
+        y: One target (n,).
+        alpha: The penalty, > 0.
+        l1_ratio: ρ in [0, 1]; 1 is the lasso.
+        sweeps: Rounds over all coefficients.
+        fit_intercept: Learn b; else b = 0.
+
+    Example:
+        >>> found = coordinate_descent([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5], 0.5, sweeps=1)
+        >>> found.z.round(3), found.coefs[-1].round(3)
+        (array([ 1.375, -0.45 ]), array([0.7, 0. ]))
+    """
+    model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=sweeps)
+    x, y, _ = model._learned(X, y, None)
+    return swept(x, y, alpha * l1_ratio, alpha * (1 - l1_ratio), sweeps, fit_intercept, column_names(model, x.shape[1]))
+
+
+# ---- the estimators
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Lasso(LinearAnswers, PlainRegressor):
+    """Least squares with the penalty α ‖w‖₁ beside half the mean square, by coordinate descent.
+
+    Learned: coef_, intercept_, gap_ (the objective is at most this much above its minimum), dof_, n_iter_.
+
+    Args:
+        alpha: The penalty.
+        fit_intercept: Learn b; else b = 0.
+        max_iter: Sweeps over all coefficients at most.
+        tol: Stop when the duality gap is below tol times the variance of y.
+
+    Example:
+        >>> model = Lasso(alpha=0.5).fit([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5])
+        >>> model.coef_.round(4), bool(model.gap_ < 1e-8)
+        (array([0.7, 0. ]), True)
+    """
+
+    alpha: Positive = 0.1
+    fit_intercept: bool = True
+    max_iter: Count = 10_000
+    tol: Positive = 1e-8
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve the penalised least-squares problem of each target."""
+        x, y, weight = self._learned(X, y, sample_weight, columns=True)
+        rows = reduced(x, y.reshape(len(x), -1), weight, self.fit_intercept)
+        alphas = np.array([self.alpha], dtype=float)
+        w, gaps, dof, sweeps = zip(
+            *(self._solved(_Problem.of(rows, t), alphas) for t in range(rows.y.shape[1])), strict=True
+        )
+        coef, gap, free = (np.concatenate(part) for part in (w, gaps, dof))  # (T, D), (T,), (T,)
+        intercept, one = rows.y_mean - coef @ rows.x_mean, y.ndim == 1
+        self.coef_, self.intercept_ = (coef[0], intercept[0]) if one else (coef, intercept)
+        self.gap_, self.dof_ = (float(gap[0]), float(free[0])) if one else (gap, free)
+        self.n_iter_ = max(1, *sweeps)
+        return self
+
+    @property
+    def _ratio(self) -> float:
+        return 1.0
+
+    def _solved(self, problem: _Problem, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
+        l1, l2 = problem.penalties(alphas, self._ratio)
+        w, sweeps, late = problem.solve(l1, l2, self.max_iter, self.tol)
+        if late:
+            said = _not_converged(late, len(alphas), self.max_iter, self.tol)
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        return problem.coefficients(w), problem.gaps(w, l1, l2), problem.freedom(w, l2), sweeps
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ElasticNet(Lasso):
+    """Least squares with the penalty α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²) beside half the mean square.
+
+    Learned: coef_, intercept_, gap_ (the objective is at most this much above its minimum), dof_, n_iter_.
+
+    Args:
+        l1_ratio: ρ: 1 is the lasso, 0 is ridge with a penalty of n α.
+
+    Example:
+        >>> ElasticNet(alpha=0.5).fit([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5]).coef_.round(4)
+        array([ 0.6818, -0.4091])
+    """
+
+    l1_ratio: NonNegative = 0.5
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.l1_ratio > 1:
+            raise InputError(f"l1_ratio is {self.l1_ratio!r}; it must be between 0 (ridge) and 1 (lasso).")
+
+    @property
+    def _ratio(self) -> float:
+        return float(self.l1_ratio)

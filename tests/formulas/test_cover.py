@@ -1,0 +1,86 @@
+"""Cover's count against linear programming over all labelings, the binomial law and exact integers."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from ftheta.errors import InputError
+from ftheta.formulas import log10_separable_share, separable, separable_count, separable_share
+
+
+def separated(points):
+    """How many labelings a plane makes, tried one by one; a labeling and its opposite are one try."""
+    rest = product([0, 1], repeat=len(points) - 1)
+    return 2 * sum(separable(points, (0, *labels)) for labels in rest)
+
+
+@pytest.mark.ledger("B200", covers="ftheta.formulas.separable_count")
+@pytest.mark.parametrize(
+    ("n", "d", "count"),
+    [(4, 2, 14), (5, 2, 22), (6, 2, 32), (6, 3, 52), pytest.param(8, 3, 128, marks=pytest.mark.slow)],
+)
+def test_linear_programming_over_all_labelings_finds_the_count(n, d, count):
+    points = np.random.default_rng(n + d).normal(size=(n, d))
+    assert separated(points) == separable_count(n, d) == count
+    assert separable_share(n, d) == count / 2**n
+
+
+@pytest.mark.ledger("B200", covers="ftheta.formulas.separable_share", printed=[1, 2, 3, 4, 5], right=[2, 3, 4, 5, 6])
+def test_every_labeling_of_one_point_more_than_there_are_features_is_separable(ledger):
+    """The printed condition for F = 1 is N <= d; the sum is also 1 at N = d + 1, and no longer after that."""
+    most = [max(n for n in range(1, 20) if separable_share(n, d) == 1) for d in range(1, 6)]
+    for d in range(1, 4):
+        points = np.random.default_rng(d).normal(size=(d + 1, d))
+        assert separated(points) == 2 ** (d + 1)
+    ledger(most)
+
+
+@pytest.mark.ledger("B200", covers="ftheta.formulas.separable", printed=8, right=6)
+def test_points_that_are_not_in_general_position_have_fewer_dichotomies(ledger):
+    assert separable_count(3, 2) == 8
+    ledger(separated(np.array([[0.0, 0], [1, 1], [2, 2]])))
+
+
+@pytest.mark.ledger("B200", covers="ftheta.formulas.separable_share")
+def test_half_of_the_dichotomies_are_separable_at_twice_the_weights():
+    for d in (1, 2, 5, 50, 1000):
+        assert separable_share(2 * (d + 1), d) == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40, 1000])
+def test_the_share_is_a_binomial_probability(n):
+    for d in range(0, n + 3, max(1, n // 7)):
+        assert separable_share(n, d) == pytest.approx(binom.cdf(d, n - 1, 0.5), rel=1e-10)
+        exact = sum(math.comb(n - 1, i) for i in range(min(d, n - 1) + 1))
+        assert separable_count(n, d) == 2 * exact
+        assert Fraction(separable_count(n, d), 2**n) <= 1
+
+
+@pytest.mark.ledger("B202", covers="ftheta.formulas.log10_separable_share")
+def test_microarrays_are_always_separable_and_a_million_transactions_never():
+    assert separable_share(100, 10_000) == 1 and log10_separable_share(100, 10_000) == 0
+    assert log10_separable_share(10**6, 10) == pytest.approx(-300976.25, abs=0.01)
+    assert separable_share(10**6, 10) == 0
+
+
+@pytest.mark.parametrize(("n", "d"), [(1001, 3), (1001, 500), (1001, 900), (4000, 40), (5000, 2480), (1001, 1000)])
+def test_logarithms_of_many_points_are_those_of_the_exact_integers(n, d):
+    exact = math.log10(separable_count(n, d)) - n * math.log10(2)
+    assert log10_separable_share(n, d) == pytest.approx(exact, rel=1e-9, abs=1e-9)
+    assert log10_separable_share(n, d) <= 0
+
+
+def test_both_sides_of_a_thousand_agree():
+    assert log10_separable_share(1001, 400) - log10_separable_share(1000, 400) == pytest.approx(
+        math.log10(separable_count(1001, 400)) - math.log10(2 * separable_count(1000, 400)), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(("n", "d"), [(0, 2), (4, -1), (4.5, 2)])
+def test_numbers_that_count_nothing_are_refused(n, d):
+    with pytest.raises(InputError, match=rf"Got {n} points and {d} features; Cover's count takes whole numbers N >= 1"):
+        separable_count(n, d)

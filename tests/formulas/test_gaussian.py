@@ -1,0 +1,91 @@
+"""The Gaussian: densities and distances against SciPy, ellipses and errors against their definitions."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal, norm
+
+from ftheta.errors import InputError
+from ftheta.formulas import (
+    ellipse,
+    gaussian_bayes_error,
+    gaussian_boundary,
+    log_density,
+    mahalanobis,
+    principal_axes,
+)
+
+C, M1, M2 = np.array([[2, 0.5], [0.5, 1]]), np.array([0.0, 0.0]), np.array([2.0, 1.0])
+
+
+def some(seed, d):
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(d, d))
+    return rng.normal(size=(20, d)), rng.normal(size=d), a @ a.T + 0.1 * np.eye(d)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_densities_and_distances_are_those_of_scipy(seed):
+    x, m, c = some(seed, 1 + seed % 6)
+    np.testing.assert_allclose(log_density(x, m, c), np.atleast_1d(multivariate_normal(m, c).logpdf(x)), rtol=1e-10)
+    away = x - m
+    np.testing.assert_allclose(mahalanobis(x, m, c) ** 2, np.sum(away @ np.linalg.inv(c) * away, 1), rtol=1e-8)
+
+
+def test_a_diagonal_covariance_factorises_the_density():
+    x, m, c = some(0, 3)
+    one_by_one = norm(m, np.sqrt(c.diagonal())).logpdf(x).sum(1)
+    np.testing.assert_allclose(log_density(x, m, np.diag(c.diagonal())), one_by_one)
+    assert np.abs(log_density(x, m, c) - one_by_one).max() > 0.1
+
+
+@pytest.mark.ledger("B211", covers="ftheta.formulas.ellipse", printed="Σ u_i = λ_i u_i", right="C u_i = λ_i u_i")
+def test_the_axes_of_an_ellipse_are_eigenvectors_of_the_covariance(ledger):
+    c = np.array([[2.5, 2.0], [2.0, 2.5]])  # λ = 4.5 and 0.5
+    axes, lengths = principal_axes(c, 3.0)
+    np.testing.assert_allclose(lengths, 3 * np.sqrt([4.5, 0.5]))  # √λ_i Δ
+    np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-12)
+    line = ellipse([1.0, -1.0], c, 3.0, points=400)
+    assert line.shape == (400, 2) and np.allclose(line[0], line[-1])
+    np.testing.assert_allclose(mahalanobis(line, [1.0, -1.0], c), 3)
+    away = np.linalg.norm(line - [1.0, -1.0], axis=1)
+    np.testing.assert_allclose([away.max(), away.min()], lengths, rtol=1e-3)
+    wanted = axes * (lengths[:, None] / 3) ** 2  # λ_i u_i
+    sides = {"Σ u_i = λ_i u_i": np.broadcast_to(axes.sum(0), (2, 2)), "C u_i = λ_i u_i": axes @ c}
+    ledger(next(name for name, side in sides.items() if np.allclose(side, wanted)))
+
+
+@pytest.mark.ledger("B292", covers="ftheta.formulas.gaussian_boundary", printed=0.159155, right=0.063494)
+def test_the_boundary_of_two_gaussians_of_one_covariance(ledger):
+    w, b = gaussian_boundary(M1, M2, C)
+    assert w.round(5).tolist() == [0.85714, 0.57143] and round(b, 5) == -1.14286
+    assert round(w @ M1 + b, 3) == -1.143 and round(w @ M2 + b, 3) == 1.143  # g > 0 is the second class
+    assert round(float(mahalanobis(M2, M1, C)[0]) ** 2, 4) == 2.2857
+    assert round(gaussian_bayes_error(M1, M2, C), 5) == 0.22485
+    x = some(1, 2)[0]
+    np.testing.assert_allclose(log_density(x, M2, C) - log_density(x, M1, C), x @ w + b, atol=1e-12)
+    ledger(np.exp(log_density([[0.0] * 3], [0.0] * 3, np.eye(3))))  # 1 / (2π √|C|) is for two dimensions
+
+
+@pytest.mark.parametrize("priors", [(0.5, 0.5), (0.8, 0.2), (0.02, 0.98)])
+def test_the_bayes_error_is_the_integral_of_what_loses(priors):
+    delta = 1.7
+
+    def lost(t):
+        return min(priors[0] * norm.pdf(t), priors[1] * norm.pdf(t, delta))
+
+    w, b = gaussian_boundary([0.0], [delta], [[1.0]], priors)
+    cut = -b / w[0]
+    found = quad(lost, -12, cut, epsabs=1e-12)[0] + quad(lost, cut, 12, epsabs=1e-12)[0]
+    assert gaussian_bayes_error([0.0], [delta], [[1.0]], priors) == pytest.approx(found, rel=1e-8)
+    assert gaussian_bayes_error([0.0], [0.0], [[1.0]], priors) == min(priors)
+    assert priors[0] * norm.pdf(cut) == pytest.approx(priors[1] * norm.pdf(cut, delta))
+
+
+def test_what_is_no_covariance_is_refused():
+    with pytest.raises(InputError, match=r"A covariance is a symmetric matrix, got shape \(2, 2\)"):
+        log_density([[0.0, 0.0]], M1, [[1.0, 0.5], [0.0, 1.0]])
+    with pytest.raises(InputError, match="The covariance is not positive definite"):
+        gaussian_boundary(M1, M2, [[1.0, 1.0], [1.0, 1.0]])
+    with pytest.raises(InputError, match="An ellipse has two dimensions, but the covariance has 3"):
+        ellipse([0.0] * 3, np.eye(3))

@@ -1,0 +1,100 @@
+"""Separability: against what can be seen on a line, hulls that meet by construction, and planes that are tried."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from ftheta.formulas import separable, separator
+
+CORNERS = np.array(list(product([0.0, 1.0], repeat=2)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "answer"), [([0, 0, 0, 1], True), ([0, 1, 1, 1], True), ([0, 1, 1, 0], False), ([1, 0, 0, 1], False)]
+)
+def test_and_and_or_are_separable_xor_and_xnor_are_not(labels, answer):
+    assert separable(CORNERS, labels) is answer
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_on_a_line_two_classes_are_separable_if_their_ranges_do_not_meet(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 12, size=6).astype(float), np.arange(6) % 2
+    if seed % 2:
+        x += 20 * (y == rng.integers(2)) * (rng.random() < 0.7)
+    low, high = sorted([x[y == 0], x[y == 1]], key=lambda part: part.min())
+    assert separable(x[:, None], y) == (low.max() < high.min())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_point_in_the_hull_of_the_other_class_cannot_be_separated_and_outside_it_can(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 8))
+    others = rng.normal(size=(3 * d + 1, d))
+    inside = rng.dirichlet(np.ones(len(others))) @ others
+    outside = others[(others @ (w := rng.normal(size=d))).argmax()] + 1e-3 * w
+    labels = np.r_[np.zeros(len(others)), 1]
+    assert not separable(np.r_[others, [inside]], labels)
+    assert separable(np.r_[others, [outside]], labels)
+
+
+def test_classes_that_touch_are_not_separable():
+    assert not separable([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])
+    assert not separable([[0.0, 0], [2, 0], [1, 0], [1, 1]], [0, 0, 1, 1])  # a point on the edge of the other class
+    assert separable([[0.0, 0], [2, 0], [1, 1e-6], [1, 1]], [0, 0, 1, 1])
+
+
+def test_the_middle_of_three_classes_needs_its_own_plane_and_not_one_against_the_rest():
+    x, y = np.array([[-2.0], [-1], [0], [1], [2], [3]]), np.array(list("aabbcc"))
+    assert separable(x, y) and not separable(x, y == "b")
+    assert not separable(x, list("aabbca"))
+
+
+@pytest.mark.parametrize("kinds", [2, 3, 5])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_planes_that_are_found_separate_the_rows_in_their_own_units(kinds, intercept):
+    rng = np.random.default_rng(kinds)
+    x = rng.normal(size=(300, 4)) * [1, 1e-5, 1e4, 1] + 3.0 * intercept
+    hidden = rng.normal(size=(kinds, 4)) / [1, 1e-5, 1e4, 1]
+    y = ((x - 3.0 * intercept) @ hidden.T).argmax(1)
+    planes = separator(x, y, intercept=intercept)
+    assert planes.shape == (kinds, 5) and (intercept or not planes[:, -1].any())
+    assert np.array_equal((x @ planes[:, :-1].T + planes[:, -1]).argmax(1), y)
+    y[7] = (y[7] + 1) % kinds
+    assert separator(x, y, intercept=intercept) is None
+
+
+def test_a_plane_through_the_origin_is_less_than_a_plane():
+    assert separable([[1.0], [2.0]], [0, 1]) and not separable([[1.0], [2.0]], [0, 1], intercept=False)
+    assert separable([[-1.0], [2.0]], [0, 1], intercept=False)
+
+
+def test_one_class_is_separable_and_equal_rows_of_two_classes_are_not():
+    assert separable([[1.0], [2.0]], ["a", "a"])
+    assert not separable([[1.0, 2], [1, 2], [3, 4]], [0, 1, 1])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1.0, 1e150, 1e300])
+def test_units_do_not_matter(scale):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    y = x[:, 0] + x[:, 1] > 0.2
+    assert separable(scale * x, y) and not separable(scale * x, y ^ (np.arange(40) == 3))
+    assert separable(np.c_[x, np.full(40, 7.0)] + 1e8, y)
+
+
+def test_more_features_than_rows_separate_anything_but_equal_rows():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 800)), rng.integers(0, 3, 40)
+    assert separable(x, y)
+    assert not separable(np.r_[x, x[:1]], np.r_[y, (y[0] + 1) % 3])
+
+
+@pytest.mark.middle
+def test_a_million_rows_are_decided_from_a_few_of_them():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(10**6, 3))
+    y = x @ [1.0, 2.0, 3.0] > 0.5
+    assert separable(x, y)
+    y[::1000] ^= True
+    assert not separable(x, y)

@@ -1,0 +1,434 @@
+"""The summary of a plane: statsmodels' numbers on random problems, coverage and p on made data, degenerate rows."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+from statsmodels.stats.diagnostic import het_breuschpagan
+from statsmodels.stats.outliers_influence import variance_inflation_factor
+from statsmodels.stats.stattools import durbin_watson, jarque_bera
+
+from ftheta import data, models
+from ftheta.errors import InputError
+from ftheta.models._summary import summarise
+
+SEEDS = range(30)
+FINE = {"rtol": 1e-8, "atol": 1e-11}
+
+
+def problem(seed, *, weighted=False):
+    """Rows of a random plane: few or many, correlated columns of unequal size, noise with a heavy tail."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(12, 40)), int(rng.integers(1, 7))
+    mix = rng.normal(size=(d, d)) + 3 * np.eye(d)
+    x = rng.normal(size=(n, d)) @ mix * 10.0 ** rng.integers(-1, 2, d) + rng.normal(size=d)
+    y = x @ (rng.normal(size=d) / x.std(0)) + 5 + rng.standard_t(4, n)
+    return x, y, rng.uniform(0.1, 4, n) if weighted else None
+
+
+def named(d):
+    return [f"x{j}" for j in range(d)]
+
+
+@cache
+def both(seed, weighted, intercept):
+    x, y, v = problem(seed, weighted=weighted)
+    a = sm.add_constant(x) if intercept else x
+    theirs = sm.WLS(y, a, weights=np.ones(len(y)) if v is None else v).fit()
+    return summarise(x, y, v, named(x.shape[1]), intercept), theirs, a
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_coefficients_errors_and_tests_are_those_of_statsmodels(weighted, intercept):
+    for seed in SEEDS:
+        ours, theirs, _ = both(seed, weighted, intercept)
+        pairs = [
+            (ours.coefficients, theirs.params),
+            (ours.errors, theirs.bse),
+            (ours.robust, theirs.HC3_se),
+            (ours.t, theirs.tvalues),
+            (ours.p, theirs.pvalues),
+            (ours.robust_p, theirs.get_robustcov_results("HC3", use_t=True).pvalues),
+            (ours.interval(), theirs.conf_int()),
+            (ours.interval(0.8), theirs.conf_int(0.2)),
+            (ours.interval(robust=True), theirs.get_robustcov_results("HC3", use_t=True).conf_int()),
+            (ours.fitted, theirs.fittedvalues),
+            (ours.residuals, theirs.resid),
+        ]
+        for mine, truth in pairs:
+            np.testing.assert_allclose(mine, truth, **FINE)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_fit_as_a_whole_is_that_of_statsmodels(weighted, intercept):
+    for seed in SEEDS:
+        ours, theirs, _ = both(seed, weighted, intercept)
+        mine = [
+            ours.r2,
+            ours.adjusted,
+            ours.f,
+            ours.f_p,
+            ours.log_likelihood,
+            ours.aic,
+            ours.bic,
+            ours.sigma,
+            ours.squares,
+        ]
+        names = ("rsquared", "rsquared_adj", "fvalue", "f_pvalue", "llf", "aic", "bic")
+        truth = [*(getattr(theirs, name) for name in names), np.sqrt(theirs.scale), theirs.ssr]
+        np.testing.assert_allclose(mine, truth, **FINE)
+        assert (ours.n, ours.dof, ours.rank, ours.constant) == (
+            len(theirs.resid),
+            theirs.df_resid,
+            len(theirs.params),
+            intercept,
+        )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_influence_of_rows_is_that_of_statsmodels_on_the_weighted_rows(weighted):
+    """statsmodels mixes weighted with raw columns under WLS, so that least squares of the scaled rows is the truth."""
+    for seed in SEEDS:
+        ours, theirs, _ = both(seed, weighted, True)
+        truth = sm.OLS(theirs.model.wendog, theirs.model.wexog).fit().get_influence()
+        np.testing.assert_allclose(ours.leverage, truth.hat_matrix_diag, **FINE)
+        np.testing.assert_allclose(ours.standardized, truth.resid_studentized_internal, **FINE)
+        np.testing.assert_allclose(ours.studentized, truth.resid_studentized_external, **FINE)
+        np.testing.assert_allclose(ours.cooks, truth.cooks_distance[0], **FINE)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_tests_of_residuals_are_those_of_statsmodels(weighted, intercept):
+    for seed in SEEDS:
+        ours, theirs, a = both(seed, weighted, intercept)
+        e, t = theirs.wresid, ours.tests
+        np.testing.assert_allclose(t.durbin_watson, durbin_watson(e), **FINE)
+        np.testing.assert_allclose([t.jarque_bera, t.jarque_bera_p, t.skew, t.kurtosis], jarque_bera(e), **FINE)
+        truth = het_breuschpagan(e, a if intercept else sm.add_constant(a))[:2]
+        np.testing.assert_allclose([t.breusch_pagan, t.breusch_pagan_p], truth, **FINE)
+
+
+def test_variance_inflation_is_that_of_statsmodels_and_its_weighted_form():
+    for seed in SEEDS:
+        ours, _, a = both(seed, False, True)
+        np.testing.assert_allclose(
+            ours.inflation[1:], [variance_inflation_factor(a, j) for j in range(1, a.shape[1])], **FINE
+        )
+        assert np.isnan(ours.inflation[0])
+        plain, _, a = both(seed, False, False)
+        others = [sm.OLS(a[:, j], np.delete(a, j, 1)).fit() for j in range(a.shape[1])] if a.shape[1] > 1 else []
+        truth = [(a[:, j] ** 2).sum() / o.ssr for j, o in enumerate(others)] or [1]
+        np.testing.assert_allclose(plain.inflation, truth, **FINE)
+        heavy, _, a = both(seed, True, True)
+        w = problem(seed, weighted=True)[2]
+        others = [sm.WLS(a[:, j], np.delete(a, j, 1), weights=w).fit() for j in range(1, a.shape[1])]
+        np.testing.assert_allclose(heavy.inflation[1:], [o.centered_tss / o.ssr for o in others], **FINE)
+
+
+def test_the_condition_number_is_of_columns_of_length_one():
+    for seed in SEEDS:
+        for weighted in (False, True):
+            for intercept in (True, False):
+                ours, theirs, _ = both(seed, weighted, intercept)
+                a = theirs.model.wexog
+                np.testing.assert_allclose(ours.condition, np.linalg.cond(a / np.linalg.norm(a, axis=0)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_of_predictions_are_those_of_statsmodels(weighted):
+    for seed in SEEDS:
+        x, y, v = problem(seed, weighted=weighted)
+        model = models.LinearRegression().fit(x, y, v)
+        truth = both(seed, weighted, True)[1].get_prediction(sm.add_constant(x[:5] + 1, has_constant="add"))
+        for level in (0.95, 0.7):
+            np.testing.assert_allclose(
+                model.predict_interval(x[:5] + 1, level, of="mean"), truth.conf_int(alpha=1 - level), **FINE
+            )
+            np.testing.assert_allclose(
+                model.predict_interval(x[:5] + 1, level), truth.conf_int(obs=True, alpha=1 - level), **FINE
+            )
+
+
+# ---- the worked example
+
+
+@pytest.mark.ledger("A027", covers="ftheta.models.LinearRegression")
+def test_the_cholesterol_example_has_its_printed_coefficients():
+    """Odd rows, counted from 1, are the training half; the features are age and BMI."""
+    rows = data.load("cholesterol")
+    model = models.LinearRegression().fit(rows.x[::2], rows.y[::2])
+    found = np.append(model.intercept_, model.coef_)
+    np.testing.assert_allclose(found, [25.684211, 0.936842, 5.789474], rtol=1e-6)
+    np.testing.assert_allclose(found, [25.68, 0.94, 5.79], atol=0.005)
+    summary = model.summary_
+    assert summary.names == ("intercept", "age", "bmi") and summary.dof == 2
+    np.testing.assert_allclose(summary.coefficients, found, rtol=1e-12)
+    np.testing.assert_allclose(summary.r2_forms, [0.9990007] * 3, atol=5e-8)
+    assert "they agree" in summary.r2_said and "0.9990007" in str(summary)
+    assert "sum of squared residuals" in str(summary) and summary.squares == pytest.approx(6.31579, abs=5e-6)
+
+
+# ---- 95 % means 95 %
+
+X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 5, 0.1] + [0, 3, 1]
+TRUTH = np.array([2.0, 1.0, 0.0, -4.0])  # intercept first; x1 plays no part
+FAR = np.array([[0.0, 0.0, 0.0], [2.0, 20.0, 1.0]])  # where the mean and a new y are predicted
+
+
+def repeated(repetitions):
+    """Whether intervals hold: of coefficients (N, 4), of the mean and of a new y (N, 2); p of x1 (N,), of F (N,)."""
+    rng = np.random.default_rng(1)
+    noise, new = rng.normal(size=(repetitions, 50)) * 3, rng.normal(size=(repetitions, 2)) * 3
+    means = FAR @ TRUTH[1:] + TRUTH[0]
+    held, mean, fresh, p, f = [], [], [], [], []
+    for e, one in zip(noise, new, strict=True):
+        model = models.LinearRegression().fit(X, X @ TRUTH[1:] + TRUTH[0] + e)
+        summary = model.summary_
+        held.append(inside(TRUTH, summary.interval()))
+        mean.append(inside(means, model.predict_interval(FAR, of="mean")))
+        fresh.append(inside(means + one, model.predict_interval(FAR)))
+        p.append(summary.p[2])
+        f.append(summarise(X, e, None, named(3), True).f_p)
+    return [np.array(part) for part in (held, mean, fresh, p, f)]
+
+
+def inside(truth, ends):
+    return (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+
+
+def uneven(repetitions, n=300):
+    """Whether robust and classical intervals of the slope hold where the noise grows with |x|: (N,) each."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(n, 1))
+    fits = (summarise(x, x[:, 0] + rng.normal(size=n) * abs(x[:, 0]), None, ["x"], True) for _ in range(repetitions))
+    return np.array([[inside(1.0, f.interval(robust=r)[1:])[0] for r in (True, False)] for f in fits]).T
+
+
+def close(found, repetitions):
+    return abs(found - 0.95) < 4 * np.sqrt(0.95 * 0.05 / repetitions)
+
+
+def test_intervals_hold_the_truth_and_p_are_uniform_where_nothing_is():
+    *held, p, f = repeated(150)
+    assert all(close(part.mean(0), 150).all() for part in held)
+    assert stats.kstest(p, "uniform").pvalue > 1e-3 and stats.kstest(f, "uniform").pvalue > 1e-3
+
+
+def test_robust_intervals_hold_under_uneven_noise_and_classical_ones_do_not():
+    robust, classical = uneven(300)
+    assert close(robust.mean(), 300) and classical.mean() < 0.85
+
+
+@pytest.mark.soak
+def test_ninety_five_percent_means_ninety_five_percent():
+    *held, p, f = repeated(10_000)
+    assert all((abs(part.mean(0) - 0.95) < 0.01).all() for part in held)
+    assert stats.kstest(p, "uniform").pvalue > 1e-3 and stats.kstest(f, "uniform").pvalue > 1e-3
+    robust, classical = uneven(10_000, n=1000)
+    assert abs(robust.mean() - 0.95) < 0.01 and classical.mean() < 0.85
+
+
+# ---- rows that decide little or nothing
+
+
+def made(n=30, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    return x, x.sum(1) + 3 + rng.normal(size=n)
+
+
+def of(x, y, weight=None, intercept=True):
+    x = np.asarray(x, dtype=float)
+    found = summarise(x, np.asarray(y, dtype=float), weight, named(x.shape[1]), intercept)
+    assert "nan" not in str(found)  # what cannot be said is left out
+    found.figure().canvas.draw()
+    return found
+
+
+def test_a_doubled_column_leaves_the_others_what_they_are():
+    x, y = made()
+    found, truth = of(np.column_stack([x, x[:, 0]]), y), of(x, y)
+    np.testing.assert_allclose(found.errors[[0, 2]], truth.errors[[0, 2]], rtol=1e-10)
+    np.testing.assert_allclose(found.robust[[0, 2]], truth.robust[[0, 2]], rtol=1e-10)
+    np.testing.assert_allclose(found.inflation[2], truth.inflation[2], rtol=1e-10)
+    assert np.isnan([*found.errors[[1, 3]], *found.robust[[1, 3]], *found.p[[1, 3]]]).all()
+    assert np.isinf(found.inflation[[1, 3]]).all() and found.condition == np.inf
+    np.testing.assert_allclose(found.coefficients[[1, 3]], truth.coefficients[1] / 2, rtol=1e-10)  # the shortest
+    for name in ("r2", "f", "sigma", "aic", "dof", "leverage", "cooks"):
+        np.testing.assert_allclose(getattr(found, name), getattr(truth, name), rtol=1e-9)
+    assert found.notes[0].startswith("x0, x2: each is a linear combination of other columns") and not truth.notes
+
+
+def test_a_shifted_copy_takes_the_intercept_with_it():
+    x, y = made()
+    found = of(np.column_stack([x, x[:, 0] + 5]), y)
+    assert np.isnan(found.errors).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    "value", [0.1, 0.0, 1e9, 1 + np.arange(30) % 2 * 2.0**-52], ids=["0.1", "0", "1e9", "rounding"]
+)
+def test_a_constant_column_is_set_aside(value):
+    """Also one that only rounding moves."""
+    x, y = made()
+    found, truth = of(np.column_stack([x[:, 0], np.zeros(30) + value, x[:, 1]]), y), of(x, y)
+    kept = [0, 1, 3]
+    np.testing.assert_allclose(found.coefficients[kept], truth.coefficients, rtol=1e-9)
+    np.testing.assert_allclose(found.errors[kept], truth.errors, rtol=1e-9)
+    assert found.coefficients[2] == 0 and np.isnan([found.errors[2], found.inflation[2]]).all() and found.dof == 27
+    assert found.notes == ("x1: no variation, nothing that the intercept does not hold; the coefficient is set to 0.",)
+
+
+def test_a_column_of_ones_is_as_good_as_an_intercept():
+    x, y = made()
+    found, truth = of(np.column_stack([np.ones(30), x]), y, intercept=False), of(x, y)
+    assert found.constant and found.condition == pytest.approx(truth.condition)
+    np.testing.assert_allclose([found.r2, found.f, found.aic], [truth.r2, truth.f, truth.aic], rtol=1e-10)
+    zero = of(np.column_stack([np.zeros(30), x]), y, intercept=False)
+    assert not zero.constant and zero.notes == ("x0: 0 in every row; the coefficient is set to 0.",)
+
+
+def test_columns_that_never_vary_leave_the_mean():
+    _, y = made()
+    found = of(np.ones((30, 2)), y)
+    assert found.r2 == 0 and np.isnan([found.f, found.tests.breusch_pagan]).all()
+    assert found.coefficients.tolist() == pytest.approx([y.mean(), 0, 0])
+    assert found.errors[0] == pytest.approx(y.std(ddof=1) / np.sqrt(30))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (3, 5), (10, 200), (1, 2)])
+def test_no_degrees_of_freedom_is_said(shape):
+    found = of(np.random.default_rng(0).normal(size=shape), np.arange(shape[0]) ** 2.0)
+    assert np.isnan(found.errors).all() and np.isnan([found.sigma, found.f, found.adjusted]).all()
+    assert any(note.startswith(f"No degrees of freedom are left (rows {shape[0]}, ") for note in found.notes)
+    np.testing.assert_allclose(found.fitted, np.arange(shape[0]) ** 2.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_perfect_fit_has_no_noise(offset):
+    x, _ = made()
+    found = of(x, x @ [1.0, 2.0] + offset)
+    assert found.sigma == found.squares == 0 and found.r2 == 1 and (found.errors == 0).all() and np.isnan(found.p).all()
+    assert found.notes == ("The plane goes through every row up to rounding: there is no noise to test against.",)
+    assert found.linearity.said == "Nothing is left for a spline to explain."
+    nearly = of(x, x @ [1.0, 2.0] + offset + 1e-5 * np.random.default_rng(0).normal(size=30))
+    assert nearly.sigma == pytest.approx(1e-5, rel=0.4) and not nearly.notes
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
+def test_a_constant_y_has_nothing_to_explain(value):
+    x, _ = made()
+    found = of(x, np.full(30, value))
+    assert (
+        np.isnan(found.r2)
+        and found.sigma == 0
+        and found.notes == ("y does not vary: there is nothing to explain or to test.",)
+    )
+    assert found.coefficients == pytest.approx([value, 0, 0]) and found.r2_said.startswith("There is no correlation")
+
+
+def test_a_row_of_leverage_one_is_named():
+    x, y = made()
+    found = of(np.column_stack([x, np.arange(30) == 7]), y)
+    assert found.leverage[7] == pytest.approx(1) and np.isnan([found.standardized[7], found.cooks[7]]).all()
+    assert np.isfinite(np.delete(found.cooks, 7)).all() and np.isnan(found.robust).all()
+    assert found.notes == ("A coefficient hangs on row 7 alone (leverage 1): there are no HC3 errors.",)
+
+
+@pytest.mark.parametrize(("across", "up"), [(1e150, 1e150), (1e-150, 1e-150), (1e150, 1e-150), (1e-150, 1e150)])
+def test_units_do_not_matter_however_far_from_one(across, up):
+    x, y = made()
+    found, truth = of(x * across, y * up), of(x, y)
+    units = np.array([up, up / across, up / across])
+    for name in ("coefficients", "errors", "robust"):
+        np.testing.assert_allclose(getattr(found, name) / units, getattr(truth, name), rtol=1e-9)
+    for name in (
+        "t",
+        "p",
+        "inflation",
+        "leverage",
+        "cooks",
+        "studentized",
+        "r2",
+        "r2_forms",
+        "f",
+        "condition",
+        "tests",
+    ):
+        np.testing.assert_allclose(getattr(found, name), getattr(truth, name), rtol=1e-9)
+    np.testing.assert_allclose(found.linearity.f, truth.linearity.f, rtol=1e-9)
+    assert found.log_likelihood == pytest.approx(truth.log_likelihood - 30 * np.log(up))
+
+
+def test_rows_of_weight_zero_are_not_there():
+    x, y = made()
+    weight = np.where(np.arange(30) % 3, 2.0, 0.0)
+    found, truth = of(x, y, weight), of(x[weight > 0], y[weight > 0])
+    assert found.rows.tolist() == np.flatnonzero(weight).tolist() and found.n == 20
+    np.testing.assert_allclose(found.errors, truth.errors, rtol=1e-10)  # weights are up to a factor
+    assert found.influence().columns["row"][:3] == [1, 2, 4] and "weighted least squares" in str(found)
+
+
+def test_several_targets_are_refused():
+    with pytest.raises(InputError, match=r"y has 2 targets; a summary is of one. Fit one model to each"):
+        summarise(np.ones((3, 1)), np.ones((3, 2)), None, ["a"], True)
+
+
+def test_a_level_is_a_share():
+    with pytest.raises(InputError, match="level is 95; a share strictly between 0 and 1 is needed"):
+        summarise(*made(), None, named(2), True, level=95).table()
+
+
+# ---- what a reader sees
+
+
+def test_it_prints_like_a_statistics_package():
+    x, y = made()
+    found = summarise(x, y, None, ["age", "bmi"], True, level=0.9)
+    lines = str(found).splitlines()
+    assert lines[0].strip() == "Linear regression: least squares" and set(lines[1]) == {"="}
+    assert f"R² {found.r2:>{len(lines[2].partition('R²')[2]) - 1}.5g}" in str(found)
+    head = " ".join(lines[2:9]).split()
+    assert head[:2] == ["rows", "30"] and "27" in head and f"{found.sigma:#.5g}" in head and f"{found.aic:#.5g}" in head
+    assert "90 % from" in str(found) and str(found.table()) in str(found) and str(found.linearity.table()) in str(found)
+    assert max(map(len, lines)) <= max(78, *map(len, str(found.table()).splitlines()))
+    assert "F(2, 27)" in str(found) and "Durbin-Watson" in str(found)
+
+
+def test_many_columns_are_printed_without_splines():
+    text = str(of(*made(200, 60)))
+    assert text.endswith("Is it linear? Ask linearity.table().") and "spline in" not in text
+
+
+def test_without_a_constant_the_three_r2_differ_and_it_is_said():
+    x, y = made()
+    found = of(x, y, intercept=False)
+    explained, left, correlated = found.r2_forms
+    assert found.r2_said.startswith(f"R² about the mean: explained ratio {explained:.7f}, 1 - RSS/TSS {left:.7f}, ")
+    assert len({round(form, 3) for form in found.r2_forms}) == 3 and "R² about 0" in str(found)
+    assert left == pytest.approx(1 - (found.residuals**2).sum() / ((y - y.mean()) ** 2).sum())
+    assert explained == pytest.approx(((found.fitted - y.mean()) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+    assert correlated == pytest.approx(np.corrcoef(y, found.fitted)[0, 1] ** 2)
+
+
+def test_influence_can_be_asked_for_its_largest_rows():
+    x, y = made()
+    y[11] += 30
+    found = of(x, y)
+    top = found.influence(3).columns
+    assert top["row"][0] == 11 and np.all(np.diff(top["Cook's distance"]) <= 0) and len(top["row"]) == 3
+    assert found.influence().columns["residual"] == pytest.approx((y - found.fitted).tolist())
+    assert found.alt.endswith(f"row 11 has the largest Cook's distance, {found.cooks[11]:.3g}.")
+
+
+@pytest.mark.middle
+def test_a_million_rows_take_seconds_and_no_square_of_them():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1_000_000, 5))
+    found = summarise(x, x.sum(1) + rng.normal(size=len(x)), None, named(5), True)
+    assert abs(found.sigma - 1) < 0.01 and found.leverage.sum() == pytest.approx(6) and min(found.linearity.p) > 1e-4
