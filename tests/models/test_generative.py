@@ -1,5 +1,6 @@
 """What classifiers with class densities share: Bayes' rule, priors, weights, samples, and far-away rows."""
 
+import math
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ from ftheta.models import (
     LinearDiscriminant,
     QuadraticDiscriminant,
 )
+from ftheta.models._generative import Weighed, centred
 
 GAUSSIAN = [LinearDiscriminant, QuadraticDiscriminant, FisherDiscriminant, GaussianNaiveBayes]
 every = pytest.mark.parametrize("cls", [*GAUSSIAN, DiscreteNaiveBayes])
@@ -26,6 +28,17 @@ def problem(seed=0, n=90, k=3, d=2):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % k)
     return np.round(rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 2 * rng.normal(size=(k, d))[y], 1), y
+
+
+def test_means_far_from_zero_are_exact_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    x, y, weight = rng.normal(size=(30_000, 2)) + 1e9, np.arange(30_000) % 2, rng.uniform(0.5, 1.5, 30_000)
+    means, rest = centred(Weighed(x, y, weight), 2)
+    for k in range(2):
+        own, w = x[y == k], weight[y == k]
+        exact = [math.fsum((column - 1e9) * w) / math.fsum(w) for column in own.T]  # the difference is exact
+        np.testing.assert_allclose(means[k] - 1e9, exact, atol=1.5e-7)  # half a unit of the last digit of 1e9
+        np.testing.assert_allclose(w @ rest[y == k] / w.sum(), 0, atol=1e-13)
 
 
 @every

@@ -1,13 +1,19 @@
 """Logistic regression against scikit-learn, statsmodels, closed forms and the numbers of the course."""
 
+import math
+import pickle
+import time
 import warnings
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 
+import ftheta
+from ftheta.errors import InputError
 from ftheta.likelihoods import Categorical
 from ftheta.models import LogisticRegression, Newton
 
@@ -80,8 +86,9 @@ def test_the_units_of_the_columns_change_nothing():
 
 def test_too_few_steps_are_told():
     X = np.random.default_rng(0).normal(size=(50, 2))
-    with pytest.warns(ConvergenceWarning, match="after 1 of 1 Newton steps. Raise max_iter or tol"):
-        LogisticRegression(max_iter=1).fit(X, X[:, 0] + X[:, 1] ** 2 > 0.3)
+    for solver, name in (("newton", "Newton"), ("lbfgs", "L-BFGS")):
+        with pytest.warns(ConvergenceWarning, match=f"after 1 of 1 {name} steps. Raise max_iter or tol"):
+            LogisticRegression(max_iter=1, solver=solver).fit(X, X[:, 0] + X[:, 1] ** 2 > 0.3)
 
 
 def test_every_newton_step_lowers_the_loss_and_can_be_taken_again_from_its_state():
@@ -95,11 +102,65 @@ def test_every_newton_step_lowers_the_loss_and_can_be_taken_again_from_its_state
     assert [newton.advance() for _ in range(3)] == rest and rest[0]["step"] == 7
 
 
-def test_separable_classes_have_no_maximum_without_a_penalty_and_one_with_it():
-    x, y = np.array([[-2.0], [-1], [1], [2]]), np.array([0, 0, 1, 1])
-    free, held = LogisticRegression(l2=0.0, max_iter=25).fit(x, y), LogisticRegression(l2=0.01).fit(x, y)
-    assert free.coef_[0, 0] > 5 > held.coef_[0, 0] > 0 and np.isfinite(free.coef_).all()
-    assert free.score(x, y) == held.score(x, y) == 1
+FOUR = np.array([[-2.0], [-1], [1], [2]]), np.array([0, 0, 1, 1])
+SEPARABLE = "Planes separate the classes, so the likelihood has no maximum: .* l2=1e-3 is used in place of l2=0"
+
+
+@pytest.mark.ledger("A049", covers="ftheta.models.LogisticRegression")
+def test_the_maximum_is_that_of_gradient_ascent_and_separable_classes_have_none():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = (x @ [1.0, -1.0] + rng.logistic(size=60) > 0).astype(int)
+    theta, x1 = np.zeros(3), np.c_[np.ones(60), x]
+    for _ in range(3000):
+        theta += 0.05 * x1.T @ (y - expit(x1 @ theta))
+    model = LogisticRegression(l2=0.0).fit(x, y)
+    np.testing.assert_allclose(np.r_[model.intercept_, model.coef_[0]], theta, atol=1e-8)
+    slope, slopes = 0.0, []  # of x = -2, -1, 1, 2 with labels 0, 0, 1, 1: the intercept stays 0
+    for step in range(1, 10**5 + 1):
+        slope += 0.5 * (2 / (1 + math.exp(slope)) + 4 / (1 + math.exp(2 * slope)))
+        slopes += [slope] if step in (100, 1000, 10**4, 10**5) else []
+    assert slopes == pytest.approx([4.69, 6.92, 9.21, 11.51], abs=0.006)  # + log 10 each: it grows without end
+    with pytest.warns(ConvergenceWarning, match=SEPARABLE):
+        held = LogisticRegression(l2=0.0).fit(*FOUR)
+    same = LogisticRegression(l2=1e-3).fit(*FOUR)
+    assert held.l2_ == 1e-3 and np.array_equal(held.coef_, same.coef_) and held.score(*FOUR) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a penalty of either kind is enough
+        assert 0 < LogisticRegression(l2=0.0, l1=0.01).fit(*FOUR).coef_[0, 0] < 5
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_separation_is_told_and_overlap_is_not(solver, classes):
+    rng = np.random.default_rng(classes)
+    centres = np.array([[0.0, 0], [9, 0], [0, 9]])[:classes]
+    y = np.arange(60) % classes
+    x = centres[y] + rng.normal(size=(60, 2))
+    with pytest.warns(ConvergenceWarning, match=SEPARABLE):
+        LogisticRegression(l2=0.0, solver=solver).fit(x, y)
+    y[:classes] = (y[:classes] + 1) % classes  # one row of each class among the others
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert LogisticRegression(l2=0.0, solver=solver).fit(x, y).l2_ == 0
+
+
+def test_quasi_complete_separation_is_told():
+    """Rows of both classes on the plane between them: the slope still has no end."""
+    x, y = np.array([[-2.0], [-1], [0], [0], [1], [2]]), np.array([0, 0, 0, 1, 1, 1])
+    with pytest.warns(ConvergenceWarning, match=SEPARABLE):
+        LogisticRegression(l2=0.0).fit(x, y)
+    noise = np.random.default_rng(0).normal(size=(200, 2))
+    group = np.arange(200) % 5 == 0  # a column that is 1 only where y is 1, beside one that tells little
+    labels = group | (noise[:, 0] + noise[:, 1] > 0.5)
+    with pytest.warns(ConvergenceWarning, match=SEPARABLE):
+        LogisticRegression(l2=0.0).fit(np.c_[noise[:, 0], group], labels)
+
+
+def test_one_row_a_class_works():
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    model = LogisticRegression().fit(x, list("abcde"))
+    assert model.predict(x).tolist() == list("abcde")
 
 
 def test_a_constant_column_and_a_column_twice_are_no_trouble():
@@ -118,3 +179,150 @@ def test_raw_outputs_of_several_classes_add_up_to_zero():
     model = LogisticRegression().fit(x, y)
     np.testing.assert_allclose(model.coef_.sum(0), 0, atol=1e-12)
     np.testing.assert_allclose(model.decision_function(x).sum(1), 0, atol=1e-10)
+
+
+def test_both_solvers_agree_with_scikit_learn_to_the_eighth_digit_on_thirty_problems():
+    for seed in range(30):
+        x, y, weight = problem(seed, 2 + seed % 3)
+        l2 = 10.0 ** -(seed % 3 + 1)
+        peer = SklearnLogistic(C=1 / (2 * l2 * weight.sum()), solver="newton-cg", tol=1e-13, max_iter=5000)
+        peer.fit(x, y, weight)
+        for solver in ("newton", "lbfgs"):
+            ours = LogisticRegression(l2=l2, solver=solver, tol=1e-11).fit(x, y, weight)
+            np.testing.assert_allclose(ours.coef_, peer.coef_, rtol=1e-8, atol=1e-8)
+            middle = peer.intercept_ - peer.intercept_.mean() if len(peer.classes_) > 2 else peer.intercept_
+            np.testing.assert_allclose(ours.intercept_, middle, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.ledger("A046", covers="ftheta.models.LogisticRegression")
+def test_the_log_odds_are_linear_in_the_features():
+    x, y, _ = problem(5, 2)
+    model = LogisticRegression().fit(x, y)
+    raw = model.decision_function(x)
+    np.testing.assert_allclose(raw, np.c_[np.ones(len(x)), x] @ np.r_[model.intercept_, model.coef_[0]], rtol=1e-12)
+    p = model.predict_proba(x)
+    np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), raw, atol=1e-9)
+    moved = model.decision_function(x + np.eye(x.shape[1])[0])
+    np.testing.assert_allclose(np.exp(moved - raw), np.exp(model.coef_[0, 0]), rtol=1e-9)  # the odds ratio
+
+
+@pytest.mark.ledger("A051", covers="ftheta.models.LogisticRegression")
+def test_predicted_probabilities_are_observed_frequencies():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40_000, 3))
+    y = (rng.uniform(size=len(x)) < expit(x @ [1.0, -2.0, 0.5] - 0.5)).astype(int)
+    model = LogisticRegression(l2=0.0).fit(x[:20_000], y[:20_000])
+    found = ftheta.measure.calibration(y[20_000:], model.predict_proba(x[20_000:])[:, 1], bins=10)
+    p = model.predict_proba(x[20_000:])[:, 1]
+    held = np.array_split(np.argsort(p), 10)
+    z = [(y[20_000:][i].mean() - p[i].mean()) / np.sqrt((p[i] * (1 - p[i])).mean() / len(i)) for i in held]
+    assert np.abs(z).max() < 4 and np.square(z).sum() < 30  # χ² of 10: 29.6 at 0.001
+    assert found is not None
+
+
+# ---- L1
+
+
+def objective(model, x, y, l1, l2):
+    raw = x @ model.coef_.T + model.intercept_
+    raw = np.c_[np.zeros(len(x)), raw] if raw.shape[1] == 1 else raw
+    nll = -log_softmax(raw, axis=1)[np.arange(len(x)), y].mean()
+    return nll + l1 * np.abs(model.coef_).sum() + l2 * np.square(model.coef_).sum()
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_l1_penalty_has_the_solution_of_scikit_learn_and_meets_its_conditions(solver, classes):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(150, 8)) * rng.uniform(0.3, 3, 8) + 1
+        y = (x[:, :3] @ rng.normal(size=(3, classes)) + rng.gumbel(size=(150, classes))).argmax(1)
+        l1, l2 = 0.02, (0.0, 1e-2)[seed % 2]
+        ours = LogisticRegression(l1=l1, l2=l2, solver=solver, tol=1e-9).fit(x, y)
+        p = ours.predict_proba(x) - np.eye(classes)[y]
+        slope = (p.T @ x / len(x))[1 if classes == 2 else 0 :] + 2 * l2 * ours.coef_
+        still = ours.coef_ == 0
+        assert still.any() and not still.all()
+        assert np.abs(slope[still]).max() <= l1 + 1e-8  # the conditions of a minimum
+        np.testing.assert_allclose(slope[~still], -l1 * np.sign(ours.coef_[~still]), atol=1e-7)
+        strength = l1 + 2 * l2
+        peer = SklearnLogistic(
+            C=1 / (150 * strength), l1_ratio=l1 / strength, solver="saga", tol=1e-10, max_iter=20_000, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            peer.fit(x, y)
+        assert objective(ours, x, y, l1, l2) <= objective(peer, x, y, l1, l2) + 1e-10
+
+
+def test_a_strong_l1_penalty_leaves_the_shares_of_the_classes():
+    x, y, _ = problem(1, 3)
+    for solver in ("newton", "lbfgs"):
+        model = LogisticRegression(l1=100.0, solver=solver).fit(x, y)
+        assert not model.coef_.any()
+        np.testing.assert_allclose(model.predict_proba(x[:1])[0], np.bincount(y) / len(y), atol=1e-6)
+
+
+# ---- what is refused, and degenerate rows
+
+
+def test_what_has_no_answer_is_one_sentence():
+    x, y, _ = problem(2, 3)
+    with pytest.raises(InputError, match="class_weight gives class 1 the weight 0: its log-odds would fall"):
+        LogisticRegression(class_weight={1: 0.0}).fit(x, y)
+    with pytest.raises(
+        InputError, match=r"matrix of 6,003 x 6,003 numbers in every step; at most 5,000 .*solver='lbfgs'"
+    ):
+        LogisticRegression(solver="newton").fit(np.zeros((9, 2000)), np.arange(9) % 3)
+    with pytest.raises(InputError, match=r"l1=0.1: the written training is Newton's method, .* Fit with l1=0"):
+        LogisticRegression(l1=0.1).fit(x, y).source()
+    weightless = LogisticRegression().fit(x, y, (y != 1).astype(float))  # rows of weight 0 were never there
+    assert weightless.classes_.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_numbers_of_any_size_have_the_answer_of_the_same_numbers_of_usual_size(solver, scale):
+    x, y, _ = problem(3, 3)
+    tiny = LogisticRegression(l2=0.0, solver=solver, tol=1e-8).fit(x * scale, y)
+    plain = LogisticRegression(l2=0.0, solver=solver, tol=1e-8).fit(x, y)
+    np.testing.assert_allclose(tiny.predict_proba(x * scale), plain.predict_proba(x), atol=1e-7)
+    np.testing.assert_allclose(tiny.coef_ * scale, plain.coef_, rtol=1e-5, atol=1e-7)
+    mixed = np.c_[x, x[:, 0] * scale]  # beside columns of usual size, penalised in their own units
+    model = LogisticRegression(solver=solver).fit(mixed, y)
+    assert np.isfinite(model.predict_proba(mixed)).all() and np.isfinite(model.coef_).all()
+    if scale < 1:  # a weight there costs too much to be used
+        kept = LogisticRegression(solver=solver).fit(x, y)
+        np.testing.assert_allclose(model.predict_proba(mixed), kept.predict_proba(x), atol=1e-4)
+
+
+def test_more_columns_than_rows_are_solved_as_scikit_learn_does():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 600)), np.arange(30) % 3
+    ours = LogisticRegression(l2=0.01, tol=1e-9).fit(x, y)
+    peer = SklearnLogistic(C=1 / (2 * 0.01 * 30), tol=1e-10, max_iter=5000).fit(x, y)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-7)
+    assert ours.history_[-1]["gradient"] <= 1e-9
+
+
+@pytest.mark.middle
+def test_a_million_rows_take_seconds():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1_000_000, 20))
+    truth = np.linspace(-1, 1, 20)
+    y = rng.uniform(size=len(x)) < expit(x @ truth)
+    begin = time.process_time()
+    model = LogisticRegression(l2=0.0).fit(x, y)
+    assert time.process_time() - begin < 60 and np.abs(model.coef_[0] - truth).max() < 0.02
+
+
+def test_a_pickle_and_a_file_hold_no_rows(tmp_path):
+    x, y, _ = problem(4, 2)
+    model = LogisticRegression(l2=0.0).fit(x, y)
+    assert "_kept" not in vars(pickle.loads(pickle.dumps(model)))
+    loaded = ftheta.load(model.save(tmp_path / "model"))
+    with pytest.raises(InputError, match=r"The summary needs the rows it was fitted to, .* call summarise\(X, y\)"):
+        _ = loaded.summary_
+    assert str(loaded.summarise(x, y)) == str(model.summary_)
+    with pytest.raises(InputError, match="These rows are not those of the fit: there the gradient of the loss is"):
+        loaded.summarise(x, 1 - y)

@@ -79,10 +79,10 @@ def test_tables_can_be_read_and_are_what_is_counted():
 
 def test_a_value_never_seen_has_the_probability_of_one_never_seen_in_the_class():
     X, y = [[0.0], [0.0], [1.0], [2.0]], ["a", "a", "a", "b"]
-    model = DiscreteNaiveBayes().fit(X, y)
-    np.testing.assert_allclose(model.unseen_, [[1 / 6], [1 / 4]])
+    model = DiscreteNaiveBayes(alpha=0.5).fit(X, y)
+    np.testing.assert_allclose(model.unseen_, [[0.5 / 4.5], [0.5 / 2.5]])
     assert model.tables_[0][0, 2] == model.unseen_[0, 0] and model.tables_[0][1, 0] == model.unseen_[1, 0]
-    np.testing.assert_allclose(np.exp(model._joint(np.array([[-5.0], [1.5], [99.0]]))), [[3 / 4 / 6, 1 / 4 / 4]] * 3)
+    np.testing.assert_allclose(np.exp(model._joint(np.array([[-5.0], [1.5], [99.0]]))), [[3 / 4 / 9, 1 / 4 / 5]] * 3)
     assert (model.predict([[-5.0], [1.5], [99.0]]) == "a").all()
 
 

@@ -145,6 +145,9 @@ def test_orders_follow_from_the_seed():
     assert np.array_equal(fresh.coef_, again.coef_) and fresh.history_ == again.history_
     two = [Perceptron(epochs=10_000, random_state=np.random.RandomState(3)).fit(x, y) for _ in range(2)]
     assert two[0].seed_ == two[1].seed_ and np.array_equal(two[0].coef_, two[1].coef_)
+    process = PerceptronRule(x, y, 2, seed=1)
+    orders = [(process._order().tolist(), process.advance())[0] for _ in range(4)]
+    assert len({tuple(order) for order in orders}) == 4 and all(sorted(o) == list(range(len(x))) for o in orders)
     counts = {Perceptron(epochs=10_000, random_state=s).fit(x, y).mistakes_ for s in range(5)}
     assert len(counts) > 1
 

@@ -136,6 +136,12 @@ def test_a_large_offset_is_not_taken_for_variance_and_hides_none(method):
     assert z.shape[1] == 3 or np.abs(z[:, 3]).max() < 1e-6
 
 
+def test_a_long_constant_column_stays_constant_although_its_mean_is_rounded():
+    x = np.c_[np.random.default_rng(0).normal(size=100_000), np.full(100_000, 1 / 3)]
+    assert Whitening(method="pca").fit(x).n_components_ == 1
+    assert np.abs(Whitening(method="standard").fit_transform(x)[:, 1]).max() < 1e-12
+
+
 def test_rows_that_are_all_equal_have_nothing_to_whiten():
     said = r"No column of X varies over its 3 sample\(s\), so no direction can be whitened. Pass rows that differ"
     for method in ("pca", "zca"):

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from .. import check, plots
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..results import Result, Table
 from ._registry import explanation
 from .solvers import HasPlane
@@ -89,7 +89,9 @@ class Drag(Result):
 
 
 def _is_quick(obj: HasPlane) -> bool:
-    return np.ndim(obj.coef_) == 1 or len(obj.coef_) == 1
+    """Whether there is one plane over the features themselves."""
+    shape = np.shape(obj.coef_)
+    return shape[-1:] == (obj.n_features_in_,) and shape[:-1] in ((), (1,))
 
 
 @explanation("drag", needs=HasPlane, when=_is_quick, in_report=False)
@@ -117,6 +119,11 @@ def drag(
         >>> round(drag(LinearRegression().fit(X, y), X, y, row=3).slope, 3)  # the leverage of row 3
         0.97
     """
+    if not _is_quick(obj):
+        raise InputTypeError(
+            f"{type(obj).__name__} is no plain linear model of one number or two classes; drag needs one, for it fits anew "
+            "at every place."
+        )
     x, target = np.array(check.plain(X), dtype=float), np.array(check.plain(y))
     if x.ndim != 2 or len(x) != len(target):
         raise InputError(f"X has shape {x.shape} and y {target.shape}; drag needs as many rows of X as of y.")

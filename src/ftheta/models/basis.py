@@ -149,7 +149,7 @@ class BasisRegression(PlainRegressor):
         self.half_ = np.where(half > 0, half, 1.0)
         if self.basis == "polynomial":
             t = (x - self.middle_) / self.half_
-            self.tables_ = np.stack([recurrence(column, self.degree) for column in t.T])  # (D, d + 1, d)
+            self.tables_ = np.stack([recurrence(column, self.degree, weight) for column in t.T])  # (D, d + 1, d)
         elif self.basis == "fourier":
             self.frequencies_ = self._frequencies()
         elif isinstance(self.basis, str) and self.basis in SHAPES:
