@@ -108,8 +108,8 @@ def valley(theta: Tensor) -> Tensor:
 
 def catalogue() -> Figure:
     """Every activation with its derivative."""
-    figure = Figure(figsize=(7.6, 5.6), dpi=120, layout="constrained")
-    grid: list[Axes] = list(figure.subplots(3, 4, sharex=True).flat)
+    figure = Figure(figsize=(7.6, 7.0), dpi=120, layout="constrained")
+    grid: list[Axes] = list(figure.subplots(4, 4, sharex=True).flat)
     z = torch.linspace(-4, 4, 401)
     for axes, name in zip(grid, ACTIVATIONS, strict=False):
         axes.plot(z, activation(name)(z), color=PALETTE[0], lw=1.8)
@@ -117,7 +117,8 @@ def catalogue() -> Figure:
         axes.set_title(name, size="medium")
         axes.grid(color="0.9", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-    grid[-1].axis("off")
+    for axes in grid[len(ACTIVATIONS) :]:
+        axes.axis("off")
     grid[-1].plot([], [], color=PALETTE[0], lw=1.8, label="σ(z)")
     grid[-1].plot([], [], "--", color=PALETTE[1], lw=1.4, label="σ'(z)")
     grid[-1].legend(loc="center", frameon=False)

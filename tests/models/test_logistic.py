@@ -188,7 +188,7 @@ def test_both_solvers_agree_with_scikit_learn_to_the_eighth_digit_on_thirty_prob
         peer = SklearnLogistic(C=1 / (2 * l2 * weight.sum()), solver="newton-cg", tol=1e-13, max_iter=5000)
         peer.fit(x, y, weight)
         for solver in ("newton", "lbfgs"):
-            ours = LogisticRegression(l2=l2, solver=solver, tol=1e-11).fit(x, y, weight)
+            ours = LogisticRegression(l2=l2, solver=solver, tol=1e-10).fit(x, y, weight)
             np.testing.assert_allclose(ours.coef_, peer.coef_, rtol=1e-8, atol=1e-8)
             middle = peer.intercept_ - peer.intercept_.mean() if len(peer.classes_) > 2 else peer.intercept_
             np.testing.assert_allclose(ours.intercept_, middle, rtol=1e-8, atol=1e-8)
@@ -299,10 +299,10 @@ def test_numbers_of_any_size_have_the_answer_of_the_same_numbers_of_usual_size(s
 def test_more_columns_than_rows_are_solved_as_scikit_learn_does():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(30, 600)), np.arange(30) % 3
-    ours = LogisticRegression(l2=0.01, tol=1e-9).fit(x, y)
+    ours = LogisticRegression(l2=0.01, tol=1e-10).fit(x, y)
     peer = SklearnLogistic(C=1 / (2 * 0.01 * 30), tol=1e-10, max_iter=5000).fit(x, y)
-    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-7)
-    assert ours.history_[-1]["gradient"] <= 1e-9
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=2e-7)
+    assert ours.history_[-1]["gradient"] <= 1e-10
 
 
 @pytest.mark.middle

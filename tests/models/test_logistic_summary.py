@@ -1,4 +1,4 @@
-"""The summary of logistic regression: the numbers of statsmodels on random problems, coverage on made data, odd rows."""
+"""The summary of logistic regression: statsmodels on random problems, coverage and p on made data, odd rows."""
 
 import numpy as np
 import pytest

@@ -86,6 +86,7 @@ class _Descent:
         small = slope.abs().max() <= max(self.tol, FLOOR) or value >= before * (1 - FALL)
         if not self.double and (stuck or small):
             self.double, self.known, stuck = True, None, ""
+            self.rule.memory.clear()  # of differences that may be rounding
             value, slope = self.residual(self.at(self.phi.detach()))
         self.rounds, self.reason = self.rounds + 1, stuck
         return {"step": self.rounds, "loss": float(value), "gradient": float(slope.abs().max())}

@@ -309,9 +309,10 @@ def summarise(
     rows = Rows(torch.cat([torch.ones_like(x1[:, :1]), model.rows(slice(None))], 1), y1, weight1)
     best, turn = maximum(rows, torch.ones(k - 1, width, dtype=torch.bool)), _turn(model, k)
     if lost := _separated(best, model):
-        best = best._replace(theta=torch.from_numpy(np.linalg.solve(turn, fitted.ravel()).reshape(fitted.shape)))
-        best = best._replace(value=_derivatives(rows, best.theta)[0])
-    covariance, rank = _covariance(best, turn)
+        held = torch.from_numpy(fitted)
+        theta = model.standardised(held[:, 1:], held[:, 0]).roll(1, 1)
+        best = best._replace(theta=theta, value=_derivatives(rows, theta)[0])
+    covariance, rank = _covariance(best, turn, _undecided(model, k))
     known = np.isfinite(covariance.diagonal())
     shares = np.bincount(y, weights=weight, minlength=k)
     return LogisticSummary(
@@ -351,7 +352,13 @@ def _separated(best: Maximum, model: Softmax) -> bool:
     return margins(best.theta)[0] > 0 or (fastest > 0.1 and slowest > -1e-3 * fastest)
 
 
-def _covariance(best: Maximum, turn: np.ndarray) -> tuple[np.ndarray, int]:
+def _undecided(model: Softmax, k: int) -> np.ndarray:
+    """Coefficients of columns that do not vary, and the intercepts that such a column can stand for: (P,)."""
+    still = model.scale.isinf().numpy()
+    return np.tile(np.r_[bool((model.mean.numpy()[still] != 0).any()), still], k - 1)
+
+
+def _covariance(best: Maximum, turn: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, int]:
     """I⁻¹ in the units of x (P, P), NaN where the rows do not decide a coefficient, and the rank of I."""
     h = best.information.numpy()
     size = np.sqrt(np.where(h.diagonal() > 0, h.diagonal(), 1.0))
@@ -359,7 +366,7 @@ def _covariance(best: Maximum, turn: np.ndarray) -> tuple[np.ndarray, int]:
     flat, u = e <= FLAT * e[-1], turn @ (u / size[:, None])
     some = u[:, ~flat] / np.sqrt(e[~flat])
     whole = np.abs(u).max(1)
-    unknown = (np.abs(u[:, flat]).max(1, initial=0.0) > 1e-6 * whole) & (whole > 0)
+    unknown = unknown | (np.abs(u[:, flat]).max(1, initial=0.0) > 1e-6 * whole)
     covariance = some @ some.T
     covariance[unknown] = covariance[:, unknown] = np.nan
     return covariance, int((~flat).sum())

@@ -1,6 +1,6 @@
 """The loss of linear log-odds and its gradient: fast in float32, to the last digit in float64.
 
-    z_k = w_k·x̃ + b_k,    x̃ = (x - m) / s                  of two classes z is the log-odds of the second
+    z_k = w_k·x̃ + b_k,    x̃ = (x - m) / s,    s² = var x + 2 l2        of two classes z is the log-odds of the second
     loss = Σ_i v_i (log Σ_k e^{z_ik} - z_iy) + Σ ridge w² / 2,     Σ_i v_i = 1
     ∂loss/∂z_ik = v_i (p_ik - [y_i = k]),                   ∂loss/∂w_k = Σ_i ∂loss/∂z_ik x̃_i + ridge w_k
 
@@ -34,14 +34,19 @@ def parts(n: int, width: int) -> Iterator[slice]:
     return (slice(i, i + step) for i in range(0, n, step))
 
 
-def standards(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of each column, 1 for one that does not vary: (n, D), weights with sum 1 -> (D,)."""
-    mean, largest = weight @ x, torch.maximum(x.amax(0), -x.amin(0))
-    peak = torch.maximum(x.amax(0) - mean, mean - x.amin(0))  # squares of x itself may overflow
-    varies = peak > 1e-12 * largest
-    peak = torch.where(varies, peak, 1.0)
-    share = sum(weight[p] @ ((x[p] - mean) / peak).square() for p in parts(*x.shape))
-    return mean, torch.where(varies, peak * torch.as_tensor(share).sqrt(), 1.0)
+def standards(x: Tensor, weight: Tensor, l2: float) -> tuple[Tensor, Tensor]:
+    """Mean and scale of each column: (n, D), weights with sum 1 -> (D,), (D,).
+
+    The scale is the root of variance + 2 l2, so that the loss with its penalty bends about as much for all columns; it
+    is infinite for a column that does not vary.
+    """
+    mean, low, high = weight @ x, x.amin(0), x.amax(0)
+    peak = torch.maximum(high - mean, mean - low)  # squares of x itself may overflow
+    varies = peak > 1e-12 * torch.maximum(high, -low)
+    unit = torch.where(varies, peak, 1.0)
+    share = sum(weight[p] @ ((x[p] - mean) / unit).square() for p in parts(*x.shape))
+    scale = torch.hypot(unit * torch.as_tensor(share).sqrt(), torch.tensor(2 * l2, dtype=x.dtype).sqrt())
+    return mean, torch.where(varies, scale, torch.inf)
 
 
 def losses(raw: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,10 +77,10 @@ def scaled_solve(h: Tensor, g: Tensor) -> Tensor:
 
     Rows and columns are divided by the root of the diagonal first, so that units and penalties of any size do no harm.
     """
-    size = h.diagonal().sqrt()
-    size = torch.where(size > 0, size, 1.0)
+    bent = h.diagonal() > 0
+    size = torch.where(bent, h.diagonal(), 1.0).sqrt()
     a, b = h / size / size[:, None], g / size
-    a.diagonal().add_(1e-12)
+    a.diagonal().add_(torch.where(bent, 1e-12, 1.0))
     root, failed = torch.linalg.cholesky_ex(a)
     if not failed and root.diagonal().min() > 1e-5:
         return torch.cholesky_solve(b[:, None], root)[:, 0] / size
@@ -95,8 +100,8 @@ class Softmax:
 
     def __init__(self, x: Tensor, y: Tensor, weight: Tensor, n_raw: int, l2: float) -> None:
         self.x, self.y, self.n_raw, self.weight = x, y, n_raw, weight / weight.sum()
-        self.mean, self.scale = standards(x, self.weight)
-        self.ridge = torch.cat([(2 * l2 / self.scale / self.scale).clamp(max=1e300), x.new_zeros(1)])  # of w, not b
+        self.mean, self.scale = standards(x, self.weight, l2)
+        self.ridge = torch.cat([2 * l2 / self.scale.square(), x.new_zeros(1)])  # of w, not b: at most 1
 
     def start(self) -> Tensor:
         """θ of no features: the log-odds of the shares of the classes."""
@@ -104,6 +109,11 @@ class Softmax:
         shares = torch.bincount(self.y, weights=self.weight, minlength=2).log()
         theta[:, -1] = shares - shares.mean() if self.n_raw > 1 else shares[1] - shares[0]
         return theta
+
+    def standardised(self, w: Tensor, b: Tensor) -> Tensor:
+        """θ of w (R, D) and b (R,) in the units of x."""
+        varies = self.scale.isfinite()
+        return torch.cat([w * torch.where(varies, self.scale, 0.0), (b + w @ self.mean)[:, None]], 1)
 
     def rows(self, part: slice) -> Tensor:
         """Standardised rows: (m, D)."""
@@ -160,12 +170,7 @@ class Softmax:
         """
         (n, d), stiff = self.x.shape, self.ridge[:-1] / CURVATURE + LEAST
         if d > min(WHITENED, n // 4):
-            return (1 + stiff).rsqrt().float().double()
+            return (1 + stiff).rsqrt()
         z = self.fast[0][:: max(1, n // max(SAMPLE, 4 * d))]
-        size = (1 + stiff).sqrt()  # the penalty of a column of tiny numbers is huge
-        s = (z.T @ z).double() / len(z) / size / size[:, None]
-        s.diagonal().add_(stiff / size / size)
-        lower = torch.linalg.cholesky(s)
-        eye = torch.eye(d, dtype=s.dtype)
-        root = torch.linalg.solve_triangular(lower, eye, upper=False) / size
-        return root.float().double()  # the same numbers in both precisions
+        lower = torch.linalg.cholesky((z.T @ z).double() / len(z) + stiff.diag())
+        return torch.linalg.solve_triangular(lower, torch.eye(d, dtype=lower.dtype), upper=False)

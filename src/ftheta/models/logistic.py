@@ -61,13 +61,12 @@ class Newton:
 
     def __init__(self, x: Tensor, y: Tensor, weight: Tensor, likelihood: Likelihood, n_raw: int, l2: float) -> None:
         self.y, self.weight, self.likelihood = y, weight / weight.sum(), likelihood
-        self.mean, self.scale = standards(x, self.weight)  # so that the units of the columns do not matter
+        self.mean, self.scale = standards(x, self.weight, l2)  # so that units do not matter
         self.x = torch.empty(len(x), x.shape[1] + 1, dtype=x.dtype)  # (n, D + 1); last: b
         torch.sub(x, self.mean, out=self.x[:, :-1]).div_(self.scale)
         self.x[:, -1] = 1.0
         self.theta = x.new_zeros(n_raw, self.x.shape[1])  # (R, D + 1)
-        ridge = torch.cat([(2 * l2 / self.scale / self.scale).clamp(max=1e300), x.new_zeros(1)])  # of w, not b
-        self.ridge = ridge.expand_as(self.theta)
+        self.ridge = torch.cat([2 * l2 / self.scale.square(), x.new_zeros(1)]).expand_as(self.theta)  # of w, not b
         self.step = torch.zeros_like(self.theta)
         self.rounds = 0
 
@@ -316,7 +315,7 @@ def _tensors(rows: Learned) -> tuple[Tensor, Tensor, Tensor]:
 def _slope(rows: tuple[Tensor, Tensor, Tensor], w: Tensor, b: Tensor, l2: float, l1: float) -> float:
     """The largest component of the gradient, by standardised weights, at w (R, D) and b (R,)."""
     model = Softmax(*rows, len(w), l2)
-    theta = torch.cat([w * model.scale, (b + w @ model.mean)[:, None]], 1)
+    theta = model.standardised(w, b)
     process = Orthant(model, 1.0, l1, newton=True)
     return float(process.residual(process.at(theta))[1].abs().max())
 
