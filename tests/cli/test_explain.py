@@ -9,7 +9,7 @@ import ftheta
 from ftheta import explain
 from ftheta.cli import _subject
 from ftheta.store import Run
-from tests.cli._things import QUICK, snapshot
+from tests.cli._things import QUICK, snapshot, table
 
 
 @pytest.mark.slow
@@ -65,7 +65,16 @@ def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
     ok("train", "linear", "diabetes", "--run", "r")
     listed = ok("explain", "r", "--list").out
     assert "statistics" in listed and "solvers" in listed and "drag" in listed and "regions" not in listed
-    assert "\nbmi " in ok("explain", "r", "statistics").out and Path("r/figures/statistics.svg").exists()
+    shown = ok("explain", "r", "statistics").out
+    assert "\nbmi " in shown and "Is it linear?" in shown and "1 - RSS/TSS" in shown  # the whole, not its table alone
+    assert Path("r/figures/statistics.svg").exists()
+
+
+def test_a_classifier_of_words_without_probabilities_is_explained(ok):
+    ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
+    done = ok("explain", "r", "drag", "regions")
+    assert {p.name for p in Path("r/figures").iterdir()} == {"drag.svg", "regions.svg"}
+    assert "dragged along a from" in done.out and "Decision regions of 2 classes over a and b" in done.out
 
 
 def test_an_unknown_explanation_is_answered_with_the_nearest(refused, pets):

@@ -127,3 +127,17 @@ def test_a_truncated_model_predicts_nothing(refused, pets):
     file = pets / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-40])
     assert "model.safetensors digest differs" in refused("predict", pets, "pets.csv")
+
+
+def test_a_classifier_without_probabilities_predicts_names_alone(ok):
+    file = table("pets.csv", "kind")
+    said = ok("train", "perceptron", file, "--target", "kind", "--run", "r").out
+    assert "accuracy" in said and "balanced accuracy" in said and "log loss" not in said
+    header, *rows = ok("predict", "r", file).out.splitlines()
+    truth = [line.rpartition(",")[2] for line in Path(file).read_text().splitlines()[1:]]
+    assert header == "prediction" and np.mean(np.array(rows) == truth) > 0.9
+
+
+def test_what_transforms_rows_is_not_trained_alone(refused):
+    said = refused("train", "whitening", "iris", "--run", "r")
+    assert said.startswith("'whitening' transforms rows and predicts nothing") and not Path("r").exists()

@@ -53,6 +53,7 @@ def conv():
 OPTIMISED = {"landscape", "learning-rate", "spectrum"}
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
 DENSE = NEURAL | {"network"}
+LINEAR = {"drag", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
 SUBJECTS = {  # what makes it, its rows, what it can give
     "mlp classifier": (
@@ -71,8 +72,14 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         NEURAL,
     ),
     "plain module": (Mixed, (X, None), MODULE),
-    "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves"}),
-    "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), set()),
+    "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves", "statistics"}),
+    "two classes": (
+        lambda: LogisticRegression().fit(X[:, :2], CLASSES > "a"),
+        (X[:, :2], CLASSES > "a"),
+        {"curves", "regions", *LINEAR},
+    ),
+    "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), LINEAR),
+    "plane": (lambda: LinearRegression().fit(X[:, :2], NUMBERS), (X[:, :2], NUMBERS), {"fit", *LINEAR}),
     "gaussian classes": (
         lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
         (X[:, :2], CLASSES),

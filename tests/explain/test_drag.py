@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import PoissonRegressor, RidgeClassifier
 
 from ftheta import LinearRegression, LogisticRegression, explain
 from ftheta.data import make
@@ -89,9 +90,33 @@ def test_the_rows_given_are_not_changed():
     [
         ({"row": 30}, r"row=30, column=None; X has 30 rows and 3 columns"),
         ({"row": 0, "column": 3}, r"row=0, column=3; X has 30 rows and 3 columns"),
-        ({"X": X[:4]}, r"X has shape \(4, 3\) and y \(30,\); drag needs as many rows"),
+        ({"X": X[:4]}, r"y has shape \(30,\); drag needs one target for each of the 4 rows"),
+        ({"X": X[:, :2]}, r"X has shape \(30, 2\); drag needs rows of the 3 features of the model"),
+        ({"y": Y[:, None]}, r"y has shape \(30, 1\); drag needs one target"),
+        ({"row": "first"}, "row=first, column=None; X has 30 rows"),
+        ({"to": [1.0]}, r"to=\[1.0\]; a list of at least two places is needed"),
+        ({"to": [1.0, np.inf]}, r"to holds inf at \[1\]; finite numbers"),
     ],
 )
 def test_what_does_not_fit_is_said(settings, said):
     with pytest.raises(InputError, match=said):
         explain.drag(MODEL, **({"X": X, "y": Y} | settings))
+
+
+def test_a_classifier_without_probabilities_answers_with_its_classes():
+    """Labels are words; 1 stands for the second of them, however the model says so."""
+    names = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, "yes", "no")
+    found = explain.drag(RidgeClassifier().fit(X, names), X, names, row=0)
+    assert set(found.answers) == {0.0, 1.0} and found.moved == "x1"
+    for place, said in zip(found.places, found.answers, strict=True):
+        x = X.copy()
+        x[0, 0] = place
+        assert said == (RidgeClassifier().fit(x, names).predict(x[:1])[0] == "yes")
+
+
+def test_a_place_where_the_model_cannot_be_fitted_is_said():
+    counts = np.arange(30.0)
+    with pytest.raises(
+        InputError, match="PoissonRegressor cannot be fitted with the row there: .*Pass other places"
+    ):
+        explain.drag(PoissonRegressor().fit(X, counts), X, counts, to=[-5.0, 5.0])

@@ -70,6 +70,20 @@ def test_a_constant_column_has_no_correlation():
     ]
 
 
+@pytest.mark.parametrize("unit", [1e150, 1e-150])
+def test_units_change_no_correlation(unit):
+    x, y = PATIENTS.x.to_numpy(), PATIENTS.y
+    found = explain.fit(LinearRegression().fit(x * unit, y), x * unit, y)
+    plain = explain.fit(LinearRegression().fit(x, y), x, y).table().columns["correlation"]
+    assert found.table().columns["correlation"] == pytest.approx(plain, rel=1e-12) and len(found.figure().axes) == 3
+
+
+def test_a_regressor_of_several_numbers_is_refused():
+    two = LinearRegression().fit(PATIENTS.x, np.c_[PATIENTS.y, PATIENTS.y])
+    with pytest.raises(InputTypeError, match=r"predicts \(10, 2\) for 10 rows; fit draws one number a row"):
+        explain.fit(two, PATIENTS.x, PATIENTS.y)
+
+
 def test_what_cannot_be_drawn_is_said():
     wide = LinearRegression().fit(np.eye(4), np.arange(4.0))
     classes = LogisticRegression().fit(PATIENTS.x, PATIENTS.y > 230)
@@ -78,5 +92,5 @@ def test_what_cannot_be_drawn_is_said():
         with pytest.raises(InputTypeError, match="is no plain regressor of one or two features; fit needs"):
             explain.fit(model, PATIENTS.x, PATIENTS.y)
     model = LinearRegression().fit(PATIENTS.x, PATIENTS.y)
-    with pytest.raises(InputError, match=r"X has shape \(10, 2\) and y \(4,\); rows of 2 features and a number each"):
+    with pytest.raises(InputError, match=r"y has shape \(4,\); fit needs one target for each of the 10 rows of X"):
         explain.fit(model, PATIENTS.x, PATIENTS.y[:4])

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
 
-from ftheta import LogisticRegression, MLPClassifier, explain
+from ftheta import LinearRegression, LogisticRegression, MLPClassifier, explain
 from ftheta.data import make
 from ftheta.errors import InputError, InputTypeError
 
@@ -89,12 +91,35 @@ def test_a_neural_classifier_shows_its_regions_too():
         ({"columns": (0, 2)}, InputError, r"columns=\(0, 2\); two different numbers"),
         ({"X": X[:, :1]}, InputError, r"X has shape \(120, 1\); regions needs rows of the 2 features"),
         ({"X": X[:0]}, InputError, r"X has shape \(0, 2\)"),
-        ({"y": Y[:5]}, InputError, r"y has shape \(5,\); regions needs one label for each of the 120 rows"),
+        ({"X": np.where(X == X[3, 1], np.nan, X)}, InputError, r"X holds nan at \[3, 1\]; finite numbers are needed"),
+        ({"X": [["a", "b"]]}, InputTypeError, "X holds what is no number, or rows of different lengths"),
+        ({"columns": ("a", "b")}, InputError, r"columns=\('a', 'b'\); two different numbers"),
+        ({"columns": 1}, InputError, "columns=1; two different numbers"),
+        ({"columns": (0, 1, 1)}, InputError, r"columns=\(0, 1, 1\); two different numbers"),
+        ({"y": Y[:5]}, InputError, r"y has shape \(5,\); regions needs one target for each of the 120 rows"),
     ],
 )
 def test_what_does_not_fit_is_said(settings, error, said):
     with pytest.raises(error, match=said):
         explain.regions(MODEL, **({"X": X, "y": Y} | settings))
+
+
+def test_a_model_of_one_class_fills_the_plane():
+    found = explain.regions(DummyClassifier().fit(X, np.zeros(len(X))), X)
+    assert found.table().columns["share of the plane"] == [1.0] and found.figure().axes
+
+
+@pytest.mark.parametrize("labels", [np.c_[Y == 0, Y == 1], np.c_[Y == 0, Y]])
+def test_several_labels_a_row_are_refused(labels):
+    tree = DecisionTreeClassifier().fit(X, labels)
+    assert "regions" not in explain.available(tree)
+    with pytest.raises(InputTypeError, match="DecisionTreeClassifier gives a row several labels; regions needs one"):
+        explain.regions(tree, X)
+
+
+def test_what_is_no_classifier_is_refused():
+    with pytest.raises(InputTypeError, match="LinearRegression has no classes_; regions needs a fitted classifier"):
+        explain.regions(LinearRegression().fit(X, Y), X)
 
 
 def test_more_than_two_features_ask_for_columns():

@@ -20,7 +20,7 @@ def test_the_landscape_of_the_cholesterol_fit(ledger):
     fixed.intercept_ = 25.68  # as printed
     found = explain.solvers(fixed, X, Y)
     x, y, z = found.grid
-    low = np.array(found.surface.minima[0])
+    low = found.minimum
     design = X.to_numpy()
     np.testing.assert_allclose(low, np.linalg.lstsq(design, Y - 25.68, rcond=None)[0], rtol=1e-8)
     for i, j in ((0, 0), (60, 60), (7, 44)):
@@ -28,19 +28,18 @@ def test_the_landscape_of_the_cholesterol_fit(ledger):
     assert x[0] < low[0] < x[-1] and y[0] < low[1] < y[-1]
     labels = found.figure().axes[0]
     assert (labels.get_xlabel(), labels.get_ylabel()) == ("coefficient of age", "coefficient of bmi")
-    import torch
-
     wrong = np.sum((Y - 25.68 - design[0] @ [0.94, 5.79]) ** 2)
     assert wrong == pytest.approx(21195.8, abs=0.05)
-    ledger(round(5 * float(found.surface(torch.tensor([0.94, 5.79], dtype=torch.float64))), 5))
+    once = explain.solvers(fixed, X, Y, optimizers=["newton"], start=(0.94, 5.79), steps=1)
+    ledger(round(5 * once.values["newton"][0], 5))
 
 
 def test_every_solver_but_gradient_descent_is_at_the_minimum_soon():
     found = explain.solvers(LINE, X, Y)
     for name in ("cg", "lbfgs", "newton"):
         assert found.distances[name] < 1e-6
-    np.testing.assert_allclose(found.surface.minima[0], LINE.coef_, rtol=1e-8)
-    slow = next(name for name in found.paths if name.startswith("gd"))
+    np.testing.assert_allclose(found.minimum, LINE.coef_, rtol=1e-8)
+    slow = next(name for name in found.points if name.startswith("gd"))
     assert found.distances[slow] > 0.1  # the valley is narrow
     hessian = 2 * X.to_numpy().T @ X.to_numpy() / 5
     assert float(slow.partition("=")[2]) == pytest.approx(1 / np.linalg.eigvalsh(hessian)[-1], rel=0.05)
@@ -53,7 +52,7 @@ def test_two_classes_have_the_log_loss_and_other_coefficients_stand():
     model = LogisticRegression(l2=1e-8).fit(x, y)
     found = explain.solvers(model, x, y, columns=(0, 2))
     theirs = SklearnLogistic(C=np.inf, tol=1e-12, max_iter=1000).fit(x, y)
-    np.testing.assert_allclose(found.surface.minima[0], theirs.coef_[0, [0, 2]], atol=1e-4)
+    np.testing.assert_allclose(found.minimum, theirs.coef_[0, [0, 2]], atol=1e-4)
     gx, gy, z = found.grid
     raw = x @ np.r_[gx[3], model.coef_[0, 1], gy[50]] + model.intercept_
     assert z[50, 3] == pytest.approx(np.logaddexp(0, -np.where(y == "yes", 1, -1) * raw).mean(), rel=1e-10)
@@ -61,9 +60,9 @@ def test_two_classes_have_the_log_loss_and_other_coefficients_stand():
 
 def test_own_rules_and_start():
     found = explain.solvers(LINE, X, Y, optimizers=[("gd", 1e-5)], start=(1.0, 5.0), steps=3)
-    path = found.paths["gd lr=1e-05"]
+    way = found.points["gd lr=1e-05"]
     g = 2 * X.to_numpy().T @ (X.to_numpy() @ [1.0, 5.0] + LINE.intercept_ - Y) / 5
-    np.testing.assert_allclose(path.points[1], np.array([1.0, 5.0]) - 1e-5 * g, rtol=1e-10)
+    np.testing.assert_allclose(way[1], np.array([1.0, 5.0]) - 1e-5 * g, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -71,12 +70,16 @@ def test_own_rules_and_start():
     [
         ({"columns": (1, 1)}, r"columns=\(1, 1\); two different numbers from 0 to 1"),
         ({"columns": (0, 5)}, r"columns=\(0, 5\)"),
-        ({"X": X.iloc[:, :1]}, r"X has shape \(5, 1\) and y \(5,\); rows of the 2 features are needed"),
-        ({"X": X.iloc[:3]}, r"X has shape \(3, 2\) and y \(5,\)"),
+        ({"X": X.iloc[:, :1]}, r"X has shape \(5, 1\); solvers needs rows of the 2 features"),
+        ({"X": X.iloc[:3]}, r"y has shape \(5,\); solvers needs one target for each of the 3 rows"),
+        ({"y": np.append(Y[:-1], np.nan)}, r"y holds nan at \[4\]; finite numbers are needed"),
+        ({"y": ["a"] * 5}, "y holds what is no number"),
+        ({"start": (0.0,)}, r"start=\(0.0,\); two numbers are needed"),
+        ({"columns": "ab"}, "columns=ab; two different numbers"),
     ],
 )
 def test_what_does_not_fit_is_said(settings, said):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises((InputError, InputTypeError), match=said):
         explain.solvers(LINE, **({"X": X, "y": Y} | settings))
 
 
@@ -84,6 +87,17 @@ def test_columns_of_zeros_have_a_flat_loss():
     x = np.c_[np.zeros((6, 2)), np.arange(6.0)]
     with pytest.raises(InputError, match="The loss is flat where the solvers start"):
         explain.solvers(LinearRegression().fit(x, np.arange(6.0)), x, np.arange(6.0))
+
+
+def test_labels_that_the_model_does_not_know_are_refused():
+    model = LogisticRegression().fit(X, Y > np.median(Y))
+    with pytest.raises(InputError, match=r"y holds labels that are none of the classes \[.*True.*\] of the model"):
+        explain.solvers(model, X, np.array(["high"] * 5))
+
+
+def test_what_is_no_linear_model_is_refused():
+    with pytest.raises(InputTypeError, match="str has no coef_; solvers needs a fitted linear model"):
+        explain.solvers("line", X, Y)
 
 
 def test_several_planes_are_refused():

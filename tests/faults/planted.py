@@ -344,9 +344,9 @@ FAULTS = [
     ),
     Fault(
         "newton: curvature with its axes swapped",
-        "models/logistic.py",
-        '"n,nrs,nd,ne->rdse"',
-        '"n,nrs,nd,ne->rdes"',
+        "models/_softmax.py",
+        "permute(1, 2, 0, 3)",
+        "permute(0, 3, 1, 2)",
         MODELS,
     ),
     # ---- data and draw

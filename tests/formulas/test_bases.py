@@ -77,6 +77,16 @@ def test_coefficients_of_powers_are_exact():
     assert all(s >= abs(c) for c, s in zip(found, size, strict=True)) and size[0] > abs(found[0])
 
 
+def test_functions_that_ended_have_no_powers():
+    """Three distinct values: from degree 3 on the functions are 0, whatever their weights."""
+    t = np.repeat([-1.0, 0.25, 1.0], 4)
+    tables = recurrence(t, 4)[None]
+    w = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
+    found, _ = in_powers(w, tables, np.zeros(1), np.ones(1), exponents(1, 4))
+    assert found[3:] == [0, 0]
+    assert np.allclose(np.polynomial.polynomial.polyval(t, list(map(float, found))), orthogonal(t, tables[0]) @ w)
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_slopes_are_the_derivatives(name):
     u, step = np.linspace(-4, 4, 82), 1e-6

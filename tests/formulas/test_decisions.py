@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from ftheta.errors import InputError
+from ftheta.errors import InputError, InputTypeError
 from ftheta.formulas import Rule, best_rule, decide, gaussian_rule, posterior, reweigh, risk, risks, tabled
 
 RNG = np.random.default_rng(0)
@@ -141,6 +141,10 @@ def test_gaussian_rules_answer_where_the_cost_is_less(gap, spread, prior, dear):
         ([0, 2], [1, 1], [0, 1], [1]),
         ([1e150, 3e150], [1e150, 1e150], EQUAL, [0, 1]),
         ([1e-150, 3e-150], [1e-150, 1e-150], EQUAL, [0, 1]),
+        ([0, 1e150], [1, 1], EQUAL, [0, 1]),
+        ([0, 0], [1e-150, 1e150], EQUAL, [1, 0, 1]),
+        ([0, 0], [1e150, 1e-150], EQUAL, [0, 1, 0]),
+        ([0, 1], [1, 1e-150], EQUAL, [0, 1, 0]),
     ],
 )
 def test_how_many_cuts_two_gaussians_have(means, sds, priors, answers):
@@ -155,7 +159,9 @@ def test_how_many_cuts_two_gaussians_have(means, sds, priors, answers):
 def test_the_general_rule_finds_the_gaussian_one(sds, loss):
     laws = norm(0, sds[0]), norm(1.5, sds[1])
     found = best_rule(
-        lambda x: np.stack([law.logpdf(x) + np.log(w) for law, w in zip(laws, RARE, strict=True)], 1), -30, 30, loss
+        lambda x: np.stack([law.logpdf(x) + np.log(w) for law, w in zip(laws, RARE, strict=True)], 1),
+        np.linspace(-30, 30, 2001),
+        loss,
     )
     exact = gaussian_rule([0, 1.5], sds, RARE, loss)
     assert found.cuts == pytest.approx(exact.cuts, abs=1e-9) and found.answers.tolist() == exact.answers.tolist()
@@ -163,7 +169,7 @@ def test_the_general_rule_finds_the_gaussian_one(sds, loss):
 
 def test_three_classes_on_a_line():
     """N(-2, 1), N(0, 1), N(2, 1) with equal priors: cuts half way; error 4/3 Φ(-1)."""
-    found = best_rule(lambda x: np.stack([norm(m).logpdf(x) for m in (-2, 0, 2)], 1), -9, 9)
+    found = best_rule(lambda x: np.stack([norm(m).logpdf(x) for m in (-2, 0, 2)], 1), np.linspace(-9, 9, 99))
     assert found.cuts == pytest.approx([-1, 1], abs=1e-9) and found.answers.tolist() == [0, 1, 2]
     assert risk([pdf(m) for m in (-2, 0, 2)], [1 / 3] * 3, found) == pytest.approx(4 / 3 * norm.cdf(-1), abs=1e-10)
 
@@ -179,6 +185,18 @@ def test_risk_is_what_the_distribution_functions_say():
 
 def test_a_cut_belongs_to_the_answer_below_it():
     assert cut_at(0.5).at([0.4, 0.5, 0.6]).tolist() == [0, 0, 1]
+
+
+def test_a_tie_with_the_cost_of_rejecting_is_answered_whatever_rounding_does():
+    """1 - 0.7 and 0.1 + 0.2 are both above 0.3 in floating point."""
+    assert decide([[0.7, 0.1, 0.2], [0.69, 0.11, 0.2]], reject=0.3).tolist() == [0, -1]
+    assert decide([0.3, 0.7], [[0, 1], [1, 0]], reject=1 - 0.7).tolist() == 1
+
+
+def test_a_narrow_class_against_a_wide_one_has_the_cuts_of_its_own_scale():
+    """Where both densities are equal: z²/2 = log(s1 / s0) to 300 digits of ratio."""
+    rule = gaussian_rule([0, 0], [1e-150, 1e150], EQUAL)
+    assert rule.cuts == pytest.approx(np.array([-1, 1]) * 1e-150 * math.sqrt(2 * 300 * math.log(10)), rel=1e-12)
 
 
 # ---- sentences
@@ -201,7 +219,7 @@ def test_a_cut_belongs_to_the_answer_below_it():
         (lambda: decide(EQUAL, np.eye(3)), r"loss has shape \(3, 3\); 2 rows are needed, one for each true class"),
         (lambda: decide(EQUAL, [[0, np.inf], [1, 0]]), "every cost must be a finite number"),
         (lambda: decide(EQUAL, reject=np.nan), "reject is nan; the cost of giving no answer must be a finite number"),
-        (lambda: gaussian_rule([0, 1], [1, 0], EQUAL), "finite means and spreads above 0 are needed"),
+        (lambda: gaussian_rule([0, 1], [1, 0], EQUAL), "two finite means and two spreads above 0 are needed"),
         (lambda: gaussian_rule([0, 1], [1, 1], EQUAL, [[0, 1], [0, 1]]), "each error must cost more than no error"),
         (lambda: gaussian_rule([0, 1], [1, 1], EQUAL, [[0, 1, 2], [0, 1, 2]]), "two answers are needed"),
         (
@@ -209,8 +227,22 @@ def test_a_cut_belongs_to_the_answer_below_it():
             r"class 1 integrates to 2 over \(-inf, inf\), not to 1; pass a density, and within",
         ),
         (lambda: risk([NEAR, FAR], EQUAL, cut_at(1), within=(-9, 1)), "class 0 integrates to 0.841345 over"),
+        (
+            lambda: risk([NEAR, FAR], EQUAL, Rule(np.array([1.0]), np.array([0, 2]))),
+            r"the loss has answers from 0 to 1",
+        ),
+        (lambda: posterior(["a", "b"], EQUAL), r"log_likelihood is \['a', 'b'\]; numbers in rows of equal length"),
+        (lambda: posterior([0.0, 0.0], "half"), "priors is 'half'; numbers in rows of equal length are needed"),
+        (lambda: decide(EQUAL, [[0, 1], [1]]), r"loss is \[\[0, 1\], \[1\]\]; numbers in rows of equal length"),
+        (lambda: decide(EQUAL, reject="dear"), "reject is 'dear'; numbers"),
+        (lambda: decide([np.nan, 0.5]), "probabilities of K classes, none negative or missing, are needed"),
+        (lambda: risks(0.5), r"p has shape \(\); probabilities of K classes"),
+        (lambda: reweigh([-0.5, 1.5], EQUAL, EQUAL), "none negative or missing"),
+        (lambda: tabled([[0, 1]], [[[0.5, 0.5]], np.eye(2)]), r"The tables have \[1, 2\] rows; each needs one"),
+        (lambda: gaussian_rule([0, 1, 2], [1, 1], EQUAL), r"means is \[0.0, 1.0, 2.0\]; two finite means"),
+        (lambda: gaussian_rule([0, 1e160], [1, 1], EQUAL), "so far apart they cannot be compared"),
     ],
 )
 def test_sentences(call, says):
-    with pytest.raises(InputError, match=says):
+    with pytest.raises((InputError, InputTypeError), match=says):
         call()

@@ -85,7 +85,20 @@ def test_the_bayes_error_is_the_integral_of_what_loses(priors):
 def test_what_is_no_covariance_is_refused():
     with pytest.raises(InputError, match=r"A covariance is a symmetric matrix, got shape \(2, 2\)"):
         log_density([[0.0, 0.0]], M1, [[1.0, 0.5], [0.0, 1.0]])
+    for wrong in ([[1e-9, 5e-10], [0, 1e-9]], [[1, np.nan], [np.nan, 1]], [[np.inf, 0], [0, 1]], [1.0, 2.0]):
+        for of in (principal_axes, lambda c: mahalanobis([[0.0, 0.0]], M1, c)):
+            with pytest.raises(InputError, match="A covariance is a symmetric matrix, got shape"):
+                of(wrong)
+    with pytest.raises(InputError, match="Points of 3 numbers do not fit a covariance of 2 dimensions"):
+        mahalanobis([[0.0] * 3], [0.0] * 3, C)
     with pytest.raises(InputError, match="The covariance is not positive definite"):
         gaussian_boundary(M1, M2, [[1.0, 1.0], [1.0, 1.0]])
     with pytest.raises(InputError, match="An ellipse has two dimensions, but the covariance has 3"):
         ellipse([0.0] * 3, np.eye(3))
+
+
+@pytest.mark.parametrize("priors", [(0.5, 0.6), (1.0, 0.0), (-0.5, 1.5), (0.2, 0.3, 0.5)])
+def test_priors_that_are_no_two_shares_are_refused(priors):
+    for of in (gaussian_boundary, gaussian_bayes_error):
+        with pytest.raises(InputError, match=r"priors=\(.*\): give two shares > 0 that add up to 1"):
+            of(M1, M2, C, priors)

@@ -126,6 +126,42 @@ def test_units_far_from_one_are_only_units(scale):
     np.testing.assert_allclose(heavy.root * scale**0.5, plain.root, rtol=1e-12, atol=1e-16)
 
 
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_the_intercept_is_a_number_at_the_ends_of_the_range(scale):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(40, 2)) + 3, rng.normal(size=40) + 1
+    plain = solve(a, b, intercept=True)
+    np.testing.assert_allclose(solve(a, b * scale, intercept=True).x / scale, plain.x, rtol=1e-12)
+    np.testing.assert_allclose(solve(a * scale, b, intercept=True).x[0], plain.x[0], rtol=1e-12)
+    np.testing.assert_allclose(plain.centre, a.mean(0), rtol=1e-15)
+    assert not solve(a, b).centre.any()
+
+
+def test_coefficients_beyond_the_range_are_refused_and_a_narrow_range_is_not():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(40, 2)) * [1, 1e-310], rng.normal(size=40)
+    with pytest.raises(InputError, match="A coefficient or its error is beyond what float64 can count. Rescale the"):
+        solve(a, b, intercept=True)
+    assert solve(a * [1, 1e10], b, intercept=True).rank == 3
+
+
+def test_a_mild_table_is_as_good_without_refinement():
+    rng = np.random.default_rng(3)
+    a, b = np.round(rng.normal(size=(50, 4)), 3), np.round(rng.normal(size=50), 3)
+    found = solve(a, b, intercept=True)
+    assert found.condition < 10 and digits(found.x[:, 0], rational(np.c_[np.ones(50), a], b)) > 12
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("power", [5, 20, 60])
+def test_weights_many_powers_of_ten_apart_keep_the_digits(power, intercept):
+    rng = np.random.default_rng(0)
+    a, b = np.round(rng.normal(size=(30, 4)), 4) + [0, 3, 0, 0], np.round(rng.normal(size=30), 4)
+    weight = 4.0 ** rng.integers(-power, power + 1, 30)  # roots are exact
+    full = np.c_[np.ones(30), a] if intercept else a
+    assert digits(solve(a, b, weight, intercept=intercept).x[:, 0], rational(full, b, weight)) > 13
+
+
 def test_a_large_table_needs_little_more_memory_than_its_residual():
     import tracemalloc
 
@@ -221,6 +257,36 @@ def test_a_rank_in_doubt_is_said_with_the_condition_number_and_what_to_do():
     nearer = solve(np.c_[x, x[:, 0] + 1e-14 * rng.normal(size=50)], x[:, 0])
     assert nearer.rank == 2 and "rank 2 of 3 is in doubt" in nearer.doubtful  # cut, but not in silence
     assert solve(np.c_[x, x[:, 0] + 1e-7 * rng.normal(size=50)], x[:, 0]).doubtful == ""
+
+
+@given(seed=st.integers(0, 9999))
+def test_levels_and_totals_of_everyday_tables_are_dependent_without_a_doubt(seed):
+    """Rounding of numbers far from 0 is not taken for information: the sum of two columns is their sum."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(30, 400)), int(rng.integers(2, 9))
+    offset = 10.0 ** rng.integers(0, 5, 2)
+    x = np.round(offset + rng.normal(size=(n, 2)), 2)
+    a = np.c_[np.eye(k)[rng.integers(0, k, n)], x, x.sum(1), 1.8 * x[:, 0] + 32]
+    live = int(np.ptp(a[:, :k], axis=0).any() and np.unique(a[:, :k], axis=0).shape[0])
+    for weight in (None, rng.uniform(0.1, 3, n)):
+        found = solve(a, rng.normal(size=n), weight, intercept=True)
+        assert found.rank == live + 2 and found.doubtful == "" and np.abs(found.x[1:]).max() < 10
+
+
+def test_a_column_far_from_0_lowers_no_rank_but_its_own():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    near = np.c_[x[:, 0], x[:, 0] + 1e-5 * x[:, 1], 1e12 + np.round(rng.normal(size=60), 3)]
+    assert solve(near, x[:, 1], intercept=True).rank == 4
+    assert solve(1 + 1e-15 * x, x[:, 1], intercept=True).rank == 3
+
+
+def test_light_rows_that_vanish_beside_heavy_ones_are_said():
+    rng = np.random.default_rng(0)
+    a, b, weight = rng.normal(size=(20, 3)), rng.normal(size=20), np.r_[1e150, np.ones(19)]
+    said = solve(a, b, weight).doubtful
+    assert said.startswith("Weights are up to a factor 1e+150 apart, so that light rows vanish") and "rank 1 of 3" in said
+    assert solve(a, b, np.r_[1e6, np.ones(19)]).doubtful == solve(np.c_[a, a], b, np.r_[9.0, np.ones(19)]).doubtful == ""
 
 
 def test_a_column_that_is_constant_up_to_rounding_gets_no_weight_and_is_named():

@@ -53,6 +53,12 @@ def test_penalties_may_differ_between_solutions_and_rows_may_stand_for_more():
         np.testing.assert_allclose(f(2**0.5 * X, 2**0.5 * Y, w, l1, l2, 60), twice)
 
 
+def test_a_little_l2_takes_no_certificate_away():
+    lowest, w = least(0.1, 0.0)
+    near = w[None] + 1e-4
+    assert lasso_gap(X, Y, near, 0.1, 1e-12, 30)[0] == pytest.approx(lasso_gap(X, Y, near, 0.1, 0.0, 30)[0], rel=1e-6)
+
+
 def test_a_perfect_fit_without_a_penalty_on_it_has_no_gap():
     w = np.zeros((1, 5))
     assert lasso_gap(X, 0 * Y, w, 0.1, 0.0, 30).tolist() == [0.0]

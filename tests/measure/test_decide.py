@@ -13,7 +13,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 
 from ftheta import explain
 from ftheta.data import makers
-from ftheta.errors import InputError
+from ftheta.errors import InputError, InputTypeError
 from ftheta.measure import decide
 from ftheta.models import LogisticRegression
 
@@ -118,8 +118,12 @@ def test_rows_below_one_minus_the_cost_have_no_answer():
         ({"p": [0.5], "threshold": 0.5, "loss": np.eye(2)}, "is a decision by itself"),
         ({"p": [0.5], "threshold": np.nan}, "threshold is nan; give a finite number"),
         ({"p": THREE, "reject": 0.1, "rejected": 2}, "rejected=2 is the name of a class"),
+        ({"p": [0.5], "threshold": "half"}, "threshold is 'half'; give a finite number"),
+        ({"p": [[0.5, 0.5], [1.0]]}, "p has rows of different lengths; give each as many values"),
+        ({"p": [["a", "b"]]}, "p holds <U1, but probabilities are numbers"),
+        ({"p": THREE, "loss": "zero"}, "loss is 'zero'; numbers in rows of equal length are needed"),
     ],
 )
 def test_sentences(given_args, says):
-    with pytest.raises(InputError, match=says):
+    with pytest.raises((InputError, InputTypeError), match=says):
         decide(**given_args)

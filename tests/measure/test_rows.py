@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ftheta.errors import InputError
+from ftheta.errors import InputError, InputTypeError
 from ftheta.measure._rows import coded, labelled, level_of, numbers, scored
 
 
@@ -42,3 +42,10 @@ def test_ends_of_intervals_may_be_infinite():
 def test_a_level_is_a_share(level):
     with pytest.raises(InputError, match=f"level is {level}; a share strictly between 0 and 1 is needed"):
         level_of(level)
+
+
+def test_labels_of_several_kinds_have_no_order():
+    with pytest.raises(
+        InputTypeError, match="y mixes labels of kinds int, str, which have no order; make them all alike"
+    ):
+        labelled(None, y=np.array([0, "a"], dtype=object))

@@ -174,6 +174,20 @@ def test_resampled_choices_narrow_with_rows_and_repeat_with_the_seed():
     assert few.low <= narrow.low <= narrow.high <= few.high and (narrow.low, narrow.high) != (few.low, few.high)
 
 
+def test_a_single_sure_row_among_many_is_found_by_resamples_too():
+    """Precision 0.99 is kept above the first row only, which is none of 400 even steps of the score."""
+    y = (np.arange(5000) % 3 == 0).astype(int)
+    found = threshold(y, np.linspace(0.9, 0.1, 5000), "recall at precision", at_least=0.99)
+    assert found.value == 1 / y.sum() and found.low == found.threshold == found.high
+
+
+def test_resamples_without_one_of_the_classes_do_not_count():
+    """A third of the resamples of two rows holds one class only; the others leave nothing to correct."""
+    for by in ("f1", "accuracy", "balanced accuracy"):
+        found = threshold([0, 1], [0.2, 0.7], by)
+        assert found.value == found.corrected == 1 and found.low == found.threshold == found.high
+
+
 def test_extreme_scores_and_neighbouring_floats_can_be_parted():
     up = np.nextafter(0.5, 1)
     for pair in ([0.5, up], [up, np.nextafter(up, 1)]):  # their middle is rounded down, and up
@@ -219,6 +233,9 @@ def test_what_is_said():
         ({"loss": np.eye(3)}, r"loss has shape \(3, 3\); 2 rows are needed"),
         ({"loss": [[0, 1], [0, 1]]}, "each error must cost more than no error"),
         ({"loss": [[0, 1, 2], [1, 0, 2]]}, r"it must be \(2, 2\)"),
+        ({"loss": [[0], [1]]}, r"it must be \(2, 2\)"),
+        ({"by": ["f1"]}, "Unknown criterion"),
+        ({"by": "recall at precision", "at_least": "most"}, "at_least is most; a share above 0"),
         ({"y": [1, 1, 1, 1], "classes": [0, 1]}, "All rows of y are 1; a threshold is judged on rows of two classes"),
         ({"y": [0, 1, 2, 1], "p": np.full((4, 3), 1 / 3)}, r"There are 3 classes \(0, 1, 2\); a threshold parts two"),
         ({"p": [0.1, 0.2, 0.3, 1.4]}, "probabilities lie in"),
@@ -228,3 +245,9 @@ def test_what_is_said():
 def test_sentences(change, says):
     with pytest.raises(InputError, match=says):
         threshold(**({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.3, 0.9]} | change))
+
+
+@pytest.mark.parametrize("t", [float("nan"), "half", None])
+def test_a_threshold_is_a_number(t):
+    with pytest.raises(InputError, match="threshold is .*; give a number"):
+        at_threshold([0, 1], [0.2, 0.7], t)

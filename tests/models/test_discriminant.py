@@ -172,6 +172,8 @@ def test_fewer_directions_keep_the_best_and_decide_along_them():
     scores = np.log(full.priors_) - (z - centres.T) ** 2 / 2
     np.testing.assert_allclose(differences(one, at), scores - scores.mean(1, keepdims=True), **CLOSE)
     np.testing.assert_allclose(full.transform(one.means_)[:, 1:], 0, atol=1e-9)  # moved onto the first direction
+    two = FisherDiscriminant(n_components=2).fit(X, y)
+    np.testing.assert_allclose(full.transform(two.means_)[:, 2:], 0, atol=1e-9)
     drawn, labels = one.sample(20_000, random_state=0)
     np.testing.assert_allclose(full.transform(drawn)[:, 1:].mean(0), 0, atol=0.05)
     assert len(set(labels)) == 4
@@ -242,6 +244,10 @@ def test_columns_that_say_nothing_new_change_nothing(cls):
         more = cls().fit(np.c_[X, extra(X)], y)  # no warning: nothing is lost
         np.testing.assert_allclose(more.predict_proba(np.c_[at, extra(at)]), plain.predict_proba(at), atol=1e-8)
         assert np.isfinite(more.log_prob(np.c_[X, extra(X)])).all()
+    constant, twice = cls().fit(np.c_[X, 0 * y + 7], y), cls().fit(np.c_[X, X], y)
+    density = plain.log_prob(at)  # of a copy: volumes in the plane x = x' are larger, by √2 a column
+    np.testing.assert_allclose(constant.log_prob(np.c_[at, np.full(len(at), 7)]), density, rtol=1e-8)
+    np.testing.assert_allclose(twice.log_prob(np.c_[at, at]), density - at.shape[1] * np.log(2) / 2, rtol=1e-8)
 
 
 def test_a_column_that_tells_the_classes_apart_but_never_varies_is_warned_of():

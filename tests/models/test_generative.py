@@ -93,7 +93,15 @@ def test_priors_are_learned_given_or_uniform(cls):
 
 @every
 @pytest.mark.parametrize(
-    "priors", [{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5, 2: 0.5}, {0: 0.5, 1: 0.5, 2: 0}, {0: 0.5, 1: 0.2, 5: 0.3}], ids=str
+    "priors",
+    [
+        {0: 0.5, 1: 0.5},
+        {0: 0.5, 1: 0.5, 2: 0.5},
+        {0: 0.5, 1: 0.5, 2: 0},
+        {0: 0.5, 1: 0.2, 5: 0.3},
+        {0: 0.5, 1: 0.2, 2: "much"},
+    ],
+    ids=str,
 )
 def test_priors_that_are_no_shares_of_the_classes_are_refused(cls, priors):
     with pytest.raises(InputError, match=r"priors=\{.*\}: give each of \[0, 1, 2\] a share > 0, all of them adding up"):
@@ -123,9 +131,10 @@ def test_samples_come_from_the_model(cls):
 
 
 @every
-def test_less_than_one_row_is_not_drawn(cls):
-    with pytest.raises(InputError, match="sample was asked for 0 rows; ask for at least 1"):
-        cls().fit(*problem()).sample(0)
+@pytest.mark.parametrize("n", [0, 2.5])
+def test_only_whole_rows_are_drawn_and_at_least_one(cls, n):
+    with pytest.raises(InputError, match=f"sample was asked for {n} rows; ask for a whole number, at least 1"):
+        cls().fit(*problem()).sample(n)
 
 
 @every
@@ -151,6 +160,15 @@ def test_far_rows_have_finite_answers(cls, far):
     np.testing.assert_allclose(model.predict_proba(rows).sum(1), 1)
     if cls is not DiscreteNaiveBayes and far < 1e200:  # the same class as nearer on the same ray
         assert np.array_equal(model.predict(rows), model.predict(rows / far * 1e5))
+
+
+@every
+def test_far_rows_of_small_columns_have_finite_answers(cls):
+    X, y = problem()
+    model = cls().fit(X * 1e-100, y)
+    rows = np.array([[1e308, -1e308], [1e300, 1e-100]])  # beyond float64 in deviations
+    for answer in (model.predict_proba, model.decision_function, model.predict_log_proba, model.log_prob):
+        assert np.isfinite(answer(rows)).all(), answer
 
 
 @every

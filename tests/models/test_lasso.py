@@ -207,6 +207,44 @@ def test_at_a_knot_a_coefficient_enters_or_leaves_and_between_knots_the_path_is_
     np.testing.assert_allclose(ends[1], (ends[0] + ends[2]) / 2, atol=1e-7)
 
 
+def test_twins_and_negatives_do_not_move_the_knots():
+    x, y, weight, _ = problem(7, 30, 6)
+    plain = lasso_path(x, y, 5, sample_weight=weight)
+    near = x * (1 + 1e-13 * np.random.default_rng(0).normal(size=x.shape))
+    for more in (x, -x, near, x[:, :1], np.c_[x, -near]):
+        path = lasso_path(np.c_[x, more], y, 5, sample_weight=weight)
+        np.testing.assert_allclose(path.knots, plain.knots, rtol=1e-8)
+        assert path.moves == plain.moves
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_stretch_between_knots_has_its_own_active_set(seed):
+    """In the middle of each, least squares on that set meets the conditions of the lasso to ten digits."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(30, 56)), rng.normal(size=30)
+    path, around = lasso_path(x, y, 2, tol=1e-2), x - x.mean(0)
+    active, signs = [], {}
+    for (upper, lower), (j, event) in zip(np.c_[path.knots[:-1], path.knots[1:]], path.moves[:-1], strict=True):
+        active = [*active, j] if event == "enters" else [k for k in active if k != j]
+        signs[j] = np.sign(around[:, j] @ (y - y.mean() - around @ _at(around, y, upper, active, signs, j)))
+        middle = (upper + lower) / 2
+        if upper - lower < 1e-9 * upper:
+            continue
+        w = _at(around, y, middle, active, signs)
+        pull = around.T @ (y - y.mean() - around @ w) / 30
+        assert np.abs(pull).max() <= middle * (1 + 1e-9) and (np.sign(w[active]) == [signs[k] for k in active]).all()
+
+
+def _at(around, y, alpha, active, signs, new=None):
+    """w (D,) with x_j·r / n = alpha sign_j for each active j, that of a new one apart."""
+    some = [k for k in active if k != new]
+    w = np.zeros(around.shape[1])
+    if some:
+        a = around[:, some]
+        w[some] = np.linalg.solve(a.T @ a, a.T @ y - len(y) * alpha * np.array([signs[k] for k in some]))
+    return w
+
+
 def test_coefficients_that_leave_are_found():
     events = [event for s in range(6) for _, event in lasso_path(*correlated(s), 3, eps=1e-3).moves]
     assert {"enters", "leaves"} == set(events)
@@ -255,7 +293,40 @@ def test_what_cannot_be_a_path_is_said():
         Lasso(alpha=0.0).fit(x, y)
 
 
+def test_penalties_may_be_unsorted_doubled_or_a_count_of_any_kind():
+    x, y, _, _ = problem(8, 20, 3)
+    path = lasso_path(x, y, [0.1, 1.0, 0.1])
+    assert path.alphas.tolist() == [1.0, 0.1, 0.1] and len(lasso_path(x, y, np.int64(4)).alphas) == 4
+    np.testing.assert_allclose(path.coefs[1], path.coefs[2], atol=1e-6)
+    with pytest.raises(InputError, match="alphas is 'few'; it must hold one or more penalties, each finite and > 0"):
+        lasso_path(x, y, "few")
+
+
 # ---- degenerate data
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e-308])
+def test_weights_at_the_ends_of_the_range_are_weights(scale):
+    x, y, weight, alpha = problem(14, 30, 4)
+    weight /= weight.max()
+    for model in (Lasso(alpha=alpha, **TIGHT), ElasticNet(alpha=alpha, **TIGHT), ElasticNet(alpha=alpha, l1_ratio=0)):
+        plain = model.fit(x, y, weight).predict(x)
+        np.testing.assert_allclose(model.fit(x, y, weight * scale).predict(x), plain, rtol=1e-7)
+
+
+def test_a_proof_is_believed_where_the_solver_gives_up():
+    """With next to no l1 the solver's own certificate never comes, but the gap does."""
+    x, y, _, _ = problem(9, 30, 5)
+    assert ElasticNet(alpha=0.1).fit(x, y * 1e150).gap_ < 1e-8 * np.var(y) * 1e300
+
+
+@pytest.mark.parametrize("scales", [[1e150, 1, 1e-150], [1e17, 1, 1], [1e-310, 1e-310, 1e-310]])
+def test_ridge_as_an_elastic_net_has_finite_answers(scales):
+    x, y, _, _ = problem(9, 30, 3)
+    net = ElasticNet(alpha=0.1, l1_ratio=0).fit(x * scales, y)
+    peer = Ridge(alpha=3.0).fit(x * scales, y)
+    np.testing.assert_allclose(net.coef_, peer.coef_, rtol=1e-8, atol=1e-16)
+    assert np.isfinite(net.coef_).all() and not np.isnan(net.gap_)
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e-150])

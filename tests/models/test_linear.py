@@ -225,6 +225,18 @@ def test_intervals_hold_what_they_promise_in_ten_thousand_repetitions(of, level,
     assert np.abs(held - level).max() < 0.012  # four standard errors at most
 
 
+@pytest.mark.parametrize(("offset", "error"), [(1e6, 1e-9), (1e8, 1e-7), (2.0**40, 1e-3)])
+def test_intervals_far_from_0_are_as_wide_as_near_it(offset, error):
+    rng = np.random.default_rng(0)
+    x = np.ldexp(np.round(np.ldexp(rng.normal(size=(40, 3)), 12)), -12)  # the shift is exact
+    y, weight = x @ [1.0, 2, 3] + rng.normal(size=40), rng.uniform(0.5, 2, 40)
+    near, far = LinearRegression().fit(x, y, weight), LinearRegression().fit(x + offset, y, weight)
+    for of in ("new", "mean"):
+        widths = [np.diff(model.predict_interval(at, of=of)) for model, at in ((near, x), (far, x + offset))]
+        np.testing.assert_allclose(widths[1], widths[0], rtol=error)
+    np.testing.assert_allclose(near.centre_, np.average(x, axis=0, weights=weight), rtol=1e-12)
+
+
 def test_an_interval_that_cannot_be_had_is_refused_in_one_sentence():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 2)), rng.normal(size=10)

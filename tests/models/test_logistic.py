@@ -185,7 +185,7 @@ def test_both_solvers_agree_with_scikit_learn_to_the_eighth_digit_on_thirty_prob
     for seed in range(30):
         x, y, weight = problem(seed, 2 + seed % 3)
         l2 = 10.0 ** -(seed % 3 + 1)
-        peer = SklearnLogistic(C=1 / (2 * l2 * weight.sum()), solver="newton-cg", tol=1e-13, max_iter=5000)
+        peer = SklearnLogistic(C=1 / (2 * l2 * weight.sum()), solver="newton-cholesky", tol=1e-12)
         peer.fit(x, y, weight)
         for solver in ("newton", "lbfgs"):
             ours = LogisticRegression(l2=l2, solver=solver, tol=1e-10).fit(x, y, weight)
@@ -212,12 +212,10 @@ def test_predicted_probabilities_are_observed_frequencies():
     x = rng.normal(size=(40_000, 3))
     y = (rng.uniform(size=len(x)) < expit(x @ [1.0, -2.0, 0.5] - 0.5)).astype(int)
     model = LogisticRegression(l2=0.0).fit(x[:20_000], y[:20_000])
-    found = ftheta.measure.calibration(y[20_000:], model.predict_proba(x[20_000:])[:, 1], bins=10)
     p = model.predict_proba(x[20_000:])[:, 1]
     held = np.array_split(np.argsort(p), 10)
     z = [(y[20_000:][i].mean() - p[i].mean()) / np.sqrt((p[i] * (1 - p[i])).mean() / len(i)) for i in held]
     assert np.abs(z).max() < 4 and np.square(z).sum() < 30  # χ² of 10: 29.6 at 0.001
-    assert found is not None
 
 
 # ---- L1

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from ftheta.errors import InputError
 from ftheta.models import _reduce
-from ftheta.models._reduce import centres, column_names, parts, reduced, scale_of, shifted
+from ftheta.models._reduce import apart, centres, column_names, in_units, parts, reduced, scale_of, shifted, span
+from tests.formulas.test_least_squares import digits, rational
 
 RNG = np.random.default_rng(0)
 
@@ -16,7 +18,8 @@ def test_every_residual_has_the_same_length(n, d, t, weighted, intercept, monkey
     monkeypatch.setattr(_reduce, "NUMBERS", 60)  # several parts
     x, y = RNG.normal(size=(n, d)) + 3, RNG.normal(size=(n, t)) - 2
     weight = RNG.uniform(0.1, 2, n) if weighted else None
-    found, v = reduced(x, y, weight, intercept), np.ones(n) if weight is None else weight
+    found, v = reduced(x, y, weight, intercept), np.ones(n) if weight is None else weight / weight.max()
+    assert found.heaviest == (1 if weight is None else weight.max())
     assert (
         len(found.x) == len(found.y) <= d + t and found.x.flags.f_contiguous and found.total == pytest.approx(v.sum())
     )
@@ -55,6 +58,38 @@ def test_parts_hold_every_row_once_and_no_fewer_than_asked():
 def test_the_scale_is_a_power_of_two(values, scale):
     found = scale_of(np.array(values))
     assert found == scale if scale else np.log2(found) % 1 == 0 and 0.5 <= max(map(abs, values)) / found < 1
+
+
+def test_numbers_at_the_end_of_the_range_have_a_scale_and_beyond_it_are_refused():
+    assert scale_of(np.array([1.7e308])) == 2.0**1023
+    with pytest.raises(InputError, match="X or y is wider than float64 can count, once .* weighted. Rescale it"):
+        scale_of(shifted(np.array([[1.7e308], [-1.7e308]]), np.array([1.7e308]), None))
+    assert in_units(np.array([3.0]), 2.0**1000, 2.0**900)[0] == 3 * 2.0**-100
+    with pytest.raises(InputError, match="A coefficient is beyond what float64 can count. Rescale the columns or y"):
+        in_units(np.array([3.0]), 2.0**-600, 2.0**600)
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e-308])
+def test_the_unit_of_the_weights_changes_nothing(scale):
+    x, y = RNG.normal(size=(9, 2)), RNG.normal(size=(9, 1))
+    weight = RNG.uniform(0.5, 1, 9)
+    one, other = reduced(x, y, weight, True), reduced(x, y, weight * scale, True)
+    for name in ("x", "y", "x_mean", "y_mean", "total"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e17, 1e150])
+def test_columns_far_apart_keep_their_digits_in_ridge(scale):
+    x = RNG.normal(size=(20, 3)) * [1, scale, 1]
+    y = x[:, 0] + x[:, 1] / scale + RNG.normal(size=20)
+    w, dof = apart(x, y[:, None], 4.0)
+    assert digits(w[0], rational(np.r_[x, 2 * np.eye(3)], np.r_[y, np.zeros(3)])) > 13
+    narrow = x[:, [0, 2]] - np.outer(x[:, 1] / scale, (x[:, 1] / scale) @ x[:, [0, 2]] / ((x[:, 1] / scale) ** 2).sum())
+    s = np.linalg.svd(narrow, compute_uv=False)  # what the wide column, which is hardly penalised, leaves
+    assert dof[0] == pytest.approx(1 + (s**2 / (s**2 + 4)).sum(), rel=1e-8)
+    assert span(x, np.zeros(3)) > scale / 20 and span(np.c_[x[:, 0], np.full(20, 1e-15)], np.array([0.0, 7.0])) == 1
+    both, _ = apart(np.c_[x, x[:, 1]], y[:, None], 4.0)
+    np.testing.assert_allclose(both[0] * [1, scale, 1, scale], w[0][[0, 1, 2, 1]] * [1, scale / 2, 1, scale / 2])
 
 
 def test_columns_without_names_are_numbered():

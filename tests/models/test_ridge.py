@@ -168,6 +168,53 @@ def test_a_row_that_alone_holds_a_column_is_left_out_rightly():
     assert ridge_path(x, y, [0.0]).loo[0] == pytest.approx((refits(x, y, [0.0], model=plain) ** 2).mean(), rel=1e-6)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e9])
+def test_a_row_far_from_the_others_is_left_out_rightly(far):
+    """Its leverage is 1 up to 1e-12 or 1e-18, which 1 - h cannot hold."""
+    rng = np.random.default_rng(0)
+    x, y, weight = rng.normal(size=(15, 4)), rng.normal(size=15), rng.uniform(0.1, 3, 15)
+    x[3] = [far, 0, 0, 0]
+    truth = [np.average(e**2, weights=weight) for e in refits(x, y, ALPHAS, weight, model=tight)]
+    np.testing.assert_allclose(ridge_path(x, y, ALPHAS, sample_weight=weight).loo, truth, rtol=1e-6)
+
+
+def tight(alpha, fit_intercept):
+    return SklearnRidge(alpha=alpha, fit_intercept=fit_intercept, solver="svd")
+
+
+def test_generalised_cross_validation_without_a_penalty_is_its_limit():
+    for n, d in ((5, 4), (4, 9), (20, 3)):
+        x, y, weight = problem(14, n, d)
+        gcv = ridge_path(x, y, [0.0, 1e-10], sample_weight=weight).gcv
+        assert gcv[0] == pytest.approx(gcv[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e17, 1e150])
+def test_a_wide_column_does_not_hide_the_others(scale):
+    x, y, weight = problem(15, 30, 3)
+    ours = Ridge(alpha=2.0).fit(x * [1, scale, 1], y, weight)
+    a = np.c_[x * [1, 1, 1], np.ones(30)]
+    truth = np.linalg.solve(a.T * weight @ a + np.diag([2, 2 / scale**2, 2, 0]), (a.T * weight) @ y)
+    np.testing.assert_allclose(ours.coef_ * [1, scale, 1], truth[:3], rtol=1e-9)
+    assert ours.intercept_ == pytest.approx(truth[3], rel=1e-9) and 2 < ours.dof_[0] < 3
+    if scale > 1e10:
+        with pytest.raises(InputError, match="One column of X is .* times as wide as another.*Standardise the columns"):
+            Ridge(alphas=(1.0,)).fit(x * [1, scale, 1], y)
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e-308])
+def test_weights_at_the_ends_of_the_range_are_weights(scale):
+    x, y, weight = problem(16, 20, 3)
+    weight /= weight.max()
+    alpha = scale if scale > 1 else scale * 0.5
+    for ours, truth in (
+        (Ridge(alpha=alpha).fit(x, y, weight * scale), Ridge(alpha=alpha / scale).fit(x, y, weight)),
+        (Ridge(alphas=(alpha,)).fit(x, y, weight * scale), Ridge(alphas=(alpha / scale,)).fit(x, y, weight)),
+    ):
+        np.testing.assert_allclose(ours.predict(x), truth.predict(x), rtol=1e-6)
+        assert getattr(ours, "loo_", [0])[0] == pytest.approx(getattr(truth, "loo_", [0])[0], rel=1e-6)
+
+
 def test_duplicated_and_constant_columns_share_and_get_nothing():
     x, y, _ = problem(7, 30, 3)
     one, two = Ridge(alpha=2.0).fit(x, y), Ridge(alpha=2.0).fit(np.c_[x, x, np.full(30, 7.3)], y)
@@ -276,6 +323,13 @@ def test_of_two_equal_errors_the_larger_penalty_is_taken():
 def test_penalties_that_are_none_are_named(alphas):
     with pytest.raises(InputError, match="alphas is .*; it must hold one or more penalties, each finite and >= 0"):
         Ridge(alphas=alphas).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("alphas", [0, -3, "many", None])
+def test_what_are_no_penalties_are_named_and_any_whole_number_counts(alphas):
+    with pytest.raises(InputError, match=f"alphas is {alphas!r}; it must hold one or more penalties"):
+        ridge_path([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0], alphas)
+    assert len(ridge_path([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0], np.int64(4)).alphas) == 4
 
 
 def test_one_row_cannot_be_left_out_but_can_be_fitted():

@@ -88,6 +88,19 @@ def test_numbers_of_any_size_have_deviations():
     )
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]])
+def test_units_of_dependent_columns_shift_the_determinants_of_all_covariances_alike(order):
+    units = np.array([1e-8, 1.0, 1e8, 3.0])[order]
+    first, second = (np.c_[x, x[:, 0] + x[:, 1]] for x in (rows(30, 3), rows(40, 3, seed=1)))  # of one span
+    shift = found(first * units).log_det() - found(first).log_det()
+    assert found(second * units).log_det() - found(second).log_det() == pytest.approx(shift, abs=1e-9)
+
+
+def test_rows_in_several_blocks_have_one_triangle():
+    x = rows(70_000, 4)  # more numbers than a block
+    np.testing.assert_allclose(found(x).matrix(), x.T @ x / len(x), rtol=1e-10)
+
+
 def test_a_constant_column_is_left_out():
     x = np.c_[rows(30, 2), np.zeros(30)]
     spread = found(x)

@@ -41,8 +41,8 @@ class Job:
         card = catalog.card(config.model)
         if "transform" in card.targets:
             raise InputError(
-                f"{config.model!r} transforms rows and predicts nothing, so there is no result to show. Use it in Python, "
-                "e.g. make_pipeline(ftheta.Whitening(), ftheta.MLPClassifier())."
+                f"{config.model!r} transforms rows and predicts nothing, so there is no result to show. Use it in "
+                "Python, e.g. make_pipeline(ftheta.Whitening(), ftheta.MLPClassifier())."
             )
         self.dataset = open_data(config)
         self.task = task_of(self.dataset, config.task)

@@ -58,7 +58,10 @@ def _draw(run: Run, names: Sequence[str]) -> None:
     subject = reopen(run)
     for name in names:
         result = explain.run(name, subject.estimator, *subject.learned_from(all_rows=explain.get(name).all_rows))
-        echo_table(result.table())
+        if type(result).__str__ is object.__str__:
+            echo_table(result.table())
+        else:  # more than a table
+            click.echo(str(result))
         click.echo()
         _keep(run, name, result)
 

@@ -35,7 +35,7 @@ from .line import Line, line
 from .lookahead import Lookahead, lookahead
 from .network import Network, network
 from .regions import HasClasses, Regions, regions
-from .solvers import HasPlane, solvers
+from .solvers import HasPlane, Solvers, solvers
 from .spectrum import Spectrum, sharpness, spectrum
 from .statistics import HasStatistics, statistics
 from .steps import Directions, StepLengths, directions, step_lengths
@@ -67,6 +67,7 @@ __all__ = [
     "Lookahead",
     "Network",
     "Regions",
+    "Solvers",
     "Spectrum",
     "StepLengths",
     "Summary",

@@ -91,7 +91,7 @@ class Densities(Regions):
     @property
     def alt(self) -> str:
         """What the picture shows."""
-        shared = np.allclose(self.covariances, self.covariances[:1])
+        shared = np.allclose(self.covariances, self.covariances[:1], atol=0)
         kind = "of one shape" if shared else "of different shapes"
         return f"Ellipses {kind} of {len(self.classes)} Gaussian classes over {self.names[0]} and {self.names[1]}."
 

@@ -9,17 +9,20 @@ Shapes: M places, P coefficients (intercept first), n rows, D features.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from .. import check, plots
+from .. import plots
 from ..errors import InputError, InputTypeError
 from ..results import Result, Table
-from ._registry import explanation
+from ._registry import explanation, require
+from ._rows import features, finite, names_of, numbers, targets
 from .solvers import HasPlane
 
 if TYPE_CHECKING:
@@ -119,36 +122,52 @@ def drag(
         >>> round(drag(LinearRegression().fit(X, y), X, y, row=3).slope, 3)  # the leverage of row 3
         0.97
     """
+    require(obj, HasPlane, "drag")
     if not _is_quick(obj):
         raise InputTypeError(
-            f"{type(obj).__name__} is no plain linear model of one number or two classes; drag needs one, for it fits anew "
-            "at every place."
+            f"{type(obj).__name__} is no plain linear model of one number or two classes; drag needs one, for it fits "
+            "anew at every place."
         )
-    x, target = np.array(check.plain(X), dtype=float), np.array(check.plain(y))
-    if x.ndim != 2 or len(x) != len(target):
-        raise InputError(f"X has shape {x.shape} and y {target.shape}; drag needs as many rows of X as of y.")
-    classes = is_classifier(obj)
+    x, classes = features(obj, X, "drag"), is_classifier(obj)
+    target = targets(y, len(x), "drag")
+    target = target if classes else finite("y", numbers("y", target))
     spread = np.where(x.std(0) > 0, x.std(0), 1.0)
-    row = int((((x - x.mean(0)) / spread) ** 2).sum(1).argmax()) if row is None else int(row)
-    if not 0 <= row < len(x) or not (column is None or 0 <= column < x.shape[1]):
+    row = int((((x - x.mean(0)) / spread) ** 2).sum(1).argmax()) if row is None else row
+    if not all(isinstance(i, Integral) and 0 <= i < n for i, n in ((row, len(x)), (column or 0, x.shape[1]))):
         raise InputError(f"row={row}, column={column}; X has {len(x)} rows and {x.shape[1]} columns, from 0 on.")
     column = 0 if column is None and classes else column
-    target = target if classes else target.astype(float)
     values = target if column is None else x[:, column]
     home = float(values[row])
     places = np.linspace(-SPREADS, SPREADS, PLACES) * (float(np.std(values)) or 1.0) + home if to is None else to
-    places = np.asarray(places, dtype=float)
+    places = finite("to", numbers("to", places))
+    if places.ndim != 1 or len(places) < 2:
+        raise InputError(f"to={to}; a list of at least two places is needed.")
     fits = []
     for place in places:
         values[row] = place
-        model: Any = clone(obj).fit(x, target)
-        said = model.predict_proba(x[[row]])[0, 1] if hasattr(model, "predict_proba") else model.predict(x[[row]])[0]
-        fits.append((float(said), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]))
+        fits.append(_fitted(obj, x, target, x[[row]]))
     values[row] = home
-    given = getattr(obj, "feature_names_in_", [f"x{j + 1}" for j in range(x.shape[1])])
-    names = [str(name) for name in given]
+    names = names_of(obj)
     one = x[:, 0].copy() if x.shape[1] == 1 else np.zeros(0)
-    numbers = (target == np.unique(target)[-1]).astype(float) if classes else target.copy()
+    shown = (target == np.unique(target)[-1]).astype(float) if classes else target.copy()
     answers, coefficients = np.array([f[0] for f in fits]), np.stack([f[1] for f in fits])
     moved = "y" if column is None else names[column]
-    return Drag(row, moved, places, home, answers, coefficients, ("intercept", *names), one, numbers)
+    return Drag(row, moved, places, home, answers, coefficients, ("intercept", *names), one, shown)
+
+
+def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+    """The answer of a fresh fit for one row (1, D), and its coefficients (P,), intercept first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a fit says of its rows was said of the first one
+        try:
+            model: Any = clone(obj).fit(x, y)
+        except ValueError as error:
+            raise InputError(
+                f"{type(obj).__name__} cannot be fitted with the row there: {error} Pass other places to=."
+            ) from None
+    if hasattr(model, "predict_proba"):
+        said = model.predict_proba(own)[0, 1]
+    else:
+        said = model.predict(own)[0]
+        said = said == model.classes_[1] if hasattr(model, "classes_") else said
+    return float(said), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import is_regressor
 
-from .. import check, plots
-from ..errors import InputError, InputTypeError
+from .. import plots
+from ..errors import InputTypeError
 from ..results import Result, Table
-from ._registry import explanation
+from ._registry import explanation, require
+from ._rows import features, finite, named, names_of, numbers, targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,7 +80,8 @@ class Fit(Result):
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
-    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else None
+    a, b = ((v - v.mean()) / s if (s := np.ptp(v)) > 0 else None for v in (a, b))  # units do not matter
+    return None if a is None or b is None else float(np.corrcoef(a, b)[0, 1])
 
 
 def _is_shown(obj: Any) -> bool:
@@ -95,30 +97,28 @@ def fit(obj: HasPredictions, X: Any, y: Any) -> Fit:
         X: Rows (n, D).
         y: Their numbers (n,).
     """
+    require(obj, HasPredictions, "fit")
     if not _is_shown(obj):
         raise InputTypeError(
             f"{type(obj).__name__} is no plain regressor of one or two features; fit needs one that can be drawn."
         )
-    x, y = np.asarray(check.plain(X), dtype=float), np.asarray(check.plain(y), dtype=float)
-    d = obj.n_features_in_
-    if x.ndim != 2 or x.shape[1] != d or y.shape != (len(x),):
-        raise InputError(f"X has shape {x.shape} and y {y.shape}; rows of {d} features and a number each are needed.")
+    x, d = features(obj, X, "fit"), obj.n_features_in_
+    y = finite("y", numbers("y", targets(y, len(x), "fit")))
     grid = tuple(np.linspace(*_ends(column), GRID[d]) for column in x.T)
     places = np.stack([part.ravel() for part in np.meshgrid(*grid)], 1)  # (G^D, D)
-    named = getattr(obj, "feature_names_in_", None)
-    names = tuple(f"x{j + 1}" for j in range(d)) if named is None else tuple(map(str, named))
-    surface = _answers(obj, places, named).reshape((GRID[d],) * d)
-    return Fit(x, y, _answers(obj, x, named), grid, surface, names)
+    said = _answers(obj, x)
+    if said.shape != y.shape:
+        raise InputTypeError(
+            f"{type(obj).__name__} predicts {said.shape} for {len(x)} rows; fit draws one number a row."
+        )
+    return Fit(x, y, said, grid, _answers(obj, places).reshape((GRID[d],) * d), tuple(names_of(obj)))
 
 
 def _ends(column: np.ndarray) -> tuple[float, float]:
     low, high = float(column.min()), float(column.max())
-    return (low, high) if high > low else (low - 1, high + 1)
+    margin = 0.0 if high > low else max(1.0, 0.1 * abs(low))
+    return low - margin, high + margin
 
 
-def _answers(obj: Any, rows: np.ndarray, names: Any) -> np.ndarray:
-    if names is not None:
-        import pandas as pd
-
-        rows = pd.DataFrame(rows, columns=list(names))  # pyright: ignore[reportAssignmentType]
-    return np.asarray(obj.predict(rows), dtype=float)
+def _answers(obj: Any, rows: np.ndarray) -> np.ndarray:
+    return np.asarray(obj.predict(named(obj, rows)), dtype=float)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .. import check, plots
-from ..errors import InputError, InputTypeError
+from .. import plots
+from ..errors import InputTypeError
 from ..results import Result, Table
-from ._registry import explanation
+from ._registry import explanation, require
+from ._rows import features, named, names_of, pair_of, targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +89,7 @@ class Regions(Result):
 
 
 def _is_flat(obj: Any) -> bool:
-    return np.ndim(obj.classes_) == 1 and obj.n_features_in_ == 2
+    return isinstance(obj.classes_, np.ndarray) and obj.classes_.ndim == 1 and obj.n_features_in_ == 2
 
 
 @explanation("regions", needs=HasClasses, when=_is_flat)
@@ -101,25 +102,25 @@ def regions(obj: HasClasses, X: Any, y: Any = None, columns: Sequence[int] | Non
         y: Their labels (n,), for the colours of the points.
         columns: The two features to show; None where there are only two.
     """
+    require(obj, HasClasses, "regions")
     n_features = obj.n_features_in_
     if columns is None and n_features != 2:
         raise InputTypeError(
             f"{type(obj).__name__} is no plain classifier of two features but of {n_features}; regions needs two: pass "
             "columns=, e.g. columns=(0, 1)."
         )
-    pair = (0, 1) if columns is None else tuple(columns)
-    if len(set(pair)) != 2 or not all(0 <= j < n_features for j in pair):
-        raise InputError(f"columns={columns}; two different numbers from 0 to {n_features - 1} are needed.")
-    names = tuple(str(n) for n in getattr(obj, "feature_names_in_", [f"x{j + 1}" for j in range(n_features)]))
-    rows = np.asarray(check.plain(X), dtype=float)
-    if rows.ndim != 2 or rows.shape[1] != n_features or not len(rows):
-        raise InputError(f"X has shape {rows.shape}; regions needs rows of the {n_features} features of the model.")
+    pair, names = pair_of((0, 1) if columns is None else columns, n_features), names_of(obj)
+    rows = features(obj, X, "regions")
+    if np.ndim(obj.predict(named(obj, rows[:1]))) != 1:
+        raise InputTypeError(
+            f"{type(obj).__name__} gives a row several labels; regions needs one class for each place."
+        )
     at = rows[:, pair]
     x, up = (_positions(column) for column in at.T)
     places = np.tile(np.median(rows, axis=0), (GRID * GRID, 1))
     places[:, pair] = np.stack(np.meshgrid(x, up), -1).reshape(-1, 2)
     classes = np.asarray(obj.classes_)
-    given = np.full(len(rows), -1) if y is None else _codes(check.plain(y), classes, len(rows))
+    given = np.full(len(rows), -1) if y is None else _codes(targets(y, len(rows), "regions"), classes)
     p = _probabilities(obj, places).reshape(GRID, GRID, len(classes))
     return Regions(x, up, p, at, given, tuple(map(str, classes)), (names[pair[0]], names[pair[1]]))
 
@@ -132,19 +133,11 @@ def _positions(column: np.ndarray) -> np.ndarray:
 
 def _probabilities(obj: Any, places: np.ndarray) -> np.ndarray:
     """(m, D) -> (m, K); of a classifier without probabilities 1 for the class that it predicts."""
-    names = getattr(obj, "feature_names_in_", None)
-    if names is not None:
-        import pandas as pd
-
-        places = pd.DataFrame(places, columns=list(names))  # pyright: ignore[reportAssignmentType]
     if hasattr(obj, "predict_proba"):
-        return np.asarray(obj.predict_proba(places), dtype=float)
-    return (obj.predict(places)[:, None] == np.asarray(obj.classes_)).astype(float)
+        return np.asarray(obj.predict_proba(named(obj, places)), dtype=float)
+    return (obj.predict(named(obj, places))[:, None] == np.asarray(obj.classes_)).astype(float)
 
 
-def _codes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
-    y = np.asarray(y)
-    if y.shape != (n,):
-        raise InputError(f"y has shape {y.shape}; regions needs one label for each of the {n} rows of X.")
+def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     same = y[:, None] == classes
     return np.where(same.any(1), same.argmax(1), -1)

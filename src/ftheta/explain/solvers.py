@@ -10,21 +10,26 @@ Shapes: n rows, D features.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .. import check
+from .. import plots
 from ..errors import InputError, InputTypeError
 from ..formulas import Surface
+from ..results import Result, Table
 from ..train import minimise
-from ._registry import explanation
-from .trajectories import Spec, Trajectories, trajectories
+from ._registry import explanation, require
+from ._rows import features, finite, names_of, numbers, pair_of, targets
+from .trajectories import Spec, trajectories
 
-__all__ = ["HasPlane", "solvers"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["HasPlane", "Solvers", "solvers"]
 
 GRID = 61
 
@@ -36,6 +41,67 @@ class HasPlane(Protocol):
     coef_: np.ndarray
     intercept_: np.ndarray
     n_features_in_: int
+
+
+@dataclass(frozen=True, eq=False)
+class Solvers(Result):
+    """The loss over two coefficients, and the ways down.
+
+    Args:
+        what: What the loss is.
+        labels: Of both coefficients.
+        grid: Positions (G,), positions (G,) and the loss there (G, G).
+        minimum: Where it is smallest (2,).
+        lowest: The loss there.
+        points: Solver to its way (T + 1, 2).
+        values: Solver to the loss along it (T + 1,).
+        evaluations: Solver to passes over the rows by then (T + 1,).
+        ended: Solver to why it ended.
+    """
+
+    what: str
+    labels: tuple[str, str]
+    grid: tuple[np.ndarray, np.ndarray, np.ndarray]
+    minimum: np.ndarray
+    lowest: float
+    points: dict[str, np.ndarray]
+    values: dict[str, np.ndarray]
+    evaluations: dict[str, np.ndarray]
+    ended: dict[str, str]
+
+    @property
+    def distances(self) -> dict[str, float]:
+        """From the last point of each solver to the minimum."""
+        return {name: float(np.linalg.norm(way[-1] - self.minimum)) for name, way in self.points.items()}
+
+    def table(self) -> Table:
+        """One line a solver."""
+        columns = {
+            "solver": list(self.points),
+            "last loss": [float(v[-1]) for v in self.values.values()],
+            "above the lowest": [float(v[-1] - self.lowest) for v in self.values.values()],
+            "distance to the minimum": list(self.distances.values()),
+            "steps": [len(v) - 1 for v in self.values.values()],
+            "evaluations": [int(e[-1]) for e in self.evaluations.values()],
+            "ended": list(self.ended.values()),
+        }
+        return Table(columns, self.alt)
+
+    def figure(self) -> Figure:
+        """The ways from above, and the loss against steps and evaluations."""
+        above = {name: values - self.lowest for name, values in self.values.items()}
+        lines = {
+            "steps": {name: (np.arange(len(v)), v) for name, v in above.items()},
+            "evaluations of the loss": {name: (self.evaluations[name], v) for name, v in above.items()},
+        }
+        settings: Any = {"label": "loss - lowest loss", "title": self.what, "labels": self.labels}
+        return plots.race(lines, grid=self.grid, paths=self.points, minima=[self.minimum.tolist()], **settings)
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        a, b = self.minimum
+        return f"{self.what} over two coefficients; least, {self.lowest:.6g}, at ({a:.4g}, {b:.4g})."
 
 
 def _has_one(obj: HasPlane) -> bool:
@@ -54,7 +120,7 @@ def solvers(
     optimizers: Sequence[Spec] | None = None,
     start: Sequence[float] = (0.0, 0.0),
     steps: int = 100,
-) -> Trajectories:
+) -> Solvers:
     """The loss over two coefficients, without any penalty, and the way of every solver to its minimum.
 
     Args:
@@ -67,30 +133,44 @@ def solvers(
         start: The two coefficients at the start.
         steps: Most steps of each.
     """
+    require(obj, HasPlane, "solvers")
     if not _has_one(obj):
         raise InputTypeError(
             f"{type(obj).__name__} is no plain linear model of one number or two classes over two features or more; "
             "solvers needs one."
         )
-    pair = tuple(columns)
-    if len(set(pair)) != 2 or not all(0 <= j < obj.n_features_in_ for j in pair):
-        raise InputError(f"columns={columns}; two different numbers from 0 to {obj.n_features_in_ - 1} are needed.")
-    ground = _surface(obj, np.asarray(check.plain(X), dtype=float), np.asarray(check.plain(y)), pair, tuple(start))
+    pair, x = pair_of(columns, obj.n_features_in_), features(obj, X, "solvers")
+    begin = finite("start", numbers("start", start)).ravel().tolist()
+    if len(begin) != 2:
+        raise InputError(f"start={start}; two numbers are needed, one for each coefficient.")
+    ground = _surface(obj, x, targets(y, len(x), "solvers"), pair, tuple(begin))
     rules = optimizers or _rules(ground)
-    names = [str(n) for n in getattr(obj, "feature_names_in_", [f"x{j + 1}" for j in range(obj.n_features_in_)])]
-    found = trajectories(ground, rules, steps=steps, size=GRID)
-    return replace(found, labels=(f"coefficient of {names[pair[0]]}", f"coefficient of {names[pair[1]]}"))
+    names = names_of(obj)
+    found, low = trajectories(ground, rules, steps=steps, size=GRID), np.array(ground.minima[0])
+    paths, none = found.paths, np.empty(0)
+    return Solvers(
+        what=ground.name,
+        labels=(f"coefficient of {names[pair[0]]}", f"coefficient of {names[pair[1]]}"),
+        grid=found.grid or (none, none, none),  # of two coefficients there is one
+        minimum=low,
+        lowest=float(ground(torch.from_numpy(low))),
+        points={name: path.points for name, path in paths.items()},
+        values={name: path.values for name, path in paths.items()},
+        evaluations={name: path.evaluations for name, path in paths.items()},
+        ended={name: path.reason for name, path in paths.items()},
+    )
 
 
 def _surface(obj: HasPlane, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], start: tuple[float, ...]) -> Surface:
     coef = np.ravel(obj.coef_).astype(float)
-    if x.ndim != 2 or x.shape[1] != len(coef) or len(x) != len(y):
-        raise InputError(f"X has shape {x.shape} and y {y.shape}; rows of the {len(coef)} features are needed.")
     others = np.delete(np.arange(len(coef)), pair)
     rest = x[:, others] @ coef[others] + float(np.ravel(obj.intercept_)[0])  # (n,)
     moved = torch.from_numpy(np.ascontiguousarray(x[:, list(pair)]))  # (n, 2)
     classes = getattr(obj, "classes_", None)
-    f = _squares(moved, y - rest) if classes is None else _log_odds(moved, rest, np.where(y == classes[1], 1.0, -1.0))
+    if classes is None:
+        f = _squares(moved, finite("y", numbers("y", y)) - rest)
+    else:
+        f = _log_odds(moved, rest, _signs(y, classes))
     said = "mean squared residual" if classes is None else "mean log loss"
     low = minimise(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
     ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
@@ -98,6 +178,16 @@ def _surface(obj: HasPlane, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...],
     reach = 0.75 * max(float((np.ptp(ends, axis=0) * size).max()), 1e-9) / size
     box = tuple((float(m - r), float(m + r)) for m, r in zip(ends.mean(0), reach, strict=True))
     return Surface(said, f, start, box, (tuple(map(float, low)),), "")
+
+
+def _signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """1 for the second class and -1 for the first: (n,)."""
+    same = y[:, None] == np.asarray(classes)  # (n, 2)
+    if not np.all(same.any(-1)):
+        raise InputError(
+            f"y holds labels that are none of the classes {list(classes)} of the model; pass its own rows."
+        )
+    return np.where(same[:, 1], 1.0, -1.0)
 
 
 def _squares(x: Tensor, target: np.ndarray) -> Callable[[Tensor], Tensor]:

@@ -41,13 +41,11 @@ class Trajectories(Result):
         surface: What was descended.
         paths: Name of the rule, with its rate where one was given, to its path.
         grid: Positions (G,), positions (G,) and values (G, G) for the picture; None where n is not 2.
-        labels: Of both axes of the picture.
     """
 
     surface: Surface
     paths: dict[str, Path]
     grid: tuple[np.ndarray, np.ndarray, np.ndarray] | None
-    labels: tuple[str, str] = ("x", "y")
 
     @property
     def distances(self) -> dict[str, float | None]:
@@ -91,7 +89,6 @@ class Trajectories(Result):
             grid=self.grid,
             paths=flat,
             minima=self.surface.minima if self.grid else (),
-            labels=self.labels,
         )
 
     def contours(self) -> Figure:
@@ -104,7 +101,6 @@ class Trajectories(Result):
             minima=self.surface.minima,
             title=self._title,
             value="f",
-            labels=self.labels,
         )
 
     @property

@@ -165,15 +165,15 @@ def in_powers(
 
 
 def _lines(h: np.ndarray, middle: Fraction, half: Fraction) -> list[list[Fraction]]:
-    """Each polynomial of a recurrence in powers of x: d + 1 rows of d + 1."""
-    d = h.shape[1]
-    found = [[Fraction(1)] + [Fraction(0)] * d]
-    for k in range(d):
-        if not h[k + 1, k]:
-            found.append([Fraction(0)] * (d + 1))
+    """Each polynomial of a recurrence in powers of x: d + 1 rows, k + 1 coefficients in row k."""
+    found, none = [[Fraction(1)]], Fraction(0)
+    for k, (*down, last) in enumerate(h[: k + 2, k].tolist() for k in range(h.shape[1])):
+        if not last:
+            found.append([none] * (k + 2))
             continue
-        line = [(up - middle * now) / half for up, now in zip([Fraction(0), *found[k]], found[k], strict=False)]
-        for i in range(k + 1):
-            line = [a - Fraction(float(h[i, k])) * b for a, b in zip(line, found[i], strict=True)]
-        found.append([a / Fraction(float(h[k + 1, k])) for a in line])
+        line = [(up - middle * now) / half for up, now in zip([none, *found[k]], [*found[k], none], strict=True)]
+        for c, lower in zip(map(Fraction, down), found, strict=True):
+            for j, b in enumerate(lower):
+                line[j] -= c * b
+        found.append([a / Fraction(last) for a in line])
     return found

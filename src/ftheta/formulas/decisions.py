@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax
 
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 
 __all__ = [
     "Rule",
@@ -41,9 +41,23 @@ Density = Callable[[Any], Any]
 # ---- what is given
 
 
+def _numbers(name: str, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"{name} is {given!r:.80}; numbers in rows of equal length are needed.") from None
+
+
+def _probabilities(given: Any) -> np.ndarray:
+    p = _numbers("p", given)
+    if not p.ndim or not (p >= 0).all():
+        raise InputError(f"p has shape {p.shape}; probabilities of K classes, none negative or missing, are needed.")
+    return p
+
+
 def shares(name: str, given: Any, k: int | None = None) -> np.ndarray:
     """Probabilities of K classes, checked: not negative, with sum 1: (K,)."""
-    p = np.asarray(given, dtype=float)
+    p = _numbers(name, given)
     if p.ndim != 1 or not len(p) or k not in (None, len(p)):
         raise InputError(f"{name} has shape {p.shape}; one share for each of the {k or 'K'} classes is needed.")
     if not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-6:
@@ -53,7 +67,7 @@ def shares(name: str, given: Any, k: int | None = None) -> np.ndarray:
 
 def loss_matrix(given: Any, k: int) -> np.ndarray:
     """What answer a costs where class k is true, checked: (K, A); None is 0 on the diagonal and 1 beside it."""
-    loss = 1.0 - np.eye(k) if given is None else np.asarray(given, dtype=float)
+    loss = 1.0 - np.eye(k) if given is None else _numbers("loss", given)
     if loss.ndim != 2 or loss.shape[0] != k or not loss.shape[1]:
         raise InputError(
             f"loss has shape {loss.shape}; {k} rows are needed, one for each true class, and a column for each answer."
@@ -73,7 +87,7 @@ def posterior(log_likelihood: Any, priors: Any) -> np.ndarray:
         >>> posterior(np.log([0.2, 0.6]), [0.75, 0.25])
         array([0.5, 0.5])
     """
-    given = np.asarray(log_likelihood, dtype=float)
+    given = _numbers("log_likelihood", log_likelihood)
     prior = shares("priors", priors, given.shape[-1] if given.ndim else 0)
     with np.errstate(divide="ignore"):
         joint = given + np.log(prior)
@@ -105,7 +119,9 @@ def tabled(x: Any, tables: Sequence[Any]) -> np.ndarray:
             f"x holds {values.dtype} of shape {values.shape}; whole numbers with a column for each of the "
             f"{len(tables)} tables are needed."
         )
-    parts = [_log_column(j, values[:, j], np.asarray(table, dtype=float)) for j, table in enumerate(tables)]
+    parts = [_log_column(j, values[:, j], _numbers(f"Table {j}", table)) for j, table in enumerate(tables)]
+    if len({part.shape for part in parts}) != 1:
+        raise InputError(f"The tables have {[len(part.T) for part in parts]} rows; each needs one for each class.")
     return np.sum(parts, axis=0)
 
 
@@ -127,7 +143,7 @@ def reweigh(p: Any, old: Any, new: Any) -> np.ndarray:
         >>> reweigh([0.5, 0.5], old=[0.5, 0.5], new=[0.99, 0.01])
         array([0.99, 0.01])
     """
-    given = np.asarray(p, dtype=float)
+    given = _probabilities(p)
     before = shares("old", old, given.shape[-1])
     if not before.all():
         raise InputError(f"old is {before.tolist()}; a class that training never saw has no posterior to correct.")
@@ -145,7 +161,7 @@ def risks(p: Any, loss: Any = None) -> np.ndarray:
         >>> risks([0.75, 0.25])
         array([0.25, 0.75])
     """
-    given = np.asarray(p, dtype=float)
+    given = _probabilities(p)
     return given @ loss_matrix(loss, given.shape[-1])
 
 
@@ -159,9 +175,11 @@ def decide(p: Any, loss: Any = None, reject: float | None = None) -> np.ndarray:
     each = risks(p, loss)
     if reject is None:
         return each.argmin(-1)
-    if not np.isfinite(reject):
+    cost = _numbers("reject", reject)
+    if cost.ndim or not np.isfinite(cost):
         raise InputError(f"reject is {reject}; the cost of giving no answer must be a finite number.")
-    return np.where(each.min(-1) > reject, -1, each.argmin(-1))
+    above = each.min(-1) - cost > 1e-14 * max(1, abs(each).max(initial=0))  # a tie stays one whatever rounding does
+    return np.where(above, -1, each.argmin(-1))
 
 
 # ---- one feature: regions, and what they cost
@@ -190,9 +208,11 @@ def gaussian_rule(means: Any, sds: Any, priors: Any, loss: Any = None) -> Rule:
         >>> gaussian_rule([0, 2], [1, 1], [0.75, 0.25], [[0, 1], [100, 0]]).cuts
         array([-0.753])
     """
-    (m0, m1), (s0, s1) = (np.asarray(v, dtype=float) for v in (means, sds))
-    if not (min(s0, s1) > 0 and np.isfinite([m0, m1, s0, s1]).all()):
-        raise InputError(f"sds is {[s0, s1]} and means is {[m0, m1]}; finite means and spreads above 0 are needed.")
+    m, s = _numbers("means", means), _numbers("sds", sds)
+    if not (m.shape == s.shape == (2,) and (s > 0).all() and np.isfinite([m, s]).all()):
+        raise InputError(
+            f"sds is {s.tolist()} and means is {m.tolist()}; two finite means and two spreads above 0 are needed."
+        )
     cost = loss_matrix(loss, 2)
     extra = np.array([cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]]) if cost.shape == (2, 2) else np.zeros(2)
     if not (extra > 0).all():
@@ -202,12 +222,17 @@ def gaussian_rule(means: Any, sds: Any, priors: Any, loss: Any = None) -> Rule:
     weight = shares("priors", priors, 2) * extra
     if not weight.all():
         return Rule(np.empty(0), np.array([int(weight[1] > 0)]))
-    r, d = s1 / s0, (m1 - m0) / s0  # in units of the first class: a z² + b z + c > 0 where 1 is the answer
-    a, b = (1 - 1 / r**2) / 2, d / r**2
-    c = np.log(weight[1] / weight[0]) - np.log(r) - d * b / 2
-    cuts = m0 + s0 * _roots(a, b, c)
-    first = a > 0 or (a == 0 and (b < 0 or (b == 0 and c > 0)))  # what is answered at -∞
-    return Rule(cuts, (np.arange(len(cuts) + 1) + first) % 2)
+    wide = int(s[1] >= s[0])  # in units of the narrow class: a z² + b z + c > 0 where the wide one is the answer
+    narrow = 1 - wide
+    with np.errstate(over="ignore"):
+        r, d = s[narrow] / s[wide], (m[wide] - m[narrow]) / s[wide]
+    if not abs(d) < 1e153:
+        raise InputError(f"means is {m.tolist()} with sds {s.tolist()}; so far apart they cannot be compared.")
+    high = np.log(weight) - np.log(s)
+    a, b, c = (1 - r**2) / 2, d * r, high[wide] - high[narrow] - d**2 / 2
+    cuts = m[narrow] + s[narrow] * _roots(a, b, c)
+    first = a > 0 or b < 0 or (b == 0 and c > 0)  # whether the wide class is answered at -∞
+    return Rule(cuts, (np.arange(len(cuts) + 1) + first + narrow) % 2)
 
 
 def _roots(a: float, b: float, c: float) -> np.ndarray:
@@ -216,26 +241,23 @@ def _roots(a: float, b: float, c: float) -> np.ndarray:
     if under <= 0:
         return np.empty(0)
     q = -(b + np.copysign(np.sqrt(under), b)) / 2
-    found = np.array([c / q] if a == 0 else [q / a, c / q])
-    return np.sort(found[np.isfinite(found)])
+    return np.sort([c / q] if a == 0 else [q / a, c / q])
 
 
-def best_rule(log_joint: Density, low: float, high: float, loss: Any = None, points: int = 2001) -> Rule:
+def best_rule(log_joint: Density, grid: Any, loss: Any = None) -> Rule:
     """The best rule for any classes on a line: changes found on a grid, then to the last digit (Brent).
 
     Args:
         log_joint: log π_k p(x | k) up to what all classes share: (n,) -> (n, K).
-        low: Where to begin.
-        high: Where to end.
+        grid: Places, ascending (n,): regions narrower than their distance are missed, so be fine where a class is.
         loss: Costs (K, A).
-        points: Of the grid: regions narrower than its step are missed.
     """
     from scipy.optimize import brentq
 
     def each(x: Any) -> np.ndarray:
         return risks(np.exp(log_softmax(log_joint(np.atleast_1d(x)), axis=-1)), loss)  # (n, A)
 
-    grid = np.linspace(low, high, points)
+    grid = _numbers("grid", grid)
     best = each(grid).argmin(1)
     change = np.flatnonzero(np.diff(best))
 
@@ -265,6 +287,8 @@ def risk(densities: Sequence[Density], priors: Any, rule: Rule, loss: Any = None
     k = len(densities)
     low, high = (-np.inf, np.inf) if within is None else within
     cost, prior = loss_matrix(loss, k), shares("priors", priors, k)
+    if not 0 <= min(rule.answers) <= max(rule.answers) < cost.shape[1]:
+        raise InputError(f"rule.answers is {list(rule.answers)}; the loss has answers from 0 to {cost.shape[1] - 1}.")
     ends = np.concatenate([[low], np.clip(rule.cuts, low, high), [high]])
     pairs = list(zip(ends[:-1], ends[1:], strict=True))
     mass = np.array([[quad(f, *pair, epsabs=1e-12, limit=200)[0] for pair in pairs] for f in densities])  # (K, m + 1)

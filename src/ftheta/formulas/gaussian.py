@@ -46,14 +46,25 @@ def _solved(x: Any, mean: Any, covariance: Any) -> tuple[np.ndarray, np.ndarray]
     """L⁻¹ (x - m): (D, n), and L (D, D)."""
     from scipy.linalg import solve_triangular
 
-    root = _root(covariance)
-    return solve_triangular(root, (np.atleast_2d(np.asarray(x, dtype=float)) - np.asarray(mean)).T, lower=True), root
+    root, away = _root(covariance), np.atleast_2d(np.asarray(x, dtype=float)) - np.asarray(mean)
+    if away.shape[1] != len(root):
+        raise InputError(f"Points of {away.shape[1]} numbers do not fit a covariance of {len(root)} dimensions.")
+    return solve_triangular(root, away.T, lower=True), root
+
+
+def _symmetric(covariance: Any) -> np.ndarray:
+    c = np.asarray(covariance, dtype=float)
+    size = np.abs(c).max(initial=0.0)
+    square = c.ndim == 2 and c.shape[0] == c.shape[1] and np.isfinite(size)
+    if not square or np.abs(c - c.T).max(initial=0.0) > 1e-8 * size:
+        raise InputError(
+            f"A covariance is a symmetric matrix, got shape {c.shape}. Give D x D finite numbers with C = Cᵀ."
+        )
+    return c
 
 
 def _root(covariance: Any) -> np.ndarray:
-    c = np.asarray(covariance, dtype=float)
-    if c.ndim != 2 or c.shape[0] != c.shape[1] or not np.allclose(c, c.T):
-        raise InputError(f"A covariance is a symmetric matrix, got shape {c.shape}. Give D x D numbers with C = Cᵀ.")
+    c = _symmetric(covariance)
     try:
         return np.linalg.cholesky(c)
     except np.linalg.LinAlgError:
@@ -70,7 +81,7 @@ def principal_axes(covariance: Any, delta: float = 1.0) -> tuple[np.ndarray, np.
         >>> principal_axes([[1.0, 0.0], [0.0, 9.0]], 2.0)[1].tolist()
         [6.0, 2.0]
     """
-    values, vectors = np.linalg.eigh(np.asarray(covariance, dtype=float))
+    values, vectors = np.linalg.eigh(_symmetric(covariance))
     return vectors.T[::-1], delta * np.sqrt(np.maximum(values[::-1], 0))
 
 
@@ -96,7 +107,13 @@ def gaussian_boundary(
     first, second = np.asarray(mean1, dtype=float), np.asarray(mean2, dtype=float)
     _root(covariance)  # or its sentence
     w = np.linalg.solve(np.asarray(covariance, dtype=float), second - first)
-    return w, float(np.log(priors[1] / priors[0]) - w @ (first + second) / 2)
+    return w, _log_odds(priors) - float(w @ (first + second) / 2)
+
+
+def _log_odds(priors: tuple[float, float]) -> float:
+    if len(priors) != 2 or not min(priors) > 0 or not np.isclose(sum(priors), 1):
+        raise InputError(f"priors={tuple(priors)}: give two shares > 0 that add up to 1, such as (0.3, 0.7).")
+    return float(np.log(priors[1] / priors[0]))
 
 
 def gaussian_bayes_error(mean1: Any, mean2: Any, covariance: Any, priors: tuple[float, float] = (0.5, 0.5)) -> float:
@@ -108,8 +125,7 @@ def gaussian_bayes_error(mean1: Any, mean2: Any, covariance: Any, priors: tuple[
     """
     from scipy.special import ndtr
 
-    delta = float(mahalanobis(mean2, mean1, covariance)[0])
+    delta, odds = float(mahalanobis(mean2, mean1, covariance)[0]), _log_odds(priors)
     if delta == 0:
         return float(min(priors))
-    odds = np.log(priors[1] / priors[0])
     return float(priors[0] * ndtr(odds / delta - delta / 2) + priors[1] * ndtr(-odds / delta - delta / 2))

@@ -30,8 +30,9 @@ from .error_free import Pair, two_product, two_sum, two_sums
 __all__ = ["Solution", "solve"]
 
 EPS = float(np.finfo(float).eps)
-BLOCK = 2**17  # numbers in the rows that are looked at together
-SMALL = 2**18  # numbers in a table that is always refined
+BLOCK = 2**16  # numbers in the rows that are looked at together
+SMALL = 2**18  # numbers in a table that is refined from a condition number of MILD
+MILD = 10.0  # up to which rounding touches the last digits only
 STEEP = 1e4  # condition number from which every table is refined
 NEAR = 1e-9  # relative singular value below which the rank is in doubt
 STEPS = 10  # of refinement at most
@@ -43,7 +44,8 @@ class Solution(NamedTuple):
     Args:
         x: The shortest of the best: (M, T), an intercept first; it does not count for the length.
         residual: b - a x: (n, T).
-        root: (aᵀV a)⁻¹ = root rootᵀ: (M, M); None where the rank is short.
+        root: (aᵀV a)⁻¹ = root rootᵀ: (M, M), upper triangular; None where the rank is short.
+        centre: The weighted means of the columns of a (P,); 0 without an intercept.
         rank: How many of the M columns are independent.
         condition: Largest over smallest singular value of the columns (centred where there is an intercept, scaled to
             length 1) that count for the rank: the units of the columns are not in it.
@@ -53,6 +55,7 @@ class Solution(NamedTuple):
     x: np.ndarray
     residual: np.ndarray
     root: np.ndarray | None
+    centre: np.ndarray
     rank: int
     condition: float
     doubtful: str
@@ -77,18 +80,22 @@ def solve(a: Any, b: Any, weight: Any = None, *, intercept: bool = False) -> Sol
     blocks = (rows.block(c) for c in rows.chunks())
     upper = reduce(partial(_stack, m=m), blocks, np.empty((0, m + rows.b.shape[1])))
     r, z = upper[: min(len(upper), m), :m], upper[: min(len(upper), m), m:]
-    rank, spectrum = _rank(r[intercept:, intercept:], len(rows.a))
+    rank, spectrum, rounding = _rank(r[intercept:, intercept:], len(rows.a), rows.offset)
     full = rank + intercept == m
     condition = float(spectrum[0] / spectrum[rank - 1]) if rank else 1.0
     if full:
         x = solve_triangular(r, z)
-        if rows.a.size * z.shape[1] <= SMALL or condition > STEEP:
+        if condition > (MILD if rows.a.size * z.shape[1] <= SMALL else STEEP):
             x = _refined(rows, x)
     else:
         x = _shortest(r, z, rank, int(intercept), rows.exponent)
-    root = rows.root(r) if full else None
-    doubtful = _doubt(spectrum, rank, len(rows.a)) or rows.doubt
-    return Solution(rows.original(x), rows.residual(x), root, rank + intercept, condition, doubtful)
+    with np.errstate(over="ignore", invalid="ignore"):
+        solution, root = rows.original(x), rows.root(r) if full else None
+    if not (np.isfinite(solution).all() and (root is None or np.isfinite(root).all())):
+        raise InputError("A coefficient or its error is beyond what float64 can count. Rescale the columns or y.")
+    doubtful = _doubt(spectrum, rank, rounding) or rows.doubt or rows.lost(rank)
+    centre = rows.centre[: rows.a.shape[1]]
+    return Solution(solution, rows.residual(x), root, centre, rank + intercept, condition, doubtful)
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,7 @@ class _Rows:
         centre: What is taken off the columns of a (P,) and b (T,), joined; 0 without an intercept.
         exponent: Column j of a is divided by 2^exponent[j]: (P,).
         exponent_b: (T,).
+        offset: The largest number of each column over its distance from the centre: (P,).
         doubt: A sentence where a column is constant up to rounding.
     """
 
@@ -114,6 +122,7 @@ class _Rows:
     centre: np.ndarray
     exponent: np.ndarray
     exponent_b: np.ndarray
+    offset: np.ndarray
     doubt: str
 
     @classmethod
@@ -136,7 +145,9 @@ class _Rows:
         doubt = f"Column {named} of X is constant up to rounding and got the coefficient 0; drop it." if named else ""
         exponent, exponent_b = (np.clip(np.frexp(part)[1], -1000, None) for part in (size, size_b))
         exponent[flat] = 3000  # 2^-3000 is 0
-        return cls(a, b, root, heaviest, intercept, np.concatenate([c for _, c in parts]), exponent, exponent_b, doubt)
+        offset = 1 + np.abs(centre) / np.where(flat | (size == 0), np.inf, size)
+        centre = np.concatenate([c for _, c in parts])
+        return cls(a, b, root, heaviest, intercept, centre, exponent, exponent_b, offset, doubt)
 
     @property
     def unknowns(self) -> int:
@@ -150,13 +161,13 @@ class _Rows:
         return np.ldexp(1.0, -np.concatenate([self.exponent, self.exponent_b]))  # (P + T,)
 
     def block(self, rows: slice, *, weighted: bool = True) -> np.ndarray:
-        """Ones, a and b side by side: (c, M + T)."""
+        """Ones, a and b side by side: (c, M + T), column by column in memory."""
         f, m, a = int(self.intercept), self.unknowns, self.a[rows]
-        found = np.ones((len(a), m + self.b.shape[1]))
-        np.subtract(a, self.centre[: m - f], out=found[:, f:m])
-        np.subtract(self.b[rows], self.centre[m - f :], out=found[:, m:])
-        found[:, f:] *= self.scale
-        return found if self.weight is None or not weighted else np.multiply(found, self.weight[rows], out=found)
+        found = np.ones((m + self.b.shape[1], len(a)))
+        found[f:m], found[m:] = a.T, self.b[rows].T
+        found[f:] -= self.centre[:, None]
+        found[f:] *= self.scale[:, None]
+        return found.T if self.weight is None or not weighted else np.multiply(found, self.weight[rows].T, out=found).T
 
     def pair(self) -> Pair:
         """All rows, high and low part of each number: (n, M + T)."""
@@ -174,15 +185,27 @@ class _Rows:
         w = np.ldexp(x[f:], self.exponent_b - self.exponent[:, None])  # (P, T)
         if not f:
             return w
-        shift, error = two_product(-self.centre[:p, None], w)
-        terms = np.vstack([self.centre[None, p:], np.ldexp(x[:1], self.exponent_b), shift])
+        shift, error = two_product(-np.ldexp(self.centre[:p], -self.exponent)[:, None], x[1:])
+        terms = np.vstack([np.ldexp(self.centre[None, p:], -self.exponent_b), x[:1], shift])
         high, low = two_sums(terms, error.sum(0))
-        return np.vstack([high + low, w])
+        return np.vstack([np.ldexp(high + low, self.exponent_b), w])
 
     def residual(self, x: np.ndarray) -> np.ndarray:
         blocks = (self.block(c, weighted=False) for c in self.chunks())
         found = [block[:, self.unknowns :] - block[:, : self.unknowns] @ x for block in blocks]
         return np.ldexp(np.concatenate(found), self.exponent_b)
+
+    def lost(self, rank: int) -> str:
+        """A sentence where heavy rows may have hidden what light ones say of the rank."""
+        if self.weight is None or rank + self.intercept >= min(len(self.a), self.unknowns):
+            return ""
+        lightest = float(self.weight[self.weight > 0].min())
+        if lightest > 1e-6:
+            return ""
+        return (
+            f"Weights are up to a factor {lightest**-2:.0e} apart, so that light rows vanish in the rounding of heavy "
+            f"ones: rank {rank} of {self.a.shape[1]} is in doubt. Use weights that are closer together."
+        )
 
     def root(self, r: np.ndarray) -> np.ndarray:
         """(M, M) with (aᵀV a)⁻¹ = root rootᵀ, of the columns as they are."""
@@ -209,7 +232,7 @@ def _size(part: np.ndarray, centre: np.ndarray) -> np.ndarray:
 
 def _stack(upper: np.ndarray, block: np.ndarray, m: int) -> np.ndarray:
     """R and Qᵀb of the rows so far, as they stand in `upper`, and of a block of rows: (k, M + T), k <= M + T."""
-    rows = np.vstack([upper, block])
+    rows = np.hstack([upper.T, block.T]).T if len(upper) else block  # column by column
     if rows.shape[1] > 2 * m:  # many targets need not be made triangular
         q, r = np.linalg.qr(rows[:, :m])
         return np.hstack([r, q.T @ rows[:, m:]])
@@ -217,21 +240,20 @@ def _stack(upper: np.ndarray, block: np.ndarray, m: int) -> np.ndarray:
     return found
 
 
-def _rank(r: np.ndarray, n: int) -> tuple[int, np.ndarray]:
-    """How many singular values of the columns at length 1 are more than rounding, and all of them, the largest as 1."""
+def _rank(r: np.ndarray, n: int, offset: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """How many singular values of the columns at length 1 are more than rounding; all of them, the largest as 1; and
+    what is left of each where it is 0: rounding of the sums, and of the numbers themselves where they are far from 0.
+    """
     length = np.linalg.norm(r, axis=0)
-    spectrum = np.linalg.svd(r[:, length > 0] / length[length > 0], compute_uv=False)
+    live = length > 0
+    _, spectrum, vt = np.linalg.svd(r[:, live] / length[live], full_matrices=False)
     spectrum = spectrum / spectrum[:1]
-    return int((spectrum > 10 * _rounding(r.shape[1], n)).sum()), spectrum
+    rounding = EPS * np.maximum(max(r.shape[1], n**0.5), np.minimum(np.abs(vt) @ offset[live], 1e-3 / EPS))
+    return int(np.flatnonzero(np.r_[True, spectrum > 10 * rounding])[-1]), spectrum, rounding
 
 
-def _rounding(columns: int, n: int) -> float:
-    """What is left of a relative singular value that is 0."""
-    return EPS * max(columns, n**0.5)
-
-
-def _doubt(spectrum: np.ndarray, rank: int, n: int) -> str:
-    between = spectrum[(spectrum > _rounding(len(spectrum), n)) & (spectrum < NEAR)]
+def _doubt(spectrum: np.ndarray, rank: int, rounding: np.ndarray) -> str:
+    between = spectrum[(spectrum > rounding) & (spectrum < np.maximum(NEAR, 10 * rounding))]
     if not len(between):
         return ""
     return (

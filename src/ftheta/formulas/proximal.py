@@ -4,7 +4,7 @@
     P(w) = ‖y - Xw‖² / (2N) + l1 ‖w‖₁ + l2/2 ‖w‖²,       gap = P(w) - D(θ)  >=  P(w) - min P  >=  0
 
     l2 > 0:   θ = r = y - Xw,    D = (y·r - ‖r‖²/2) / N - Σ_j (|x_j·r|/N - l1)₊² / (2 l2)
-    l2 = 0:   θ = s r with s such that |x_j·θ| <= N l1,    D = (s y·r - s²‖r‖²/2) / N
+    always:   θ = s r with s such that |x_j·θ| <= N l1,    D = (s y·r - s²‖r‖²/2) / N;      the higher of the two
 
 Shapes: m rows, D features, L solutions.
 Reference: Boyd and Vandenberghe, Convex Optimization (2004), chapter 5; Parikh and Boyd, Proximal Algorithms (2014).
@@ -57,5 +57,6 @@ def lasso_gap(
         most = np.where(strongest > 0, l1 / strongest, np.inf)
         s = np.where(rr > 0, np.clip(yr / rr, -most, most), 0.0)
         excess = (np.maximum(pull - l1[:, None], 0.0) ** 2).sum(1) / (2 * l2)
-    dual = np.where(l2 > 0, (yr - rr / 2) / total - excess, (s * yr - s * s * rr / 2) / total)
+        near = (yr - rr / 2) / total - excess  # not a number where l2 = 0
+    dual = np.fmax(np.where(l2 > 0, near, -np.inf), (s * yr - s * s * rr / 2) / total)
     return np.maximum(lasso_objective(x, y, w, l1, l2, total) - dual, 0.0)

@@ -13,14 +13,22 @@ import numpy as np
 from ..check import plain
 from ..errors import InputError, InputTypeError
 
-__all__ = ["coded", "labelled", "level_of", "numbers", "probabilities", "scored", "two", "vector"]
+__all__ = ["array", "coded", "labelled", "level_of", "numbers", "probabilities", "scored", "two", "vector"]
 
 _SUM = 1e-4  # how far the probabilities of a row may be from a sum of 1: float32 and rounded files
 
 
+def array(name: str, values: Any) -> np.ndarray:
+    """What was given, as an array."""
+    try:
+        return np.asarray(plain(values))
+    except ValueError:
+        raise InputError(f"{name} has rows of different lengths; give each as many values.") from None
+
+
 def vector(name: str, values: Any) -> np.ndarray:
     """One value a row, none of them missing: (n,)."""
-    v = np.asarray(plain(values))
+    v = array(name, values)
     if v.ndim != 1 or not len(v):
         raise InputError(f"{name} has shape {v.shape}; one value a row, shape (n,), and at least one row are needed.")
     missing = _missing(v) if name in ("low", "high") or v.dtype.kind != "f" else ~np.isfinite(v)
@@ -57,8 +65,16 @@ def coded(classes: Sequence[Any], **labels: Any) -> tuple[np.ndarray, ...]:
 
 def labelled(classes: Sequence[Any] | None, **labels: Any) -> tuple[list[Any], tuple[np.ndarray, ...]]:
     """The classes, found in the labels where none are given, and the labels as positions in them."""
-    given = sorted({v for a in labels.values() for v in vector("y", a).tolist()}) if classes is None else classes
+    given = _sorted({v for a in labels.values() for v in vector("y", a).tolist()}) if classes is None else classes
     return list(given), coded(given, **labels)
+
+
+def _sorted(labels: set[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        kinds = ", ".join(sorted({type(v).__name__ for v in labels}))
+        raise InputTypeError(f"y mixes labels of kinds {kinds}, which have no order; make them all alike.") from None
 
 
 def scored(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.ndarray, list[Any]]:
@@ -84,9 +100,11 @@ def two(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.n
 
 def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
     """Probabilities of n rows, a column a class: (n, K)."""
-    q = np.asarray(plain(p))
+    q = array("p", p)
+    if q.dtype.kind not in "fiub":
+        raise InputTypeError(f"p holds {q.dtype}, but probabilities are numbers: pass predict_proba.")
     q = np.column_stack([1 - q, q]) if q.ndim == 1 and q.dtype.kind == "f" and len(listed) == 2 else q
-    if q.shape != (n, len(listed)) or q.dtype.kind not in "fiub":
+    if q.shape != (n, len(listed)):
         raise InputError(
             f"p has shape {np.shape(p)}; for {n} rows and the {len(listed)} classes {_few(listed)} "
             f"it must be ({n}, {len(listed)}), a column a class."

@@ -11,14 +11,14 @@ Shapes: n rows, K classes, A answers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ..check import plain
 from ..errors import InputError
 from ..formulas import decisions
-from ._rows import probabilities
+from ._rows import array, probabilities
 
 __all__ = ["decide"]
 
@@ -71,7 +71,7 @@ def decide(
 
 
 def _shape(p: Any) -> tuple[int, int]:
-    shape = np.shape(plain(p))
+    shape = array("p", p).shape
     if len(shape) not in (1, 2) or not shape[0]:
         raise InputError(
             f"p has shape {shape}; probabilities (n, K), a column a class, and at least one row are needed."
@@ -84,8 +84,8 @@ def _refuse(k: int, threshold: float, loss: Any, reject: float | None) -> None:
         raise InputError(f"threshold={threshold} parts two classes, but p has {k}; give a loss matrix instead.")
     if loss is not None or reject is not None:
         raise InputError(f"threshold={threshold} is a decision by itself; leave loss= and reject= out.")
-    if not np.isfinite(threshold):
-        raise InputError(f"threshold is {threshold}; give a finite number.")
+    if not isinstance(threshold, Real) or not np.isfinite(threshold):
+        raise InputError(f"threshold is {threshold!r}; give a finite number.")
 
 
 def _labelled(answer: np.ndarray, labels: list[Any], rejected: Any) -> np.ndarray:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Densities", "densities"]
 
-_PLACES, _BINS = 801, 1000
+_PLACES, _BINS = 1601, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +149,19 @@ def densities(
         raise InputError(f"loss has shape {cost.shape}; an answer for each class is needed, so ({k}, {k}).")
     centre = float(np.median(value))
     scale = float(abs(value - centre).max())
-    laws = [_Law((part - centre) / scale, kind) for part in parts]  # so that units do not matter
-    low, high = min(law.low for law in laws), max(law.high for law in laws)
+    parts = [(part - centre) / scale for part in parts]  # so that units do not matter
+    laws = [_Law(part, kind) for part in parts]
+    each = max(_PLACES // k, 201)  # places where each class is: one may be far narrower than another
+    at = np.unique(np.concatenate([np.linspace(law.low, law.high, each) for law in laws]))
 
     def log_densities(at: Any) -> np.ndarray:
         return np.stack([law.log(at) for law in laws], axis=-1)  # (n, K)
 
     with np.errstate(divide="ignore"):
-        rule = decisions.best_rule(lambda at: log_densities(at) + np.log(prior), low, high, cost)
-    at = np.linspace(low, high, _PLACES)
+        rule = decisions.best_rule(lambda at: log_densities(at) + np.log(prior), at, cost)
     logs = log_densities(at)
     mass = np.stack([np.diff(law.below(rule.cuts), prepend=0, append=1) for law in laws])  # (K, m + 1)
-    edges = np.linspace(value.min(), value.max(), 41)
+    edges = np.linspace(min(part.min() for part in parts), max(part.max() for part in parts), 41)
     bars = prior[:, None] * [np.histogram(part, edges)[0] / len(part) for part in parts]
     return Densities(
         classes=tuple(map(str, listed)),
@@ -176,7 +177,7 @@ def densities(
         risk=float((prior[:, None] * cost[:, rule.answers] * mass).sum()),
         kind=kind,
         name=name,
-        bars=(edges, bars / np.diff(edges)),
+        bars=(centre + scale * edges, bars / np.diff(edges) / scale),
     )
 
 

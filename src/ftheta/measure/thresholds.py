@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,6 +136,8 @@ def at_threshold(y: Any, p: Any, threshold: float = 0.5, classes: Sequence[Any] 
         0.5
     """
     positive, score, listed = two(y, p, classes)
+    if not isinstance(threshold, Real) or threshold != threshold:
+        raise InputError(f"threshold is {threshold!r}; give a number.")
     called = score > threshold
     tp, fp = int((called & positive).sum()), int((called & ~positive).sum())
     names = str(listed[0]), str(listed[1])
@@ -280,7 +283,7 @@ def threshold(
     if best < 0:
         what = by.split(" at ")[1]
         raise InputError(f"No threshold has {what} of at least {at_least} on these {len(score)} rows; lower at_least.")
-    picked, optimism = _resampled(tp, fp, criterion, sign, seed)
+    picked, optimism = _resampled(tp, fp, best, criterion, sign, seed)
     tail = (1 - level_of(level)) / 2
     low, high = np.quantile(cuts[picked if picked.size else [best]], [tail, 1 - tail], method="inverted_cdf")
     return Threshold(
@@ -303,7 +306,7 @@ def threshold(
 
 def _criterion(by: str, loss: Any, at_least: float | None) -> tuple[Callable[..., np.ndarray], int, float | None]:
     """The criterion of counts, +1 where much is good and -1 where little is, and its calibrated threshold."""
-    if by != "cost" and by not in CRITERIA:
+    if by not in ("cost", *CRITERIA):
         raise InputError(nearest("criterion", by, ["cost", *CRITERIA]))
     if (at_least is None) == (" at " in by):
         raise InputError(
@@ -312,14 +315,14 @@ def _criterion(by: str, loss: Any, at_least: float | None) -> tuple[Callable[...
     if loss is not None and by != "cost":
         raise InputError(f"A loss was given with by={by!r}; it belongs to by='cost'.")
     if at_least is not None:
-        if not 0 < at_least <= 1:
+        if not isinstance(at_least, Real) or not 0 < at_least <= 1:
             raise InputError(f"at_least is {at_least}; a share above 0 and up to 1 is needed.")
         return lambda *counts: CRITERIA[by](*counts, at_least), 1, None
     if by != "cost":
         return CRITERIA[by], 1, 0.5 if by == "accuracy" else None
     cost = decisions.loss_matrix(loss, 2)
-    extra = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
-    if cost.shape != (2, 2) or min(extra) <= 0:
+    extra = (cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]) if cost.shape == (2, 2) else (0.0, 0.0)
+    if min(extra) <= 0:
         raise InputError(f"loss is {cost.tolist()}; it must be (2, 2), and each error must cost more than no error.")
 
     def mean(tp: Any, fp: Any, p: Any, n: Any) -> Any:
@@ -346,22 +349,24 @@ def _best(good: np.ndarray) -> int:
 
 
 def _resampled(
-    tp: np.ndarray, fp: np.ndarray, criterion: Callable[..., np.ndarray], sign: int, seed: int
+    tp: np.ndarray, fp: np.ndarray, best: int, criterion: Callable[..., np.ndarray], sign: int, seed: int
 ) -> tuple[np.ndarray, float]:
     """What resampled rows choose (R,), and how much better their choice looks on them than on all rows.
 
-    Rows are drawn by class and by steps of the score, at most 400 of them: a multinomial, whatever n is.
+    Rows are drawn by class and by steps of the score, about 400 of them, the best among them: a multinomial, whatever n
+    is. Resamples without rows of both classes choose nothing.
     """
-    at = np.unique(np.linspace(0, len(tp) - 1, min(len(tp), _STEPS + 1)).round().astype(int))
+    steps = np.linspace(0, len(tp) - 1, min(len(tp), _STEPS + 1)).round().astype(int)
+    at = np.unique(np.append(steps, best))
     cells = np.concatenate([np.diff(tp[at]), np.diff(fp[at])])
     n = int(cells.sum())
     drawn = np.random.default_rng([seed, 2]).multinomial(n, cells / n, _RESAMPLES).astype(float)
     both = np.pad(drawn.reshape(_RESAMPLES, 2, -1).cumsum(-1), ((0, 0), (0, 0), (1, 0)))  # (R, 2, steps + 1)
     found = criterion(both[:, 0], both[:, 1], both[:, 0, -1:], both[:, 1, -1:])
-    best = np.array([_best(row) for row in sign * found])
-    kept = best >= 0
-    whole = criterion(tp[at], fp[at], tp[-1], fp[-1])
-    return at[best[kept]], float(np.mean(sign * (found[kept, best[kept]] - whole[best[kept]])))
+    chosen = np.array([_best(row) for row in sign * found])
+    kept = np.flatnonzero((chosen >= 0) & (both[..., -1] > 0).all(1))
+    chosen, whole = chosen[kept], criterion(tp[at], fp[at], tp[-1], fp[-1])
+    return at[chosen], float((sign * (found[kept, chosen] - whole[chosen])).sum() / max(len(kept), 1))
 
 
 def _share(part: Any, whole: Any) -> np.ndarray:

@@ -42,6 +42,7 @@ class VariableProjection:
         self.theta = np.concatenate([centres.ravel(), np.log(widths).ravel()])
         self.low, self.high = self._bounds()
         self.damping, self.rounds, self.reason = 1.0, 0, ""
+        self.all = float((self.y**2).sum())
         self.loss = self._projected(self.theta)[0]
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +114,7 @@ class VariableProjection:
                 break
             self.damping *= 4
         self.rounds += 1
-        if before - self.loss <= 1e-9 * before:
+        if before - self.loss <= 1e-7 * before + 1e-18 * self.all:
             self.reason = "converged"
         return {"step": self.rounds, "loss": self.loss, "damping": self.damping}
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import plots
+from ..errors import InputError
 from ..results import Result, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Terms", "monomial"]
+__all__ = ["Terms", "called", "function_name", "monomial", "placed"]
 
 
 def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> str:
@@ -31,6 +32,42 @@ def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> 
     if letter:
         return " ".join(f"{letter}{e}({x})" for x, e in used)
     return " ".join(x if e == 1 else f"{x}^{e}" for x, e in used)
+
+
+def called(functions: list[Any], x: np.ndarray) -> np.ndarray:
+    """What each function gives for the inputs: (n, P)."""
+    columns = []
+    for k, f in enumerate(functions):
+        said = f"basis[{k}] ({function_name(f, k)})"
+        try:
+            values = np.asarray(f(*x.T.copy()))  # what it changes is not X
+            if np.iscomplexobj(values):
+                raise TypeError("it gives complex numbers")
+            columns.append(np.broadcast_to(values.astype(float), len(x)))
+        except Exception as error:
+            raise InputError(
+                f"{said} cannot be called with {x.shape[1]} arrays of {len(x)} numbers: {error}. It must give one "
+                "number a row."
+            ) from error
+        if not np.isfinite(columns[-1]).all():
+            row = int(np.argmin(np.isfinite(columns[-1])))
+            raise InputError(
+                f"{said} gives {columns[-1][row]} for row {row}; functions that are finite on all rows are needed."
+            )
+    return np.stack(columns, 1)
+
+
+def function_name(f: Any, k: int) -> str:
+    """Its own, or φ and its number from 1."""
+    found = getattr(f, "__name__", "")
+    return found if found and found != "<lambda>" else f"φ{k + 1}"
+
+
+def placed(shape: str, x: str, centre: float, width: float) -> str:
+    """A hinge of width 1 as it is written, else with centre and width."""
+    if shape == "relu" and width == 1:
+        return f"relu({x} {'-' if centre >= 0 else '+'} {abs(centre):.4g})"
+    return f"{shape}({x}; {centre:.4g}, {width:.4g})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,8 +97,9 @@ class Generative(_Known, PlainClassifier):
         if isinstance(self.priors, str):
             return np.full(len(mass), 1 / len(mass))
         known, given = self.classes_.tolist(), dict(self.priors)
-        shares = np.array([float(given.get(label, 0)) for label in known])
-        if len(given) != len(known) or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
+        shares = np.array([given.get(label, 0) for label in known])
+        numbers = len(given) == len(known) and shares.dtype.kind in "iuf"
+        if not numbers or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
             raise InputError(f"priors={given}: give each of {known} a share > 0, all of them adding up to 1.")
         return shares / shares.sum()
 
@@ -138,8 +139,8 @@ class Generative(_Known, PlainClassifier):
             random_state: Seed; None: other rows at every call.
         """
         check_is_fitted(self)
-        if n < 1:
-            raise InputError(f"sample was asked for {n} rows; ask for at least 1.")
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"sample was asked for {n} rows; ask for a whole number, at least 1.")
         rng = np.random.default_rng(random_state)
         index = rng.choice(len(self.priors_), n, p=self.priors_)
         x = np.empty((n, self.n_features_in_))

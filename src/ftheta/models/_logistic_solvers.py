@@ -27,6 +27,7 @@ __all__ = ["MOST_FOR_NEWTON", "Orthant", "QuasiNewton"]
 
 MOST_FOR_NEWTON = 300  # parameters up to which a Hessian is cheaper than more steps without it
 FLOOR, FALL = 2e-6, 1e-7  # the gradient, and the relative fall of the loss, below which float32 has no digits left
+DAMP = 1e-8
 
 
 class _At(NamedTuple):
@@ -86,7 +87,6 @@ class _Descent:
         small = slope.abs().max() <= max(self.tol, FLOOR) or value >= before * (1 - FALL)
         if not self.double and (stuck or small):
             self.double, self.known, stuck = True, None, ""
-            self.rule.memory.clear()  # of differences that may be rounding
             value, slope = self.residual(self.at(self.phi.detach()))
         self.rounds, self.reason = self.rounds + 1, stuck
         return {"step": self.rounds, "loss": float(value), "gradient": float(slope.abs().max())}
@@ -118,8 +118,8 @@ class QuasiNewton(_Descent):
         self.roots = {dtype: root.to(dtype) for dtype in (torch.float32, torch.float64)}
 
     def turned(self, phi: Tensor) -> Tensor:
-        """φ root, b as it is."""
-        return self._times(phi, turn=False)
+        """φ root, b as it is; of several classes around their mean, since a constant added to all changes nothing."""
+        return self._centred(self._times(phi, turn=False))
 
     def move(self) -> str:
         """One direction and one search along it."""
@@ -129,8 +129,12 @@ class QuasiNewton(_Descent):
     def _closure(self) -> Tensor:
         """F, with its gradient by φ in `.grad`."""
         at = self.at(self.phi.detach())
-        self.phi.grad = self._times(at.gradient, turn=True)
+        self.phi.grad = self._times(self._centred(at.gradient), turn=True)
         return at.value
+
+    @staticmethod
+    def _centred(a: Tensor) -> Tensor:
+        return a - a.mean(0) if len(a) > 1 else a
 
     def _times(self, a: Tensor, *, turn: bool) -> Tensor:
         """a root or, turned, a rootᵀ: (R, D + 1) -> (R, D + 1)."""
@@ -181,6 +185,7 @@ class Orthant(_Descent):
         g, d = slope.flatten(), torch.zeros_like(slope).flatten()
         if self.newton:
             h = self.model.hessian(at.theta)[free][:, free]
+            h.diagonal().mul_(1 + DAMP)  # the L1 term may slope where nothing bends
             d[free] = -scaled_solve(h, g[free])
         else:
             d[free] = self.rule.direction(g)[free]

@@ -14,11 +14,12 @@ References: Agresti, Categorical Data Analysis (2013), chapters 5 and 8; Tjur, T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import InitVar, dataclass
+from functools import cached_property, partial
+from itertools import zip_longest
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,73 +29,19 @@ from .. import plots
 from ..errors import InputError
 from ..formulas import chi2_test, interval, two_sided
 from ..results import Result, Table
-from ._softmax import Softmax, curved, losses, parts, scaled_solve
+from ._logistic_maximum import Maximum, Rows, derivatives, maximum
+from ._softmax import Softmax
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LogisticSummary", "maximum", "summarise"]
+__all__ = ["LogisticSummary", "summarise"]
 
 WIDTH = 78  # letters of a printed line
 MOST = 2000  # parameters of a summary
 DRAWN = 40  # coefficients of a picture
-STEPS = 60
+STEPS = 60  # of Newton's method
 FLAT = 1e-11  # eigenvalues of the information, its diagonal 1, that are none
-
-
-class Rows(NamedTuple):
-    """Standardised columns with a one before them (n, D + 1), class indices (n,) and weights (n,)."""
-
-    x: Tensor
-    y: Tensor
-    weight: Tensor
-
-
-class Maximum(NamedTuple):
-    """The best θ (K - 1, D + 1), its log-likelihood, the information (P, P), the last step and whether it was small."""
-
-    theta: Tensor
-    value: float
-    information: Tensor
-    step: Tensor
-    converged: bool
-
-
-def maximum(rows: Rows, free: Tensor, start: Tensor | None = None) -> Maximum:
-    """Maximise the likelihood by Newton's method over the coefficients that are free; the others stay 0.
-
-    Args:
-        rows: What is explained.
-        free: Which of θ may move (K - 1, D + 1).
-        start: Where to begin; None: 0.
-    """
-    theta = torch.where(free, torch.zeros(()) if start is None else start, 0.0).double()
-    value, g, h = _derivatives(rows, theta)
-    step, where, n = torch.zeros_like(theta), free.flatten(), float(rows.weight.sum())
-    for _ in range(STEPS):
-        step = torch.zeros_like(theta)
-        step[free] = scaled_solve(h[where][:, where], g[free])
-        gain, rate = float((step * g).sum()), 1.0
-        while (new := _derivatives(rows, theta + rate * step))[0] < value - 1e-13 * abs(value) and rate > 1e-8:
-            rate /= 2
-        theta, (value, g, h) = theta + rate * step, new
-        if gain <= 1e-12 * n:  # its root is the error before this step, and the square of that error is left
-            return Maximum(theta, value, h, step, True)
-    return Maximum(theta, value, h, step, False)
-
-
-def _derivatives(rows: Rows, theta: Tensor) -> tuple[float, Tensor, Tensor]:
-    """ℓ, its gradient (K - 1, D + 1) and the information (P, P)."""
-    value, g, h = 0.0, torch.zeros_like(theta), theta.new_zeros(theta.numel(), theta.numel())
-    for part in parts(len(rows.x), theta.numel()):
-        x, y, weight = (a[part] for a in rows)
-        raw = torch.cat([torch.zeros_like(y, dtype=x.dtype)[None], theta @ x.T])  # (K, m)
-        each, r = losses(raw, y)
-        p = raw.softmax(0)[1:].T  # (m, K - 1)
-        bend = p.diag_embed() - p[:, :, None] * p[:, None, :]
-        value, g = value - float(weight @ each), g - (r[1:] * weight) @ x
-        h += curved(x, weight[:, None, None] * bend)
-    return value, g, h
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +75,10 @@ class LogisticSummary(Result):
     tjur: float
     level: float
     notes: tuple[str, ...]
-    _rows: Rows = field(repr=False)
-    _centre: Tensor = field(repr=False)  # mean over standard deviation of each column (D,)
-    _best: Maximum = field(repr=False)
+    refit: InitVar[Callable[[np.ndarray], np.ndarray]]  # which coefficients (P,) -> their likelihood ratios (P,)
+
+    def __post_init__(self, refit: Callable[[np.ndarray], np.ndarray]) -> None:
+        object.__setattr__(self, "_refit", refit)
 
     @property
     def errors(self) -> np.ndarray:
@@ -160,16 +108,7 @@ class LogisticSummary(Result):
     @cached_property
     def ratios(self) -> np.ndarray:
         """Likelihood-ratio statistics of each coefficient, by a fit without it (P,); computed when first asked for."""
-        best, found = self._best, np.full(len(self.names), np.nan)
-        plain = self._rows._replace(x=self._rows.x.clone())  # around 0, where an intercept of 0 means what it says
-        plain.x[:, 1:] += self._centre
-        for i in np.flatnonzero(np.isfinite(self.errors)):
-            free = torch.ones_like(best.theta, dtype=torch.bool)
-            free.view(-1)[i] = False
-            slope = bool(i % free.shape[1])
-            without = maximum(self._rows if slope else plain, free, best.theta if slope else None)
-            found[i] = max(0.0, 2 * (best.value - without.value)) if without.converged else np.nan
-        return found
+        return vars(self)["_refit"](np.isfinite(self.errors))
 
     @property
     def ratios_p(self) -> np.ndarray:
@@ -230,7 +169,9 @@ class LogisticSummary(Result):
             label = f"log-odds of {self.outcomes[i]} against {self.classes[0]}, for each unit of a feature"
             low, high = _blank(self.interval()[i])
             panels.setdefault(label, []).append((self.names[i], float(self.coefficients[i]), low, high))
-        return plots.whiskers(panels, title=f"Coefficients with {100 * self.level:g} % intervals", at=0.0)
+        figure = plots.whiskers(panels, at=0.0)
+        figure.axes[0].set_title(f"Coefficients with {100 * self.level:g} % intervals")
+        return figure
 
     @property
     def alt(self) -> str:
@@ -263,8 +204,7 @@ def _sides(left: dict[str, float], right: dict[str, float], width: int) -> str:
     """Two blocks of names and numbers, side by side."""
     half = width // 2 - 2
     sides = [[f"{name}{_shown(v):>{half - len(name)}}" for name, v in side.items()] for side in (left, right)]
-    sides = [side + [" " * half] * (max(map(len, sides)) - len(side)) for side in sides]
-    return "\n".join("    ".join(line).rstrip() for line in zip(*sides, strict=True))
+    return "\n".join("    ".join(line).rstrip() for line in zip_longest(*sides, fillvalue=" " * half))
 
 
 def _shown(value: float) -> str:
@@ -311,7 +251,7 @@ def summarise(
     if lost := _separated(best, model):
         held = torch.from_numpy(fitted)
         theta = model.standardised(held[:, 1:], held[:, 0]).roll(1, 1)
-        best = best._replace(theta=theta, value=_derivatives(rows, theta)[0])
+        best = best._replace(theta=theta, value=derivatives(rows, theta)[0])
     covariance, rank = _covariance(best, turn, _undecided(model, k))
     known = np.isfinite(covariance.diagonal())
     shares = np.bincount(y, weights=weight, minlength=k)
@@ -328,10 +268,22 @@ def summarise(
         tjur=_tjur(rows, best.theta),
         level=level,
         notes=_notes(lost, known, l1, l2),
-        _rows=rows,
-        _centre=model.mean / model.scale,
-        _best=best,
+        refit=partial(_ratios, rows, model.mean / model.scale, best),
     )
+
+
+def _ratios(rows: Rows, centre: Tensor, best: Maximum, wanted: np.ndarray) -> np.ndarray:
+    """2 (ℓ - max ℓ without it) of each coefficient that is wanted (P,); `centre` is mean over deviation (D,)."""
+    found = np.full(len(wanted), np.nan)
+    plain = rows._replace(x=rows.x.clone())  # around 0, where an intercept of 0 means what it says
+    plain.x[:, 1:] += centre
+    for i in np.flatnonzero(wanted):
+        free = torch.ones_like(best.theta, dtype=torch.bool)
+        free.view(-1)[i] = False
+        slope = bool(i % free.shape[1])
+        without = maximum(rows if slope else plain, free, best.theta if slope else None)
+        found[i] = max(0.0, 2 * (best.value - without.value)) if without.converged else np.nan
+    return found
 
 
 def _turn(model: Softmax, k: int) -> np.ndarray:
@@ -365,8 +317,7 @@ def _covariance(best: Maximum, turn: np.ndarray, unknown: np.ndarray) -> tuple[n
     e, u = np.linalg.eigh(h / size / size[:, None])
     flat, u = e <= FLAT * e[-1], turn @ (u / size[:, None])
     some = u[:, ~flat] / np.sqrt(e[~flat])
-    whole = np.abs(u).max(1)
-    unknown = unknown | (np.abs(u[:, flat]).max(1, initial=0.0) > 1e-6 * whole)
+    unknown = unknown | (np.abs(u[:, flat]).max(1, initial=0.0) > 1e-6 * np.abs(u).max(1))
     covariance = some @ some.T
     covariance[unknown] = covariance[:, unknown] = np.nan
     return covariance, int((~flat).sum())

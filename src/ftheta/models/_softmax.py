@@ -80,11 +80,11 @@ def scaled_solve(h: Tensor, g: Tensor) -> Tensor:
     bent = h.diagonal() > 0
     size = torch.where(bent, h.diagonal(), 1.0).sqrt()
     a, b = h / size / size[:, None], g / size
-    a.diagonal().add_(torch.where(bent, 1e-12, 1.0))
+    a.diagonal().add_(torch.where(bent, 0.0, 1.0))
     root, failed = torch.linalg.cholesky_ex(a)
     if not failed and root.diagonal().min() > 1e-5:
         return torch.cholesky_solve(b[:, None], root)[:, 0] / size
-    return torch.linalg.lstsq(a, b[:, None], driver="gelsd").solution[:, 0] / size
+    return torch.linalg.lstsq(a, b[:, None], rcond=1e-12, driver="gelsd").solution[:, 0] / size
 
 
 class Softmax:

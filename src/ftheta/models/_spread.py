@@ -11,14 +11,16 @@ Multivariate Analysis 88(2) (2004); Golub and Van Loan, Matrix Computations (201
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 
-__all__ = ["FAR", "SAME", "Shrinkage", "Spread", "deviations", "spread_of", "upright"]
+__all__ = ["FAR", "SAME", "Shrinkage", "Spread", "deviations", "in_units", "spread_of", "upright"]
 
 Shrinkage = Literal["auto"] | float | None
 SAME = 1e-12  # a column whose values differ by less of their size is constant
+BLOCK = 2**17  # numbers in the rows that are made triangular together
 FAR = 1e130  # deviations: a point further out is taken as if it were there, so that squares are finite
 
 
@@ -55,7 +57,7 @@ class Spread(NamedTuple):
 
     def whiten(self, difference: np.ndarray) -> np.ndarray:
         """C^(-1/2) of differences of rows: (n, D) -> (n, D); the squares add up to Mahalanobis' distance squared."""
-        return self.times(np.clip(difference * self.unit, -FAR, FAR), 1 / self.deviation)
+        return self.times(in_units(difference, self.unit), 1 / self.deviation)
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Rows from N(0, C): (n, D)."""
@@ -70,7 +72,9 @@ class Spread(NamedTuple):
         """log |C|, within the directions that are not left out."""
         if self.rest or len(self.deviation) == len(self.unit):
             return float(2 * np.log(self.deviation).sum() - 2 * np.log(self.unit[self.unit > 0]).sum())
-        root = _triangle(self.scale[:, None] * self.axes * self.deviation)
+        rows = self.scale[:, None] * self.axes * self.deviation
+        longest_first = np.argsort(-self.scale)  # or units far apart cost digits
+        root: Any = qr(rows[longest_first], mode="r", pivoting=True)[0]
         return float(2 * np.log(np.abs(root.diagonal())).sum())
 
     def misses(self, difference: np.ndarray, size: np.ndarray) -> bool:
@@ -131,6 +135,12 @@ def inverse(scale: np.ndarray) -> np.ndarray:
     return np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
 
 
+def in_units(difference: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Differences of rows times one over the scale of each column, none of them beyond FAR: (n, D)."""
+    with np.errstate(over="ignore"):
+        return np.clip(difference * unit, -FAR, FAR)
+
+
 def _singular(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Singular values and right singular vectors (D, r), the largest entry of each positive."""
     if len(rows) > rows.shape[1]:
@@ -140,8 +150,11 @@ def _singular(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
-    """R of rows = QR."""
-    return np.asarray(np.linalg.qr(rows, mode="r"))
+    """R of rows = QR, a block of them at a time."""
+    step, upper = max(BLOCK // rows.shape[1], 4 * rows.shape[1]), rows[:0]
+    for start in range(0, len(rows), step):
+        upper = np.linalg.qr(np.vstack([upper, rows[start : start + step]]), mode="r")
+    return upper
 
 
 def upright(axes: np.ndarray) -> np.ndarray:

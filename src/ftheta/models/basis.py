@@ -11,12 +11,14 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from math import comb
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +28,7 @@ from ..errors import InputError
 from ..formulas import SHAPES, exponents, in_powers, orthogonal, products, recurrence, sinusoids, solve, translated
 from ..train import iterate
 from ._basis_learn import VariableProjection
-from ._basis_terms import Terms, monomial
+from ._basis_terms import Terms, called, function_name, monomial, placed
 from ._plain import Learned, PlainRegressor
 
 __all__ = ["BasisRegression"]
@@ -34,6 +36,11 @@ __all__ = ["BasisRegression"]
 MOST = 2 * 10**8  # numbers in a design matrix
 PART = 2**22  # numbers of it that are made at a time to predict
 POLYNOMIALS = {"legendre": np.polynomial.legendre.legvander, "chebyshev": np.polynomial.chebyshev.chebvander}
+WITH_DEGREE = ("polynomial", *POLYNOMIALS)
+
+
+class BeyondError(InputError, AttributeError):
+    """A coefficient that no float64 can hold: `hasattr(model, "coef_")` is False."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,7 +53,7 @@ class BasisRegression(PlainRegressor):
         degree: Of the polynomials, in all inputs together.
         size: How many centres or frequencies each input has.
         frequencies: Of sinusoids, in radians a unit of x; None: whole numbers of periods in the range of the rows.
-        centres: "even" in the range, at every "quantile", or a list for each input to have.
+        centres: "even" in the range, at every "quantile" of the distinct values, or a list for each input to have.
         widths: One, or one a centre; None: how far centres lie apart, and 1 for a hinge.
         learn: Move centres and widths too, to lower the loss; from three starts, the best of which is kept.
         alpha: Weight of Σ w², of the orthonormal polynomials or of the functions as they are; never of the constant.
@@ -70,7 +77,7 @@ class BasisRegression(PlainRegressor):
     learn: bool = False
     alpha: NonNegative = 0.0
     fit_intercept: bool = True
-    max_iter: Count = 100
+    max_iter: Count = 1000
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -85,15 +92,18 @@ class BasisRegression(PlainRegressor):
         if weight is not None and not weight.all():
             x, y, weight = (part[weight > 0] for part in (x, y, weight))
         self._refuse(x)
-        targets = y.reshape(len(x), -1)
-        self._place(x, weight)
-        self.n_iter_ = 1
-        if self.learn:
-            self._move(x, targets, weight)
-        phi = self._functions(x)  # (n, P)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.alpha:
-                w, self.condition_ = _ridge(phi, targets, weight, self.alpha, self.fit_intercept)
+        targets, alpha = y.reshape(len(x), -1), self.alpha
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if weight is not None:  # the heaviest row weighs 1
+                weight, alpha = weight / weight.max(), float(min(alpha / weight.max(), 1e300))
+            self._place(x, weight)
+            self.n_iter_ = 1
+            phi = self._finite(x)  # (n, P)
+            if self.learn:
+                self._move(x, targets, weight, alpha)
+                phi = self._finite(x)
+            if alpha:
+                w, self.condition_ = _ridge(phi, targets, weight, alpha, self.fit_intercept)
             else:
                 found = solve(phi, targets, weight, intercept=self.fit_intercept)
                 w, self.condition_ = found.x, found.condition
@@ -108,7 +118,9 @@ class BasisRegression(PlainRegressor):
 
     def _refuse(self, x: np.ndarray) -> None:
         """Settings that do not go together, and tables that are too large."""
-        if self.learn and self.basis not in SHAPES:
+        if not isinstance(self.basis, str) and not (self.basis and all(map(callable, self.basis))):
+            raise InputError(f"basis={self.basis!r}: a list holds functions, at least one, such as [np.sin, np.exp].")
+        if self.learn and str(self.basis) not in SHAPES:
             raise InputError(
                 f"learn=True moves centres and widths, and basis={self.basis!r} has none. Choose one of "
                 f"{', '.join(SHAPES)}, or learn=False."
@@ -118,10 +130,9 @@ class BasisRegression(PlainRegressor):
                 "fit_intercept=False: a polynomial has its constant among its functions. Leave it in, or give the "
                 "powers as functions: basis=[lambda x: x, lambda x: x**2]."
             )
-        if not isinstance(self.basis, str) and not (self.basis and all(map(callable, self.basis))):
-            raise InputError(f"basis={self.basis!r}: a list holds functions, at least one, such as [np.sin, np.exp].")
         count = self._count(x.shape[1])
-        if max(len(x), 1000) * count > MOST:
+        degree = self.degree if self.basis in WITH_DEGREE else 0
+        if max(len(x), 1000, degree) * count > MOST:
             raise InputError(
                 f"{x.shape[1]} inputs have {count} functions ({self.basis}, degree={self.degree}, size={self.size}), "
                 f"too many for {len(x)} rows in memory. Lower degree or size, or choose fewer columns."
@@ -140,12 +151,12 @@ class BasisRegression(PlainRegressor):
     def _place(self, x: np.ndarray, weight: np.ndarray | None) -> None:
         """Where the rows are, and the functions on them."""
         distinct = [np.unique(column) for column in x.T]
-        self.middle_ = np.array([np.median(values) for values in distinct])  # exact where most of the values are
         self.ends_ = ends = np.array([[values[0], values[-1]] for values in distinct])  # (D, 2)
-        with np.errstate(over="ignore"):
-            half = np.abs(ends - self.middle_[:, None]).max(1)
-        if not (ends[:, 1] / 2 - ends[:, 0] / 2 < 8e307).all():
+        if not (np.abs(ends) < 8e307).all():
             raise InputError(f"X spans {ends.min():g} to {ends.max():g}, more than float64 can hold. Rescale it.")
+        at_rows = self.basis not in WITH_DEGREE[1:]  # exact where most of the values are
+        self.middle_ = np.array([np.median(values) for values in distinct]) if at_rows else ends.mean(1)
+        half = np.abs(ends - self.middle_[:, None]).max(1)
         self.half_ = np.where(half > 0, half, 1.0)
         if self.basis == "polynomial":
             t = (x - self.middle_) / self.half_
@@ -195,27 +206,45 @@ class BasisRegression(PlainRegressor):
         around = (np.hstack([gaps[:, :1], gaps]) + np.hstack([gaps, gaps[:, -1:]])) / 2
         return np.maximum(around, 1e-3 * self.half_[:, None])
 
-    def _move(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+    def _move(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, alpha: float) -> None:
         """Variable projection, in units of one."""
         middle, half = self.middle_[:, None], self.half_[:, None]
         size = np.abs(y).max() or 1.0
-        unit = np.ones_like(half) if self.basis == "relu" else half
         rows, c, s = Learned((x - self.middle_) / self.half_, y / size, weight), self.centres_, self.widths_
         found = []
         for narrow in (1.0,) if self.basis == "relu" else (1.0, 0.5, 0.25):  # where it ends hangs on where it starts
-            start = (c - middle) / half, s * narrow / unit
-            process = VariableProjection(rows, str(self.basis), *start, self.alpha, intercept=self.fit_intercept)
+            start = np.clip((c - middle) / half, -1e150, 1e150), np.clip(s * narrow / half, 1e-150, 1e150)
+            process = VariableProjection(rows, str(self.basis), *start, alpha, intercept=self.fit_intercept)
             found.append((process, iterate(process, rounds=self.max_iter)))
         process, self.history_ = min(found, key=lambda pair: pair[0].loss)
         self.n_iter_, self.start_ = len(self.history_), {"centres": c, "widths": s}
-        self.centres_, self.widths_ = process.centres * half + middle, process.widths * unit
+        self.centres_ = process.centres * half + middle
+        self.widths_ = s if self.basis == "relu" else process.widths * half
+        if not process.reason:
+            warnings.warn(
+                f"The loss still fell after max_iter={self.max_iter} steps of learning; take more of them, or fewer "
+                "functions.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     # ---- the functions
+
+    def _finite(self, x: np.ndarray) -> np.ndarray:
+        """The functions of the rows of fit."""
+        phi = self._functions(x)
+        if not np.isfinite([phi.min(), phi.max()]).all():
+            k = int(np.argmin(np.isfinite(phi).all(0)))
+            raise InputError(
+                f"{self.names_[k]} is beyond float64 on rows from {self.ends_[:, 0].min():g} to "
+                f"{self.ends_[:, 1].max():g}. Rescale X, or choose other functions."
+            )
+        return phi
 
     def _functions(self, x: np.ndarray) -> np.ndarray:
         """Every function but the constant, of each row: (n, P)."""
         if not isinstance(self.basis, str):
-            return _called(self.basis, x)
+            return called(self.basis, x)
         if self.basis == "fourier":
             return sinusoids(x, self.frequencies_)
         if self.basis in SHAPES:
@@ -254,13 +283,13 @@ class BasisRegression(PlainRegressor):
         plain = ["x"] if d == 1 else [f"x{j + 1}" for j in range(d)]
         inputs = [str(name) for name in getattr(self, "feature_names_in_", plain)]
         if not isinstance(self.basis, str):
-            return [_name(f, k) for k, f in enumerate(self.basis)]
+            return [function_name(f, k) for k, f in enumerate(self.basis)]
         if self.basis == "fourier":
             pairs = zip(inputs, self.frequencies_, strict=True)
             return [f"{f}({w:.6g} {x})" for x, ws in pairs for w in ws for f in ("sin", "cos")]
         if self.basis in SHAPES:
-            placed = zip(inputs, self.centres_, self.widths_, strict=True)
-            return [_placed(str(self.basis), x, c, s) for x, cs, ss in placed for c, s in zip(cs, ss, strict=True)]
+            rows = zip(inputs, self.centres_, self.widths_, strict=True)
+            return [placed(str(self.basis), x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
         letter = {"legendre": "P", "chebyshev": "T"}.get(self.basis, "")
         return [monomial(e, inputs, letter) for e in exponents(d, self.degree)[1:].tolist()]
 
@@ -279,6 +308,11 @@ class BasisRegression(PlainRegressor):
         check_is_fitted(self)
         if self.basis != "polynomial":
             return self.weights_.T, np.zeros(self.weights_.T.shape)
+        if getattr(self, "_told", (None,))[0] is not self.weights_:  # once a fit: exact numbers are slow
+            self._told = self.weights_, *self._in_powers()
+        return self._told[1:]
+
+    def _in_powers(self) -> tuple[np.ndarray, np.ndarray]:
         powers, found = exponents(len(self.half_), self.degree), []
         for w in np.atleast_2d(self.weights_.T):
             exact, size = in_powers(w, self.tables_, self.middle_, self.half_, powers)
@@ -286,11 +320,12 @@ class BasisRegression(PlainRegressor):
                 lost = [max(float(s / abs(c)), 1.0) if c else 1.0 for c, s in zip(exact, size, strict=True)]
                 found.append((list(map(float, exact)), np.log10(lost)))
             except OverflowError:
-                raise InputError(
+                raise BeyondError(
                     f"A coefficient of degree {self.degree} is beyond float64, as x is about {self.half_.min():g}. "
                     "Rescale X to have coefficients of powers; predictions need none."
                 ) from None
         coefficients, lost = (np.array(part).reshape(self.weights_.T.shape) for part in zip(*found, strict=True))
+        coefficients.flags.writeable = False
         return coefficients, lost
 
     def terms(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Terms:
@@ -328,39 +363,6 @@ def _numbers(name: str, given: Any) -> np.ndarray:
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
         raise InputError(f"{name}={given!r}: a list of finite numbers, at least one, is needed.")
     return found
-
-
-def _called(functions: list[Any], x: np.ndarray) -> np.ndarray:
-    """What each function gives for the inputs: (n, P)."""
-    columns = []
-    for k, f in enumerate(functions):
-        try:
-            values = np.asarray(f(*x.T), dtype=float)
-            columns.append(np.broadcast_to(values, len(x)))
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"basis[{k}] ({_name(f, k)}) cannot be called with {x.shape[1]} arrays of {len(x)} numbers: {error}. "
-                "It must give one number a row."
-            ) from error
-        if not np.isfinite(columns[-1]).all():
-            row = int(np.argmin(np.isfinite(columns[-1])))
-            raise InputError(
-                f"basis[{k}] ({_name(f, k)}) gives {columns[-1][row]} for row {row}; functions that are finite on all "
-                "rows are needed."
-            )
-    return np.stack(columns, 1)
-
-
-def _name(f: Any, k: int) -> str:
-    found = getattr(f, "__name__", "")
-    return found if found and found != "<lambda>" else f"φ{k + 1}"
-
-
-def _placed(shape: str, x: str, centre: float, width: float) -> str:
-    """A hinge of width 1 as it is written, else with centre and width."""
-    if shape == "relu" and width == 1:
-        return f"relu({x} {'-' if centre >= 0 else '+'} {abs(centre):.4g})"
-    return f"{shape}({x}; {centre:.4g}, {width:.4g})"
 
 
 def _ridge(

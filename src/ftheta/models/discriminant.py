@@ -22,7 +22,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..check import Count, NonNegative
 from ..errors import InputError
 from ._generative import Generative, Weighed, centred
-from ._spread import FAR, Spread, spread_of, upright
+from ._spread import Spread, in_units, spread_of, upright
 
 __all__ = ["FisherDiscriminant", "LinearDiscriminant", "QuadraticDiscriminant"]
 
@@ -113,7 +113,7 @@ class LinearDiscriminant(_Discriminant):
         return self.means_[k], self.covariance_
 
     def _units(self, x: np.ndarray) -> np.ndarray:
-        return np.clip((x - self.centre_) * self.spread_["unit"], -FAR, FAR)
+        return in_units(x - self.centre_, self.spread_["unit"])
 
     def _scores(self, x: np.ndarray) -> np.ndarray:
         return self._units(x) @ self.slopes_.T + self.offsets_
@@ -240,7 +240,7 @@ class QuadraticDiscriminant(_Discriminant):
         for mean, found in zip(self.means_, self.spreads_, strict=True):
             spread = Spread(**found)
             away = np.square(spread.whiten(x - mean)).sum(1)
-            columns.append(away + spread.log_det() + spread.rank * np.log(2 * np.pi))
+            columns.append(away + spread.log_det() + len(mean) * np.log(2 * np.pi))
         return np.log(self.priors_) - np.stack(columns, 1) / 2
 
     def _drawn(self, k: int, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -31,13 +31,15 @@ from ..formulas import lasso_gap
 from ..results import Result, Table
 from ._coordinate import Sweeps, swept
 from ._plain import LinearAnswers, PlainRegressor
-from ._reduce import Reduced, column_names, reduced, scale_of
+from ._reduce import Reduced, apart, column_names, far_apart, in_units, numbers, reduced, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["ElasticNet", "Lasso", "LassoPath", "coordinate_descent", "lasso_path"]
 
+
+ENDLESS = 1e200  # a penalty that leaves nothing, in units in which the rows are about 1
 
 # ---- the equations
 
@@ -60,7 +62,7 @@ class _Problem(NamedTuple):
         """Weights of ‖w‖₁ and ‖w‖²/2 in these units: (L,), (L,)."""
         with np.errstate(over="ignore"):
             l1, l2 = alphas * ratio / self.x_scale / self.y_scale, alphas * (1 - ratio) / self.x_scale / self.x_scale
-        return np.minimum(l1, 1e200), np.minimum(l2, 1e200)
+        return np.minimum(l1, ENDLESS), np.minimum(l2, ENDLESS)
 
     def top(self, ratio: float) -> float:
         """The least α at which all coefficients are 0."""
@@ -73,7 +75,8 @@ class _Problem(NamedTuple):
         if not self.y.any() or not self.x.any():
             return np.zeros((len(l1), self.x.shape[1])), 1, 0
         if not l1.any():
-            return np.stack([_ridge(self.x, self.y, self.total * each) for each in l2]), 1, 0
+            solver = _wide_ridge if far_apart(self.x, np.zeros(1)) else _ridge
+            return np.stack([solver(self.x, self.y, self.total * each) for each in l2]), 1, 0
         both, rows = l1 + l2, len(self.y)
         settings: dict[str, Any] = {"check_input": False, "return_n_iter": True, "max_iter": max_iter, "tol": tol}
         settings["random_state"] = 0  # not used, but drawn from
@@ -84,11 +87,6 @@ class _Problem(NamedTuple):
         late = sum(issubclass(warning.category, ConvergenceWarning) for warning in said)
         return np.ascontiguousarray(found[1].T), int(sum(found[3])), late
 
-    def gaps(self, w: np.ndarray, l1: np.ndarray, l2: np.ndarray) -> np.ndarray:
-        """Duality gap of each solution, in the units of the objective: (L,)."""
-        with np.errstate(over="ignore"):  # inf where the objective itself is beyond float64
-            return lasso_gap(self.x, self.y, w, l1, l2, self.total) * self.y_scale * self.y_scale
-
     def freedom(self, w: np.ndarray, l2: np.ndarray) -> np.ndarray:
         """Non-zero coefficients A, or Σ s² / (s² + N l2) over the singular values s of their columns: (L,)."""
         if not l2.any():
@@ -98,13 +96,19 @@ class _Problem(NamedTuple):
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
         """w in the units of the rows."""
-        return w / self.x_scale * self.y_scale + 0.0  # never -0
+        return in_units(w, self.x_scale, self.y_scale) + 0.0  # never -0
 
 
 def _ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> np.ndarray:
     """argmin ‖y - xw‖² + penalty ‖w‖²: (D,)."""
     u, s, vt = np.linalg.svd(x, full_matrices=False)
-    return (s / (s * s + penalty) * (u.T @ y)) @ vt
+    gain = np.where(s > max(x.shape) * np.finfo(float).eps * s[0], s / np.maximum(s * s + penalty, 1e-300), 0.0)
+    return (gain * (u.T @ y)) @ vt
+
+
+def _wide_ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> np.ndarray:
+    """The same for columns many powers of ten apart."""
+    return apart(x, y[:, None], penalty)[0][0]
 
 
 def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[int, str]]]:
@@ -115,13 +119,27 @@ def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[i
     settings: dict[str, Any] = {"method": "lasso", "alpha_min": smallest * unit, "max_iter": 10**5}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of columns that are all but equal
-        steps, _, coefs = lars_path(problem.x, problem.y, **settings)
+        kept = _distinct(problem.x)
+        steps, _, coefs = lars_path(problem.x[:, kept], problem.y, **settings)
+    coefs = np.where(np.abs(coefs) > 1e-12 * np.abs(coefs).max(1, keepdims=True), coefs, 0.0)  # rounding of a 0
     on = (coefs[:, :-1] != 0) | (coefs[:, 1:] != 0)  # in use between two knots: (D, K)
     before = np.c_[np.zeros(len(on), bool), on[:, :-1]]
     where, which = np.nonzero((on != before).T)
     return steps[where] / unit, [
-        (int(j), "enters" if on[j, k] else "leaves") for k, j in zip(where, which, strict=True)
+        (int(kept[j]), "enters" if on[j, k] else "leaves") for k, j in zip(where, which, strict=True)
     ]
+
+
+def _distinct(x: np.ndarray) -> np.ndarray:
+    """Places of the columns that are not an earlier one again, or its negative, which least angle regression takes ill."""
+    unit = x / np.maximum(np.linalg.norm(x, axis=0), 1e-300)
+    cosine = unit.T @ unit  # (D, D)
+    twins = [
+        k
+        for j, k in np.argwhere(np.triu(np.abs(cosine) > 1 - 1e-9, 1))
+        if np.linalg.norm(x[:, j] - np.sign(cosine[j, k]) * x[:, k]) <= 1e-10 * np.linalg.norm(x[:, j])
+    ]
+    return np.setdiff1d(np.arange(x.shape[1]), twins)
 
 
 def _not_converged(late: int, of: int, max_iter: int, tol: float) -> str:
@@ -236,8 +254,8 @@ def lasso_path(
 
 def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: float, problem: _Problem) -> np.ndarray:
     """Falling penalties (L,)."""
-    if not isinstance(alphas, int):
-        found = np.sort(np.asarray(alphas, dtype=float).ravel())[::-1]
+    if not isinstance(alphas, (int, np.integer)):
+        found = np.sort(numbers(alphas).ravel())[::-1]
         if not found.size or not (np.isfinite(found) & (found > 0)).all():
             raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and > 0.")
         return found
@@ -331,10 +349,16 @@ class Lasso(LinearAnswers, PlainRegressor):
         """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
         l1, l2 = problem.penalties(alphas, self._ratio)
         w, sweeps, late = problem.solve(l1, l2, self.max_iter, self.tol)
+        w[l2 == ENDLESS] = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = lasso_gap(problem.x, problem.y, w, l1, l2, problem.total)
+        late = min(late, int((gaps > self.tol * (problem.y @ problem.y) / problem.total).sum()))  # a gap is a proof
         if late:
             said = _not_converged(late, len(alphas), self.max_iter, self.tol)
             warnings.warn(said, ConvergenceWarning, stacklevel=3)
-        return problem.coefficients(w), problem.gaps(w, l1, l2), problem.freedom(w, l2), sweeps
+        with np.errstate(over="ignore"):  # inf where the objective itself is beyond float64
+            gaps = np.nan_to_num(gaps, nan=np.inf, posinf=np.inf) * problem.y_scale * problem.y_scale
+        return problem.coefficients(w), gaps, problem.freedom(w, l2), sweeps
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,7 +1,7 @@
 """Linear regression: least squares in closed form, with what is known of its error.
 
     ŷ = x·w + b,        (w, b) = argmin Σ_i v_i (y_i - x_i·w - b)²
-    new y:     ŷ ± t s √(1 + ‖a root‖²),  a = (1, x),  s² = Σ v_i (y_i - ŷ_i)² / dof;      mean of y:  without the 1
+    new y:     ŷ ± t s √(1 + 1/Σv + ‖(x - x̄) root‖²),     s² = Σ v_i (y_i - ŷ_i)² / dof;     mean of y:  without the 1
 
 Weights v are inverse variances up to a factor, not counts.
 Shapes: n rows, D features, T targets, M = D + 1 parameters with an intercept, else D.
@@ -45,7 +45,8 @@ class LinearRegression(LinearAnswers, PlainRegressor):
 
     Learned: coef_ (D,) or (T, D), intercept_ () or (T,); rank_ and condition_ of X (centred where there is an
     intercept, columns of length 1); root_ (M, M) with (AᵀVA)⁻¹ = root_ root_ᵀ, A = (1, X), None where the rank is
-    short; dof_, rows less parameters; sigma_ () or (T,), the standard deviation of the noise, infinite where dof_ is 0.
+    short; centre_ (D,), the means x̄ of the columns, 0 without an intercept; dof_, rows less parameters; sigma_ () or
+    (T,), the standard deviation of the noise, infinite where dof_ is 0.
 
     Args:
         fit_intercept: Learn b; else b = 0.
@@ -79,7 +80,7 @@ class LinearRegression(LinearAnswers, PlainRegressor):
         w = found.x[int(self.fit_intercept) :]
         b = found.x[0] if self.fit_intercept else np.zeros(w.shape[1])
         self.rank_, self.condition_, self.root_ = found.rank - self.fit_intercept, found.condition, found.root
-        self.dof_ = len(x) - found.rank
+        self.centre_, self.dof_ = found.centre, len(x) - found.rank
         sigma = _sigma(found.residual, weight, self.dof_)
         # (T, D), (T,), (T,) or (D,), (), ()
         self.coef_, self.intercept_, self.sigma_ = (w.T, b, sigma) if y.ndim == 2 else (w[:, 0], b[0], sigma[0])
@@ -105,8 +106,8 @@ class LinearRegression(LinearAnswers, PlainRegressor):
             )
         centre, x = self.predict(X), check.table(self, X, dtype="float64", reset=False)
         f = int(self.fit_intercept)
-        spread = x @ self.root_[f:] + (self.root_[0] if f else 0.0)  # (n, M)
-        error = np.sqrt((spread**2).sum(1) + (of == "new"))
+        spread = (x - self.centre_) @ self.root_[f:, f:]  # (n, D); far from 0 no digits are lost
+        error = np.sqrt((spread**2).sum(1) + (self.root_[0, 0] ** 2 if f else 0.0) + (of == "new"))
         error = error[:, None] * self.sigma_ if centre.ndim == 2 else error * self.sigma_
         return np.stack(interval(centre, error, level, self.dof_), -1)
 

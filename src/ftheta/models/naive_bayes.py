@@ -66,7 +66,8 @@ class GaussianNaiveBayes(Generative):
     def _joint(self, x: np.ndarray) -> np.ndarray:
         columns = []
         for mean, deviation in zip(self.means_, self.deviations_, strict=True):
-            away = np.clip((x - mean) / deviation, -FAR, FAR)
+            with np.errstate(over="ignore"):
+                away = np.clip((x - mean) / deviation, -FAR, FAR)
             columns.append(np.square(away).sum(1) / 2 + np.log(deviation).sum() + x.shape[1] * np.log(2 * np.pi) / 2)
         return np.log(self.priors_) - np.stack(columns, 1)
 

@@ -6,6 +6,7 @@
     generalised cross-validation = mean residual² / (1 - Σ_i h_i / n)²
 
 One decomposition serves every α. The intercept is not penalised. α = 0 is the shortest least-squares solution.
+Columns many powers of ten apart, of which U would lose the narrow ones, are least squares of (X̃, √α I) against (ỹ, 0).
 
 Shapes: n rows, D features, T targets, r = rank, L penalties.
 Reference: Golub, Heath and Wahba, Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter,
@@ -29,19 +30,34 @@ from ..formulas import solve
 from ..results import Result, Table
 from ..store import Tree
 from ._plain import LinearAnswers, PlainRegressor
-from ._reduce import centres, column_names, parts, reduced, scale_of, shifted
+from ._reduce import (
+    apart,
+    centres,
+    column_names,
+    far_apart,
+    in_units,
+    numbers,
+    parts,
+    reduced,
+    relative,
+    scale_of,
+    shifted,
+    span,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Ridge", "RidgePath", "ridge_path"]
 
+WIDEST = 1e10  # how many times as wide as another a column may be before no digits are left for a choice
+
 
 # ---- the equations
 
 
 class _Decomposed(NamedTuple):
-    """X̃ = x_scale U diag(s) Vᵀ without what is below rounding, and ỹ = y_scale (U uy + rest)."""
+    """X̃ = x_scale U diag(s) Vᵀ without what is below rounding, and ỹ = y_scale (U uy + rest); the largest v is 1."""
 
     u: np.ndarray  # (m, r)
     s: np.ndarray  # (r,)
@@ -50,11 +66,12 @@ class _Decomposed(NamedTuple):
     rest: np.ndarray  # (m, T)
     x_scale: float
     y_scale: float
+    heaviest: float
 
     def penalties(self, alphas: np.ndarray) -> np.ndarray:
         """α in the units of s²: (L,)."""
         with np.errstate(over="ignore"):
-            return alphas / self.x_scale / self.x_scale
+            return alphas / self.heaviest / self.x_scale / self.x_scale
 
     def left(self, alphas: np.ndarray) -> np.ndarray:
         """α / (s² + α), what the penalty leaves of a residual along each direction: (r, L).
@@ -67,8 +84,7 @@ class _Decomposed(NamedTuple):
     def coefficients(self, alphas: np.ndarray) -> np.ndarray:
         """w of every α: (L, T, D)."""
         gain = self.s[:, None] / (self.s[:, None] ** 2 + self.penalties(alphas))  # (r, L)
-        w = np.einsum("rl,rt->ltr", gain, self.uy) @ self.vt
-        return w / self.x_scale * self.y_scale
+        return in_units(np.einsum("rl,rt->ltr", gain, self.uy) @ self.vt, self.x_scale, self.y_scale)
 
     def freedom(self, alphas: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom, the intercept not counted: (L,)."""
@@ -76,7 +92,7 @@ class _Decomposed(NamedTuple):
         return (d / (d + self.penalties(alphas))).sum(0)
 
 
-def _decompose(x: np.ndarray, y: np.ndarray) -> _Decomposed:
+def _decompose(x: np.ndarray, y: np.ndarray, heaviest: float) -> _Decomposed:
     """(m, D), (m, T), around their means; x and y are overwritten."""
     x_scale, y_scale = scale_of(x), scale_of(y)
     x /= x_scale
@@ -85,15 +101,31 @@ def _decompose(x: np.ndarray, y: np.ndarray) -> _Decomposed:
     rank = int((s > max(x.shape) * np.finfo(float).eps * s.max(initial=0.0)).sum())
     u, s, vt = u[:, :rank], s[:rank], vt[:rank]
     uy = u.T @ y
-    return _Decomposed(u, s, vt, uy, y - u @ uy, x_scale, y_scale)
+    return _Decomposed(u, s, vt, uy, y - u @ uy, x_scale, y_scale, heaviest)
+
+
+def _slack(parts_of: _Decomposed, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 - h (n,) and residuals (n, T) where nothing is penalised; both 0 in rows that are met exactly.
+
+    Where 1 - h cancels it is Σ_j h_ij² over the other rows j, up to its square.
+    """
+    u, rest = parts_of.u, parts_of.rest.copy()
+    slack = 1 - share - np.einsum("nr,nr->n", u, u)
+    for i in np.flatnonzero(slack < 1e-4):
+        h = u @ u[i] + np.sqrt(share * share[i])
+        h[i] = 0.0
+        slack[i] = h @ h
+        slack[i] *= 1 + slack[i]
+        rest[i] = slack[i] * parts_of.rest[i] - h @ parts_of.rest
+    met = slack < 1e-24  # whatever the other rows say
+    slack[met], rest[met] = 0.0, 0.0
+    return slack, rest
 
 
 def _leave_one_out(parts_of: _Decomposed, left: np.ndarray, share: np.ndarray | float) -> np.ndarray:
     """Σ_i v_i e_i² over rows and targets, e_i of the fit without row i: (L,); share: v_i / Σv, 0 without intercept."""
-    u, uy, rest = parts_of.u, parts_of.uy, parts_of.rest
-    slack = 1 - share - np.einsum("nr,nr->n", u, u)  # 1 - h where nothing is penalised: (n,)
-    met = slack < 1e-13  # rows that are met exactly, whatever the others say
-    slack, rest = np.where(met, 0.0, slack), np.where(met[:, None], 0.0, rest)
+    u, uy = parts_of.u, parts_of.uy
+    slack, rest = _slack(parts_of, np.broadcast_to(share, len(u)))
     total = np.zeros(left.shape[1])
     for rows in parts(len(u), max(u.shape[1], left.shape[1])):
         open_ = (u[rows] * u[rows]) @ left
@@ -190,19 +222,28 @@ def _solved(
     x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, intercept: bool, given: Sequence[float] | np.ndarray | int
 ) -> tuple[np.ndarray, ...]:
     """alphas (L,), coefs (L, T, D), intercepts (L, T), dof, loo, gcv (L,) of checked rows (n, D), (n, T)."""
-    x_mean, y_mean = (centres(part, weight) if intercept else np.zeros(part.shape[1]) for part in (x, y))
-    found = _decompose(shifted(x, x_mean, weight), shifted(y, y_mean, weight))
+    v, heaviest = relative(weight)
+    x_mean, y_mean = (centres(part, v) if intercept else np.zeros(part.shape[1]) for part in (x, y))
+    around = shifted(x, x_mean, v)
+    wide = span(around, x_mean)
+    if wide > WIDEST:
+        raise InputError(
+            f"One column of X is {wide:.0e} times as wide as another, so that rounding hides the narrow one from "
+            "leave-one-out. Standardise the columns, or give alpha instead of alphas."
+        )
+    found = _decompose(around, shifted(y, y_mean, v), heaviest)
     if not 1e-152 < found.y_scale < 1e152:
         raise InputError(
             f"y varies on a scale of {found.y_scale:.0e}, and squares of its errors leave the range of float64. "
             "Rescale y, or give alpha instead of alphas."
         )
     top = float(found.s.max(initial=0.0) * found.x_scale)
-    alphas = _ladder(given, min(top * top, 1e300))
-    left, total = found.left(alphas), float(len(x) if weight is None else weight.sum())
-    share = (1 / len(x) if weight is None else weight / total) if intercept else 0.0
+    alphas = _ladder(given, min(top * top * heaviest, 1e300))
+    left, total = found.left(alphas), float(len(x) if v is None else v.sum())
+    share = (1 / len(x) if v is None else v / total) if intercept else 0.0
     open_ = max(len(x) - len(found.s) - intercept, 0) + left.sum(0)  # n - Σ h: (L,)
-    squares = (found.rest**2).sum() + left.T**2 @ (found.uy**2).sum(1)
+    rest = (found.rest**2).sum() if len(x) > len(found.s) + intercept else 0.0
+    squares = rest + left.T**2 @ (found.uy**2).sum(1)
     errors = np.stack([_leave_one_out(found, left, share), squares / (open_ / len(x)) ** 2]) / (total * y.shape[1])
     loo, gcv = errors * found.y_scale * found.y_scale
     coefs = found.coefficients(alphas)
@@ -222,9 +263,9 @@ def _unpenalised(
 
 def _ladder(alphas: Sequence[float] | np.ndarray | int, top: float) -> np.ndarray:
     """Penalties as an array: (L,)."""
-    if isinstance(alphas, int):
-        return np.geomspace(10 * top, 1e-6 * top, max(alphas, 1)) if top else np.geomspace(10, 1e-6, max(alphas, 1))
-    found = np.asarray(alphas, dtype=float)
+    if isinstance(alphas, (int, np.integer)) and alphas > 0:
+        return np.geomspace(10 * top, 1e-6 * top, alphas) if top else np.geomspace(10, 1e-6, alphas)
+    found = numbers(alphas)
     if found.ndim != 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
         raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and >= 0.")
     return found
@@ -277,12 +318,15 @@ class Ridge(LinearAnswers, PlainRegressor):
         alphas = np.array([self.alpha], dtype=float)
         columns = y.reshape(len(x), -1)
         rows = reduced(x, columns, weight, self.fit_intercept)
-        found = _decompose(rows.x, rows.y)
-        coefs = found.coefficients(alphas)[0]  # (T, D)
+        if far_apart(rows.x, rows.x_mean):
+            coefs, dof = apart(rows.x, rows.y, self.alpha / rows.heaviest)
+        else:
+            found = _decompose(rows.x, rows.y, rows.heaviest)
+            coefs, dof = found.coefficients(alphas)[0], found.freedom(alphas)  # (T, D), (1,)
         intercept = rows.y_mean - coefs @ rows.x_mean
         if self.alpha == 0:
             coefs, intercept = _unpenalised(x, columns, weight, self.fit_intercept)
-        self.alpha_, self.dof_ = float(self.alpha), found.freedom(alphas)
+        self.alpha_, self.dof_ = float(self.alpha), dof
         self.coef_, self.intercept_ = (coefs, intercept) if y.ndim == 2 else (coefs[0], intercept[0])
         return self
 

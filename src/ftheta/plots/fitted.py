@@ -49,7 +49,7 @@ def fitted(
         return figure
     space: Any = figure.add_subplot(1, 3, 3, projection="3d", computed_zorder=False)
     across, up = np.meshgrid(*grid)
-    space.plot_surface(across, up, surface, color=PALETTE[2], alpha=0.25, lw=0, label="fit")
+    space.plot_surface(across, up, surface, color=PALETTE[2], alpha=0.25, lw=0, shade=False, label="fit")
     for a, b, low, high in zip(*x.T, y, predicted, strict=True):
         space.plot([a, a], [b, b], [low, high], color=PALETTE[1], lw=1.4)
     space.scatter(*x.T, y, color=PALETTE[0], s=16, depthshade=False, label="rows")

@@ -38,7 +38,7 @@ def territory(
     p, code, rows = np.asarray(p, dtype=float), np.asarray(code), np.asarray(rows, dtype=float)
     colours = np.array([to_rgb(PALETTE[k % len(PALETTE)]) for k in range(len(classes))])
     best, top = p.argmax(-1), p.max(-1)
-    least = 1 / len(classes)
+    least = 1 / max(len(classes), 2)
     strength = 0.1 + 0.5 * np.clip((top - least) / (1 - least), 0, 1)  # of the colour over white
     shade = 1 - strength[..., None] * (1 - colours[best])
     figure = Figure(figsize=(6.4, 5.4), dpi=120, layout="constrained")
