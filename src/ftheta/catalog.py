@@ -42,7 +42,7 @@ _TABLE = [
         "linear",
         {"regress": "ftheta.models.linear:LinearRegression", "classify": "ftheta.models.logistic:LogisticRegression"},
         topics=("linear", "closed form", "likelihood"),
-        summary="Least squares in closed form; logistic regression by Newton's method.",
+        summary="Least squares and logistic regression, with their statistics.",
     ),
     Card(
         "basis",

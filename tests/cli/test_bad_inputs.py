@@ -22,7 +22,7 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
         ("trian", "Unknown command 'trian'. Did you mean 'train'?"),
         ("train", "Say what to train and on what: ftheta train MODEL DATA, e.g. ftheta train mlp digits."),
         ("train mlp", "Say what to train and on what"),
-        ("train mpl iris", "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, mlp, module."),
+        ("train mpl iris", "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, basis, ridge, lasso, elastic-net,"),
         ("train mlp iirs", "Unknown data set or file 'iirs'. Did you mean 'iris'"),
         ("train mlp my.csv --target y", "Unknown data set or file 'my.csv'. Known: "),
         ("train mlp iris --epoch 3", "No such option '--epoch'. (Did you mean one of: '--epochs'"),

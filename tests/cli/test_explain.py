@@ -70,6 +70,12 @@ def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
     assert Path("r/figures/statistics.svg").exists()
 
 
+def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
+    monkeypatch.setattr(_subject, "EXPLAINED", 20)
+    ok("train", "linear", table("prices.csv"), "--target", "price", "--run", "r")
+    assert "48" in ok("explain", "r", "statistics").out.partition("-----")[0]  # 80 % of 60
+
+
 def test_a_classifier_of_words_without_probabilities_is_explained(ok):
     ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
     done = ok("explain", "r", "drag", "regions")

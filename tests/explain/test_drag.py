@@ -116,7 +116,5 @@ def test_a_classifier_without_probabilities_answers_with_its_classes():
 
 def test_a_place_where_the_model_cannot_be_fitted_is_said():
     counts = np.arange(30.0)
-    with pytest.raises(
-        InputError, match="PoissonRegressor cannot be fitted with the row there: .*Pass other places"
-    ):
+    with pytest.raises(InputError, match="PoissonRegressor cannot be fitted with the row there: .*Pass other places"):
         explain.drag(PoissonRegressor().fit(X, counts), X, counts, to=[-5.0, 5.0])

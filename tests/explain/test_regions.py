@@ -58,13 +58,14 @@ def test_a_classifier_without_probabilities_is_sure_everywhere():
 
 def test_other_features_are_held_at_their_median():
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame(rng.normal(size=(90, 4)) + [0, 5, 0, -3], columns=list("abcd"))
-    y = (rows.a + rows.b + 2 * rows.d > -1).astype(int)
+    rows = pd.DataFrame(rng.normal(size=(90, 4)) ** 3 + [0, 5, 0, -3], columns=list("abcd"))
+    y = (rows.a + rows.b + 2 * rows.d + 8 * rng.normal(size=90) > -1).astype(int)
     model = LogisticRegression().fit(rows, y)
     found = explain.regions(model, rows, y, columns=(3, 0))
     assert found.names == ("d", "a")
-    place = pd.DataFrame([rows.median()]).assign(d=found.x[7], a=found.y[11])
-    np.testing.assert_allclose(found.p[11, 7], model.predict_proba(place)[0], atol=1e-12)
+    place = pd.DataFrame([rows.median()]).assign(d=found.x[130], a=found.y[80])
+    np.testing.assert_allclose(found.p[80, 130], model.predict_proba(place)[0], atol=1e-12)
+    assert 1e-6 < found.p[80, 130, 0] < 1 - 1e-6  # where the other features count
 
 
 def test_a_label_that_the_model_does_not_know_is_drawn_as_a_row():

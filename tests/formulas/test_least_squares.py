@@ -285,8 +285,12 @@ def test_light_rows_that_vanish_beside_heavy_ones_are_said():
     rng = np.random.default_rng(0)
     a, b, weight = rng.normal(size=(20, 3)), rng.normal(size=20), np.r_[1e150, np.ones(19)]
     said = solve(a, b, weight).doubtful
-    assert said.startswith("Weights are up to a factor 1e+150 apart, so that light rows vanish") and "rank 1 of 3" in said
-    assert solve(a, b, np.r_[1e6, np.ones(19)]).doubtful == solve(np.c_[a, a], b, np.r_[9.0, np.ones(19)]).doubtful == ""
+    assert (
+        said.startswith("Weights are up to a factor 1e+150 apart, so that light rows vanish") and "rank 1 of 3" in said
+    )
+    assert (
+        solve(a, b, np.r_[1e6, np.ones(19)]).doubtful == solve(np.c_[a, a], b, np.r_[9.0, np.ones(19)]).doubtful == ""
+    )
 
 
 def test_a_column_that_is_constant_up_to_rounding_gets_no_weight_and_is_named():

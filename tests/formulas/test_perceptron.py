@@ -60,7 +60,15 @@ def test_units_change_the_margin_and_not_the_bound(scale):
     assert margin(x, y, scale * w) == pytest.approx(margin(x, y, w), rel=1e-12)
 
 
-@pytest.mark.parametrize(("x", "y"), [([[1.0], [2.0]], [0, 1]), ([1.0, 2.0], [1, -1]), ([[1.0], [2.0]], [1])])
+@pytest.mark.parametrize(
+    ("x", "y"), [([[1.0], [2.0]], [0, 1]), ([1.0, 2.0], [1, -1]), ([[1.0], [2.0]], [1]), ([[np.nan]], [1])]
+)
 def test_other_labels_and_shapes_are_refused(x, y):
-    with pytest.raises(InputError, match=r"the bound takes rows \(n, D\) and -1 or \+1 for each. Write y as np.where"):
+    with pytest.raises(InputError, match=r"the bound takes finite rows \(n, D\) and -1 or \+1 for each. Write y as np"):
         mistake_bound(x, y)
+
+
+@pytest.mark.parametrize("w", [[0.0, 0.0], [1.0], [1.0, np.nan]])
+def test_a_plane_needs_a_direction(w):
+    with pytest.raises(InputError, match=r"w=\[.*\]: 2 finite numbers, not all 0, are needed"):
+        margin([[1.0, 2.0]], [1], w)

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from ftheta.errors import InputError
 from ftheta.formulas import separable, separator
 
 CORNERS = np.array(list(product([0.0, 1.0], repeat=2)))
@@ -98,3 +99,11 @@ def test_a_million_rows_are_decided_from_a_few_of_them():
     assert separable(x, y)
     y[::1000] ^= True
     assert not separable(x, y)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [([[1.0], [2.0]], [0]), ([1.0, 2.0], [0, 1]), (np.empty((0, 2)), []), ([[np.nan], [1.0]], [0, 1])]
+)
+def test_rows_without_a_class_or_a_number_are_refused(x, y):
+    with pytest.raises(InputError, match=r"X has shape .*; rows \(n, D\) of finite numbers and a class for each are"):
+        separable(x, y)

@@ -7,7 +7,7 @@ from sklearn.linear_model import Perceptron as SklearnPerceptron
 from sklearn.linear_model import SGDClassifier
 
 from ftheta.errors import NonFiniteError
-from ftheta.formulas import mistake_bound
+from ftheta.formulas import mistake_bound, separable
 from ftheta.models import Perceptron
 from ftheta.models.perceptron import BLOCK, DeltaRule, PerceptronRule
 
@@ -236,6 +236,28 @@ def test_a_rate_that_runs_away_is_named_and_the_rate_that_is_taken_never_does():
         Perceptron(rule="delta", lr=1.0, random_state=0).fit(100 * x, y)
     for scale in (1e-9, 1.0, 1e3):
         assert Perceptron(rule="delta", random_state=0).fit(scale * x, y).score(scale * x, y) > 0.85
+
+
+def test_a_rate_that_runs_away_slowly_is_not_taken_for_convergence():
+    x, y = noisy(0, n=20)
+    with pytest.raises(NonFiniteError, match=r"The delta rule with lr=10 has run away in pass 6"):
+        Perceptron(rule="delta", lr=10.0, random_state=0).fit(x, y)
+
+
+@pytest.mark.parametrize("kinds", [2, 3])
+def test_no_row_lies_on_a_plane_that_was_found(kinds):
+    """On a grid weights come by that are right only because a tie goes to the first class."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(-2, 3, (8, 2)).astype(float)
+        y = (x @ rng.integers(-2, 3, (2, kinds))).argmax(1)
+        if len(np.unique(y)) == kinds and separable(x, y):
+            model = Perceptron(random_state=seed, epochs=5000).fit(x, y)
+            raw = model.decision_function(x)
+            raw = np.c_[-raw, raw] if kinds == 2 else raw
+            own = raw[np.arange(8), y]
+            raw[np.arange(8), y] = -np.inf
+            assert model.converged_ and (own > raw.max(1)).all()
 
 
 # ---- degenerate rows

@@ -88,7 +88,8 @@ def test_columns_far_apart_keep_their_digits_in_ridge(scale):
     s = np.linalg.svd(narrow, compute_uv=False)  # what the wide column, which is hardly penalised, leaves
     assert dof[0] == pytest.approx(1 + (s**2 / (s**2 + 4)).sum(), rel=1e-8)
     assert span(x, np.zeros(3)) > scale / 20 and span(np.c_[x[:, 0], np.full(20, 1e-15)], np.array([0.0, 7.0])) == 1
-    both, _ = apart(np.c_[x, x[:, 1]], y[:, None], 4.0)
+    both, same = apart(np.c_[x, x[:, 1]], y[:, None], 4.0)
+    assert same[0] == pytest.approx(dof[0], rel=1e-8)
     np.testing.assert_allclose(both[0] * [1, scale, 1, scale], w[0][[0, 1, 2, 1]] * [1, scale / 2, 1, scale / 2])
 
 

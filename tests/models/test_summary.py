@@ -249,24 +249,58 @@ def of(x, y, weight=None, intercept=True):
     return found
 
 
-def test_a_doubled_column_leaves_the_others_what_they_are():
-    x, y = made()
-    found, truth = of(np.column_stack([x, x[:, 0]]), y), of(x, y)
-    np.testing.assert_allclose(found.errors[[0, 2]], truth.errors[[0, 2]], rtol=1e-10)
-    np.testing.assert_allclose(found.robust[[0, 2]], truth.robust[[0, 2]], rtol=1e-10)
-    np.testing.assert_allclose(found.inflation[2], truth.inflation[2], rtol=1e-10)
-    assert np.isnan([*found.errors[[1, 3]], *found.robust[[1, 3]], *found.p[[1, 3]]]).all()
-    assert np.isinf(found.inflation[[1, 3]]).all() and found.condition == np.inf
-    np.testing.assert_allclose(found.coefficients[[1, 3]], truth.coefficients[1] / 2, rtol=1e-10)  # the shortest
-    for name in ("r2", "f", "sigma", "aic", "dof", "leverage", "cooks"):
-        np.testing.assert_allclose(getattr(found, name), getattr(truth, name), rtol=1e-9)
-    assert found.notes[0].startswith("x0, x2: each is a linear combination of other columns") and not truth.notes
+STATISTICS = ("r2", "adjusted", "f", "f_p", "sigma", "aic", "bic", "dof", "leverage", "cooks", "condition", "tests")
 
 
-def test_a_shifted_copy_takes_the_intercept_with_it():
+def same_without(found, truth, gone):
+    """All statistics are those of the plane without some of the columns, which have none."""
+    kept = np.setdiff1d(np.arange(len(found.names)), gone)
+    for name in ("coefficients", "errors", "robust", "inflation", "p"):
+        np.testing.assert_allclose(getattr(found, name)[kept], getattr(truth, name), rtol=1e-8)
+        assert np.isnan(getattr(found, name)[gone]).all()
+    for name in STATISTICS:
+        np.testing.assert_allclose(getattr(found, name), getattr(truth, name), rtol=1e-8)
+    np.testing.assert_allclose(found.linearity.f, truth.linearity.f, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.0])
+def test_a_doubled_column_is_left_out_and_the_rest_is_that_of_the_fit_without_it(shift):
     x, y = made()
-    found = of(np.column_stack([x, x[:, 0] + 5]), y)
-    assert np.isnan(found.errors).tolist() == [True, True, False, True]
+    found, truth = of(np.column_stack([x[:, 0], x[:, 0] + shift, x[:, 1]]), y), of(x, y)
+    same_without(found, truth, [2])
+    assert found.linearity.names == ("x0", "x2", "all columns")
+    assert found.notes[0].startswith("x1: follows from the columns before, and is left out") and not truth.notes
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_last_level_of_each_category_is_left_out_as_on_the_reduced_design(weighted, intercept):
+    """One-hot columns add up to the constant; without an intercept only the second category has one too many."""
+    for seed in SEEDS[:10]:
+        rng = np.random.default_rng(seed)
+        n, unit = 60, 10.0 ** rng.integers(-6, 6)
+        x = np.hstack([np.eye(3)[rng.integers(0, 3, n)], rng.normal(size=(n, 1)) * unit, np.eye(4)[np.arange(n) % 4]])
+        y, v = x @ np.r_[1, 2, 3, 1 / unit, 4, 3, 2, 1] + rng.normal(size=n), rng.uniform(0.2, 3, n)
+        gone = [2, 7] if intercept else [7]
+        a = np.delete(x, gone, 1)
+        truth = sm.WLS(y, sm.add_constant(a) if intercept else a, weights=v if weighted else np.ones(n)).fit()
+        found = summarise(x, y, v if weighted else None, named(8), intercept)
+        assert (np.flatnonzero(np.isnan(found.coefficients)) - intercept).tolist() == gone
+        kept = ~np.isnan(found.coefficients)
+        np.testing.assert_allclose(found.errors[kept], truth.bse, **FINE)
+        np.testing.assert_allclose(found.robust[kept], truth.HC3_se, **FINE)
+        np.testing.assert_allclose(found.p[kept], truth.pvalues, **FINE)
+        np.testing.assert_allclose([found.aic, found.f], [truth.aic, truth.fvalue], **FINE)
+        assert found.notes[0].startswith(", ".join(f"x{j}" for j in gone) + ": follows from the columns before")
+
+
+def test_columns_that_follow_from_many_leave_a_basis():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 4)) @ rng.normal(size=(4, 9))
+    y = x[:, 0] + rng.normal(size=50)
+    same_without(of(x, y), of(x[:, :4], y), [5, 6, 7, 8, 9])
+    model = models.LinearRegression().fit(x, y)  # the shortest solution predicts the same
+    np.testing.assert_allclose(model.summary_.fitted, model.predict(x), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -372,6 +406,38 @@ def test_rows_of_weight_zero_are_not_there():
     assert found.rows.tolist() == np.flatnonzero(weight).tolist() and found.n == 20
     np.testing.assert_allclose(found.errors, truth.errors, rtol=1e-10)  # weights are up to a factor
     assert found.influence().columns["row"][:3] == [1, 2, 4] and "weighted least squares" in str(found)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-150, 1e150, 1e300])
+def test_weights_count_up_to_a_factor_of_any_size(factor):
+    x, y = made()
+    weight = np.random.default_rng(1).uniform(0.5, 2, 30)
+    found, truth = of(x, y, weight * factor), of(x, y, weight)
+    for name in ("coefficients", "errors", "robust", "inflation", "r2", "r2_forms", "f", "leverage", "cooks", "tests"):
+        np.testing.assert_allclose(getattr(found, name), getattr(truth, name), rtol=1e-9)
+    assert found.sigma == pytest.approx(truth.sigma * np.sqrt(factor))
+    assert found.log_likelihood == pytest.approx(truth.log_likelihood)
+
+
+def test_a_y_whose_squares_are_no_numbers_has_its_tests_and_figure():
+    x, y = made()
+    found, truth = of(x, y * 1e200), of(x, y)
+    np.testing.assert_allclose(found.p, truth.p, rtol=1e-9)
+    line, expected = (s.figure().axes[0].lines[1].get_ydata() for s in (found, truth))
+    np.testing.assert_allclose(line / 1e200, expected, atol=1e-12)
+
+
+def test_columns_of_zeros_without_an_intercept_say_nothing():
+    found = of(np.zeros((30, 2)), made()[1], intercept=False)
+    assert found.rank == 0 and found.coefficients.tolist() == [0, 0] and np.isnan([*found.errors, *found.cooks]).all()
+    assert found.notes == ("x0, x1: 0 in every row; the coefficient is set to 0.",)
+
+
+def test_columns_of_one_name_are_all_tested():
+    x, y = made()
+    found = summarise(x, y, None, ["x", "x"], True)
+    assert found.linearity.names == ("x", "x", "all columns")
+    assert found.linearity.f == of(x, y).linearity.f
 
 
 def test_several_targets_are_refused():

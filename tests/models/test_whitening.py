@@ -156,6 +156,23 @@ def test_a_million_rows():
     np.testing.assert_allclose(np.cov(Whitening().fit_transform(x).T, ddof=0), np.eye(5), atol=1e-9)
 
 
+@every
+def test_what_float64_cannot_square_or_divide_by_is_a_sentence(method):
+    x = rows(0, 20, 2)
+    said = "X varies by more or by less than float64 can square or divide by. Rescale its columns"
+    with pytest.raises(InputError, match=said):
+        Whitening(method=method).fit(1e-310 * x)
+    with pytest.raises(InputError, match=said):
+        Whitening(method=method).fit(1e300 * x).covariances(1e300 * x)
+
+
+@every
+def test_weights_as_large_as_float64_goes_are_equal_weights(method):
+    x = rows(0, 20, 2)
+    heavy = Whitening(method=method).fit(x, sample_weight=np.full(20, 1e308))
+    np.testing.assert_allclose(heavy.whitening_, Whitening(method=method).fit(x).whitening_, rtol=1e-12)
+
+
 # ---- names and the way back
 
 

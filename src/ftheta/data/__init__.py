@@ -29,8 +29,8 @@ from .makers import (
 )
 from .parquet import read_parquet
 from .pictures import read_images
-from .real import fetch
 from .printed import PRINTED, cholesterol, sprint
+from .real import fetch
 from .registry import Facts, facts, load, names
 from .sources import Rows, Source, Stream
 from .splits import SPLITS, holdout, kfold

@@ -1,7 +1,7 @@
 """Tables small enough to be printed: ten patients, and a century of sprints.
 
-    cholesterol   age, BMI -> mg/dl of ten patients; the 1st, 3rd, ... row are the half that the course fits
-    sprint        year, women -> seconds of the winner over 100 m at the Olympic Games, 1900 to 2004
+cholesterol   age, BMI -> mg/dl of ten patients; the 1st, 3rd, ... row are the half that the course fits
+sprint        year, women -> seconds of the winner over 100 m at the Olympic Games, 1900 to 2004
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def sprint() -> Dataset:
     """Winning times over 100 m, men and women."""
     years, women = (*_MEN, *_WOMEN), (0,) * len(_MEN) + (1,) * len(_WOMEN)
     columns = {"year": np.array(years, dtype=float), "women": np.array(women, dtype=float)}
-    source = "Tatem, A. J., Guerra, C. A., Atkinson, P. M. and Hay, S. I. (2004). Momentous sprint at the 2156 Olympics?"
-    return _dataset("sprint", columns, (*_MEN.values(), *_WOMEN.values()), f"{source} Nature 431, 525.")
+    who = "Tatem, A. J., Guerra, C. A., Atkinson, P. M. and Hay, S. I. (2004)."
+    source = f"{who} Momentous sprint at the 2156 Olympics? Nature 431, 525."
+    return _dataset("sprint", columns, (*_MEN.values(), *_WOMEN.values()), source)
 
 
 def _dataset(name: str, columns: dict[str, np.ndarray], y: tuple[float, ...], citation: str) -> Dataset:

@@ -157,10 +157,11 @@ def drag(
 
 def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
     """The answer of a fresh fit for one row (1, D), and its coefficients (P,), intercept first."""
+    model: Any = clone(obj)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a fit says of its rows was said of the first one
         try:
-            model: Any = clone(obj).fit(x, y)
+            model.fit(x, y)
         except ValueError as error:
             raise InputError(
                 f"{type(obj).__name__} cannot be fitted with the row there: {error} Pass other places to=."

@@ -80,8 +80,9 @@ class Fit(Result):
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
-    a, b = ((v - v.mean()) / s if (s := np.ptp(v)) > 0 else None for v in (a, b))  # units do not matter
-    return None if a is None or b is None else float(np.corrcoef(a, b)[0, 1])
+    if not (np.ptp(a) > 0 and np.ptp(b) > 0):
+        return None
+    return float(np.corrcoef(a / np.ptp(a), b / np.ptp(b))[0, 1])  # units do not matter
 
 
 def _is_shown(obj: Any) -> bool:

@@ -29,6 +29,8 @@ def margin(X: ArrayLike, y: ArrayLike, w: ArrayLike) -> float:
     """
     x, signs, unit = _checked(X, y)
     w = np.asarray(w, dtype=float)
+    if w.shape != x.shape[1:] or not np.isfinite(w).all() or not w.any():
+        raise InputError(f"w={w.tolist()}: {x.shape[1]} finite numbers, not all 0, are needed.")
     w = w / np.abs(w).max()
     return float((signs * (x @ w)).min() / np.linalg.norm(w) * unit)
 
@@ -66,10 +68,11 @@ def mistake_bound(X: ArrayLike, y: ArrayLike, w: ArrayLike | None = None) -> flo
 def _checked(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray, float]:
     """Rows in units of their largest entry, signs, and that unit."""
     x, signs = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
-    if x.ndim != 2 or signs.shape != (len(x),) or not np.isin(signs, (-1, 1)).all():
+    rows = x.ndim == 2 and x.size > 0 and bool(np.isfinite(x).all())
+    if not rows or signs.shape != (len(x),) or not np.isin(signs, (-1, 1)).all():
         raise InputError(
-            f"X has shape {x.shape} and y shape {signs.shape}; the bound takes rows (n, D) and -1 or +1 for each. "
-            "Write y as np.where(y == one_class, 1, -1)."
+            f"X has shape {x.shape} and y shape {signs.shape}; the bound takes finite rows (n, D) and -1 or +1 for "
+            "each. Write y as np.where(y == one_class, 1, -1)."
         )
     unit = float(np.abs(x).max()) or 1.0
     return x / unit, signs, unit

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import InputError
+
 __all__ = ["separable", "separator"]
 
 ROUNDING = 8 * np.finfo(float).eps  # of one scalar product of numbers up to 1, for each of its terms
@@ -43,7 +45,13 @@ def separator(X: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> np.ndarr
     million lines.
     """
     classes, index = np.unique(np.asarray(y), return_inverse=True)
-    x, shift, unit = _scaled(np.asarray(X, dtype=float), intercept)
+    x = np.asarray(X, dtype=float)
+    if x.ndim != 2 or not x.size or index.shape != (len(x),) or not np.isfinite(x).all():
+        raise InputError(
+            f"X has shape {x.shape} and y shape {index.shape}; rows (n, D) of finite numbers and a class for each are "
+            "needed."
+        )
+    x, shift, unit = _scaled(x, intercept)
     w = _separator(x, index, len(classes))
     slopes = None if w is None else w[:, :-1] / unit
     return None if w is None else np.c_[slopes, w[:, -1] * intercept - slopes @ shift]

@@ -97,9 +97,9 @@ def linearity(
         return Linearity((), (), (), (), 1 - rss / total, (), f"{why}: linearity cannot be tested.")
     gram, shared, size = _gram(x, q, residual, ones, knots)
     owner = np.repeat(list(knots), [len(at) - 2 for at in knots.values()])
-    tests = {names[j]: owner == j for j in knots} | ({ALL: owner >= 0} if len(knots) > 1 else {})
+    tests = [(names[j], owner == j) for j in knots] + [(ALL, owner >= 0)] * (len(knots) > 1)
     new = np.diag(gram) > 1e-14 * size  # the others lie in the plane
-    lines = [(name, *_gain(gram[of & new][:, of & new], shared[of & new], rss, dof)) for name, of in tests.items()]
+    lines = [(name, *_gain(gram[of & new][:, of & new], shared[of & new], rss, dof)) for name, of in tests]
     lines = [line for line in lines if line[1]]
     said = (
         "" if len(lines) == len(tests) else "Splines that leave no degrees of freedom or repeat columns are left out."

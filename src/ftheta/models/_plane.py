@@ -16,7 +16,7 @@ import numpy as np
 
 from ..formulas import Solution, solve
 
-__all__ = ["EPS", "Plane", "norms", "plane"]
+__all__ = ["EPS", "Plane", "independent", "norms", "plane"]
 
 EPS = float(np.finfo(float).eps)
 NEAR = 1e-8  # how far e_j may lie from the row space
@@ -152,6 +152,43 @@ def _root(
     at_zero = np.where(varies, centre / size, 0.0)  # the intercept is the height over x = 0
     inside = norms((at_zero - right.T @ (right @ at_zero))[None])[0] <= NEAR * max(norms(at_zero[None])[0], 1.0)
     return right.T / values[: len(right)] / size[:, None], np.append(inside, known) if f else known
+
+
+def independent(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, intercept: bool) -> tuple[Plane, np.ndarray]:
+    """The plane of columns that do not follow from those before them, and which are left out for it (D,).
+
+    Where no degrees of freedom remain, nothing has an error anyway, and all columns stay.
+    """
+    fit = plane(x, y, weight, intercept)
+    if len(fit.q) <= fit.q.shape[1] or fit.known[int(intercept) :][fit.varies].all():
+        return fit, np.zeros(x.shape[1], dtype=bool)
+    left_out = _dependent(fit)
+    return plane(x[:, ~left_out], y, weight, intercept), left_out
+
+
+def _dependent(fit: Plane) -> np.ndarray:
+    """Columns that vary but follow from those before them, as many as the rank is short of: (D,).
+
+    The first that span the row space are pivots of V Vᵀ, the others, from the last on, those of I - V Vᵀ.
+    """
+    f = len(fit.theta) - len(fit.varies)
+    length = np.where(fit.varies, fit.length[f:], 1.0)
+    span = np.linalg.qr(fit.root[f:, f:] * length[:, None])[0]  # V (D, r): the row space at columns of length 1
+    inside, places = span @ span.T, np.flatnonzero(fit.varies)
+    r, short = span.shape[1], len(places) - span.shape[1]
+    if r < short:
+        return fit.varies & ~_pivots(inside, places, r)
+    return _pivots(np.diag(fit.varies.astype(float)) - inside, places[::-1], short)
+
+
+def _pivots(gram: np.ndarray, order: np.ndarray, most: int) -> np.ndarray:
+    """The first columns in this order that are not combinations of those chosen before: (D,)."""
+    found = np.zeros(len(gram), dtype=bool)
+    for j in order:
+        if found.sum() < most and gram[j, j] > NEAR:
+            gram = gram - np.outer(gram[j], gram[j] / gram[j, j])
+            found[j] = True
+    return found
 
 
 def _orthonormal(root: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -54,11 +54,11 @@ def f_ratio(fit: Plane, rss: float) -> float:
 def r2_forms(fit: Plane) -> tuple[float, float, float]:
     """Explained ratio, 1 - RSS/TSS and squared correlation about the mean."""
     total, left = float(fit.response @ fit.response), fit.response - fit.residual
-    own = left - fit.ones * (fit.ones @ left) / fit.weight  # about the mean of the predictions
-    spread = float(own @ own)
+    own = left - fit.ones * (fit.ones @ left / fit.weight)  # about the mean of the predictions
+    spread, both = float(own @ own), float(fit.response @ own)
     if not total > 0:
         return np.nan, np.nan, np.nan
-    correlation = float(fit.response @ own) ** 2 / (total * spread) if spread > EPS**2 * total * len(own) else np.nan
+    correlation = both / total * (both / spread) if spread > EPS**2 * total * len(own) else np.nan
     return float(left @ left) / total, 1 - float(fit.residual @ fit.residual) / total, correlation
 
 
@@ -94,7 +94,7 @@ def log_likelihood(fit: Plane, rss: float) -> float:
     if not rss > 0:
         return np.inf
     spread = np.log(2 * np.pi * rss / n) + 2 * np.log(fit.unit)
-    return float(-n / 2 * (spread + 1) + np.log(fit.ones).sum())
+    return float(-n / 2 * (spread + 1) + 2 * np.log(fit.ones).sum())
 
 
 def residual_tests(fit: Plane, sigma: float) -> ResidualTests:

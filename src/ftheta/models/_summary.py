@@ -7,7 +7,7 @@
     VIF_j      1/(1 - R²_j) of column j on the others
 
 Weights v are inverse variances up to a factor, not counts; rows of weight 0 are left out. AIC and BIC count the
-coefficients, not σ. A coefficient that the rows do not decide has no error, and a note says so.
+coefficients, not σ. A column that follows from those before it is left out, and a note says so.
 Shapes: n rows, D features, P = D + 1 coefficients with the intercept first, or D without; r their rank.
 References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, Journal of Econometrics 29 (1985); Belsley,
 Kuh and Welsch, Regression Diagnostics (1980).
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from ..errors import InputError
 from ..formulas import f_test, interval, two_sided
 from ..results import Result, Table
 from ._linearity import Linearity, linearity
-from ._plane import Plane, norms, plane
+from ._plane import Plane, independent, norms
 from ._plane_statistics import (
     PINNED,
     ResidualTests,
@@ -56,7 +56,7 @@ class LinearSummary(Result):
 
     Args:
         names: Of the coefficients (P,).
-        coefficients: θ̂ (P,).
+        coefficients: θ̂ (P,); NaN of a column that is left out.
         errors: Standard errors under equal variances (P,).
         robust: Standard errors that hold under unequal variances, HC3 (P,).
         inflation: Variance inflation factors (P,); of the intercept NaN.
@@ -162,7 +162,8 @@ class LinearSummary(Result):
     def linearity(self) -> Linearity:
         """Whether a spline in a column explains more than the plane; computed when first asked for."""
         plane = self._plane
-        names = self.names[-plane.x.shape[1] :]
+        names = [name for name, w in zip(self.names, self.coefficients, strict=True) if not np.isnan(w)]
+        names = names[len(names) - plane.x.shape[1] :]
         if not self.sigma > 0:
             return Linearity((), (), (), (), self.r2, (), "Nothing is left for a spline to explain.")
         some = plane.x if plane.varies.all() else plane.x[:, plane.varies]
@@ -296,19 +297,20 @@ def summarise(
     if y.ndim == 2 and y.shape[1] > 1:
         raise InputError(f"y has {y.shape[1]} targets; a summary is of one. Fit one model to each and summarise it.")
     x, y, weight, rows = _counted(x, y.reshape(len(y)), weight)
-    fit = plane(x, y, weight, fit_intercept)
+    fit, left_out = independent(x, y, weight, fit_intercept)
     (n, r), rss = fit.q.shape, 0.0 if fit.exact else float(fit.residual @ fit.residual)
     sigma = float(np.sqrt(rss / (n - r))) if n > r else np.nan  # in units of unit
     r2 = np.nan if not fit.total > 0 else 1 - rss / fit.total if r > fit.constant else 0.0
     f = f_ratio(fit, rss)
     leverage, standardized, studentized = influence(fit, sigma)
     known = np.where(fit.known, 1.0, np.nan)
+    in_all = partial(_in_all, np.pad(left_out, (int(fit_intercept), 0)))
     return LinearSummary(
         names=(*["intercept"] * fit_intercept, *map(str, names)),
-        coefficients=fit.theta,
-        errors=known * norms(fit.root) * (sigma * fit.unit),
-        robust=known * robust_errors(fit, leverage, sigma),
-        inflation=inflation(fit),
+        coefficients=in_all(fit.theta),
+        errors=in_all(known * norms(fit.root) * (sigma * fit.unit)),
+        robust=in_all(known * robust_errors(fit, leverage, sigma)),
+        inflation=in_all(inflation(fit)),
         rows=rows,
         fitted=y - fit.residual / fit.ones * fit.unit,
         residuals=fit.residual / fit.ones * fit.unit,
@@ -330,7 +332,7 @@ def summarise(
         constant=fit.constant,
         weighted=weight is not None,
         level=level,
-        notes=_notes(fit, leverage, rows, names, fit_intercept),
+        notes=_notes(fit, leverage, rows, names, left_out, fit_intercept),
         _plane=fit,
     )
 
@@ -345,11 +347,25 @@ def _counted(
     return x[weight > 0], y[weight > 0], weight[weight > 0], rows[weight > 0]
 
 
+def _in_all(left_out: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values of the coefficients that are not left out, among all: (P,)."""
+    found = np.full(len(left_out), np.nan)
+    found[~left_out] = values
+    return found
+
+
 def _notes(
-    fit: Plane, leverage: np.ndarray, rows: np.ndarray, names: Sequence[str], intercept: bool
+    fit: Plane, leverage: np.ndarray, rows: np.ndarray, given: Sequence[str], left_out: np.ndarray, intercept: bool
 ) -> tuple[str, ...]:
     """What a reader must know, one sentence each."""
     (n, r), said = fit.q.shape, []
+    if left_out.any():
+        gone = _few([name for name, yes in zip(given, left_out, strict=True) if yes])
+        said.append(
+            f"{gone}: follows from the columns before, and is left out; the others are those of the fit without it, "
+            "where coef_ is the shortest of all that predict the same."
+        )
+    names = [name for name, yes in zip(given, left_out, strict=True) if not yes]
     flat = _few([name for name, yes in zip(names, fit.varies, strict=True) if not yes])
     if flat:
         why = "no variation, nothing that the intercept does not hold" if intercept else "0 in every row"

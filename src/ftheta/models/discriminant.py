@@ -240,7 +240,7 @@ class QuadraticDiscriminant(_Discriminant):
         for mean, found in zip(self.means_, self.spreads_, strict=True):
             spread = Spread(**found)
             away = np.square(spread.whiten(x - mean)).sum(1)
-            columns.append(away + spread.log_det() + len(mean) * np.log(2 * np.pi))
+            columns.append(away + spread.log_det() + spread.rank * np.log(2 * np.pi))
         return np.log(self.priors_) - np.stack(columns, 1) / 2
 
     def _drawn(self, k: int, n: int, rng: np.random.Generator) -> np.ndarray:

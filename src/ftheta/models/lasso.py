@@ -131,7 +131,7 @@ def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[i
 
 
 def _distinct(x: np.ndarray) -> np.ndarray:
-    """Places of the columns that are not an earlier one again, or its negative, which least angle regression takes ill."""
+    """Places of the columns that are not an earlier one or its negative: twins lead least angle regression astray."""
     unit = x / np.maximum(np.linalg.norm(x, axis=0), 1e-300)
     cosine = unit.T @ unit  # (D, D)
     twins = [

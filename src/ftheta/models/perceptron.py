@@ -163,7 +163,8 @@ class PerceptronRule(_OneByOne):
             self._keep()
 
     def _end(self, mistakes: int) -> dict[str, float]:
-        self.reason = "" if mistakes else "a pass without a mistake"
+        if not mistakes:  # no row lies on a plane either
+            self.pocket, self.least, self.reason = self.theta.copy(), 0, "a pass without a mistake"
         return {}
 
 
@@ -190,13 +191,14 @@ class DeltaRule(_OneByOne):
 
     def _end(self, mistakes: int) -> dict[str, float]:
         square, self.squares = self.squares / len(self.x), 0.0
-        if not np.isfinite(square) or not np.isfinite(self.theta).all():
+        falls = square < (1 - self.tol) * self.best
+        self.best, self.stale = min(square, self.best), 0 if falls else self.stale + 1
+        away = self.stale >= 5 and square > 10  # weights of 0 have 1
+        if away or not np.isfinite(square) or not np.isfinite(self.theta).all():
             raise NonFiniteError(
                 f"The delta rule with lr={self.lr:g} has run away in pass {self.epoch}: steps grow where lr ‖x‖² > 2. "
                 "Leave lr out, or scale the columns first, e.g. with Whitening(method='standard')."
             )
-        falls = square < (1 - self.tol) * self.best
-        self.best, self.stale = min(square, self.best), 0 if falls else self.stale + 1
         self.reason = "" if self.stale < 5 else "the squared error no longer falls"
         return {"squared_error": square}
 

@@ -75,8 +75,9 @@ class Whitening(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if self.method == "standard":
             self.n_components_ = len(mean)
             self.colouring_ = np.where(deviation > 0, deviation * unit, 1.0)
-            self.whitening_ = 1 / self.colouring_
-            return self
+            with np.errstate(over="ignore"):
+                self.whitening_ = 1 / self.colouring_
+            return self._refused_unless_finite(self.whitening_)
         if not deviation.any():
             raise InputError(
                 f"No column of X varies over its {len(x)} sample(s), so no direction can be whitened. "
@@ -85,7 +86,13 @@ class Whitening(OneToOneFeatureMixin, TransformerMixin, Estimator):
         s, axes = principal_axes(x)
         turn = axes.T if self.method == "zca" else np.eye(len(s))  # (D, K) or (K, K)
         self.n_components_ = len(s)
-        self.whitening_, self.colouring_ = turn / s @ axes / unit, unit * axes.T * s @ turn.T
+        with np.errstate(over="ignore"):
+            self.whitening_, self.colouring_ = turn / s @ axes / unit, unit * axes.T * s @ turn.T
+        return self._refused_unless_finite(self.whitening_)
+
+    def _refused_unless_finite(self, *found: np.ndarray) -> Self:
+        if not all(np.isfinite(a).all() for a in found):
+            raise InputError("X varies by more or by less than float64 can square or divide by. Rescale its columns.")
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:
@@ -112,7 +119,10 @@ class Whitening(OneToOneFeatureMixin, TransformerMixin, Estimator):
         z = np.asarray(self.transform(X))
         share = _shares(check.weights(sample_weight, len(z)), len(z))
         found = [_centred(a, share)[1] for a in (check.table(self, X, dtype="float64", reset=False), z)]
-        return found[0].T @ found[0], found[1].T @ found[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            before, after = (a.T @ a for a in found)
+        self._refused_unless_finite(before, after)
+        return before, after
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that come out: those that went in, for "pca" whitening0, whitening1, ..."""
@@ -128,7 +138,8 @@ def _times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def _shares(weight: np.ndarray | None, n: int) -> np.ndarray:
-    return np.full(n, 1 / n) if weight is None else weight / weight.sum()
+    share = np.ones(n) if weight is None else weight / weight.max()
+    return share / share.sum()
 
 
 def _power_of_two(x: np.ndarray) -> float:

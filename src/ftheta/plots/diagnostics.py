@@ -47,7 +47,7 @@ def diagnostics(
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     n, there = len(fitted), np.flatnonzero(np.isfinite(standardized))
     rows = np.arange(n) if rows is None else rows
-    cooks = standardized[there] ** 2 * leverage[there] / (1 - leverage[there]) / rank
+    cooks = standardized[there] ** 2 * leverage[there] / (1 - leverage[there])  # times the rank
     largest = there[np.argsort(-cooks, kind="stable")[:_NAMED]]
     _against(first, "Residuals and fitted values", fitted, residuals, "residual (units of y)")
     first.axhline(0, color=GREY, lw=1, ls=(0, (4, 3)))
@@ -96,7 +96,7 @@ def _leverage(axes: Axes, leverage: np.ndarray, standardized: np.ndarray, rank: 
     shown = _some(max(len(leverage), 1))
     axes.plot(leverage[shown], standardized[shown], "o", color=PALETTE[0], ms=3.5, alpha=0.45, mew=0)
     axes.axhline(0, color=GREY, lw=1, ls=(0, (4, 3)))
-    if not len(leverage):
+    if not leverage.any():
         return
     right, high = min(1.08 * leverage.max(), 0.999), 1.15 * max(abs(standardized).max(), 1.0)
     h = np.linspace(right / 200, right, 200)
@@ -138,7 +138,8 @@ def local_line(x: np.ndarray, y: np.ndarray, span: float = 2 / 3, points: int = 
         reach = np.partition(away, near - 1)[near - 1] * (1 + 1e-9)
         w = (1 - np.minimum(away / reach, 1) ** 3) ** 3 if reach > 0 else (away == 0).astype(float)
         x0, y0 = np.average(x, weights=w), np.average(y, weights=w)
-        spread = w @ (x - x0) ** 2
-        slope = w @ ((x - x0) * (y - y0)) / spread if spread > 0 else 0.0
-        high.append(y0 + slope * (place - x0))
+        u = (x - x0) / (reach or 1.0)  # about 1, so that its squares are numbers
+        spread = w @ u**2
+        slope = w @ (u * (y - y0)) / spread if spread > 0 else 0.0
+        high.append(y0 + slope * ((place - x0) / (reach or 1.0)))
     return at, np.array(high)

@@ -56,6 +56,6 @@ def fitted(
     space.plot([], [], [], color=PALETTE[1], label="residuals")
     space.set(title="Fit with its residuals", xlabel=names[0], ylabel=names[1], zlabel="y")
     space.locator_params(nbins=4)
-    space.set_box_aspect(None, zoom=0.92)
+    space.set_box_aspect(None, zoom=0.8)
     figure.legend(*space.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure

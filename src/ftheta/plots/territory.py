@@ -28,7 +28,7 @@ def territory(
         p: Probability of each class (H, G, K).
         rows: Points to show (n, 2).
         code: Their classes 0, 1, ...; -1 where unknown (n,).
-        classes: Names of the classes; colours repeat after seven.
+        classes: Names of the classes; colours repeat after seven, with other markers.
         names: Labels of both axes, with units.
         title: Title of the figure.
     """
@@ -54,7 +54,10 @@ def territory(
         axes.contour(x, y, top, levels=[0.75], colors=GREY, linewidths=1.1, linestyles="dotted")
         axes.plot([], [], ls="dotted", color=GREY, label="winner has 75 %")
     for k in [k for k in (*range(len(classes)), -1) if (code == k).any()]:
-        style = {"marker": _MARKERS[k % 7] if k >= 0 else ".", "color": colours[k] if k >= 0 else "0.3"}
+        style = {
+            "marker": _MARKERS[(k + k // len(PALETTE)) % 7] if k >= 0 else ".",
+            "color": colours[k] if k >= 0 else "0.3",
+        }
         said = short(str(classes[k]), 20) if k >= 0 else "rows"
         axes.scatter(*rows[code == k].T, s=18, edgecolors="white", linewidths=0.5, label=said, **style, zorder=3)
     if axes.get_legend_handles_labels()[1]:

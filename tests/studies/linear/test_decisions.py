@@ -57,3 +57,9 @@ def test_a_broken_rule_changes_the_verdicts(monkeypatch):
     monkeypatch.setattr(decisions, "gaussian_rule", lambda m, s, priors, loss: whole(m, s, priors[::-1], loss))
     broken = {key: np.array([one[key] for one in map(decisions._line, decisions.PROBLEMS)]) for key in ("crossing",)}
     assert [f.verdict for f in judge(evidence | broken)] == ["refuted", "refuted"]
+
+
+@pytest.mark.parametrize("problem", [0, 1, 2])
+def test_thresholds_chosen_on_many_rows_are_near_the_posterior_crossing(problem):
+    cut, paid = decisions._chosen(200_000, 0, *list(decisions.PROBLEMS.values())[problem])
+    assert cut == pytest.approx(BEST[problem][0], abs=0.2) and paid == pytest.approx(BEST[problem][1], rel=0.01)
