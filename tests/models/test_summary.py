@@ -352,6 +352,8 @@ def test_a_perfect_fit_has_no_noise(offset):
     assert found.linearity.said == "Nothing is left for a spline to explain."
     nearly = of(x, x @ [1.0, 2.0] + offset + 1e-5 * np.random.default_rng(0).normal(size=30))
     assert nearly.sigma == pytest.approx(1e-5, rel=0.4) and not nearly.notes
+    faint = of(x, x @ [1.0, 2.0] + 3e-13 * np.random.default_rng(0).normal(size=30))
+    assert faint.sigma == pytest.approx(3e-13, rel=0.4)  # a thousand times what rounding leaves
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e9])

@@ -17,6 +17,7 @@ from ._softmax import curved, losses, parts, scaled_solve
 __all__ = ["Maximum", "Rows", "derivatives", "maximum"]
 
 STEPS = 60
+SOME = 1000  # rows by which the usual size of a column is known
 
 
 class Rows(NamedTuple):
@@ -28,12 +29,11 @@ class Rows(NamedTuple):
 
 
 class Maximum(NamedTuple):
-    """The best θ (K - 1, D + 1), its log-likelihood, the information (P, P), the last step and whether it was small."""
+    """The best θ (K - 1, D + 1), its log-likelihood, the information (P, P) and whether the last step was small."""
 
     theta: Tensor
     value: float
     information: Tensor
-    step: Tensor
     converged: bool
 
 
@@ -47,7 +47,8 @@ def maximum(rows: Rows, free: Tensor, start: Tensor | None = None) -> Maximum:
     """
     theta = torch.where(free, torch.zeros(()) if start is None else start, 0.0).double()
     value, g, h = derivatives(rows, theta)
-    step, where, n = theta, free.flatten(), float(rows.weight.sum())
+    where, n = free.flatten(), float(rows.weight.sum())
+    usual = rows.x[:: 1 + len(rows.x) // SOME].abs().median(0).values.clamp(min=1.0)  # of a column: not of odd rows
     for _ in range(STEPS):
         step = torch.zeros_like(theta)
         step[free] = scaled_solve(h[where][:, where], g[free])
@@ -55,9 +56,10 @@ def maximum(rows: Rows, free: Tensor, start: Tensor | None = None) -> Maximum:
         while (new := derivatives(rows, theta + rate * step))[0] < value - 1e-13 * abs(value) and rate > 1e-8:
             rate /= 2
         theta, (value, g, h) = theta + rate * step, new
-        if gain <= 1e-12 * n:  # its root is the error before this step, and the square of that error is left
-            return Maximum(theta, value, h, step, True)
-    return Maximum(theta, value, h, step, False)
+        # the root of the gain is the error before this step, and the square of that error is left
+        if gain <= 1e-12 * n and (g[free].abs() <= 1e-8 * n * usual.expand_as(g)[free]).all():
+            return Maximum(theta, value, h, True)
+    return Maximum(theta, value, h, False)
 
 
 def derivatives(rows: Rows, theta: Tensor) -> tuple[float, Tensor, Tensor]:

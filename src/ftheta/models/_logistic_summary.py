@@ -30,6 +30,7 @@ from ..errors import InputError
 from ..formulas import chi2_test, interval, two_sided
 from ..results import Result, Table
 from ._logistic_maximum import Maximum, Rows, derivatives, maximum
+from ._logistic_separated import no_maximum
 from ._softmax import Softmax
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ __all__ = ["LogisticSummary", "summarise"]
 WIDTH = 78  # letters of a printed line
 MOST = 2000  # parameters of a summary
 DRAWN = 40  # coefficients of a picture
-STEPS = 60  # of Newton's method
 FLAT = 1e-11  # eigenvalues of the information, its diagonal 1, that are none
 
 
@@ -267,7 +267,7 @@ def summarise(
         null=float((shares * np.log(shares / shares.sum())).sum()),
         tjur=_tjur(rows, best.theta),
         level=level,
-        notes=_notes(lost, known, l1, l2),
+        notes=_notes(lost, best.converged, known, l1, l2),
         refit=partial(_ratios, rows, model.mean / model.scale, best),
     )
 
@@ -294,14 +294,9 @@ def _turn(model: Softmax, k: int) -> np.ndarray:
 
 
 def _separated(best: Maximum, model: Softmax) -> bool:
-    """Whether planes separate the classes: the best ones do, or the way they still go leaves no row behind."""
-
-    def margins(theta: Tensor) -> tuple[float, float]:
-        all_of = torch.cat([torch.zeros_like(theta[:1]), theta])  # (K, D + 1)
-        return model.margins(all_of.roll(-1, 1))
-
-    slowest, fastest = margins(best.step)
-    return margins(best.theta)[0] > 0 or (fastest > 0.1 and slowest > -1e-3 * fastest)
+    """Whether planes separate the classes."""
+    all_of = torch.cat([torch.zeros_like(best.theta[:1]), best.theta])  # (K, D + 1)
+    return no_maximum(model, all_of.roll(-1, 1), 1e-8 if best.converged else 1.0)
 
 
 def _undecided(model: Softmax, k: int) -> np.ndarray:
@@ -331,7 +326,7 @@ def _tjur(rows: Rows, theta: Tensor) -> float:
     return float(((p * own).sum(1) / own.sum(1) - (p * other).sum(1) / other.sum(1)).mean())
 
 
-def _notes(lost: bool, known: np.ndarray, l1: float, l2: float) -> tuple[str, ...]:
+def _notes(lost: bool, converged: bool, known: np.ndarray, l1: float, l2: float) -> tuple[str, ...]:
     penalty = " and ".join(f"{name}={value:g}" for name, value in (("l1", l1), ("l2", l2)) if value)
     if lost:
         return (
@@ -339,6 +334,8 @@ def _notes(lost: bool, known: np.ndarray, l1: float, l2: float) -> tuple[str, ..
             f"tests; the coefficients are those of the penalised fit ({penalty}).",
         )
     notes = []
+    if not converged:
+        notes.append("The maximum was not reached to the last digits: take these numbers with care.")
     if penalty:
         notes.append(
             f"The model was fitted with {penalty}. A penalty biases its coefficients, and no standard error tells by "

@@ -94,7 +94,7 @@ def log_likelihood(fit: Plane, rss: float) -> float:
     if not rss > 0:
         return np.inf
     spread = np.log(2 * np.pi * rss / n) + 2 * np.log(fit.unit)
-    return float(-n / 2 * (spread + 1) + 2 * np.log(fit.ones).sum())
+    return float(-n / 2 * (spread + 1) + np.log(fit.ones).sum())
 
 
 def residual_tests(fit: Plane, sigma: float) -> ResidualTests:

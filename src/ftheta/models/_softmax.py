@@ -19,12 +19,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Softmax", "curved", "losses", "parts", "scaled_solve", "standards"]
+__all__ = ["Softmax", "curved", "losses", "parts", "ridge", "scaled_solve", "standards"]
 
 PART = 2**21  # numbers of a part of the rows
 CURVATURE = 0.02  # p (1 - p) of a usual row of a good fit
 SAMPLE = 4000  # rows from which the covariance of the columns is guessed
 WHITENED = 2000  # columns up to which it is
+MIDDLE = 1000  # rows from which the median of a column is taken
+ODD = 100.0  # median deviations from which on a standard deviation is that of odd rows
+MOST = 1e15  # standardised number in float32, whose square must not overflow
 LEAST = 1e-4  # of the variance of a standardised column, added to the covariance
 
 
@@ -38,15 +41,25 @@ def standards(x: Tensor, weight: Tensor, l2: float) -> tuple[Tensor, Tensor]:
     """Mean and scale of each column: (n, D), weights with sum 1 -> (D,), (D,).
 
     The scale is the root of variance + 2 l2, so that the loss with its penalty bends about as much for all columns; it
-    is infinite for a column that does not vary.
+    is infinite for a column that does not vary. Where a few odd rows make the variance, the median and the median
+    deviation of some rows stand for mean and deviation: else the gradient would say nothing about the other rows.
     """
     mean, low, high = weight @ x, x.amin(0), x.amax(0)
     peak = torch.maximum(high - mean, mean - low)  # squares of x itself may overflow
     varies = peak > 1e-12 * torch.maximum(high, -low)
     unit = torch.where(varies, peak, 1.0)
     share = sum(weight[p] @ ((x[p] - mean) / unit).square() for p in parts(*x.shape))
-    scale = torch.hypot(unit * torch.as_tensor(share).sqrt(), torch.tensor(2 * l2, dtype=x.dtype).sqrt())
-    return mean, torch.where(varies, scale, torch.inf)
+    deviation, some = unit * torch.as_tensor(share).sqrt(), x[:: 1 + len(x) // MIDDLE]
+    middle = some.median(0).values
+    typical = 1.5 * (some - middle).abs().median(0).values
+    odd = (deviation > ODD * typical) & (typical > 1e-100 * deviation)
+    scale = torch.hypot(torch.where(odd, typical, deviation), torch.tensor((2**0.5) * l2**0.5, dtype=x.dtype))
+    return torch.where(odd, middle, mean), torch.where(varies, scale, torch.inf)
+
+
+def ridge(scale: Tensor, l2: float) -> Tensor:
+    """The penalty l2 Σ w² is Σ ridge θ² / 2: of w, not b, at most 1; (D,) -> (D + 1,)."""
+    return torch.cat([((2**0.5) * l2**0.5 / scale).square(), scale.new_zeros(1)])
 
 
 def losses(raw: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,7 +114,7 @@ class Softmax:
     def __init__(self, x: Tensor, y: Tensor, weight: Tensor, n_raw: int, l2: float) -> None:
         self.x, self.y, self.n_raw, self.weight = x, y, n_raw, weight / weight.sum()
         self.mean, self.scale = standards(x, self.weight, l2)
-        self.ridge = torch.cat([2 * l2 / self.scale.square(), x.new_zeros(1)])  # of w, not b: at most 1
+        self.ridge = ridge(self.scale, l2)
 
     def start(self) -> Tensor:
         """θ of no features: the log-odds of the shares of the classes."""
@@ -124,7 +137,7 @@ class Softmax:
         """All of them in float32, by rows (n, D) and by columns (D, n)."""
         z = torch.empty(self.x.shape, dtype=torch.float32)
         for part in parts(*z.shape):
-            z[part] = self.rows(part)
+            z[part] = self.rows(part).clamp(-MOST, MOST)
         return z, z.T.contiguous()
 
     def __call__(self, theta: Tensor, *, exact: bool) -> tuple[Tensor, Tensor]:
@@ -145,13 +158,13 @@ class Softmax:
         return weight @ each.double(), torch.cat([r @ z, r.sum(1, keepdim=True)], 1).double()
 
     def margins(self, theta: Tensor) -> tuple[float, float]:
-        """By how much the raw output of the right class is above the best other, least and most over the rows."""
+        """The least and the largest gap of a row from the raw output of its class down to that of another."""
         ends = []
         for part in parts(*self.x.shape):
             raw, y = torch.addmm(theta[:, -1:], theta[:, :-1], self.rows(part).T), self.y[part][None]
             raw = torch.cat([torch.zeros_like(raw), raw]) if len(raw) == 1 else raw
-            gap = raw.gather(0, y)[0] - raw.scatter(0, y, -torch.inf).amax(0)
-            ends.append((gap.min(), gap.max()))
+            own = raw.gather(0, y)[0]
+            ends.append(((own - raw.scatter(0, y, -torch.inf).amax(0)).min(), (own - raw.amin(0)).max()))
         least, most = zip(*ends, strict=True)
         return float(min(least)), float(max(most))
 
@@ -171,6 +184,6 @@ class Softmax:
         (n, d), stiff = self.x.shape, self.ridge[:-1] / CURVATURE + LEAST
         if d > min(WHITENED, n // 4):
             return (1 + stiff).rsqrt()
-        z = self.fast[0][:: max(1, n // max(SAMPLE, 4 * d))]
+        z = self.fast[0][:: max(1, n // max(SAMPLE, 4 * d))].clamp(-2 * ODD, 2 * ODD)
         lower = torch.linalg.cholesky((z.T @ z).double() / len(z) + stiff.diag())
         return torch.linalg.solve_triangular(lower, torch.eye(d, dtype=lower.dtype), upper=False)

@@ -153,7 +153,7 @@ def _triangle(rows: np.ndarray) -> np.ndarray:
     """R of rows = QR, a block of them at a time."""
     step, upper = max(BLOCK // rows.shape[1], 4 * rows.shape[1]), rows[:0]
     for start in range(0, len(rows), step):
-        upper = np.linalg.qr(np.vstack([upper, rows[start : start + step]]), mode="r")
+        upper = np.asarray(np.linalg.qr(np.vstack([upper, rows[start : start + step]]), mode="r"))
     return upper
 
 

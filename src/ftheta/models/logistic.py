@@ -32,11 +32,12 @@ from ..store import Tree
 from ..train import Callback, Context, iterate, threads, threads_for
 from . import _script_nets
 from ._export import Source
+from ._logistic_separated import no_maximum
 from ._logistic_solvers import MOST_FOR_NEWTON, Orthant, QuasiNewton
 from ._plain import Learned, LinearClassifier, linear_source
 from ._rows import class_weights
 from ._script import filled
-from ._softmax import Softmax, curved, scaled_solve, standards
+from ._softmax import Softmax, curved, ridge, scaled_solve, standards
 from ._supervised import encode_labels
 
 if TYPE_CHECKING:
@@ -66,9 +67,8 @@ class Newton:
         torch.sub(x, self.mean, out=self.x[:, :-1]).div_(self.scale)
         self.x[:, -1] = 1.0
         self.theta = x.new_zeros(n_raw, self.x.shape[1])  # (R, D + 1)
-        self.ridge = torch.cat([2 * l2 / self.scale.square(), x.new_zeros(1)]).expand_as(self.theta)  # of w, not b
-        self.step = torch.zeros_like(self.theta)
-        self.rounds = 0
+        self.ridge = ridge(self.scale, l2).expand_as(self.theta)
+        self.rounds, self.reason = 0, ""
 
     def coefficients(self) -> tuple[Tensor, Tensor]:
         """w (R, D) and b (R,) in the units of x."""
@@ -99,19 +99,17 @@ class Newton:
 
     def advance(self) -> dict[str, float]:
         """One damped Newton step."""
-        step = self._direction(self.gradient())
+        before = self.gradient()
+        step = self._direction(before)
         old, rate = self.loss(self.theta), 1.0
         most = old + 1e-14 * old.abs()  # what rounding may add where the step is tiny
         while self.loss(self.theta - rate * step) > most and rate > 1e-10:
             rate /= 2
-        self.step = -rate * step if rate > 1e-10 else torch.zeros_like(step)
-        self.theta = self.theta + self.step
-        self.rounds += 1
-        return {
-            "step": self.rounds,
-            "loss": float(self.loss(self.theta)),
-            "gradient": float(self.gradient().abs().max()),
-        }
+        self.theta = self.theta - rate * step if rate > 1e-10 else self.theta
+        self.rounds, new, slope = self.rounds + 1, self.loss(self.theta), self.gradient().abs().max()
+        if new >= old and slope >= before.abs().max():
+            self.reason = "neither the loss nor its gradient falls any more"
+        return {"step": self.rounds, "loss": float(new), "gradient": float(slope)}
 
     def state_dict(self) -> Tree:
         """θ and the count of steps."""
@@ -119,7 +117,7 @@ class Newton:
 
     def load_state_dict(self, tree: Tree) -> None:
         """Put them back."""
-        self.theta, self.rounds = tree["theta"], tree["rounds"]
+        self.theta, self.rounds, self.reason = tree["theta"], tree["rounds"], ""
 
 
 def _not_converged(row: Mapping[str, float], max_iter: int, solver: str, reason: str) -> str:
@@ -182,12 +180,12 @@ class LogisticRegression(LinearClassifier):
         solver, self.l2_ = self._chosen(rows.x.shape[1]), self.l2
         with threads(threads_for(rows.x.size) if solver == "newton" else 1):  # thin products gain nothing by two
             process = self._solved(rows, solver)
-            if not self.l1 and not self.l2 and _separated(process, rows):
+            if not self.l1 and not self.l2 and self._separated(process, rows):
                 warnings.warn(SEPARABLE, ConvergenceWarning, stacklevel=2)
                 self.l2_ = SEPARATED
                 process = self._solved(rows, solver)
         if self.history_[-1]["gradient"] > self._tolerance(solver):
-            said = _not_converged(self.history_[-1], self.max_iter, solver, getattr(process, "reason", ""))
+            said = _not_converged(self.history_[-1], self.max_iter, solver, process.reason)
             warnings.warn(said, ConvergenceWarning, stacklevel=2)
         w, b = (part.numpy() for part in process.coefficients())  # (R, D), (R,)
         # a constant added to all classes changes nothing but Σ |w|
@@ -217,6 +215,12 @@ class LogisticRegression(LinearClassifier):
         self.history_ = iterate(process, rounds=self.max_iter, callbacks=[_Converged(tol)])
         self.n_iter_ = len(self.history_)
         return process
+
+    def _separated(self, process: Newton | QuasiNewton | Orthant, rows: Learned) -> bool:
+        """Whether the likelihood has no maximum."""
+        w, b = process.coefficients()
+        model = Softmax(*_tensors(rows), len(b), 0.0)
+        return no_maximum(model, model.standardised(w, b), self.history_[-1]["gradient"])
 
     def _process(self, rows: Learned, solver: str) -> Newton | QuasiNewton | Orthant:
         x, index, weight = _tensors(rows)
@@ -319,11 +323,3 @@ def _slope(rows: tuple[Tensor, Tensor, Tensor], w: Tensor, b: Tensor, l2: float,
     process = Orthant(model, 1.0, l1, newton=True)
     return float(process.residual(process.at(theta))[1].abs().max())
 
-
-def _separated(process: Newton | QuasiNewton | Orthant, rows: Learned) -> bool:
-    """Whether planes separate the classes: those found do, or the way they still go leaves no row behind."""
-    model = Softmax(*_tensors(rows), len(process.coefficients()[1]), 0.0)
-    if not isinstance(process, Newton):
-        return model.margins(process.theta())[0] > 0
-    (least, _), (slowest, fastest) = model.margins(process.theta), model.margins(process.step)
-    return least > 0 or (fastest > 0.1 and slowest > -1e-3 * fastest)

@@ -37,7 +37,7 @@ def terms(
     if parts.shape != (len(x), len(names)):
         raise InputError(f"parts has shape {parts.shape}; {len(x)} points of {len(names)} terms are needed.")
     figure, axes = panel(7.2, 4.6, title="A fit and its terms", x="input x", y="target y, and terms of the fit")
-    largest = np.argsort(-parts.max(0), kind="stable")[:NAMED]
+    largest = np.argsort(-np.abs(parts).max(0), kind="stable")[:NAMED]
     for k, name in enumerate(names):
         if k in largest:
             i = int(np.flatnonzero(np.sort(largest) == k)[0])
