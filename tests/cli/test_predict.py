@@ -44,6 +44,12 @@ def test_a_regression_predicts_one_number_a_row(ok):
     assert all(float(r["low"]) <= float(r["prediction"]) <= float(r["high"]) for r in rows)
 
 
+def test_a_file_of_one_column_is_a_table_too(ok):
+    ok("train", "linear", "sinusoid", "--run", "r")
+    write("new.csv", ("x",), (0.1,), (0.9,))
+    assert len(rows_of(ok("predict", "r", "new.csv").out)) == 2
+
+
 def test_a_built_in_data_set_predicts_from_a_file_with_its_columns(ok):
     ok("train", "mlp", "iris", *QUICK)
     frame = ftheta.data.load("iris").x

@@ -71,3 +71,5 @@ def test_class_weights_come_from_a_mapping_or_from_counts():
     assert class_weights("balanced", classes, counts).tolist() == [2.0, 12 / 18, 1.0]  # n / (K n_k)
     with pytest.raises(InputError, match=r"Unknown class in class_weight: 'B'.*Known: a, b, c"):
         class_weights({"B": 1.0}, classes, counts)
+    with pytest.raises(InputError, match=r"class_weight=\{'b': 'heavy'\}: a weight must be a number"):
+        class_weights({"b": "heavy"}, classes, counts)

@@ -34,7 +34,8 @@ def read(
     """
     path = Path(path)
     kind = kind_of(path)
-    if kind == "characters" and (target is not None or looks_like_table(path, encoding)):
+    named = target is not None or path.suffix.lower() in (".csv", ".tsv")
+    if kind == "characters" and (named or looks_like_table(path, encoding)):
         return read_csv(path, target, required=required, encoding=encoding, form=form)
     if kind == "parquet":
         from .parquet import read_parquet

@@ -93,7 +93,7 @@ class Drag(Result):
 
 def _is_quick(obj: HasPlane) -> bool:
     """Whether there is one plane over the features themselves."""
-    shape = np.shape(obj.coef_)
+    shape = np.shape(getattr(obj, "coef_", ()))
     return shape[-1:] == (obj.n_features_in_,) and shape[:-1] in ((), (1,))
 
 

@@ -106,9 +106,9 @@ class Solvers(Result):
 
 def _has_one(obj: HasPlane) -> bool:
     """Whether there is one plane over the features, with two coefficients or more."""
-    shape = np.shape(obj.coef_)
+    shape = np.shape(getattr(obj, "coef_", ()))
     two = len(getattr(obj, "classes_", (0, 1))) == 2
-    return two and shape[-1] == obj.n_features_in_ > 1 and shape[:-1] in ((), (1,))
+    return two and obj.n_features_in_ > 1 and shape[-1:] == (obj.n_features_in_,) and shape[:-1] in ((), (1,))
 
 
 @explanation("solvers", needs=HasPlane, when=_has_one)

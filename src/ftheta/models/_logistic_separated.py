@@ -64,7 +64,7 @@ def _scaled(x: np.ndarray) -> np.ndarray:
     """
     z = x - np.median(x, 0)
     middle, largest = np.median(np.abs(z), 0), np.abs(z).max(0)
-    z /= np.where(middle > 1e-100 * largest, middle, np.where(largest > 0, largest, 1.0))
+    z /= np.where(middle > 1e-300 * largest, middle, np.where(largest > 0, largest, 1.0))
     z = np.c_[z, np.ones(len(z))]
     return z / np.abs(z).max(1, keepdims=True)
 

@@ -208,7 +208,9 @@ def _sides(left: dict[str, float], right: dict[str, float], width: int) -> str:
 
 
 def _shown(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:,.0f}" if value == round(value) else f"{value:#.5g}".rstrip(".")
+    if np.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) < 1e15 and value == round(value) else f"{value:#.5g}".rstrip(".")
 
 
 # ---- computing

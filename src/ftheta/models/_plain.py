@@ -8,6 +8,8 @@ Shapes: n rows, D features, T targets, K classes, R raw outputs (1 for two class
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +34,7 @@ __all__ = [
     "PlainRegressor",
     "PlaneClassifier",
     "linear_source",
+    "whole",
 ]
 
 
@@ -47,6 +50,18 @@ class Learned(NamedTuple):
     x: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
+
+
+@contextmanager
+def whole(estimator: Any) -> Iterator[None]:
+    """What is learned here is learned whole: after Ctrl-C or an error the estimator is what it was before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

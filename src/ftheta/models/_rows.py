@@ -104,7 +104,10 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, 
     unknown = [label for label in given if label not in known]
     if unknown:
         raise InputError(nearest("class in class_weight:", unknown[0], known))
-    weights = np.array([float(given.get(label, 1.0)) for label in known])
+    try:
+        weights = np.array([float(given.get(label, 1.0)) for label in known])
+    except (TypeError, ValueError):
+        raise InputError(f"class_weight={dict(given)}: a weight must be a number.") from None
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise InputError(f"class_weight={dict(given)}: weights must be finite and >= 0, and one of them > 0.")
     return weights

@@ -52,7 +52,7 @@ def standards(x: Tensor, weight: Tensor, l2: float) -> tuple[Tensor, Tensor]:
     deviation, some = unit * torch.as_tensor(share).sqrt(), x[:: 1 + len(x) // MIDDLE]
     middle = some.median(0).values
     typical = 1.5 * (some - middle).abs().median(0).values
-    odd = (deviation > ODD * typical) & (typical > 1e-100 * deviation)
+    odd = (deviation > ODD * typical) & (typical > 1e-150 * deviation)
     scale = torch.hypot(torch.where(odd, typical, deviation), torch.tensor((2**0.5) * l2**0.5, dtype=x.dtype))
     return torch.where(odd, middle, mean), torch.where(varies, scale, torch.inf)
 

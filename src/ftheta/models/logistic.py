@@ -34,7 +34,7 @@ from . import _script_nets
 from ._export import Source
 from ._logistic_separated import no_maximum
 from ._logistic_solvers import MOST_FOR_NEWTON, Orthant, QuasiNewton
-from ._plain import Learned, LinearClassifier, linear_source
+from ._plain import Learned, LinearClassifier, linear_source, whole
 from ._rows import class_weights
 from ._script import filled
 from ._softmax import Softmax, curved, ridge, scaled_solve, standards
@@ -175,18 +175,22 @@ class LogisticRegression(LinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Maximise the penalised likelihood."""
+        with whole(self):
+            return self._fitted(X, y, sample_weight)
+
+    def _fitted(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         rows = self._learned(X, y, sample_weight)
         rows = rows._replace(weight=self._weights(rows.y, rows.weight))
         solver, self.l2_ = self._chosen(rows.x.shape[1]), self.l2
         with threads(threads_for(rows.x.size) if solver == "newton" else 1):  # thin products gain nothing by two
             process = self._solved(rows, solver)
             if not self.l1 and not self.l2 and self._separated(process, rows):
-                warnings.warn(SEPARABLE, ConvergenceWarning, stacklevel=2)
+                warnings.warn(SEPARABLE, ConvergenceWarning, stacklevel=3)
                 self.l2_ = SEPARATED
                 process = self._solved(rows, solver)
         if self.history_[-1]["gradient"] > self._tolerance(solver):
             said = _not_converged(self.history_[-1], self.max_iter, solver, process.reason)
-            warnings.warn(said, ConvergenceWarning, stacklevel=2)
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
         w, b = (part.numpy() for part in process.coefficients())  # (R, D), (R,)
         # a constant added to all classes changes nothing but Σ |w|
         self.coef_ = w - w.mean(0) if len(w) > 1 and not self.l1 else w
@@ -241,7 +245,11 @@ class LogisticRegression(LinearClassifier):
                 f"class_weight gives class {self.classes_[scale == 0].tolist()[0]!r} the weight 0: its log-odds would "
                 "fall without end. Leave its rows out, or give it a weight above 0."
             )
-        return scale[index] if weight is None else weight * scale[index]
+        with np.errstate(over="ignore"):
+            each = scale[index] if weight is None else weight * scale[index]
+            if not np.isfinite(each.sum()):
+                raise InputError("The weights add up to more than float64 can hold. Divide all of them by the largest.")
+        return each
 
     @property
     def summary_(self) -> LogisticSummary:
