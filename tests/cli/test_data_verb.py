@@ -33,7 +33,8 @@ def test_every_data_set_has_a_line(ok):
     assert header.split() == ["name", "kind", "rows", "columns", "task", "where"]
     assert [line.split()[0] for line in lines] == list(names())
     assert lines[3].split() == ["iris", "table", "150", "4", "multiclass", "built", "in"]
-    assert lines[5].split() == ["moons", "table", "1000", "2", "binary", "made"]
+    assert lines[5].split() == ["cholesterol", "table", "10", "2", "regression", "built", "in"]
+    assert lines[7].split() == ["moons", "table", "1000", "2", "binary", "made"]
     assert lines[-3].split() == ["mnist", "image", "70000", "784", "multiclass", "not", "here"]
 
 

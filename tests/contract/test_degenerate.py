@@ -54,7 +54,10 @@ PINNED = {  # (data set, estimator) -> what it says
     ("one row", ANY_CLASSIFIER): r"y has 1 class \(1, 1 rows\); .* needs at least 2",
     ("one answer", ANY_CLASSIFIER): r"y has 1 class \(1, 40 rows\); .* needs at least 2",
     ("one row", "Whitening"): r"No column of X varies over its 1 sample\(s\), so no direction can be whitened",
-    ("1000 columns, 10 rows", "BasisRegression"): r"1000 inputs have 167668501 functions \(polynomial, degree=3, size=6\)",
+    (
+        "1000 columns, 10 rows",
+        "BasisRegression",
+    ): r"1000 inputs have 167668501 functions \(polynomial, degree=3, size=6\)",
     ("two rows", "Discriminant"): "No column of X varies within a class: each class is one point",
     ("scale 1e150", "float32"): TOO_LARGE,
     ("answers of scale 1e200", "Regressor-float32"): r"y holds \S+e\+200, which is too large for float32. Rescale y",

@@ -337,9 +337,9 @@ FAULTS = [
     ),
     Fault(
         "newton: penalty on the intercept",
-        "models/logistic.py",
-        "x.new_zeros(1)])",
-        "x.new_full((1,), 2 * l2)])",
+        "models/_softmax.py",
+        "scale.new_zeros(1)])",
+        "scale.new_full((1,), 2 * l2)])",
         MODELS,
     ),
     Fault(

@@ -131,6 +131,23 @@ def test_the_maximum_is_that_of_gradient_ascent_and_separable_classes_have_none(
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("far", [1e5, 1e7, 1e12])
+def test_one_row_far_away_is_no_separation_and_does_not_end_the_search(solver, far):
+    """A 99999 that means "unknown": on its own side it says nothing, so the answer is that of the other rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    y = (x.sum(1) + rng.logistic(size=200) > 0).astype(int)
+    x[0, 0], y[0] = far, 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        odd = LogisticRegression(l2=0.0, solver=solver, tol=1e-8).fit(x, y)
+    rest = LogisticRegression(l2=0.0).fit(x[1:], y[1:])
+    np.testing.assert_allclose(odd.coef_, rest.coef_, atol=1e-6)
+    np.testing.assert_allclose(odd.summary_.errors, rest.summary_.errors, rtol=1e-6)
+    assert odd.l2_ == 0 and not odd.summary_.notes
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_separation_is_told_and_overlap_is_not(solver, classes):
     rng = np.random.default_rng(classes)
@@ -145,16 +162,22 @@ def test_separation_is_told_and_overlap_is_not(solver, classes):
         assert LogisticRegression(l2=0.0, solver=solver).fit(x, y).l2_ == 0
 
 
-def test_quasi_complete_separation_is_told():
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_quasi_complete_separation_is_told(solver):
     """Rows of both classes on the plane between them: the slope still has no end."""
     x, y = np.array([[-2.0], [-1], [0], [0], [1], [2]]), np.array([0, 0, 0, 1, 1, 1])
     with pytest.warns(ConvergenceWarning, match=SEPARABLE):
-        LogisticRegression(l2=0.0).fit(x, y)
+        LogisticRegression(l2=0.0, solver=solver).fit(x, y)
     noise = np.random.default_rng(0).normal(size=(200, 2))
     group = np.arange(200) % 5 == 0  # a column that is 1 only where y is 1, beside one that tells little
     labels = group | (noise[:, 0] + noise[:, 1] > 0.5)
     with pytest.warns(ConvergenceWarning, match=SEPARABLE):
-        LogisticRegression(l2=0.0).fit(np.c_[noise[:, 0], group], labels)
+        model = LogisticRegression(l2=0.0, solver=solver).fit(np.c_[noise[:, 0], group], labels)
+    assert "there are no standard errors" in model.summary_.notes[0] and np.isnan(model.summary_.errors).all()
+    third = np.where(group, 2, (noise[:, 0] > 0.3 * noise[:, 1]).astype(int))  # one of three classes, by its column
+    with pytest.warns(ConvergenceWarning, match=SEPARABLE):
+        model = LogisticRegression(l2=0.0, solver=solver).fit(np.c_[noise[:, 0], group], third)
+    assert "there are no standard errors" in model.summary_.notes[0]
 
 
 def test_one_row_a_class_works():
@@ -264,6 +287,57 @@ def test_a_strong_l1_penalty_leaves_the_shares_of_the_classes():
 # ---- what is refused, and degenerate rows
 
 
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_the_largest_penalties_leave_the_shares_of_the_classes(solver):
+    x, y, _ = problem(1, 3)
+    for kind in ({"l2": 1e308}, {"l1": 1e308}, {"l1": 1e300, "l2": 1e300}):
+        model = LogisticRegression(solver=solver, **kind).fit(x, y)
+        np.testing.assert_allclose(model.predict_proba(x[:1])[0], np.bincount(y) / len(y), atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_a_tolerance_below_rounding_ends_with_a_word(solver):
+    x, y, _ = problem(1, 3)
+    with pytest.warns(
+        ConvergenceWarning, match=r"after \d+ of 1000 .* steps \(neither the loss nor its gradient falls"
+    ):
+        model = LogisticRegression(solver=solver, tol=1e-300).fit(x, y)
+    assert model.n_iter_ < 60 and model.history_[-1]["gradient"] < 1e-15
+
+
+def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch):
+    x, y, _ = problem(1, 3)
+    model = LogisticRegression().fit(x, y)
+    before, count = model.predict_proba(x), torch.get_num_threads()
+    step = Newton.advance
+
+    def interrupted(self):
+        if self.rounds == 2:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(Newton, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x[:, :1], np.array(["no", "yes"])[y % 2])
+    np.testing.assert_array_equal(model.predict_proba(x), before)
+    assert model.summary_.classes == (0, 1, 2) and torch.get_num_threads() == count
+    never = LogisticRegression()
+    with pytest.raises(KeyboardInterrupt):
+        never.fit(x, y)
+    assert not [name for name in vars(never) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("kind", [{}, {"l1": 0.01}, {"solver": "lbfgs"}])
+def test_rows_in_any_order_of_memory_are_read_and_never_written(kind):
+    x, y, weight = problem(2, 3)
+    truth = LogisticRegression(**kind).fit(x, y, weight)
+    for given in (np.asfortranarray(x), x[::-1][::-1], x.copy()):
+        given.flags.writeable = False
+        model = LogisticRegression(**kind).fit(given, y, weight)
+        np.testing.assert_allclose(model.coef_, truth.coef_, atol=1e-6)
+        assert np.array_equal(given, x)
+
+
 def test_what_has_no_answer_is_one_sentence():
     x, y, _ = problem(2, 3)
     with pytest.raises(InputError, match="class_weight gives class 1 the weight 0: its log-odds would fall"):
@@ -274,6 +348,8 @@ def test_what_has_no_answer_is_one_sentence():
         LogisticRegression(solver="newton").fit(np.zeros((9, 2000)), np.arange(9) % 3)
     with pytest.raises(InputError, match=r"l1=0.1: the written training is Newton's method, .* Fit with l1=0"):
         LogisticRegression(l1=0.1).fit(x, y).source()
+    with pytest.raises(InputError, match="The weights add up to more than float64 can hold. Divide all of them by"):
+        LogisticRegression().fit(x, y, np.full(len(x), 1e308))
     weightless = LogisticRegression().fit(x, y, (y != 1).astype(float))  # rows of weight 0 were never there
     assert weightless.classes_.tolist() == [0, 2]
 

@@ -60,6 +60,13 @@ def test_standards_of_weighted_columns_include_the_penalty():
     assert mean.tolist() == [3.0, 4.0] and scale.tolist() == [pytest.approx(np.sqrt(6 + 1)), np.inf]
 
 
+def test_odd_rows_have_no_say_in_the_unit_of_a_column():
+    x = torch.tensor([[float(i % 7), i % 7] for i in range(70)], dtype=torch.double)
+    x[3, 0] = 1e9
+    mean, scale = standards(x, torch.full((70,), 1 / 70, dtype=torch.double), 0.0)
+    assert mean[0] == 3 and scale[0] == 3.0 and scale[1] == pytest.approx(2.0)  # 1.5 median deviations of 2
+
+
 def test_a_singular_system_has_its_shortest_solution_whatever_the_units():
     a = torch.tensor([[4.0, 4, 0], [4, 4, 0], [0, 0, 0]], dtype=torch.double)
     assert scaled_solve(a, torch.tensor([8.0, 8, 0], dtype=torch.double)).tolist() == pytest.approx([1, 1, 0])

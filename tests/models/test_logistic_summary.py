@@ -128,6 +128,18 @@ def test_separated_classes_have_no_errors_and_no_tests():
     found.figure()
 
 
+def test_steps_that_are_too_few_are_told(monkeypatch):
+    x, y = problem(10, 2)
+    monkeypatch.setattr("ftheta.models._logistic_maximum.STEPS", 2)
+    assert "The maximum was not reached" in LogisticRegression(l2=0.0).fit(x, y).summary_.notes[0]
+
+
+def test_weights_of_any_size_are_printed_in_few_letters():
+    x, y = problem(10, 2)
+    said = str(LogisticRegression(l2=0.0).fit(x, y, np.full(len(y), 1e300)).summary_)
+    assert max(map(len, said.splitlines())) < 130
+
+
 def test_columns_that_decide_nothing_have_no_number_and_the_others_keep_theirs():
     x, y = problem(11, 2)
     odd = LogisticRegression(l2=0.0).fit(np.c_[x, x[:, 0], np.full(len(x), 7.0)], y).summary_

@@ -6,7 +6,6 @@ Shapes: n rows, D features.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def targets(y: Any, n: int, what: str) -> np.ndarray:
 def pair_of(columns: Any, d: int) -> tuple[int, int]:
     """Two different columns of d."""
     pair = tuple(columns) if isinstance(columns, Sequence | np.ndarray) else ()
-    if len(pair) != 2 or pair[0] == pair[1] or not all(isinstance(j, Integral) and 0 <= j < d for j in pair):
+    if len(pair) != 2 or pair[0] == pair[1] or not all(isinstance(j, int | np.integer) and 0 <= j < d for j in pair):
         raise InputError(f"columns={columns}; two different numbers from 0 to {d - 1} are needed.")
     return int(pair[0]), int(pair[1])
 

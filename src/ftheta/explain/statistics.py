@@ -12,7 +12,9 @@ __all__ = ["HasStatistics", "statistics"]
 
 @runtime_checkable
 class HasStatistics(Protocol):
-    """a fitted model with summarise(X, y)"""
+    """a fitted model with n_features_in_ and summarise(X, y)"""
+
+    n_features_in_: int
 
     def summarise(self, X: Any, y: Any) -> Result:
         """Its statistics on the rows that it was fitted to."""

@@ -151,8 +151,8 @@ def densities(
     scale = float(abs(value - centre).max())
     parts = [(part - centre) / scale for part in parts]  # so that units do not matter
     laws = [_Law(part, kind) for part in parts]
-    each = max(_PLACES // k, 201)  # places where each class is: one may be far narrower than another
-    at = np.unique(np.concatenate([np.linspace(law.low, law.high, each) for law in laws]))
+    # places where each class is: one may be far narrower than another
+    at = np.unique(np.concatenate([np.linspace(law.low, law.high, max(_PLACES // k, 201)) for law in laws]))
 
     def log_densities(at: Any) -> np.ndarray:
         return np.stack([law.log(at) for law in laws], axis=-1)  # (n, K)

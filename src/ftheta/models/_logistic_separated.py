@@ -3,8 +3,8 @@
     separated   <=>   there is a θ with  (θ_y - θ_k)·(x, 1) >= 0  for every row (x, y) and k ≠ y,  and > 0 for one
 
 Along such a θ the likelihood never falls, so that no θ is best. What a fit has found answers most cases: planes that
-separate strictly do so, and where no probability is near 0 none do. Else a linear programme decides: the largest mean of
-these gaps, over θ in a box. Rows are added to it as they are found on the wrong side.
+separate strictly do so, and where no probability is near 0 none do. Else a linear programme decides: the largest mean
+of these gaps, over θ in a box. Rows are added to it as they are found on the wrong side.
 
 Shapes: n rows, D features, K classes, θ (K, D + 1) with the intercepts last and θ_1 = 0, P = (K - 1)(D + 1).
 Reference: Albert and Anderson, Biometrika 71 (1984); Konis, Linear Programming Algorithms for Detecting Separated Data
@@ -22,7 +22,8 @@ from ._softmax import Softmax
 
 __all__ = ["no_maximum", "separated"]
 
-MOST = 500  # parameters of the programme; where there are more, only strict separation is seen
+MOST = 300  # parameters of the programme; where there are more, only strict separation is seen
+SOME = 1000  # rows by which the usual size of a column is known
 NOTHING, SOMETHING = 1e-9, 1e-6  # gaps, of rows with entries up to 1, that are none, and that are one
 
 
@@ -62,11 +63,13 @@ def _scaled(x: np.ndarray) -> np.ndarray:
 
     One odd row among a thousand so changes nothing for the others, and the length of a row has no say in its sign.
     """
-    z = x - np.median(x, 0)
-    middle, largest = np.median(np.abs(z), 0), np.abs(z).max(0)
-    z /= np.where(middle > 1e-300 * largest, middle, np.where(largest > 0, largest, 1.0))
-    z = np.c_[z, np.ones(len(z))]
-    return z / np.abs(z).max(1, keepdims=True)
+    some = x[:: 1 + len(x) // SOME]
+    middle = np.median(some, 0)
+    z = np.c_[x - middle, np.ones(len(x))]
+    usual, largest = np.median(np.abs(some - middle), 0), np.maximum(z.max(0), -z.min(0))[:-1]
+    z[:, :-1] /= np.where(usual > 1e-300 * largest, usual, np.where(largest > 0, largest, 1.0))
+    z /= np.maximum(z.max(1), -z.min(1))[:, None]
+    return z
 
 
 def _lines(z: np.ndarray, y: np.ndarray, other: np.ndarray, k: int) -> np.ndarray:

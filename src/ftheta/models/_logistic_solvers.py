@@ -14,7 +14,7 @@ Log-Linear Models (2007); Schmidt, Graphical Model Structure Learning with L1-Re
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -123,14 +123,32 @@ class QuasiNewton(_Descent):
 
     def move(self) -> str:
         """One direction and one search along it."""
+        memory = dict(self.rule.memory)
         self.rule.step(self._closure)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        return self.rule.reason
+        return "" if not self.rule.reason or (self.double and self._leapt(memory)) else self.rule.reason
+
+    def _leapt(self, memory: dict[str, Any]) -> bool:
+        """A step by the gradient alone, where rounding hides that the loss falls: taken if the gradient falls."""
+        self.rule.memory.clear()
+        self.rule.memory.update(memory)
+        old, g = self.phi.detach().clone(), self._slope()
+        d = self.rule.direction(g.flatten()).view_as(g)
+        for t in (1.0, 0.5, 0.25, 0.125):
+            self.phi.data.copy_(old + t * d)
+            if (new := self._slope()).norm() < 0.98 * g.norm():
+                self.rule.learn(t * d.flatten(), (new - g).flatten())
+                return True
+        self.phi.data.copy_(old)
+        return False
+
+    def _slope(self) -> Tensor:
+        """The gradient by φ."""
+        return self._times(self._centred(self.at(self.phi.detach()).gradient), turn=True)
 
     def _closure(self) -> Tensor:
         """F, with its gradient by φ in `.grad`."""
-        at = self.at(self.phi.detach())
-        self.phi.grad = self._times(self._centred(at.gradient), turn=True)
-        return at.value
+        self.phi.grad = self._slope()
+        return self.at(self.phi.detach()).value
 
     @staticmethod
     def _centred(a: Tensor) -> Tensor:

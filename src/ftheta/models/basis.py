@@ -260,7 +260,9 @@ class BasisRegression(PlainRegressor):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """w_0 + Σ w_k φ_k(x) of each row: (n,) or (n, T)."""
         check_is_fitted(self)
-        x = check.table(self, X, dtype="float64", reset=False)
+        return self._answers(check.table(self, X, dtype="float64", reset=False))
+
+    def _answers(self, x: np.ndarray) -> np.ndarray:
         step = max(1, PART // len(self.weights_))
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [self._functions(x[i : i + step]) @ self.weights_[1:] for i in range(0, len(x), step)]
@@ -346,7 +348,7 @@ class BasisRegression(PlainRegressor):
                 powers = grid[:, None] ** np.arange(1, self.degree + 1)
                 phi = powers if self.basis == "polynomial" else self._functions(grid[:, None])
                 parts = np.column_stack([np.ones(len(grid)), phi]) * coefficients  # (G, 1 + P)
-        fit = None if grid is None else self.predict(grid[:, None])
+        fit = None if grid is None else self._answers(grid[:, None])
         data = None
         if X is not None and y is not None:
             x = check.table(self, X, dtype="float64", reset=False)

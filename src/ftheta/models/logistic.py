@@ -330,4 +330,3 @@ def _slope(rows: tuple[Tensor, Tensor, Tensor], w: Tensor, b: Tensor, l2: float,
     theta = model.standardised(w, b)
     process = Orthant(model, 1.0, l1, newton=True)
     return float(process.residual(process.at(theta))[1].abs().max())
-

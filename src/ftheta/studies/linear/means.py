@@ -92,8 +92,8 @@ def _slope(x: np.ndarray, y: np.ndarray) -> float:
 
 def _sprint() -> Evidence:
     data = load("sprint")
-    year, women = data.x["year"].to_numpy(), data.x["women"].to_numpy() == 1
-    men, hers = (LinearRegression().fit(year[of][:, None], data.y[of]) for of in (~women, women))
+    year, women, seconds = data.x["year"].to_numpy(), data.x["women"].to_numpy() == 1, np.asarray(data.y)
+    men, hers = (LinearRegression().fit(year[of][:, None], seconds[of]) for of in (~women, women))
     lines = np.array([[m.intercept_, m.coef_[0]] for m in (men, hers)])
     (a, b), (c, d) = lines
     then = np.array([[2156.0]])
@@ -101,7 +101,7 @@ def _sprint() -> Evidence:
         "lines": lines,
         "years": year,
         "women": women,
-        "seconds": data.y,
+        "seconds": seconds,
         "said": np.array([a + 2156 * b, c + 2156 * d, (c - a) / (b - d), -c / d, -a / b]),
         "interval": np.stack([m.predict_interval(then)[0] for m in (men, hers)]),
         "leverage": np.array([_leverage(year[of], 2156.0) for of in (~women, women)]),
