@@ -226,6 +226,7 @@ def test_a_quick_run_prints_and_writes_nothing(tmp_path, capsys):
 # --- the benchmarks ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_benchmark_runs(name):

@@ -328,6 +328,7 @@ def test_there_are_thirty_of_them_and_more():
     assert len(BOMBS) >= 30
 
 
+@pytest.mark.middle
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the limits of Linux")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BOMBS)

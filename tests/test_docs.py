@@ -220,6 +220,7 @@ def test_a_kept_figure_is_a_picture(name):
     assert root.tag.endswith("svg") and sum(1 for _ in root.iter()) > 50
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_drawn_and_labelled(name):

@@ -405,6 +405,7 @@ def campaign(name, folder, seeds):
     return counts
 
 
+@pytest.mark.middle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", DOORS)
 def test_300_damaged_files_are_read_rightly_or_refused_in_a_sentence(name, tmp_path):

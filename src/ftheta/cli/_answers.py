@@ -26,14 +26,16 @@ class Answers(NamedTuple):
 
 
 def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answers:
-    """Predictions; for numbers with the interval of the model itself, else with that of its errors in validation."""
+    """Predictions; for numbers with the interval of the model's likelihood, else with that of its errors in validation,
+    else with that of its theory.
+    """
     predicted = estimator.predict(X)
     if hasattr(estimator, "predict_proba"):
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return Answers(predicted, p / p.sum(1, keepdims=True), estimator.classes_.tolist())
     if hasattr(estimator, "classes_"):
         return Answers(predicted, classes=estimator.classes_.tolist())
-    own = _own_interval(estimator, X)
+    own = _own_interval(estimator, X) if spread is None or hasattr(estimator, "likelihood_") else None
     if own is not None:
         return Answers(predicted, low=own[:, 0], high=own[:, 1])
     if spread is None:
