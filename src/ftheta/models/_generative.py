@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import check
 from ..errors import InputError
-from ._plain import PlainClassifier
+from ._plain import PlainClassifier, in_parts
 from ._rows import class_weights
 
 __all__ = ["Generative", "Weighed", "centred"]
@@ -111,25 +111,25 @@ class Generative(_Known, PlainClassifier):
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log-odds of the second class: (n,); for more classes log p(x, k), up to what they share: (n, K)."""
-        scores = self._scores(self._checked(X))
+        scores = in_parts(self._scores, self._checked(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class: (n,)."""
-        scores = self._scores(self._checked(X))
+        scores = in_parts(self._scores, self._checked(X))
         return self.classes_[scores.argmax(1)]
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
-        return softmax(self._scores(self._checked(X)), axis=1)
+        return softmax(in_parts(self._scores, self._checked(X)), axis=1)
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of `predict_proba`, also where those are too small for a float."""
-        return log_softmax(self._scores(self._checked(X)), axis=1)
+        return log_softmax(in_parts(self._scores, self._checked(X)), axis=1)
 
     def log_prob(self, X: ArrayLike) -> np.ndarray:
         """log p(x), the density of rows whatever their class: (n,)."""
-        return np.asarray(logsumexp(self._joint(self._checked(X)), axis=1))
+        return np.asarray(logsumexp(in_parts(self._joint, self._checked(X)), axis=1))
 
     def sample(self, n: int = 1, random_state: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """New rows (n, D) and their classes (n,), drawn from the model.

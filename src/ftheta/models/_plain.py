@@ -8,7 +8,7 @@ Shapes: n rows, D features, T targets, K classes, R raw outputs (1 for two class
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,9 +33,12 @@ __all__ = [
     "PlainClassifier",
     "PlainRegressor",
     "PlaneClassifier",
+    "in_parts",
     "linear_source",
     "whole",
 ]
+
+PART = 2**18  # numbers of X at a time
 
 
 class Learned(NamedTuple):
@@ -139,6 +142,19 @@ class LinearClassifier(PlaneClassifier):
         raw = self.decision_function(X)
         likelihood = likelihoods.Bernoulli() if len(self.classes_) == 2 else likelihoods.Categorical()
         return likelihood.probabilities(torch.from_numpy(raw.reshape(len(raw), -1))).numpy()
+
+
+def in_parts(f: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """f of the rows, some at a time: what f makes on the way is never as large as x (n, D)."""
+    step = max(1, PART // x.shape[1])
+    first = f(x[:step])
+    if len(x) <= step:
+        return first
+    found = np.empty((len(x), *first.shape[1:]), dtype=first.dtype)
+    found[:step] = first
+    for low in range(step, len(x), step):
+        found[low : low + step] = f(x[low : low + step])
+    return found
 
 
 def linear_source(w: np.ndarray, b: np.ndarray, likelihood: str, train: str) -> Source:

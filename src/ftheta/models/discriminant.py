@@ -22,6 +22,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..check import Count, NonNegative
 from ..errors import InputError
 from ._generative import Generative, Weighed, centred
+from ._plain import in_parts
 from ._spread import Spread, in_units, spread_of, upright
 
 __all__ = ["FisherDiscriminant", "LinearDiscriminant", "QuadraticDiscriminant"]
@@ -181,8 +182,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Coordinates along the directions, from the mean of all classes: (n, L)."""
-        x = self._checked(X)
-        return self._units(x) @ self.slants_.T
+        return in_parts(lambda x: self._units(x) @ self.slants_.T, self._checked(X))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .. import check
 from ..base import Estimator
 from ..errors import InputError
+from ._plain import in_parts
 
 __all__ = ["Whitening", "principal_axes"]
 
@@ -98,7 +99,8 @@ class Whitening(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def transform(self, X: ArrayLike) -> np.ndarray:
         """W (x - m) of each row: (n, D), for "pca" (n, K)."""
         check_is_fitted(self)
-        return _times(check.table(self, X, dtype="float64", reset=False) - self.mean_, self.whitening_)
+        x = check.table(self, X, dtype="float64", reset=False)
+        return in_parts(lambda part: _times(part - self.mean_, self.whitening_), x)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """The rows whose transform is X, up to what does not vary: (n, D)."""
