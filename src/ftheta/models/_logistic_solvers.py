@@ -14,6 +14,7 @@ Log-Linear Models (2007); Schmidt, Graphical Model Structure Learning with L1-Re
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import torch
@@ -39,7 +40,7 @@ class _At(NamedTuple):
     gradient: Tensor
 
 
-class _Descent:
+class _Descent(ABC):
     """Base: the loss in the precision of this moment, each θ evaluated once."""
 
     def __init__(self, model: Softmax, tol: float, start: Tensor) -> None:
@@ -71,9 +72,9 @@ class _Descent:
         """θ of φ."""
         return phi
 
+    @abstractmethod
     def move(self) -> str:
         """One step; why there was none, or nothing."""
-        raise NotImplementedError
 
     def residual(self, at: _At) -> tuple[Tensor, Tensor]:
         """F () and its subgradient of least norm (R, D + 1)."""

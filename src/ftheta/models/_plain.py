@@ -21,12 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import check, likelihoods
 from ..base import Estimator
+from ..errors import InputError
 from . import _script_nets
 from ._export import Source
 from ._script import filled
 from ._supervised import encode_labels, learn_classes, warn_unseen
 
 __all__ = [
+    "KeepsRows",
     "Learned",
     "LinearAnswers",
     "LinearClassifier",
@@ -84,6 +86,23 @@ class _Planes:
 
     coef_: np.ndarray
     intercept_: np.ndarray
+
+
+class KeepsRows:
+    """What statistics need: the rows of the fit in `_kept`, which no file and no pickle holds."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_kept"}
+
+    def _rows_of_fit(self) -> Learned:
+        check_is_fitted(self)
+        if "_kept" not in vars(self):
+            raise InputError(
+                "The summary needs the rows it was fitted to, and a file does not hold them: call summarise(X, y) with "
+                "those rows."
+            )
+        return vars(self)["_kept"]
 
 
 class LinearAnswers(_Planes):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..formulas import interval, solve
 from . import _script_nets
 from ._export import Source
-from ._plain import Learned, LinearAnswers, PlainRegressor, linear_source
+from ._plain import KeepsRows, Learned, LinearAnswers, PlainRegressor, linear_source
 
 if TYPE_CHECKING:
     from ._summary import LinearSummary
@@ -40,7 +40,7 @@ def least_squares(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearRegression(LinearAnswers, PlainRegressor):
+class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
     """Ordinary least squares in closed form; the minimum-norm solution where it is not unique.
 
     Learned: coef_ (D,) or (T, D), intercept_ () or (T,); rank_ and condition_ of X (centred where there is an
@@ -65,10 +65,6 @@ class LinearRegression(LinearAnswers, PlainRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_kept"}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the least-squares problem; warn with NumPy's RankWarning where rounding could decide the rank."""
@@ -114,13 +110,7 @@ class LinearRegression(LinearAnswers, PlainRegressor):
     @property
     def summary_(self) -> LinearSummary:
         """Standard errors, tests, fit and diagnostics of the rows it was fitted to; for one target."""
-        check_is_fitted(self)
-        if "_kept" not in vars(self):
-            raise InputError(
-                "The summary needs the rows it was fitted to, and a file does not hold them: call summarise(X, y) with "
-                "those rows."
-            )
-        return self._summarised(self._kept)
+        return self._summarised(self._rows_of_fit())
 
     def summarise(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LinearSummary:
         """The summary for the rows it was fitted to, passed again: after loading from a file."""

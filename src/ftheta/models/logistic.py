@@ -34,7 +34,7 @@ from . import _script_nets
 from ._export import Source
 from ._logistic_separated import no_maximum
 from ._logistic_solvers import MOST_FOR_NEWTON, Orthant, QuasiNewton
-from ._plain import Learned, LinearClassifier, linear_source, whole
+from ._plain import KeepsRows, Learned, LinearClassifier, linear_source, whole
 from ._rows import class_weights
 from ._script import filled
 from ._softmax import Softmax, curved, ridge, scaled_solve, standards
@@ -141,7 +141,7 @@ class _Converged(Callback):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(KeepsRows, LinearClassifier):
     """Linear log-odds by maximum likelihood, penalised or not; two classes or more.
 
     Classes that planes can separate have no maximum of the likelihood: with l1 = l2 = 0 a warning says so, and
@@ -168,10 +168,6 @@ class LogisticRegression(LinearClassifier):
     solver: Literal["auto", "newton", "lbfgs"] = "auto"
     max_iter: Count = 1000
     tol: Positive | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_kept"}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Maximise the penalised likelihood."""
@@ -254,13 +250,7 @@ class LogisticRegression(LinearClassifier):
     @property
     def summary_(self) -> LogisticSummary:
         """Standard errors, tests and fit of the rows it was fitted to."""
-        check_is_fitted(self)
-        if "_kept" not in vars(self):
-            raise InputError(
-                "The summary needs the rows it was fitted to, and a file does not hold them: call summarise(X, y) with "
-                "those rows."
-            )
-        return self._summarised(self._kept)
+        return self._summarised(self._rows_of_fit())
 
     def summarise(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LogisticSummary:
         """The summary for the rows it was fitted to, passed again: after loading from a file."""
