@@ -117,6 +117,27 @@ _TABLE = [
         summary="Multi-layer perceptron: dense layers with an activation between them.",
     ),
     Card(
+        "convnet",
+        {"classify": "ftheta.models.conv:ConvNetClassifier"},
+        input="image",
+        topics=("neural", "convolution", "deep", "images"),
+        summary="Stages of convolutions and poolings, then dense layers.",
+    ),
+    Card(
+        "resnet",
+        {"classify": "ftheta.models.conv:ResNetClassifier"},
+        input="image",
+        topics=("neural", "convolution", "residual", "deep", "images"),
+        summary="Residual blocks of convolutions: nets that are deep and train all the same.",
+    ),
+    Card(
+        "unet",
+        {"segment": "ftheta.models.unet:UNetSegmenter"},
+        input="image",
+        topics=("neural", "convolution", "images", "segmentation"),
+        summary="U-Net: a class for every pixel, by an hourglass of convolutions with skips across.",
+    ),
+    Card(
         "module",
         {"classify": "ftheta.models.module:ModuleClassifier", "regress": "ftheta.models.module:ModuleRegressor"},
         topics=("neural", "own code"),

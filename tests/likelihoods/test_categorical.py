@@ -152,3 +152,34 @@ def test_a_sequence_has_one_loss_for_each_step():
     truth = torch.nn.functional.cross_entropy(raw.movedim(-1, 1), y, reduction="none")
     torch.testing.assert_close(likelihood.nll(raw, y), truth)
     torch.testing.assert_close(likelihood.total(raw, y), truth.sum())
+
+
+@given(logits)
+def test_the_loss_of_probabilities_is_the_mean_loss_of_the_classes(z):
+    raw, q = torch.tensor([z, z[::-1]], dtype=torch.double), torch.arange(1.0, len(z) + 1).expand(2, -1)
+    q = q / q.sum(1, keepdim=True)
+    truth = -(q.numpy() * special.log_softmax(raw.numpy(), axis=1)).sum(1)
+    np.testing.assert_allclose(likelihood.nll(raw, q).numpy(), truth, rtol=1e-6, atol=1e-9)
+    assert likelihood.total(raw, q).item() == pytest.approx(truth.sum(), rel=1e-6, abs=1e-9)
+    assert likelihood.nll(raw, q).dtype == torch.double
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 5, 3), (2, 3, 4, 3)])
+def test_a_probability_of_1_is_a_class(shape):
+    raw = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    y = raw.flip(0).argmin(-1)
+    sure = torch.nn.functional.one_hot(y, 3).float()
+    torch.testing.assert_close(likelihood.nll(raw, sure), likelihood.nll(raw, y))
+    torch.testing.assert_close(likelihood.total(raw, sure), likelihood.total(raw, y))
+    assert likelihood.nll(raw, sure).shape == shape[:-1]
+
+
+def test_the_gradient_of_probabilities_is_softmax_minus_them():
+    raw, q = LOGITS.clone().requires_grad_(), torch.tensor([[0.3, 0.0, 0.7]], dtype=torch.double)
+    torch.testing.assert_close(grad(likelihood.total(raw, q), raw)[0], raw.detach().softmax(-1) - q)
+
+
+@pytest.mark.parametrize("y", [torch.ones(1, 2), torch.ones(1, 1).long(), torch.ones(1, 3).long()])
+def test_targets_that_are_neither_are_named(y):
+    with pytest.raises(InputError, match=r"for raw outputs \(1, 3\): pass class indices of shape \(1,\), or probab"):
+        likelihood.nll(LOGITS, y)

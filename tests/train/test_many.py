@@ -352,7 +352,7 @@ def test_a_penalty_function_and_a_plain_function_as_loss():
         (
             MLPRegressor(batch_size=8, training=Training(schedule="step", grow=True)),
             waves_of(0),
-            "grow=True changes the batches",
+            "training.grow is not for a stack",
         ),
         (
             ModuleRegressor(module=nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))),

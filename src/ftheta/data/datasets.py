@@ -36,7 +36,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows with names: what is known of n rows `x` and their targets `y`, (n,) or None.
+    """Rows with names: what is known of n rows `x` and their targets `y`, (n,) or None; (n, H, W) for every pixel.
 
     By kind, `x` is a table (a frame of numbers, categories and dates; NaN is missing), images (uint8, (n, H·W·C)),
     a series (float, (n,)) or text (one string).
@@ -49,7 +49,7 @@ class Dataset:
     target_names: tuple[str, ...]
     """Classes in the order of their sorted labels; empty where y is a number."""
     task: str
-    """binary, multiclass, regression or none."""
+    """binary, multiclass, regression, segment (a class for every pixel) or none."""
     licence: str = ""
     citation: str = ""
     kind: str = "table"

@@ -22,6 +22,7 @@ from ..catalog import nearest
 from ..draw import Draw
 from ..errors import InputError
 from .datasets import Dataset, Function, Truth
+from .shapes import shapes
 
 __all__ = [
     "MAKERS",
@@ -328,4 +329,5 @@ MAKERS: dict[str, Callable[..., Dataset]] = {
     "polynomial": polynomial,
     "heteroscedastic": heteroscedastic,
     "two-gaussians": two_gaussians,
+    "shapes": shapes,
 }

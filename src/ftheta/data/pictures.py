@@ -1,152 +1,267 @@
 """Pictures from a folder that holds a folder for each class.
 
-    pictures/cat/1.png, pictures/cat/2.png, pictures/dog/1.jpg, ...   ->   x (n, H·W·C) uint8, y (n,) "cat" or "dog"
+    pictures/cat/1.png, pictures/cat/2.png, pictures/dog/1.jpg, ...   ->   x, y (n,) "cat" or "dog"
+    read_images: x (n, H·W·C) uint8 in memory                   open_images: x (n, C, H, W), decoded when asked for
 
-Sizes are read from the headers of all files before the first is decoded. The kind of a file is told by its content.
-Shapes: n pictures, height H, width W, channels C = 3 for RGB; grey pictures have no axis of channels.
+The kind of a file is told by its content. `read_images` reads the headers of all files before the first is decoded, and
+wants one size; `open_images` looks at some headers and brings every picture to the most common size (see `_decode`).
+Shapes: n pictures, height H, width W, channels C = 3 for RGB, 1 for grey, where `read_images` has no axis of channels.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from time import monotonic
 
 import numpy as np
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, InputError
 from ..store.files import readable
+from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of, opened, pixels
 from .datasets import Dataset
 from .delimited import task_of
+from .picture_files import Listing, Pictures
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
+__all__ = ["open_images", "read_images", "read_picture"]
 
-__all__ = ["read_images"]
-
-MAX_PIXELS = 1 << 24  # of one picture, e.g. 4096 x 4096
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
-GREY, COLOUR = ("1", "L"), ("RGB", "RGBA", "P", "LA", "PA", "CMYK", "YCbCr")
-
-
-class _Header(NamedTuple):
-    size: tuple[int, int]  # W, H
-    mode: str
-    bytes: int
+LOOK = 500  # headers that are read when a folder is opened
+WAIT = 2.0  # seconds after which progress is told
 
 
 def read_images(path: str | Path, *, required: bool = True) -> Dataset:
-    """PNG and JPEG pictures of one size, with the names of their folders as classes, in sorted order.
+    """PNG and JPEG pictures of one size in memory, with the names of their folders as classes, in sorted order.
 
     Args:
         path: A folder with a folder of pictures for each class.
         required: Whether there must be classes; else pictures that lie in the folder itself are read, and `y` is None.
     """
-    path, skipped = Path(path), []
+    listing, y, notes = _scan(Path(path), required, lambda text: None)
+    with warnings.catch_warnings(action="ignore"):
+        headers = {name: _small(f"{listing.root}{os.sep}{name}") for name in listing.names}
+        _reject_sizes(listing, headers)
+        channels = _channels(headers.values())
+        width, height = headers[listing.names[0]].size
+        shape = (height, width) if channels == 1 else (height, width, 3)
+        _reject_total(listing, shape)
+        x = np.empty((len(headers), prod(shape)), np.uint8)
+        for row, name in zip(x, headers, strict=True):
+            row[:] = decode(listing.root / name, (height, width), channels).transpose(1, 2, 0).reshape(-1)
+    return _dataset(listing, x, y, shape, [*_conversions(headers.values(), channels, ""), *notes])
+
+
+def open_images(
+    path: str | Path,
+    *,
+    size: tuple[int, int] | None = None,
+    channels: int | None = None,
+    skip_bad: bool = False,
+    cache: bool | int = True,
+    required: bool = True,
+    say: Callable[[str], object] = lambda text: None,
+) -> Dataset:
+    """PNG and JPEG pictures that are decoded when they are asked for; `x` is `Pictures`, (n, C, H, W).
+
+    Args:
+        path: A folder with a folder of pictures for each class.
+        size: H and W that every picture is brought to; None: the most common of those looked at.
+        channels: 1 for grey, 3 for RGB; None: 1 if all that were looked at are grey, else 3.
+        skip_bad: Whether files that cannot be decoded are left out: all headers are read now, and what is found to be
+            damaged later is missing in its batch; else such a file is an error.
+        cache: Whether decoded pictures are kept in the user's cache folder, or how many bytes it may take.
+        required: Whether there must be classes; else pictures that lie in the folder itself are taken, and `y` is None.
+        say: Is told how far it is if that takes more than two seconds, for a progress display.
+    """
+    _check_wanted(size, channels)
+    listing, y, notes = _scan(Path(path), required, say)
+    n = len(listing.names)
+    look = range(n) if skip_bad else sorted(set(np.linspace(0, n - 1, LOOK).astype(int).tolist()))
+    headers, bad = _headers(listing, look, skip_bad, say)
+    if not headers:
+        raise FileFormatError(f"{listing.root}: none of the {n} files is a PNG or JPEG picture. Check the folder.")
+    width, height = size[::-1] if size else Counter(h.size for h in headers.values()).most_common(1)[0][0]
+    channels = channels or _channels(headers.values())
+    keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
+    x = Pictures(listing, keep, (height, width), channels, skip_bad=skip_bad, cache=cache)
+    x.bad = bad
+    of = f" of the {len(headers)} looked at"
+    other = sum(h.size != (width, height) for h in headers.values())
+    if other:
+        notes.append(f"resized to {width}x{height}, the middle where the sides have another ratio: {other}{of}")
+    notes += _conversions(headers.values(), channels, of)
+    if bad:
+        notes.append(f"left out as bad: {len(bad)} files, e.g. {next(iter(bad.values()))}")
+    shape = (height, width) if channels == 1 else (height, width, 3)
+    return _dataset(listing, x, None if y is None else y[keep], shape, notes)
+
+
+def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    """One picture as a net wants it, (C, H, W) uint8, and what had to be done to it.
+
+    Args:
+        path: A PNG or JPEG file.
+        shape: H and W.
+        channels: 1 for grey, 3 for RGB.
+    """
+    height, width = shape
+    _check_wanted((height, width), channels)
+    with warnings.catch_warnings(action="ignore"), opened(path) as picture:
+        about = header_of(picture, path)
+        return pixels(picture, path, (height, width), channels), tuple(_changes(about, (width, height), channels))
+
+
+# ---- folders
+
+
+def _scan(path: Path, required: bool, say: Callable[[str], object]) -> tuple[Listing, np.ndarray | None, list[str]]:
+    """The files in sorted order, their classes, and what was left out."""
     if not path.is_dir():
         raise FileFormatError(f"{path}: not a folder. Give a folder that holds a folder of pictures for each class.")
-    folders = _entries(path, skipped, folders=True)
+    skipped: list[str] = []
+    folders = [entry.name for entry in _entries(path, skipped, folders=True)]
     flat = not folders and not required
-    files = _entries(path, []) if flat else [file for folder in folders for file in _entries(folder, skipped)]
-    if not files:
+    begin, found, y, empty = monotonic(), [], [], []
+    for folder in [""] if flat else folders:
+        before = len(found)
+        for entry in _entries(path / folder, [] if flat else skipped):
+            about = entry.stat(follow_symlinks=False)
+            found.append((f"{folder}/{entry.name}" if folder else entry.name, about.st_size, about.st_mtime_ns))
+        y += [folder] * (len(found) - before)
+        empty += [folder] if len(found) == before else []
+        if monotonic() - begin > WAIT:
+            say(f"{len(found):,} files found")
+    if not found:
         raise FileFormatError(
             f"{path}: no pictures in folders of their classes. Put those of each class into a folder named like it."
         )
-    headers = {file: _header(file) for file in files}
-    mode, notes = _common(headers)
-    width, height = headers[files[0]].size
-    shape = (height, width) if mode == "L" else (height, width, 3)
-    _reject_total(path, headers, shape)
-    x = np.empty((len(files), prod(shape)), np.uint8)
-    for row, file in zip(x, files, strict=True):
-        row[:] = _pixels(file, mode, shape)
-    y = None if flat else np.array([file.parent.name for file in files])
-    if skipped:
-        notes.append(
-            f"left out: {len(skipped)} links, hidden files or files that are not in a folder of a class, "
-            f"e.g. {skipped[0].relative_to(path)}"
-        )
-    classes, task = ((), "none") if y is None else (tuple(map(str, np.unique(y))), task_of(y))
-    return Dataset(path.resolve().name, x, y, (), classes, task, kind="image", shape=shape, notes=tuple(notes))
+    names, sizes, times = zip(*found, strict=True)
+    listing = Listing(path.resolve(), list(names), np.array(sizes, np.int64), np.array(times, np.int64))
+    return listing, None if flat else np.array(y), _left_out(path, skipped, empty)
 
 
-def _entries(folder: Path, skipped: list[Path], *, folders: bool = False) -> list[Path]:
+def _entries(folder: Path, skipped: list[str], *, folders: bool = False) -> list[os.DirEntry[str]]:
     """Folders or files in sorted order; what is hidden, a link or of the other kind goes to `skipped`."""
     try:
-        found = sorted(folder.iterdir())
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         raise FileFormatError(f"{folder}: cannot be read ({error.strerror}). Check its permissions.") from None
-    fits = Path.is_dir if folders else Path.is_file
-    good = [entry for entry in found if fits(entry) and not entry.is_symlink() and not entry.name.startswith(".")]
-    skipped += [entry for entry in found if entry not in good]
+    fits = os.DirEntry.is_dir if folders else os.DirEntry.is_file
+    good = []
+    for entry in found:
+        fine = fits(entry, follow_symlinks=False) and not entry.name.startswith(".")
+        (good if fine else skipped).append(entry if fine else entry.path)
     return good
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[Image]:
-    """A picture of which only the header was read; whatever its decoder raises becomes one sentence."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise FileFormatError(f"{file}: pictures need Pillow. Install it: pip install 'ftheta[data]'") from None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(file, formats=("PNG", "JPEG")) as picture:
-                yield picture
-    except FileFormatError:
-        raise
-    except UnidentifiedImageError:
-        raise FileFormatError(
-            f"{file}: no PNG or JPEG picture, or a damaged one. Convert it, replace it or move it elsewhere."
-        ) from None
-    except Exception as error:  # decoders raise many kinds
-        raise FileFormatError(f"{file}: a damaged picture ({error}). Replace it or remove it.") from None
-
-
-def _header(file: Path) -> _Header:
-    with _opened(file) as picture:
-        size, mode = picture.size, picture.mode
-    if prod(size) > MAX_PIXELS:
-        raise FileFormatError(
-            f"{file}: {size[0]}x{size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
+def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
+    notes = []
+    if skipped:
+        notes.append(
+            f"left out: {len(skipped)} links, hidden files or files that are not in a folder of a class, "
+            f"e.g. {Path(skipped[0]).relative_to(path)}"
         )
-    if mode not in GREY + COLOUR:
-        raise FileFormatError(f"{file}: pixels of mode {mode}; 8 bits a channel are needed. Convert the picture.")
-    return _Header(size, mode, file.stat().st_size)
+    if empty:
+        notes.append(f"no class of its own: {len(empty)} folders without pictures, e.g. {empty[0]}")
+    return notes
 
 
-def _common(headers: dict[Path, _Header]) -> tuple[str, list[str]]:
-    """L if all pictures are grey, else RGB, and what has to be converted; all must have one size."""
-    (first, start), *rest = headers.items()
-    for file, header in rest:
-        if header.size != start.size:
-            sizes = f"{start.size[0]}x{start.size[1]}", f"{header.size[0]}x{header.size[1]}"
-            raise FileFormatError(
-                f"{file} has {sizes[1]} pixels, {first} has {sizes[0]}. Bring all pictures to one size first."
-            )
-    modes = Counter(header.mode for header in headers.values())
-    mode = "L" if set(modes) <= set(GREY) else "RGB"
+def _dataset(
+    listing: Listing, x: np.ndarray | Pictures, y: np.ndarray | None, shape: tuple[int, ...], notes: list[str]
+) -> Dataset:
+    classes, task = ((), "none") if y is None else (tuple(map(str, np.unique(y))), task_of(y))
+    return Dataset(listing.root.name, x, y, (), classes, task, kind="image", shape=shape, notes=tuple(notes))
+
+
+# ---- headers
+
+
+def _small(file: str) -> Header:
+    """The header of a picture that is read at its own size."""
+    found = header(file)
+    if prod(found.size) > MAX_PIXELS:
+        raise FileFormatError(
+            f"{file}: {found.size[0]}x{found.size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
+        )
+    return found
+
+
+def _headers(
+    listing: Listing, look: Iterable[int], skip_bad: bool, say: Callable[[str], object]
+) -> tuple[dict[str, Header], dict[str, str]]:
+    """Headers of some files by name, and what is wrong with the others of them."""
+    headers, bad, last = {}, {}, monotonic() + WAIT
+    with warnings.catch_warnings(action="ignore"):
+        for i in look:
+            name = listing.names[i]
+            try:
+                headers[name] = header(f"{listing.root}{os.sep}{name}")
+            except FileFormatError as error:
+                if not skip_bad:
+                    raise
+                bad[name] = str(error)
+            if monotonic() > last:
+                last = monotonic() + WAIT
+                say(f"{len(headers) + len(bad):,} of {len(listing.names):,} headers read")
+    return headers, bad
+
+
+def _channels(headers: Iterable[Header]) -> int:
+    return 1 if all(header.mode in GREY for header in headers) else 3
+
+
+def _conversions(headers: Iterable[Header], channels: int, of: str) -> list[str]:
+    """What has to be done to pictures of other modes."""
+    modes, mode = Counter(header.mode for header in headers), MODES[channels]
     other = [f"{n} of mode {name}" for name, n in sorted(modes.items()) if name != mode]
-    return mode, [f"converted to {mode}: {', '.join(other)}"] if other else []
+    return [f"converted to {mode}: {', '.join(other)}{of}"] if other else []
 
 
-def _reject_total(path: Path, headers: dict[Path, _Header], shape: tuple[int, ...]) -> None:
-    size, packed = len(headers) * prod(shape), sum(header.bytes for header in headers.values())
+def _changes(found: Header, size: tuple[int, int], channels: int) -> list[str]:
+    """Sentences for what one picture went through; sizes are W, H."""
+    (w, h), (width, height) = found.size, size
+    cut = "" if w * height == h * width else ", the middle of it, since the sides have another ratio"
+    said = {
+        "turned as its EXIF entry says": found.turn > 1,
+        "reduced from 16 bits to 8": found.mode.startswith("I"),
+        "transparent parts became white": found.transparent,
+        "colours became grey": channels == 1 and found.mode not in GREY,
+        "grey became RGB of three equal channels": channels == 3 and found.mode in GREY,
+        f"resized from {w}x{h} to {width}x{height}{cut}": found.size != size,
+    }
+    return [text for text, holds in said.items() if holds]
+
+
+# ---- what is refused
+
+
+def _check_wanted(size: Sequence[int] | None, channels: int | None) -> None:
+    if size is not None and not (len(size) == 2 and min(size) >= 1 and prod(size) <= MAX_PIXELS):
+        raise InputError(f"size is {size}; (H, W) with at least 1 and together at most {MAX_PIXELS} pixels is needed.")
+    if channels not in (None, 1, 3):
+        raise InputError(f"channels is {channels!r}; 1 for grey or 3 for RGB is needed.")
+
+
+def _reject_sizes(listing: Listing, headers: dict[str, Header]) -> None:
+    (first, start), *rest = headers.items()
+    for name, found in rest:
+        if found.size != start.size:
+            sizes = f"{start.size[0]}x{start.size[1]}", f"{found.size[0]}x{found.size[1]}"
+            raise FileFormatError(
+                f"{listing.root / name} has {sizes[1]} pixels, {listing.root / first} has {sizes[0]}. "
+                "Bring all pictures to one size first."
+            )
+
+
+def _reject_total(listing: Listing, shape: tuple[int, ...]) -> None:
+    size, packed = len(listing.names) * prod(shape), int(listing.sizes.sum())
     if size > max(ALWAYS, MAX_RATIO * packed):
         raise FileFormatError(
-            f"{path}: {readable(packed)} of files would become {readable(size)} of pixels, more than {MAX_RATIO} "
-            "times as much, as pictures made to fill the memory do. Make them smaller."
+            f"{listing.root}: {readable(packed)} of files would become {readable(size)} of pixels, more than "
+            f"{MAX_RATIO} times as much, as pictures made to fill the memory do. Make them smaller."
         )
-
-
-def _pixels(file: Path, mode: str, shape: tuple[int, ...]) -> Any:
-    with _opened(file) as picture:
-        pixels = np.asarray(picture.convert(mode))
-    if pixels.shape != shape:
-        raise FileFormatError(f"{file}: it was changed while it was read. Try again.")
-    return pixels.reshape(-1)

@@ -1,4 +1,4 @@
-"""Data sets by name: seven that are built in, eleven that are made, three that are files.
+"""Data sets by name: seven that are built in, twelve that are made, three that are files.
 
 load(name) -> Dataset        a file is looked for in $FTHETA_DATA and the user's cache; never fetched unless asked
 """

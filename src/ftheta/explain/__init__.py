@@ -23,10 +23,14 @@ from __future__ import annotations
 
 from ._registry import Explanation, HasHistory, HasModule, HasObjective, available, explanation, get, run
 from .activations import Activations, activations
+from .convolve import Convolved, Pooled, convolve, pool
 from .curves import Curves, curves
 from .densities import Densities, HasGaussians, densities
 from .drag import Drag, drag
+from .equivariance import Equivariance, equivariance, invariance
 from .examples import ExampleGradients, example_gradients
+from .feature_maps import FeatureMaps, feature_maps
+from .filters import Filters, filters
 from .fit import Fit, HasPredictions, fit
 from .flow import GradientFlow, gradient_flow
 from .landscape import Landscape, jaggedness, landscape, plane
@@ -34,56 +38,80 @@ from .learning_rate import LearningRate, learning_rate
 from .line import Line, line
 from .lookahead import Lookahead, lookahead
 from .network import Network, network
+from .receptive_field import ReceptiveField, receptive_field
 from .regions import HasClasses, Regions, regions
+from .saliency import Saliency, saliency
+from .saliency_check import SaliencyCheck, saliency_check
+from .segmentation import HasMaps, Segments, segments
 from .solvers import HasPlane, Solvers, solvers
 from .spectrum import Spectrum, sharpness, spectrum
 from .statistics import HasStatistics, statistics
 from .steps import Directions, StepLengths, directions, step_lengths
 from .summary import Summary, summary
+from .synthesise import Synthesised, synthesise
+from .top_patches import LayerPatches, TopPatches, top_patches
 from .trajectories import Trajectories, trajectories
 from .updates import Updates, updates
 
 __all__ = [
     "Activations",
+    "Convolved",
     "Curves",
     "Densities",
     "Directions",
     "Drag",
+    "Equivariance",
     "ExampleGradients",
     "Explanation",
+    "FeatureMaps",
+    "Filters",
     "Fit",
     "GradientFlow",
     "HasClasses",
     "HasGaussians",
     "HasHistory",
+    "HasMaps",
     "HasModule",
     "HasObjective",
     "HasPlane",
     "HasPredictions",
     "HasStatistics",
     "Landscape",
+    "LayerPatches",
     "LearningRate",
     "Line",
     "Lookahead",
     "Network",
+    "Pooled",
+    "ReceptiveField",
     "Regions",
+    "Saliency",
+    "SaliencyCheck",
+    "Segments",
     "Solvers",
     "Spectrum",
     "StepLengths",
     "Summary",
+    "Synthesised",
+    "TopPatches",
     "Trajectories",
     "Updates",
     "activations",
     "available",
+    "convolve",
     "curves",
     "densities",
     "directions",
     "drag",
+    "equivariance",
     "example_gradients",
     "explanation",
+    "feature_maps",
+    "filters",
     "fit",
     "get",
     "gradient_flow",
+    "invariance",
     "jaggedness",
     "landscape",
     "learning_rate",
@@ -91,14 +119,21 @@ __all__ = [
     "lookahead",
     "network",
     "plane",
+    "pool",
+    "receptive_field",
     "regions",
     "run",
+    "saliency",
+    "saliency_check",
+    "segments",
     "sharpness",
     "solvers",
     "spectrum",
     "statistics",
     "step_lengths",
     "summary",
+    "synthesise",
+    "top_patches",
     "trajectories",
     "updates",
 ]

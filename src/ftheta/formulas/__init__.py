@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from .backward_error import gradient_flow, modified_field, modified_gd, modified_sgd
 from .bases import SHAPES, Shape, exponents, in_powers, orthogonal, products, recurrence, sinusoids, translated
+from .convolution import (
+    Field,
+    conv_parameters,
+    correlate,
+    dense_parameters,
+    local_parameters,
+    output_size,
+    receptive_field,
+    transposed,
+    transposed_size,
+)
 from .cover import log10_separable_share, separable_count, separable_share
 from .decisions import (
     Rule,
@@ -18,6 +29,7 @@ from .decisions import (
     shares,
     tabled,
 )
+from .edges import edge_kernels
 from .error_free import two_product, two_sum, two_sums
 from .gaussian import (
     ellipse,
@@ -30,9 +42,28 @@ from .gaussian import (
 from .inference import breusch_pagan, chi2_test, durbin_watson, f_test, interval, jarque_bera, two_sided
 from .least_squares import Solution, solve
 from .local import stationary, taylor
+from .normalisation import (
+    batch_norm,
+    batch_norm_evaluated,
+    batch_statistics,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    rms_norm,
+    running_average,
+    standardise,
+)
 from .perceptron import margin, mistake_bound, widest_plane
 from .priors import NegativeLogPosterior, lasso_alpha, negative_log_posterior, ridge_alpha
 from .proximal import lasso_gap, lasso_objective, soft_threshold
+from .residual import (
+    compose,
+    path_lengths,
+    paths,
+    residual_expansion,
+    residual_terms,
+    survival_probabilities,
+)
 from .separable import separable, separator
 from .stable import log_softplus, softplus
 from .sum_of_squares import (
@@ -48,18 +79,27 @@ from .surfaces import SURFACES, Surface, quadratic, rosenbrock, surface
 __all__ = [
     "SHAPES",
     "SURFACES",
+    "Field",
     "NegativeLogPosterior",
     "Rule",
     "Shape",
     "Solution",
     "Surface",
+    "batch_norm",
+    "batch_norm_evaluated",
+    "batch_statistics",
     "best_rule",
     "breusch_pagan",
     "chi2_test",
+    "compose",
     "condition_number",
+    "conv_parameters",
     "convexity",
+    "correlate",
     "decide",
+    "dense_parameters",
     "durbin_watson",
+    "edge_kernels",
     "ellipse",
     "exponents",
     "f_test",
@@ -68,13 +108,17 @@ __all__ = [
     "gaussian_rule",
     "gradient",
     "gradient_flow",
+    "group_norm",
     "hessian",
     "in_powers",
+    "instance_norm",
     "interval",
     "jarque_bera",
     "lasso_alpha",
     "lasso_gap",
     "lasso_objective",
+    "layer_norm",
+    "local_parameters",
     "log10_separable_share",
     "log_density",
     "log_softplus",
@@ -88,16 +132,24 @@ __all__ = [
     "negative_log_posterior",
     "normal_equations",
     "orthogonal",
+    "output_size",
+    "path_lengths",
+    "paths",
     "posterior",
     "principal_axes",
     "products",
     "quadratic",
+    "receptive_field",
     "recurrence",
+    "residual_expansion",
+    "residual_terms",
     "reweigh",
     "ridge_alpha",
     "risk",
     "risks",
+    "rms_norm",
     "rosenbrock",
+    "running_average",
     "separable",
     "separable_count",
     "separable_share",
@@ -107,11 +159,15 @@ __all__ = [
     "soft_threshold",
     "softplus",
     "solve",
+    "standardise",
     "stationary",
     "surface",
+    "survival_probabilities",
     "tabled",
     "taylor",
     "translated",
+    "transposed",
+    "transposed_size",
     "two_product",
     "two_sided",
     "two_sum",

@@ -2,10 +2,11 @@
 
     p(y = k | z) = softmax(z)ₖ = e^{zₖ} / Σⱼ e^{zⱼ},      -log p(y | z) = log Σⱼ e^{zⱼ} - z_y
 
+Where y is known by its probabilities q only (mixed or smoothed labels), the loss is its mean: -Σₖ qₖ log p(y = k | z).
 The whole difference is summed over rows, not its first half; adding a constant to all logits changes nothing. Softmax
 is not elementwise: its Jacobian diag(p) - ppᵀ is full, and is also the curvature. Never log(softmax(z)).
 
-Shapes: B rows, K classes, raw (B, ..., K), y (B, ...) class indices.
+Shapes: B rows, K classes, raw (B, ..., K), y (B, ...) class indices or (B, ..., K) probabilities.
 """
 
 from __future__ import annotations
@@ -37,14 +38,10 @@ class Categorical(Likelihood):
         return y.n
 
     def nll(self, raw: Tensor, y: Tensor) -> Tensor:
-        if raw.ndim > 2:
-            return self.nll(raw.flatten(0, -2), y.flatten()).view(y.shape)
-        return F.cross_entropy(raw, y, reduction="none")
+        return F.cross_entropy(*_flat(raw, y), reduction="none").view(raw.shape[:-1])
 
     def total(self, raw: Tensor, y: Tensor) -> Tensor:
-        if raw.ndim > 2:
-            return self.total(raw.flatten(0, -2), y.flatten())
-        return F.cross_entropy(raw, y, reduction="sum")
+        return F.cross_entropy(*_flat(raw, y), reduction="sum")
 
     def distribution(self, raw: Tensor) -> torch.distributions.Categorical:
         return torch.distributions.Categorical(logits=raw)
@@ -82,3 +79,15 @@ class Categorical(Likelihood):
     def curvature(self, raw: Tensor) -> Tensor:
         p = raw.softmax(-1)
         return p.diag_embed() - p.unsqueeze(-1) * p.unsqueeze(-2)  # (B, K, K)
+
+
+def _flat(raw: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """All leading axes as rows: raw (N, K), and y (N,) indices or (N, K) probabilities."""
+    if y.ndim < raw.ndim:
+        return (raw.flatten(0, -2), y.flatten()) if raw.ndim > 2 else (raw, y)
+    if y.shape != raw.shape or not y.is_floating_point():
+        raise InputError(
+            f"y has shape {tuple(y.shape)} and {y.dtype} for raw outputs {tuple(raw.shape)}: pass class indices of "
+            f"shape {tuple(raw.shape[:-1])}, or probabilities of all classes as floats of the shape of raw."
+        )
+    return raw.flatten(0, -2), y.flatten(0, -2).to(raw.dtype)

@@ -15,6 +15,8 @@
     measure.residuals(y, predicted)               what is left
     measure.compare(y, a, b)                      McNemar, or paired tests
     measure.half_width(residuals, level)          split conformal prediction
+    measure.iou(y, predicted), .dice, ...         a label for every pixel: overlap, accuracy, accuracy at outlines
+    measure.psnr(y, predicted)                    images against clean ones, in dB
 
 Arrays, lists, tensors and pandas Series in; numbers or a Result with `table()`, `figure()` and `alt` out.
 """
@@ -46,9 +48,11 @@ from .metrics import (
     rmse,
     roc_auc,
 )
+from .psnr import psnr
 from .rejection import Rejection, rejection
 from .residuals import Residuals, residuals
 from .scores import Score, Scores, classification, labels, regression
+from .segmentation import boundary, boundary_accuracy, dice, iou, mean_iou, pixel_accuracy, pixel_counts
 from .thresholds import AtThreshold, Threshold, at_threshold, threshold
 from .truth import AgainstTruth, against_truth
 
@@ -74,6 +78,8 @@ __all__ = [
     "at_threshold",
     "average_precision",
     "balanced_accuracy",
+    "boundary",
+    "boundary_accuracy",
     "brier",
     "calibration",
     "classification",
@@ -83,17 +89,23 @@ __all__ = [
     "coverage",
     "decide",
     "densities",
+    "dice",
     "ece",
     "half_width",
+    "iou",
     "labels",
     "log_loss",
     "mae",
     "mcnemar",
     "mcnemar_corrected",
+    "mean_iou",
     "mean_width",
     "paired_t",
     "pinball",
+    "pixel_accuracy",
+    "pixel_counts",
     "precision_recall",
+    "psnr",
     "r2",
     "r2_correlation",
     "r2_explained",

@@ -2,6 +2,7 @@
 
 from ._coordinate import CoordinateDescent, Sweeps
 from .basis import BasisRegression
+from .conv import ConvNetClassifier, ResNetClassifier
 from .discriminant import FisherDiscriminant, LinearDiscriminant, QuadraticDiscriminant
 from .lasso import ElasticNet, Lasso, LassoPath, coordinate_descent, lasso_path
 from .linear import LinearRegression, least_squares
@@ -11,10 +12,12 @@ from .module import ModuleClassifier, ModuleRegressor
 from .naive_bayes import DiscreteNaiveBayes, GaussianNaiveBayes
 from .perceptron import DeltaRule, Perceptron, PerceptronRule
 from .ridge import Ridge, RidgePath, ridge_path
+from .unet import UNetSegmenter
 from .whitening import Whitening, principal_axes
 
 __all__ = [
     "BasisRegression",
+    "ConvNetClassifier",
     "CoordinateDescent",
     "DeltaRule",
     "DiscreteNaiveBayes",
@@ -34,9 +37,11 @@ __all__ = [
     "Perceptron",
     "PerceptronRule",
     "QuadraticDiscriminant",
+    "ResNetClassifier",
     "Ridge",
     "RidgePath",
     "Sweeps",
+    "UNetSegmenter",
     "Whitening",
     "coordinate_descent",
     "lasso_path",

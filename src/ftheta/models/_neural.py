@@ -9,7 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -31,14 +31,24 @@ from ..data import Batch, Encoded, InputSpec, Rows, TargetSpec, holdout
 from ..draw import Draw, fresh_seed
 from ..errors import InputError, RunError
 from ..store import Run, Tree
-from ..train import Callback, Context, EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate
+from ..train import (
+    Callback,
+    Context,
+    EarlyStopping,
+    Objective,
+    Progress,
+    Trainer,
+    Training,
+    device_for,
+    iterate,
+    threads_for,
+)
 from ..train import evaluate as evaluate_objective
 from ._files import fill
-from ._rows import Arrays, digest, fitting, merge_equal, source_of, tensors
+from ._rows import Arrays, digest, fitting, merge_equal, source_of, tensors, unit, work_of
 
 __all__ = ["NeuralEstimator", "NeuralTransformer"]
 
-PART = 4096  # rows that a forward pass of `predict` takes at once
 AUTO = 200  # rows of an automatic batch
 _HARMLESS = ("seconds", "every", "threads", "progress")  # knobs that a continued run may change
 
@@ -72,6 +82,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     training: Training | None = None
 
     allow_nd: ClassVar[bool] = False  # whether X may have more than two axes
+    usual_rates: ClassVar[Mapping[str, float]] = {}  # where other than the optimizer's own
+    part: ClassVar[int] = 4096  # rows that a forward pass of `predict` takes at once
 
     @abstractmethod
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
@@ -208,20 +220,25 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             objective,
             source,
             optimizer=self.optimizer,
-            lr=self.lr,
-            training=training,
+            lr=self.lr or self.usual_rates.get(self.optimizer),
+            training=replace(training, threads=training.threads or threads_for(self._work * source.batch_size)),
             validation=None if held is None else self._source(held, shuffle=False),
+            augment=self._augmentation(),
             horizon=self.epochs * ceil(len(source) / max(training.accumulate, 1)),
             seed=seed,
         )
 
-    def _build(self, seed: int) -> Objective:
-        """Module and objective, on their device, made under the seed's own draw."""
+    def _augmentation(self) -> Callable[[Batch, Draw], Batch] | None:
+        """What is done to every training batch; None: nothing."""
+        return None
+
+    def _build(self, seed: int, *, fresh: bool = True) -> Objective:
+        """Module and objective, on their device, made under the seed's own draw; not fresh: a file will fill them."""
         with Draw(seed).at("build").scope():
             self._make_parts()
             objective = self.objective(self.module_, self.target_).to(getattr(torch, self.dtype))
-        size = sum(p.numel() for p in self.module_.parameters())
-        self._device = device_for(self.device, size * (AUTO if self.batch_size == "auto" else self.batch_size))
+        self._work = work_of(self.module_, self.input_.shape)
+        self._device = device_for(self.device, self._work * (AUTO if self.batch_size == "auto" else self.batch_size))
         return objective.to(self._device)
 
     def _make_parts(self) -> None:
@@ -296,7 +313,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows:
         n, asked = len(rows.x), self.batch_size
         usual = n if self._full_batch() else min(AUTO, n)
-        size = PART if not shuffle else usual if asked == "auto" else min(asked, n)
+        size = self.part if not shuffle else usual if asked == "auto" else min(asked, n)
         return source_of(rows, getattr(torch, self.dtype), self._device, batch_size=size, shuffle=shuffle)
 
     # ---- using
@@ -310,7 +327,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             rows = Arrays(self._table(X), None, None)
         else:
             rows = self._finish_rows(self._encode(X, y, sample_weight), learn=False, weigh=weigh)
-        return Batch(*tensors(rows, getattr(torch, self.dtype), self._device))
+        x, *rest = tensors(rows, getattr(torch, self.dtype), self._device)
+        return Batch(unit(x, getattr(torch, self.dtype)), *rest)
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -320,7 +338,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         if y is None and self.target_.kind != "none":
             raise InputError(f"evaluate of {type(self).__name__} compares with targets: pass y, one for each row of X.")
         batch = self.batch(X, y, sample_weight, weigh=False)
-        source = Rows(batch.x, batch.y, batch.weight, batch_size=PART, shuffle=False)
+        source = Rows(batch.x, batch.y, batch.weight, batch_size=self.part, shuffle=False)
         draw = Draw(self.seed_).at("evaluate")
         with draw.scope():
             return evaluate_objective(self.objective(self.module_, self.target_).eval(), source, draw)
@@ -331,12 +349,13 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         x = self._table(X)
         self.module_.eval()
         with torch.no_grad():
-            parts = [f(self._part(np.asarray(x[i : i + PART]))).cpu() for i in range(0, len(x), PART)]
+            parts = [f(self._part(np.asarray(x[i : i + self.part]))).cpu() for i in range(0, len(x), self.part)]
         return torch.cat(parts)[: len(x)].numpy()
 
     def _part(self, x: np.ndarray) -> Tensor:
         """Rows on the device, the last repeated up to a multiple of 8: kernels for fewer rows add in another order."""
-        return torch.tensor(np.concatenate([x, np.repeat(x[-1:], -len(x) % 8, axis=0)]), device=self._device)
+        whole = torch.tensor(np.concatenate([x, np.repeat(x[-1:], -len(x) % 8, axis=0)]), device=self._device)
+        return unit(whole, getattr(torch, self.dtype))
 
     # ---- files
 
@@ -351,7 +370,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         super().set_state({name: value for name, value in state.items() if name != "modules"})
         vars(self).pop("_trainer", None)
         self.input_, self.target_ = InputSpec(*self.input_), TargetSpec(*self.target_)
-        self._build(self.seed_)
+        self._build(self.seed_, fresh=False)
         for name, values in state["modules"].items():
             fill(getattr(self, name), values, name)
         optim.freeze(self.module_, (self.training or Training()).freeze)
@@ -372,7 +391,7 @@ class _Report(Callback):
         learned = {"n_iter_": ctx.round, "module_": self.estimator.module_}
         if task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=learned, **context.rows):
             ctx.stop("a callback asked to stop")
-        self.estimator._trainer.objective.train()  # a callback may have predicted
+        self.estimator._trainer.train_mode()  # a callback may have predicted
 
     def on_end(self, ctx: Context) -> None:
         self.estimator.stop_reason_ = ctx.reason

@@ -5,17 +5,20 @@ weight k  =  k copies:   equal rows become one row with the sum of their weights
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..catalog import nearest
-from ..data import Encoded, Rows
+from ..data import Encoded, Files, Pictures, Rows
 from ..errors import InputError
+from ..nn import multiply_adds
 
 __all__ = ["Arrays", "class_weights", "digest", "fitting", "merge_equal", "source_of", "tensors"]
 
@@ -25,7 +28,7 @@ SAMPLE = 2000  # rows looked at before all are sorted
 class Arrays(NamedTuple):
     """Checked rows: x (n, ...), y encoded, weight (n,) or None where all are one."""
 
-    x: np.ndarray | Encoded
+    x: np.ndarray | Encoded | Pictures
     y: np.ndarray | None
     weight: np.ndarray | None
 
@@ -42,7 +45,7 @@ class Arrays(NamedTuple):
 
 def merge_equal(rows: Arrays, most: int) -> Arrays:
     """Equal rows as one, sorted, weights added, if at most `most` are distinct; else the rows as they are."""
-    if isinstance(rows.x, Encoded) or len(np.unique(_keys(rows.take(slice(SAMPLE))))) > most:
+    if isinstance(rows.x, Encoded | Pictures) or len(np.unique(_keys(rows.take(slice(SAMPLE))))) > most:
         return rows
     keys = _keys(rows)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -85,13 +88,36 @@ def tensors(rows: Arrays, dtype: torch.dtype, device: Any) -> tuple[Tensor | Non
     return tuple(map(put, rows))
 
 
-def source_of(rows: Arrays, dtype: torch.dtype, device: Any, *, batch_size: int, shuffle: bool) -> Rows:
+def source_of(rows: Arrays, dtype: torch.dtype, device: Any, *, batch_size: int, shuffle: bool) -> Rows | Files:
     """Rows in memory as a source; an encoded table becomes dense a batch at a time."""
-    if not isinstance(rows.x, Encoded):
-        return Rows(*tensors(rows, dtype, device), batch_size=batch_size, shuffle=shuffle)
-    rest = tensors(rows._replace(x=np.empty(0)), dtype, device)[1:]
-    small = rows.x.tensors(dtype, device)
-    return Rows(small, *rest, batch_size=batch_size, shuffle=shuffle, expand=rows.x.expand)
+    knobs: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle}
+    if isinstance(rows.x, Pictures):
+        return Files(
+            rows.x, *tensors(rows._replace(x=np.empty(0)), dtype, device)[1:], **knobs, dtype=dtype, device=device
+        )
+    if isinstance(rows.x, Encoded):
+        rest = tensors(rows._replace(x=np.empty(0)), dtype, device)[1:]
+        return Rows(rows.x.tensors(dtype, device), *rest, **knobs, expand=rows.x.expand)
+    small = rows.x.dtype.kind == "u"
+    return Rows(*tensors(rows, dtype, device), **knobs, expand=partial(unit, dtype=dtype) if small else None)
+
+
+def unit(x: Any, dtype: torch.dtype) -> Tensor:
+    """Whole numbers of 8 or 16 bits as shares of the largest; floats as they are."""
+    if x.dtype in _LARGEST:
+        return x.to(dtype).div_(_LARGEST[x.dtype])
+    return x
+
+
+_LARGEST = {torch.uint8: 255, torch.uint16: 65535}
+
+
+def work_of(module: nn.Module, shape: Sequence[int]) -> int:
+    """Multiply-adds of a forward pass of one row: a convolution uses a weight at every place, other layers once."""
+    if any(isinstance(layer, nn.modules.conv._ConvNd) for layer in module.modules()):
+        with suppress(Exception):  # a module of the user's may do what shapes alone do not allow
+            return sum(multiply_adds(module, shape).values())
+    return sum(p.numel() for p in module.parameters())
 
 
 def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -117,6 +143,12 @@ def digest(*parts: Arrays | None) -> str:
     """SHA-256 of shapes, dtypes and bytes of the rows."""
     found = sha256()
     arrays = (a for part in parts if part is not None for a in part if a is not None)
-    for array in (b for a in arrays for b in ((a.numbers, a.codes) if isinstance(a, Encoded) else (a,))):
+    for array in (b for a in arrays for b in _contents(a)):
         found.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
     return found.hexdigest()
+
+
+def _contents(a: Any) -> tuple[np.ndarray, ...]:
+    if isinstance(a, Pictures):
+        return (np.frombuffer(a.digest().encode(), np.uint8),)
+    return (a.numbers, a.codes) if isinstance(a, Encoded) else (a,)

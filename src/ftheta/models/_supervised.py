@@ -165,7 +165,7 @@ class NeuralClassifier(ClassifierMixin, NeuralSupervised):
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of `predict_proba`, also where those are too small for a float."""
-        p, logs = self.predict_proba(X), self._apply(lambda x: self.likelihood_.log_probabilities(self.module_(x)), X)
+        p, logs = self.predict_proba(X), self._apply(lambda x: self.likelihood_.log_probabilities(self._raw(x)), X)
         return np.log(p, out=logs, where=p > 0)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -3,18 +3,75 @@
 from __future__ import annotations
 
 from .activations import ACTIVATIONS, Activation, Bump, Sign, Sin, Step, activation
+from .conv import convolution, separable
+from .convnet import ConvNet
+from .counting import multiply_adds
 from .dense import MLP
 from .init import SCHEMES, initialise
+from .norm import NORMS, MapRMSNorm, Norm, norm
+from .pooling import POOLINGS, Pooling, pooling
+from .residual import (
+    BLOCKS,
+    ORDERS,
+    DenseBlock,
+    Residual,
+    SqueezeExcitation,
+    StochasticDepth,
+    deleted,
+    jacobian_norms,
+    project,
+    residual_around,
+    residual_block,
+)
+from .resnet import ResNet
+from .symmetry import Flip, Invariant, Shift, Turn, cyclic, invariant
+from .unet import SKIPS, UNet
+from .upsampling import UPSAMPLINGS, RememberingPool, Unpool, upsampling
 
 __all__ = [
     "ACTIVATIONS",
+    "BLOCKS",
     "MLP",
+    "NORMS",
+    "ORDERS",
+    "POOLINGS",
     "SCHEMES",
+    "SKIPS",
+    "UPSAMPLINGS",
     "Activation",
     "Bump",
+    "ConvNet",
+    "DenseBlock",
+    "Flip",
+    "Invariant",
+    "MapRMSNorm",
+    "Norm",
+    "Pooling",
+    "RememberingPool",
+    "ResNet",
+    "Residual",
+    "Shift",
     "Sign",
     "Sin",
+    "SqueezeExcitation",
     "Step",
+    "StochasticDepth",
+    "Turn",
+    "UNet",
+    "Unpool",
     "activation",
+    "convolution",
+    "cyclic",
+    "deleted",
     "initialise",
+    "invariant",
+    "jacobian_norms",
+    "multiply_adds",
+    "norm",
+    "pooling",
+    "project",
+    "residual_around",
+    "residual_block",
+    "separable",
+    "upsampling",
 ]

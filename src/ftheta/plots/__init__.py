@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .augmented import augmented
 from .bands import bands
 from .basins import basins
 from .class_densities import class_densities
@@ -14,19 +15,26 @@ from .diagnostics import diagnostics
 from .drag import drag
 from .ellipses import ellipses
 from .extended import extended
+from .fields import fields
+from .filters import filters
 from .fitted import fitted
+from .grids import grids
 from .landscape import landscape, profile
 from .layers import layers
 from .lookahead import lookahead
+from .maps import maps
 from .network import network
 from .paired import paired
 from .panels import panels
+from .patches import patches
 from .paths import paths
 from .points import lifted, points
 from .rates import rates
 from .regions import links, regions, simplex
 from .reliability import reliability
 from .residuals import residuals
+from .saliency import saliency
+from .segmented import segmented
 from .slopes import slopes
 from .spectrum import spectrum
 from .step_lengths import step_lengths
@@ -35,9 +43,11 @@ from .territory import territory
 from .thresholds import thresholds
 from .tradeoff import tradeoff
 from .updates import updates
+from .violations import violations
 from .whiskers import whiskers
 
 __all__ = [
+    "augmented",
     "bands",
     "basins",
     "class_densities",
@@ -51,15 +61,20 @@ __all__ = [
     "drag",
     "ellipses",
     "extended",
+    "fields",
+    "filters",
     "fitted",
+    "grids",
     "landscape",
     "layers",
     "lifted",
     "links",
     "lookahead",
+    "maps",
     "network",
     "paired",
     "panels",
+    "patches",
     "paths",
     "points",
     "profile",
@@ -68,6 +83,8 @@ __all__ = [
     "regions",
     "reliability",
     "residuals",
+    "saliency",
+    "segmented",
     "simplex",
     "slopes",
     "spectrum",
@@ -77,5 +94,6 @@ __all__ = [
     "thresholds",
     "tradeoff",
     "updates",
+    "violations",
     "whiskers",
 ]

@@ -1,6 +1,8 @@
 """Training: the loop, the gradient process, objectives, callbacks."""
 
+from .averaging import Average
 from .callbacks import Callback, Context, EarlyStopping, Process, Progress
+from .evaluating import evaluate
 from .iterate import iterate
 from .many import many
 from .minimise import Function, Path, minimise, rates
@@ -9,13 +11,14 @@ from .placing import WORK_FOR_DEVICE, WORK_FOR_THREADS, device_for, threads, thr
 from .problem import Problem
 from .recorder import Recorder
 from .stacked import Stacked
-from .trainer import LOOK, Trainer, evaluate
+from .trainer import LOOK, Trainer
 from .training import Training
 
 __all__ = [
     "LOOK",
     "WORK_FOR_DEVICE",
     "WORK_FOR_THREADS",
+    "Average",
     "Callback",
     "Context",
     "EarlyStopping",

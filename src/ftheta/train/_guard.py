@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ..errors import NonFiniteError
 
-__all__ = ["all_finite", "explain"]
+__all__ = ["all_finite", "explain", "lone_row"]
 
 
 def all_finite(tree: Any) -> bool:
@@ -145,3 +145,13 @@ def _rows(batches: Any) -> str:
 
 def _short(name: str) -> str:
     return name.removeprefix("module.")
+
+
+def lone_row(trainer: Any) -> str:
+    """The sentence for a batch of one row, of which a batch norm can take no variance."""
+    norm = next(m for m in trainer.objective.modules() if isinstance(m, nn.modules.batchnorm._NormBase))
+    n, size = getattr(trainer.source, "n", 0), getattr(trainer.source, "batch_size", 0)
+    where = f" (last batch of {n} with batch_size={size})" if n > 1 else ""
+    better = next((b for b in range(size + 1, n + 1) if n % b != 1), 0)
+    advice = f"Use batch_size={better}." if better else "Give it batches of at least 2 rows."
+    return f"Batch of 1 sample reaches {type(norm).__name__} in training{where}. {advice}"

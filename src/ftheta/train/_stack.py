@@ -21,10 +21,10 @@ from ..data.batch import Batch
 from ..store import Tree
 from ._stack_loss import StackedLoss
 from ._stack_rows import StackedRows
+from ._state import copied
 from .objective import Player
 from .stacked import Stacked
 from .trainer import LOOK, Trainer
-from .trainer import _copied as copied
 
 __all__ = ["Stack"]
 

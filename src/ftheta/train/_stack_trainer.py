@@ -18,11 +18,12 @@ from torch import nn
 from .. import optim
 from ..errors import InputError
 from ..store import Tree
+from ._guard import lone_row
 from ._stack import Stack
 from ._stack_rows import StackedRows
 from ._stacking import check_alike
 from .placing import threads, threads_for
-from .trainer import Trainer, _lone_row
+from .trainer import Trainer
 
 __all__ = ["StackTrainer"]
 
@@ -79,7 +80,7 @@ class StackTrainer:
                 stack.update(self.step, batches)
         except ValueError as error:
             if "more than 1 value per channel" in str(error):  # torch, of a batch norm
-                raise InputError(_lone_row(self.trainers[0])) from None
+                raise InputError(lone_row(self.trainers[0])) from None
             raise
         self.step, self.position = self.step + 1, batches.stop
         return self._end_epoch() if self.position >= self.length else None
@@ -178,10 +179,10 @@ def _check(trainers: Sequence[Trainer], optimizer: str) -> None:
             f"{type(objective).__name__} has more than a loss of one player, which a stack does not know. Fit "
             "its members in a loop."
         )
-    if first.training.grow:
-        raise InputError(
-            "grow=True changes the batches while training, which a stack cannot. Use a schedule without it."
-        )
+    if asked := [name for name in ("grow", "ema", "rates") if getattr(first.training, name)]:
+        raise InputError(f"training.{asked[0]} is not for a stack. Leave it out, or fit the members in a loop.")
+    if first.augment:
+        raise InputError("A stack does not augment batches. Leave augment out, or fit the members in a loop.")
     plain = [replace(t.training, l1=0.0, l2=0.0) for t in trainers]
     if any(p != plain[0] for p in plain):
         raise InputError("Members of a stack must share all of `training` but l1 and l2. Train the others apart.")

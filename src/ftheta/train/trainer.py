@@ -8,13 +8,13 @@ Nothing in a step waits for the device: sums stay there until the epoch is compl
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from math import ceil, isfinite
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from .. import check, optim
@@ -23,33 +23,18 @@ from ..data.sources import Source
 from ..draw import Draw
 from ..errors import InputError
 from ..store import Tree
-from ._guard import all_finite, explain
+from ._guard import all_finite, explain, lone_row
+from ._state import copied
+from .averaging import Average
+from .evaluating import evaluate
 from .objective import Loss, Objective, Player
 from .placing import threads, threads_for
 from .problem import Problem
 from .training import Training
 
-__all__ = ["LOOK", "Trainer", "evaluate"]
+__all__ = ["LOOK", "Trainer"]
 
 LOOK = 100  # steps between two looks of the guard
-
-
-def evaluate(objective: Objective, source: Source, draw: Draw) -> dict[str, float]:
-    """What the objective reports, over all batches of a source: each Σ total / Σ weight, in evaluation mode."""
-    sums: dict[str, list[Any]] = {}
-    modes, state = [(module, module.training) for module in objective.modules()], torch.get_rng_state()
-    objective.eval()
-    with torch.no_grad():
-        for i, batch in enumerate(source.batches(0, 0, draw.at("order"))):
-            here = draw.at(i)
-            here.seed_global()
-            for name, loss in objective.evaluate(batch, here).items():
-                kept = sums.setdefault(name, [0.0, 0.0])
-                kept[0], kept[1] = kept[0] + loss.total.detach().double(), kept[1] + loss.weight
-    for module, mode in modes:
-        module.training = mode
-    torch.set_rng_state(state)
-    return {name: float(total / weight) for name, (total, weight) in sums.items()}
 
 
 class Trainer:
@@ -62,6 +47,7 @@ class Trainer:
         lr: Learning rate; None takes the rule's own default.
         training: The other knobs.
         validation: Source of the rows that early stopping watches.
+        augment: A function (batch, draw) -> batch, applied to every batch before the update.
         horizon: Updates in all, for schedules.
         seed: Seed of order, dropout and noise.
 
@@ -85,10 +71,11 @@ class Trainer:
         lr: float | None = None,
         training: Training = Training(),
         validation: Source | None = None,
+        augment: Callable[[Batch, Draw], Batch] | None = None,
         horizon: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.objective, self.validation = objective, validation
+        self.objective, self.validation, self.augment = objective, validation, augment
         self.source: Any = source
         self.training, self.horizon, self.draw = training, horizon, Draw(seed)
         optim.freeze(objective, training.freeze)
@@ -103,6 +90,7 @@ class Trainer:
         self.scheduled = training.schedule != "constant" or training.warmup > 0
         self.reason = ""
         self._check()
+        self.average = Average(objective, training.ema) if training.ema else None
         self.feed(source)
         self.plateau = optim.Plateau(**training.shape) if training.schedule == "plateau" else None
         self.step = self.epoch = self.position = self.rows = 0
@@ -113,7 +101,12 @@ class Trainer:
 
     def _optimizer(self, player: Player, name: str, lr: float | None) -> Optimizer:
         options = {**self.training.options, **player.optim}
-        return optim.make(options.pop("rule", name), player.parameters, options.pop("lr", lr), options)
+        rule, rate, parameters = options.pop("rule", name), options.pop("lr", lr), player.parameters
+        if self.training.rates:
+            base = optim.rule(rule).lr if rate is None else rate
+            own = {pattern: {"lr": base * factor} for pattern, factor in self.training.rates.items()}
+            parameters = optim.parameter_groups(self.objective, own)
+        return optim.make(rule, parameters, rate, options)
 
     def _check(self) -> None:
         t = self.training
@@ -122,6 +115,11 @@ class Trainer:
             raise InputError(
                 f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; "
                 "use accumulate=1 and a larger batch_size."
+            )
+        if t.rates and len(self.players) > 1:
+            raise InputError(
+                f"rates= is for one player; {type(self.objective).__name__} has {len(self.players)}. Give each Player "
+                "groups of parameters with rates of their own."
             )
         if self.closures and self.objective.simultaneous:
             raise InputError(
@@ -167,7 +165,9 @@ class Trainer:
         """Training mode, the thread count for this size of work, and the global generators put back at the end."""
         count = self.training.threads or threads_for(self._work())
         with threads(count), self.draw.scope():
-            self.objective.train()
+            self.train_mode()
+            if self.average:
+                self.average.hide()
             self.look()
             self._clock = time.perf_counter()
             try:
@@ -175,6 +175,16 @@ class Trainer:
                 self.look()
             finally:
                 self._good = None
+                if self.average:
+                    self.average.show()
+
+    def train_mode(self) -> None:
+        """Training mode for all but what is frozen as a whole: its statistics and dropout rest too."""
+        self.objective.train()
+        for module in self.objective.modules():
+            own = list(module.parameters())
+            if own and not any(p.requires_grad for p in own):
+                module.eval()
 
     def _work(self) -> float:
         weights = sum(p.numel() for player in self.players.values() for p in player.tensors() if p.ndim > 1)
@@ -189,8 +199,10 @@ class Trainer:
             self._update(batches)
         except ValueError as error:
             if "more than 1 value per channel" in str(error):  # torch, of a batch norm
-                raise InputError(_lone_row(self)) from None
+                raise InputError(lone_row(self)) from None
             raise
+        if self.average:
+            self.average.update(self.step)
         self.step += 1
         row = self._end_epoch() if self.position >= self.length else None
         if self.step - self._looked >= LOOK:
@@ -214,6 +226,8 @@ class Trainer:
     def _update(self, batches: Sequence[Batch]) -> None:
         turn = self.objective.turn(self.step) if self.has_turns else None
         draw, together = self.draw.at("train", self.step), self.objective.simultaneous
+        if self.augment:
+            batches = [self.augment(batch, draw.at("augment", i)) for i, batch in enumerate(batches)]
         movers = self.players if turn is None else turn
         for name in movers:
             problem = self.problems[name]
@@ -294,7 +308,8 @@ class Trainer:
         self.seconds, self._clock = self.seconds + now - self._clock, now
         row = self._row()
         if self.validation is not None:
-            found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch))
+            with self.average.shown() if self.average else nullcontext():
+                found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch))
             row |= {f"valid_{name}": value for name, value in found.items()}
         if not all(map(isfinite, row.values())):
             self.look()
@@ -321,12 +336,12 @@ class Trainer:
     # ---- state
 
     def weights(self) -> dict[str, Tensor]:
-        """Copies of the objective's parameters and buffers."""
-        return self.objective.weights()
+        """Copies of the objective's parameters and buffers; of their average where there is one."""
+        return copied(self.average.values) if self.average else self.objective.weights()
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Put such copies back."""
-        self.objective.set_weights(weights)
+        (self.average.replace if self.average else self.objective.set_weights)(weights)
 
     def state_dict(self) -> Tree:
         """All of the state; refused by `NonFiniteError` if a number in it is not finite."""
@@ -335,12 +350,13 @@ class Trainer:
 
     def _state(self) -> Tree:
         return {
-            "objective": self.objective.weights(),
-            "optimizers": {n: _copied(o.state_dict()) for n, o in self.optimizers.items()},
+            "objective": (self.average and self.average.trained) or self.objective.weights(),
+            "average": copied(self.average.values) if self.average else None,
+            "optimizers": {n: copied(o.state_dict()) for n, o in self.optimizers.items()},
             "source": self.source.state_dict(),
             "place": [self.step, self.epoch, self.position, self.rows],
             "seconds": self.seconds,
-            "sums": _copied(self.sums),
+            "sums": copied(self.sums),
             "weights_seen": dict(self.weights_seen),
             "once": dict(self.once),
             "plateau": self.plateau.state if self.plateau else None,
@@ -350,8 +366,11 @@ class Trainer:
     def load_state_dict(self, tree: Tree) -> None:
         """Put such a state back."""
         self.objective.set_weights(tree["objective"])
+        if self.average:
+            self.average.trained = None
+            self.average.replace(tree["average"])
         for name, state in tree["optimizers"].items():
-            self.optimizers[name].load_state_dict(_copied(state))
+            self.optimizers[name].load_state_dict(copied(state))
         self.source.load_state_dict(tree["source"])
         self.step, self.epoch, self.position, self.rows = tree["place"]
         self.seconds, self._stream, self._looked = tree["seconds"], None, self.step
@@ -359,7 +378,7 @@ class Trainer:
             self.plateau.state = list(tree["plateau"])
         for name, count in tree["evaluations"].items():
             self.problems[name].evaluations = count
-        self.sums, self.weights_seen, self.once = _copied(tree["sums"]), dict(tree["weights_seen"]), dict(tree["once"])
+        self.sums, self.weights_seen, self.once = copied(tree["sums"]), dict(tree["weights_seen"]), dict(tree["once"])
         self._good = self._state() if self.exact else None
 
     def look(self) -> None:
@@ -379,21 +398,3 @@ class Trainer:
     def __getstate__(self) -> dict[str, Any]:
         """For pickling: without the iterator, which is made anew from (epoch, position)."""
         return {**vars(self), "_stream": None, "_good": None}
-
-
-def _lone_row(trainer: Trainer) -> str:
-    """The sentence for a batch of one row, of which a batch norm can take no variance."""
-    norm = next(m for m in trainer.objective.modules() if isinstance(m, nn.modules.batchnorm._NormBase))
-    n, size = getattr(trainer.source, "n", 0), getattr(trainer.source, "batch_size", 0)
-    where = f" (last batch of {n} with batch_size={size})" if n > 1 else ""
-    better = next((b for b in range(size + 1, n + 1) if n % b != 1), 0)
-    advice = f"Use batch_size={better}." if better else "Give it batches of at least 2 rows."
-    return f"Batch of 1 sample reaches {type(norm).__name__} in training{where}. {advice}"
-
-
-def _copied(tree: Any) -> Any:
-    if isinstance(tree, Tensor):
-        return tree.detach().clone()
-    if isinstance(tree, Mapping):
-        return {k: _copied(v) for k, v in tree.items()}
-    return type(tree)(map(_copied, tree)) if isinstance(tree, list | tuple) else tree

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from ..check import Count, NonNegative, Positive
+from ..check import Count, NonNegative, Positive, Share
 
 __all__ = ["Training"]
 
@@ -37,6 +37,8 @@ class Training:
         gradient_noise: Standard deviation σ of Gaussian noise added to every gradient, σ (1 + s)^-0.55 at update s.
         options: Options of the optimizer, e.g. {"weight_decay": 1e-4}.
         freeze: Patterns of parameter names that stay as they are, e.g. ("hidden1.*",).
+        rates: Factors of the rate by pattern of parameter names, e.g. {"conv1.*": 0.1}; the first that fits counts.
+        ema: Decay of an average of the weights, e.g. 0.999: validation sees it, and it stays at the end; 0 for none.
         restore_best: With `patience` and validation rows, put the best weights back at the end.
         seconds: Time budget.
         every: Seconds between checkpoints.
@@ -61,6 +63,8 @@ class Training:
     gradient_noise: NonNegative = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
     freeze: tuple[str, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
+    ema: Share = 0.0
     restore_best: bool = True
     seconds: float = inf
     every: NonNegative = 30.0

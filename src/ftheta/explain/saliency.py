@@ -1,0 +1,258 @@
+"""Saliency: which places of a picture speak for an output.
+
+    gradient      ∂s(x)/∂x
+    integrated    (x - b) ∫₀¹ ∂s/∂x (b + t (x - b)) dt        sums to s(x) - s(b): completeness
+    smoothgrad    mean of ∂s/∂x (x + ε),  ε ~ N(0, σ²) in pairs ±ε, σ = 15 % of the range of x
+    gradcam       ReLU(Σ_k a_k A_k),  a_k = mean over places of ∂s/∂A_k, A_k the maps of a layer; scaled up to x
+    occlusion     s(x) - s(x with a window set to b), mean over the windows that hold a place
+
+s is the raw output of the target, not its probability. A map may look right and still say nothing of the net:
+`saliency_check` tells.
+
+Shapes: B rows, C channels, places (L,) or (H, W), K outputs.
+References: Simonyan, Vedaldi and Zisserman (2014); Sundararajan, Taly and Yan (2017); Smilkov et al. (2017); Selvaraju
+et al. (2017); Zeiler and Fergus (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+from .. import plots
+from ..catalog import nearest
+from ..errors import InputError
+from ..results import Result, Table
+from ._images import PART, Pictures, array, convolutions, has_convolution, layer_named, tapped, without_layer
+from ._probe import DRAW
+from ._registry import HasModule, explanation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["METHODS", "Saliency", "attributions", "saliency"]
+
+NOISE, SHOWN = 0.15, 12
+_STEPS = {"integrated": 64, "smoothgrad": 24}
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One part of the rows, and all that a method needs."""
+
+    net: Pictures
+    x: Tensor  # (B, C, *places)
+    target: Tensor  # (B,)
+    layer: nn.Module | None
+    baseline: Tensor  # (B, C, *places)
+    steps: int
+    size: int
+    number: int  # of the part
+
+    def score(self, x: Tensor) -> Tensor:
+        """s of each row (B,)."""
+        return self.net.scores(x).gather(1, self.target[:, None])[:, 0]
+
+    def gradient(self, x: Tensor) -> Tensor:
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(self.score(x).sum(), x)[0]
+
+
+def _gradient(task: _Task) -> Tensor:
+    return task.gradient(task.x)
+
+
+def _integrated(task: _Task) -> Tensor:
+    way, total = task.x - task.baseline, torch.zeros_like(task.x)
+    for k in range(task.steps):  # the midpoint rule
+        total += task.gradient(task.baseline + (k + 0.5) / task.steps * way)
+    return way * total / task.steps
+
+
+def _smoothgrad(task: _Task) -> Tensor:
+    flat = task.x.flatten(1)
+    sigma = (NOISE * (flat.amax(1) - flat.amin(1))).reshape(-1, *[1] * (task.x.ndim - 1))
+    total, pairs = torch.zeros_like(task.x), -(-task.steps // 2)
+    generator = DRAW.at("smoothgrad", task.number).generator(device=task.x.device)
+    for _ in range(pairs):
+        noise = torch.randn(task.x.shape, generator=generator, device=task.x.device, dtype=task.x.dtype)
+        total += task.gradient(task.x + sigma * noise) + task.gradient(task.x - sigma * noise)
+    return total / (2 * pairs)
+
+
+def _gradcam(task: _Task) -> Tensor:
+    if task.layer is None:
+        raise without_layer(task.net.obj, "gradcam")
+    with tapped(task.layer) as found:
+        score = task.score(task.x.detach().requires_grad_()).sum()
+    maps = found[-1] if found else None  # (B, K, *places of the layer)
+    if maps is None or maps.ndim != task.x.ndim:
+        shape = None if maps is None else tuple(maps.shape)
+        raise InputError(f"gradcam needs a layer of maps, but this one gave {shape}; choose a convolution or pooling.")
+    slope = torch.autograd.grad(score, maps)[0]
+    weights = slope.flatten(2).mean(-1).reshape(*slope.shape[:2], *[1] * (slope.ndim - 2))
+    cam = (weights * maps).sum(1, keepdim=True).relu().detach()
+    mode = "linear" if task.x.ndim == 3 else "bilinear"
+    return interpolate(cam, task.net.places, mode=mode, align_corners=False)
+
+
+def _occlusion(task: _Task) -> Tensor:
+    """Windows in steps of half their side; the last one ends at the edge."""
+    starts = [_starts(n, task.size) for n in task.net.places]
+    total, count = (torch.zeros_like(task.x[:, :1]) for _ in range(2))
+    with torch.no_grad():
+        whole = task.score(task.x)
+        for corner in np.ndindex(*map(len, starts)):
+            window = tuple(slice(at[i], at[i] + task.size) for at, i in zip(starts, corner, strict=True))
+            hidden = task.x.clone()
+            hidden[:, :, *window] = task.baseline[:, :, *window]
+            drop = whole - task.score(hidden)
+            total[:, :, *window] += drop.reshape(-1, *[1] * (total.ndim - 1))
+            count[:, :, *window] += 1
+    return total / count
+
+
+def _starts(n: int, size: int) -> list[int]:
+    last = max(n - size, 0)
+    return sorted({*range(0, last, max(1, size // 2)), last})
+
+
+METHODS: dict[str, Callable[[_Task], Tensor]] = {
+    "gradient": _gradient,
+    "integrated": _integrated,
+    "smoothgrad": _smoothgrad,
+    "gradcam": _gradcam,
+    "occlusion": _occlusion,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Saliency(Result):
+    """Maps of pictures or signals.
+
+    Args:
+        x: The rows as the net sees them (B, C, *places).
+        values: Attribution of each number (B, C, *places); gradcam and occlusion give one for all channels: C is 1.
+        method: Which.
+        target: Name of the explained output of each row.
+        score: s(x) of each row (B,).
+        gap: Sum of the map less s(x) - s(baseline), for integrated gradients (B,); else None.
+    """
+
+    x: np.ndarray
+    values: np.ndarray
+    method: str
+    target: tuple[str, ...]
+    score: np.ndarray
+    gap: np.ndarray | None = None
+
+    @property
+    def maps(self) -> np.ndarray:
+        """Sum over the channels (B, *places)."""
+        return self.values.sum(1)
+
+    def table(self) -> Table:
+        """One line a row: what is explained, and where its map is strongest."""
+        maps = self.maps[:SHOWN]
+        peaks = [np.unravel_index(np.abs(m).argmax(), m.shape) for m in maps]
+        columns: dict[str, Sequence[Any]] = {
+            "row": range(len(maps)),
+            "target": self.target[:SHOWN],
+            "score": self.score[:SHOWN].tolist(),
+            "strongest at": [str(tuple(map(int, peak))) for peak in peaks],
+            "sum": maps.reshape(len(maps), -1).sum(1).tolist(),
+        }
+        if self.gap is not None:
+            columns["gap"] = self.gap[:SHOWN].tolist()
+        more = f" The first {SHOWN} of {len(self.x)} rows." if len(self.x) > SHOWN else ""
+        return Table(columns, f"Saliency by {self.method}.{more}")
+
+    def figure(self) -> Figure:
+        """Pictures above their maps."""
+        return plots.saliency(self.x, self.maps, [f"for {t}" for t in self.target], label=f"saliency ({self.method})")
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        shape = " x ".join(map(str, self.x.shape[2:]))
+        return f"Rows of {shape} places above their saliency maps ({self.method}), each for the output {self.target}."
+
+
+@explanation("saliency", needs=nn.Module | HasModule, when=has_convolution)
+def saliency(
+    obj: Any,
+    X: Any,
+    *,
+    method: str = "gradient",
+    target: Any = None,
+    layer: str | None = None,
+    baseline: Any = 0.0,
+    steps: int | None = None,
+    size: int | None = None,
+) -> Saliency:
+    """Which places of a picture or signal speak for an output, and which against it.
+
+    Args:
+        obj: A module, or a fitted estimator with one.
+        X: Rows (B, C, H, W) or (B, C, L).
+        method: gradient, integrated, smoothgrad, gradcam or occlusion.
+        target: A class, or the number of an output; one for all rows or one a row. None: the largest output.
+        layer: Layer whose maps gradcam weighs; None: the last convolution.
+        baseline: What a picture without content is (integrated, occlusion): a number, or an array like a row.
+        steps: Points of the integral (64), or draws of the noise (24).
+        size: Side of the window of occlusion; None: a sixth of the shorter side.
+
+    Example:
+        >>> net = nn.Conv1d(1, 1, 3, bias=False)
+        >>> saliency(net, [[[1.0, 2.0, 3.0]]]).values.shape
+        (1, 1, 3)
+    """
+    net = Pictures(obj, X, "saliency")
+    knobs = {"layer": layer, "baseline": baseline, "steps": steps, "size": size}
+    with net.open():
+        with torch.no_grad():
+            scores = torch.cat([net.scores(part) for part in net.x.split(PART)])
+        chosen = net.targets(target, scores)
+        values = attributions(net, method, chosen, knobs)
+        empty = _of_baseline(net, chosen, baseline) if method == "integrated" else None
+    score = scores.gather(1, chosen[:, None])[:, 0]
+    gap = None if empty is None else array(values.flatten(1).sum(1) - score + empty)
+    names = net.names(scores.shape[1])
+    return Saliency(array(net.x), array(values), method, tuple(names[k] for k in chosen.tolist()), array(score), gap)
+
+
+def attributions(net: Pictures, method: str, target: Tensor, knobs: Mapping[str, Any]) -> Tensor:
+    """Values of a method for outputs `target` (B,), in parts; within `net.open()`."""
+    if method not in METHODS:
+        raise InputError(nearest("method", method, METHODS))
+    given = {name: value for name, value in knobs.items() if value is not None}
+    steps, size = given.get("steps", _STEPS.get(method, 1)), given.get("size", max(1, round(min(net.places) / 6)))
+    if steps < 1 or not 1 <= size <= min(net.places):
+        raise InputError(f"steps is {steps} and size is {size}; at least 1 each, and a window within {net.places}.")
+    last = next(reversed(convolutions(net.module).values()), None)
+    layer = layer_named(net.module, given["layer"]) if "layer" in given else last
+    baseline = _baseline(given.get("baseline", 0.0), net.x)
+    parts = enumerate(zip(net.x.split(PART), target.split(PART), baseline.split(PART), strict=True))
+    return torch.cat([METHODS[method](_Task(net, x, k, layer, base, steps, size, i)) for i, (x, k, base) in parts])
+
+
+def _of_baseline(net: Pictures, target: Tensor, baseline: Any) -> Tensor:
+    """s(baseline) of each row (B,)."""
+    with torch.no_grad():
+        scores = torch.cat([net.scores(part) for part in _baseline(baseline, net.x).split(PART)])
+    return scores.gather(1, target[:, None])[:, 0]
+
+
+def _baseline(baseline: Any, x: Tensor) -> Tensor:
+    given = torch.as_tensor(baseline, dtype=x.dtype, device=x.device)
+    try:
+        return given.expand(x.shape) if given.ndim == x.ndim else given.expand(x.shape[1:]).expand(x.shape)
+    except RuntimeError:
+        shapes = f"{tuple(given.shape)} for rows of shape {tuple(x.shape[1:])}"
+        raise InputError(f"baseline has shape {shapes}; pass a number, or an array like a row.") from None

@@ -1,0 +1,173 @@
+"""Sanity check of saliency: a map that explains a net changes when the weights of the net are randomised.
+
+    θ_l -> ρ(θ_l) ε,  ε ~ N(0, 1), ρ the root mean square, from the output downwards, one layer more at each step
+    r = rank correlation of the map before and after,  mean over rows;   |r|: of absolute values
+
+A map that stays the same does not depend on what was learned. An edge detector is such a map: r = 1 at every step.
+Where a method multiplies by the picture, as integrated gradients do, |r| stays high: how large is the picture's doing,
+only the sign is the net's.
+
+Shapes: L steps (layers with weights), B rows.
+Reference: Adebayo, Gilmer, Muelly, Goodfellow, Hardt and Kim, Sanity checks for saliency maps (2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .. import plots
+from ..draw import Draw
+from ..errors import InputError
+from ..results import Result, Table
+from ._images import Pictures, array, has_convolution
+from ._probe import DRAW, watching
+from ._registry import HasModule, explanation
+from .saliency import attributions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SaliencyCheck", "saliency_check"]
+
+PASSES = 0.5
+MOST = 16  # rows
+
+
+@dataclass(frozen=True, eq=False)
+class SaliencyCheck(Result):
+    """Maps before and after randomising, from the output downwards.
+
+    Args:
+        names: Layer that was randomised last at each step.
+        correlation: Rank correlation with the map of the net as it is, mean over rows (L,).
+        spread: Its standard deviation over rows (L,).
+        absolute: The same of absolute values, mean over rows (L,).
+        x: The first row, as the net sees it (C, *places).
+        maps: Its maps: of the net as it is, then at each step (1 + L, *places).
+        method: Which.
+    """
+
+    names: tuple[str, ...]
+    correlation: np.ndarray
+    spread: np.ndarray
+    absolute: np.ndarray
+    x: np.ndarray
+    maps: np.ndarray
+    method: str
+
+    @property
+    def passes(self) -> bool:
+        """Whether the map of the wholly randomised net is another one: r below 0.5."""
+        return bool(self.correlation[-1] < PASSES)
+
+    def table(self) -> Table:
+        """One line a step."""
+        columns = {
+            "randomised down to": list(self.names),
+            "rank correlation": self.correlation.tolist(),
+            "spread over rows": self.spread.tolist(),
+            "of absolute values": self.absolute.tolist(),
+        }
+        return Table(columns, self.alt)
+
+    def figure(self) -> Figure:
+        """The maps, and how much of the first is left in each."""
+        titles = ["as trained", *(f"{name}: {r:.2f}" for name, r in zip(self.names, self.correlation, strict=True))]
+        x = np.broadcast_to(self.x, (len(self.maps), *self.x.shape))
+        return plots.saliency(x, self.maps, titles, label=f"saliency ({self.method})")
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        said = "depends on" if self.passes else "hardly depends on"
+        return (
+            f"Saliency by {self.method} {said} the weights: with all of them randomised, from the output down, the "
+            f"rank correlation with the trained map is {self.correlation[-1]:.2f}."
+        )
+
+
+@explanation("saliency-check", needs=nn.Module | HasModule, when=has_convolution)
+def saliency_check(
+    obj: Any, X: Any, *, method: str | Callable[[nn.Module, Any], Any] = "gradient", seed: int = 0
+) -> SaliencyCheck:
+    """Whether saliency depends on the weights: they are randomised layer by layer from the output downwards.
+
+    Args:
+        obj: A module, or a fitted estimator with one.
+        X: Rows (B, C, H, W) or (B, C, L); the first 16 are taken.
+        method: A method of `saliency`, or a function (module, rows) -> maps (B, *places) of your own.
+        seed: Seed of the weights.
+    """
+    net = Pictures(obj, X, "saliency_check")
+    net.x = net.x[:MOST]
+    with net.open(gradients=False):
+        target = net.scores(net.x).argmax(1)
+        weighted = _weighted(net)
+    copy = net.on(deepcopy(net.module))
+    parts = {key or type(part).__name__: part for key, part in copy.module.named_modules()}
+    found = [_maps(copy, method, target)]
+    for step, key in enumerate(weighted):
+        _randomise(parts[key], DRAW.at("randomise", seed, step))
+        found.append(_maps(copy, method, target))
+    r, size = (_correlations(change(found[0]), [change(maps) for maps in found[1:]]) for change in (np.asarray, np.abs))
+    name = method if isinstance(method, str) else getattr(method, "__name__", "own method")
+    first = np.stack([maps[0] for maps in found])
+    return SaliencyCheck(weighted, r.mean(1), r.std(1), size.mean(1), array(net.x[0]), first, name)
+
+
+def _correlations(before: np.ndarray, after: Sequence[np.ndarray]) -> np.ndarray:
+    """Of every row at every step (L, B)."""
+    return np.array([[_rank_correlation(a, b) for a, b in zip(before, later, strict=True)] for later in after])
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's; 0 where one of them is the same everywhere."""
+    from scipy.stats import rankdata
+
+    ranks = np.stack([rankdata(v.ravel()) for v in (a, b)])
+    ranks -= ranks.mean(1, keepdims=True)
+    norms = np.linalg.norm(ranks, axis=1)
+    return float(ranks[0] @ ranks[1] / norms.prod()) if norms.all() else 0.0
+
+
+def _weighted(net: Pictures) -> tuple[str, ...]:
+    """Layers with weights, the last that ran first."""
+    order: list[str] = []
+
+    def see(name: str, layer: nn.Module, inputs: Any, output: Any) -> None:
+        if _own(layer):
+            order.append(name)
+
+    with watching(net.module, see):
+        net(net.x[:1])
+    if not order:
+        raise InputError(f"{type(net.module).__name__} ran no layer with weights; a net with some is needed.")
+    return tuple(dict.fromkeys(reversed(order)))
+
+
+def _maps(net: Pictures, method: str | Callable[[nn.Module, Any], Any], target: Tensor) -> np.ndarray:
+    if isinstance(method, str):
+        with net.open():
+            return array(attributions(net, method, target, {})).sum(1)  # (B, *places)
+    with net.open():
+        return np.asarray(method(net.module, net.x.reshape(len(net.x), *net.row)), dtype=float)
+
+
+def _randomise(layer: nn.Module, draw: Draw) -> None:
+    """Weights of the same root mean square, drawn anew."""
+    with torch.no_grad():
+        for name, p in _own(layer):
+            noise = torch.randn(p.shape, generator=draw.generator(name), dtype=p.dtype).to(p.device)
+            p.copy_(noise * p.square().mean().sqrt())
+
+
+def _own(layer: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Weights of the layer itself, also where they are parametrised."""
+    return [(name, p) for name, p in layer.named_parameters() if "." not in name or name.startswith("parametrizations")]

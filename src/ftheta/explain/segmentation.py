@@ -1,0 +1,130 @@
+"""Segments: images beside the true and the predicted class of every pixel, and how well each class is found.
+
+    IoU_k = |truth is k and so is the answer| / |truth is k or the answer is|
+
+Shapes: n images of H x W pixels, C channels, K classes.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from .. import check, measure, plots
+from ..errors import InputError
+from ..results import Result, Table
+from ._probe import untouched
+from ._registry import explanation, require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["HasMaps", "Segments", "segments"]
+
+SHOWN = 6  # images in the picture
+
+
+@runtime_checkable
+class HasMaps(Protocol):
+    """a fitted segmenter with classes_, ignore_label and a predict that gives maps"""
+
+    classes_: np.ndarray
+    ignore_label: int | None
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every pixel: (n, H, W)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Segments(Result):
+    """What a segmenter says of images.
+
+    Args:
+        images: The pictures, as they were given: (n, C, H, W).
+        truth: Position of the true class of each pixel: (n, H, W); -1 is not counted.
+        predicted: Position of the predicted class: (n, H, W).
+        names: Of the K classes.
+    """
+
+    images: np.ndarray
+    truth: np.ndarray
+    predicted: np.ndarray
+    names: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One line a class: its pixels, how many are found, overlap with the truth."""
+        classes = range(len(self.names))
+        counts = measure.pixel_counts(self.truth, self.predicted, classes, ignore=-1)
+        pixels = counts.sum(1)
+        return Table(
+            {
+                "class": list(self.names),
+                "pixels": pixels.tolist(),
+                "found": [float(c / n) if n else None for c, n in zip(counts.diagonal(), pixels, strict=True)],
+                "IoU": _known(measure.iou(self.truth, self.predicted, classes, ignore=-1)),
+                "Dice": _known(measure.dice(self.truth, self.predicted, classes, ignore=-1)),
+            },
+            self.alt,
+        )
+
+    def figure(self) -> Figure:
+        """The first images, their true and their predicted classes."""
+        return plots.segmented(self.images[:SHOWN], self.truth[:SHOWN], self.predicted[:SHOWN], self.names)
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        right = measure.pixel_accuracy(self.truth, self.predicted, ignore=-1)
+        outline = measure.boundary_accuracy(self.truth, self.predicted, ignore=-1)
+        said = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"
+        overlap = measure.mean_iou(self.truth, self.predicted, range(len(self.names)), ignore=-1)
+        return (
+            f"{len(self.truth):,} image(s) and {len(self.names)} classes: {100 * right:.1f} % of the pixels are "
+            f"right{said}; mean IoU {overlap:.3f}."
+        )
+
+
+@explanation("segments", needs=HasMaps)
+def segments(obj: Any, X: Any, y: Any) -> Segments:
+    """Images, true and predicted classes, and the overlap of each class.
+
+    Args:
+        obj: A fitted segmenter.
+        X: Images: (n, C, H, W) or (n, H, W), or flat rows where the segmenter takes them.
+        y: The label of each pixel: (n, H, W).
+
+    Example:
+        >>> from ftheta import UNetSegmenter
+        >>> x = np.arange(4.0).reshape(1, 2, 2)
+        >>> net = UNetSegmenter(filters=(2, 2), epochs=1, random_state=0).fit(x, [[[0, 0], [1, 1]]])
+        >>> segments(net, x, [[[0, 0], [1, 1]]]).table().columns["pixels"]
+        [2, 2]
+    """
+    require(obj, HasMaps, "segments")
+    with untouched(obj.module_) if hasattr(obj, "module_") else nullcontext():
+        predicted = np.asarray(obj.predict(X))
+    truth = np.asarray(check.plain(y))
+    if predicted.ndim != 3 or truth.shape != predicted.shape:
+        raise InputError(
+            f"y has shape {truth.shape}, but the segmenter labels pixels of shape {predicted.shape}; segments needs "
+            "the class of each of them."
+        )
+    images = np.array(check.plain(X)).reshape(len(truth), -1, *truth.shape[1:])
+    names, codes = tuple(map(str, obj.classes_)), {label: k for k, label in enumerate(obj.classes_.tolist())}
+    strange = set(np.unique(truth).tolist()) - set(codes) - {obj.ignore_label}
+    if strange:
+        raise InputError(f"y holds label {min(strange)}, which is none of the classes {', '.join(names)}.")
+    return Segments(images, _coded(truth, codes), _coded(predicted, codes), names)
+
+
+def _coded(labels: np.ndarray, codes: dict[Any, int]) -> np.ndarray:
+    known, inverse = np.unique(labels, return_inverse=True)
+    return np.array([codes.get(label, -1) for label in known.tolist()])[inverse].reshape(labels.shape)
+
+
+def _known(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(v) else float(v) for v in values]

@@ -1,0 +1,214 @@
+"""Synthesis: the input that excites a unit most, by gradient ascent on the sphere |x| = r.
+
+    x <- blur(x + η r g / |g|),   x <- r x / |x|,      g = ∂h_unit/∂x at x, shifted by a few places and back (jitter)
+
+For a linear unit h = w·x it is r w / |w|. The norm is held instead of penalised: both have the same optima.
+
+Shapes: U units, C channels, places (L,) or (H, W).
+References: Erhan et al. (2009); Simonyan, Vedaldi and Zisserman (2014); Mordvintsev et al. (2015), for the jitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.functional import conv1d, conv2d, pad
+
+from .. import plots
+from ..errors import InputError, NonFiniteError
+from ..results import Result, Table
+from ._images import Pictures, array, has_convolution, layer_named, tapped, without_layer
+from ._probe import DRAW
+from ._registry import HasModule, explanation, require
+from ._trace import rows_for
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Synthesised", "synthesise"]
+
+RATE, FADES = 0.1, 0.25  # η; share of the steps at the end without jitter and blur
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesised(Result):
+    """Inputs that excite units.
+
+    Args:
+        layer: Name of the layer; "output" for the net's own outputs.
+        units: Which units (U,).
+        names: Their names: classes, or numbers.
+        pictures: The inputs (U, C, *places).
+        values: How much each excites its unit (U,).
+        start: The same for the noise that they started from (U,).
+        radius: Norm of the inputs.
+    """
+
+    layer: str
+    units: np.ndarray
+    names: tuple[str, ...]
+    pictures: np.ndarray
+    values: np.ndarray
+    start: np.ndarray
+    radius: float
+
+    def table(self) -> Table:
+        """One line a unit."""
+        columns = {
+            "unit": list(self.names),
+            "at the start": self.start.tolist(),
+            "at the end": self.values.tolist(),
+        }
+        return Table(columns, self.alt)
+
+    def figure(self) -> Figure:
+        """The inputs side by side."""
+        columns = min(len(self.pictures), 5)
+        rows = -(-len(self.pictures) // columns)
+        empty = np.full((rows * columns - len(self.pictures), *self.pictures.shape[1:]), np.nan)
+        tiles = np.concatenate([self.pictures, empty]).reshape(rows, columns, *self.pictures.shape[1:])
+        titles = {f"Inputs that excite units of {self.layer}": tiles}
+        first = [np.array([self.names[r * columns] for r in range(rows)])]
+        return plots.patches(titles, first, x="unit, counted from the left", signed=True)
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows."""
+        return f"Inputs of norm {self.radius:.3g} that excite the units {', '.join(self.names)} of {self.layer}."
+
+
+@explanation("synthesise", needs=nn.Module | HasModule, when=has_convolution, in_report=False)
+def synthesise(
+    obj: Any,
+    layer: str | None = None,
+    units: int | Sequence[int] | None = None,
+    *,
+    X: Any = None,
+    shape: Sequence[int] | None = None,
+    radius: float | None = None,
+    steps: int = 200,
+    jitter: int | None = None,
+    blur: float = 0.5,
+    seed: int = 0,
+) -> Synthesised:
+    """The input that excites a unit most: a class, or a place in the middle of a map.
+
+    Args:
+        obj: A module, or a fitted estimator with one.
+        layer: Name of a layer; None: the outputs of the net.
+        units: A unit (channel or output) or several; None: the first ten.
+        X: Rows like those that the net is used on; they give shape and norm.
+        shape: Shape of one row, where there is no X; an estimator knows it.
+        radius: Norm of the inputs; None: the median norm of X, or a root mean square of 1/4.
+        steps: Steps of the ascent.
+        jitter: Largest shift; None: 1 for outputs, 0 for maps, whose units look at one place.
+        blur: Standard deviation of the blur in places, which fades out in the last quarter; 0: none.
+        seed: Seed of the start and of the jitter.
+
+    Example:
+        >>> edge = nn.Conv2d(1, 1, 3, bias=False)
+        >>> found = synthesise(edge, units=0, shape=(1, 3, 3), radius=1.0, blur=0)
+        >>> bool(abs(found.values[0] - edge.weight.norm().item()) < 1e-5)
+        True
+    """
+    require(obj, nn.Module | HasModule, "synthesise")
+    if not has_convolution(obj):
+        raise without_layer(obj, "synthesise")
+    net = Pictures(obj, rows_for(obj, X, shape, 1).x if X is None else X, "synthesise")
+    if radius is None:
+        norms = net.x.flatten(1).norm(dim=1)
+        radius = float(norms.median()) if X is not None and norms.median() > 0 else 0.25 * net.x[0].numel() ** 0.5
+    if steps < 1 or radius <= 0 or blur < 0 or (jitter or 0) < 0:
+        raise InputError(
+            f"steps is {steps}, radius {radius}, blur {blur}, jitter {jitter}; none may be negative or no step."
+        )
+    with net.open():
+        climb = _Climb(net, layer, units)
+        jitter = (0 if climb.maps else 1) if jitter is None else jitter
+        generator = DRAW.at("synthesise", seed).generator()
+        noise = torch.randn(len(climb.units), *net.x.shape[1:], generator=generator, dtype=torch.float64).to(net.x)
+        start = _to_sphere(noise, radius)
+        x = climb.run(start, radius, steps, jitter, blur, generator)
+        values, before = climb.value(x), climb.value(start)
+    names = net.names(climb.count) if layer is None else tuple(map(str, range(climb.count)))
+    chosen = climb.units.cpu().numpy()
+    return Synthesised(
+        layer=layer or "output",
+        units=chosen,
+        names=tuple(names[u] for u in chosen),
+        pictures=array(x),
+        values=array(values),
+        start=array(before),
+        radius=radius,
+    )
+
+
+class _Climb:
+    """The units of a layer as functions of their own inputs."""
+
+    def __init__(self, net: Pictures, layer: str | None, units: int | Sequence[int] | None) -> None:
+        self.net = net
+        self.layer = None if layer is None else layer_named(net.module, layer)
+        with torch.no_grad():
+            shape = self._values(net.x[:1]).shape
+        self.maps, self.count = len(shape) == net.x.ndim, shape[1] if len(shape) > 1 else 1
+        chosen = np.arange(min(10, self.count)) if units is None else np.atleast_1d(np.asarray(units))
+        if not len(chosen) or chosen.min() < 0 or chosen.max() >= self.count:
+            raise InputError(f"units is {units}; the layer has units 0 to {self.count - 1}.")
+        self.units = torch.tensor(chosen, device=net.x.device)
+
+    def _values(self, x: Tensor) -> Tensor:
+        if self.layer is None:
+            return self.net.scores(x)
+        with tapped(self.layer) as found:
+            self.net(x)
+        if not found:
+            raise InputError("The layer did not run; choose one that does.")
+        return found[-1]
+
+    def value(self, x: Tensor) -> Tensor:
+        """h of unit u for input u, at the middle of a map (U,)."""
+        h = self._values(x)
+        if h.ndim > 2:
+            h = h[(slice(None), slice(None), *(n // 2 for n in h.shape[2:]))]
+        return h.reshape(len(x), -1).gather(1, self.units[:, None])[:, 0]
+
+    def run(self, x: Tensor, radius: float, steps: int, jitter: int, blur: float, generator: Generator) -> Tensor:
+        axes = tuple(range(2, x.ndim))
+        for step in range(steps):
+            rough = step >= (1 - FADES) * steps
+            shift = tuple(torch.randint(-jitter, jitter + 1, (len(axes),), generator=generator).tolist())
+            shift = tuple(0 for _ in axes) if rough else shift
+            moved = x.roll(shift, axes).detach().requires_grad_()
+            (g,) = torch.autograd.grad(self.value(moved).sum(), moved)
+            g = g.roll(tuple(-s for s in shift), axes)
+            norm = g.flatten(1).norm(dim=1).reshape(-1, *[1] * (g.ndim - 1))
+            x = x + RATE * radius * g / norm.clamp_min(torch.finfo(g.dtype).tiny)
+            x = _to_sphere(x if rough or not blur else _blurred(x, blur), radius)
+        if not x.isfinite().all():
+            raise NonFiniteError("The gradient of a unit is not finite; look at the weights of the net.")
+        return x.detach()
+
+
+def _to_sphere(x: Tensor, radius: float) -> Tensor:
+    norm = x.flatten(1).norm(dim=1).reshape(-1, *[1] * (x.ndim - 1))
+    return x * (radius / norm)
+
+
+def _blurred(x: Tensor, sigma: float) -> Tensor:
+    """A Gaussian of this standard deviation, along each axis; edges are repeated."""
+    reach = max(1, round(3 * sigma))
+    weights = torch.exp(-0.5 * (torch.arange(-reach, reach + 1, device=x.device, dtype=x.dtype) / sigma) ** 2)
+    weights = weights / weights.sum()
+    for axis in range(2, x.ndim):
+        kernel = weights.reshape(1, 1, *[-1 if a == axis else 1 for a in range(2, x.ndim)])
+        sides = [reach if a == axis else 0 for a in range(x.ndim - 1, 1, -1) for _ in range(2)]
+        convolve = conv1d if x.ndim == 3 else conv2d
+        padded = pad(x, sides, mode="replicate")
+        x = convolve(padded.flatten(0, 1)[:, None], kernel).reshape(x.shape)
+    return x

@@ -1,0 +1,287 @@
+"""The arithmetic of convolutions: sizes, receptive fields, parameters, and the sum itself.
+
+    n' = ⌊(n + 2P - D(K - 1) - 1) / S⌋ + 1       size of the output; a transposed layer: (n - 1)S - 2P + D(K - 1) + 1
+    r' = r + D(K - 1) j,   j' = j S              receptive field r of a unit, distance j of the fields of neighbours
+    y_o[i] = Σ_c Σ_m w_oc[m] x_c[i S + m D - P]  cross-correlation; a true convolution turns the kernel around
+
+K is the kernel, S the stride, D the dilation, P the padding on each side. With p = 2P in all, and D = 1, the size is
+⌊(n - K + p + S) / S⌋: the same number if p is not taken for P. A last window that does not fit is dropped (floor).
+
+Shapes: signals (L,) or (C, L), images (H, W) or (C, H, W); kernels alike, with a leading axis of outputs O where there
+are several channels: (O, C, K) and (O, C, K, K).
+Reference: Dumoulin and Visin, A guide to convolution arithmetic, arXiv:1603.07285 (2016).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..catalog import nearest
+from ..errors import InputError
+
+__all__ = [
+    "Field",
+    "conv_parameters",
+    "correlate",
+    "dense_parameters",
+    "local_parameters",
+    "output_size",
+    "receptive_field",
+    "transposed",
+    "transposed_size",
+]
+
+Array = NDArray[np.float64]
+MODES = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}  # our names and those of np.pad
+
+
+# ---- sizes
+
+
+def output_size(
+    n: int, kernel: int, *, stride: int = 1, padding: int = 0, dilation: int = 1, convention: str = "side"
+) -> int:
+    """Size of what a convolution or a pooling leaves of an axis.
+
+    Args:
+        n: Size of the axis.
+        kernel: Size of the window.
+        stride: Step from one window to the next.
+        padding: Places added.
+        dilation: Distance of the taps of the window.
+        convention: "side" if `padding` is that on each side, "total" if it is that on both together.
+
+    Example:
+        >>> output_size(28, 3, padding=1), output_size(28, 3, padding=1, convention="total")
+        (28, 27)
+    """
+    if convention not in ("side", "total"):
+        raise InputError(nearest("convention of the padding", convention, ("side", "total")))
+    _check(n=(n, 1), kernel=(kernel, 1), stride=(stride, 1), padding=(padding, 0), dilation=(dilation, 1))
+    padded, window = n + padding * (2 if convention == "side" else 1), dilation * (kernel - 1) + 1
+    if window > padded:
+        raise InputError(
+            f"A window of {window} (kernel {kernel}, dilation {dilation}) is larger than the input of {n} "
+            f"({padded} with the padding); take a smaller kernel or more padding."
+        )
+    return (padded - window) // stride + 1
+
+
+def transposed_size(
+    n: int, kernel: int, *, stride: int = 1, padding: int = 0, output_padding: int = 0, dilation: int = 1
+) -> int:
+    """Size of what a transposed convolution makes of an axis: one that a convolution would bring back to n.
+
+    Example:
+        >>> transposed_size(2, 3, stride=2), transposed_size(14, 2, stride=2)
+        (5, 28)
+    """
+    _check(n=(n, 1), kernel=(kernel, 1), stride=(stride, 1), padding=(padding, 0), dilation=(dilation, 1))
+    _check(output_padding=(output_padding, 0))
+    size = (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1 + output_padding
+    if size < 1 or output_padding >= max(stride, dilation):
+        raise InputError(
+            f"A transposed convolution of {n} with kernel={kernel}, stride={stride}, padding={padding} and "
+            f"output_padding={output_padding} leaves {size} places; at least one must stay, and output_padding must be "
+            "less than the stride or the dilation."
+        )
+    return size
+
+
+class Field(NamedTuple):
+    """What the units of a layer see of one axis of the input: unit i sees start + i jump up to size places further.
+
+    Args:
+        size: Places that a unit sees.
+        jump: Distance between the fields of neighbours.
+        start: First place that the first unit sees; below 0 it is padding.
+    """
+
+    size: int
+    jump: int
+    start: int
+
+
+def receptive_field(layers: Sequence[Sequence[int]]) -> list[Field]:
+    """Receptive fields after each layer.
+
+    Args:
+        layers: (kernel, stride, dilation) of each, or (kernel, stride, dilation, padding on each side).
+
+    Example:
+        >>> receptive_field([(3, 1, 1, 0), (2, 2, 1, 0), (3, 1, 1, 0)])[-1]
+        Field(size=8, jump=2, start=0)
+    """
+    size, jump, start, fields = 1, 1, 0, []
+    for layer in layers:
+        kernel, stride, dilation, padding = (*layer, 0)[:4]
+        _check(kernel=(kernel, 1), stride=(stride, 1), dilation=(dilation, 1), padding=(padding, 0))
+        size, start, jump = size + dilation * (kernel - 1) * jump, start - padding * jump, jump * stride
+        fields.append(Field(size, jump, start))
+    return fields
+
+
+# ---- parameters
+
+
+def dense_parameters(n_in: int, n_out: int, *, bias: bool = True) -> int:
+    """Weights of a dense layer: every output sees every input.
+
+    Example:
+        >>> dense_parameters(28 * 28, 28 * 28)
+        615440
+    """
+    return n_out * (n_in + bias)
+
+
+def conv_parameters(c_in: int, c_out: int, *kernel: int, bias: bool = True, groups: int = 1) -> int:
+    """Weights of a convolution, at any size of its input: C_out (C_in K² + 1) for images.
+
+    Example:
+        >>> conv_parameters(3, 16, 3, 3)
+        448
+    """
+    return c_out * (c_in // groups * math.prod(kernel) + bias)
+
+
+def local_parameters(c_in: int, c_out: int, *kernel: int, places: int, bias: bool = True) -> int:
+    """Weights of a locally connected layer: a convolution with a kernel, and a bias, of its own at every place.
+
+    Example:
+        >>> local_parameters(1, 32, 3, 3, places=26 * 26)
+        216320
+    """
+    return places * conv_parameters(c_in, c_out, *kernel, bias=bias)
+
+
+# ---- the sum itself
+
+
+def correlate(
+    x: ArrayLike,
+    w: ArrayLike,
+    *,
+    stride: int = 1,
+    padding: int | str = 0,
+    dilation: int = 1,
+    mode: str = "zeros",
+    flip: bool = False,
+) -> Array:
+    """The sliding weighted sums, written out in float64.
+
+    Args:
+        x: Signal (L,) or (C, L), image (H, W) or (C, H, W).
+        w: Kernel of as many axes as x, or a bank of kernels (O, C, ...) for several channels, which gives O maps.
+        stride: Step from one window to the next.
+        padding: Places added on each side, or "same" or "valid".
+        dilation: Distance of the taps.
+        mode: What the padding is filled with: zeros, reflect or circular.
+        flip: Whether to turn the kernel around: convolution as signal processing defines it, Σ w[k] x[i - k].
+
+    Example:
+        >>> correlate([1, 2, 3, 4, 5], [1, 0, -1], padding=1).tolist()
+        [-2.0, -2.0, -2.0, -2.0, 4.0]
+        >>> correlate([1, 2, 3, 4, 5], [1, 0, -1], padding=1, flip=True).tolist()
+        [2.0, 2.0, 2.0, 2.0, -4.0]
+    """
+    maps, bank = _maps_and_bank(x, w, channels=1)
+    bank = np.flip(bank, axis=tuple(range(2, bank.ndim))) if flip else bank
+    around = [_side(padding, k, dilation) for k in bank.shape[2:]]
+    sizes = [
+        output_size(n, k, stride=stride, padding=p, dilation=dilation)
+        for n, k, p in zip(maps.shape[1:], bank.shape[2:], around, strict=True)
+    ]
+    padded = _pad(maps, around, mode)
+    y = np.zeros((len(bank), *sizes))
+    for tap in np.ndindex(bank.shape[2:]):
+        window = padded[:, *_places(tap, sizes, stride, dilation)]  # (C, ...): what this tap meets at every place
+        y += np.einsum("oc,c...->o...", bank[:, :, *tap], window)
+    return y if np.ndim(w) > np.ndim(x) else y[0]
+
+
+def transposed(
+    x: ArrayLike, w: ArrayLike, *, stride: int = 1, padding: int = 0, output_padding: int = 0, dilation: int = 1
+) -> Array:
+    """The adjoint of `correlate` with the same kernel, ⟨correlate(u), x⟩ = ⟨u, transposed(x)⟩; it does not undo it.
+
+    Args:
+        x: (L,) or (H, W), or the O maps (O, ...) that a bank of kernels makes.
+        w: Kernel, or bank of kernels (O, C, ...): the answer has C maps.
+        stride: Distance of the copies of the kernel, one for each entry of x, that are summed.
+        padding: Places cut off on each side.
+        output_padding: Places added at the end, where several inputs of the convolution have the same output size.
+        dilation: Distance of the taps.
+
+    Example:
+        >>> transposed([1, 1], [1, 2, 3], stride=2).tolist()
+        [1.0, 2.0, 4.0, 2.0, 3.0]
+    """
+    maps, bank = _maps_and_bank(x, w, channels=0)
+    around = [
+        transposed_size(n, k, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation)
+        for n, k in zip(maps.shape[1:], bank.shape[2:], strict=True)
+    ]
+    y = np.zeros((bank.shape[1], *(n + 2 * padding for n in around)))
+    for tap in np.ndindex(bank.shape[2:]):
+        y[:, *_places(tap, maps.shape[1:], stride, dilation)] += np.einsum("oc,o...->c...", bank[:, :, *tap], maps)
+    inside = y[:, *(slice(padding, padding + n) for n in around)]
+    return inside if np.ndim(w) > np.ndim(x) else inside[0]
+
+
+def _maps_and_bank(x: ArrayLike, w: ArrayLike, channels: int) -> tuple[Array, Array]:
+    """x as (C, ...) and w as (O, C, ...); the axis `channels` of w is that which runs over the maps of x."""
+    maps, bank = np.asarray(x, dtype=float), np.asarray(w, dtype=float)
+    if (maps.ndim, bank.ndim) in ((1, 1), (2, 2)):
+        maps, bank = maps[None], bank[None, None]
+    elif (maps.ndim, bank.ndim) == (3, 3) and channels == 1:
+        bank = bank[None]
+    elif (maps.ndim, bank.ndim) not in ((2, 3), (3, 4)):
+        raise InputError(
+            f"x {maps.shape} and w {bank.shape} do not go together; for x (L,) w is (K,), for (H, W) it is (K, K), for "
+            "(C, L) it is (O, C, K), for (C, H, W) it is (O, C, K, K) or one filter (C, K, K)."
+        )
+    if bank.shape[channels] != len(maps):
+        raise InputError(f"w {bank.shape} is for {bank.shape[channels]} channels, and x {maps.shape} has {len(maps)}.")
+    return maps, bank
+
+
+def _places(tap: Sequence[int], sizes: Sequence[int], stride: int, dilation: int) -> tuple[slice, ...]:
+    """Where a tap of the kernel lands, on each axis, as the window moves."""
+    first = [t * dilation for t in tap]
+    return tuple(slice(f, f + (n - 1) * stride + 1, stride) for f, n in zip(first, sizes, strict=True))
+
+
+def _side(padding: int | str, kernel: int, dilation: int) -> int:
+    """Padding on each side."""
+    around = dilation * (kernel - 1)
+    if not isinstance(padding, str):
+        return padding
+    if padding not in ("same", "valid"):
+        raise InputError(nearest("padding", padding, ("same", "valid")))
+    if padding == "same" and around % 2:
+        raise InputError(
+            f"padding='same' pads both sides alike, which kernel {kernel} does not allow; take an odd kernel, or "
+            "padding='valid' or a number."
+        )
+    return around // 2 if padding == "same" else 0
+
+
+def _pad(maps: Array, around: Sequence[int], mode: str) -> Array:
+    if mode not in MODES:
+        raise InputError(nearest("padding mode", mode, MODES))
+    if mode != "zeros" and any(p > n - (mode == "reflect") for n, p in zip(maps.shape[1:], around, strict=True)):
+        raise InputError(f"An input of {maps.shape[1:]} is too small for the padding {tuple(around)} in mode {mode!r}.")
+    widths = [(0, 0), *((p, p) for p in around)]
+    return np.pad(maps, widths, mode=MODES[mode])  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def _check(**given: tuple[int, int]) -> None:
+    for name, (value, least) in given.items():
+        if not isinstance(value, Integral) or value < least:
+            raise InputError(f"{name} must be an int in the range [{least}, inf). Got {value!r} instead.")

@@ -1,0 +1,90 @@
+"""Residual networks unrolled: one sum of terms, 2^K paths, and the blocks that survive.
+
+    h_k = f_k[h_{k-1}]                  y = f_K[ ... f_2[f_1[x]]]                        (sequential)
+    h_k = h_{k-1} + f_k[h_{k-1}]        y = x + f_1[x] + f_2[x + f_1[x]] + ...           (residual)
+
+A path takes the branch or the shortcut at each of the K blocks: C(K, l) paths go through l branches, 2^K in all; for
+linear f the output is exactly their sum. With stochastic depth block k survives with probability
+p_k = 1 - (1 - p_K) k / K, and Σ p_k blocks are active on average: (3K - 1) / 4 for p_K = 1/2.
+
+Reference: Veit et al., arXiv:1605.06431; Huang et al., arXiv:1603.09382.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ["compose", "path_lengths", "paths", "residual_expansion", "residual_terms", "survival_probabilities"]
+
+
+def compose(functions: Sequence[Callable[[Any], Any]], x: Any) -> list[Any]:
+    """x and every partial output of the functions one after the other; the last is f_K[ ... f_1[x]].
+
+    Example:
+        >>> compose([lambda h: h + 1, lambda h: 10 * h], 2)
+        [2, 3, 30]
+    """
+    return list(accumulate(functions, lambda h, f: f(h), initial=x))
+
+
+def residual_terms(functions: Sequence[Callable[[Any], Any]], x: Any) -> list[Any]:
+    """The terms x, f_1[x], f_2[x + f_1[x]], ... whose sum is the output of the residual blocks.
+
+    Example:
+        >>> residual_terms([lambda h: h + 1, lambda h: 10 * h], 2)
+        [2, 3, 50]
+    """
+    terms, h = [x], x
+    for f in functions:
+        terms.append(f(h))
+        h = h + terms[-1]
+    return terms
+
+
+def residual_expansion(n: int) -> str:
+    """The unrolled sum of n blocks in words.
+
+    Example:
+        >>> residual_expansion(2)
+        'x + f1[x] + f2[x + f1[x]]'
+    """
+    return compose([lambda h, k=k: f"{h} + f{k}[{h}]" for k in range(1, n + 1)], "x")[-1]
+
+
+def paths(n: int) -> list[tuple[int, ...]]:
+    """The 2^n paths through n blocks, each as the blocks whose branch it takes; the shortest first.
+
+    Example:
+        >>> paths(2)
+        [(), (1,), (2,), (1, 2)]
+    """
+    if not 0 <= n <= 20:
+        raise InputError(f"{n} blocks have 2^{n} paths; paths lists those of 0 to 20 blocks, path_lengths counts any.")
+    return [path for length in range(n + 1) for path in combinations(range(1, n + 1), length)]
+
+
+def path_lengths(n: int) -> list[int]:
+    """How many paths go through 0, 1, ... n branches.
+
+    Example:
+        >>> path_lengths(3)
+        [1, 3, 3, 1]
+    """
+    return [comb(n, length) for length in range(n + 1)]
+
+
+def survival_probabilities(n: int, last: float = 0.5) -> np.ndarray:
+    """p_1 ... p_n, falling on a line from 1 (the input) to `last`; their sum is the expected count of active blocks.
+
+    Example:
+        >>> float(survival_probabilities(54).sum())
+        40.25
+    """
+    return 1 - (1 - last) * np.arange(1, n + 1) / n

@@ -1,0 +1,203 @@
+"""Convolution layers of signals and images: one small kernel, the same at every place.
+
+    y_o[i] = b_o + Σ_c Σ_m w_oc[m] x_c[i S + m D - P],      m = 0 ... K - 1        (on each axis of an image alike)
+
+S is the stride, D the dilation (taps are D apart), P the padding on each side; what lies outside is 0 (`zeros`), the
+mirror image without the edge (`reflect`) or the other end (`circular`). There is one bias for each map, added once. The
+sum is a cross-correlation; a true convolution is the same with the kernel turned around, which learning does not mind.
+A layer has O C K + O weights for C maps to O (O C K² + O for images) at any size of the input; with G groups, which
+do not see one another, only O C/G K + O.
+
+Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.output_size`.
+References: LeCun et al., Gradient-Based Learning (1998); Chollet, arXiv:1610.02357 (2017), for separable layers.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..catalog import nearest
+from ..errors import InputError
+
+__all__ = ["convolution", "separable"]
+
+_MODES = ("zeros", "reflect", "circular")
+
+
+class Fits:
+    """Says in one sentence that a window is larger than its input; to be put before a layer of torch that has one."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        try:
+            return super().forward(input)  # pyright: ignore[reportAttributeAccessIssue]
+        except RuntimeError as error:
+            check_fits(self, input, error)
+            raise
+
+
+def check_fits(layer: Any, x: Tensor, error: Exception | None = None) -> None:
+    """Raise if the windows of the layer, or its padding, do not fit into x."""
+    if why := _misfit(layer, tuple(x.shape)):
+        raise InputError(why) from error
+
+
+def _misfit(layer: Any, shape: tuple[int, ...]) -> str:
+    """What is wrong with an input of this shape; nothing if its size is not."""
+    dims = 1 if type(layer).__name__.endswith("1d") else 2
+    kernel, padding, dilation = (
+        per_axis(getattr(layer, name, 1), dims) for name in ("kernel_size", "padding", "dilation")
+    )
+    size, mode = shape[-dims:], getattr(layer, "padding_mode", "zeros")
+    window = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    padded = [n + 2 * p for n, p in zip(size, padding, strict=True)]
+    if any(n < w for n, w in zip(padded, window, strict=True)):
+        return (
+            f"The window of {type(layer).__name__} is {_by(window)}, larger than its input of {_by(size)} "
+            f"({_by(padded)} with the padding); take a smaller kernel, less pooling before it, or a larger input."
+        )
+    if mode != "zeros" and any(p > n - (mode == "reflect") for n, p in zip(size, padding, strict=True)):
+        return (
+            f"An input of {_by(size)} is too small for the padding {_by(padding)} in mode {mode!r}; take mode='zeros', "
+            "a smaller kernel or a larger input."
+        )
+    return ""
+
+
+def _by(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+class Conv1d(Fits, nn.Conv1d): ...
+
+
+class Conv2d(Fits, nn.Conv2d): ...
+
+
+def convolution(
+    n_in: int,
+    n_out: int,
+    kernel: int | Sequence[int] = 3,
+    *,
+    dims: int = 2,
+    stride: int | Sequence[int] = 1,
+    padding: str | int | Sequence[int] = "same",
+    mode: str = "zeros",
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> nn.Conv1d | nn.Conv2d:
+    """A convolution layer of torch; sizes are one number, or one for each axis.
+
+    Args:
+        n_in: Maps that come in.
+        n_out: Maps that go out.
+        kernel: Size K of the kernel; 1 is a dense layer at every pixel.
+        dims: 1 for signals (B, C, L), 2 for images (B, C, H, W).
+        stride: Step S from one window to the next.
+        padding: "same" keeps the size at stride 1 and gives ⌈n/S⌉ else, "valid" adds nothing; or P on each side.
+        mode: What the padding is filled with: zeros, reflect or circular.
+        dilation: Distance D of the taps.
+        groups: Parts of the maps that do not see one another; n_in for a depthwise layer.
+        bias: Whether each map has an offset.
+
+    Example:
+        >>> convolution(3, 16)
+        Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+    """
+    if dims not in (1, 2):
+        raise InputError(
+            f"The 'dims' parameter of convolution must be 1 (signals) or 2 (images). Got {dims!r} instead."
+        )
+    if mode not in _MODES:
+        raise InputError(nearest("padding mode", mode, _MODES))
+    for name, count in (("n_in", n_in), ("n_out", n_out), ("groups", groups)):
+        whole("convolution", name, count)
+    if n_in % groups or n_out % groups:
+        raise InputError(f"groups={groups} must divide both n_in={n_in} and n_out={n_out}.")
+    sizes = [
+        per_axis(whole("convolution", name, value), dims)
+        for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
+    ]
+    layer: Any = Conv1d if dims == 1 else Conv2d  # the number of axes is not known to the type checker
+    return layer(
+        *(n_in, n_out, sizes[0]),
+        stride=sizes[1],
+        padding=_padding(padding, sizes[0], sizes[2]),
+        dilation=sizes[2],
+        groups=groups,
+        bias=bias,
+        padding_mode=mode,
+    )
+
+
+def separable(
+    n_in: int,
+    n_out: int,
+    kernel: int | Sequence[int] = 3,
+    *,
+    dims: int = 2,
+    stride: int | Sequence[int] = 1,
+    padding: str | int | Sequence[int] = "same",
+    mode: str = "zeros",
+    dilation: int | Sequence[int] = 1,
+    bias: bool = True,
+) -> nn.Sequential:
+    """A kernel for each map (`depth`), then a mixture of the maps at each place (`point`): C K² + O C weights.
+
+    Args: as of `convolution`; only `depth` has a kernel, and only `point` a bias, which makes up for both.
+
+    Example:
+        >>> sum(p.numel() for p in separable(64, 128).parameters())  # 73,856 for convolution(64, 128)
+        8896
+    """
+    depth = convolution(
+        *(n_in, n_in, kernel),
+        dims=dims,
+        stride=stride,
+        padding=padding,
+        mode=mode,
+        dilation=dilation,
+        groups=n_in,
+        bias=False,
+    )
+    return nn.Sequential(OrderedDict(depth=depth, point=convolution(n_in, n_out, 1, dims=dims, bias=bias)))
+
+
+def per_axis(value: int | Sequence[int], dims: int) -> tuple[int, ...]:
+    """One number for each axis."""
+    given = (value,) * dims if isinstance(value, Integral) else tuple(value)  # pyright: ignore[reportArgumentType]
+    if len(given) != dims:
+        raise InputError(f"Got {given!r} for {dims} axes; give one number for all axes or one for each.")
+    return tuple(int(v) for v in given)
+
+
+def whole(what: str, name: str, value: Any, least: int = 1) -> Any:
+    """The value, if it is an int of at least `least` or a sequence of such."""
+    for number in value if isinstance(value, Sequence) and not isinstance(value, str) else (value,):
+        if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
+            raise InputError(
+                f"The '{name}' parameter of {what} must be an int in the range [{least}, inf). Got {value!r} instead."
+            )
+    return value
+
+
+def _padding(given: str | int | Sequence[int], kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
+    """Padding on each side of each axis."""
+    if given == "valid":
+        return (0,) * len(kernel)
+    if not isinstance(given, str):
+        return per_axis(whole("convolution", "padding", given, 0), len(kernel))
+    if given != "same":
+        raise InputError(nearest("padding", given, ("same", "valid")))
+    around = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    if any(total % 2 for total in around):
+        raise InputError(
+            f"padding='same' pads both sides alike, which kernel {_by(kernel)} does not allow; take an odd kernel, or "
+            "padding='valid' or a number."
+        )
+    return tuple(total // 2 for total in around)

@@ -1,0 +1,163 @@
+"""Convolutional network: stages of convolutions that end in a pooling, then dense layers.
+
+    h ← σ(pool(norm(K ⋆ h + b)))  in every stage,      f(x) = W h + b
+
+A pooling that takes a maximum commutes with a σ that never falls, max σ(z) = σ(max z), so the pooling comes first: the
+same function, and σ has a quarter of the work.
+
+Shapes: B images, x (B, C, H, W), f (B, R). One 3x3 filter for C channels has 9C weights and a bias, at any H and W.
+Reference: LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition (1998).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from math import prod
+
+from torch import nn
+
+from ..catalog import nearest
+from ..errors import InputError
+from ..formulas.convolution import output_size
+from .activations import ACTIVATIONS
+from .activations import activation as make_activation
+from .conv import convolution
+from .init import initialise
+from .norm import norm as make_norm
+from .pooling import pooling
+
+__all__ = ["ConvNet"]
+
+HEADS = ("flatten", "mean", "max")
+_COMMUTE = {"max": True, "min": True, "stride": True, "mean": False}  # with an activation that never falls
+Layers = OrderedDict[str, nn.Module]
+
+
+class ConvNet(nn.Sequential):
+    """Layers `conv1 [norm1] pool1 act1 conv2 ... flatten [drop] [dense1 ...] output`; the output is raw.
+
+    Args:
+        shape: Of one image: (C, H, W).
+        n_out: Raw outputs.
+        filters: Feature maps of each stage; a stage ends in a pooling that halves height and width.
+        convs: Convolutions of a stage, or of each stage.
+        kernel: Size of the windows.
+        padding: "valid" (none) or "same".
+        pool: max, mean, min, stride, or none.
+        norm: none, batch, layer, instance, group or rms, between convolution and activation.
+        activation: Its name.
+        dropout: Probability that a feature is silenced before the dense layers, and after each hidden one.
+        map_dropout: Probability that a whole feature map is silenced at the end of a stage.
+        hidden: Widths of hidden dense layers.
+        head: What the dense layers see: all positions ("flatten"), or the "mean" or "max" of each map.
+        init: A scheme of `initialise`; "auto" takes the one that the activation asks for.
+
+    Example:
+        >>> net = ConvNet((1, 28, 28), 10, dropout=0.5)
+        >>> sum(p.numel() for p in net.parameters())
+        34826
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        n_out: int,
+        filters: Sequence[int] = (32, 64),
+        *,
+        convs: int | Sequence[int] = 1,
+        kernel: int = 3,
+        padding: str = "valid",
+        pool: str = "max",
+        norm: str = "none",
+        activation: str = "relu",
+        dropout: float = 0.0,
+        map_dropout: float = 0.0,
+        hidden: Sequence[int] = (),
+        head: str = "flatten",
+        init: str = "auto",
+    ) -> None:
+        if head not in HEADS:
+            raise InputError(nearest("head", head, HEADS))
+        plan = _Plan(shape, kernel, padding, pool, norm, activation)
+        layers = plan.layers
+        each = [convs] * len(filters) if isinstance(convs, int) else list(convs)
+        if len(each) != len(filters):
+            raise InputError(f"convs={convs} is for {len(each)} stages, filters={tuple(filters)} has {len(filters)}.")
+        for k, (width, count) in enumerate(zip(filters, each, strict=True), start=1):
+            plan.stage(width, count)
+            if map_dropout:
+                layers[f"map_drop{k}"] = nn.Dropout2d(map_dropout)
+        if head != "flatten":
+            layers[head] = pooling(f"global_{head}")
+        layers["flatten"] = nn.Flatten()
+        width = plan.channels * (prod(plan.size) if head == "flatten" else 1)
+        if dropout:
+            layers["drop"] = nn.Dropout(dropout)
+        for k, wide in enumerate(hidden, start=1):
+            layers[f"dense{k}"] = nn.Linear(width, wide)
+            layers[f"dense_act{k}"] = make_activation(activation)
+            if dropout:
+                layers[f"dense_drop{k}"] = nn.Dropout(dropout)
+            width = wide
+        layers["output"] = nn.Linear(width, n_out)
+        for name, layer in layers.items():
+            scheme = ACTIVATIONS["identity" if name == "output" else activation].init if init == "auto" else init
+            initialise(layer, scheme)
+        super().__init__(layers)
+
+    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
+        """A layer, or some of them as a plain Sequential (that of torch would call our constructor)."""
+        if isinstance(idx, slice):
+            return nn.Sequential(OrderedDict(list(self._modules.items())[idx]))  # pyright: ignore[reportArgumentType]
+        return super().__getitem__(idx)
+
+
+class _Plan:
+    """Layers so far, and what they make of an image."""
+
+    def __init__(self, shape: Sequence[int], kernel: int, padding: str, pool: str, norm: str, act: str) -> None:
+        self.channels, self.size = shape[0], tuple(shape[1:])
+        self.kernel, self.padding, self.pool, self.norm, self.act = kernel, padding, pool, norm, act
+        self.layers: Layers = OrderedDict()
+        self.convs = self.stages = 0
+
+    def stage(self, width: int, convs: int) -> None:
+        self.stages += 1
+        for k in range(convs):
+            self._convolve(width)
+            acts = {f"act{self.convs}": make_activation(self.act)}
+            if k < convs - 1 or self.pool == "none":
+                self.layers |= acts
+                continue
+            pools = self._pooled()
+            commute = ACTIVATIONS[self.act].monotone and _COMMUTE.get(self.pool, False)
+            self.layers |= {**pools, **acts} if commute else {**acts, **pools}
+
+    def _convolve(self, width: int) -> None:
+        self.convs += 1
+        name = f"conv{self.convs}"
+        layer = convolution(self.channels, width, self.kernel, padding=self.padding)
+        self.size = self._after(name, self.kernel, 1, _side(self.padding, self.kernel))
+        self.channels, self.layers[name] = width, layer
+        if self.norm != "none":
+            self.layers[f"norm{self.convs}"] = make_norm(self.norm, width)
+
+    def _pooled(self) -> Layers:
+        name = f"pool{self.stages}"
+        layer = pooling(self.pool, 2)
+        self.size = self._after(name, 2, 2, 0)
+        return OrderedDict({name: layer})
+
+    def _after(self, name: str, kernel: int, stride: int, padding: int) -> tuple[int, ...]:
+        if min(self.size) + 2 * padding < kernel:
+            height, width = self.size
+            raise InputError(
+                f"{name} has windows of {kernel}x{kernel}, but only {height}x{width} pixels reach it. Use fewer stages "
+                "(filters), a smaller kernel, padding='same' or larger images."
+            )
+        return tuple(output_size(n, kernel, stride=stride, padding=padding) for n in self.size)
+
+
+def _side(padding: str, kernel: int) -> int:
+    return (kernel - 1) // 2 if padding == "same" else 0

@@ -1,0 +1,165 @@
+"""Normalisation of activations: the same formula over different axes, then a learned scale and shift per channel.
+
+    x̂ = (x - μ) / √(σ² + ε),     y = γ_c x̂ + β_c,     σ² = mean of (x - μ)² (biased)
+
+    batch:     μ, σ of a channel over B and positions; in evaluation their running averages
+    layer:     μ, σ of a row over C and positions
+    instance:  μ, σ of a row and channel over positions
+    group:     μ, σ of a row over a group of channels and positions
+    rms:       as layer, without μ and β:  y = γ_c x / √(mean x² + ε)
+
+Running averages move by r ← (1 - α) r + α s with α = 0.1; s² is there the unbiased variance n σ² / (n - 1), as torch
+has it. After normalisation the variance is σ² / (σ² + ε), which is below 1 for tiny activations.
+
+Shapes: x (B, C) with dims=0, (B, C, L) with dims=1, (B, C, H, W) with dims=2; γ and β (C,).
+References: Ioffe and Szegedy, arXiv:1502.03167; Ba et al., arXiv:1607.06450; Ulyanov et al., arXiv:1607.08022; Wu and
+He, arXiv:1803.08494; Zhang and Sennrich, arXiv:1910.07467.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..catalog import nearest
+from ..errors import InputError
+
+__all__ = ["NORMS", "MapRMSNorm", "Norm", "norm"]
+
+
+class Several:
+    """Says in one sentence that one value has no variance; to be put before a layer of torch that takes one."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        try:
+            return super().forward(input)  # pyright: ignore[reportAttributeAccessIssue]
+        except ValueError as error:
+            if not str(error).startswith("Expected more than 1"):
+                raise
+            raise InputError(
+                f"{type(self).__name__} got {tuple(input.shape)}, one value to take a mean and a variance of, which "
+                "leaves nothing of it; use norm='layer', larger images, less pooling, or (batch norm) two rows or more."
+            ) from error
+
+
+class BatchNorm1d(Several, nn.BatchNorm1d): ...
+
+
+class BatchNorm2d(Several, nn.BatchNorm2d): ...
+
+
+class InstanceNorm1d(Several, nn.InstanceNorm1d): ...
+
+
+class InstanceNorm2d(Several, nn.InstanceNorm2d): ...
+
+
+class GroupNorm(nn.GroupNorm):
+    """torch's, without its refusal of one row with one position, whose groups have enough values."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class MapRMSNorm(nn.Module):
+    """Each row divided by its root mean square over channels and positions, times a gain for each channel.
+
+    Args:
+        channels: C.
+        eps: Added to the mean square.
+    """
+
+    def __init__(self, channels: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        gain = self.weight.view(-1, *(1 for _ in x.shape[2:]))  # (C, 1, ...)
+        return gain * F.rms_norm(x, x.shape[1:], eps=self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{len(self.weight)}, eps={self.eps}"
+
+
+@dataclass(frozen=True)
+class Norm:
+    """What there is to know of a norm.
+
+    Args:
+        factory: Makes the module from (channels, dims, groups).
+        over: Axes that a mean and a variance are taken over, for maps (B, C, H, W).
+        mixes_rows: Whether a row's output depends on the other rows of the batch in training.
+        advice: Where it is used.
+    """
+
+    factory: Callable[[int, int, int], nn.Module]
+    over: str
+    mixes_rows: bool
+    advice: str
+
+
+_BATCH = (BatchNorm1d, BatchNorm1d, BatchNorm2d)
+_INSTANCE = {1: InstanceNorm1d, 2: InstanceNorm2d}
+
+NORMS: dict[str, Norm] = {
+    "none": Norm(lambda c, dims, groups: nn.Identity(), "", False, "Shallow networks; well scaled initial weights."),
+    "batch": Norm(
+        lambda c, dims, groups: _BATCH[dims](c),
+        *("B, H, W", True, "Convolutional networks with batches of 16 rows and more."),
+    ),
+    "layer": Norm(
+        lambda c, dims, groups: GroupNorm(1, c) if dims else nn.LayerNorm(c),
+        *("C, H, W", False, "Rows and sequences; batches of any size, also of one row."),
+    ),
+    "instance": Norm(
+        lambda c, dims, groups: _INSTANCE[dims](c, affine=True),
+        *("H, W", False, "Pictures whose contrast carries no meaning: style transfer."),
+    ),
+    "group": Norm(
+        lambda c, dims, groups: GroupNorm(groups, c),
+        *("C / groups, H, W", False, "Convolutional networks with batches too small for batch norm."),
+    ),
+    "rms": Norm(
+        lambda c, dims, groups: MapRMSNorm(c) if dims else nn.RMSNorm(c, eps=1e-5),
+        *("C, H, W", False, "Transformers: as layer norm, without centring and shift."),
+    ),
+}
+"""Norms by name."""
+
+
+def norm(kind: str, channels: int, *, dims: int = 2, groups: int | None = None) -> nn.Module:
+    """A new norm by its name: torch's module wherever torch has one.
+
+    Args:
+        kind: A key of `NORMS`.
+        channels: C.
+        dims: Axes of positions: 0 for rows (B, C), 1 for signals (B, C, L), 2 for maps (B, C, H, W).
+        groups: Groups of channels for kind "group", a divisor of `channels`; None is the largest one up to 8 (for rows
+            also up to half the channels: a group of one number would lose it).
+
+    Example:
+        >>> norm("batch", 32).weight.shape
+        torch.Size([32])
+        >>> norm("group", 12).num_groups
+        6
+    """
+    if kind not in NORMS:
+        raise InputError(nearest("norm", kind, NORMS))
+    if dims not in (0, 1, 2):
+        raise InputError(f"dims is {dims!r}; norm takes 0 for rows, 1 for signals or 2 for maps.")
+    if kind == "instance" and dims == 0:
+        raise InputError("Instance norm takes its mean over positions and rows have none; use norm='layer' for rows.")
+    if not isinstance(channels, Integral) or isinstance(channels, bool) or channels < 1:
+        raise InputError(f"norm needs an int of at least 1 as channels. Got {channels!r} instead.")
+    if groups is None:
+        most = min(8, channels if dims else max(1, channels // 2))
+        groups = max(g for g in range(1, most + 1) if channels % g == 0)
+    elif groups < 1 or channels % groups:
+        raise InputError(f"groups={groups!r} does not divide {channels} channels; take a divisor such as 1.")
+    return NORMS[kind].factory(int(channels), dims, groups)

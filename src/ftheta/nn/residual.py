@@ -1,0 +1,332 @@
+"""Residual networks: blocks that change their input instead of replacing it.
+
+    y = a(s[h] + f[h])        f: branch;  s: identity, or a projection where sizes differ;  a: identity but for post
+
+    post:      f = conv norm act conv norm, a = act          He et al., arXiv:1512.03385
+    pre:       f = norm act conv norm act conv               He et al., arXiv:1603.05027; changes of both signs
+    act_norm:  f = conv act norm conv act norm               the norm after the activation
+
+With the last layer of f at zero a block starts as its shortcut and learns from there; with all layers at zero every
+gradient is 0 and it never moves. Stochastic depth drops the branch of a row with probability p in training and divides
+the others by 1 - p, so that the expectation is what evaluation computes. A dense block concatenates instead of adding.
+
+Shapes: h (B, C, H, W), signals (B, C, L), rows (B, C).
+References: above; Huang et al., arXiv:1603.09382 (stochastic depth), arXiv:1608.06993 (dense blocks); Hu et al.,
+arXiv:1709.01507 (squeeze and excitation); Goyal et al., arXiv:1706.02677 (zero-initialised last norm).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from numbers import Real
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..catalog import nearest
+from ..errors import InputError
+from .activations import ACTIVATIONS
+from .activations import activation as make_activation
+from .conv import convolution
+from .init import initialise
+from .norm import norm as make_norm
+
+__all__ = [
+    "BLOCKS",
+    "ORDERS",
+    "DenseBlock",
+    "Residual",
+    "SqueezeExcitation",
+    "StochasticDepth",
+    "deleted",
+    "jacobian_norms",
+    "project",
+    "residual_around",
+    "residual_block",
+]
+
+BLOCKS: dict[str, Callable[[int, int, int], list[tuple[int, int, int, int]]]] = {
+    "basic": lambda c, d, stride: [(c, d, 3, stride), (d, d, 3, 1)],
+    "bottleneck": lambda c, d, stride: [
+        (c, max(1, d // 4), 1, 1),
+        (max(1, d // 4), max(1, d // 4), 3, stride),
+        (max(1, d // 4), d, 1, 1),
+    ],
+}
+"""Convolutions of a branch by kind: (n_in, n_out, stride) gives (channels in, out, kernel, stride) of each."""
+
+ORDERS = {"post": ("conv", "norm", "act"), "pre": ("norm", "act", "conv"), "act_norm": ("conv", "act", "norm")}
+"""Steps around each convolution of a branch; the last activation of "post" comes after the sum."""
+
+
+class StochasticDepth(nn.Module):
+    """Sets whole rows to 0 with probability p in training and divides the others by 1 - p; the identity in evaluation.
+
+    Args:
+        p: Probability that a row is dropped, in [0, 1).
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        if not isinstance(p, Real) or not 0 <= p < 1:
+            raise InputError(f"The 'p' parameter of StochasticDepth must be a float in the range [0, 1). Got {p!r}.")
+        self.p = float(p)
+
+    def forward(self, x: Tensor) -> Tensor:
+        keep = x.new_ones(len(x), *(1 for _ in x.shape[1:]))  # (B, 1, ...)
+        return x * F.dropout(keep, self.p) if self.training and self.p else x
+
+    def extra_repr(self) -> str:
+        return f"p={self.p:g}"
+
+
+class Residual(nn.Module):
+    """y = after(shortcut[h] + branch[h]).
+
+    Args:
+        branch: f, any module.
+        shortcut: s; None is the identity. `project` makes one, `residual_around` finds out which is needed.
+        after: Applied to the sum; None is the identity.
+        survival: Probability that a row keeps its branch in training (stochastic depth).
+
+    Example:
+        >>> Residual(nn.Linear(3, 3, bias=False))(torch.zeros(1, 3))
+        tensor([[0., 0., 0.]], grad_fn=<AddBackward0>)
+    """
+
+    def __init__(
+        self,
+        branch: nn.Module,
+        shortcut: nn.Module | None = None,
+        *,
+        after: nn.Module | None = None,
+        survival: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if not isinstance(survival, Real) or not 0 < survival <= 1:
+            raise InputError(f"survival must be a probability in the range (0, 1]. Got {survival!r} instead.")
+        self.branch = branch
+        self.shortcut = nn.Identity() if shortcut is None else shortcut
+        self.depth = StochasticDepth(1 - survival) if survival < 1 else nn.Identity()
+        self.after = nn.Identity() if after is None else after
+
+    def forward(self, h: Tensor) -> Tensor:
+        f, s = self.branch(h), self.shortcut(h)
+        if f.shape != s.shape:
+            raise InputError(
+                f"The branch of a residual block makes {tuple(f.shape)} of {tuple(h.shape)} and its shortcut "
+                f"{tuple(s.shape)}, which cannot be added; residual_around(branch, shape) adds a projection."
+            )
+        return self.after(s + self.depth(f))
+
+
+class SqueezeExcitation(nn.Module):
+    """x_c · sigmoid(W₂ relu(W₁ m + b₁) + b₂)_c with m the means of the channels over all positions.
+
+    Args:
+        channels: C; the cost beside the means does not depend on the count of positions.
+        reduction: The hidden layer has C / reduction units, at least one.
+    """
+
+    def __init__(self, channels: int, reduction: int = 4) -> None:
+        super().__init__()
+        if reduction < 1:
+            raise InputError(f"The reduction of SqueezeExcitation must be at least 1. Got {reduction!r} instead.")
+        hidden = max(1, channels // reduction)
+        self.gate = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, channels), nn.Sigmoid())
+
+    def forward(self, x: Tensor) -> Tensor:
+        means = x.flatten(2).mean(2)  # (B, C)
+        return x * self.gate(means).view(*means.shape, *(1 for _ in x.shape[2:]))
+
+
+class DenseBlock(nn.Module):
+    """Layers norm-act-conv that each see all maps before them: h ← [h, f_k(h)], `growth` channels more each time.
+
+    Args:
+        n_in: Channels in.
+        growth: Channels that each layer adds.
+        layers: Count of layers; `channels` lists the counts before and after each.
+        norm: A key of `NORMS`.
+        activation: A key of `ACTIVATIONS`.
+        dims: 1 for signals, 2 for maps.
+
+    Example:
+        >>> DenseBlock(3, 32, 3).channels
+        [3, 35, 67, 99]
+    """
+
+    def __init__(
+        self, n_in: int, growth: int, layers: int, *, norm: str = "batch", activation: str = "relu", dims: int = 2
+    ) -> None:
+        super().__init__()
+        self.channels = [n_in + k * growth for k in range(layers + 1)]
+        self.layers = nn.ModuleList(
+            _branch([(c, growth, 3, 1)], "pre", norm, activation, dims) for c in self.channels[:-1]
+        )
+
+    def forward(self, h: Tensor) -> Tensor:
+        for layer in self.layers:
+            h = torch.cat([h, layer(h)], 1)
+        return h
+
+
+def project(n_in: int, n_out: int, stride: int = 1, dims: int = 2) -> nn.Module:
+    """The identity where nothing changes, else the linear map that fits a shortcut to its branch.
+
+    Args:
+        n_in: Channels in.
+        n_out: Channels out.
+        stride: Step between the positions that are kept.
+        dims: 0 for rows (a linear layer), 1 for signals, 2 for maps (a 1x1 convolution).
+    """
+    if n_in == n_out and stride == 1:
+        return nn.Identity()
+    if dims == 0:
+        layer: nn.Module = nn.Linear(n_in, n_out, bias=False)
+    else:
+        layer = convolution(n_in, n_out, 1, dims=dims, stride=stride, padding="valid", bias=False)
+    initialise(layer, "lecun")
+    return layer
+
+
+def residual_around(
+    branch: nn.Module, shape: Sequence[int], *, after: nn.Module | None = None, survival: float = 1.0
+) -> Residual:
+    """Any sub-network as a residual block, with a projection in the shortcut where its output has another size.
+
+    Args:
+        branch: f, any module on rows, signals or maps.
+        shape: Shape of one input: (C,), (C, L) or (C, H, W).
+        after: As `Residual` has it.
+        survival: As `Residual` has it.
+
+    Example:
+        >>> residual_around(nn.Linear(4, 2), (4,)).shortcut
+        Linear(in_features=4, out_features=2, bias=False)
+    """
+    like = next(branch.parameters(), torch.empty(0))
+    with torch.no_grad():
+        out = tuple(deepcopy(branch).eval()(like.new_zeros(1, *shape)).shape[1:])
+    steps = {-(-n // m) for n, m in zip(shape[1:], out[1:], strict=False)} or {1}
+    stride = max(steps)
+    if len(out) != len(shape) or any(-(-n // stride) != m for n, m in zip(shape[1:], out[1:], strict=True)):
+        raise InputError(
+            f"The branch makes {out} of {tuple(shape)}, and no 1x1 projection with a stride does; pad its convolutions "
+            "so that the size stays or is divided by one number."
+        )
+    shortcut = project(shape[0], out[0], stride, len(shape) - 1).to(like)
+    return Residual(branch, shortcut, after=after, survival=survival)
+
+
+def residual_block(
+    n_in: int,
+    n_out: int,
+    *,
+    stride: int = 1,
+    kind: str = "basic",
+    order: str = "post",
+    norm: str = "batch",
+    activation: str = "relu",
+    squeeze: int = 0,
+    survival: float = 1.0,
+    zero_last: bool = True,
+    dims: int = 2,
+) -> Residual:
+    """A block of a residual network; its shortcut is projected where channels or stride ask for it.
+
+    Args:
+        n_in: Channels in.
+        n_out: Channels out.
+        stride: Of the first 3x3 convolution.
+        kind: "basic" (3x3, 3x3) or "bottleneck" (1x1 to a quarter of the channels, 3x3, 1x1).
+        order: "post", "pre" or "act_norm", see the top of this file.
+        norm: A key of `NORMS`; with "none" the convolutions have biases.
+        activation: A key of `ACTIVATIONS`.
+        squeeze: Reduction of a squeeze-excitation at the end of the branch; 0 is none.
+        survival: Probability that a row keeps the branch in training.
+        zero_last: Whether the last norm of the branch (the last convolution, where that comes last) starts at 0.
+        dims: 1 for signals, 2 for maps.
+    """
+    for what, name, known in (("kind of block", kind, BLOCKS), ("order", order, ORDERS)):
+        if name not in known:
+            raise InputError(nearest(what, name, known))
+    if order == "act_norm" and norm == "none":
+        raise InputError("order='act_norm' ends on a norm, but norm is 'none'; choose a norm, or 'post' or 'pre'.")
+    branch = _branch(BLOCKS[kind](n_in, n_out, stride), order, norm, activation, dims)
+    if zero_last:
+        _zero_last(branch)
+    if squeeze:
+        branch.add_module("squeeze", SqueezeExcitation(n_out, squeeze))
+    shortcut = project(n_in, n_out, stride, dims)
+    if order == "post" and norm != "none" and not isinstance(shortcut, nn.Identity):
+        shortcut = nn.Sequential(OrderedDict(conv=shortcut, norm=make_norm(norm, n_out, dims=dims)))
+    return Residual(branch, shortcut, after=make_activation(activation) if order == "post" else None, survival=survival)
+
+
+def jacobian_norms(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
+    """The Frobenius norm of ∂h_k/∂x after each layer: gradients vanish where it falls with depth.
+
+    Args:
+        layers: Layers or blocks that follow one another, in evaluation mode.
+        x: One row, (D,) or (C, H, W).
+
+    Example:
+        >>> jacobian_norms([Residual(nn.Identity())] * 3, torch.zeros(4))  # 2, 4, 8 times the norm of the identity
+        tensor([ 4.,  8., 16.])
+    """
+    product, norms = torch.eye(x.numel(), dtype=x.dtype, device=x.device), []
+    for layer in layers:
+        local = torch.func.jacrev(lambda h, layer=layer: layer(h[None])[0])(x)
+        x = layer(x[None])[0].detach()
+        product = local.detach().reshape(x.numel(), -1) @ product  # (entries of h_k, entries of x)
+        norms.append(product.norm())
+    return torch.stack(norms)
+
+
+@contextmanager
+def deleted(block: Residual) -> Iterator[None]:
+    """Inside, the branch of the block gives 0, so that only its shortcut is left.
+
+    Example:
+        >>> block = Residual(nn.Linear(2, 2))
+        >>> with deleted(block):
+        ...     block(torch.ones(1, 2)).tolist()
+        [[1.0, 1.0]]
+    """
+    hook = block.branch.register_forward_hook(_nothing)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _nothing(module: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor:
+    return torch.zeros_like(out)
+
+
+def _branch(convs: list[tuple[int, int, int, int]], order: str, norm: str, activation: str, dims: int) -> nn.Sequential:
+    """conv1 norm1 act1 conv2 ... in the given order."""
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    for k, (c, d, kernel, stride) in enumerate(convs, start=1):
+        made = {
+            "conv": convolution(c, d, kernel, dims=dims, stride=stride, bias=norm == "none"),
+            "norm": make_norm(norm, c if order == "pre" else d, dims=dims),
+            "act": make_activation(activation),
+        }
+        layers.update({f"{step}{k}": made[step] for step in ORDERS[order] if (step, norm) != ("norm", "none")})
+    if order == "post":
+        layers.popitem()  # it comes after the sum
+    branch = nn.Sequential(layers)
+    initialise(branch, ACTIVATIONS[activation].init)
+    return branch
+
+
+def _zero_last(branch: nn.Sequential) -> None:
+    last = [layer for layer in branch if getattr(layer, "weight", None) is not None][-1]
+    for p in last.parameters():
+        nn.init.zeros_(p)

@@ -1,0 +1,141 @@
+"""Symmetries of maps: shifts, flips and quarter turns, and functions that do not change under a group of them.
+
+    invariant:    f(t(x)) = f(x)                 equivariant:    f(t(x)) = t(f(x))
+    f(x) = max_{t in G} g(t(x))   or   Σ_{t in G} g(t(x)),      invariant to every t in G if G is a group:
+    f(s(x)) runs over g(t(s(x))), and {t s: t in G} = G needs closure and inverses; for a mere set it fails.
+
+A transformation is any function of a tensor. Those of this file act on the last axes, the places of a map. On a map
+whose places lie j apart, a shift by s is one by s / j: one by 4 is one by 2 after a stride of 2, and one by 1 is none.
+Shapes: (..., n) signals, (..., H, W) images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ..catalog import nearest
+from ..errors import InputError
+
+__all__ = ["Flip", "Invariant", "Shift", "Turn", "cyclic", "invariant"]
+
+_FILLS = ("circular", "zeros")
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Move a map by whole places along its last axes.
+
+    Args:
+        by: Places along each axis, the last axis last: 1 is to the right, (1, 0) down.
+        fill: What comes in: the other end (`circular`), or `zeros`.
+
+    Example:
+        >>> Shift(1)(torch.tensor([1, 2, 3])).tolist(), Shift(-1, "zeros")(torch.tensor([1, 2, 3])).tolist()
+        ([3, 1, 2], [2, 3, 0])
+    """
+
+    by: int | tuple[int, ...]
+    fill: str = "circular"
+
+    def __post_init__(self) -> None:
+        if self.fill not in _FILLS:
+            raise InputError(nearest("fill", self.fill, _FILLS))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Places along each axis."""
+        return (self.by,) if isinstance(self.by, int) else tuple(self.by)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The moved map."""
+        axes = tuple(range(-len(self.places), 0))
+        moved = x.roll(self.places, axes)
+        if self.fill == "zeros":
+            for axis, n in zip(axes, self.places, strict=True):
+                size = x.shape[axis]
+                came = slice(0, n) if n >= 0 else slice(max(size + n, 0), size)
+                moved[(..., came, *(slice(None) for _ in range(-axis - 1)))] = 0
+        return moved
+
+    def on(self, steps: Sequence[float]) -> Shift | None:
+        """The same shift of a map whose places lie `steps` apart on each axis; None where it is between places."""
+        steps = list(steps)[-len(self.places) :]
+        by = [n / step for n, step in zip(self.places, steps, strict=True)]
+        return Shift(tuple(map(int, by)), self.fill) if all(n == int(n) for n in by) else None
+
+    def __str__(self) -> str:
+        words = str(self.places[0]) if len(self.places) == 1 else str(self.places)
+        return f"shift {words}" + ("" if self.fill == "circular" else ", zeros")
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Turn one of the last axes around: -1 left and right, -2 top and bottom."""
+
+    axis: int = -1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The mirrored map."""
+        return x.flip(self.axis)
+
+    def __str__(self) -> str:
+        return {-1: "flip left-right", -2: "flip top-bottom"}.get(self.axis, f"flip axis {self.axis}")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Turn an image to the left by quarters of a circle."""
+
+    quarters: int = 1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The turned image."""
+        return x.rot90(self.quarters, (-2, -1))
+
+    def __str__(self) -> str:
+        return f"turn {90 * self.quarters}°"
+
+
+def cyclic(n: int) -> list[Shift]:
+    """All n circular shifts of a signal of n places: a group."""
+    return [Shift(k) for k in range(n)]
+
+
+def invariant(
+    g: Callable[[Tensor], Tensor], transforms: Sequence[Callable[[Tensor], Tensor]], reduce: str = "max"
+) -> Invariant:
+    """f(x) = max or sum over transformations t of g(t(x)), as a module; invariant if they are a group.
+
+    Args:
+        g: Any function of a batch; a module keeps its parameters.
+        transforms: The transformations: for invariance all of a group, the identity included.
+        reduce: max or sum.
+
+    Example:
+        >>> f = invariant(lambda x: x[:, 0] * x[:, 1], cyclic(3))
+        >>> f(torch.tensor([[1.0, 2.0, 5.0], [5.0, 1.0, 2.0]])).tolist()
+        [10.0, 10.0]
+    """
+    if not transforms:
+        raise InputError("invariant got no transforms; give at least the identity, such as Shift(0).")
+    if reduce not in ("max", "sum"):
+        raise InputError(nearest("reduction", reduce, ("max", "sum")))
+    return Invariant(g, transforms, reduce)
+
+
+class Invariant(nn.Module):
+    """What `invariant` makes."""
+
+    def __init__(
+        self, g: Callable[[Tensor], Tensor], transforms: Sequence[Callable[[Tensor], Tensor]], reduce: str
+    ) -> None:
+        super().__init__()
+        self.g, self.transforms, self.reduce = g, tuple(transforms), reduce
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = torch.stack([self.g(t(x)) for t in self.transforms])  # (G, ...)
+        return found.amax(0) if self.reduce == "max" else found.sum(0)

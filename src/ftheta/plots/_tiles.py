@@ -1,0 +1,99 @@
+"""Pictures side by side in one axes: a mosaic of tiles with gaps, units counted along both axes.
+
+Shapes: N tiles, C channels, places (L,) or (H, W); a signal is a picture of one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+__all__ = ["SIGNED", "bare", "flat", "mosaic", "picture"]
+
+SIGNED = "RdBu_r"  # red above 0, blue below
+
+
+def picture(x: np.ndarray) -> np.ndarray:
+    """(C, *places) as (H, W), or (H, W, 3) in colour, scaled to [0, 1] where it is outside."""
+    x = x[:, None] if x.ndim == 2 else x
+    if len(x) != 3:
+        return x.mean(0)
+    low, high = min(0.0, np.nanmin(x)), max(1.0, np.nanmax(x))
+    return np.moveaxis((x - low) / (high - low), 0, -1)
+
+
+def flat(maps: np.ndarray) -> np.ndarray:
+    """(N, *places) as (N, H, W)."""
+    return maps[:, None] if maps.ndim == 2 else maps
+
+
+def bare(axes: Axes) -> None:
+    """No frame, no ticks."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(False)
+
+
+def mosaic(
+    axes: Axes,
+    tiles: np.ndarray,
+    columns: int,
+    *,
+    names: Sequence[Any] | None = None,
+    limits: tuple[float, float] | None = None,
+    signed: bool = False,
+    each: bool = False,
+) -> AxesImage:
+    """Tiles (N, H, W) or (N, H, W, 3) line by line; the axes count columns, and name the lines.
+
+    Args:
+        axes: Where.
+        tiles: NaN are left white.
+        columns: Tiles of a line.
+        names: Name of each line; None: the number of its first tile.
+        limits: Values of the darkest and the lightest colour; None: those of the tiles.
+        signed: Red above 0 and blue below, white at 0.
+        each: Every tile has its own range of colours.
+    """
+    tiles = _own_range(tiles, signed) if each else tiles
+    n, h, w = tiles.shape[:3]
+    scale = max(1, -(-24 // max(min(h, w), 2)))
+    tiles = tiles.repeat(scale, 1).repeat(scale, 2)
+    gap, lines = max(2, scale * max(h, w) // 10), -(-n // columns)
+    down, across = scale * h + gap, scale * w + gap
+    whole = np.full((lines * down - gap, columns * across - gap, *tiles.shape[3:]), np.nan)
+    for i, tile in enumerate(tiles):
+        y, x = i // columns * down, i % columns * across
+        whole[y : y + scale * h, x : x + scale * w] = tile
+    low, high = limits or _limits(tiles, signed)
+    shown = np.where(np.isnan(whole), 1.0, whole) if whole.ndim == 3 else np.ma.masked_invalid(whole)
+    image = axes.imshow(shown, cmap=SIGNED if signed else "gray", vmin=low, vmax=high, interpolation="nearest")
+    bare(axes)
+    axes.set_xticks(np.arange(columns) * across + scale * w / 2, map(str, range(columns)))
+    marks = [str(i * columns) for i in range(lines)] if names is None else list(map(str, names))
+    axes.set_yticks(np.arange(lines) * down + scale * h / 2, marks)
+    axes.tick_params(length=0, labelsize=8)
+    return image
+
+
+def _limits(tiles: np.ndarray, signed: bool) -> tuple[float, float]:
+    finite = tiles[np.isfinite(tiles)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    most = max(-low, high) or 1.0
+    return (-most, most) if signed else (low, high if high > low else low + 1.0)
+
+
+def _own_range(tiles: np.ndarray, signed: bool) -> np.ndarray:
+    """Every tile from 0 to 1, or with the largest |value| 1; a tile of one value is dark, or white."""
+    axes = tuple(range(1, tiles.ndim))
+    with np.errstate(all="ignore"):
+        if signed:
+            return tiles / np.maximum(np.nanmax(np.abs(tiles), axes, keepdims=True), 1e-300)
+        low, high = np.nanmin(tiles, axes, keepdims=True), np.nanmax(tiles, axes, keepdims=True)
+        return (tiles - low) / np.where(high > low, high - low, 1.0)

@@ -1,0 +1,75 @@
+"""A picture on its way through a net: the picture, maps layer by layer, and the outputs as bars.
+
+Shapes: C channels, places (L,) or (H, W), K outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._style import PALETTE, dress, short
+from ._tiles import flat, mosaic, picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["maps"]
+
+COLUMNS, OUTPUTS = 8, 12
+
+
+def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, label: str = "probability") -> Figure:
+    """The picture on top, the eight strongest maps of each layer below it, the outputs at the bottom.
+
+    Args:
+        x: The picture (C, *places).
+        layers: Name of a layer to its maps (C_l, *places of l), first layer first.
+        bars: Outputs (K,), or None.
+        names: Their names.
+        label: What the outputs are.
+    """
+    from matplotlib.figure import Figure
+
+    ends = bars is not None
+    heights = [1.9, *[1.0] * len(layers), *[1.5] * ends]
+    figure = Figure(figsize=(7.2, 0.8 + 0.92 * sum(heights)), dpi=120, layout="constrained")
+    grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    x = np.asarray(x)
+    shown = picture(x)
+    grid[0].imshow(shown, cmap="gray", interpolation="nearest", aspect="auto" if x.ndim == 2 else "equal")
+    dress(grid[0], title="Input", x="column (places)", y="row (places)" if x.ndim == 3 else "")
+    grid[0].grid(visible=False)
+    for axes, (name, made) in zip(grid[1:], layers.items(), strict=False):
+        _layer(axes, name, np.asarray(made, dtype=float))
+    if ends:
+        _bars(grid[-1], np.asarray(bars, dtype=float), names, label)
+    return figure
+
+
+def _layer(axes: Axes, name: str, made: np.ndarray) -> None:
+    """The strongest maps in the order of their numbers."""
+    peaks = np.abs(made.reshape(len(made), -1)).max(1)
+    chosen = np.sort(np.argsort(-peaks, kind="stable")[:COLUMNS])
+    tiles = np.full((COLUMNS, *flat(made).shape[1:]), np.nan)
+    tiles[: len(chosen)] = flat(made)[chosen]
+    mosaic(axes, tiles, COLUMNS, names=[""], signed=bool((made < 0).any()))
+    axes.set_xticks(axes.get_xticks()[: len(chosen)], [str(k) for k in chosen])
+    size = " × ".join(map(str, made.shape))
+    axes.set_ylabel(f"{short(name, 18)}\n{size}", rotation=0, ha="right", va="center", size=9)
+
+
+def _bars(axes: Axes, bars: np.ndarray, names: Sequence[str], label: str) -> None:
+    """All outputs, or the largest twelve."""
+    chosen = np.arange(len(bars)) if len(bars) <= OUTPUTS else np.sort(np.argsort(-bars, kind="stable")[:OUTPUTS])
+    dress(axes, title="", x="output" if len(chosen) == len(bars) else f"the largest {OUTPUTS} outputs", y=label)
+    colours = [PALETTE[1] if k == bars.argmax() else PALETTE[0] for k in chosen]
+    axes.bar(range(len(chosen)), bars[chosen], color=colours, width=0.7)
+    axes.set_xticks(range(len(chosen)), [short(names[k], 10) for k in chosen])
+    if label == "probability":
+        axes.set_ylim(0, 1.15)
+    top = int(np.flatnonzero(chosen == bars.argmax())[0])
+    axes.annotate(f"{bars.max():.3g}", (top, bars.max()), ha="center", va="bottom", size=9)

@@ -1,0 +1,53 @@
+"""Patches by layer: one panel a layer, one line of pictures a unit.
+
+Shapes: U units, N patches of each, C channels, window (k,) or (k_y, k_x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ._tiles import mosaic, picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["patches"]
+
+
+def patches(
+    layers: Mapping[str, Any], units: Sequence[Any], *, x: str = "patch", y: str = "unit", signed: bool = False
+) -> Figure:
+    """Panels from left to right, units from top to bottom, patches of a unit side by side.
+
+    Args:
+        layers: Title of a panel to its patches (U, N, C, *window); NaN beyond the edge of a picture is left white.
+        units: Names of the units of each panel.
+        x: What the patches of a line are.
+        y: What the lines are.
+        signed: Every patch has its own range, red above 0 and blue below; else all share one, in grey.
+    """
+    from matplotlib.figure import Figure
+
+    if not layers or len(layers) != len(units):
+        raise InputError(f"patches got {len(layers)} panels and names for {len(units)}; one of each is needed.")
+    made = {title: np.asarray(found, dtype=float) for title, found in layers.items()}
+    lines, columns = max(v.shape[0] for v in made.values()), max(v.shape[1] for v in made.values())
+    across = min(3, len(made))
+    down = -(-len(made) // across)
+    width, height = max(4.4, across * (0.9 + 0.48 * columns)), 0.3 + down * (0.9 + 0.5 * lines)
+    figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, (title, found), names in zip(grid, made.items(), units, strict=False):
+        tiles = np.stack([picture(p) for p in found.reshape(-1, *found.shape[2:])])
+        colour = tiles.ndim == 4
+        mosaic(axes, tiles, found.shape[1], names=list(names), signed=signed and not colour, each=signed and not colour)
+        axes.set_title(title, size=10)
+        axes.set(xlabel=x, ylabel=y)
+    for axes in grid[len(made) :]:
+        axes.remove()
+    return figure

@@ -1,0 +1,94 @@
+"""Images above the true and the predicted class of every pixel, with a colour for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ._style import PALETTE, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["segmented"]
+
+_ROWS = ("image", "truth", "prediction")
+
+
+def segmented(
+    images: np.ndarray, truth: np.ndarray, predicted: np.ndarray, names: Sequence[str], *, title: str = "Segmentation"
+) -> Figure:
+    """One column an image: its pixels, their true classes, their predicted ones; the share that is right below.
+
+    Args:
+        images: Grey or colour: (n, H, W), (n, 1, H, W) or (n, 3, H, W).
+        truth: Positions in `names`: (n, H, W); -1 is not counted, and white.
+        predicted: The same of the predictions.
+        names: Of the K classes.
+        title: Title of the figure.
+    """
+    from matplotlib.figure import Figure
+
+    images = images[:, None] if images.ndim == 3 else images
+    if truth.shape != predicted.shape or images.shape[:1] + images.shape[2:] != truth.shape or not len(images):
+        raise InputError(
+            f"segmented got images of shape {images.shape}, truth {truth.shape} and predictions {predicted.shape}; "
+            "(n, C, H, W) and twice (n, H, W) are needed, n at least 1."
+        )
+    n, (height, width) = len(images), truth.shape[1:]
+    tall = 1.55 * min(2.0, max(0.5, height / width))
+    figure = Figure(figsize=(max(5.2, 1.6 * n + 1.0), 3 * tall + 1.3), dpi=120, layout="constrained")
+    grid = figure.subplots(3, n, squeeze=False, sharex=True, sharey=True)
+    for column, axes in zip(range(n), grid.T, strict=True):
+        _image(axes[0], images[column])
+        for place, labels in zip(axes[1:], (truth[column], predicted[column]), strict=True):
+            place.imshow(_coloured(labels, len(names)), interpolation="nearest")
+        counted = truth[column] >= 0
+        right = 100 * (truth == predicted)[column][counted].mean() if counted.any() else np.nan
+        axes[2].set_xlabel(f"column (pixels)\n{right:.1f} % right", size=8)
+        for place in axes:
+            place.tick_params(labelsize=7)
+    for row, name in zip(grid, _ROWS, strict=True):
+        row[0].set_ylabel(f"{name}\nrow (pixels)", size=9)
+    figure.suptitle(title, size=11)
+    _legend(figure, names, bool((truth < 0).any()))
+    return figure
+
+
+def _image(axes: Axes, image: np.ndarray) -> None:
+    """(C, H, W): grey for one channel, colours for three, the mean of others in grey; from its least to its largest."""
+    low, high = float(image.min()), float(image.max())
+    shown = (image - low) / (high - low or 1.0)
+    if len(shown) == 3:
+        axes.imshow(np.moveaxis(shown, 0, -1), interpolation="nearest")
+    else:
+        axes.imshow(shown.mean(0), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+
+
+def _colours(k: int) -> np.ndarray:
+    """(K + 1, 3): light grey for the first class, then the palette, or a rainbow for many; white for -1, the last."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    rest = PALETTE if k <= len(PALETTE) + 1 else colormaps["turbo"](np.linspace(0, 1, k - 1))
+    return np.array([to_rgb("0.85"), *(to_rgb(c) for c in rest[: k - 1]), to_rgb("white")])
+
+
+def _coloured(labels: np.ndarray, k: int) -> np.ndarray:
+    return _colours(k)[labels]
+
+
+def _legend(figure: Figure, names: Sequence[str], ignored: bool) -> None:
+    from matplotlib.patches import Patch
+
+    said = [*names, *(["not counted"] if ignored else [])]
+    patches: list[Any] = [
+        Patch(facecolor=colour, edgecolor="0.4", label=short(name, 20))
+        for name, colour in zip([*names, "not counted"], _colours(len(names)), strict=True)
+    ][: len(said)]
+    columns = max(1, int(12 * figure.get_figwidth() / (max(len(short(name, 20)) for name in said) + 6)))
+    figure.legend(handles=patches, loc="outside lower center", ncols=min(columns, len(said)), frameon=False)

@@ -1,0 +1,5 @@
+"""Experiments of the ANN & DL Report, repeated on the real data with their numbers beside the printed ones."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,70 @@
+"""An exponential average of the weights, beside those that are trained.
+
+    θ̄ ← d_t θ̄ + (1 - d_t) θ,      d_t = min(d, (1 + t) / (10 + t))      after update t
+
+The average is what validation sees and what stays at the end; training goes on from θ. Early on d_t is small, so that
+the start is forgotten. Averages of running statistics (batch norm) are kept too; whole numbers are copied.
+
+Reference: Polyak and Juditsky, Acceleration of stochastic approximation by averaging (1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from .objective import Objective
+
+__all__ = ["Average"]
+
+
+class Average:
+    """Averaged weights of an objective.
+
+    Args:
+        objective: Whose weights.
+        decay: d, below 1; 0.999 averages over about a thousand updates.
+    """
+
+    def __init__(self, objective: Objective, decay: float) -> None:
+        self.objective, self.decay = objective, decay
+        self.values = objective.weights()
+        self.trained: dict[str, Tensor] | None = None  # θ, while the objective shows the average
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Take the weights after update `step`, counted from 0, in."""
+        share = 1 - min(self.decay, (1 + step) / (10 + step))
+        now = self.objective.state_dict()
+        real = [name for name, value in self.values.items() if value.is_floating_point()]
+        torch._foreach_lerp_([self.values[n] for n in real], [now[n] for n in real], share)  # type: ignore[operator]
+        for name in self.values.keys() - set(real):
+            self.values[name].copy_(now[name])
+
+    def show(self) -> None:
+        """Let the objective have the averaged weights."""
+        if self.trained is None:
+            self.trained = self.objective.weights()
+            self.objective.set_weights(self.values)
+
+    def hide(self) -> None:
+        """Let the objective have the weights that are trained."""
+        if self.trained is not None:
+            self.objective.set_weights(self.trained)
+            self.trained = None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """The averaged weights for a while."""
+        self.show()
+        try:
+            yield
+        finally:
+            self.hide()
+
+    def replace(self, weights: Mapping[str, Tensor]) -> None:
+        """Take these as the average."""
+        self.values = {name: value.detach().clone() for name, value in weights.items()}

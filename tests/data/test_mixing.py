@@ -1,0 +1,137 @@
+"""Mixup and cutmix: labels follow images exactly, weights follow the loss."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy import stats
+
+from ftheta.data import Batch, augmentation, blend, cutmix, mixup
+from ftheta.draw import Draw
+from ftheta.errors import InputError
+from ftheta.likelihoods import Categorical
+
+DRAW = Draw(5).at("train", 2)
+both = pytest.mark.parametrize("mix", [mixup, cutmix])
+
+
+def distinct(n, shape=(2, 6, 9)):
+    """Image i is all eᵢ: what is in a mixed image says whose it is."""
+    x = torch.eye(n, dtype=torch.double)
+    return Batch(x[:, :, None, None].expand(n, n, *shape[1:]).clone(), torch.arange(n), None, torch.arange(n))
+
+
+@pytest.mark.ledger("C294", covers="ftheta.data.blend", printed=[1.0, 0.0, 0.0], right=[0.3, 0.0, 0.7])
+def test_mixup_does_not_keep_the_label_it_mixes_the_labels(ledger):
+    """λ = 0.3 of class 1 and 0.7 of class 3; a transformation that preserves the label would leave (1, 0, 0)."""
+    pair = Batch(torch.tensor([[10.0], [20.0]]), torch.tensor([0, 2]))
+    found = blend(pair, torch.tensor([1, 0]), torch.tensor([0.3, 0.3]), 3)
+    assert found.x.flatten().tolist() == pytest.approx([17.0, 13.0])
+    ledger(found.y[0], rtol=1e-6)
+
+
+@both
+def test_labels_are_the_share_of_each_image_exactly(mix):
+    found = mix(distinct(40), DRAW, n_classes=40)
+    torch.testing.assert_close(found.y, found.x.mean((2, 3)), rtol=0, atol=1e-15)
+    assert found.y.dtype == torch.double and torch.equal(found.index, torch.arange(40))
+    assert ((found.y > 0).sum(1) <= 2).all() and ((found.y > 0).sum(1) == 2).sum() > 25
+
+
+@pytest.mark.ledger("C294", covers="ftheta.data.mixup")
+def test_the_share_has_its_beta_distribution_and_partners_are_a_permutation():
+    found = mixup(Batch(torch.eye(500, dtype=torch.double), torch.arange(500)), DRAW, 0.7, n_classes=500)
+    others = found.x * (1 - torch.eye(500))
+    own = found.x.diagonal()[others.sum(1) > 0]
+    assert stats.kstest(own.numpy(), stats.beta(0.7, 0.7).cdf).pvalue > 0.01
+    assert (others > 0).sum(0).max() == 1 and (others > 0).sum(1).max() == 1
+
+
+def test_cutmix_pastes_one_rectangle_of_the_drawn_area():
+    n = 60
+    given = distinct(n, (n, 14, 20))
+    found = cutmix(given, DRAW, n_classes=n)
+    areas = []
+    for i, image in enumerate(found.x):
+        pasted = image[i] == 0
+        if pasted.any():
+            rows, columns = pasted.any(1).nonzero().flatten(), pasted.any(0).nonzero().flatten()
+            assert pasted.sum() == len(rows) * len(columns) == (rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1)
+            inside = 0 < rows[0] and rows[-1] < 13 and 0 < columns[0] and columns[-1] < 19
+            areas += [(len(rows) / 14, len(columns) / 20)] if inside else []
+    assert len(areas) > 5 and all(abs(h - w) <= 0.5 / 14 + 0.5 / 20 + 1e-9 for h, w in areas)  # the image's own shape
+
+
+@both
+def test_the_loss_of_weighted_rows_is_that_of_both_labels(mix):
+    n, generator = 30, torch.Generator().manual_seed(0)
+    y, weight = torch.randint(0, 3, (n,), generator=generator), torch.rand(n, generator=generator).double() * 5
+    images = distinct(n)
+    share = mix(images, DRAW, n_classes=n).y  # (B, B): whose pixels are in row i
+    found = mix(images._replace(y=y, weight=weight), DRAW, n_classes=3)
+    raw = torch.randn(n, 3, generator=generator, dtype=torch.double)
+    nll = F.cross_entropy(raw[:, :, None].expand(n, 3, n), y.expand(n, n), reduction="none")  # (i, j): label of j
+    torch.testing.assert_close(found.weight * Categorical().nll(raw, found.y), (share * weight * nll).sum(1))
+    torch.testing.assert_close(found.weight, share @ weight)
+    assert found.weight.dtype == weight.dtype and not torch.allclose(found.weight, weight)
+
+
+@both
+def test_equal_weights_change_nothing_but_the_scale(mix):
+    plain, weighted = (mix(distinct(9)._replace(weight=w), DRAW, n_classes=9) for w in (None, torch.full((9,), 2.0)))
+    torch.testing.assert_close(plain.y, weighted.y)
+    assert weighted.weight.dtype == torch.float and torch.allclose(weighted.weight, torch.tensor(2.0))
+
+
+@both
+def test_rows_of_weight_0_give_finite_labels(mix):
+    found = mix(distinct(8)._replace(weight=torch.zeros(8)), DRAW, n_classes=8)
+    assert torch.allclose(found.y.sum(1), torch.ones(8, dtype=torch.double)) and not found.weight.any()
+
+
+@both
+def test_two_classes_as_numbers_become_the_probability_of_one(mix):
+    y = torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+    share = mix(distinct(6), DRAW, n_classes=6).y
+    found = mix(distinct(6)._replace(y=y), DRAW, n_classes=0).y
+    assert found.shape == (6,) and found.dtype == y.dtype
+    torch.testing.assert_close(found, (share @ y.double()).float())
+
+
+@both
+def test_one_row_is_mixed_with_itself(mix):
+    found = mix(Batch(torch.rand(1, 1, 4, 4), torch.tensor([1])), DRAW, n_classes=2)
+    assert found.y.tolist() == [[0.0, 1.0]]
+
+
+@both
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (torch.tensor([0.5, 2.0, 1.0]), r"torch.float32 of shape \(3,\).*leave them out for regression"),
+        (torch.ones(3, 2), r"torch.float32 of shape \(3, 2\).*several labels"),
+        (torch.zeros(3, 6, 9).long(), r"torch.int64 of shape \(3, 6, 9\).*labels of pixels"),
+        (None, "got NoneType"),
+    ],
+)
+def test_targets_that_are_no_classes_are_refused(mix, y, words):
+    with pytest.raises(
+        InputError, match=f"mix classes: y must hold class indices of shape \\(3,\\), got .*{words}|{words}"
+    ):
+        mix(distinct(3)._replace(y=y), DRAW, n_classes=2)
+
+
+@both
+def test_the_number_of_classes_must_be_known(mix):
+    with pytest.raises(InputError, match="need the number of classes, got n_classes=0"):
+        augmentation(mix.__name__)(distinct(3), DRAW)
+
+
+@both
+def test_a_negative_strength_is_refused(mix):
+    with pytest.raises(InputError, match=f"strength of {mix.__name__} must be a number of at least 0, got -1"):
+        mix(distinct(3), DRAW, -1, n_classes=3)
+
+
+def test_whole_numbers_cannot_be_blended():
+    with pytest.raises(InputError, match="tensor of floats, got torch.uint8"):
+        mixup(Batch(torch.zeros(3, 2, dtype=torch.uint8), torch.arange(3)), DRAW, n_classes=3)

@@ -1,0 +1,85 @@
+"""Residual networks unrolled: nested functions, sums over paths, survival."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from ftheta import formulas
+from ftheta.errors import InputError
+
+
+def layers(n=3, width=5, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=(n, width, width))
+    return [lambda h, w=w: np.tanh(h @ w.T) for w in weights], rng.normal(size=(4, width))
+
+
+@pytest.mark.ledger("C201", covers="ftheta.formulas.compose")
+def test_layers_in_sequence_are_the_nested_functions_and_every_partial_output_is_there():
+    (f1, f2, f3), x = layers()
+    partial = formulas.compose([f1, f2, f3], x)
+    assert len(partial) == 4 and partial[0] is x
+    for found, nested in zip(partial[1:], (f1(x), f2(f1(x)), f3(f2(f1(x)))), strict=True):
+        np.testing.assert_array_equal(found, nested)
+    assert formulas.compose([], 7) == [7]
+
+
+@pytest.mark.ledger(
+    "C207",
+    covers="ftheta.formulas.residual_terms",
+    printed="x + f1[x] + f2[x + f1[x]] + f3[x + f2[x + f1[x]]]",
+    right="x + f1[x] + f2[x + f1[x]] + f3[x + f1[x] + f2[x + f1[x]]]",
+)
+def test_three_blocks_unroll_to_a_sum_whose_last_term_sees_all_before(ledger):
+    (f1, f2, f3), x = layers()
+    h = x
+    for f in (f1, f2, f3):
+        h = h + f(h)
+    np.testing.assert_allclose(sum(formulas.residual_terms([f1, f2, f3], x)), h, atol=1e-14)
+    words = formulas.residual_expansion(3)
+    names = {"x": x, "f1": Bracket(f1), "f2": Bracket(f2), "f3": Bracket(f3)}
+    np.testing.assert_allclose(eval(words, names), h, atol=1e-14)
+    printed = eval("x + f1[x] + f2[x + f1[x]] + f3[x + f2[x + f1[x]]]", names)
+    assert np.abs(printed - h).max() > 0.5
+    ledger(words)
+
+
+class Bracket:
+    """f[x] for f(x)."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def __getitem__(self, x):
+        return self.f(x)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 6])
+def test_paths_are_all_subsets_and_their_sum_is_the_output_of_linear_blocks(n):
+    weights = np.random.default_rng(n).normal(size=(n, 3, 3))
+    found = formulas.paths(n)
+    assert len(set(found)) == len(found) == 2**n == sum(formulas.path_lengths(n))
+    assert [sum(len(path) == k for path in found) for k in range(n + 1)] == formulas.path_lengths(n)
+    assert formulas.path_lengths(n) == [comb(n, k) for k in range(n + 1)]
+    total, whole = np.zeros((3, 3)), np.eye(3)
+    for path in found:
+        product = np.eye(3)
+        for block in path:
+            product = weights[block - 1] @ product
+        total += product
+    for w in weights:
+        whole = whole + w @ whole
+    np.testing.assert_allclose(total, whole, rtol=1e-10)
+
+
+def test_survival_falls_on_a_line_to_the_last():
+    np.testing.assert_allclose(formulas.survival_probabilities(4, 0.2), [0.8, 0.6, 0.4, 0.2])
+    for n in (1, 2, 54):
+        assert formulas.survival_probabilities(n).sum() == pytest.approx((3 * n - 1) / 4)
+
+
+def test_too_many_paths_are_counted_and_not_listed():
+    with pytest.raises(InputError, match=r"21 blocks have 2\^21 paths; paths lists those of 0 to 20 blocks"):
+        formulas.paths(21)
+    assert sum(formulas.path_lengths(54)) == 2**54

@@ -1,0 +1,205 @@
+"""Upsampling against direct sums, planes and adjoints."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd import gradcheck
+
+from ftheta.errors import InputError, RunError
+from ftheta.formulas import transposed, transposed_size
+from ftheta.nn import UPSAMPLINGS, RememberingPool, Unpool, initialise, upsampling
+
+FOUR = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+SIXTEEN = torch.arange(16.0).reshape(1, 1, 4, 4)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def normal(*shape):
+    return torch.randn(*shape, dtype=torch.double)
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("factor", [1, 2, 3])
+@pytest.mark.parametrize(("n_in", "n_out"), [(4, 4), (4, 2)])
+@pytest.mark.parametrize("kind", UPSAMPLINGS)
+def test_every_kind_enlarges_by_the_factor_and_gives_the_maps_asked_for(kind, n_in, n_out, factor, dims):
+    size = (3, 5)[:dims]
+    y = upsampling(kind, n_in, n_out, factor, dims=dims)(torch.zeros(2, n_in, *size))
+    assert y.shape == (2, n_out, *(factor * n for n in size))
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("kind", UPSAMPLINGS)
+def test_gradients_are_those_of_differences(kind, dims):
+    layer = upsampling(kind, 2, 3, dims=dims).double()
+    names, values = zip(*layer.named_parameters(), strict=True)
+    x = normal(1, 2, *(3, 2)[:dims]).requires_grad_()
+
+    def f(x, *values):
+        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,))
+
+    assert gradcheck(f, (x, *values), atol=1e-6, rtol=0)
+
+
+# ---- without weights
+
+
+@pytest.mark.ledger("C196", covers="ftheta.nn.upsampling")
+def test_nearest_repeats_each_value_in_a_block():
+    layer = upsampling("nearest", 1, 1)
+    assert layer(FOUR)[0, 0].tolist() == [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]
+    assert not list(layer.parameters())
+    x = normal(2, 3, 4, 5)
+    right = np.kron(x.numpy(), np.ones((3, 3)))
+    assert (upsampling("nearest", 3, 3, 3)(x).numpy() == right).all()
+    assert upsampling("nearest", 1, 1, dims=1)(FOUR[0]).tolist() == [[[1, 1, 2, 2], [3, 3, 4, 4]]]
+
+
+@pytest.mark.ledger("C198", covers="ftheta.nn.upsampling")
+def test_bilinear_follows_the_convention_of_its_grid():
+    half, aligned = upsampling("bilinear", 1, 1), upsampling("bilinear", 1, 1, align_corners=True)
+    assert half(FOUR)[0, 0, 0].tolist() == [1, 1.25, 1.75, 2]
+    assert aligned(FOUR)[0, 0, 0].tolist() == pytest.approx([1, 4 / 3, 5 / 3, 2])
+    rows, columns = np.mgrid[:4, :5]
+    x = torch.tensor(2.0 + 3 * rows - columns)[None, None]  # a plane
+    i, j = np.mgrid[:12, :15]
+    right = 2 + 3 * (i * 3 / 11) - j * 4 / 14
+    np.testing.assert_allclose(upsampling("bilinear", 1, 1, 3, align_corners=True)(x)[0, 0], right, atol=1e-12)
+    right = 2 + 3 * ((i + 0.5) / 3 - 0.5).clip(0, 3) - ((j + 0.5) / 3 - 0.5).clip(0, 4)
+    np.testing.assert_allclose(upsampling("bilinear", 1, 1, 3)(x)[0, 0], right, atol=1e-12)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_bilinear_is_the_mixture_of_neighbours(dims, align_corners):
+    x, f = normal(2, 3, *(4, 5)[:dims]), 3
+    y = x.numpy()
+    for axis in range(2, 2 + dims):
+        n = x.shape[axis]
+        i = np.arange(f * n)
+        place = i * (n - 1) / (f * n - 1) if align_corners else ((i + 0.5) / f - 0.5).clip(0, n - 1)
+        y = np.apply_along_axis(lambda line, place=place, n=n: np.interp(place, np.arange(n), line), axis, y)
+    mine = upsampling("bilinear", 3, 3, f, dims=dims, align_corners=align_corners)(x)
+    np.testing.assert_allclose(mine, y, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["nearest", "bilinear"])
+def test_a_convolution_follows_where_the_number_of_maps_changes(kind):
+    layer, x = upsampling(kind, 2, 3).double(), normal(1, 2, 4, 4)
+    assert [name for name, _ in layer.named_children()] == ["resize", "conv"]
+    large = F.interpolate(x, scale_factor=2, mode=kind)
+    right = F.conv2d(large, layer.conv.weight, layer.conv.bias, padding=1)
+    torch.testing.assert_close(layer(x), right)
+
+
+# ---- with weights
+
+
+@pytest.mark.ledger("A370", covers="ftheta.nn.upsampling")
+@pytest.mark.parametrize("dims", [1, 2])
+def test_transposed_convolution_doubles_the_size_and_is_the_adjoint_of_a_convolution(dims):
+    layer = upsampling("transposed", 3, 2, dims=dims).double()
+    y = normal(4, 3, *(5, 6)[:dims])
+    layer.bias.data.zero_()
+    x = normal(*layer(y).shape)
+    assert x.shape[2:] == tuple(2 * n for n in y.shape[2:]) and x.shape[-1] == transposed_size(y.shape[-1], 2, stride=2)
+    conv = F.conv1d if dims == 1 else F.conv2d
+    inner = (conv(x, layer.weight, stride=2) * y).sum()
+    torch.testing.assert_close(inner, (x * layer(y)).sum(), rtol=0, atol=1e-10)
+    w = layer.weight.detach().numpy()
+    right = [transposed(row, w, stride=2) for row in y.numpy()]
+    np.testing.assert_allclose(layer(y).detach().numpy(), right, atol=1e-12)
+
+
+def test_the_copies_of_a_transposed_kernel_do_not_overlap():
+    layer = upsampling("transposed", 1, 1, 3)
+    initialise(layer, "zeros")
+    layer.weight.data += 1
+    assert (layer(torch.ones(1, 1, 4, 4)) == 1).all()  # every place is written once: no chequered pattern
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_sub_pixels_interleave_the_maps_of_a_convolution(dims, factor):
+    layer, x = upsampling("subpixel", 2, 3, factor, dims=dims).double(), normal(2, 2, *(4, 5)[:dims])
+    h, y = layer.conv(x), layer(x)
+    assert h.shape == (2, 3 * factor**dims, *x.shape[2:])
+    for c in range(3):
+        for r in np.ndindex((factor,) * dims):
+            place = np.ravel_multi_index(r, (factor,) * dims)
+            fine = y[:, c, *(slice(start, None, factor) for start in r)]
+            assert (fine == h[:, c * factor**dims + place]).all()
+
+
+# ---- unpooling
+
+
+@pytest.mark.ledger("C197", covers="ftheta.nn.Unpool")
+def test_unpooling_puts_the_maxima_back_into_their_places():
+    pool = RememberingPool()
+    back = Unpool(pool)(pool(SIXTEEN))[0, 0]
+    right = torch.zeros(4, 4)
+    right[[1, 1, 3, 3], [1, 3, 1, 3]] = torch.tensor([5.0, 7.0, 13.0, 15.0])
+    assert (back == right).all()
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+def test_unpooling_is_that_of_torch_at_any_size(dims):
+    x = normal(2, 3, *(7, 8)[:dims])
+    pool, unpool = RememberingPool(3, dims=dims), (nn.MaxUnpool1d, nn.MaxUnpool2d)[dims - 1](3)
+    plain = (nn.MaxPool1d, nn.MaxPool2d)[dims - 1](3, return_indices=True)
+    y, positions = plain(x)
+    assert (pool(x) == y).all()
+    other = normal(*y.shape)  # what a decoder makes of the values
+    mine = Unpool(pool)(other)
+    assert mine.shape == x.shape and (mine == unpool(other, positions, output_size=x.shape[2:])).all()
+    assert gradcheck(Unpool(pool), (other.requires_grad_(),))
+    assert gradcheck(lambda x: Unpool(pool)(pool(x)), (x.requires_grad_(),))
+
+
+def test_the_pair_works_in_a_sequence_and_remembers_the_last_pass():
+    pool = RememberingPool()
+    net = nn.Sequential(pool, nn.Identity(), Unpool(pool))
+    assert not net.state_dict()
+    for x in (SIXTEEN, -SIXTEEN):
+        assert net(x).count_nonzero() == (4 if x is SIXTEEN else 3)  # the largest of -x are 0, -2, -8, -10
+    assert net(-SIXTEEN)[0, 0].tolist() == [[0, 0, -2, 0], [0] * 4, [-8, 0, -10, 0], [0] * 4]
+
+
+# ---- what cannot be
+
+
+@pytest.mark.parametrize(
+    ("kind", "knobs", "words"),
+    [
+        ("linear", {}, "Unknown upsampling 'linear'. Did you mean 'bilinear'"),
+        ("nearest", {"dims": 3}, "'dims' parameter of upsampling must be 1 .* Got 3"),
+        (
+            "nearest",
+            {"factor": 1.5},
+            r"'factor' parameter of upsampling must be an int in the range \[1, inf\). Got 1.5",
+        ),
+    ],
+)
+def test_wrong_knobs_are_refused(kind, knobs, words):
+    with pytest.raises(InputError, match=words):
+        upsampling(kind, 1, 1, **knobs)
+
+
+def test_unpooling_needs_the_positions_of_its_pooling():
+    pool = RememberingPool()
+    with pytest.raises(RunError, match="no positions yet; pass the maps through its RememberingPool first"):
+        Unpool(pool)(torch.zeros(1, 1, 2, 2))
+    pool(SIXTEEN)
+    with pytest.raises(InputError, match=r"values of shape \(1, 2, 2, 2\) for positions of shape \(1, 1, 2, 2\)"):
+        Unpool(pool)(torch.zeros(1, 2, 2, 2))
+    with pytest.raises(InputError, match="window of MaxPool2d is 2 x 2, larger than its input of 1 x 1"):
+        pool(torch.zeros(1, 1, 1, 1))
