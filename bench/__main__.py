@@ -27,6 +27,7 @@ NAMES = (
     "stacked",
     "ridge-loo",
     "logistic",
+    "folder",
 )
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"

@@ -53,6 +53,8 @@ def conv():
 OPTIMISED = {"landscape", "learning-rate", "spectrum"}
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
 DENSE = NEURAL | {"network"}
+MAPS = {"diagram", "equivariance", "receptive-field"}
+SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesise", "top-patches"}
 LINEAR = {"drag", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
 SUBJECTS = {  # what makes it, its rows, what it can give
@@ -69,7 +71,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "own conv net": (
         lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
         (IMAGES, CLASSES),
-        NEURAL,
+        NEURAL | MAPS | SEEING,
     ),
     "plain module": (Mixed, (X, None), MODULE),
     "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves", "statistics"}),

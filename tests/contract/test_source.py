@@ -1,15 +1,18 @@
 """What every source owes. A class of the data room that gives batches is enrolled; each is made in all its ways."""
 
 import random
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from ftheta import data
-from ftheta.data import Batch, Rows, Stream
+from ftheta.data import Batch, Files, Rows, Stream, open_images
 from ftheta.draw import Draw
 from ftheta.errors import RunError
 from ftheta.store import Run
@@ -24,12 +27,28 @@ def in_order():
     return [Batch(X[i : i + B], Y[i : i + B], W[i : i + B], torch.arange(N)[i : i + B]) for i in range(0, N, B)]
 
 
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def pictures():
+    """Pictures of two pixels, which are the rows as they are."""
+    folder = Path(FOLDER.name) / "class"
+    if not folder.exists():
+        folder.mkdir()
+        for i, row in enumerate(X.to(torch.uint8).numpy()):
+            Image.fromarray(row[None]).save(folder / f"{i:02}.png")
+    return open_images(folder.parent, cache=False).x
+
+
 MAKE = {
     "rows": (Rows, lambda: Rows(X, Y, W, batch_size=B)),
     "rows in order": (Rows, lambda: Rows(X, Y, W, batch_size=B, shuffle=False)),
     "rows of arrays": (Rows, lambda: Rows(X.numpy(), Y.numpy(), W.numpy(), batch_size=B)),
     "rows of dicts": (Rows, lambda: Rows({"a": X, "b": (X, X)}, Y, W, batch_size=B)),
     "all rows at once": (Rows, lambda: Rows(X, Y, W, batch_size=N)),
+    "files": (Files, lambda: Files(pictures(), Y, W, batch_size=B)),
+    "files in order": (Files, lambda: Files(pictures(), Y, W, batch_size=B, shuffle=False)),
+    "all files at once": (Files, lambda: Files(pictures(), Y, W, batch_size=N)),
     "a list": (Stream, lambda: Stream(in_order(), length=5)),
     "a function": (Stream, lambda: Stream(lambda: iter(in_order()), length=5)),
     "an iterator": (Stream, lambda: Stream((b for _ in range(99) for b in in_order()), length=5)),
@@ -56,7 +75,9 @@ def epoch_of(source, epoch=0, start=0, seed=0):
 
 
 def first_leaf(x):
-    return first_leaf(x["a"]) if isinstance(x, dict) else x
+    if isinstance(x, dict):
+        return first_leaf(x["a"])
+    return (255 * x).round().flatten(1) if x.dim() == 4 else x  # pictures come in [0, 1]
 
 
 def numbers(batches):
@@ -125,7 +146,8 @@ def trainer_of(source):
     layer = nn.Linear(2, 1)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
-    return layer, Trainer(Supervised(layer, lambda raw, y: (raw[:, 0] - y).square()), source, optimizer="sgd", lr=1e-5)
+    net = nn.Sequential(nn.Flatten(), layer)
+    return layer, Trainer(Supervised(net, lambda raw, y: (raw[:, 0] - y).square()), source, optimizer="sgd", lr=1e-5)
 
 
 @every

@@ -38,27 +38,30 @@ def test_labels_are_the_share_of_each_image_exactly(mix):
 
 
 @pytest.mark.ledger("C294", covers="ftheta.data.mixup")
-def test_the_share_has_its_beta_distribution_and_partners_are_a_permutation():
-    found = mixup(Batch(torch.eye(500, dtype=torch.double), torch.arange(500)), DRAW, 0.7, n_classes=500)
-    others = found.x * (1 - torch.eye(500))
-    own = found.x.diagonal()[others.sum(1) > 0]
-    assert stats.kstest(own.numpy(), stats.beta(0.7, 0.7).cdf).pvalue > 0.01
-    assert (others > 0).sum(0).max() == 1 and (others > 0).sum(1).max() == 1
+def test_the_share_has_its_beta_distribution_and_each_row_has_a_partner_of_its_own():
+    n = 500
+    found = mixup(Batch(torch.eye(n, dtype=torch.double), torch.arange(n)), DRAW, 0.7, n_classes=n).x
+    assert stats.kstest(found.diagonal().numpy(), stats.beta(0.7, 0.7).cdf).pvalue > 0.01
+    others = found.fill_diagonal_(0) > 0
+    assert (others.sum(0) == 1).all() and (others.sum(1) == 1).all()
 
 
-def test_cutmix_pastes_one_rectangle_of_the_drawn_area():
-    n = 60
-    given = distinct(n, (n, 14, 20))
-    found = cutmix(given, DRAW, n_classes=n)
-    areas = []
-    for i, image in enumerate(found.x):
+@both
+def test_of_three_rows_each_other_one_is_as_likely_a_partner(mix):
+    first = [int(mix(distinct(3), DRAW.at(i), 5.0, n_classes=3).y[0].gt(0)[1]) for i in range(300)]
+    assert 0.4 < sum(first) / 300 < 0.6
+
+
+def test_cutmix_pastes_one_rectangle_of_the_drawn_area_and_of_the_images_shape():
+    """α of a million: λ = ½, so that an area of a half is pasted where it fits, sides √½ of 14 and of 20 pixels."""
+    n, sizes = 60, []
+    for i, image in enumerate(cutmix(distinct(n, (n, 14, 20)), DRAW, 1e6, n_classes=n).x):
         pasted = image[i] == 0
-        if pasted.any():
-            rows, columns = pasted.any(1).nonzero().flatten(), pasted.any(0).nonzero().flatten()
-            assert pasted.sum() == len(rows) * len(columns) == (rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1)
-            inside = 0 < rows[0] and rows[-1] < 13 and 0 < columns[0] and columns[-1] < 19
-            areas += [(len(rows) / 14, len(columns) / 20)] if inside else []
-    assert len(areas) > 5 and all(abs(h - w) <= 0.5 / 14 + 0.5 / 20 + 1e-9 for h, w in areas)  # the image's own shape
+        rows, columns = pasted.any(1).nonzero().flatten(), pasted.any(0).nonzero().flatten()
+        assert pasted[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all()
+        assert pasted.sum() == len(rows) * len(columns)
+        sizes.append((len(rows), len(columns)))
+    assert tuple(map(max, zip(*sizes, strict=True))) == (10, 14)
 
 
 @both
@@ -110,13 +113,11 @@ def test_one_row_is_mixed_with_itself(mix):
         (torch.tensor([0.5, 2.0, 1.0]), r"torch.float32 of shape \(3,\).*leave them out for regression"),
         (torch.ones(3, 2), r"torch.float32 of shape \(3, 2\).*several labels"),
         (torch.zeros(3, 6, 9).long(), r"torch.int64 of shape \(3, 6, 9\).*labels of pixels"),
-        (None, "got NoneType"),
+        (None, "NoneType; leave them out"),
     ],
 )
 def test_targets_that_are_no_classes_are_refused(mix, y, words):
-    with pytest.raises(
-        InputError, match=f"mix classes: y must hold class indices of shape \\(3,\\), got .*{words}|{words}"
-    ):
+    with pytest.raises(InputError, match=rf"y must hold class indices of shape \(3,\), got {words}"):
         mix(distinct(3)._replace(y=y), DRAW, n_classes=2)
 
 

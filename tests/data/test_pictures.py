@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ftheta.data import read_images
-from ftheta.errors import FileFormatError
+from ftheta.data import Pictures, open_images, read_images, read_picture
+from ftheta.data.pictures import LOOK
+from ftheta.errors import FileFormatError, InputError
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (4, 3, 5), dtype=np.uint8)
 COLOUR = RNG.integers(0, 256, (4, 3, 5, 3), dtype=np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setattr("ftheta.data._picture_cache.cache_folder", lambda: tmp_path_factory.mktemp("cache"))
 
 
 def write(folder, pixels, names=("dog/b.png", "cat/z.png", "dog/a.png", "cat/y.png")):
@@ -54,7 +60,8 @@ def test_grey_among_colours_becomes_colour_and_a_note_says_so(tmp_path):
     found = read_images(tmp_path)
     assert found.shape == (3, 5, 3) and found.notes == ("converted to RGB: 2 of mode L, 1 of mode RGBA",)
     assert np.array_equal(found.x[3].reshape(3, 5, 3), np.dstack([GREY[0]] * 3))
-    assert np.array_equal(found.x[2].reshape(3, 5, 3), COLOUR[2])
+    alpha = GREY[2][:, :, None] / 255
+    assert np.allclose(found.x[2].reshape(3, 5, 3), alpha * COLOUR[2] + (1 - alpha) * 255, atol=1)  # over white
 
 
 def test_black_and_white_becomes_grey(tmp_path):
@@ -98,7 +105,6 @@ BROKEN = {
     "GIF": (b"GIF89a\1\0\1\0\0\0\0;", "no PNG or JPEG picture"),
     "60000 x 60000": (header(60000, 60000), "damaged picture .*exceeds limit|60000x60000 pixels, at most"),
     "10000 x 10000": (header(10000, 10000), "10000x10000 pixels, at most 16777216 are read"),
-    "sixteen bits": (header(5, 3, depth=16), r"pixels of mode I;16; 8 bits a channel are needed"),
     "cut in its header": (header(5, 3)[:30], "no PNG or JPEG picture, or a damaged one"),
     "cut after its header": (header(5, 3), "a damaged picture"),
 }  # fmt: skip
@@ -110,6 +116,15 @@ def test_the_broken_file_is_named(content, text, tmp_path):
     (tmp_path / "cat/z.png").write_bytes(content)
     with pytest.raises(FileFormatError, match=text) as caught:
         read_images(tmp_path)
+    assert str(caught.value).startswith(str(tmp_path / "cat/z.png"))
+
+
+@pytest.mark.parametrize(("content", "text"), BROKEN.values(), ids=list(BROKEN))
+def test_the_broken_file_is_named_when_the_folder_is_opened_or_decoded(content, text, tmp_path):
+    write(tmp_path, GREY)
+    (tmp_path / "cat/z.png").write_bytes(content)
+    with pytest.raises(FileFormatError, match=text) as caught:
+        np.asarray(open_images(tmp_path).x)
     assert str(caught.value).startswith(str(tmp_path / "cat/z.png"))
 
 
@@ -143,3 +158,143 @@ def test_without_pillow_the_command_that_installs_it_is_named(tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(FileFormatError, match=r"pictures need Pillow. Install it: pip install 'ftheta\[data\]'"):
         read_images(tmp_path)
+
+
+def test_a_class_without_pictures_is_no_class_and_a_note_says_so(tmp_path):
+    write(tmp_path, GREY)
+    (tmp_path / "bird").mkdir()
+    for found in (read_images(tmp_path), open_images(tmp_path)):
+        assert found.target_names == ("cat", "dog")
+        assert found.notes == ("no class of its own: 1 folders without pictures, e.g. bird",)
+
+
+def test_sixteen_bits_become_the_upper_eight(tmp_path):
+    write(tmp_path, GREY.astype(np.uint16) * 256 + 77)
+    assert np.array_equal(read_images(tmp_path).x, GREY[[3, 1, 2, 0]].reshape(4, -1))
+
+
+# ---- opened, not read
+
+
+@pytest.mark.parametrize("pixels", [GREY, COLOUR], ids=["grey", "colour"])
+def test_opened_pictures_are_those_that_are_read(pixels, tmp_path):
+    found, read = open_images(write(tmp_path / "pets", pixels)), read_images(tmp_path / "pets")
+    assert isinstance(found.x, Pictures) and found.x.shape == (4, 3 if pixels.ndim == 4 else 1, 3, 5)
+    assert np.array_equal(np.asarray(found.x).transpose(0, 2, 3, 1).reshape(4, -1), read.x)
+    assert found.y.tolist() == read.y.tolist() and found.notes == () == read.notes
+    assert (found.kind, found.shape, found.task, found.name) == (read.kind, read.shape, read.task, read.name)
+
+
+def test_the_most_common_size_is_taken_and_a_note_counts_the_others(tmp_path):
+    write(tmp_path, [GREY[0], GREY[1], GREY[2][:, :4], GREY[3]])
+    found = open_images(tmp_path)
+    assert found.shape == (3, 5)
+    assert found.notes == ("resized to 5x3, the middle where the sides have another ratio: 1 of the 4 looked at",)
+    assert np.array_equal(np.asarray(found.x)[[0, 1, 3], 0], GREY[[3, 1, 0]])
+
+
+def test_size_and_channels_can_be_asked_for(tmp_path):
+    write(tmp_path, [GREY[0], COLOUR[1], GREY[2], GREY[3]])
+    found = open_images(tmp_path, size=(6, 10), channels=1)
+    assert found.x.shape == (4, 1, 6, 10) and found.shape == (6, 10)
+    assert found.notes[1] == "converted to L: 1 of mode RGB of the 4 looked at"
+    assert open_images(tmp_path).shape == (3, 5, 3)
+
+
+def test_a_tiny_picture_among_others_is_spread(tmp_path):
+    write(tmp_path, [GREY[0], GREY[1], GREY[2], GREY[3][:1, :1]])
+    assert (np.asarray(open_images(tmp_path).x)[0] == GREY[3, 0, 0]).all()
+
+
+def test_only_some_headers_are_read_and_the_rest_is_checked_when_decoded(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    Image.fromarray(GREY[0]).save(tmp_path / "a/00000.png")
+    for i in range(1, 3 * LOOK):
+        os.link(tmp_path / "a/00000.png", tmp_path / f"a/{i:05}.png")
+    (tmp_path / "a/00001.png").unlink()
+    (tmp_path / "a/00001.png").write_bytes(b"not a picture")
+    import ftheta.data.pictures as module
+
+    looked, header = [], module.header
+    monkeypatch.setattr(module, "header", lambda file: looked.append(file) or header(file))
+    found = open_images(tmp_path, cache=False)
+    assert len(looked) == LOOK and looked[0].endswith("00000.png") and looked[-1].endswith(f"{3 * LOOK - 1:05}.png")
+    with pytest.raises(FileFormatError, match="00001.png: no PNG or JPEG picture"):
+        np.asarray(found.x[:3])
+    looked.clear()
+    assert len(open_images(tmp_path, skip_bad=True, cache=False).x) == 3 * LOOK - 1 == len(looked) - 1
+
+
+def test_bad_files_are_named_or_left_out(tmp_path):
+    write(tmp_path, GREY)
+    (tmp_path / "cat/z.png").write_bytes(b"not a picture")
+    with pytest.raises(FileFormatError, match="cat/z.png: no PNG or JPEG picture.* Or leave bad files out: skip_bad"):
+        open_images(tmp_path)
+    found = open_images(tmp_path, skip_bad=True)
+    assert found.y.tolist() == ["cat", "dog", "dog"] and list(found.x.bad) == ["cat/z.png"]
+    assert np.array_equal(np.asarray(found.x)[:, 0], GREY[[3, 2, 0]])
+    assert found.notes[-1].startswith("left out as bad: 1 files, e.g. ") and "no PNG or JPEG" in found.notes[-1]
+
+
+def test_a_folder_of_nothing_but_bad_files(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.png").write_bytes(b"x")
+    with pytest.raises(FileFormatError, match="none of the 1 files is a PNG or JPEG picture"):
+        open_images(tmp_path, skip_bad=True)
+
+
+@pytest.mark.parametrize("size", [(0, 5), (5,), (1 << 13, 1 << 12)])
+def test_a_size_that_cannot_be_is_refused(size, tmp_path):
+    with pytest.raises(InputError, match=r"size is \(.*; \(H, W\) with at least 1"):
+        open_images(write(tmp_path, GREY), size=size)
+
+
+def test_two_channels_are_refused(tmp_path):
+    with pytest.raises(InputError, match="channels is 2; 1 for grey or 3 for RGB"):
+        open_images(write(tmp_path, GREY), channels=2)
+
+
+def test_whoever_waits_is_told_how_far_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("ftheta.data.pictures.WAIT", -1.0)
+    said = []
+    open_images(write(tmp_path, GREY), say=said.append)
+    assert said[:2] == ["2 files found", "4 files found"] and said[-1] == "4 of 4 headers read"
+
+
+# ---- one picture
+
+
+def test_a_colour_photo_for_a_grey_net_says_what_was_done_to_it(tmp_path):
+    photo = np.zeros((40, 60, 3), np.uint8)
+    photo[:, 7:53] = (255, 0, 0)  # what the middle square shows, and what its windows reach
+    Image.fromarray(photo).save(tmp_path / "photo.png")
+    x, notes = read_picture(tmp_path / "photo.png", (8, 8), 1)
+    assert x.shape == (1, 8, 8) and x.dtype == np.uint8 and (x == 76).all()  # 0.299 of 255
+    middle = ", the middle of it, since the sides have another ratio"
+    assert notes == ("colours became grey", f"resized from 60x40 to 8x8{middle}")
+
+
+def test_a_picture_that_fits_needs_no_note(tmp_path):
+    Image.fromarray(COLOUR[0]).save(tmp_path / "a.png")
+    x, notes = read_picture(tmp_path / "a.png", (3, 5), 3)
+    assert notes == () and np.array_equal(x.transpose(1, 2, 0), COLOUR[0])
+
+
+def test_every_other_change_is_named_too(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    Image.fromarray(np.dstack([GREY[0], GREY[1]])).save(tmp_path / "a.png", exif=exif)
+    _, notes = read_picture(tmp_path / "a.png", (3, 5), 3)
+    turned, white, grey = notes
+    assert (turned, white) == ("turned as its EXIF entry says", "transparent parts became white")
+    assert grey == "grey became RGB of three equal channels"
+    Image.fromarray(GREY[0].astype(np.uint16)).save(tmp_path / "b.png")
+    assert read_picture(tmp_path / "b.png", (3, 5), 1)[1] == ("reduced from 16 bits to 8",)
+
+
+def test_one_picture_that_is_missing_or_none(tmp_path):
+    with pytest.raises(FileFormatError, match="gone.png: cannot be read .No such file or directory.. Check path"):
+        read_picture(tmp_path / "gone.png", (3, 5), 1)
+    (tmp_path / "a.png").write_bytes(b"x")
+    with pytest.raises(FileFormatError, match="a.png: no PNG or JPEG picture"):
+        read_picture(tmp_path / "a.png", (3, 5), 1)

@@ -193,7 +193,11 @@ FAULTS = [
         TRAINER,
     ),
     Fault(
-        "validation in training mode", "train/evaluating.py", "    objective.eval()\n", "    objective.train()\n", TRAINER
+        "validation in training mode",
+        "train/evaluating.py",
+        "    objective.eval()\n",
+        "    objective.train()\n",
+        TRAINER,
     ),
     Fault(
         "alternating players move together",

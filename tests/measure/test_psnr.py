@@ -26,7 +26,9 @@ def test_bytes_do_not_overflow_and_the_peak_is_theirs():
 
 
 def test_images_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"y has shape \(2, 3\), predicted \(2, 4\); images of one shape \(n, \.\.\.\)"):
+    with pytest.raises(
+        InputError, match=r"y has shape \(2, 3\), predicted \(2, 4\); images of one shape \(n, \.\.\.\)"
+    ):
         psnr(np.zeros((2, 3)), np.zeros((2, 4)))
     with pytest.raises(InputError, match="peak=0; it is the largest value of a pixel and must be above 0"):
         psnr(np.zeros((2, 3)), np.zeros((2, 3)), peak=0)

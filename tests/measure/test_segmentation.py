@@ -101,7 +101,12 @@ def test_tensors_and_one_image_are_maps_too():
     [
         (TRUTH, ANSWER[:2], InputError, r"y has shape \(3, 8, 9\) but predicted has \(2, 8, 9\); .* the same pixels\."),
         ([0, 1], [0, 1], InputError, r"y has shape \(2,\); labels of pixels are \(n, H, W\) or \(H, W\)\."),
-        (TRUTH, ANSWER * 0.5, InputTypeError, "predicted holds float64, but labels of pixels are whole numbers: pass pr"),
+        (
+            TRUTH,
+            ANSWER * 0.5,
+            InputTypeError,
+            "predicted holds float64, but labels of pixels are whole numbers: pass pr",
+        ),
     ],
 )
 def test_maps_that_do_not_fit_are_refused(y, predicted, error, sentence):

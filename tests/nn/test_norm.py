@@ -360,16 +360,22 @@ def test_a_norm_trains_before_and_after_the_activation_and_the_summary_shows_whe
 
 @pytest.mark.parametrize(
     ("kind", "dims", "shape"),
-    [("batch", 0, (1, 6)), ("batch", 2, (1, 6, 1, 1)), ("instance", 1, (4, 6, 1)), ("instance", 2, (4, 6, 1, 1))],
+    [
+        ("batch", 0, (1, 6)),
+        ("batch", 2, (1, 6, 1, 1)),
+        ("instance", 1, (4, 6, 1)),
+        ("instance", 2, (4, 6, 1, 1)),
+        ("group", 2, (1, 6, 1, 1)),
+    ],
 )
 def test_one_value_has_no_variance(kind, dims, shape):
-    layer, words = norm(kind, 6, dims=dims), rf"Norm\dd got \({shape[0]}, 6.*\), one value .* use norm='layer', larger"
+    layer, words = norm(kind, 6, dims=dims), rf"Norm.* got \({shape[0]}, 6.*\), one value .* use norm='layer', larger"
     with pytest.raises(InputError, match=words):
         layer(torch.randn(shape))
     if kind == "batch":
         assert layer.eval()(torch.randn(shape)).shape == shape
-    with pytest.raises(ValueError, match=r"expected .*D input \(got 1D input\)"):
-        layer(torch.randn(6))
+        with pytest.raises(ValueError, match=r"expected .*D input \(got 1D input\)"):  # another mistake, torch's words
+            layer(torch.randn(6))
 
 
 def test_what_cannot_be_is_one_sentence():

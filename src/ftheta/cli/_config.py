@@ -35,6 +35,8 @@ class Config:
         split: random, stratified or chronological; empty: stratified for classes.
         group: Column whose equal cells stay on one side of every split.
         encoding: Of the characters of a CSV file.
+        size: Height and width that the pictures of a folder are brought to; 0: their own, at most 64.
+        skip_bad: Leave damaged pictures of a folder out.
         params: Parameters of the estimator.
         training: Fields of `Training`.
     """
@@ -49,6 +51,8 @@ class Config:
     split: Literal["", "random", "stratified", "chronological"] = ""
     group: str = ""
     encoding: str = "utf-8"
+    size: Annotated[int, Ge(0)] = 0
+    skip_bad: bool = False
     params: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
 
@@ -66,7 +70,8 @@ class Config:
             if f.name in _TABLES:
                 words += [part for k, v in value.items() for part in ("--set", f"{f.name}.{k}={_toml_value(v)}")]
             elif f.name not in ("model", "data") and value != f.default:
-                words += [f"--{f.name}", "none" if value == 0.0 and f.name == "test" else str(value)]
+                words += [f"--{f.name.replace('_', '-')}"] if value is True else []
+                words += [] if value is True else [f"--{f.name}", "none" if value == 0.0 and f.name == "test" else str(value)]
         return shlex.join(words)
 
 

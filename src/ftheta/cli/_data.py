@@ -7,10 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 
 from .. import data as room
-from ..catalog import nearest
+from ..catalog import card, nearest
 from ..draw import Draw
 from ..errors import FileFormatError, InputError
 from ..models._first_try import validation_share
@@ -19,14 +20,45 @@ from ._config import Config
 __all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "split", "task_of"]
 
 TABLES = ("table", "image")  # kinds of data whose rows are vectors
+LARGE = 64  # pixels of the longer side of pictures, where --size says nothing
 
 
 def open_data(config: Config) -> room.Dataset:
     """A data set by its name, or a file with its target; a test file's rows are its last ones."""
-    found = _named(config.data, config.target) or _from_file(config)
+    found = _pictures(config) or _named(config.data, config.target) or _from_file(config)
     if isinstance(config.test, str):
         found = _joined(found, _test_file(config, found.form))
     return _grouped(found, config.group) if config.group else found
+
+
+def _pictures(config: Config) -> room.Dataset | None:
+    """A folder of pictures that stay there until they are needed, for models of images; others get all pixels."""
+    path = Path(config.data)
+    wanted = card(config.model).input == "image" and config.data not in room.names() and path.is_dir()
+    if config.skip_bad and not wanted:
+        raise InputError("--skip-bad is for a folder of pictures and a model of images, e.g. convnet.")
+    if not wanted:
+        return None
+    size = None if not config.size else (config.size, config.size)
+    found = room.open_images(path, size=size, skip_bad=config.skip_bad, say=_say)
+    if not config.size and max(found.shape[:2]) > LARGE:
+        found = room.open_images(path, size=_smaller(found.shape), skip_bad=config.skip_bad, say=_say)
+    if not config.skip_bad:
+        return found
+    good = found.x.usable()
+    left = len(found.x) - len(good)
+    said = (f"left out as damaged: {left} files, e.g. {next(iter(found.x.bad.values()))}",) if left else ()
+    return replace(found, x=found.x[good], y=np.asarray(found.y)[good], notes=(*found.notes, *said))
+
+
+def _smaller(shape: tuple[int, ...]) -> tuple[int, int]:
+    """The size at which the longer side is as long as a first try allows."""
+    factor = LARGE / max(shape[:2])
+    return max(1, round(shape[0] * factor)), max(1, round(shape[1] * factor))
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _named(name: str, target: str) -> room.Dataset | None:
@@ -92,6 +124,8 @@ def rows_of(x: Any, index: Any) -> Any:
 def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
     """SHA-256 of the names of the columns, and of features and targets of these rows."""
     x: Any = rows_of(dataset.x, rows)
+    if isinstance(x, room.Pictures):
+        x = np.frombuffer(x.digest().encode(), np.uint8)
     y = np.asarray(dataset.y)[rows]
     if hasattr(x, "iloc"):
         from pandas.util import hash_pandas_object
@@ -125,9 +159,18 @@ def task_of(dataset: room.Dataset, asked: str) -> str:
     return task
 
 
-def encoder_for(dataset: room.Dataset, estimator: Any) -> room.TableEncoder | room.PixelEncoder:
+def encoder_for(
+    dataset: room.Dataset, estimator: Any, kind: str
+) -> room.TableEncoder | room.PixelEncoder | room.ImageEncoder:
     """The encoder of this kind of data, in the numbers that the estimator computes with."""
     dtype: Any = getattr(estimator, "dtype", "float64")
+    if kind == "image":
+        if not dataset.shape:
+            raise InputError(
+                f"{dataset.name} is a table, and {type(estimator).__name__} learns from images. Give a folder of "
+                "pictures or a data set of images, e.g. mnist, or use another model, e.g. mlp."
+            )
+        return room.ImageEncoder(dtype, dataset.shape)
     return room.TableEncoder(dtype) if hasattr(dataset.x, "iloc") else room.PixelEncoder(dtype)
 
 

@@ -50,7 +50,7 @@ class Job:
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
         self.in_steps = goes_in_steps(self.estimator)
         self._refuse_unseen()
-        self.encoder = encoder_for(self.dataset, self.estimator)
+        self.encoder = encoder_for(self.dataset, self.estimator, card.input)
         if not self.in_steps and isinstance(self.encoder, TableEncoder):
             self.encoder.set_output(transform="pandas")  # coefficients have the names of their columns
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
@@ -63,10 +63,13 @@ class Job:
             raise InputError(f"{where}: {name}={self.config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
         said, watched = dict(self.config.params), len(self.parts.validation) > 0
         said = {k: v for k, v in said.items() if (k, v) != ("lr", "find") or "lr" not in known}
-        params = settings(known, watched=watched, optimizer=said.get("optimizer")) | said
+        own = getattr(cls, "first_try", None)
+        usual = settings(known, watched=watched, optimizer=said.get("optimizer"))
+        params = (usual if own is None else own(len(self.parts.train), watched=watched)) | said
         params |= {"random_state": self.config.seed} if "random_state" in known else {}
         if "training" in known:
-            knobs = {"progress": True, "l2": L2, **typed(Training, self.config.training, "training")}
+            own_knobs = {"l2": L2} if own is None else {"schedule": "cosine", "ema": 0.999}
+            knobs = {"progress": True, **own_knobs, **typed(Training, self.config.training, "training")}
             return cls(**typed(cls, params, where), training=Training(**knobs))
         typed(cls, {f"training.{k}": v for k, v in self.config.training.items()}, where)
         return cls(**typed(cls, params, where))
@@ -121,8 +124,8 @@ class Job:
         sizes = {"training": len(self._fitted_rows()), "test": len(self.parts.test)}
         sizes |= {"validation": len(self.dataset.x) - sum(sizes.values())}
         rows = ", ".join(f"{n} {name}" for name, n in sizes.items() if n)
-        columns = self.dataset.x.shape[1]
-        return f"{self.config.model} ({self.task}) on {self.dataset.name}: {rows} rows, {columns} columns"
+        size = f"{self.dataset.x.shape[1]} columns" if not self.dataset.shape else _pixels(self.dataset.shape)
+        return f"{self.config.model} ({self.task}) on {self.dataset.name}: {rows} rows, {size}"
 
     @cached_property
     def found_leaks(self) -> tuple[str, ...]:
@@ -240,3 +243,7 @@ class Job:
         """The page of the run."""
         if not run.has("report.html"):
             Subject(self.config, self.dataset, self.parts, self.encoder, self.estimator).report(run)
+
+
+def _pixels(shape: tuple[int, ...]) -> str:
+    return f"{'x'.join(map(str, shape[:2]))} pixels" + (" in colour" if shape[2:] == (3,) else "")

@@ -35,7 +35,7 @@ def option(name: str, help: str, **more: Any) -> Any:
     return click.option(name, help=help, **more)
 
 
-_SAID = ("model", "data", "target", "task", "seed", "validation", "split", "group", "encoding")
+_SAID = ("model", "data", "target", "task", "seed", "validation", "split", "group", "encoding", "size", "skip_bad")
 
 
 @click.command("train", short_help="Train a model on a data set or a file.")
@@ -55,6 +55,8 @@ _SAID = ("model", "data", "target", "task", "seed", "validation", "split", "grou
 @option("--split", "How rows are set aside.", type=click.Choice(["random", "stratified", "chronological"]))
 @option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
 @option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
+@option("--size", "Height and width of the pictures of a folder.", type=int, metavar="PIXELS")
+@option("--skip-bad", "Leave damaged pictures of a folder out.", is_flag=True, default=None)
 @option("--time", "Time budget, e.g. 90s, 10m, 2h.", metavar="TIME")
 @option("--run", "Folder of the run; default: runs/MODEL-DATA/TIME.", type=click.Path(path_type=Path), metavar="DIR")
 @option("--config", "TOML file with settings; a run's config.toml repeats it.", type=click.Path(path_type=Path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ._affine import warp
 from ._cells import Form
 from ._columns import alike
-from ._kinds import kind_of
+from ._kinds import is_picture, kind_of
 from .arrays import read_arrays, read_idx, read_idx_array
 from .augment import (
     AUGMENTATIONS,
@@ -27,8 +27,10 @@ from .batch import Batch, InputSpec, TargetSpec, rows, take
 from .datasets import Dataset, Truth
 from .delimited import read_csv, task_of
 from .encoded import Encoded
+from .encoders import encoder_of
 from .files import read
 from .files_source import Files
+from .image_encoder import ImageEncoder
 from .leaks import leaks
 from .makers import (
     MAKERS,
@@ -55,7 +57,7 @@ from .registry import Facts, facts, load, names
 from .shapes import shapes
 from .sources import Rows, Source, Stream
 from .splits import SPLITS, holdout, kfold
-from .table import PixelEncoder, TableEncoder, encoder_of
+from .table import PixelEncoder, TableEncoder
 from .textfile import read_text
 
 __all__ = [
@@ -70,6 +72,7 @@ __all__ = [
     "Facts",
     "Files",
     "Form",
+    "ImageEncoder",
     "InputSpec",
     "Pictures",
     "PixelEncoder",
@@ -98,6 +101,7 @@ __all__ = [
     "heteroscedastic",
     "holdout",
     "kfold",
+    "is_picture",
     "kind_of",
     "leaks",
     "load",

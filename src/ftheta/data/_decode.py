@@ -26,13 +26,14 @@ from ..errors import FileFormatError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["GREY", "MAX_PIXELS", "MODES", "Header", "decode", "header", "header_of", "opened", "pixels"]
+__all__ = ["GREY", "MAX_PIXELS", "MODES", "Header", "decode", "header", "header_of", "opened", "pixels", "reject_large"]
 
 MAX_PIXELS = 1 << 24  # of one picture, e.g. 4096 x 4096
 MODES = {1: "L", 3: "RGB"}
 GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L")
 COLOUR = ("RGB", "RGBA", "RGBa", "P", "PA", "CMYK", "YCbCr")
 SMALL = 1 << 16  # bytes of a file that is read at once: cheaper than a stream
+STRIP = 256  # rows
 BILINEAR = 2  # of Pillow, with the window widened where a picture shrinks
 ORIENTATION = 0x0112  # the tag of EXIF
 _TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}
@@ -67,9 +68,10 @@ def opened(file: str | Path) -> Iterator[Image]:
             f"{file}: no PNG or JPEG picture, or a damaged one. Convert it, replace it or move it elsewhere."
         ) from None
     except Exception as error:  # decoders raise many kinds
-        why = getattr(error, "strerror", None)
-        said = f"cannot be read ({why}). Check path and permissions." if why else None
-        raise FileFormatError(f"{file}: {said or f'a damaged picture ({error}). Replace it or remove it.'}") from None
+        if why := getattr(error, "strerror", None):
+            raise FileFormatError(f"{file}: cannot be read ({why}). Check path and permissions.") from None
+        why = str(error) or type(error).__name__
+        raise FileFormatError(f"{file}: a damaged picture ({why}). Replace it or remove it.") from None
 
 
 def _content(file: str | Path) -> BytesIO | str | Path:
@@ -92,34 +94,37 @@ def header_of(picture: Image, file: str | Path) -> Header:
     """Size and mode of an opened picture."""
     if picture.mode not in GREY + COLOUR:
         raise FileFormatError(f"{file}: pixels of mode {picture.mode}, which is not known here. Convert it to RGB.")
+    if picture.format == "PNG":  # others can be decoded at an eighth of their size
+        reject_large(picture.size, file)
     turn, (width, height) = _turn(picture), picture.size
     size = (height, width) if turn > 4 else (width, height)
     return Header(size, picture.mode, turn, picture.has_transparency_data)
 
 
+def reject_large(size: tuple[int, int], file: str | Path) -> None:
+    """Refuse what would fill the memory."""
+    if prod(size) > MAX_PIXELS:
+        raise FileFormatError(
+            f"{file}: {size[0]}x{size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
+        )
+
+
 def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
-    """The picture of a file: (C, H, W) uint8."""
+    """The picture of a file: (C, H, W) uint8, a view of (H, W, C)."""
     with opened(file) as picture:
         return pixels(picture, file, size, channels)
 
 
 def pixels(picture: Image, file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
-    """An opened picture of any size and mode: (C, H, W) uint8."""
+    """An opened picture of any size and mode: (C, H, W) uint8, a view of (H, W, C)."""
     (height, width), turn = size, _turn(picture)
     picture.draft(None, (height, width) if turn > 4 else (width, height))  # pyright: ignore[reportArgumentType]
-    if prod(picture.size) > MAX_PIXELS:
-        raise FileFormatError(
-            f"{file}: {picture.size[0]}x{picture.size[1]} pixels, at most {MAX_PIXELS} are read. "
-            "Make the pictures smaller."
-        )
+    reject_large(picture.size, file)
     plain = _converted(_turned(picture, turn), MODES[channels])
     if plain.size != (width, height):
         box = _middle(plain.size, width / height)
         plain = plain.resize((width, height), BILINEAR, box=box)  # pyright: ignore[reportArgumentType]
-    flat = np.frombuffer(plain.tobytes(), np.uint8)
-    if channels == 1:
-        return flat.reshape(1, height, width)
-    return np.ascontiguousarray(flat.reshape(height, width, channels).transpose(2, 0, 1))
+    return np.frombuffer(plain.tobytes(), np.uint8).reshape(height, width, channels).transpose(2, 0, 1)
 
 
 def _turned(picture: Image, turn: int) -> Image:
@@ -152,7 +157,7 @@ def _converted(picture: Image, mode: str) -> Image:
     if picture.mode.startswith("I"):
         picture = _eight_bits(picture)
     if picture.has_transparency_data:
-        picture = _over_white(picture.convert("RGBA"))
+        return _over_white(picture, mode)
     return picture if picture.mode == mode else picture.convert(mode)
 
 
@@ -162,10 +167,15 @@ def _eight_bits(picture: Image) -> Image:
     return fromarray((np.asarray(picture) >> 8).clip(0, 255).astype(np.uint8))
 
 
-def _over_white(picture: Image) -> Image:
+def _over_white(picture: Image, mode: str) -> Image:
+    """In strips, since a large picture with its background would take the memory three times."""
     from PIL.Image import alpha_composite, new
 
-    return alpha_composite(new("RGBA", picture.size, "white"), picture)
+    (width, height), whole = picture.size, new(mode, picture.size)
+    for top in range(0, height, STRIP):
+        part = picture.crop((0, top, width, min(top + STRIP, height))).convert("RGBA")
+        whole.paste(alpha_composite(new("RGBA", part.size, "white"), part).convert(mode), (0, top))
+    return whole
 
 
 def _middle(size: tuple[int, int], ratio: float) -> tuple[float, float, float, float]:

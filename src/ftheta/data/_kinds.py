@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import FileFormatError
 
-__all__ = ["WORDS", "kind_of"]
+__all__ = ["WORDS", "is_picture", "kind_of"]
 
 HEAD = 2**16  # bytes that are looked at
 WORDS = {
@@ -36,6 +36,14 @@ _ADVICE: dict[str, str] = dict.fromkeys(
     ("one PNG image", "one JPEG image", "one GIF image"),
     "Give the folder that has a folder of images for each class.",
 )
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file begins like a PNG or JPEG image."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(4).startswith((b"\x89PNG", b"\xff\xd8\xff"))
 
 
 def kind_of(path: Path) -> str:

@@ -150,7 +150,7 @@ def rand_augment(batch: Batch, draw: Draw, magnitude: float = 1.0, *, operations
     if not magnitude or not operations:
         return batch
     u = uniform(draw, "rand_augment", images(batch), 14)
-    chosen = u[:7].argsort(0).argsort(0) < operations  # (7, B): ranks are a random order
+    chosen = u[:7].argsort(0) < operations  # (7, B): each image has the seven in a random order
     side = torch.where(u[7:] < 0.5, -1.0, 1.0) * chosen
     size = {name: magnitude * AUGMENTATIONS[name].strength for name in ("shift", "rotate", "shear", "noise", "cutout")}
     batch = _warped(

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .picture_files import Pictures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +35,8 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
     """Sentences on what the rows `test` share with the rows `train`; none where nothing was found.
 
     Args:
-        x: Features as they were given, before anything was encoded: a frame or an array, (n, D).
+        x: Features as they were given, before anything was encoded: a frame or an array, (n, D), or Pictures, whose
+            files are compared.
         train: Row numbers that are learned from.
         test: Row numbers that are set aside.
         y: Targets, (n,), or None.
@@ -46,6 +50,9 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
 
     if not len(train) or not len(test):
         return ()
+    if isinstance(x, Pictures):
+        prints = pd.DataFrame({"content": [blake2b(file.read_bytes(), digest_size=8).digest() for file in x.paths]})
+        return tuple(_duplicates(prints, np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)))
     frame = x if isinstance(x, pd.DataFrame) else pd.DataFrame(np.asarray(x))
     y = None if y is None else np.asarray(y)
     train, test = np.asarray(train), np.asarray(test)

@@ -63,10 +63,11 @@ def blend(batch: Batch, partner: Tensor, own: Tensor, n_classes: int) -> Batch:
 
 
 def _partners(batch: Batch, draw: Draw, name: str, alpha: float) -> tuple[Tensor, Tensor]:
-    """λ (B,) and the row that each is mixed with, a permutation (B,)."""
+    """λ (B,), and the row that each is mixed with, another one: the next in a circle of random order, (B,)."""
     own = np.random.default_rng(draw.key(name)).beta(alpha, alpha, batch.n)  # torch's takes no generator
-    order = torch.randperm(batch.n, generator=draw.generator("partner", batch.x.device), device=batch.x.device)
-    return torch.from_numpy(own).to(batch.x.device), order
+    x = floats(batch)
+    circle = torch.randperm(batch.n, generator=draw.generator("partner", x.device), device=x.device)
+    return torch.from_numpy(own).to(x.device), torch.empty_like(circle).scatter_(0, circle, circle.roll(1))
 
 
 def _labels(batch: Batch, partner: Tensor, own: Tensor, n_classes: int) -> Batch:

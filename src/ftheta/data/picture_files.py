@@ -24,6 +24,7 @@ from ._picture_cache import LIMIT, PictureCache, key_of
 
 __all__ = ["Pictures"]
 
+ADVICE = "Or leave bad files out: skip_bad=True, on the command line --skip-bad."
 RULES = 1  # a number for the rules of _decode; the cache of others is not used
 
 
@@ -173,9 +174,10 @@ class Reader:
     def read(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pictures (m, C, H, W) and their rows (m,), without those that are bad where these are skipped."""
         x, kept = np.empty((len(rows), *self.shape), np.uint8), []
-        take = self.attempt if self.pictures.skip_bad else self.picture
         for row in rows.tolist():
-            if (found := take(row)) is not None:
+            if (found := self.attempt(row)) is not None:
                 x[len(kept)] = found
                 kept.append(row)
+            elif not self.pictures.skip_bad:
+                raise FileFormatError(f"{self.pictures.bad.pop(self.names[self.index[row]])} {ADVICE}")
         return x[: len(kept)], np.array(kept, np.int64)

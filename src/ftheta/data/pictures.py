@@ -22,10 +22,10 @@ import numpy as np
 
 from ..errors import FileFormatError, InputError
 from ..store.files import readable
-from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of, opened, pixels
+from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of, opened, pixels, reject_large
 from .datasets import Dataset
 from .delimited import task_of
-from .picture_files import Listing, Pictures
+from .picture_files import ADVICE, Listing, Pictures
 
 __all__ = ["open_images", "read_images", "read_picture"]
 
@@ -112,7 +112,8 @@ def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple
     _check_wanted((height, width), channels)
     with warnings.catch_warnings(action="ignore"), opened(path) as picture:
         about = header_of(picture, path)
-        return pixels(picture, path, (height, width), channels), tuple(_changes(about, (width, height), channels))
+        x = np.ascontiguousarray(pixels(picture, path, (height, width), channels))
+    return x, tuple(_changes(about, (width, height), channels))
 
 
 # ---- folders
@@ -152,11 +153,9 @@ def _entries(folder: Path, skipped: list[str], *, folders: bool = False) -> list
     except OSError as error:
         raise FileFormatError(f"{folder}: cannot be read ({error.strerror}). Check its permissions.") from None
     fits = os.DirEntry.is_dir if folders else os.DirEntry.is_file
-    good = []
-    for entry in found:
-        fine = fits(entry, follow_symlinks=False) and not entry.name.startswith(".")
-        (good if fine else skipped).append(entry if fine else entry.path)
-    return good
+    good = [fits(entry, follow_symlinks=False) and not entry.name.startswith(".") for entry in found]
+    skipped += [entry.path for entry, fine in zip(found, good, strict=True) if not fine]
+    return [entry for entry, fine in zip(found, good, strict=True) if fine]
 
 
 def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
@@ -184,10 +183,7 @@ def _dataset(
 def _small(file: str) -> Header:
     """The header of a picture that is read at its own size."""
     found = header(file)
-    if prod(found.size) > MAX_PIXELS:
-        raise FileFormatError(
-            f"{file}: {found.size[0]}x{found.size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
-        )
+    reject_large(found.size, file)
     return found
 
 
@@ -203,7 +199,7 @@ def _headers(
                 headers[name] = header(f"{listing.root}{os.sep}{name}")
             except FileFormatError as error:
                 if not skip_bad:
-                    raise
+                    raise FileFormatError(f"{error} {ADVICE}") from None
                 bad[name] = str(error)
             if monotonic() > last:
                 last = monotonic() + WAIT

@@ -40,7 +40,9 @@ def shapes(n: int = 500, noise: float = 0.1, seed: int = 0, *, size: int = 32) -
         ((10, 1024), (10, 32, 32), ('ground', 'disc', 'square', 'triangle'))
     """
     if n < 1 or size < 16:
-        raise InputError(f"'shapes' was asked for {n} images of {size} x {size} pixels; at least 1 of 16 x 16 is needed.")
+        raise InputError(
+            f"'shapes' was asked for {n} images of {size} x {size} pixels; at least 1 of 16 x 16 is needed."
+        )
     if not 0 <= noise < math.inf:
         raise InputError(f"The noise of 'shapes' is {noise}; give a finite number that is not negative.")
     rng = np.random.default_rng(Draw(seed).at("make", "shapes").key())

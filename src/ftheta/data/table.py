@@ -20,17 +20,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..check import table
-from ..errors import FileFormatError, InputError
+from ..errors import InputError
 from ._columns import Dropped, Levels, Number, Plan, learn, number, plan_of
 from .encoded import BLOCK, Encoded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PixelEncoder", "TableEncoder", "encoder_of"]
+__all__ = ["Encoder", "PixelEncoder", "TableEncoder"]
 
 
-class _Encoder(TransformerMixin, BaseEstimator):
+class Encoder(TransformerMixin, BaseEstimator):
     """What encoders share: the dtype of what they give."""
 
     def __init__(self, dtype: Literal["float32", "float64"] = "float64") -> None:
@@ -43,7 +43,7 @@ class _Encoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-class TableEncoder(_Encoder):
+class TableEncoder(Encoder):
     """The columns of a table as standardised numbers; a scikit-learn transformer whose state is JSON.
 
     Learned: `plans_`, one a column, `n_features_in_` and, from a frame, `feature_names_in_`.
@@ -231,7 +231,7 @@ def _reject_infinite(plan: Plan, values: np.ndarray) -> None:
         raise InputError(f"Column {plan.name!r} holds {values[row]} in row {row}; finite numbers are needed.")
 
 
-class PixelEncoder(_Encoder):
+class PixelEncoder(Encoder):
     """Pictures as numbers: z = (x - μ) / σ with one μ and one σ of all pixels of the training rows.
 
     Example:
@@ -291,11 +291,3 @@ class PixelEncoder(_Encoder):
         self = cls(dtype=state["dtype"])
         self.mean_, self.scale_, self.n_features_in_ = float(state["mean"]), float(state["scale"]), int(state["n"])
         return self
-
-
-def encoder_of(state: Mapping[str, Any]) -> TableEncoder | PixelEncoder:
-    """The encoder of a run, from what its `get_state` gave."""
-    kind = state.get("encoder", "table")
-    if kind not in ("table", "pixels"):
-        raise FileFormatError(f"Unknown encoder {kind!r}; this version of fθ knows 'table' and 'pixels'. Upgrade fθ.")
-    return (TableEncoder if kind == "table" else PixelEncoder).from_state(state)

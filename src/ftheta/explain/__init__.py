@@ -13,6 +13,10 @@
     explain.drag(model, X, y, row)                what one row does to a fit as it is dragged
     explain.fit(model, X, y)                      a curve or a surface through its rows, with residuals
     explain.regions(model, X, y)                  which class wins where, and how surely
+    explain.receptive_field(model)                which inputs a unit sees: computed, and by its gradient
+    explain.equivariance(net, Shift(1), X)        what shifts, flips and turns do to every layer
+    explain.convolve(x, kernel)                   a window over the input, sum by sum; pool, downsampling, upsampling
+    explain.diagram(model)                        layers, sizes and skips as boxes and arrows
     explain.available(model)                      what this model can give
     explain.run("gradient-flow", model, X, y)     any of them by name
 
@@ -26,6 +30,7 @@ from .activations import Activations, activations
 from .convolve import Convolved, Pooled, convolve, pool
 from .curves import Curves, curves
 from .densities import Densities, HasGaussians, densities
+from .diagram import Diagram, Node, diagram
 from .drag import Drag, drag
 from .equivariance import Equivariance, equivariance, invariance
 from .examples import ExampleGradients, example_gradients
@@ -40,6 +45,7 @@ from .lookahead import Lookahead, lookahead
 from .network import Network, network
 from .receptive_field import ReceptiveField, receptive_field
 from .regions import HasClasses, Regions, regions
+from .resample import Resampled, downsampling, upsampling
 from .saliency import Saliency, saliency
 from .saliency_check import SaliencyCheck, saliency_check
 from .segmentation import HasMaps, Segments, segments
@@ -49,7 +55,7 @@ from .statistics import HasStatistics, statistics
 from .steps import Directions, StepLengths, directions, step_lengths
 from .summary import Summary, summary
 from .synthesise import Synthesised, synthesise
-from .top_patches import LayerPatches, TopPatches, top_patches
+from .top_patches import TopPatches, top_patches
 from .trajectories import Trajectories, trajectories
 from .updates import Updates, updates
 
@@ -58,6 +64,7 @@ __all__ = [
     "Convolved",
     "Curves",
     "Densities",
+    "Diagram",
     "Directions",
     "Drag",
     "Equivariance",
@@ -77,14 +84,15 @@ __all__ = [
     "HasPredictions",
     "HasStatistics",
     "Landscape",
-    "LayerPatches",
     "LearningRate",
     "Line",
     "Lookahead",
     "Network",
+    "Node",
     "Pooled",
     "ReceptiveField",
     "Regions",
+    "Resampled",
     "Saliency",
     "SaliencyCheck",
     "Segments",
@@ -101,7 +109,9 @@ __all__ = [
     "convolve",
     "curves",
     "densities",
+    "diagram",
     "directions",
+    "downsampling",
     "drag",
     "equivariance",
     "example_gradients",
@@ -136,4 +146,5 @@ __all__ = [
     "top_patches",
     "trajectories",
     "updates",
+    "upsampling",
 ]

@@ -50,7 +50,7 @@ def seen_by(field: Field, unit: Sequence[int], *, inside: bool) -> list[Span]:
 def step(back: Back) -> float | None:
     """How far the field moves from a unit to the next, in places of the input; None where all units see the same."""
     far = 2**20
-    moved = back(far, far, False)[0] - back(0, 0, False)[0]
+    moved = back(2 * far, 2 * far, False)[0] - back(far, far, False)[0]
     return moved / far if moved else None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from ..catalog import nearest
 from ..data import Batch
 from ..errors import InputError, InputTypeError
+from ._fields import Field, follow_fields
 from ._probe import batch_of, first_tensor, fitting, layers_of, module_of, untouched
 from ._registry import HasModule, require
 
@@ -26,6 +27,7 @@ __all__ = [
     "Pictures",
     "array",
     "convolutions",
+    "fields_of",
     "has_convolution",
     "layer_named",
     "seeing",
@@ -199,8 +201,9 @@ class Pictures:
     def names(self, k: int) -> tuple[str, ...]:
         """Names of k outputs: classes, or numbers."""
         classes = getattr(self.obj, "classes_", None)
-        known = classes is not None and np.ndim(classes) == 1 and len(classes) == k
-        return tuple(map(str, classes)) if known else tuple(map(str, range(k)))
+        if classes is None or np.ndim(classes) != 1 or len(classes) != k:
+            return tuple(map(str, range(k)))
+        return tuple(map(str, classes))
 
     def targets(self, target: Any, scores: Tensor) -> Tensor:
         """Places of the outputs that are explained (B,): the largest of each row, or those of given classes."""
@@ -214,3 +217,21 @@ class Pictures:
         if unknown:
             raise InputError(nearest("target", unknown[0], names))
         return torch.tensor([names.index(str(t)) for t in wanted.tolist()], device=scores.device)
+
+
+def fields_of(net: Pictures, names: Sequence[str]) -> dict[str, Field]:
+    """What a unit of each layer sees, from one pass; layers in the order in which they ran."""
+    found: dict[str, Field] = {}
+
+    def see(name: str, h: Tensor) -> None:
+        field = mode.of(h)
+        if field is None or h.ndim != net.x.ndim:
+            raise InputError(f"{name} gave {tuple(h.shape)}, which are no maps; choose layers that give (B, K, ...).")
+        found[name] = field
+
+    x = net.x[:1].clone()
+    with follow_fields(x) as mode, seeing(net.module, names, see):
+        start = cast(Field, mode.of(x))
+        with net.unfolding(lambda h: mode.tag(h, start)):
+            net(x)
+    return found

@@ -84,7 +84,7 @@ class Convolved(Result):
                 values.append(self.x)
                 titles.append(f"step {i + 1}: output {', '.join(map(str, place))}")
                 lit.append(self._lit(i))
-                notes.append(_wrapped(self._sum(self.windows[i])) + f"\n= {_number(self.output[place])}")
+                notes.append(_wrapped(self._sum(self.windows[i])) + f"\n= {_number(float(self.output[place]))}")
         return plots.grids(values, titles=titles, notes=notes, lit=lit)
 
     def _lit(self, i: int | None) -> np.ndarray:

@@ -109,16 +109,14 @@ def equivariance(
         >>> bool(found.equivariance.max() < 1e-14), bool(found.invariance.max() > 0.1)
         (True, True)
     """
-    module, x = _checked(obj, X)
+    module, x = _checked(obj, X, usual=transform is None)
     chosen = _several(transform) if transform is not None else _usual(x)
     plain = _pass(module, x)
-    moved = [_pass(module, t(x)) for t in chosen]
-    errors = np.array(
-        [
-            [_errors(plain[i], other[i], t, border) for t, other in zip(chosen, moved, strict=True)]
-            for i in range(len(plain))
-        ]
-    )
+    columns = []
+    for t in chosen:  # one at a time: a pass holds what every layer gives
+        moved = _pass(module, t(x))
+        columns.append([_errors(*pair, t, border) for pair in zip(plain, moved, strict=True)])
+    errors = np.array(columns).swapaxes(0, 1)  # (L, T, 3)
     return Equivariance(
         names=numbered([layer.name for layer in plain]),
         kinds=tuple(layer.kind for layer in plain),
@@ -165,7 +163,7 @@ class _Layer:
     field: Field | None
 
 
-class _Function(nn.Module):
+class Function(nn.Module):
     """A function in a module's place."""
 
     def __init__(self, function: Callable[[Tensor], Any]) -> None:
@@ -176,18 +174,20 @@ class _Function(nn.Module):
         return self.function[0](x)
 
 
-def _checked(obj: Any, X: Any) -> tuple[nn.Module, Tensor]:
+def _checked(obj: Any, X: Any, *, usual: bool = False) -> tuple[nn.Module, Tensor]:
     """The module, and rows as it sees them."""
     if callable(obj) and not isinstance(obj, nn.Module | HasModule):
-        obj = _Function(obj)
+        obj = Function(obj)
     require(obj, nn.Module | HasModule, "equivariance")
-    if not (isinstance(obj, nn.Module) or has_maps(obj)):
+    if usual and not has_maps(obj):
         raise InputTypeError(
-            f"{type(obj).__name__} has no convolution; equivariance needs a net on maps, or any function of a batch."
+            f"{type(obj).__name__} has no convolution; equivariance needs a net on maps, or transformations to try."
         )
     if X is None:
         raise InputError("equivariance looks at rows, but X is None; pass X.")
     x = first_tensor(batch_of(obj, X).x)
+    if next(module_of(obj).parameters(), None) is None and str(getattr(X, "dtype", "")).endswith("float64"):
+        x = torch.as_tensor(X).detach().clone()  # nothing says that less will do
     if x is None or x.ndim < 2 or not x.is_floating_point():
         got = "no tensor" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
         raise InputError(f"equivariance got {got}; expected rows of floats, (rows, channels, ...) for maps.")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -27,9 +27,9 @@ from torch.nn.functional import interpolate
 
 from .. import plots
 from ..catalog import nearest
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..results import Result, Table
-from ._images import PART, Pictures, array, convolutions, has_convolution, layer_named, tapped, without_layer
+from ._images import PART, Pictures, array, has_convolution, layer_named, seeing, tapped
 from ._probe import DRAW
 from ._registry import HasModule, explanation
 
@@ -53,7 +53,6 @@ class _Task:
     baseline: Tensor  # (B, C, *places)
     steps: int
     size: int
-    number: int  # of the part
 
     def score(self, x: Tensor) -> Tensor:
         """s of each row (B,)."""
@@ -79,17 +78,15 @@ def _smoothgrad(task: _Task) -> Tensor:
     flat = task.x.flatten(1)
     sigma = (NOISE * (flat.amax(1) - flat.amin(1))).reshape(-1, *[1] * (task.x.ndim - 1))
     total, pairs = torch.zeros_like(task.x), -(-task.steps // 2)
-    generator = DRAW.at("smoothgrad", task.number).generator(device=task.x.device)
-    for _ in range(pairs):
-        noise = torch.randn(task.x.shape, generator=generator, device=task.x.device, dtype=task.x.dtype)
+    generator = DRAW.generator("smoothgrad")
+    for _ in range(pairs):  # the same noise for all rows: a row alone is as it is in a batch
+        noise = torch.randn(task.x.shape[1:], generator=generator, dtype=torch.float64).to(task.x)
         total += task.gradient(task.x + sigma * noise) + task.gradient(task.x - sigma * noise)
     return total / (2 * pairs)
 
 
 def _gradcam(task: _Task) -> Tensor:
-    if task.layer is None:
-        raise without_layer(task.net.obj, "gradcam")
-    with tapped(task.layer) as found:
+    with tapped(cast(nn.Module, task.layer)) as found:
         score = task.score(task.x.detach().requires_grad_()).sum()
     maps = found[-1] if found else None  # (B, K, *places of the layer)
     if maps is None or maps.ndim != task.x.ndim:
@@ -166,10 +163,9 @@ class Saliency(Result):
             "target": self.target[:SHOWN],
             "score": self.score[:SHOWN].tolist(),
             "strongest at": [str(tuple(map(int, peak))) for peak in peaks],
-            "sum": maps.reshape(len(maps), -1).sum(1).tolist(),
         }
         if self.gap is not None:
-            columns["gap"] = self.gap[:SHOWN].tolist()
+            columns |= {"sum": maps.reshape(len(maps), -1).sum(1).tolist(), "gap": self.gap[:SHOWN].tolist()}
         more = f" The first {SHOWN} of {len(self.x)} rows." if len(self.x) > SHOWN else ""
         return Table(columns, f"Saliency by {self.method}.{more}")
 
@@ -203,7 +199,7 @@ def saliency(
         X: Rows (B, C, H, W) or (B, C, L).
         method: gradient, integrated, smoothgrad, gradcam or occlusion.
         target: A class, or the number of an output; one for all rows or one a row. None: the largest output.
-        layer: Layer whose maps gradcam weighs; None: the last convolution.
+        layer: Layer whose maps gradcam weighs; None: the last that gives maps.
         baseline: What a picture without content is (integrated, occlusion): a number, or an array like a row.
         steps: Points of the integral (64), or draws of the noise (24).
         size: Side of the window of occlusion; None: a sixth of the shorter side.
@@ -235,11 +231,23 @@ def attributions(net: Pictures, method: str, target: Tensor, knobs: Mapping[str,
     steps, size = given.get("steps", _STEPS.get(method, 1)), given.get("size", max(1, round(min(net.places) / 6)))
     if steps < 1 or not 1 <= size <= min(net.places):
         raise InputError(f"steps is {steps} and size is {size}; at least 1 each, and a window within {net.places}.")
-    last = next(reversed(convolutions(net.module).values()), None)
-    layer = layer_named(net.module, given["layer"]) if "layer" in given else last
+    layer = layer_named(net.module, given["layer"]) if "layer" in given else None
+    if layer is None and method == "gradcam":
+        layer = _last_maps(net)
     baseline = _baseline(given.get("baseline", 0.0), net.x)
-    parts = enumerate(zip(net.x.split(PART), target.split(PART), baseline.split(PART), strict=True))
-    return torch.cat([METHODS[method](_Task(net, x, k, layer, base, steps, size, i)) for i, (x, k, base) in parts])
+    parts = zip(net.x.split(PART), target.split(PART), baseline.split(PART), strict=True)
+    return torch.cat([METHODS[method](_Task(net, x, k, layer, base, steps, size)) for x, k, base in parts])
+
+
+def _last_maps(net: Pictures) -> nn.Module:
+    """The last layer that gives maps of more than one place, and not the output itself."""
+    found: list[tuple[str, Tensor]] = []
+    with torch.no_grad(), seeing(net.module, None, lambda name, h: found.append((name, h))):
+        raw = net(net.x[:1])
+    maps = [name for name, h in found if h.ndim == net.x.ndim and h[0, 0].numel() > 1 and h is not raw]
+    if not maps:
+        raise InputTypeError(f"{type(net.obj).__name__} has no maps; gradcam needs a layer that gives some.")
+    return layer_named(net.module, maps[-1])
 
 
 def _of_baseline(net: Pictures, target: Tensor, baseline: Any) -> Tensor:

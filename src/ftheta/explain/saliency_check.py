@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SaliencyCheck", "saliency_check"]
 
-PASSES = 0.5
+PASSES, SHOWN = 0.5, 6
 MOST = 16  # rows
 
 
@@ -79,9 +79,12 @@ class SaliencyCheck(Result):
 
     def figure(self) -> Figure:
         """The maps, and how much of the first is left in each."""
-        titles = ["as trained", *(f"{name}: {r:.2f}" for name, r in zip(self.names, self.correlation, strict=True))]
-        x = np.broadcast_to(self.x, (len(self.maps), *self.x.shape))
-        return plots.saliency(x, self.maps, titles, label=f"saliency ({self.method})")
+        steps = zip(self.names, self.correlation, strict=True)
+        titles = ["as trained", *(f"{name}\nr = {r:.2f}" for name, r in steps)]
+        some = np.unique(np.linspace(0, len(titles) - 1, SHOWN).round().astype(int))
+        x = np.broadcast_to(self.x, (len(some), *self.x.shape))
+        said = f"saliency ({self.method})"
+        return plots.saliency(x, self.maps[some], [titles[i] for i in some], label=said)
 
     @property
     def alt(self) -> str:

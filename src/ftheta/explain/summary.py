@@ -9,7 +9,7 @@ Shapes: L layers, in the order in which they run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 from torch.nn.utils.parametrize import ParametrizationList
 
 from .. import plots
 from ..data import Batch, take
 from ..errors import InputError
+from ..nn import COSTS
 from ..results import Result, Table
 from ._probe import batch_of, first_tensor, forward, layers_of, module_of, untouched, watching
 from ._registry import HasModule, explanation, require
@@ -34,18 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Summary", "summary"]
 
 
-def _each_step(layer: Any, x: Tensor, out: Tensor) -> int:
-    """Every matrix once a time step: (..., D) has steps × D entries."""
-    return x.numel() // layer.input_size * sum(p.numel() for p in layer.parameters() if p.ndim == 2)
-
-
-_COSTS: tuple[tuple[type, Callable[[Any, Tensor, Tensor], int]], ...] = (  # layer, input, output -> multiply-adds
-    (nn.Linear, lambda layer, x, out: out.numel() * layer.in_features),
-    (_ConvTransposeNd, lambda layer, x, out: x.numel() * layer.weight[0].numel()),  # weight (in, out / groups, ...)
-    (_ConvNd, lambda layer, x, out: out.numel() * layer.weight[0].numel()),  # weight (out, in / groups, ...)
-    (RNNBase, _each_step),
-    (RNNCellBase, _each_step),
-)
 _LOOKUPS = (nn.Embedding, nn.EmbeddingBag)  # a matrix, and no product
 
 
@@ -60,6 +48,7 @@ class Summary(Result):
         shapes: Shapes of its own parameters, by their names.
         parameters: How many they are: (L,).
         frozen: How many of them do not train: (L,).
+        statistics: Numbers that are kept and not trained, such as running means and variances: (L,).
         multiply_adds: For one row, all calls together: (L,).
         calls: How often each layer ran: (L,).
         uncounted: Kinds with matrices whose products are not in `multiply_adds`.
@@ -74,6 +63,7 @@ class Summary(Result):
     shapes: tuple[dict[str, tuple[int, ...]], ...]
     parameters: np.ndarray
     frozen: np.ndarray
+    statistics: np.ndarray
     multiply_adds: np.ndarray
     calls: np.ndarray
     uncounted: tuple[str, ...]
@@ -110,16 +100,20 @@ class Summary(Result):
             "tensors": [", ".join(f"{name} {_times(shape)}" for name, shape in own.items()) for own in self.shapes],
             "parameters": self.parameters.tolist(),
             "frozen": self.frozen.tolist(),
+            "statistics": self.statistics.tolist(),
             "multiply-adds": self.multiply_adds.tolist(),
             "calls": self.calls.tolist(),
         }
-        usual = {"frozen": not self.frozen.any(), "calls": bool((self.calls == 1).all())}
+        usual = {"frozen": not self.frozen.any(), "statistics": not self.statistics.any()}
+        usual |= {"calls": bool((self.calls == 1).all())}
         return Table({name: column for name, column in columns.items() if not usual.get(name)}, self._caption())
 
     def _caption(self) -> str:
         total, frozen = int(self.parameters.sum()), int(self.frozen.sum())
         trained = f"{total - frozen:,} trainable, {frozen:,} frozen" if frozen else "all trainable"
         said = [f"{total:,} parameters ({trained}), {int(self.multiply_adds.sum()):,} multiply-adds for a row."]
+        if kept := int(self.statistics.sum()):
+            said.append(f"With {kept:,} statistics, which are kept and not trained, {total + kept:,} numbers in all.")
         if self.uncounted:
             said.append(f"Products inside {', '.join(self.uncounted)} are not counted.")
         if self.widths is not None:
@@ -211,7 +205,7 @@ class _Layer:
         """One call, for n rows."""
         if out is not None and self.output is None:
             self.output = tuple(out.shape[1:] if out.shape[:1] == (n,) else out.shape)
-        cost = next((f for kind, f in _COSTS if isinstance(self.module, kind)), None)
+        cost = next((f for kind, f in COSTS if isinstance(self.module, kind)), None)
         if cost is not None and x is not None and out is not None:
             self.cost += cost(self.module, x, out) // n
         self.calls += 1
@@ -223,7 +217,7 @@ class _Layer:
 
     @property
     def counted(self) -> bool:
-        known = self.calls > 0 and isinstance(self.module, tuple(kind for kind, _ in _COSTS))
+        known = self.calls > 0 and isinstance(self.module, tuple(kind for kind, _ in COSTS))
         return known or isinstance(self.module, _LOOKUPS) or not self.has_matrix
 
 
@@ -242,6 +236,7 @@ def _summary(layers: list[_Layer]) -> Summary:
         shapes=tuple({name: tuple(p.shape) for name, p in found.items()} for found in own),
         parameters=np.array([sum(p.numel() for p in found.values()) for found in own], dtype=int),
         frozen=np.array([sum(p.numel() for p in found.values() if not p.requires_grad) for found in own], dtype=int),
+        statistics=np.array([_statistics(layer.module) for layer in layers], dtype=int),
         multiply_adds=np.array([layer.cost for layer in layers], dtype=int),
         calls=np.array([layer.calls for layer in layers], dtype=int),
         uncounted=_uncounted(layers),
@@ -249,6 +244,11 @@ def _summary(layers: list[_Layer]) -> Summary:
         feed_forward=straight,
         chain=_chain(layers) if dense and straight else None,
     )
+
+
+def _statistics(module: nn.Module) -> int:
+    """Numbers in its own buffers; counters are none."""
+    return sum(b.numel() for b in module.buffers(recurse=False) if b.is_floating_point())
 
 
 def _uncounted(layers: list[_Layer]) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from torch.nn.functional import conv1d, conv2d, pad
 from .. import plots
 from ..errors import InputError, NonFiniteError
 from ..results import Result, Table
-from ._images import Pictures, array, has_convolution, layer_named, tapped, without_layer
+from ._fields import seen_by
+from ._images import Pictures, array, fields_of, has_convolution, layer_named, seeing, tapped, without_layer
 from ._probe import DRAW
 from ._registry import HasModule, explanation, require
 from ._trace import rows_for
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Synthesised", "synthesise"]
 
-RATE, FADES = 0.1, 0.25  # η; share of the steps at the end without jitter and blur
+RATE = 0.1  # η
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class Synthesised(Result):
         values: How much each excites its unit (U,).
         start: The same for the noise that they started from (U,).
         radius: Norm of the inputs.
+        field: First and last place that the units see, on each axis (axes, 2).
     """
 
     layer: str
@@ -56,6 +58,7 @@ class Synthesised(Result):
     values: np.ndarray
     start: np.ndarray
     radius: float
+    field: np.ndarray
 
     def table(self) -> Table:
         """One line a unit."""
@@ -67,14 +70,15 @@ class Synthesised(Result):
         return Table(columns, self.alt)
 
     def figure(self) -> Figure:
-        """The inputs side by side."""
-        columns = min(len(self.pictures), 5)
-        rows = -(-len(self.pictures) // columns)
-        empty = np.full((rows * columns - len(self.pictures), *self.pictures.shape[1:]), np.nan)
-        tiles = np.concatenate([self.pictures, empty]).reshape(rows, columns, *self.pictures.shape[1:])
-        titles = {f"Inputs that excite units of {self.layer}": tiles}
-        first = [np.array([self.names[r * columns] for r in range(rows)])]
-        return plots.patches(titles, first, x="unit, counted from the left", signed=True)
+        """What each unit sees of its input, side by side."""
+        seen = self.pictures[:, :, *(slice(low, high + 1) for low, high in self.field)]
+        columns = min(len(seen), 5)
+        rows = -(-len(seen) // columns)
+        empty = np.full((rows * columns - len(seen), *seen.shape[1:]), np.nan)
+        tiles = np.concatenate([seen, empty]).reshape(rows, columns, *seen.shape[1:])
+        titles = {f"What excites units of {self.layer}, seeing {' x '.join(map(str, seen.shape[2:]))}": tiles}
+        first = [[self.names[r * columns] for r in range(rows)]]
+        return plots.patches(titles, first, x="unit, counted from the left", y="first of the line", signed=True)
 
     @property
     def alt(self) -> str:
@@ -93,7 +97,7 @@ def synthesise(
     radius: float | None = None,
     steps: int = 200,
     jitter: int | None = None,
-    blur: float = 0.5,
+    blur: float | None = None,
     seed: int = 0,
 ) -> Synthesised:
     """The input that excites a unit most: a class, or a place in the middle of a map.
@@ -107,7 +111,7 @@ def synthesise(
         radius: Norm of the inputs; None: the median norm of X, or a root mean square of 1/4.
         steps: Steps of the ascent.
         jitter: Largest shift; None: 1 for outputs, 0 for maps, whose units look at one place.
-        blur: Standard deviation of the blur in places, which fades out in the last quarter; 0: none.
+        blur: Standard deviation of the blur in places; None: 0.5 for outputs, 0 for maps.
         seed: Seed of the start and of the jitter.
 
     Example:
@@ -120,21 +124,22 @@ def synthesise(
     if not has_convolution(obj):
         raise without_layer(obj, "synthesise")
     net = Pictures(obj, rows_for(obj, X, shape, 1).x if X is None else X, "synthesise")
-    if radius is None:
-        norms = net.x.flatten(1).norm(dim=1)
-        radius = float(norms.median()) if X is not None and norms.median() > 0 else 0.25 * net.x[0].numel() ** 0.5
-    if steps < 1 or radius <= 0 or blur < 0 or (jitter or 0) < 0:
+    norm = _usual_norm(net.x, X is not None) if radius is None else radius
+    if steps < 1 or norm <= 0 or (blur or 0) < 0 or (jitter or 0) < 0:
         raise InputError(
-            f"steps is {steps}, radius {radius}, blur {blur}, jitter {jitter}; none may be negative or no step."
+            f"steps is {steps}, radius {norm}, blur {blur}, jitter {jitter}; steps and radius must be above 0, the "
+            "others not below it."
         )
     with net.open():
         climb = _Climb(net, layer, units)
-        jitter = (0 if climb.maps else 1) if jitter is None else jitter
+        usual = (0, 0.0) if climb.maps else (1, 0.5)
+        jitter, blur = usual[0] if jitter is None else jitter, usual[1] if blur is None else blur
         generator = DRAW.at("synthesise", seed).generator()
         noise = torch.randn(len(climb.units), *net.x.shape[1:], generator=generator, dtype=torch.float64).to(net.x)
-        start = _to_sphere(noise, radius)
-        x = climb.run(start, radius, steps, jitter, blur, generator)
+        start = _to_sphere(noise, norm)
+        x = climb.run(start, norm, steps, jitter, blur, generator)
         values, before = climb.value(x), climb.value(start)
+        field = _middle(net, layer) if climb.maps and layer else [(0, n - 1) for n in net.places]
     names = net.names(climb.count) if layer is None else tuple(map(str, range(climb.count)))
     chosen = climb.units.cpu().numpy()
     return Synthesised(
@@ -144,15 +149,29 @@ def synthesise(
         pictures=array(x),
         values=array(values),
         start=array(before),
-        radius=radius,
+        radius=norm,
+        field=np.array(field),
     )
+
+
+def _usual_norm(x: Tensor, known: bool) -> float:
+    norm = float(x.flatten(1).norm(dim=1).median())
+    return norm if known and norm > 0 else 0.25 * x[0].numel() ** 0.5
+
+
+def _middle(net: Pictures, layer: str) -> list[tuple[int, int]]:
+    """What the unit in the middle of a map sees."""
+    shape: list[Tensor] = []
+    with torch.no_grad(), seeing(net.module, [layer], lambda _, h: shape.append(h)):
+        net(net.x[:1])
+        return seen_by(fields_of(net, [layer])[layer], [n // 2 for n in shape[-1].shape[2:]], inside=True)
 
 
 class _Climb:
     """The units of a layer as functions of their own inputs."""
 
     def __init__(self, net: Pictures, layer: str | None, units: int | Sequence[int] | None) -> None:
-        self.net = net
+        self.net, self.name = net, layer
         self.layer = None if layer is None else layer_named(net.module, layer)
         with torch.no_grad():
             shape = self._values(net.x[:1]).shape
@@ -168,7 +187,7 @@ class _Climb:
         with tapped(self.layer) as found:
             self.net(x)
         if not found:
-            raise InputError("The layer did not run; choose one that does.")
+            raise InputError(f"The layer {self.name} did not run; choose one that does.")
         return found[-1]
 
     def value(self, x: Tensor) -> Tensor:
@@ -180,16 +199,14 @@ class _Climb:
 
     def run(self, x: Tensor, radius: float, steps: int, jitter: int, blur: float, generator: Generator) -> Tensor:
         axes = tuple(range(2, x.ndim))
-        for step in range(steps):
-            rough = step >= (1 - FADES) * steps
+        for _ in range(steps):
             shift = tuple(torch.randint(-jitter, jitter + 1, (len(axes),), generator=generator).tolist())
-            shift = tuple(0 for _ in axes) if rough else shift
             moved = x.roll(shift, axes).detach().requires_grad_()
             (g,) = torch.autograd.grad(self.value(moved).sum(), moved)
             g = g.roll(tuple(-s for s in shift), axes)
             norm = g.flatten(1).norm(dim=1).reshape(-1, *[1] * (g.ndim - 1))
             x = x + RATE * radius * g / norm.clamp_min(torch.finfo(g.dtype).tiny)
-            x = _to_sphere(x if rough or not blur else _blurred(x, blur), radius)
+            x = _to_sphere(_blurred(x, blur) if blur else x, radius)
         if not x.isfinite().all():
             raise NonFiniteError("The gradient of a unit is not finite; look at the weights of the net.")
         return x.detach()

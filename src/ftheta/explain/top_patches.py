@@ -21,72 +21,60 @@ from torch import Tensor, nn
 from .. import plots
 from ..errors import InputError
 from ..results import Result, Table
-from ._fields import Field, follow_fields, seen_by
-from ._images import PART, Pictures, array, convolutions, has_convolution, seeing, without_layer
+from ._fields import Field, seen_by
+from ._images import PART, Pictures, array, convolutions, fields_of, has_convolution, seeing, without_layer
 from ._registry import HasModule, explanation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LayerPatches", "TopPatches", "top_patches"]
-
-
-@dataclass(frozen=True, eq=False)
-class LayerPatches:
-    """The patches of one layer.
-
-    Args:
-        units: Channels of the layer (U,).
-        field: Size of the receptive field on each axis.
-        patches: (U, N, C, *window), from the strongest on; NaN beyond the edge of a row.
-        values: How much each excites its unit (U, N).
-        rows: Which rows they are of (U, N).
-        corners: First place of each window in its row; below 0 beyond the edge (U, N, axes).
-    """
-
-    units: np.ndarray
-    field: tuple[int, ...]
-    patches: np.ndarray
-    values: np.ndarray
-    rows: np.ndarray
-    corners: np.ndarray
+__all__ = ["TopPatches", "top_patches"]
 
 
 @dataclass(frozen=True, eq=False)
 class TopPatches(Result):
-    """Patches by layer.
+    """Patches by the name of their layer, in the order in which these ran.
 
     Args:
-        layers: Name of a layer to its patches, in the order in which they ran.
+        fields: Size of the receptive field on each axis.
+        units: Channels of the layer (U,).
+        patches: (U, N, C, *window), from the strongest on; NaN beyond the edge of a row.
+        values: How much each excites its unit (U, N).
+        rows: Which rows they are of (U, N).
+        corners: First place of each window in its row; below 0 beyond the edge (U, N, axes).
         n: Number of rows that were looked at.
     """
 
-    layers: dict[str, LayerPatches]
+    fields: dict[str, tuple[int, ...]]
+    units: dict[str, np.ndarray]
+    patches: dict[str, np.ndarray]
+    values: dict[str, np.ndarray]
+    rows: dict[str, np.ndarray]
+    corners: dict[str, np.ndarray]
     n: int
 
     def table(self) -> Table:
         """One line a unit."""
-        lines = [(name, found, u) for name, found in self.layers.items() for u in range(len(found.units))]
+        lines = [(name, u) for name, units in self.units.items() for u in range(len(units))]
         columns = {
-            "layer": [name for name, _, _ in lines],
-            "field": [_by(found.field) for _, found, _ in lines],
-            "unit": [int(found.units[u]) for _, found, u in lines],
-            "strongest": [float(found.values[u, 0]) for _, found, u in lines],
-            "row": [int(found.rows[u, 0]) for _, found, u in lines],
-            "from place": [str(tuple(found.corners[u, 0].tolist())) for _, found, u in lines],
+            "layer": [name for name, _ in lines],
+            "field": [_by(self.fields[name]) for name, _ in lines],
+            "unit": [int(self.units[name][u]) for name, u in lines],
+            "strongest": [float(self.values[name][u, 0]) for name, u in lines],
+            "row": [int(self.rows[name][u, 0]) for name, u in lines],
+            "from place": [str(tuple(self.corners[name][u, 0].tolist())) for name, u in lines],
         }
         return Table(columns, self.alt)
 
     def figure(self) -> Figure:
         """One panel a layer, one line of patches a unit."""
-        titles = {f"{name}, sees {_by(found.field)}": found.patches for name, found in self.layers.items()}
-        units = [found.units for found in self.layers.values()]
-        return plots.patches(titles, units, x="patch, from the strongest")
+        titles = {f"{name}, sees {_by(self.fields[name])}": patches for name, patches in self.patches.items()}
+        return plots.patches(titles, list(self.units.values()), x="patch, from the strongest")
 
     @property
     def alt(self) -> str:
         """What the picture shows."""
-        sizes = ", ".join(f"{name} {_by(found.field)}" for name, found in self.layers.items())
+        sizes = ", ".join(f"{name} {_by(field)}" for name, field in self.fields.items())
         return f"Parts of {self.n} rows that excite units most; receptive fields by layer: {sizes}."
 
 
@@ -114,27 +102,11 @@ def top_patches(
     if layers is None and len(names) > 6:
         names = [names[i] for i in np.linspace(0, len(names) - 1, 6).round().astype(int)]
     with net.open(gradients=False):
-        fields = _fields(net, names)
+        fields = fields_of(net, names)
         peaks = _peaks(net, list(fields))
     made = {name: _cut(net, field, *peaks[name], units, n) for name, field in fields.items()}
-    return TopPatches(made, len(net.x))
-
-
-def _fields(net: Pictures, names: Sequence[str]) -> dict[str, Field]:
-    """What a unit of each layer sees, from one pass; layers in the order in which they ran."""
-    found: dict[str, Field] = {}
-
-    def see(name: str, h: Tensor) -> None:
-        field = mode.of(h)
-        if field is None or h.ndim != net.x.ndim:
-            raise InputError(f"{name} gave {tuple(h.shape)}, which are no maps; top_patches needs layers of maps.")
-        found[name] = field
-
-    x = net.x[:1].clone()
-    with follow_fields(x) as mode, seeing(net.module, names, see), net.unfolding(lambda h: mode.tag(h, start)):
-        start = mode.of(x)
-        net(x)
-    return found
+    parts = [dict(zip(made, part, strict=True)) for part in zip(*made.values(), strict=True)]
+    return TopPatches(*parts, n=len(net.x))
 
 
 def _peaks(net: Pictures, names: Sequence[str]) -> dict[str, tuple[Tensor, Tensor, tuple[int, ...]]]:
@@ -162,8 +134,8 @@ def _cut(
     shape: tuple[int, ...],
     units: int | Sequence[int],
     n: int,
-) -> LayerPatches:
-    """The patches of one layer."""
+) -> tuple[Any, ...]:
+    """Of one layer: size of its field, units, patches, values, rows and corners."""
     chosen = _units(values, units)
     top = values[:, chosen].topk(min(n, len(values)), dim=0)
     rows = array(top.indices.T)  # (U, N)
@@ -177,7 +149,7 @@ def _cut(
         for row, corner in zip(rows.ravel(), corners.reshape(-1, at.shape[-1]), strict=True)
     ]
     patches = np.stack(pictures).reshape(*rows.shape, x.shape[1], *size)
-    return LayerPatches(chosen, size, patches, array(top.values.T), rows, corners)
+    return size, chosen, patches, array(top.values.T), rows, corners
 
 
 def _units(values: Tensor, units: int | Sequence[int]) -> np.ndarray:

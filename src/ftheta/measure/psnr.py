@@ -33,7 +33,9 @@ def psnr(y: Any, predicted: Any, *, peak: float = 1.0) -> np.ndarray:
     """
     clean, other = (array(*pair).astype(np.float64) for pair in (("y", y), ("predicted", predicted)))
     if clean.shape != other.shape or clean.ndim < 2:
-        raise InputError(f"y has shape {clean.shape}, predicted {other.shape}; images of one shape (n, ...) are needed.")
+        raise InputError(
+            f"y has shape {clean.shape}, predicted {other.shape}; images of one shape (n, ...) are needed."
+        )
     if not peak > 0:
         raise InputError(f"peak={peak}; it is the largest value of a pixel and must be above 0.")
     error = ((clean - other) ** 2).mean(axis=tuple(range(1, clean.ndim)))

@@ -9,8 +9,8 @@ Pixels are counted over all images together. NaN is what cannot be said: the IoU
 Most pixels lie inside a region and are easy; whether outlines are sharp is seen in the boundary accuracy.
 
 Shapes: n images of H x W pixels, K classes; maps (n, H, W) or (H, W) of whole numbers.
-References: Everingham et al., The PASCAL Visual Object Classes Challenge: a retrospective, IJCV 111 (2015); Kohli, Ladický
-and Torr, Robust higher order potentials for enforcing label consistency, IJCV 82 (2009), for the band of width d.
+References: Everingham et al., The PASCAL Visual Object Classes Challenge: a retrospective, IJCV 111 (2015); Kohli,
+Ladický and Torr, Robust higher order potentials for enforcing label consistency, IJCV 82 (2009), for the band.
 """
 
 from __future__ import annotations

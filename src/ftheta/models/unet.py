@@ -171,7 +171,7 @@ class UNetSegmenter(ImageInput, NeuralSupervised):
         return index
 
     def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
-        """Weights of pixels where they differ within an image: (n, H, W); images without a counted pixel are dropped."""
+        """Weights of pixels (n, H, W) where they differ within an image; images without a counted pixel go."""
         if rows.y is None:
             return rows
         if rows.y.shape[1:] != rows.x.shape[2:]:
@@ -209,6 +209,6 @@ class UNetSegmenter(ImageInput, NeuralSupervised):
         y = self._labels(y, len(found))
         if y.shape != found.shape:
             raise InputError(f"y has shape {y.shape}, but the images of X have {found.shape[1:]} pixels each.")
-        weight = np.ones(len(y)) if sample_weight is None else check.weights(sample_weight, len(y))
+        weight = np.asarray(check.weights(1.0 if sample_weight is None else sample_weight, len(y)))
         counted = (y == y if self.ignore_label is None else y != self.ignore_label) * weight[:, None, None]
         return float(np.average(found == y, weights=counted))

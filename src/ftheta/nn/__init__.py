@@ -5,7 +5,7 @@ from __future__ import annotations
 from .activations import ACTIVATIONS, Activation, Bump, Sign, Sin, Step, activation
 from .conv import convolution, separable
 from .convnet import ConvNet
-from .counting import multiply_adds
+from .counting import COSTS, multiply_adds
 from .dense import MLP
 from .init import SCHEMES, initialise
 from .norm import NORMS, MapRMSNorm, Norm, norm
@@ -30,6 +30,7 @@ from .upsampling import UPSAMPLINGS, RememberingPool, Unpool, upsampling
 
 __all__ = [
     "ACTIVATIONS",
+    "COSTS",
     "BLOCKS",
     "MLP",
     "NORMS",

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..catalog import nearest
@@ -75,7 +76,14 @@ def _by(sizes: Sequence[int]) -> str:
 class Conv1d(Fits, nn.Conv1d): ...
 
 
-class Conv2d(Fits, nn.Conv2d): ...
+class Conv2d(Fits, nn.Conv2d):
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """A 1x1 kernel with a stride takes the places first: the same function, and oneDNN's own way of it writes past
+        its workspace where channels come last and are fewer than eight (its issue 6035)."""
+        if self.kernel_size == (1, 1) and self.stride != (1, 1) and self.padding == (0, 0):
+            down, right = self.stride
+            return F.conv2d(input[..., ::down, ::right], weight, bias, groups=self.groups)
+        return super()._conv_forward(input, weight, bias)
 
 
 def convolution(

@@ -2,21 +2,36 @@
 
     dense: D_in · D_out       convolution: (C_in / groups) · k² · C_out · H' · W'        multiply-adds of one row
 
-Nothing is computed for it: the module passes shapes through a copy whose tensors have no memory.
+`multiply_adds` computes nothing: shapes pass through a copy of the module whose tensors have no memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
+from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
-__all__ = ["multiply_adds"]
+__all__ = ["COSTS", "multiply_adds"]
 
-_COUNTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+
+def _each_step(layer: Any, x: Tensor, out: Tensor) -> int:
+    """Every matrix once a time step: (..., D) has steps × D entries."""
+    return x.numel() // layer.input_size * sum(p.numel() for p in layer.parameters() if p.ndim == 2)
+
+
+COSTS: tuple[tuple[type, Callable[[Any, Tensor, Tensor], int]], ...] = (
+    (nn.Linear, lambda layer, x, out: out.numel() * layer.in_features),
+    (_ConvTransposeNd, lambda layer, x, out: x.numel() * layer.weight[0].numel()),  # weight (in, out / groups, ...)
+    (_ConvNd, lambda layer, x, out: out.numel() * layer.weight[0].numel()),  # weight (out, in / groups, ...)
+    (RNNBase, _each_step),
+    (RNNCellBase, _each_step),
+)
+"""Kind of layer and its multiply-adds: (layer, input, output) -> a number, for all rows together."""
 
 
 def multiply_adds(module: nn.Module, shape: Sequence[int]) -> dict[str, int]:
@@ -32,18 +47,17 @@ def multiply_adds(module: nn.Module, shape: Sequence[int]) -> dict[str, int]:
     """
     copy, rows, found = deepcopy(module).to("meta").eval(), 2, dict[str, int]()
     for name, layer in copy.named_modules():
-        if isinstance(layer, _COUNTED):
-            layer.register_forward_hook(_counter(name, rows, found))
+        if cost := next((f for kind, f in COSTS if isinstance(layer, kind)), None):
+            layer.register_forward_hook(_counter(name, cost, rows, found))
     dtype = next((p.dtype for p in module.parameters()), torch.get_default_dtype())
     with torch.no_grad():
         copy(torch.empty(rows, *shape, device="meta", dtype=dtype))
     return found
 
 
-def _counter(name: str, rows: int, found: dict[str, int]) -> Any:
-    def count(layer: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        transposed = isinstance(layer, nn.modules.conv._ConvTransposeNd)
-        places = (inputs[0].numel() if transposed else output.numel()) // rows  # each meets one slice of the weights
-        found[name] = found.get(name, 0) + places * layer.weight[0].numel()
+def _counter(name: str, cost: Callable[[Any, Tensor, Tensor], int], rows: int, found: dict[str, int]) -> Any:
+    def count(layer: nn.Module, inputs: tuple[Tensor, ...], output: Any) -> None:
+        out = output if isinstance(output, Tensor) else output[0]
+        found[name] = found.get(name, 0) + cost(layer, inputs[0], out) // rows
 
     return count

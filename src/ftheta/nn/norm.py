@@ -59,11 +59,7 @@ class InstanceNorm1d(Several, nn.InstanceNorm1d): ...
 class InstanceNorm2d(Several, nn.InstanceNorm2d): ...
 
 
-class GroupNorm(nn.GroupNorm):
-    """torch's, without its refusal of one row with one position, whose groups have enough values."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+class GroupNorm(Several, nn.GroupNorm): ...
 
 
 class MapRMSNorm(nn.Module):

@@ -12,6 +12,7 @@ from .cost_lines import cost_lines
 from .coverage import coverage
 from .curves import curves
 from .diagnostics import diagnostics
+from .diagram import diagram
 from .drag import drag
 from .ellipses import ellipses
 from .extended import extended
@@ -35,6 +36,7 @@ from .reliability import reliability
 from .residuals import residuals
 from .saliency import saliency
 from .segmented import segmented
+from .side_by_side import side_by_side
 from .slopes import slopes
 from .spectrum import spectrum
 from .step_lengths import step_lengths
@@ -58,6 +60,7 @@ __all__ = [
     "coverage",
     "curves",
     "diagnostics",
+    "diagram",
     "drag",
     "ellipses",
     "extended",
@@ -85,6 +88,7 @@ __all__ = [
     "residuals",
     "saliency",
     "segmented",
+    "side_by_side",
     "simplex",
     "slopes",
     "spectrum",

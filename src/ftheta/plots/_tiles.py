@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SIGNED", "bare", "flat", "mosaic", "picture"]
 
 SIGNED = "RdBu_r"  # red above 0, blue below
+GAP = "#c9dcea"  # between tiles in grey, and where one has no value
 
 
 def picture(x: np.ndarray) -> np.ndarray:
@@ -54,7 +55,7 @@ def mosaic(
 
     Args:
         axes: Where.
-        tiles: NaN are left white.
+        tiles: NaN are left in the colour of the gaps.
         columns: Tiles of a line.
         names: Name of each line; None: the number of its first tile.
         limits: Values of the darkest and the lightest colour; None: those of the tiles.
@@ -65,21 +66,28 @@ def mosaic(
     n, h, w = tiles.shape[:3]
     scale = max(1, -(-24 // max(min(h, w), 2)))
     tiles = tiles.repeat(scale, 1).repeat(scale, 2)
-    gap, lines = max(2, scale * max(h, w) // 10), -(-n // columns)
+    gap, lines = max(2, scale * max(h, w) // 8), -(-n // columns)
     down, across = scale * h + gap, scale * w + gap
     whole = np.full((lines * down - gap, columns * across - gap, *tiles.shape[3:]), np.nan)
     for i, tile in enumerate(tiles):
         y, x = i // columns * down, i % columns * across
         whole[y : y + scale * h, x : x + scale * w] = tile
     low, high = limits or _limits(tiles, signed)
-    shown = np.where(np.isnan(whole), 1.0, whole) if whole.ndim == 3 else np.ma.masked_invalid(whole)
-    image = axes.imshow(shown, cmap=SIGNED if signed else "gray", vmin=low, vmax=high, interpolation="nearest")
+    whole = np.ma.masked_invalid(whole) if whole.ndim == 2 else _with_gaps(whole)
+    image = axes.imshow(whole, cmap=SIGNED if signed else "gray", vmin=low, vmax=high, interpolation="nearest")
     bare(axes)
+    axes.set_facecolor("white" if signed else GAP)
     axes.set_xticks(np.arange(columns) * across + scale * w / 2, map(str, range(columns)))
     marks = [str(i * columns) for i in range(lines)] if names is None else list(map(str, names))
     axes.set_yticks(np.arange(lines) * down + scale * h / 2, marks)
     axes.tick_params(length=0, labelsize=8)
     return image
+
+
+def _with_gaps(whole: np.ndarray) -> np.ndarray:
+    """Colours (H, W, 3) with a fourth channel that is 0 where there are none."""
+    seen = ~np.isnan(whole).any(-1, keepdims=True)
+    return np.concatenate([np.where(seen, whole, 0.0), seen], -1)
 
 
 def _limits(tiles: np.ndarray, signed: bool) -> tuple[float, float]:

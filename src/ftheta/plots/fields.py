@@ -34,7 +34,7 @@ def fields(effective: np.ndarray, frames: np.ndarray, *, names: Sequence[str], s
     """
     from matplotlib.figure import Figure
 
-    shown = [round(i) for i in np.linspace(0, len(names) - 1, min(len(names), _MOST))]
+    shown = [int(i) for i in np.linspace(0, len(names) - 1, min(len(names), _MOST)).round()]
     lines = -(-len(shown) // _ACROSS)
     across = min(len(shown), _ACROSS)
     flat = effective.ndim == 2

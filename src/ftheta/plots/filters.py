@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._tiles import flat, mosaic
+from ._tiles import bare, flat, mosaic
+from ._tiles import picture as as_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,23 +48,27 @@ def filters(
     learned = np.asarray(kernels, dtype=float)[:MOST]
     fixed = np.asarray(classical, dtype=float)
     lines = -(-len(learned) // COLUMNS)
-    sides = 1 if picture is None else 2
+    sides = 1 if picture is None else 3
     heights = [lines, 1] if len(fixed) else [lines]
-    figure = Figure(
-        figsize=(0.5 + 4.4 * sides, 1.2 + 0.62 * sum(heights) + 0.5 * len(heights)), dpi=120, layout="constrained"
-    )
-    grid = figure.subplots(len(heights), sides, squeeze=False, height_ratios=heights)
+    size = (0.9 + 4.2 * (1 if picture is None else 2.2), 0.5 * sum(heights) + 0.9 * len(heights))
+    figure = Figure(figsize=size, dpi=120, layout="constrained")
+    widths = [1.0, 1.0, 0.3][:sides]
+    grid = figure.subplots(len(heights), sides, squeeze=False, height_ratios=heights, width_ratios=widths)
     cut = f", the first {MOST} of {len(kernels)}" if len(kernels) > MOST else ""
     tiles = flat(learned.mean(1))
     signs = mosaic(grid[0, 0], tiles, COLUMNS, signed=True)
     _name(grid[0, 0], f"{title}{cut}", "filter, counted from the left", "first of the line")
-    figure.colorbar(signs, ax=grid[0, 0], label="weight", shrink=0.8)
+    figure.colorbar(signs, ax=grid[0, 0], label="weight", shrink=0.9, aspect=12)
     if len(fixed):
         mosaic(grid[1, 0], flat(fixed), len(fixed), signed=True, each=True, names=[""])
         _name(grid[1, 0], "Classical kernels of this size", "", "")
         grid[1, 0].set_xticks(grid[1, 0].get_xticks(), names, rotation=30, ha="right")
     if picture is not None:
         _responses(grid[:, 1], np.asarray(responses)[:MOST], np.asarray(classical_responses), names)
+        grid[0, 2].imshow(as_picture(np.asarray(picture)), cmap="gray", interpolation="nearest")
+        _name(grid[0, 2], "The picture", "", "")
+        for axes in grid[:, 2]:
+            bare(axes)
     return figure
 
 

@@ -45,6 +45,9 @@ def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, 
     grid[0].grid(visible=False)
     for axes, (name, made) in zip(grid[1:], layers.items(), strict=False):
         _layer(axes, name, np.asarray(made, dtype=float))
+    grid[len(layers)].set_xlabel(
+        f"number of the map; {COLUMNS} strongest at most, each layer in its own range of colours"
+    )
     if ends:
         _bars(grid[-1], np.asarray(bars, dtype=float), names, label)
     return figure
@@ -68,7 +71,7 @@ def _bars(axes: Axes, bars: np.ndarray, names: Sequence[str], label: str) -> Non
     dress(axes, title="", x="output" if len(chosen) == len(bars) else f"the largest {OUTPUTS} outputs", y=label)
     colours = [PALETTE[1] if k == bars.argmax() else PALETTE[0] for k in chosen]
     axes.bar(range(len(chosen)), bars[chosen], color=colours, width=0.7)
-    axes.set_xticks(range(len(chosen)), [short(names[k], 10) for k in chosen])
+    axes.set_xticks(range(len(chosen)), [short(names[int(k)], 10) for k in chosen])
     if label == "probability":
         axes.set_ylim(0, 1.15)
     top = int(np.flatnonzero(chosen == bars.argmax())[0])

@@ -32,7 +32,7 @@ def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency
         label: What the maps show.
     """
     x, maps = np.asarray(x)[:MOST], np.asarray(maps, dtype=float)[:MOST]
-    if x.ndim not in (3, 4) or len(x) != len(maps) or x.shape[2:] != maps.shape[1:]:
+    if x.ndim not in (3, 4) or len(x) != len(maps) or not len(x) or x.shape[2:] != maps.shape[1:]:
         raise InputError(
             f"saliency got rows {x.shape} and maps {maps.shape}; (B, C, *places) and (B, *places) are needed."
         )
@@ -49,11 +49,11 @@ def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str
     for (top, below), row, map_, title in zip(grid.T, x, maps, titles, strict=False):
         top.imshow(picture(row), cmap="gray", interpolation="nearest")
         top.set_title(short(title, 20), size=9)
-        image = below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
+        below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
         below.contour(_outline(row), levels=[0.5], colors=GREY, linewidths=0.6)
     grid[0, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
     grid[1, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
-    figure.colorbar(image, ax=grid[1, :], label="\n".join(label.split(", ")), shrink=0.9)
+    figure.colorbar(grid[1, 0].images[0], ax=grid[1, :], label="\n".join(label.split(", ")), shrink=0.9)
     return figure
 
 
@@ -74,11 +74,11 @@ def _signals(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str)
         low, high = float(row.min()), float(row.max())
         pad = 0.05 * (high - low) or 0.5
         span = (-0.5, len(map_) - 0.5, low - pad, high + pad)
-        image = axes.imshow(map_[None], cmap=SIGNED, vmin=-1, vmax=1, extent=span, aspect="auto", alpha=0.8)
+        axes.imshow(map_[None], cmap=SIGNED, vmin=-1, vmax=1, extent=span, aspect="auto", alpha=0.8)
         for channel, line in enumerate(row):
             axes.plot(line, color=PALETTE[-1 - channel % len(PALETTE)], lw=1.4)
         axes.grid(visible=False)
     grid[-1].set_xlabel("place")
     grid[0].set_xlabel("place" if len(grid) == 1 else " ")
-    figure.colorbar(image, ax=grid, label=label)
+    figure.colorbar(grid[0].images[0], ax=grid, label=label)
     return figure

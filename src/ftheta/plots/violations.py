@@ -37,7 +37,7 @@ def violations(errors: Mapping[str, np.ndarray], *, names: Sequence[str], transf
     labels, pattern = distinct(list(names), 24)
     for axes, (title, values) in zip(grid, errors.items(), strict=True):
         shade = np.log10(np.clip(values, _LEAST, 1))
-        image = axes.imshow(shade, cmap="viridis", vmin=np.log10(_LEAST), vmax=0, aspect="auto")
+        axes.imshow(shade, cmap="viridis", vmin=np.log10(_LEAST), vmax=0, aspect="auto")
         axes.set_facecolor("0.9")  # where a value is not a number
         for (i, j), value in np.ndenumerate(values):
             ink = GREY if np.isnan(value) else "black" if shade[i, j] > -3 else "white"
@@ -47,7 +47,7 @@ def violations(errors: Mapping[str, np.ndarray], *, names: Sequence[str], transf
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("transformation")
     grid[0].set_ylabel(f"layer {pattern}".strip())
-    bar = figure.colorbar(image, ax=list(grid), label="share of the layer's largest number")
+    bar = figure.colorbar(grid[0].images[0], ax=list(grid), label="share of the layer's largest number")
     bar.set_ticks([-8, -6, -4, -2, 0], labels=["≤ 1e-8", "1e-6", "1e-4", "0.01", "≥ 1"])
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     return figure

@@ -68,3 +68,8 @@ class Average:
     def replace(self, weights: Mapping[str, Tensor]) -> None:
         """Take these as the average."""
         self.values = {name: value.detach().clone() for name, value in weights.items()}
+
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Take these as the average, and what the objective has as what is trained."""
+        self.replace(weights)
+        self.trained = None

@@ -367,8 +367,7 @@ class Trainer:
         """Put such a state back."""
         self.objective.set_weights(tree["objective"])
         if self.average:
-            self.average.trained = None
-            self.average.replace(tree["average"])
+            self.average.load(tree["average"])
         for name, state in tree["optimizers"].items():
             self.optimizers[name].load_state_dict(copied(state))
         self.source.load_state_dict(tree["source"])
@@ -383,8 +382,9 @@ class Trainer:
 
     def look(self) -> None:
         """The guard: everything finite, or a `NonFiniteError` that names epoch, step, rows and tensor."""
-        self._looked = self.step
-        if all_finite([self.objective.state_dict(), [o.state for o in self.optimizers.values()], self.sums]):
+        self._looked, made = self.step, self.optimizers.values()
+        rates = [float(group["lr"]) for optimizer in made for group in optimizer.param_groups]
+        if all(map(isfinite, rates)) and all_finite([self.objective.state_dict(), [o.state for o in made], self.sums]):
             self._good = self._state() if self.exact else None
         else:
             explain(self, self._good)

@@ -10,7 +10,7 @@ Shapes: A activations, G scales, N norms, S seeds, K layers.
 
 Reference: Yang, Pennington, Rao, Sohl-Dickstein and Schoenholz, A mean field theory of batch normalization,
 arXiv:1902.08129 (2019): under batch norm gradients of random networks grow with depth whatever the weights.
-Cost: about 5 CPU-seconds.
+Cost: about 7 CPU-seconds.
 """
 
 from __future__ import annotations

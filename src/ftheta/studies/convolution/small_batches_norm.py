@@ -1,9 +1,9 @@
 """Which norm survives small batches?
 
-Question: one network of three layers learns digits with batch norm and with layer norm in batches of 1 to 256 rows, each
-with the rate of a grid that suits it, equal epochs. Where does which fall behind?
+Question: one network of three layers learns digits with batch norm and with layer norm in batches of 1 to 256 rows,
+each with the rate of a grid that suits it, equal epochs. Where does which fall behind?
 
-    batch norm, one row:  μ = x, σ² = 0,   γ (x - μ) / √(σ² + ε) + β = β  whatever x is; two rows: ± γ + β, the sign only
+    batch norm, one row:  μ = x, σ² = 0,   γ (x - μ) / √(σ² + ε) + β = β  whatever x is; two rows: ± γ + β, the sign
 
 So batch norm cannot be trained on single rows, and fθ's trainer refuses it; its place for a batch of 1 stays empty.
 (Networks: see `_deep`.)

@@ -1,0 +1,145 @@
+"""Items made ahead of time by a thread: all of them, in order, no more than asked for, and no thread left behind."""
+
+import gc
+import threading
+import time
+
+import pytest
+
+from ftheta.data._ahead import ahead
+
+
+def threads():
+    return [t for t in threading.enumerate() if t.name == "ftheta-ahead"]
+
+
+def gone(seconds=2.0):
+    end = time.monotonic() + seconds
+    while threads() and time.monotonic() < end:
+        time.sleep(0.01)
+    return not threads()
+
+
+@pytest.fixture(autouse=True)
+def none_is_left():
+    assert gone()
+    yield
+    assert gone()
+
+
+def test_all_items_come_in_order_from_another_thread():
+    def make():
+        for i in range(50):
+            yield i, threading.current_thread().name
+
+    assert list(ahead(make, 3)) == [(i, "ftheta-ahead") for i in range(50)]
+    assert not threads()
+
+
+def test_no_items_are_no_items():
+    assert list(ahead(lambda: iter(()), 1)) == []
+
+
+def test_it_is_ahead_by_the_depth_and_no_more():
+    made = []
+
+    def make():
+        for i in range(100):
+            made.append(i)
+            yield i
+
+    items = ahead(make, 4)
+    assert made == []  # nothing before the first is asked for
+    next(items)
+    time.sleep(0.3)
+    assert len(made) == 6  # 1 given, 4 in the queue, 1 in hand
+    items.close()
+
+
+def test_what_is_raised_there_is_raised_here_after_the_items_before_it():
+    def make():
+        yield 1
+        yield 2
+        raise KeyError("three")
+
+    items = ahead(make, 5)
+    assert [next(items), next(items)] == [1, 2]
+    with pytest.raises(KeyError, match="three"):
+        next(items)
+    with pytest.raises(StopIteration):
+        next(items)
+
+
+def test_it_raises_even_if_the_function_does():
+    def make():
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        list(ahead(make, 1))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_closing_ends_the_thread_at_once_and_closes_what_it_reads(depth):
+    closed = []
+
+    def make():
+        try:
+            while True:
+                yield 0
+        finally:
+            closed.append(True)
+
+    items = ahead(make, depth)
+    next(items)
+    time.sleep(0.05)
+    begin = time.monotonic()
+    items.close()
+    assert not threads() and time.monotonic() - begin < 0.15 and closed == [True]
+
+
+def test_an_iterator_that_nobody_holds_ends_its_thread():
+    items = ahead(lambda: iter(range(10**9)), 2)
+    next(items)
+    assert threads()
+    del items
+    gc.collect()
+    assert gone()
+
+
+def test_one_in_a_cycle_ends_its_thread_even_if_that_collects_it():
+    class Holder:
+        pass
+
+    let_go, collected = threading.Event(), []
+
+    def make():
+        yield 0
+        let_go.wait()
+        collected.append(gc.collect())
+        yield from iter(int, 1)
+
+    holder = Holder()
+    holder.items, holder.me = ahead(make, 2), holder
+    gc.disable()
+    try:
+        next(holder.items)
+        del holder
+        let_go.set()
+        assert gone() and collected[0] > 0
+    finally:
+        gc.enable()
+
+
+def test_an_interrupt_while_waiting_ends_the_thread(monkeypatch):
+    import queue
+
+    items = ahead(lambda: iter(range(10**9)), 2)
+    next(items)
+
+    def interrupted(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue.Queue, "get", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(items)

@@ -1,0 +1,165 @@
+"""Files beside Rows of the same pictures: the same batches in the same order, from a thread, in bounded memory."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from ftheta.data import Files, Rows, files_source, open_images, picture_files
+from ftheta.draw import Draw
+from ftheta.errors import FileFormatError, InputError
+from ftheta.store import Run
+from ftheta.train import Supervised, Trainer, iterate
+
+N = 23
+X = np.random.default_rng(0).integers(0, 256, (N, 1, 4, 6), dtype=np.uint8)
+Y, W = np.arange(N), np.arange(N) + 1.0
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr("ftheta.data._picture_cache.cache_folder", lambda: tmp_path / "cache")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "all/a").mkdir(parents=True)
+    for i, picture in enumerate(X):
+        Image.fromarray(picture[0]).save(tmp_path / f"all/a/{i:02}.png")
+    return tmp_path / "all"
+
+
+def epoch_of(source, epoch=0, start=0, seed=0):
+    return list(source.batches(epoch, start, Draw(seed).at("order", epoch)))
+
+
+def same(one, other):
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        assert all(torch.equal(p, q) and p.dtype == q.dtype for p, q in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("batch_size", [1, 5, 22, N, 50])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_batches_are_those_of_rows_in_memory(shuffle, batch_size, dtype, folder):
+    knobs = {"batch_size": batch_size, "shuffle": shuffle}
+    memory = Rows(torch.from_numpy(X).to(dtype) / 255, Y, W, **knobs)
+    files = Files(open_images(folder).x, Y, W, dtype=dtype, **knobs)
+    assert len(files) == len(memory)
+    for epoch in (0, 1):
+        for start in (0, len(memory) // 2, len(memory)):
+            same(epoch_of(files, epoch, start), epoch_of(memory, epoch, start))
+
+
+def test_without_targets_and_weights_there_are_none(folder):
+    batch = epoch_of(Files(open_images(folder).x, batch_size=4))[0]
+    assert batch.y is None and batch.weight is None and batch.x.shape == (4, 1, 4, 6)
+
+
+def test_it_can_have_another_batch_size_and_keeps_the_rest(folder):
+    x, knobs = open_images(folder).x, {"shuffle": False, "dtype": torch.float64, "cache": False}
+    other = Files(x, Y, W, batch_size=5, **knobs).resized(7)
+    assert (other.batch_size, other.shuffle, other.dtype, other.cache) == (7, False, torch.float64, False)
+    same(epoch_of(other), epoch_of(Files(x, Y, W, batch_size=7, **knobs)))
+
+
+def test_bytes_are_moved_to_the_device_and_made_floats_there(folder, monkeypatch):
+    files = Files(open_images(folder).x, batch_size=5, device="cpu")
+    moved, to = [], torch.Tensor.to
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, *args: moved.append((self.dtype, *args)) or to(self, *args))
+    next(files.batches(0, 0, Draw(0)))
+    assert moved[:2] == [(torch.uint8, torch.device("cpu")), (torch.uint8, torch.float32)]
+
+
+def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch):
+    decode, names = picture_files.decode, []
+
+    def watched(*args):
+        names.append(threading.current_thread())
+        return decode(*args)
+
+    monkeypatch.setattr(picture_files, "decode", watched)
+    monkeypatch.setattr(files_source, "AHEAD", 3 * 2 * 24)  # three batches of two pictures
+    batches = Files(open_images(folder).x, batch_size=2, cache=False).batches(0, 0, Draw(0))
+    next(batches)
+    time.sleep(0.3)
+    assert len(names) == 2 * (1 + 3 + 1) and threading.current_thread() not in names
+    batches.close()
+
+
+def test_a_bad_picture_is_raised_where_it_is_taken(folder):
+    x = open_images(folder).x
+    (folder / "a/13.png").write_bytes(b"gone bad")
+    batches = Files(x, batch_size=5, shuffle=False).batches(0, 0, Draw(0))
+    next(batches), next(batches)
+    with pytest.raises(FileFormatError, match="13.png: no PNG or JPEG picture.* Or leave bad files out: skip_bad"):
+        next(batches)
+    assert x.bad == {}
+
+
+def test_bad_pictures_are_left_out_of_their_batch(folder):
+    data = open_images(folder, skip_bad=True)
+    for i in (3, 13):
+        (folder / f"a/{i:02}.png").write_bytes((folder / f"a/{i:02}.png").read_bytes()[:-40])
+    files = Files(data.x, Y, W, batch_size=5)
+    for _ in range(2):
+        found = epoch_of(files)
+        wanted = epoch_of(Rows(torch.from_numpy(X).float() / 255, Y, W, batch_size=5))
+        for a, b in zip(found, wanted, strict=True):
+            keep = ~torch.isin(b.index, torch.tensor([3, 13]))
+            assert all(torch.equal(p, q[keep]) for p, q in zip(a, b, strict=True))
+        same(epoch_of(Files(data.x, Y, W, batch_size=5), start=2), found[2:])
+    assert sorted(data.x.bad) == ["a/03.png", "a/13.png"]
+
+
+def test_a_batch_that_would_be_empty_holds_the_next_good_picture(folder):
+    data = open_images(folder, skip_bad=True)
+    for i in (21, 22, 0):
+        (folder / f"a/{i:02}.png").write_bytes(b"")
+    found = epoch_of(Files(data.x, Y, batch_size=1, shuffle=False))
+    assert [batch.index.item() for batch in found] == [1, *range(1, 21), 1, 1]
+
+
+def test_nothing_but_bad_pictures_is_one_sentence(folder):
+    data = open_images(folder, skip_bad=True)
+    for file in (folder / "a").iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(FileFormatError, match="all: none of the 23 pictures can be decoded"):
+        epoch_of(Files(data.x, batch_size=5))
+
+
+def test_what_cannot_be_is_refused(folder):
+    x = open_images(folder).x
+    for batch_size in (0, 2.5, "auto"):
+        with pytest.raises(InputError, match=f"batch_size is {batch_size!r}; it must be a whole number"):
+            Files(x, batch_size=batch_size)
+    with pytest.raises(InputError, match="X has 23 rows but y has 22"):
+        Files(x, Y[1:], batch_size=4)
+    with pytest.raises(InputError, match="A batch of 20 pictures of 4000x3000 pixels takes 960 MB, at most 537 MB are"):
+        Files(open_images(folder, size=(3000, 4000)).x, batch_size=20)
+
+
+def trainer_of(source):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(24, 1))
+    nn.init.zeros_(net[1].weight)
+    nn.init.zeros_(net[1].bias)
+    return net, Trainer(Supervised(net, lambda raw, y: (raw[:, 0] - y).square()), source, optimizer="sgd", lr=1e-4)
+
+
+def test_training_resumes_in_mid_epoch_bit_for_bit_with_and_without_cache(folder, tmp_path):
+    def source(cache):
+        return Files(open_images(folder).x, Y.astype(np.float32), W, batch_size=5, cache=cache)
+
+    whole, all_at_once = trainer_of(Rows(torch.from_numpy(X).float() / 255, Y.astype(np.float32), W, batch_size=5))
+    iterate(all_at_once, steps=8)
+    with Run(tmp_path / "run") as run:
+        iterate(trainer_of(source(True))[1], steps=3, run=run)
+    again, resumed = trainer_of(source(False))
+    with Run(tmp_path / "run") as run:
+        iterate(resumed, steps=8, run=run)
+    assert torch.equal(again[1].weight, whole[1].weight)

@@ -1,0 +1,159 @@
+"""Equivariance and invariance, measured: convolutions move along, windows forget a little, all places together all."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ftheta import ModuleClassifier
+from ftheta.errors import InputError, InputTypeError
+from ftheta.explain import equivariance, invariance
+from ftheta.nn import Flip, Shift, Turn, cyclic, invariant
+
+
+def maps(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def circular(n_in, n_out, stride=1):
+    return nn.Conv2d(n_in, n_out, 3, stride=stride, padding=1, padding_mode="circular").double()
+
+
+SHIFTS = [Shift(by) for by in [(0, 1), (3, 0), (-2, 5), (7, 7)]]
+
+
+@pytest.mark.ledger("C171", "B316", covers="ftheta.explain.equivariance")
+def test_a_circular_convolution_moves_with_its_input_to_rounding():
+    found = equivariance(circular(1, 4), SHIFTS, maps(3, 1, 12, 12))
+    assert found.equivariance.shape == (1, 4) and found.equivariance.max() < 1e-14
+    assert found.invariance.min() > 1 and found.changed.min() > 0.99
+
+
+@pytest.mark.parametrize(
+    "layer", [circular(1, 4, stride=2), nn.MaxPool2d(2), nn.AvgPool2d(2)], ids=["conv", "max", "mean"]
+)
+def test_a_step_of_two_is_equivariant_to_even_shifts_only(layer):
+    """There is no shift of the smaller map that would do for an odd one: all of them are tried."""
+    x = maps(3, 1, 12, 12)
+    found = equivariance(layer, [Shift(by) for by in range(1, 5)], x)
+    assert np.isnan(found.equivariance[0]).tolist() == [True, False, True, False]
+    assert np.nanmax(found.equivariance) < 1e-14 and found.invariance.min() > 0.1
+    with torch.no_grad():
+        f, moved = layer(x), layer(Shift(1)(x))
+    assert min(float((moved - Shift(k)(f)).abs().max()) for k in range(6)) > 0.1
+
+
+def test_strides_multiply_and_a_head_has_no_places():
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        circular(1, 4), nn.ReLU(), nn.MaxPool2d(2), circular(4, 4, 2), nn.Flatten(), nn.Linear(36, 2).double()
+    )
+    found = equivariance(net, [Shift(2), Shift(4)], maps(3, 1, 12, 12))
+    assert found.names == ("0", "1", "2", "3", "4", "5")
+    assert np.isnan(found.equivariance).tolist() == [[False] * 2] * 3 + [[True, False]] + [[True] * 2] * 2
+    assert np.nanmax(found.equivariance) < 1e-14
+
+
+WORDS = {(True, False): "equivariant", (False, True): "invariant", (False, False): "neither", (True, True): "both"}
+
+
+@pytest.mark.ledger("A210", "C170", covers="ftheta.explain.equivariance", printed="invariant", right="equivariant")
+@pytest.mark.parametrize("border", [0, 2])
+def test_shared_kernels_are_equivariant_and_not_invariant(ledger, border):
+    """With zero padding too, once the units that see the edge are left out."""
+    layer = circular(1, 4) if border == 0 else nn.Conv2d(1, 4, 3, padding=1).double()
+    shift = Shift((0, 1), "circular" if border == 0 else "zeros")
+    found = equivariance(layer, shift, maps(3, 1, 12, 12), border=border)
+    ledger(WORDS[bool(found.equivariance[0, 0] < 1e-14), bool(found.invariance[0, 0] < 1e-14)])
+    if border:
+        assert equivariance(layer, shift, maps(3, 1, 12, 12)).equivariance[0, 0] > 0.01
+        assert np.isnan(equivariance(layer, shift, maps(3, 1, 12, 12), border=6).equivariance[0, 0])
+
+
+@pytest.mark.ledger("C172", covers="ftheta.explain.equivariance", printed=0.0, right=2 / 3)
+def test_a_shift_by_one_changes_two_thirds_of_the_maxima_of_two(ledger):
+    """Two windows of 2 that share 1 of 3 independent numbers have one maximum if it is the shared one: 1/3."""
+    found = equivariance(nn.MaxPool1d(2), Shift(1), maps(100, 1, 256))
+    ledger(found.changed[0, 0], rtol=0.02)
+    assert found.invariance[0, 0] > 2.25
+
+
+@pytest.mark.ledger("B094", covers="ftheta.explain.equivariance", printed=0.0, right=2 / 3)
+def test_pooling_after_a_convolution_is_not_invariant_and_pooling_over_all_places_is(ledger):
+    net = nn.Sequential(circular(1, 8), nn.MaxPool2d(2))
+    found = equivariance(net, Shift(1), maps(20, 1, 48, 48), border=2)
+    ledger(found.changed[1, 0], rtol=0.03)
+    assert found.equivariance[0, 0] < 1e-14 and found.invariance[0, 0] > 1
+    assert invariance(nn.Sequential(circular(1, 8), nn.AdaptiveMaxPool2d(1)), Shift(1), maps(3, 1, 12, 12)) < 1e-14
+
+
+@pytest.mark.ledger("C170", covers="ftheta.explain.invariance")
+def test_the_largest_number_of_a_map_does_not_move():
+    family = [Shift(1), Shift((5, -3)), Flip(), Turn(1), Turn(2)]
+    assert invariance(nn.AdaptiveMaxPool2d(1), family, maps(3, 2, 8, 8)) == 0
+    assert invariance(nn.AdaptiveAvgPool2d(1), family, maps(3, 2, 8, 8)) < 1e-15
+    x = maps(3, 8)
+    assert invariance(lambda v: v[:, :1], [Shift(0), Shift(1)], x) == float((x[:, 7] - x[:, 0]).abs().max())
+
+
+@pytest.mark.ledger("C189", covers="ftheta.nn.invariant", printed=0.0, right=13.9395)
+def test_a_maximum_over_a_set_that_is_no_group_is_not_invariant(ledger):
+    """g(x) = w x: over all four shifts of four places nothing moves, over the set {0, 1} much does."""
+    w, x = torch.tensor([1.0, -2.0, 0.5, 1.5], dtype=torch.float64), maps(1000, 4)
+
+    def g(v):
+        return v @ w
+
+    assert invariance(invariant(g, cyclic(4)), cyclic(4), x) == 0
+    assert invariance(invariant(g, cyclic(4), "sum"), cyclic(4), x) < 1e-14
+    ledger(invariance(invariant(g, cyclic(4)[:2]), cyclic(4), x))
+
+
+def test_functions_and_own_transformations_are_taken_as_they_are():
+    found = equivariance(lambda x: x.square(), [torch.neg, lambda x: x.roll(1, -1)], maps(2, 1, 6))
+    assert found.transforms == ("neg", "<lambda>") and found.names == ("Function",)
+    assert found.invariance[0, 0] == 0 and found.equivariance[0, 0] == pytest.approx(2 * found.scale[0])
+    assert found.equivariance[0, 1] == 0 and found.invariance[0, 1] > 0.1
+
+
+def test_a_quarter_turn_of_what_is_no_square_can_be_compared_with_the_turned_map_only():
+    blur = nn.AvgPool2d(3, 1)
+    found = equivariance(blur, Turn(1), maps(2, 1, 6, 9))
+    assert found.equivariance[0, 0] < 1e-15 and np.isnan(found.invariance[0, 0]) and np.isnan(found.changed[0, 0])
+    with pytest.raises(InputError, match=r"turn 90° changes what AvgPool2d gives from .*; invariance compares equal"):
+        invariance(blur, Turn(1), maps(2, 1, 6, 9))
+
+
+def test_an_estimator_shows_its_layers_under_the_usual_transformations():
+    torch.manual_seed(0)
+    x = maps(12, 1, 6, 6).numpy()
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 2))
+    model = ModuleClassifier(module=net, epochs=1, random_state=0).fit(x, np.arange(12) % 2)
+    found = equivariance(model, X=x)
+    assert found.transforms == ("shift 1", "shift 2", "flip left-right", "flip top-bottom", "turn 90°")
+    assert found.names == ("0", "1", "2", "3") and found.n == 12
+    lines = found.table().columns
+    assert lines["layer"][:6] == ["0"] * 5 + ["1"] and lines["|f(t(x)) - t(f(x))|"][-1] is None
+    assert lines["changed %"][0] == pytest.approx(100 * found.changed[0, 0])
+
+
+def test_the_figure_has_both_errors_and_says_where_there_is_none():
+    net = nn.Sequential(circular(1, 2), nn.MaxPool2d(2))
+    figure = equivariance(net, [Shift(1), Shift(2)], maps(2, 1, 8, 8)).figure()
+    left, right = figure.axes[:2]
+    assert left.get_title().startswith("equivariance") and right.get_title().startswith("invariance")
+    assert [text.get_text() for text in left.texts][2] == "none" and len(right.texts) == 4
+    assert [label.get_text() for label in left.get_xticklabels()] == ["shift 1", "shift 2"]
+
+
+def test_what_cannot_be_measured_is_said():
+    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; equivariance needs a net on maps"):
+        equivariance(nn.Linear(2, 2), X=maps(3, 2))
+    with pytest.raises(InputError, match="looks at rows, but X is None; pass X"):
+        equivariance(circular(1, 1), Shift(1))
+    with pytest.raises(InputError, match=r"transform=\[\]; expected functions of a batch"):
+        equivariance(circular(1, 1), [], maps(1, 1, 8, 8))
+    with pytest.raises(InputError, match=r"got torch.int64 of shape \(3,\); expected rows of floats"):
+        equivariance(lambda x: x, Shift(1), np.arange(3))
+    with pytest.raises(InputError, match="Function gave no tensor"):
+        equivariance(lambda x: 1, Shift(1), maps(2, 3))

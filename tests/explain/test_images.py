@@ -1,0 +1,103 @@
+"""Rows with places: shapes of all kinds of nets, scores, targets, and sentences for what does not fit."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ftheta.errors import InputError, InputTypeError
+from ftheta.explain._images import Pictures, convolutions, fields_of, has_convolution, layer_named, tapped
+
+RNG = np.random.default_rng(0)
+FLAT = nn.Sequential(nn.Unflatten(1, (1, 4, 5)), nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(12, 3))
+
+
+def test_convolutions_are_found_by_name_however_deep():
+    net = nn.Sequential(nn.Sequential(nn.Conv2d(1, 2, 1)), nn.Linear(2, 2), nn.Conv1d(1, 1, 1))
+    assert list(convolutions(net)) == ["0.0", "2"] and list(convolutions(nn.Conv1d(1, 1, 1))) == ["Conv1d"]
+    assert has_convolution(net) and not has_convolution(nn.Linear(1, 1))
+
+
+def test_flat_rows_take_the_shape_in_which_they_come_to_the_first_convolution():
+    net = Pictures(FLAT, RNG.normal(size=(6, 20)), "me")
+    assert net.x.shape == (6, 1, 4, 5) and net.places == (4, 5)
+    torch.testing.assert_close(net(net.x), FLAT(net.x.flatten(1)))
+    assert fields_of(net, ["1"])["1"][0](1, 1, False) == (1, 3)  # not the whole picture
+
+
+def test_rows_of_a_net_without_convolutions_must_be_pictures():
+    assert Pictures(nn.Flatten(), np.zeros((2, 1, 3, 3)), "me").places == (3, 3)
+    with pytest.raises(InputTypeError, match=r"Linear has no convolution; me needs a net with .* or rows of shape"):
+        Pictures(nn.Linear(4, 2), np.zeros((2, 4)), "me")
+
+
+def test_rows_of_another_kind_get_a_sentence():
+    with pytest.raises(InputTypeError, match=r"X holds torch.uint8; me needs one array of floats. Scale X"):
+        Pictures(nn.Conv2d(1, 1, 1), np.zeros((2, 1, 3, 3), dtype=np.uint8), "me")
+    with pytest.raises(InputTypeError, match=r"X holds tuple; me needs"):
+        Pictures(nn.Conv2d(1, 1, 1), (np.zeros((2, 1, 3, 3)),), "me")
+    with pytest.raises(InputError, match=r"X has shape \(1, 3, 3\); me needs \(B, C, H, W\). Add the missing axes"):
+        Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 3, 3)), "me")
+    with pytest.raises(InputError, match=r"Sequential failed on 2 rows of shape \(19,\)"):
+        Pictures(FLAT, np.zeros((2, 19)), "me")
+    wide = nn.Sequential(nn.Linear(3, 4), nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 1, 1))
+    with pytest.raises(InputError, match=r"X has shape \(2, 3\); me needs \(B, C, H, W\)"):
+        Pictures(wide, np.zeros((2, 3)), "me")
+
+
+def test_a_net_that_gives_no_tensor_gets_a_sentence():
+    class Silent(nn.Conv2d):
+        def forward(self, input):
+            return None
+
+    net = Pictures(Silent(1, 1, 1), np.zeros((1, 1, 2, 2)), "me")
+    with pytest.raises(InputTypeError, match=r"Silent gave no tensor; a net that gives one is needed"):
+        net(net.x)
+
+
+class Classifier:
+    """An estimator of two classes with one logit."""
+
+    def __init__(self, classes, net):
+        self.classes_, self.module_ = np.array(classes), net
+
+
+def test_scores_are_raw_outputs_their_mean_over_places_or_both_signs_of_a_logit():
+    x = RNG.normal(size=(3, 1, 2, 2)).astype(np.float32)
+    one = nn.Conv2d(1, 1, 2)
+    z = one(torch.tensor(x)).flatten()
+    torch.testing.assert_close(Pictures(one, x, "me").scores(torch.tensor(x)), z[:, None])
+    both = Pictures(Classifier(["no", "yes"], one), x, "me")
+    torch.testing.assert_close(both.scores(both.x), torch.stack((-z, z), 1))
+    maps = nn.Conv2d(1, 4, 1)
+    torch.testing.assert_close(Pictures(maps, x, "me").scores(torch.tensor(x)), maps(torch.tensor(x)).mean((2, 3)))
+
+
+def test_targets_are_the_largest_outputs_or_classes_by_name():
+    net = Pictures(Classifier(["a", "b", "c"], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)), "me")
+    scores = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0]])
+    assert net.names(3) == ("a", "b", "c") and net.names(2) == ("0", "1")
+    assert net.targets(None, scores).tolist() == [1, 0]
+    assert net.targets("c", scores).tolist() == [2, 2] and net.targets(["b", "a"], scores).tolist() == [1, 0]
+    with pytest.raises(InputError, match=r"target has 3 entries for 2 rows; pass one, or one a row"):
+        net.targets(["a"] * 3, scores)
+    with pytest.raises(InputError, match=r"Unknown target 'd'. Known: a, b, c"):
+        net.targets("d", scores)
+    bare = Pictures(nn.Conv2d(1, 3, 1), np.zeros((2, 1, 1, 1)), "me")
+    assert bare.targets(np.int64(2), scores).tolist() == [2, 2]
+
+
+def test_what_a_layer_gives_is_kept_as_it_was_before_a_layer_wrote_into_it():
+    net = nn.Sequential(nn.Conv2d(1, 2, 1), nn.ReLU(inplace=True))
+    x = torch.tensor(RNG.normal(size=(2, 1, 3, 3)), dtype=torch.float32)
+    with tapped(net[0]) as found:
+        net(x)
+    torch.testing.assert_close(found[0], net[0](x))
+    assert (found[0] < 0).any() and not net[0]._forward_hooks
+
+
+def test_an_unknown_layer_is_named():
+    net = nn.Sequential()
+    net.add_module("conv1", nn.Conv2d(1, 1, 1))
+    with pytest.raises(InputError, match=r"Unknown layer 'convl'.*conv1"):
+        layer_named(net, "convl")

@@ -1,0 +1,206 @@
+"""Saliency against closed forms: linear and quadratic nets, the axiom of completeness, and a planted dot."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import interpolate
+
+from ftheta import ModuleClassifier
+from ftheta.errors import InputError, InputTypeError
+from ftheta.explain import saliency
+from ftheta.explain.saliency import METHODS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(5, 2, 6, 7))
+
+
+def linear(outputs=3):
+    """A convolution as large as the picture: w·x + b for each output."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(2, outputs, (6, 7)), nn.Flatten()).double()
+
+
+def deep(first=None):
+    torch.manual_seed(1)
+    layers = [nn.Conv2d(2, 5, 3), first or nn.ReLU(inplace=True), nn.Conv2d(5, 6, 3, padding=1), first or nn.ReLU()]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(6 * 4 * 5, 4)).double()
+
+
+def weights(net):
+    return net[0].weight.detach().numpy()
+
+
+def test_the_gradient_of_a_linear_net_is_its_weights():
+    net = linear()
+    found = saliency(net, X, target=1)
+    np.testing.assert_allclose(found.values, np.broadcast_to(weights(net)[1], X.shape))
+    np.testing.assert_allclose(found.maps, found.values.sum(1))
+    np.testing.assert_allclose(found.score, net(torch.tensor(X)).detach()[:, 1])
+    assert found.gap is None and found.target == ("1",) * 5
+
+
+def test_each_row_is_explained_for_its_own_largest_output():
+    net = linear()
+    best = net(torch.tensor(X)).argmax(1).numpy()
+    assert len(set(best)) > 1
+    np.testing.assert_allclose(saliency(net, X).values, weights(net)[best])
+
+
+def test_integrated_gradients_of_a_linear_net_are_weight_times_distance():
+    net, base = linear(), RNG.normal(size=(2, 6, 7))
+    for baseline in (0.0, 0.5, base):
+        found = saliency(net, X, method="integrated", target=2, baseline=baseline, steps=1)
+        np.testing.assert_allclose(found.values, weights(net)[2] * (X - baseline))
+        np.testing.assert_allclose(found.gap, 0, atol=1e-12)
+
+
+def test_integrated_gradients_add_up_to_the_difference_and_more_steps_do_better():
+    """The midpoint rule: a quarter of the steps, sixteen times the error."""
+    net, base = deep(nn.Tanh()), RNG.normal(size=(2, 6, 7))
+    found = {m: saliency(net, X, method="integrated", target=3, baseline=base, steps=m) for m in (16, 64)}
+    f = [net(torch.tensor(x)).detach().numpy()[:, 3] for x in (X, base[None])]
+    for m, tolerance in ((16, 1e-2), (64, 1e-3)):
+        np.testing.assert_allclose(found[m].maps.sum((1, 2)), f[0] - f[1], atol=tolerance)
+        np.testing.assert_allclose(found[m].gap, found[m].maps.sum((1, 2)) - f[0] + f[1], atol=1e-12)
+    assert 12 < np.abs(found[16].gap).max() / np.abs(found[64].gap).max() < 20
+    rough = saliency(deep(), X, method="integrated", target=3, baseline=base)  # ReLU, 64 steps
+    assert np.abs(rough.gap).max() < 0.05
+
+
+class Square(nn.Module):
+    """xᵀ A x + b·x through a convolution as large as the picture."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 1, (6, 7)).double()
+
+    def forward(self, x):
+        return self.conv(x).flatten(1).square() + (x.square() * 3).flatten(1).sum(1, keepdim=True)
+
+
+def test_smoothgrad_of_a_quadratic_is_the_gradient_at_the_middle():
+    """The noise comes in pairs ±ε, so that what is linear in it cancels."""
+    net = Square()
+    plain = saliency(net, X).values
+    for steps in (2, 7):
+        np.testing.assert_allclose(saliency(net, X, method="smoothgrad", steps=steps).values, plain, rtol=1e-10)
+
+
+def test_smoothgrad_of_a_cube_adds_the_variance_of_the_noise():
+    """d/dx x³ at x + ε is 3 x² + 3 σ² on average; σ is 15 % of the range of the row."""
+
+    class Cube(nn.Module):
+        def forward(self, x):
+            return x.pow(3).flatten(1).sum(1, keepdim=True)
+
+    x = np.linspace(-1, 1, 20).reshape(1, 1, 4, 5)
+    found = saliency(Cube(), torch.tensor(x, dtype=torch.float64), method="smoothgrad", steps=600)
+    np.testing.assert_allclose(found.values, 3 * x**2 + 3 * 0.3**2, atol=0.1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_occlusion_of_a_linear_net_is_the_mean_of_what_its_windows_hold(size):
+    net, base = linear(), 0.3
+    found = saliency(net, X, method="occlusion", target=0, size=size, baseline=base)
+    held = (weights(net)[0] * (X - base)).sum(1)  # (B, H, W)
+    total, count = np.zeros_like(held), np.zeros_like(held)
+    step = max(1, size // 2)
+    for top in [*range(0, 6 - size, step), 6 - size]:
+        for left in [*range(0, 7 - size, step), 7 - size]:
+            window = (slice(None), slice(top, top + size), slice(left, left + size))
+            total[window] += held[window].sum((1, 2))[:, None, None]
+            count[window] += 1
+    np.testing.assert_allclose(found.values[:, 0], total / count)
+
+
+@pytest.mark.parametrize("layer", ["0", "2", "3", None])
+def test_gradcam_is_its_formula(layer):
+    net, x = deep(), torch.tensor(X)
+    maps = net[: {"0": 1, "2": 3}.get(layer, 4)](x).detach().requires_grad_()
+    score = net[{"0": 1, "2": 3}.get(layer, 4) :](maps.clone())[:, 2]
+    slope = torch.autograd.grad(score.sum(), maps)[0]
+    cam = (slope.mean((2, 3), keepdim=True) * maps).sum(1, keepdim=True).clamp(min=0)
+    expected = interpolate(cam, (6, 7), mode="bilinear", align_corners=False).detach()
+    assert expected.max() > 0
+    np.testing.assert_allclose(saliency(net, X, method="gradcam", target=2, layer=layer).values, expected, atol=1e-12)
+
+
+def dot_detector():
+    """Class 1 where a place stands out from its neighbours, class 0 by how bright the picture is."""
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(2, 2)
+    )
+    with torch.no_grad():
+        net[0].weight.copy_(torch.full((2, 1, 3, 3), -0.125))
+        net[0].weight[0, 0, 1, 1] = 1.0
+        net[0].weight[1] = 1 / 9
+        net[0].bias.copy_(torch.tensor([-0.4, 0.0]))
+        net[4].weight.copy_(torch.eye(2).flip(0))
+    return net.double()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_planted_dot_is_where_the_map_is_strongest(method):
+    rng, rows = np.random.default_rng(1), np.arange(20)
+    images, at = rng.uniform(0, 0.3, size=(20, 1, 9, 9)), rng.integers(1, 8, size=(20, 2))
+    images[rows, 0, at[:, 0], at[:, 1]] = 1.0
+    maps = saliency(dot_detector(), images, method=method, target=1, size=1).maps
+    peaks = [np.unravel_index(np.abs(m).argmax(), m.shape) for m in maps]
+    np.testing.assert_array_equal(peaks, at)
+
+
+def test_signals_have_saliency_too():
+    net = nn.Sequential(nn.Conv1d(2, 1, 8), nn.Flatten()).double()
+    x = RNG.normal(size=(3, 2, 8))
+    np.testing.assert_allclose(saliency(net, x).values, np.broadcast_to(weights(net), x.shape))
+    for method in METHODS:
+        assert saliency(net, x, method=method, layer="0" if method == "gradcam" else None).maps.shape == (3, 8)
+
+
+def test_more_rows_than_a_pass_takes_are_explained_alike():
+    net, x = deep(), RNG.normal(size=(130, 2, 6, 7))
+    for method in METHODS:
+        all_, some = (saliency(net, rows, method=method, target=0, steps=2) for rows in (x, x[70:75]))
+        np.testing.assert_allclose(all_.values[70:75], some.values, atol=1e-12)
+
+
+def test_an_estimator_says_its_classes_and_one_logit_speaks_for_both():
+    y = np.array(["cat", "dog"])[(X[:, 0, 0, 0] > 0).astype(int)]
+    model = ModuleClassifier(module=nn.Sequential(nn.Conv2d(2, 1, (6, 7)), nn.Flatten()), epochs=1, random_state=0)
+    model.fit(X, y)
+    w = model.module_[0].weight.detach().numpy()
+    dog, cat = (saliency(model, X, target=name) for name in ("dog", "cat"))
+    np.testing.assert_allclose(dog.values, np.broadcast_to(w, X.shape), rtol=1e-6)
+    np.testing.assert_allclose(cat.values, -dog.values)
+    assert saliency(model, X).target == tuple(model.predict(X))
+
+
+def test_table_and_figure_say_what_is_explained():
+    found = saliency(deep(), X, method="integrated", target=1)
+    columns = found.table().columns
+    assert columns["target"] == ("1",) * 5 and np.allclose(columns["gap"], found.gap)
+    assert np.allclose(columns["sum"], found.maps.sum((1, 2)))
+    where = np.unravel_index(np.abs(found.maps[0]).argmax(), (6, 7))
+    assert columns["strongest at"][0] == str(tuple(map(int, where)))
+    assert "integrated" in found.alt and "6 x 7" in found.alt
+    assert found.figure().axes[0].get_title() == "for 1"
+    long = saliency(deep(), np.repeat(X, 4, axis=0)).table()
+    assert len(long.columns["row"]) == 12 and "The first 12 of 20 rows" in long.caption
+    assert "sum" not in long.columns
+
+
+def test_what_cannot_be_done_gets_a_sentence():
+    net = deep()
+    with pytest.raises(InputError, match=r"Unknown method 'gradients'.*gradient"):
+        saliency(net, X, method="gradients")
+    with pytest.raises(InputError, match=r"steps is 0 and size is 1; at least 1 each, and a window within \(6, 7\)"):
+        saliency(net, X, method="integrated", steps=0)
+    with pytest.raises(InputError, match=r"steps is 1 and size is 7"):
+        saliency(net, X, method="occlusion", size=7)
+    with pytest.raises(InputError, match=r"baseline has shape \(3,\) for rows of shape \(2, 6, 7\)"):
+        saliency(net, X, method="occlusion", baseline=np.zeros(3))
+    with pytest.raises(InputError, match=r"gradcam needs a layer of maps, but this one gave \(5, 120\)"):
+        saliency(net, X, method="gradcam", layer="4")
+    with pytest.raises(InputTypeError, match=r"Flatten has no maps; gradcam needs a layer that gives some"):
+        saliency(nn.Flatten(), X, method="gradcam")

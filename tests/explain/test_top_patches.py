@@ -1,0 +1,99 @@
+"""Patches: brute force over all places, sizes by the arithmetic of receptive fields, and edges in white."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from ftheta import ModuleClassifier
+from ftheta.errors import InputError, InputTypeError
+from ftheta.explain import filters, synthesise, top_patches
+from ftheta.formulas import receptive_field
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(70, 2, 9, 10))
+
+
+def test_patches_are_the_windows_that_a_search_over_all_places_finds():
+    net = nn.Sequential(nn.Conv2d(2, 3, (2, 3))).double()
+    found = top_patches(net, X, units=[2, 0], n=4)
+    w, b = (p.detach().numpy() for p in net[0].parameters())
+    windows = np.lib.stride_tricks.sliding_window_view(X, (2, 3), axis=(2, 3))  # (B, C, h, w, 2, 3)
+    for u, unit in enumerate([2, 0]):
+        h = np.einsum("bcijkl,ckl->bij", windows, w[unit]) + b[unit]
+        best = h.reshape(len(X), -1).max(1)
+        rows = np.argsort(-best)[:4]
+        np.testing.assert_array_equal(found.rows["0"][u], rows)
+        np.testing.assert_allclose(found.values["0"][u], best[rows])
+        for k, row in enumerate(rows):
+            i, j = np.unravel_index(h[row].argmax(), h[row].shape)
+            np.testing.assert_array_equal(found.patches["0"][u, k], X[row, :, i : i + 2, j : j + 3])
+            assert found.corners["0"][u, k].tolist() == [i, j]
+    assert found.fields["0"] == (2, 3) and found.units["0"].tolist() == [2, 0]
+
+
+def test_what_lies_beyond_the_edge_is_not_a_number():
+    """The largest response of a shifting kernel in a padded net is at a corner that is known."""
+    x = np.zeros((1, 1, 4, 4))
+    x[0, 0, 0, 0] = 1.0
+    net = nn.Conv2d(1, 1, 3, padding=1, bias=False).double()
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([[[[0.0, 0, 0], [0, 1, 0], [0, 0, 0]]]]))
+    patch = top_patches(net, x).patches["Conv2d"][0, 0, 0]
+    np.testing.assert_array_equal(patch, [[np.nan] * 3, [np.nan, 1, 0], [np.nan, 0, 0]])
+
+
+def test_a_patch_alone_excites_its_unit_as_much_as_it_did_in_its_row():
+    """All that a unit sees is in its patch: the net without padding gives the same number for the patch alone."""
+    net = nn.Sequential(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 3, 2)).double()
+    found = top_patches(net, X, ["3"], units=3, n=2)
+    assert found.fields["3"] == (6, 6)
+    alone = net(torch.tensor(found.patches["3"].reshape(-1, 2, 6, 6))).detach().reshape(3, 2, 3)
+    for u, unit in enumerate(found.units["3"]):
+        np.testing.assert_allclose(alone[u, :, unit], found.values["3"][u])
+
+
+@pytest.mark.ledger("C188", covers="ftheta.explain.top_patches")
+@pytest.mark.ledger("A208", covers="ftheta.explain.synthesise")
+def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_with_depth():
+    digits = load_digits()
+    images = digits.images[:, None] / 16
+    net = nn.Sequential(nn.Conv2d(1, 6, 3), nn.ReLU(), nn.Conv2d(6, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3))
+    net.extend([nn.Flatten(), nn.Linear(32, 10)])
+    model = ModuleClassifier(module=net, epochs=2, random_state=0).fit(images[:400], digits.target[:400])
+    assert filters(model).kernels.shape == (6, 1, 3, 3)
+    found = top_patches(model, images, units=2, n=3)
+    expected = [field.size for field in receptive_field([(3, 1, 1)] * 3)]
+    assert list(found.fields.values()) == [(n, n) for n in expected] == [(3, 3), (5, 5), (7, 7)]
+    for name, field in found.fields.items():
+        made = synthesise(model, name, 0, X=images[:50], steps=20)
+        low, high = made.field.T
+        assert tuple(high - low + 1) == field and made.values[0] > made.start[0]
+    assert "0 3 x 3, 2 5 x 5, 4 7 x 7" in found.alt
+
+
+def test_the_strongest_units_and_at_most_six_layers_are_shown():
+    layers = [nn.Conv2d(2, 2, 1), *(nn.Conv2d(2, 2, 1) for _ in range(8))]
+    net = nn.Sequential(*layers).double()
+    assert list(top_patches(net, X).fields) == ["0", "2", "3", "5", "6", "8"]
+    h = layers[0](torch.tensor(X)).amax((0, 2, 3))
+    found = top_patches(net, X, ["0"], units=1)
+    assert found.units["0"].tolist() == [int(h.argmax())] and found.n == 70
+    assert found.table().columns["unit"] == [int(h.argmax())] and found.figure().axes[0].get_title() == "0, sees 1 x 1"
+
+
+def test_signals_and_few_rows():
+    found = top_patches(nn.Conv1d(1, 2, 3), RNG.normal(size=(2, 1, 9)), n=5)
+    assert found.patches["Conv1d"].shape == (2, 2, 1, 3) and found.figure()
+
+
+def test_what_gives_no_maps_and_units_that_are_not_there_get_a_sentence():
+    net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten()).double()
+    with pytest.raises(InputError, match=r"1 gave \(1, 168\), which are no maps; choose layers that give"):
+        top_patches(net, X, ["1"])
+    for units in (0, [3], [-1], []):
+        with pytest.raises(InputError, match=r"units is .*; pass how many, or numbers from 0 to 2"):
+            top_patches(net, X, units=units)
+    with pytest.raises(InputTypeError, match=r"Flatten has no convolution; top_patches needs"):
+        top_patches(nn.Flatten(), X)

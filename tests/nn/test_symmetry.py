@@ -1,0 +1,65 @@
+"""Shifts, flips and turns against NumPy; functions that a group does not change."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ftheta.errors import InputError
+from ftheta.nn import Flip, Shift, Turn, cyclic, invariant
+
+X = torch.arange(24.0).reshape(1, 4, 6)
+
+
+@pytest.mark.parametrize("by", [1, -2, (1, 0), (-1, 3), (5, -7)])
+def test_a_circular_shift_is_a_roll(by):
+    axes = (-1,) if isinstance(by, int) else (-2, -1)
+    np.testing.assert_array_equal(Shift(by)(X), np.roll(X, by, axes))
+
+
+@pytest.mark.parametrize("by", [2, -2, (1, 0), (-1, 3), (4, 0), (0, 9)])
+def test_zeros_come_in_at_the_side_that_a_shift_leaves(by):
+    rows, columns = (0, by) if isinstance(by, int) else by
+    truth = np.zeros((1, 4, 6))
+    for i, j in np.ndindex(4, 6):
+        if 0 <= i + rows < 4 and 0 <= j + columns < 6:
+            truth[0, i + rows, j + columns] = X[0, i, j]
+    np.testing.assert_array_equal(Shift(by, "zeros")(X), truth)
+    assert X.sum() == 276  # as it was
+
+
+def test_flips_and_turns():
+    np.testing.assert_array_equal(Flip(-2)(X), X.numpy()[:, ::-1])
+    np.testing.assert_array_equal(Turn(3)(X), np.rot90(X, 3, (1, 2)))
+    assert [str(t) for t in (Flip(), Flip(-2), Flip(1), Turn(2))] == [
+        *("flip left-right", "flip top-bottom", "flip axis 1", "turn 180°"),
+    ]
+    assert [str(Shift(*s)) for s in [(1,), ((1, 0),), (2, "zeros")]] == ["shift 1", "shift (1, 0)", "shift 2, zeros"]
+
+
+def test_a_shift_on_a_coarser_map_is_smaller_or_none():
+    assert Shift((4, 6), "zeros").on([2, 3]) == Shift((2, 2), "zeros") and Shift(4).on([8, 2]) == Shift((2,))
+    assert Shift((4, 5)).on([2, 2]) is None and Shift(1).on([0.5]) == Shift((2,))
+
+
+def test_an_invariant_function_is_the_maximum_or_the_sum_over_its_transformations():
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    w = torch.tensor([1.0, 2.0, -1.0])
+    values = torch.stack([x.roll(k, -1) @ w for k in range(3)])
+    torch.testing.assert_close(invariant(lambda v: v @ w, cyclic(3))(x), values.amax(0))
+    torch.testing.assert_close(invariant(lambda v: v @ w, cyclic(3), "sum")(x), values.sum(0))
+
+
+def test_a_module_inside_keeps_its_parameters_and_learns():
+    f = invariant(nn.Linear(3, 1), cyclic(3), "sum")
+    f(torch.ones(1, 3)).sum().backward()
+    torch.testing.assert_close(f.g.weight.grad, torch.full((1, 3), 3.0))
+
+
+def test_unknown_names_and_no_transformations_are_said():
+    with pytest.raises(InputError, match=r"fill 'zero'.*zeros"):
+        Shift(1, "zero")
+    with pytest.raises(InputError, match=r"reduction 'mean'"):
+        invariant(nn.Identity(), cyclic(2), "mean")
+    with pytest.raises(InputError, match="got no transforms"):
+        invariant(nn.Identity(), [])

@@ -1,0 +1,55 @@
+"""Pictures above their maps: ranges, how many, signals, and what does not fit."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from ftheta.errors import InputError
+from ftheta.plots import saliency
+
+RNG = np.random.default_rng(0)
+X, MAPS = RNG.uniform(size=(8, 1, 5, 6)), RNG.normal(size=(8, 5, 6))
+
+
+def test_every_map_is_a_share_of_its_own_largest_value_below_its_picture():
+    figure = saliency(X[:2], MAPS[:2], ["a", "b"], label="saliency (gradient)")
+    top, below = figure.axes[:2], figure.axes[2:4]
+    assert [axes.get_title() for axes in top] == ["a", "b"]
+    for i in range(2):
+        np.testing.assert_allclose(top[i].images[0].get_array(), X[i, 0])
+        np.testing.assert_allclose(below[i].images[0].get_array(), MAPS[i] / np.abs(MAPS[i]).max())
+        assert below[i].images[0].get_clim() == (-1, 1)
+    assert figure.axes[4].get_ylabel() == "saliency (gradient)\nshare of its largest value"
+
+
+def test_at_most_six_are_shown_and_an_empty_map_stays_white():
+    figure = saliency(X, np.zeros_like(MAPS), [str(i) for i in range(8)])
+    assert len(figure.axes) == 13
+    assert not np.asarray(figure.axes[6].images[0].get_array()).any()
+
+
+def test_a_signal_is_a_line_over_its_map():
+    x, maps = RNG.normal(size=(2, 3, 20)), RNG.normal(size=(2, 20))
+    figure = saliency(x, maps, ["a", "b"])
+    assert len(figure.axes[0].lines) == 3
+    np.testing.assert_array_equal(figure.axes[1].lines[2].get_ydata(), x[1, 2])
+    np.testing.assert_allclose(figure.axes[1].images[0].get_array(), maps[1:] / np.abs(maps[1]).max())
+    assert figure.axes[1].get_xlabel() == "place" and figure.axes[0].get_ylabel() == "signal"
+
+
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_no_two_texts_overlap(n):
+    figure = saliency(X[:n], MAPS[:n], ["for a class with a long name"] * n, label="saliency (integrated)")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    texts = [t for axes in figure.axes for t in (axes.title, axes.xaxis.label, axes.yaxis.label) if t.get_text()]
+    boxes = [t.get_window_extent(renderer) for t in texts]
+    assert [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)] == []
+    assert all(b.x0 >= 0 and b.x1 <= figure.bbox.x1 for b in boxes)
+
+
+@pytest.mark.parametrize(("x", "maps"), [(X, MAPS[:3]), (X, MAPS[:, 1:]), (X[:, 0, 0], MAPS), (X[:0], MAPS[:0])])
+def test_rows_and_maps_that_do_not_fit_are_refused(x, maps):
+    with pytest.raises(InputError, match=r"saliency got rows \(.*\) and maps \(.*\); \(B, C, \*places\) and"):
+        saliency(x, maps, ["a"] * 8)

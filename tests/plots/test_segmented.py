@@ -1,0 +1,72 @@
+"""Images above maps of classes: a colour for each class, the share that is right, nothing outside the figure."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+
+from ftheta.errors import InputError
+from ftheta.plots import segmented
+
+RNG = np.random.default_rng(0)
+TRUTH = RNG.integers(0, 3, (2, 4, 6))
+ANSWER = np.where(RNG.random(TRUTH.shape) < 0.7, TRUTH, 0)
+IMAGES = RNG.random((2, 1, 4, 6))
+
+
+def test_three_rows_show_image_truth_and_prediction():
+    figure = segmented(IMAGES, TRUTH, ANSWER, ["ground", "disc", "square"])
+    grid = np.array(figure.axes).reshape(3, 2)
+    assert [row[0].get_ylabel() for row in grid] == [f"{n}\nrow (pixels)" for n in ("image", "truth", "prediction")]
+    colours = np.array([to_rgb(c) for c in ("0.85", "#0072B2", "#D55E00")])
+    for k in range(2):
+        grey = (IMAGES[k, 0] - IMAGES[k].min()) / np.ptp(IMAGES[k])
+        np.testing.assert_allclose(grid[0, k].images[0].get_array(), grey)
+        np.testing.assert_allclose(grid[1, k].images[0].get_array(), colours[TRUTH[k]])
+        np.testing.assert_allclose(grid[2, k].images[0].get_array(), colours[ANSWER[k]])
+        assert grid[2, k].get_xlabel() == f"column (pixels)\n{100 * (TRUTH == ANSWER)[k].mean():.1f} % right"
+    legend = figure.legends[0]
+    assert [t.get_text() for t in legend.get_texts()] == ["ground", "disc", "square"]
+    np.testing.assert_allclose([p.get_facecolor()[:3] for p in legend.get_patches()], colours)
+
+
+def test_pixels_that_are_not_counted_are_white_and_in_the_legend():
+    truth = TRUTH.copy()
+    truth[:, 0] = -1
+    figure = segmented(IMAGES, truth, ANSWER, ["a", "b", "c"])
+    assert figure.axes[2].images[0].get_array()[0].min() == 1
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["a", "b", "c", "not counted"]
+    assert f"{100 * (truth == ANSWER)[0, 1:].mean():.1f} % right" in figure.axes[4].get_xlabel()
+    truth[0] = -1
+    assert "nan % right" in segmented(IMAGES, truth, ANSWER, ["a", "b", "c"]).axes[4].get_xlabel()
+
+
+def test_colour_images_and_many_classes_are_drawn():
+    colour = RNG.random((2, 3, 4, 6))
+    shown = segmented(colour, TRUTH, ANSWER, [str(k) for k in range(20)])
+    assert shown.axes[0].images[0].get_array().shape == (4, 6, 3)
+    patches = shown.legends[0].get_patches()
+    assert len({patch.get_facecolor() for patch in patches}) == 20
+    flat = segmented(np.ones((1, 4, 6)), TRUTH[:1], ANSWER[:1], ["a", "b", "c"])
+    assert np.isfinite(flat.axes[0].images[0].get_array()).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (6, 4), (3, 12)])
+def test_nothing_lies_outside_the_figure(n, k):
+    shape = (n, 8, 8)
+    figure = segmented(np.ones(shape), np.zeros(shape, int), np.zeros(shape, int), [f"a class {i}" for i in range(k)])
+    FigureCanvasAgg(figure).draw()
+    whole = figure.bbox
+    for part in (*figure.axes, *figure.legends):
+        box = part.get_tightbbox()
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    with pytest.raises(
+        InputError, match=r"segmented got images of shape \(2, 1, 4, 6\), truth \(2, 4, 6\) and predict"
+    ):
+        segmented(IMAGES, TRUTH, ANSWER[:1], ["a", "b", "c"])
+    with pytest.raises(InputError, match=r"segmented got images of shape \(1, 1, 4, 6\)"):
+        segmented(IMAGES[:1], TRUTH, ANSWER, ["a", "b", "c"])
