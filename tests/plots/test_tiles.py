@@ -51,6 +51,10 @@ def test_signed_tiles_have_white_at_zero_and_each_may_have_its_own_range():
     nothing = mosaic(axes(), np.zeros((2, 2, 2)), 2, signed=True, each=True)
     assert not np.nan_to_num(shown(nothing)).any() and nothing.get_clim() == (-1, 1)
     assert mosaic(axes(), np.full((1, 2, 2), np.nan), 1).get_clim() == (0, 1)
+    for signed in (True, False):
+        mixed = np.stack([np.full((2, 2), np.nan), np.eye(2)])
+        own = shown(mosaic(axes(), mixed, 2, signed=signed, each=True))
+        assert set(own[~np.isnan(own)]) == {0, 1}
 
 
 def test_colours_are_kept_and_gaps_are_clear():

@@ -17,6 +17,11 @@
     explain.equivariance(net, Shift(1), X)        what shifts, flips and turns do to every layer
     explain.convolve(x, kernel)                   a window over the input, sum by sum; pool, downsampling, upsampling
     explain.diagram(model)                        layers, sizes and skips as boxes and arrows
+    explain.filters(model)                        kernels as pictures, beside Sobel's and Laplace's
+    explain.feature_maps(model, X)                one picture, its maps after each layer, the probabilities
+    explain.saliency(model, X, method="gradcam")  which places speak for a class; saliency_check: of the net, or not
+    explain.top_patches(model, X)                 the parts of rows that excite units most, by layer
+    explain.synthesise(model, "conv2", X=X)       the input that excites a unit
     explain.available(model)                      what this model can give
     explain.run("gradient-flow", model, X, y)     any of them by name
 

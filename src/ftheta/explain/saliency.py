@@ -36,7 +36,7 @@ from ._registry import HasModule, explanation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["METHODS", "Saliency", "attributions", "saliency"]
+__all__ = ["Saliency", "saliency"]
 
 NOISE, SHOWN = 0.15, 12
 _STEPS = {"integrated": 64, "smoothgrad": 24}

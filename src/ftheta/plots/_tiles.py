@@ -102,6 +102,8 @@ def _own_range(tiles: np.ndarray, signed: bool) -> np.ndarray:
     axes = tuple(range(1, tiles.ndim))
     with np.errstate(all="ignore"):
         if signed:
-            return tiles / np.maximum(np.nanmax(np.abs(tiles), axes, keepdims=True), 1e-300)
-        low, high = np.nanmin(tiles, axes, keepdims=True), np.nanmax(tiles, axes, keepdims=True)
+            return tiles / np.maximum(np.nanmax(np.abs(tiles), axes, keepdims=True, initial=0.0), 1e-300)
+        low, high = (
+            f(tiles, axes, keepdims=True, initial=start) for f, start in ((np.nanmin, np.inf), (np.nanmax, -np.inf))
+        )
         return (tiles - low) / np.where(high > low, high - low, 1.0)

@@ -35,7 +35,7 @@ def filters(
     """Learned kernels, classical ones below them; with a picture, its filtered versions on the right of both.
 
     Args:
-        kernels: Learned ones (O, I, *window); shown is the mean over input channels, colours if there are three.
+        kernels: Learned ones (O, I, *window); shown is the mean over input channels.
         classical: (K, *window).
         names: Their names.
         picture: (C, *places), or None.

@@ -85,9 +85,9 @@ def _trained(config: Config, kind: str, scale: float, lr: float, seed: int) -> t
     train, test = digits(config.rows, seed)
     net = deep(train[0].shape[1], 10, config.depth, config.width, normed=kind, scale=scale, seed=seed)
     history = fit(net, train, rule="sgd", lr=lr, epochs=config.epochs, batch=config.batch, seed=seed)
-    if len(history) < config.epochs:  # the loss stopped being finite
-        return 0.0, 0.0, np.inf, np.inf
     (loss, accuracy), (other, right) = judged(net, train), judged(net, test)
+    if len(history) < config.epochs or not np.isfinite(loss + other):
+        return 0.0, 0.0, np.inf, np.inf
     return accuracy, right, loss, other
 
 

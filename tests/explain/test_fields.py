@@ -1,0 +1,79 @@
+"""The field of every unit of every operation that has a rule, against the zeros of its Jacobian."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ftheta.explain._fields import follow_fields, seen_by, step
+
+SIZE = 9
+OPERATIONS = {
+    "same": nn.Conv1d(1, 1, 5, padding="same", dilation=2),
+    "keywords": lambda x: F.conv1d(x, weight=torch.ones(1, 1, 4), stride=3, padding=2),
+    "reflect": nn.Conv1d(1, 1, 5, padding=2, padding_mode="reflect"),
+    "circular": nn.Conv1d(1, 1, 3, padding=1, padding_mode="circular"),
+    "replicate": nn.Conv1d(1, 1, 3, padding=1, padding_mode="replicate"),
+    "transposed": nn.ConvTranspose1d(1, 1, 3, stride=2),
+    "transposed, padded": nn.ConvTranspose1d(1, 1, 5, stride=3, padding=1, output_padding=1, dilation=2),
+    "mean": lambda x: F.avg_pool1d(x, 3, 2, 1),
+    "unpooled": lambda x: F.max_unpool1d(x[..., :4], torch.tensor([[[0, 3, 4, 7]]]), 2),
+    "nearest": lambda x: F.interpolate(x, scale_factor=3),
+    "fewer": lambda x: F.interpolate(x, size=4),
+    "linear": lambda x: F.interpolate(x, scale_factor=2, mode="linear"),
+    "linear, corners": lambda x: F.interpolate(x, size=20, mode="linear", align_corners=True),
+    "area": lambda x: F.interpolate(x, size=4, mode="area"),
+    "cropped": lambda x: F.pad(x, (-2, -1)),
+    "padded": lambda x: F.pad(x, (2, 3)),
+    "slices": lambda x: x[..., 1::3],
+    "slices of all axes": lambda x: x[:, :, 2:],
+    "a sum of two": lambda x: x[..., 2:] + F.avg_pool1d(x, 3, 1),
+    "a mean": lambda x: x[..., 1:4] * x[..., 2:6].mean(-1, keepdim=True),
+    "in place": lambda x: (x * 2).add_(1).relu_(),
+}
+
+
+def truth(f, x):
+    """First and last input with a gradient, for each unit; None for a unit that sees nothing."""
+    rows = torch.autograd.functional.jacobian(lambda v: f(v).flatten(), x).reshape(-1, SIZE)
+    places = [np.flatnonzero(row) for row in rows.numpy()]
+    return [(int(p[0]), int(p[-1])) if len(p) else None for p in places]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_field_of_every_unit_is_where_its_gradient_is(name):
+    torch.manual_seed(0)
+    f, x = OPERATIONS[name], 1 + torch.rand(1, 1, SIZE)
+    with follow_fields(x) as mode, torch.no_grad():
+        out = f(x)
+    field = mode.of(out)
+    assert field is not None
+    found = [seen_by(field, [unit], inside=True)[0] for unit in range(out.shape[-1])]
+    for unit, (computed, measured) in enumerate(zip(found, truth(f, x), strict=True)):
+        if measured is None:
+            assert computed[0] > computed[1] or name in ("unpooled", "padded"), unit
+        else:
+            assert computed == measured, unit
+
+
+def test_axes_are_followed_each_by_itself():
+    x = torch.rand(1, 1, 8, 12)
+    layer = nn.Conv2d(1, 1, (3, 5), stride=(1, 2), padding=(1, 0), dilation=(2, 1))
+    with follow_fields(x) as mode, torch.no_grad():
+        out = layer(F.pad(x, (2, 0, 1, 1)))
+    field = mode.of(out)
+    assert seen_by(field, (0, 1), inside=False) == [(-2, 2), (0, 4)]
+    assert seen_by(field, (0, 0), inside=True) == [(0, 2), (0, 2)]
+    assert [step(back) for back in field] == [1, 2]
+
+
+def test_what_is_no_map_sees_everything_and_foreign_tensors_have_no_field():
+    x = torch.rand(2, 3, 8)
+    with follow_fields(x) as mode:
+        flat, other = x.flatten(1) @ torch.ones(24, 5), torch.ones(2, 3) * 2
+        total = x.sum()
+        scaled = x / total
+    assert seen_by(mode.of(flat), (0,), inside=True) == [(0, 7)] and step(mode.of(flat)[0]) is None
+    assert mode.of(other) is None and mode.of(None) is None
+    assert seen_by(mode.of(scaled), (3,), inside=True) == [(0, 7)] and step(mode.of(scaled)[0]) is None
