@@ -31,9 +31,10 @@ __all__ = [
     "Share",
     "Widths",
     "constraints",
-    "images",
+    "not_finite",
     "parameters",
     "plain",
+    "reject_memory",
     "table",
     "target",
     "weights",
@@ -115,7 +116,7 @@ def table(
     """X as an array of the dtype, finite but for NaN where allowed: (n, D), or (n, ...) for more axes."""
     X = plain(X)
     _reject_kind(type(estimator).__name__, X)
-    _reject_memory(X, dtype)
+    reject_memory(X, dtype)
     names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
     try:
         checked = validate_data(
@@ -129,7 +130,7 @@ def table(
         result = np.ascontiguousarray(checked, dtype=dtype)
     ends = [f.reduce(result, axis=None) for f in ((np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum))]
     if not (~np.isinf(ends) if allow_nan else np.isfinite(ends)).all():  # of two numbers: no mask as large as X
-        raise InputError(_not_finite(np.asarray(checked), result, names))
+        raise InputError(not_finite(np.asarray(checked), result, names))
     fitted = result.shape[1:] if reset or not allow_nd else tuple(estimator.input_.shape)
     if result.shape[1:] != fitted:
         raise InputError(
@@ -137,58 +138,6 @@ def table(
             "Pass rows of that shape."
         )
     return result
-
-
-def images(estimator: Any, X: Any, *, dtype: str, shape: Sequence[int] | None = None) -> np.ndarray:
-    """X as images (n, C, H, W): uint8 and uint16 as they are, all else in the dtype and finite.
-
-    (n, H, W) is grey; flat rows (n, D) need `shape`, (H, W) or (C, H, W).
-    """
-    name, X = type(estimator).__name__, plain(X)
-    if isinstance(X, list | tuple) and len({np.shape(x) for x in X}) > 1:
-        sizes = sorted({np.shape(x) for x in X})
-        raise InputError(f"X is a list of arrays of shapes {sizes[0]}, {sizes[1]}, ...: bring all images to one size.")
-    try:
-        x = np.asarray(X)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"X must hold numbers only: {error}.") from None
-    x = _shaped(name, x, shape)
-    _reject_memory(x, dtype)
-    if x.dtype in (np.uint8, np.uint16):
-        return np.ascontiguousarray(x)
-    if x.dtype.kind not in "fiub":
-        raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: whole numbers of 8 or 16 bits, or floats.")
-    with np.errstate(over="ignore"):
-        result = np.ascontiguousarray(x, dtype=dtype)
-    if not np.isfinite(result.min()) or not np.isfinite(result.max()):
-        raise InputError(_not_finite(x, result, None))
-    return result
-
-
-def _shaped(name: str, x: np.ndarray, shape: Sequence[int] | None) -> np.ndarray:
-    """The axes n, C, H, W, from what they were given as."""
-    if x.ndim == 2 and shape is not None:
-        whole = (1, *shape) if len(shape) == 2 else tuple(shape)
-        if len(whole) != 3 or int(np.prod(whole)) != x.shape[1]:
-            raise InputError(
-                f"X has {x.shape[1]} columns, but image_shape={tuple(shape)} has {int(np.prod(whole))} pixels. Give "
-                "(height, width) or (channels, height, width)."
-            )
-        x = x.reshape(len(x), *whole)
-    x = x[:, None] if x.ndim == 3 else x
-    if x.ndim != 4:
-        raise InputError(
-            f"X has shape {x.shape}; {name} takes images (n, channels, height, width) or (n, height, width), or flat "
-            "rows with image_shape=(height, width). One image alone is X[None]."
-        )
-    if x.shape[3] in (1, 3, 4) and x.shape[1] not in (1, 3, 4) and x.shape[2] > 4:
-        raise InputError(
-            f"X has shape {x.shape}, which looks like (n, height, width, channels). Channels come first: "
-            "X.transpose(0, 3, 1, 2)."
-        )
-    if 0 in x.shape:
-        raise InputError(f"X has shape {x.shape}: nothing is in it. Check the filter or file that produced it.")
-    return x
 
 
 def _numeric(X: Any, dtype: str) -> Any:
@@ -261,7 +210,8 @@ _ADVICE = {
 }
 
 
-def _not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None) -> str:
+def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None = None) -> str:
+    """The sentence for numbers that are not finite, or too large for the dtype they are cast to."""
     given = given.astype(np.float64, copy=False)
     bad = np.isnan(given)
     first = np.argwhere(bad if bad.any() else ~np.isfinite(cast))[0]
@@ -279,7 +229,8 @@ def _not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None
     )
 
 
-def _reject_memory(X: Any, dtype: str) -> None:
+def reject_memory(X: Any, dtype: str) -> None:
+    """Raise where X and a copy of it need more memory than there is."""
     shape = getattr(X, "shape", None)
     free = _free_memory()
     if not shape or free is None:

@@ -156,6 +156,17 @@ def test_a_large_jpeg_is_decoded_small_and_shows_the_same(tmp_path, monkeypatch)
     assert np.abs(seen(file, (20, 20)) - wanted).max() <= 3
 
 
+def test_a_large_jpeg_that_lies_on_its_side_is_decoded_small_too(tmp_path, monkeypatch):
+    rows, columns = np.mgrid[:160, :1200]
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    file = saved(tmp_path, Image.fromarray((rows + columns / 13).astype(np.uint8)), "a.jpg", quality=95, exif=exif)
+    with Image.open(file) as picture:
+        wanted = np.asarray(ImageOps.fit(ImageOps.exif_transpose(picture), (20, 150), Image.Resampling.BILINEAR))
+    monkeypatch.setattr(_decode, "MAX_PIXELS", 150 * 20)
+    assert np.abs(seen(file, (150, 20), 1).astype(int) - wanted).max() <= 3
+
+
 def test_too_many_pixels_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(_decode, "MAX_PIXELS", 53)
     with pytest.raises(FileFormatError, match="a.png: 9x6 pixels, at most 53 are read. Make the pictures smaller"):

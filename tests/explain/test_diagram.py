@@ -88,6 +88,21 @@ def test_a_layer_that_runs_twice_is_drawn_twice_and_one_that_does_nothing_not_at
     assert found.nodes[4].sources == (0, 3) and found.nodes[1].kinds == ("Conv1d 3",)
 
 
+def test_a_block_ends_where_a_skip_begins():
+    class Late(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = (nn.Conv2d(2, 2, 3, padding=1) for _ in range(3))
+
+        def forward(self, x):
+            h = self.a(x)
+            return h + self.c(self.b(h))
+
+    found = diagram(Late(), shape=(2, 8, 8)).blocks()
+    assert [node.name for node in found.nodes] == ["input", "a", "b - c", "+"]
+    assert found.nodes[2].kinds == ("Conv2d 3×3",) * 2 and found.nodes[3].sources == (1, 2)
+
+
 def test_arrows_that_pass_one_another_have_their_own_heights():
     class Nested(nn.Module):
         def __init__(self):

@@ -10,13 +10,15 @@ from ftheta.explain._fields import follow_fields, seen_by, step
 
 SIZE = 9
 OPERATIONS = {
-    "same": nn.Conv1d(1, 1, 5, padding="same", dilation=2),
+    "dilated": nn.Conv1d(1, 1, 4, padding="valid", dilation=2),
+    "same": nn.Conv1d(1, 1, 5, padding="same"),
     "keywords": lambda x: F.conv1d(x, weight=torch.ones(1, 1, 4), stride=3, padding=2),
     "reflect": nn.Conv1d(1, 1, 5, padding=2, padding_mode="reflect"),
+    "reflect, further": nn.Conv1d(1, 1, 3, padding=2, padding_mode="reflect"),
     "circular": nn.Conv1d(1, 1, 3, padding=1, padding_mode="circular"),
     "replicate": nn.Conv1d(1, 1, 3, padding=1, padding_mode="replicate"),
     "transposed": nn.ConvTranspose1d(1, 1, 3, stride=2),
-    "transposed, padded": nn.ConvTranspose1d(1, 1, 5, stride=3, padding=1, output_padding=1, dilation=2),
+    "transposed, padded": nn.ConvTranspose1d(1, 1, 5, stride=3, padding=1, output_padding=1),
     "mean": lambda x: F.avg_pool1d(x, 3, 2, 1),
     "unpooled": lambda x: F.max_unpool1d(x[..., :4], torch.tensor([[[0, 3, 4, 7]]]), 2),
     "nearest": lambda x: F.interpolate(x, scale_factor=3),

@@ -40,3 +40,15 @@ def test_of_many_outputs_the_largest_twelve_are_shown():
     axes = maps(X, {"a": np.ones((2, 3, 3))}, bars, [str(k) for k in range(40)], label="raw output").figure.axes[-1]
     assert labels(axes) == [str(k) for k in np.sort(np.argsort(-bars)[:12])]
     assert axes.get_xlabel() == "the largest 12 outputs" and axes.get_ylabel() == "raw output"
+
+
+def test_a_signal_is_drawn_as_lines():
+    x = RNG.normal(size=(2, 9))
+    axes = maps(x, {"a": RNG.normal(size=(3, 7))}, None, ()).axes[0]
+    np.testing.assert_array_equal([line.get_ydata() for line in axes.lines], x)
+
+
+def test_of_many_layers_ten_are_shown_from_the_first_to_the_last():
+    figure = maps(X, {f"layer{i}": np.ones((1, 2, 2)) for i in range(24)}, None, ())
+    names = [axes.get_ylabel().partition("\n")[0] for axes in figure.axes[1:]]
+    assert len(names) == 10 and names[0] == "layer0" and names[-1] == "layer23"

@@ -74,4 +74,4 @@ def test_pictures_are_grey_or_in_colour_and_signals_are_lines():
     np.testing.assert_allclose(
         wide, np.moveaxis(4 * rgb - 2, 0, -1) / np.ptp(4 * rgb) - (4 * rgb - 2).min() / np.ptp(4 * rgb)
     )
-    assert picture(np.ones((1, 6))).shape == (1, 6) and flat(np.ones((3, 6))).shape == (3, 1, 6)
+    assert picture(np.ones((1, 6))).shape == (3, 6) and flat(np.ones((2, 7))).shape == (2, 4, 7)

@@ -70,8 +70,8 @@ class Config:
             if f.name in _TABLES:
                 words += [part for k, v in value.items() for part in ("--set", f"{f.name}.{k}={_toml_value(v)}")]
             elif f.name not in ("model", "data") and value != f.default:
-                words += [f"--{f.name.replace('_', '-')}"] if value is True else []
-                words += [] if value is True else [f"--{f.name}", "none" if value == 0.0 and f.name == "test" else str(value)]
+                said = "none" if value == 0.0 and f.name == "test" else str(value)
+                words += [f"--{f.name.replace('_', '-')}", *([] if value is True else [said])]
         return shlex.join(words)
 
 

@@ -89,7 +89,8 @@ def _pictures(encoder: Any, file: Path) -> tuple[dict[str, list[str]], Any, list
     channels, *size = encoder.image_
     if file.is_dir():
         found = open_images(file, size=tuple(size), channels=channels, required=False)
-        return {"file": [str(path.relative_to(found.x.listing.root)) for path in found.x.paths]}, found.x, list(found.notes)
+        names = [str(path.relative_to(found.x.listing.root)) for path in found.x.paths]
+        return {"file": names}, found.x, list(found.notes)
     x, notes = read_picture(file, size, channels)
     return {"file": [file.name]}, x[None], [f"{file.name}: {said}" for said in notes]
 

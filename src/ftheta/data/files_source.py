@@ -23,7 +23,7 @@ from ..errors import FileFormatError, InputError
 from ..store.files import readable
 from ._ahead import ahead
 from .batch import Batch, take
-from .picture_files import Pictures
+from .picture_files import Pictures, Reader
 from .sources import _common_rows, _tensors
 
 __all__ = ["Files"]
@@ -113,9 +113,13 @@ def _decoded(
     with pictures.reader(cache) as reader:
         for low in range(start, len(order), size):
             x, rows = reader.read(order[low : low + size])
-            later = iter(np.roll(order, -low - size))
-            while not len(rows) and (row := next(later, None)) is not None:
-                x, rows = reader.read(np.array([row]))
-            if not len(rows):
-                raise FileFormatError(f"{pictures.listing.root}: none of the {len(order)} pictures can be decoded.")
-            yield x, rows
+            yield (x, rows) if len(rows) else _next_good(reader, np.roll(order, -low))
+
+
+def _next_good(reader: Reader, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    for row in order:
+        x, rows = reader.read(np.array([row]))
+        if len(rows):
+            return x, rows
+    root = reader.listing.root
+    raise FileFormatError(f"{root}: none of the {len(order)} pictures can be decoded. Check the folder.")

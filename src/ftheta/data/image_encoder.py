@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import InputError
+from ._encoder import Encoder
 from .picture_files import Pictures
-from .table import Encoder
 
 __all__ = ["ImageEncoder"]
 

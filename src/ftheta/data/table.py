@@ -12,35 +12,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..check import table
 from ..errors import InputError
 from ._columns import Dropped, Levels, Number, Plan, learn, number, plan_of
+from ._encoder import Encoder
 from .encoded import BLOCK, Encoded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Encoder", "PixelEncoder", "TableEncoder"]
-
-
-class Encoder(TransformerMixin, BaseEstimator):
-    """What encoders share: the dtype of what they give."""
-
-    def __init__(self, dtype: Literal["float32", "float64"] = "float64") -> None:
-        self.dtype = dtype
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64"] if self.dtype == "float64" else ["float32"]
-        return tags
+__all__ = ["PixelEncoder", "TableEncoder"]
 
 
 class TableEncoder(Encoder):

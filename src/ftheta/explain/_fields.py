@@ -5,6 +5,7 @@
     a sum, a concatenation:   the hull of what all parts see
 
 An operation without a rule keeps positions where it keeps the size of the map, and mixes all of them where it does not.
+Between the taps of a dilated kernel lie places that a unit does not see: its interval holds them too.
 Letters: k kernel, s stride, p padding on each side, d dilation; a and b are the ends of an interval.
 """
 
@@ -64,24 +65,27 @@ def follow_fields(x: Tensor) -> Following[Field]:
 
 def _rule(dims: int, name: str, tagged: list[tuple[Tensor, Field]], args: Any, kwargs: Any, out: Tensor) -> Field:
     x = tagged[0][0]
-    whole: Field = tuple(_everything(i - dims, tagged) for i in range(dims))
     moves = None if name.startswith(_MIXING) else _moves(name, args, kwargs, x.shape[-dims:], out.shape[-dims:])
     if moves is None or out.ndim <= dims:
-        return whole
-    # what is spread over the map, such as a gate, comes from everywhere
-    fields = [field if tensor.shape[-dims:] == x.shape[-dims:] else whole for tensor, field in tagged]
+        return _everything(dims, tagged)
+    # what is spread over the map, such as a gate, gives all that it has seen to every place
+    fields = [f if t.shape[-dims:] == x.shape[-dims:] else _everything(dims, [(t, f)]) for t, f in tagged]
     return tuple(
         _cut(size, _after(move, backs))
         for size, move, backs in zip(out.shape[-dims:], moves, zip(*fields, strict=True), strict=True)
     )
 
 
-def _everything(axis: int, tagged: Sequence[tuple[Tensor, Field]]) -> Back:
-    """What all units of these maps together see on one axis."""
-    sizes = [tensor.shape[axis] if tensor.ndim >= -axis else 1 for tensor, _ in tagged]
-    spans = [field[axis](0, size - 1, True) for size, (_, field) in zip(sizes, tagged, strict=True)]
-    span = min(low for low, _ in spans), max(high for _, high in spans)
-    return lambda a, b, inside: span
+def _everything(dims: int, tagged: Sequence[tuple[Tensor, Field]]) -> Field:
+    """What all units of these maps together see."""
+
+    def along(axis: int) -> Back:
+        sizes = [tensor.shape[axis] if tensor.ndim >= -axis else 1 for tensor, _ in tagged]
+        spans = [field[axis](0, size - 1, True) for size, (_, field) in zip(sizes, tagged, strict=True)]
+        span = min(low for low, _ in spans), max(high for _, high in spans)
+        return lambda a, b, inside: span
+
+    return tuple(along(axis) for axis in range(-dims, 0))
 
 
 def _cut(size: int, back: Back) -> Back:

@@ -116,7 +116,7 @@ def synthesise(
 
     Example:
         >>> edge = nn.Conv2d(1, 1, 3, bias=False)
-        >>> found = synthesise(edge, units=0, shape=(1, 3, 3), radius=1.0, blur=0)
+        >>> found = synthesise(edge, units=0, shape=(1, 3, 3), radius=1.0, jitter=0, blur=0)
         >>> bool(abs(found.values[0] - edge.weight.norm().item()) < 1e-5)
         True
     """

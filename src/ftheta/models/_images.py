@@ -17,7 +17,6 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from .. import check
 from ..catalog import nearest
 from ..check import Count, Widths
 from ..data import Batch, InputSpec, Pictures, augmentation, open_images, views
@@ -26,6 +25,7 @@ from ..errors import InputError
 from ..train import Objective
 from ._files import load
 from ._neural import NeuralEstimator
+from ._pixels import images
 from ._rows import Arrays
 from ._supervised import NeuralClassifier
 
@@ -61,11 +61,12 @@ class ImageInput(NeuralEstimator):
             size = {} if shape is None else {"size": shape[1:], "channels": shape[0]}
             X = open_images(X, required=False, **size).x
         if not isinstance(X, Pictures):
-            X = check.images(self, X, dtype=self.dtype, shape=self.image_shape)
+            X = images(type(self).__name__, X, dtype=self.dtype, shape=self.image_shape)
         if not reset and X.shape[1:] != tuple(self.input_.shape):
+            name, given, fitted = type(self).__name__, _times(X.shape[1:]), _times(self.input_.shape)
             raise InputError(
-                f"X has images of {_times(X.shape[1:])} (channels x height x width), but {type(self).__name__} was fitted "
-                f"with {_times(self.input_.shape)}. Resize or convert them, e.g. with ftheta.data.read_picture."
+                f"X has images of {given} (channels x height x width), but {name} was fitted with {fitted}. Resize or "
+                "convert them, e.g. with ftheta.data.read_picture."
             )
         return X
 

@@ -31,19 +31,9 @@ from ..data import Batch, Encoded, InputSpec, Rows, TargetSpec, holdout
 from ..draw import Draw, fresh_seed
 from ..errors import InputError, RunError
 from ..store import Run, Tree
-from ..train import (
-    Callback,
-    Context,
-    EarlyStopping,
-    Objective,
-    Progress,
-    Trainer,
-    Training,
-    device_for,
-    iterate,
-    threads_for,
-)
+from ..train import EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate, threads_for
 from ..train import evaluate as evaluate_objective
+from ._epochs import Epochs
 from ._files import fill
 from ._rows import Arrays, digest, fitting, merge_equal, source_of, tensors, unit, work_of
 
@@ -252,7 +242,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
                 trainer,
                 rounds=rounds,
                 seconds=knobs.seconds,
-                callbacks=[*stopping, _Report(self), Progress(knobs.progress)],
+                callbacks=[*stopping, Epochs(self), Progress(knobs.progress)],
                 run=run,
                 every=knobs.every,
                 history=self.history_,
@@ -375,26 +365,6 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             fill(getattr(self, name), values, name)
         optim.freeze(self.module_, (self.training or Training()).freeze)
         self.module_.eval()
-
-
-class _Report(Callback):
-    """Tells scikit-learn's callbacks of every epoch, and the estimator why training ended."""
-
-    def __init__(self, estimator: NeuralEstimator) -> None:
-        self.estimator = estimator
-
-    def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        context = getattr(self.estimator, "_callback_fit_ctx", None)
-        if context is None:
-            return
-        task = context.subcontext("epoch").call_on_fit_task_begin(estimator=self.estimator)
-        learned = {"n_iter_": ctx.round, "module_": self.estimator.module_}
-        if task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=learned, **context.rows):
-            ctx.stop("a callback asked to stop")
-        self.estimator._trainer.train_mode()  # a callback may have predicted
-
-    def on_end(self, ctx: Context) -> None:
-        self.estimator.stop_reason_ = ctx.reason
 
 
 class NeuralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuralEstimator):

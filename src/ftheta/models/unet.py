@@ -30,6 +30,7 @@ from ..likelihoods import Likelihood
 from ..nn import UNet
 from ..train import Objective, Supervised
 from ._images import ImageInput
+from ._pixels import images
 from ._rows import Arrays, class_weights
 from ._supervised import NeuralSupervised, encode_labels
 
@@ -129,7 +130,7 @@ class UNetSegmenter(ImageInput, NeuralSupervised):
         """Images; after `fit` of any height and width."""
         if reset or isinstance(X, str | Path | Pictures):
             return super()._table(X, reset=reset)
-        x = check.images(self, X, dtype=self.dtype, shape=self.image_shape)
+        x = images(type(self).__name__, X, dtype=self.dtype, shape=self.image_shape)
         if x.shape[1] != self.input_.shape[0]:
             raise InputError(
                 f"X has images of {x.shape[1]} channel(s), but {type(self).__name__} was fitted with "

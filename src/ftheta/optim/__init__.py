@@ -10,7 +10,7 @@ from .descent import Descent, Steepest
 from .ema_momentum import EMAMomentum, momentum_rate
 from .gauss_newton import GaussNewton
 from .genetic import Genetic
-from .groups import freeze, parameter_groups
+from .groups import freeze, parameter_groups, scaled_rates
 from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
 from .line_search import SEARCHES, Found, Phi, backtracking, exact, wolfe
@@ -57,6 +57,7 @@ __all__ = [
     "parameter_groups",
     "refuse_large",
     "rule",
+    "scaled_rates",
     "step",
     "trust_step",
     "wolfe",

@@ -15,7 +15,7 @@ from torch import nn
 
 from ..errors import InputError
 
-__all__ = ["freeze", "parameter_groups"]
+__all__ = ["freeze", "parameter_groups", "scaled_rates"]
 
 
 def freeze(module: nn.Module, patterns: Iterable[str]) -> list[str]:
@@ -46,6 +46,24 @@ def parameter_groups(module: nn.Module, options: Mapping[str, Mapping[str, Any]]
         taken = [left.pop(name) for name in _matching(module, pattern) if name in left]
         groups.append({**own, "params": taken})
     groups.append({"params": list(left.values())})
+    return [group for group in groups if group["params"]]
+
+
+def scaled_rates(
+    module: nn.Module, parameters: Iterable[nn.Parameter], rates: Mapping[str, float], lr: float
+) -> list[dict[str, Any]]:
+    """Groups of these parameters of a module, each with lr times the factor of the first pattern that fits.
+
+    Example:
+        >>> net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+        >>> [g["lr"] for g in scaled_rates(net, net.parameters(), {"0.*": 0.1}, 0.5)]
+        [0.05, 0.5]
+    """
+    chosen = {id(p) for p in parameters}
+    own = {pattern: {"lr": lr * factor} for pattern, factor in rates.items()}
+    groups = [
+        {"lr": lr, **g, "params": [p for p in g["params"] if id(p) in chosen]} for g in parameter_groups(module, own)
+    ]
     return [group for group in groups if group["params"]]
 
 

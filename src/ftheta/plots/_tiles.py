@@ -1,6 +1,6 @@
 """Pictures side by side in one axes: a mosaic of tiles with gaps, units counted along both axes.
 
-Shapes: N tiles, C channels, places (L,) or (H, W); a signal is a picture of one line.
+Shapes: N tiles, C channels, places (L,) or (H, W); a signal is a strip, half as high as it is long.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GAP = "#c9dcea"  # between tiles in grey, and where one has no value
 
 def picture(x: np.ndarray) -> np.ndarray:
     """(C, *places) as (H, W), or (H, W, 3) in colour, scaled to [0, 1] where it is outside."""
-    x = x[:, None] if x.ndim == 2 else x
+    x = flat(x)
     if len(x) != 3:
         return x.mean(0)
     low, high = min(0.0, np.nanmin(x)), max(1.0, np.nanmax(x))
@@ -31,7 +31,7 @@ def picture(x: np.ndarray) -> np.ndarray:
 
 def flat(maps: np.ndarray) -> np.ndarray:
     """(N, *places) as (N, H, W)."""
-    return maps[:, None] if maps.ndim == 2 else maps
+    return maps[:, None].repeat(-(-maps.shape[1] // 2), 1) if maps.ndim == 2 else maps
 
 
 def bare(axes: Axes) -> None:

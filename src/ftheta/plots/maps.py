@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["maps"]
 
-COLUMNS, OUTPUTS = 8, 12
+COLUMNS, OUTPUTS, LAYERS = 8, 12, 10
 
 
 def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, label: str = "probability") -> Figure:
-    """The picture on top, the eight strongest maps of each layer below it, the outputs at the bottom.
+    """The picture on top, the eight strongest maps of each layer (of ten at most) below it, the outputs at the bottom.
 
     Args:
         x: The picture (C, *places).
@@ -35,14 +35,13 @@ def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, 
     from matplotlib.figure import Figure
 
     ends = bars is not None
+    some = np.unique(np.linspace(0, len(layers) - 1, LAYERS).round().astype(int))
+    layers = {name: made for i, (name, made) in enumerate(layers.items()) if i in some}
     heights = [1.9, *[1.0] * len(layers), *[1.5] * ends]
     figure = Figure(figsize=(7.2, 0.8 + 0.92 * sum(heights)), dpi=120, layout="constrained")
     grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     x = np.asarray(x)
-    shown = picture(x)
-    grid[0].imshow(shown, cmap="gray", interpolation="nearest", aspect="auto" if x.ndim == 2 else "equal")
-    dress(grid[0], title="Input", x="column (places)", y="row (places)" if x.ndim == 3 else "")
-    grid[0].grid(visible=False)
+    _input(grid[0], x)
     for axes, (name, made) in zip(grid[1:], layers.items(), strict=False):
         _layer(axes, name, np.asarray(made, dtype=float))
     grid[len(layers)].set_xlabel(
@@ -51,6 +50,18 @@ def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, 
     if ends:
         _bars(grid[-1], np.asarray(bars, dtype=float), names, label)
     return figure
+
+
+def _input(axes: Axes, x: np.ndarray) -> None:
+    """A picture, or the lines of a signal."""
+    if x.ndim == 2:
+        dress(axes, title="Input", x="place", y="signal")
+        for k, line in enumerate(x):
+            axes.plot(line, color=PALETTE[k % len(PALETTE)], lw=1.4)
+        return
+    dress(axes, title="Input", x="column (pixels)", y="row (pixels)")
+    axes.imshow(picture(x), cmap="gray", interpolation="nearest")
+    axes.grid(visible=False)
 
 
 def _layer(axes: Axes, name: str, made: np.ndarray) -> None:

@@ -65,6 +65,15 @@ class Average:
         finally:
             self.hide()
 
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """The weights that are trained for a while; the average afterwards."""
+        self.hide()
+        try:
+            yield
+        finally:
+            self.show()
+
     def replace(self, weights: Mapping[str, Tensor]) -> None:
         """Take these as the average."""
         self.values = {name: value.detach().clone() for name, value in weights.items()}

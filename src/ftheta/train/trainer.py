@@ -24,7 +24,7 @@ from ..draw import Draw
 from ..errors import InputError
 from ..store import Tree
 from ._guard import all_finite, explain, lone_row
-from ._state import copied
+from ._state import copied, restore
 from .averaging import Average
 from .evaluating import evaluate
 from .objective import Loss, Objective, Player
@@ -104,8 +104,7 @@ class Trainer:
         rule, rate, parameters = options.pop("rule", name), options.pop("lr", lr), player.parameters
         if self.training.rates:
             base = optim.rule(rule).lr if rate is None else rate
-            own = {pattern: {"lr": base * factor} for pattern, factor in self.training.rates.items()}
-            parameters = optim.parameter_groups(self.objective, own)
+            parameters = optim.scaled_rates(self.objective, player.tensors(), self.training.rates, base)
         return optim.make(rule, parameters, rate, options)
 
     def _check(self) -> None:
@@ -115,11 +114,6 @@ class Trainer:
             raise InputError(
                 f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; "
                 "use accumulate=1 and a larger batch_size."
-            )
-        if t.rates and len(self.players) > 1:
-            raise InputError(
-                f"rates= is for one player; {type(self.objective).__name__} has {len(self.players)}. Give each Player "
-                "groups of parameters with rates of their own."
             )
         if self.closures and self.objective.simultaneous:
             raise InputError(
@@ -164,10 +158,8 @@ class Trainer:
     def scope(self) -> Iterator[None]:
         """Training mode, the thread count for this size of work, and the global generators put back at the end."""
         count = self.training.threads or threads_for(self._work())
-        with threads(count), self.draw.scope():
+        with threads(count), self.draw.scope(), self.average.hidden() if self.average else nullcontext():
             self.train_mode()
-            if self.average:
-                self.average.hide()
             self.look()
             self._clock = time.perf_counter()
             try:
@@ -175,8 +167,6 @@ class Trainer:
                 self.look()
             finally:
                 self._good = None
-                if self.average:
-                    self.average.show()
 
     def train_mode(self) -> None:
         """Training mode for all but what is frozen as a whole: its statistics and dropout rest too."""
@@ -369,7 +359,7 @@ class Trainer:
         if self.average:
             self.average.load(tree["average"])
         for name, state in tree["optimizers"].items():
-            self.optimizers[name].load_state_dict(copied(state))
+            restore(self.optimizers[name], state)
         self.source.load_state_dict(tree["source"])
         self.step, self.epoch, self.position, self.rows = tree["place"]
         self.seconds, self._stream, self._looked = tree["seconds"], None, self.step

@@ -21,7 +21,7 @@ from ...likelihoods import Categorical
 from ...train import Supervised, Trainer, Training, iterate
 from ._deep import Part
 
-__all__ = ["above", "images", "probabilities", "right", "size", "train"]
+__all__ = ["above", "images", "points", "probabilities", "right", "shuffled", "size", "train"]
 
 
 @cache
@@ -31,13 +31,12 @@ def _whole(name: str) -> Part:
     return x / x.max(), torch.tensor(np.asarray(data.y), dtype=torch.long)
 
 
-def images(name: str, n: int, seed: int, *, rim: int = 0, moved: bool = False) -> tuple[Part, Part]:
-    """n training images and all others as test images, grey in [0, 1].
+def shuffled(name: str, seed: int, *, rim: int = 0, moved: bool = False) -> Part:
+    """All images of a data set, grey in [0, 1], in an order of their own for each seed.
 
     Args:
         name: A data set of grey images.
-        n: Training images.
-        seed: Which they are, and where they are moved.
+        seed: Decides the order, and where images are moved.
         rim: Dark pixels that are put around an image on each side.
         moved: Put each image at a random place within its rim, not in the middle.
     """
@@ -45,10 +44,16 @@ def images(name: str, n: int, seed: int, *, rim: int = 0, moved: bool = False) -
     x = F.pad(x, [rim] * 4)
     draw = Draw(seed).at("images")
     if moved:
-        by = torch.randint(-rim, rim + 1, (len(x), 2), generator=draw.generator("places"))
-        x = torch.stack([image.roll((int(down), int(right)), (1, 2)) for image, (down, right) in zip(x, by, strict=True)])
+        by = torch.randint(-rim, rim + 1, (len(x), 2), generator=draw.generator("places")).tolist()
+        x = torch.stack([image.roll(place, (1, 2)) for image, place in zip(x, by, strict=True)])
     order = torch.randperm(len(y), generator=draw.generator("order"))
-    return (x[order[:n]], y[order[:n]]), (x[order[n:]], y[order[n:]])
+    return x[order], y[order]
+
+
+def images(name: str, n: int, seed: int, *, rim: int = 0) -> tuple[Part, Part]:
+    """The first n as training images and all others as test images."""
+    x, y = shuffled(name, seed, rim=rim)
+    return (x[:n], y[:n]), (x[n:], y[n:])
 
 
 def train(
@@ -102,3 +107,13 @@ def above(gain: np.ndarray) -> bool:
         (True, False)
     """
     return bool((gain > 0).all() and gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+def points(gain: np.ndarray) -> str:
+    """Mean ± standard deviation of differences of shares (S,), in points of %, with the sign.
+
+    Example:
+        >>> points(np.array([0.01, 0.03]))
+        '+2.0 ± 1.4'
+    """
+    return f"{100 * gain.mean():+.1f} ± {100 * gain.std(ddof=1):.1f}"

@@ -30,7 +30,7 @@ from ...draw import Draw
 from ...nn import MLP, convolution, initialise
 from ...results import Table
 from .._study import Evidence, Finding, Verdict, give, pieces
-from ._nets import above, right, size, train
+from ._nets import above, points, right, size, train
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,9 +57,9 @@ class Config:
         seeds: Draws of everything.
     """
 
-    rows: int = 4000
+    rows: int = 1500
     noise: float = 0.3
-    updates: int = 3000
+    updates: int = 1500
     seeds: int = 5
 
 
@@ -124,8 +124,8 @@ def judge(evidence: Evidence) -> list[Finding]:
     if not counted or above(test[:, 0, 0] - test[:, 1, 0]):
         verdict = "refuted"
     said = "; ".join(
-        f"{net}, {count:,} parameters: {give(100 * test[:, k, 0], '.1f')} in order and {give(100 * test[:, k, 1], '.1f')} "
-        f"permuted, a change of {give(100 * hurt[:, k], '+.1f')}"
+        f"{net}, {count:,} parameters: {give(100 * test[:, k, 0], '.1f')} in order and "
+        f"{give(100 * test[:, k, 1], '.1f')} permuted, {points(hurt[:, k])} points"
         for k, (net, count) in enumerate(zip(NETS, evidence["parameters"], strict=True))
     )
     why = f"Test errors in %, {said}. Training errors in order: {_train(evidence)}."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure", "tables"]
 
-CLAIMS = {"C217": "confirmed", "B328": "confirmed"}
+CLAIMS = {"C217": "confirmed", "B328": "corrected"}
 KINDS = ("none", "batch")
 TRAINED = 0.9
 
@@ -191,4 +191,4 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
         }
         for g, scale in enumerate(evidence["scales"])
     }
-    return {"grid": plots.panels(lines, x="rate", label="test accuracy (%)", log_x=True, log=False)}
+    return {"grid": plots.panels(lines, x="rate", label="test accuracy (%), 0: lost", log_x=True, log=False)}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure", "roughness", "tables"]
 
-CLAIMS = {"A273": "corrected", "A274": "confirmed", "B314": "confirmed", "C202": "corrected"}
+CLAIMS = {"A273": "corrected", "A274": "confirmed", "B314": "corrected", "C202": "corrected"}
 ACTIVATIONS = ("relu", "tanh")
 KINDS = ("plain", "residual")
 PRINTED = [1.0, 1.0, 0.96, 0.715, 0.96]  # depth 4 plain; 20 plain, residual; 50 plain, residual
@@ -119,7 +119,7 @@ def _kept(net: nn.Sequential, train: Part, test: Part, most: int) -> np.ndarray:
     """R² of a linear map from the activations of each layer to the input, on test rows; NaN beyond the last."""
     found, h, new = np.full(most, np.nan), train[0].double(), test[0].double()
     x, truth, net = h, new, deepcopy(net).double()
-    for k, layer in enumerate(net[:-1]):
+    for k, layer in enumerate(list(net)[:-1]):
         h, new = layer(h), layer(new)
         size = h.std(0, correction=0).norm().clamp_min(1e-300)
         f, g = ((v - h.mean(0)) / size for v in (h, new))  # of total variance 1: (B, H)

@@ -139,10 +139,12 @@ def _pooled(evidence: Evidence) -> Finding:
     verdict, words = graded({f"by {s + 1}": above(fewer[:, s]) for s in range(RIM)})
     than_stride = changed[:, STRIDE] - changed[:, MAX]
     also = [s + 1 for s in range(RIM) if above(than_stride[:, s])]
-    said = "; ".join(f"{NETS[k]}: {', '.join(give(100 * v, '.0f') for v in changed[:, k].T)}" for k in (NONE, STRIDE, MAX))
+    said = "; ".join(
+        f"{NETS[k]}: {', '.join(give(100 * v, '.0f') for v in changed[:, k].T)}" for k in (NONE, STRIDE, MAX)
+    )
     why = (
-        f"Changed predictions in %, for shifts by 1, 2 and 3 pixels, {said}. Fewer with max pooling, {words}. Against every "
-        f"second place, which has the same weights, it is fewer for {_listed(also)}. It helps; it does not make invariant."
+        f"Changed predictions in %, for shifts by 1, 2 and 3 pixels, {said}. Fewer with max pooling, {words}. Against "
+        f"every second place, which has as many weights, fewer for {_listed(also)}. It helps, and makes not invariant."
     )
     middle = changed[:, [NONE, MAX]]
     return Finding(
@@ -193,7 +195,8 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
     """Changed predictions and accuracy against the shift: means over seeds."""
     at = np.arange(RIM + 1)
     values = {"changed predictions": evidence["changed"], "test accuracy": evidence["accuracy"]}
-    lines = {
-        title: {name: (at, 100 * v.mean(0)[k]) for k, name in enumerate(NETS)} for title, v in values.items()
-    }
-    return {"shifts": plots.panels(lines, x="shift (pixels)", label="share of test images (%)", log=False)}
+    lines = {title: {name: (at, 100 * v.mean(0)[k]) for k, name in enumerate(NETS)} for title, v in values.items()}
+    drawn = plots.panels(lines, x="shift (pixels)", label="share of test images (%)", log=False)
+    for axes in drawn.axes:
+        axes.set_xticks(at)
+    return {"shifts": drawn}
