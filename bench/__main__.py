@@ -28,6 +28,7 @@ NAMES = (
     "ridge-loo",
     "logistic",
     "folder",
+    "convnet",
 )
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"

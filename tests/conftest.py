@@ -1,9 +1,12 @@
 """What every test stands on: one thread, the same draws every time, no network, and the folder of real data."""
 
 import os
+import tempfile
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported; scikit-learn's array checks need it
 os.environ.setdefault("MPLBACKEND", "Agg")
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="ftheta-cache-")  # decoded pictures; workers inherit it
 
 import ipaddress
 import socket

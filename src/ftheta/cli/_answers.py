@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..measure import Scores, classification, half_width, labels, regression
+from ._pixels import score_pixels
 
 __all__ = ["LEVEL", "Answers", "answer", "class_names", "scores", "spread_of"]
 
@@ -16,7 +17,7 @@ LEVEL = 0.95  # of the intervals of predicted numbers
 
 
 class Answers(NamedTuple):
-    """The answers for n rows; what a model cannot say is None."""
+    """The answers for n rows; what a model cannot say is None. A class for every pixel is a map: (n, H, W)."""
 
     predicted: np.ndarray
     p: np.ndarray | None = None
@@ -30,6 +31,8 @@ def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answ
     else with that of its theory.
     """
     predicted = estimator.predict(X)
+    if np.ndim(predicted) == 3:
+        return Answers(predicted, classes=estimator.classes_.tolist())
     if hasattr(estimator, "predict_proba"):
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return Answers(predicted, p / p.sum(1, keepdims=True), estimator.classes_.tolist())
@@ -62,8 +65,11 @@ def spread_of(estimator: Any, X: Any, y: np.ndarray) -> dict[str, Any] | None:
     return {"level": LEVEL, "half_width": width, "rows": len(y)} if np.isfinite(width) else None
 
 
-def scores(task: str, y: np.ndarray, given: Answers, seed: int) -> Scores:
-    """Every metric that these answers allow."""
+def scores(task: str, y: np.ndarray, given: Answers, seed: int, names: Sequence[str] = ()) -> Scores:
+    """Every metric that these answers allow; names are of the classes."""
+    if task == "segment":
+        classes = given.classes or []
+        return score_pixels(y, given.predicted, classes, class_names(classes, names), seed=seed)
     if task == "classify" and given.p is None:
         return labels(y, given.predicted, given.classes, seed=seed)
     if task == "classify":

@@ -16,6 +16,7 @@ from ..errors import InputError, RunError
 from ..results import Table, svg
 from ..store import Run, write_atomic
 from ._folders import flat, looks, resume_command, settings
+from ._pixels import compare_pixels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Compared", "Tried"]
 
 LINES = 6  # of a figure; where training and validation losses would be more, each run has one
+_KINDS = {1: "classes", 3: "classes of pixels"}  # by the axes of the truth
 LOSSES = {"loss": "training", "valid_loss": "validation"}  # the last one there is decides
 
 
@@ -175,10 +177,11 @@ class Compared:
 
 def _comparable(first: Tried, other: Tried) -> bool:
     """Whether rows can be paired; runs of different tasks are refused."""
-    if (other.test["classes"] is None) != (first.test["classes"] is None):
+    kinds = ["numbers" if t.test["classes"] is None else _KINDS[np.ndim(t.test["y"])] for t in (first, other)]
+    if kinds[0] != kinds[1]:
         raise InputError(
-            f"{first.name} and {other.name} have different tasks, one predicts classes and one numbers, and have no "
-            "metric in common. Compare runs of one task."
+            f"{first.name} and {other.name} have different tasks, one predicts {kinds[0]} and one {kinds[1]}, and have "
+            "no metric in common. Compare runs of one task."
         )
     return first.same_rows(other)
 
@@ -186,6 +189,10 @@ def _comparable(first: Tried, other: Tried) -> bool:
 def _paired(a: Tried, b: Tried) -> measure.Comparison:
     classes = None if a.test["classes"] is None else list(dict.fromkeys([*a.test["classes"], *b.test["classes"]]))
     answers = a.test["predicted"], b.test["predicted"]
+    if classes is not None and np.ndim(a.test["y"]) == 3:
+        places = [np.array([classes.index(name) for name in t.test["classes"]]) for t in (a, b)]
+        maps = (place[found] for place, found in zip(places, answers, strict=True))
+        return compare_pixels(places[0][a.test["y"]], *maps, (a.name, b.name))
     return measure.compare(a.test["y"], *answers, classes=classes, names=(a.name, b.name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import sha256
+from os.path import commonpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from .. import data as room
 from ..catalog import card, nearest
+from ..data.picture_files import ADVICE, Listing
 from ..draw import Draw
 from ..errors import FileFormatError, InputError
 from ..models._first_try import validation_share
@@ -21,13 +23,14 @@ __all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "split", "t
 
 TABLES = ("table", "image")  # kinds of data whose rows are vectors
 LARGE = 64  # pixels of the longer side of pictures, where --size says nothing
+TRIED = 2000  # pictures, evenly spaced, that are decoded before a run is made
 
 
 def open_data(config: Config) -> room.Dataset:
     """A data set by its name, or a file with its target; a test file's rows are its last ones."""
     found = _pictures(config) or _named(config.data, config.target) or _from_file(config)
     if isinstance(config.test, str):
-        found = _joined(found, _test_file(config, found.form))
+        found = _joined(found, _test_pictures(config, found) or _test_file(config, found.form))
     return _grouped(found, config.group) if config.group else found
 
 
@@ -35,20 +38,46 @@ def _pictures(config: Config) -> room.Dataset | None:
     """A folder of pictures that stay there until they are needed, for models of images; others get all pixels."""
     path = Path(config.data)
     wanted = card(config.model).input == "image" and config.data not in room.names() and path.is_dir()
-    if config.skip_bad and not wanted:
-        raise InputError("--skip-bad is for a folder of pictures and a model of images, e.g. convnet.")
+    for flag in () if wanted else ("size", "skip_bad"):
+        if getattr(config, flag):
+            raise InputError(
+                f"--{flag.replace('_', '-')} is for a folder of pictures and a model of images, e.g. convnet."
+            )
     if not wanted:
         return None
+    _refuse_target(config)
     size = None if not config.size else (config.size, config.size)
     found = room.open_images(path, size=size, skip_bad=config.skip_bad, say=_say)
     if not config.size and max(found.shape[:2]) > LARGE:
         found = room.open_images(path, size=_smaller(found.shape), skip_bad=config.skip_bad, say=_say)
-    if not config.skip_bad:
+    return _sound(found)
+
+
+def _test_pictures(config: Config, train: room.Dataset) -> room.Dataset | None:
+    """A folder with pictures for the test, brought to the size and the colours of those that are learned from."""
+    path = Path(str(config.test))
+    if not isinstance(train.x, room.Pictures) or not path.is_dir():
+        return None
+    _, channels, height, width = train.x.shape
+    knobs: dict[str, Any] = {"channels": channels, "skip_bad": config.skip_bad, "say": _say}
+    return _sound(room.open_images(path, size=(height, width), **knobs))
+
+
+def _sound(found: room.Dataset) -> room.Dataset:
+    """Without damaged pictures where these are skipped; else some are decoded, and a damaged one is an error."""
+    x = found.x
+    if not x.skip_bad:
+        x[:: -(-len(x) // TRIED)].usable()
+        if x.bad:
+            raise FileFormatError(f"{next(iter(x.bad.values()))} {ADVICE}")
         return found
-    good = found.x.usable()
-    left = len(found.x) - len(good)
-    said = (f"left out as damaged: {left} files, e.g. {next(iter(found.x.bad.values()))}",) if left else ()
-    return replace(found, x=found.x[good], y=np.asarray(found.y)[good], notes=(*found.notes, *said))
+    good = x.usable()
+    if not len(good):
+        raise FileFormatError(f"{x.listing.root}: none of the {len(x)} pictures can be decoded. Check the folder.")
+    left, y = len(x) - len(good), np.asarray(found.y)[good]
+    said = (f"left out as damaged: {left} files, e.g. {next(iter(x.bad.values()))}",) if left else ()
+    names = tuple(map(str, np.unique(y)))
+    return replace(found, x=x[good], y=y, target_names=names, notes=(*found.notes, *said))
 
 
 def _smaller(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -67,6 +96,13 @@ def _named(name: str, target: str) -> room.Dataset | None:
     if target:
         raise InputError(f"--target {target}: the data set {name!r} has its own target; leave --target out.")
     return room.load(name)
+
+
+def _refuse_target(config: Config) -> None:
+    if config.target:
+        raise InputError(
+            f"--target {config.target}: the classes of {config.data} are the names of its folders; leave --target out."
+        )
 
 
 def _from_file(config: Config) -> room.Dataset:
@@ -99,6 +135,8 @@ def _columns(path: Path, encoding: str) -> list[str]:
 
 def _joined(train: room.Dataset, test: room.Dataset) -> room.Dataset:
     """Rows to learn from, then those of a test file with the same columns."""
+    if isinstance(train.x, room.Pictures) != isinstance(test.x, room.Pictures):
+        raise InputError(f"--test {test.name}: {train.name} is a folder of pictures; give a folder like it.")
     if train.kind != test.kind or set(train.feature_names) != set(test.feature_names):
         differing = sorted(set(train.feature_names) ^ set(test.feature_names))
         what = f"columns {', '.join(differing[:5])}" if differing else f"kinds, {train.kind} and {test.kind}"
@@ -110,10 +148,23 @@ def _joined(train: room.Dataset, test: room.Dataset) -> room.Dataset:
         x: Any = pd.concat([train.x, pd.DataFrame(columns)], ignore_index=True)
         levels = [name for name, column in train.x.items() if column.dtype == "category"]
         x = x.astype(dict.fromkeys(levels, "category"))
+    elif isinstance(train.x, room.Pictures):
+        x = _one_listing(train.x, test.x)
     else:
         x = np.concatenate([train.x, test.x])
     y = np.concatenate([np.asarray(train.y), np.asarray(test.y)])
     return replace(train, x=x, y=y, official=len(test.x), notes=train.notes + test.notes)
+
+
+def _one_listing(*parts: room.Pictures) -> room.Pictures:
+    """The pictures of folders as those of the folder that holds them all."""
+    root = Path(commonpath([part.listing.root for part in parts]))
+    names = [path.relative_to(root).as_posix() for part in parts for path in part.paths]
+    sizes = np.concatenate([part.listing.sizes[part.index] for part in parts])
+    times = np.concatenate([part.listing.times[part.index] for part in parts])
+    _, channels, *size = parts[0].shape
+    listing, skip_bad = Listing(root, names, sizes, times), parts[0].skip_bad
+    return room.Pictures(listing, np.arange(len(names)), (size[0], size[1]), channels, skip_bad=skip_bad)
 
 
 def rows_of(x: Any, index: Any) -> Any:
@@ -137,21 +188,26 @@ def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
 
 
 def task_of(dataset: room.Dataset, asked: str) -> str:
-    """classify or regress: as asked, else by the target; data or a target that cannot be that is refused."""
+    """classify, regress or segment: as asked, else by the target; data or a target that cannot be that is refused."""
     if dataset.kind not in TABLES:
         raise InputError(
             f"{dataset.name} is {dataset.kind}, not rows of a table or pictures, which is what the models learn from. "
             f"`ftheta data show {dataset.name}` shows it."
         )
+    if dataset.task == "segment":
+        if asked:
+            raise InputError(f"--task {asked}: {dataset.name} has a class for every pixel. Leave --task out.")
+        return "segment"
     task = asked or ("regress" if dataset.task == "regression" else "classify")
     y = np.asarray(dataset.y)
     numbers = y.dtype.kind in "iuf"
     if task == "regress" and not numbers:
         raise InputError(f"{dataset.name}: the target holds text ({str(y[0])!r}); --task regress needs numbers.")
     if task == "classify" and (y == y[0]).all():
+        check = "folders: each class is one" if isinstance(dataset.x, room.Pictures) else "--target and the rows"
         raise InputError(
             f"{dataset.name}: the target has 1 class only ({str(y[0])!r}, {len(y)} rows); at least 2 are needed. "
-            "Check --target and the rows."
+            f"Check {check}."
         )
     if task == "classify" and numbers and (y != np.round(y)).any():
         first = y[np.argmax(y != np.round(y))]
@@ -185,6 +241,8 @@ class Parts(NamedTuple):
 def split(config: Config, dataset: room.Dataset, task: str) -> Parts:
     """The test part is set aside before anything is learned; then the validation part of the rest."""
     rows = np.arange(len(dataset.x))
+    if task == "segment" and config.split == "stratified":
+        raise InputError(f"--split stratified: {dataset.name} has a class for every pixel, not one a row. Use random.")
     how = config.split or ("stratified" if task == "classify" and not config.group else "random")
     y = np.asarray(dataset.y) if how == "stratified" else None
     y = y.astype(str) if y is not None and task == "classify" else y  # many whole numbers are still classes

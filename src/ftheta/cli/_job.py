@@ -46,6 +46,7 @@ class Job:
             )
         self.dataset = open_data(config)
         self.task = task_of(self.dataset, config.task)
+        self._refuse_task("segment" in card.targets)
         self.parts = split(config, self.dataset, self.task)
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
         self.in_steps = goes_in_steps(self.estimator)
@@ -56,6 +57,18 @@ class Job:
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
         self.range_test = self._find_rate() if config.params.get("lr") == "find" else None
         self._rehearse()
+
+    def _refuse_task(self, of_pixels: bool) -> None:
+        """A class for every pixel is for models that learn that, and nothing else is."""
+        if of_pixels == (self.task == "segment"):
+            return
+        name, model = self.dataset.name, self.config.model
+        raise InputError(
+            f"{name} has one target for each row, and {model} learns a class for every pixel. Use convnet or mlp, or "
+            "data with labels of pixels, e.g. shapes."
+            if of_pixels
+            else f"{name} has a class for every pixel, which {model} does not learn. Use unet."
+        )
 
     def _estimator(self, cls: type[Any]) -> Any:
         where, known = f"model {self.config.model!r}", cls().get_params(deep=False)
@@ -88,12 +101,13 @@ class Job:
 
     def _refuse_unseen(self) -> None:
         """A class that only test rows have cannot be learned, and no probability of it can be scored."""
-        if self.task != "classify":
+        if self.task == "regress":
             return
         y = np.asarray(self.dataset.y)
         unseen = np.setdiff1d(y[self.parts.test], y[self._fitted_rows()])
         if len(unseen):
-            n, names = np.isin(y[self.parts.test], unseen).sum(), ", ".join(map(repr, unseen[:5].tolist()))
+            there = np.isin(y[self.parts.test], unseen).reshape(len(self.parts.test), -1)
+            n, names = there.any(1).sum(), ", ".join(map(repr, unseen[:5].tolist()))
             raise InputError(
                 f"{self.dataset.name}: {n} of {len(self.parts.test)} test rows have a class that no training row has "
                 f"({names}). Leave them out, or have classes on both sides with --split stratified."
@@ -130,7 +144,8 @@ class Job:
     @cached_property
     def found_leaks(self) -> tuple[str, ...]:
         """What the test part shares with the rows that are learned from."""
-        return leaks(self.dataset.x, self._fitted_rows(), self.parts.test, self.dataset.y)
+        y = None if self.task == "segment" else self.dataset.y
+        return leaks(self.dataset.x, self._fitted_rows(), self.parts.test, y)
 
     def warnings(self) -> list[str]:
         """What a user should know before the result: columns left out, what the reader did, leaks."""
@@ -211,7 +226,7 @@ class Job:
             given = answer(self.estimator, X, spread)
             found = {
                 "part": "test part" if tested else "training rows",
-                **scores(self.task, y, given, self.config.seed).as_json(),
+                **scores(self.task, y, given, self.config.seed, self.dataset.target_names).as_json(),
                 **{"rows": len(rows), "family": self.config.model, "data": digest(self.dataset, rows)},
             }
             run.write("interval.json", json.dumps(spread) + "\n")
@@ -224,6 +239,9 @@ class Job:
         if given.classes is None:
             return {"y": y, **given._asdict()}
         labels = dict(zip(given.classes, class_names(given.classes, self.dataset.target_names), strict=True))
+        if self.task == "segment":  # maps of places in the classes: names would take the memory of a thousand images
+            maps = {name: np.searchsorted(given.classes, m) for name, m in (("y", y), ("predicted", given.predicted))}
+            return {**given._asdict(), **maps, "classes": list(labels.values())}
         words = {
             name: [labels[v] for v in values.tolist()] for name, values in (("y", y), ("predicted", given.predicted))
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class Dataset:
     @property
     def columns(self) -> int:
         """D: columns of a table, pixels of a picture; 1 for a series or a text."""
-        return 1 if self.kind in ("series", "text") else int(self.x.shape[1])
+        return 1 if self.kind in ("series", "text") else prod(self.x.shape[1:])
 
     @property
     def outputs(self) -> int:

@@ -132,7 +132,7 @@ def take_over(module: nn.Module, path: str) -> dict[str, list[str]]:
     given = (loaded[-1] if hasattr(loaded, "steps") else loaded).module_.state_dict()
     own = module.state_dict()
     taken = [name for name, value in own.items() if name in given and given[name].shape == value.shape]
-    if not taken:
+    if not any(own[name].ndim > 1 for name in taken):
         raise InputError(
             f"start={path!r}: no layer has the name and the shape of one of that model ({', '.join(list(given)[:3])}, "
             "...). Build the same net as that one, but for the output."

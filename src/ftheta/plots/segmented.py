@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["segmented"]
 
-_ROWS = ("image", "truth", "prediction")
-
-
 def segmented(
-    images: np.ndarray, truth: np.ndarray, predicted: np.ndarray, names: Sequence[str], *, title: str = "Segmentation"
+    images: np.ndarray,
+    truth: np.ndarray | None,
+    predicted: np.ndarray,
+    names: Sequence[str],
+    *,
+    title: str = "Segmentation",
 ) -> Figure:
     """One column an image: its pixels, their true classes, their predicted ones; the share that is right below.
 
     Args:
         images: Grey or colour: (n, H, W), (n, 1, H, W) or (n, 3, H, W).
-        truth: Positions in `names`: (n, H, W); -1 is not counted, and white.
+        truth: Positions in `names`: (n, H, W); -1 is not counted, and white. None: not known, and not shown.
         predicted: The same of the predictions.
         names: Of the K classes.
         title: Title of the figure.
@@ -34,29 +36,36 @@ def segmented(
     from matplotlib.figure import Figure
 
     images = images[:, None] if images.ndim == 3 else images
-    if truth.shape != predicted.shape or images.shape[:1] + images.shape[2:] != truth.shape or not len(images):
+    maps = {"truth": truth, "prediction": predicted} if truth is not None else {"prediction": predicted}
+    if any(images.shape[:1] + images.shape[2:] != labels.shape for labels in maps.values()) or not len(images):
+        shapes = " and ".join(f"{name} {labels.shape}" for name, labels in maps.items())
         raise InputError(
-            f"segmented got images of shape {images.shape}, truth {truth.shape} and predictions {predicted.shape}; "
+            f"segmented got images of shape {images.shape}, {shapes}; "
             "(n, C, H, W) and twice (n, H, W) are needed, n at least 1."
         )
-    n, (height, width) = len(images), truth.shape[1:]
+    n, rows, (height, width) = len(images), 1 + len(maps), predicted.shape[1:]
     tall = 1.55 * min(2.0, max(0.5, height / width))
-    figure = Figure(figsize=(max(5.2, 1.6 * n + 1.0), 3 * tall + 1.3), dpi=120, layout="constrained")
-    grid = figure.subplots(3, n, squeeze=False, sharex=True, sharey=True)
+    figure = Figure(figsize=(max(5.2, 1.6 * n + 1.0), rows * tall + 1.3), dpi=120, layout="constrained")
+    grid = figure.subplots(rows, n, squeeze=False, sharex=True, sharey=True)
     for column, axes in zip(range(n), grid.T, strict=True):
         _image(axes[0], images[column])
-        for place, labels in zip(axes[1:], (truth[column], predicted[column]), strict=True):
-            place.imshow(_coloured(labels, len(names)), interpolation="nearest")
-        counted = truth[column] >= 0
-        right = 100 * (truth == predicted)[column][counted].mean() if counted.any() else np.nan
-        axes[2].set_xlabel(f"column (pixels)\n{right:.1f} % right", size=8)
+        for place, labels in zip(axes[1:], maps.values(), strict=True):
+            place.imshow(_coloured(labels[column], len(names)), interpolation="nearest")
+        right = "" if truth is None else f"\n{_right(truth[column], predicted[column]):.1f} % right"
+        axes[-1].set_xlabel(f"column (pixels){right}", size=8)
         for place in axes:
             place.tick_params(labelsize=7)
-    for row, name in zip(grid, _ROWS, strict=True):
+    for row, name in zip(grid, ("image", *maps), strict=True):
         row[0].set_ylabel(f"{name}\nrow (pixels)", size=9)
     figure.suptitle(title, size=11)
-    _legend(figure, names, bool((truth < 0).any()))
+    _legend(figure, names, truth is not None and bool((truth < 0).any()))
     return figure
+
+
+def _right(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """Per cent of the counted pixels."""
+    counted = truth >= 0
+    return 100 * float((truth == predicted)[counted].mean()) if counted.any() else np.nan
 
 
 def _image(axes: Axes, image: np.ndarray) -> None:

@@ -47,7 +47,9 @@ def test_verdicts(changes, first, second):
 
 def test_the_largest_rate_is_that_of_the_scale_that_fits_and_all_are_said():
     rates, grid = judge(made())
-    assert rates.measured == pytest.approx([0.1, 1.0]) and "× 0.5 none, × 1 0.1, × 2 none, 22% of the cells" in rates.why
+    assert (
+        rates.measured == pytest.approx([0.1, 1.0]) and "× 0.5 none, × 1 0.1, × 2 none, 22% of the cells" in rates.why
+    )
     assert grid.measured == pytest.approx([2 / 9, 8 / 9])
 
 

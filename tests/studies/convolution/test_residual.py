@@ -19,6 +19,7 @@ SEEDS = np.array([-1.0, 0, 1, 0])
         ([2, 1, 0, 1, 2], 0),
         ([9, 1, 0, 0, 0.5], 0),  # one valley, however steep
         ([2, 0, 1, 0, 2], 0.5),
+        ([3, 1, 2, 1, 3], 0.5),  # wherever its lowest point is
         ([0, 1, 2, 3], 0),
         ([0, 1, 0], 0),  # a hill: no lower place than its ends
         ([5, 5, 5], 0),

@@ -42,8 +42,8 @@ def _arm() -> dict[str, Any]:
         "batch_size": 128,
         "optimizer": "adamw",
         "lr": 0.004,
-        "epochs": 28,
-        "patience": 28,
+        "epochs": 24,
+        "patience": 24,
         "augment": {"shift": 2.0, "rotate": 12.0, "scale": 0.12, "shear": 8.0},
         "training": {"schedule": "cosine", "warmup": 400, "ema": 0.999, "options": {"weight_decay": 0.02}},
     }
