@@ -191,8 +191,8 @@ def _paired(a: Tried, b: Tried) -> measure.Comparison:
     answers = a.test["predicted"], b.test["predicted"]
     if classes is not None and np.ndim(a.test["y"]) == 3:
         places = [np.array([classes.index(name) for name in t.test["classes"]]) for t in (a, b)]
-        maps = (place[found] for place, found in zip(places, answers, strict=True))
-        return compare_pixels(places[0][a.test["y"]], *maps, (a.name, b.name))
+        first, second = (place[found] for place, found in zip(places, answers, strict=True))
+        return compare_pixels(places[0][a.test["y"]], first, second, (a.name, b.name))
     return measure.compare(a.test["y"], *answers, classes=classes, names=(a.name, b.name))
 
 

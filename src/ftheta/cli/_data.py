@@ -19,7 +19,7 @@ from ..errors import FileFormatError, InputError
 from ..models._first_try import validation_share
 from ._config import Config
 
-__all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "split", "task_of"]
+__all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "sound", "split", "task_of"]
 
 TABLES = ("table", "image")  # kinds of data whose rows are vectors
 LARGE = 64  # pixels of the longer side of pictures, where --size says nothing
@@ -50,7 +50,7 @@ def _pictures(config: Config) -> room.Dataset | None:
     found = room.open_images(path, size=size, skip_bad=config.skip_bad, say=_say)
     if not config.size and max(found.shape[:2]) > LARGE:
         found = room.open_images(path, size=_smaller(found.shape), skip_bad=config.skip_bad, say=_say)
-    return _sound(found)
+    return sound(found)
 
 
 def _test_pictures(config: Config, train: room.Dataset) -> room.Dataset | None:
@@ -60,10 +60,10 @@ def _test_pictures(config: Config, train: room.Dataset) -> room.Dataset | None:
         return None
     _, channels, height, width = train.x.shape
     knobs: dict[str, Any] = {"channels": channels, "skip_bad": config.skip_bad, "say": _say}
-    return _sound(room.open_images(path, size=(height, width), **knobs))
+    return sound(room.open_images(path, size=(height, width), **knobs))
 
 
-def _sound(found: room.Dataset) -> room.Dataset:
+def sound(found: room.Dataset) -> room.Dataset:
     """Without damaged pictures where these are skipped; else some are decoded, and a damaged one is an error."""
     x = found.x
     if not x.skip_bad:
@@ -74,9 +74,9 @@ def _sound(found: room.Dataset) -> room.Dataset:
     good = x.usable()
     if not len(good):
         raise FileFormatError(f"{x.listing.root}: none of the {len(x)} pictures can be decoded. Check the folder.")
-    left, y = len(x) - len(good), np.asarray(found.y)[good]
-    said = (f"left out as damaged: {left} files, e.g. {next(iter(x.bad.values()))}",) if left else ()
-    names = tuple(map(str, np.unique(y)))
+    left, y = len(x) - len(good), None if found.y is None else np.asarray(found.y)[good]
+    said = (f"left out as damaged: {left} files, e.g. {[*x.bad.values()][-1]}",) if left else ()
+    names = () if y is None else tuple(map(str, np.unique(y)))
     return replace(found, x=x[good], y=y, target_names=names, notes=(*found.notes, *said))
 
 

@@ -11,6 +11,7 @@ from .. import report
 from ..data import Dataset
 from ..errors import RunError
 from ..models._files import load
+from ..report.page import at_most
 from ..store import Run
 from ._config import Config, merge
 from ._data import Parts, digest, open_data, rows_of
@@ -41,9 +42,13 @@ class Subject(NamedTuple):
     estimator: Any
 
     def learned_from(self, *, all_rows: bool = False) -> tuple[Any, np.ndarray]:
-        """Rows and targets that the model learned from, as it sees them; at most 2,000, evenly spaced, or all."""
+        """Rows and targets that the model learned from, as it sees them; at most 2,000, evenly spaced, or all.
+
+        Of images they are fewer.
+        """
         rows = fitted_rows(self.estimator, self.parts)
-        rows = rows if all_rows else rows[:: -(-len(rows) // EXPLAINED)]
+        most = at_most(getattr(self.encoder, "image_", ()), EXPLAINED)
+        rows = rows if all_rows else rows[:: -(-len(rows) // most)]
         return self.encoder.transform(rows_of(self.dataset.x, rows)), np.asarray(self.dataset.y)[rows]
 
     def report(self, run: Run) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_SHOWN_ROWS, _SHOWN_COLUMNS, _SHOWN_FIELDS = 5, 10, 40
+_SHOWN_ROWS, _SHOWN_COLUMNS, _SHOWN_FIELDS, _SHOWN_PICTURES = 5, 10, 40, 200
 
 
 @click.group("data", invoke_without_command=True, short_help="List, show and fetch data sets.")
@@ -37,6 +37,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     \b
     ftheta data show moons                      rows, columns, truth, licence
     ftheta data show my.csv --target price      your own file as fθ reads it
+    ftheta data show pictures                   a folder with a folder of pictures for each class
     ftheta data get mnist                       fetch it once; later runs need no network
     """
     if ctx.invoked_subcommand:
@@ -82,6 +83,10 @@ def _open(name: str, target: str | None) -> Dataset:
         return data.load(name)
     if not Path(name).exists():
         raise InputError(f"{nearest('data set or file', name, data.names())} A file needs its path, e.g. my.csv.")
+    if Path(name).is_dir():
+        if target:
+            raise InputError(f"--target {target}: the classes of {name} are the names of its folders; leave it out.")
+        return data.open_images(name, skip_bad=True, say=lambda text: click.echo(text, err=True))
     return data.read(name, target)
 
 
@@ -121,7 +126,19 @@ def _fields(dataset: Dataset) -> list[dict[str, Any]]:
     if dataset.kind == "text":
         span = {"lowest": None, "highest": None}
         return [{"name": "character", "kind": "category", "missing": 0, "levels": len(set(dataset.x)), **span}]
-    return [_field("pixel" if dataset.kind == "image" else "value", pd.Series(dataset.x.ravel()))]
+    return [_field("pixel" if dataset.kind == "image" else "value", pd.Series(_values(dataset.x)))]
+
+
+def _values(x: Any) -> np.ndarray:
+    """Pixels or values in one column; of pictures in files those of some, evenly spaced."""
+    import numpy as np
+
+    from ..data import Pictures
+
+    if not isinstance(x, Pictures):
+        return x.ravel()
+    some = x[:: -(-len(x) // _SHOWN_PICTURES)]
+    return np.asarray(some[some.usable()]).ravel()
 
 
 def _field(name: str, column: pd.Series) -> dict[str, Any]:
@@ -169,10 +186,9 @@ def _tables(dataset: Dataset, found: dict[str, Any]) -> Iterator[Table]:
     if dataset.kind != "image":
         yield _first(dataset)
     if found["classes"]:
-        n = found["rows"]
-        counts = found["classes"].values()
-        shares = [f"{100 * count / n:.1f} %" for count in counts]
-        yield Table({"class": list(found["classes"]), "rows": list(counts), "share": shares})
+        counts, unit = found["classes"].values(), "pixels" if found["task"] == "segment" else "rows"
+        shares = [f"{100 * count / sum(counts):.1f} %" for count in counts]
+        yield Table({"class": list(found["classes"]), unit: list(counts), "share": shares})
 
 
 def _first(dataset: Dataset) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,6 +14,7 @@ from ._folders import find_run, settings
 
 if TYPE_CHECKING:
     from ..store import Run
+    from ._answers import Answers
 
 __all__ = ["command"]
 
@@ -23,16 +24,18 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", help="Write to this CSV file instead of the screen.", type=click.Path(path_type=Path))
 @click.option("--encoding", help="Of the characters of FILE; default: as in training.", metavar="NAME")
-def command(run: str, file: Path, output: Path | None, encoding: str | None) -> None:
+@click.option("--skip-bad", help="Leave damaged pictures of a folder out.", is_flag=True)
+def command(run: str, file: Path, output: Path | None, encoding: str | None, skip_bad: bool) -> None:
     """Predict each row of FILE, which has the columns that RUN (a folder, an id, or last) was trained on.
 
-    For a run that was trained on pictures, FILE is a picture, whose saliency is drawn too, or a folder of pictures.
-    Classes come with their probabilities, numbers with the interval that holds 95 of 100. The target column may be
-    missing; other columns and another order do no harm; columns that name the rows are copied.
+    For a run that was trained on pictures, FILE is a picture or a folder of pictures; of a picture, what was seen in it
+    is drawn too. Classes come with their probabilities, numbers with the interval that holds 95 of 100, classes of
+    pixels with their shares of the picture. The target column may be missing; other columns and another order do no
+    harm; columns that name the rows are copied.
     """
     if output is not None and output.exists():
         raise InputError(f"--output {output}: the file exists; nothing was changed. Choose another name.")
-    found, said = predictions(find_run(run), file, encoding)
+    found, said = predictions(find_run(run), file, encoding, skip_bad=skip_bad)
     for sentence in said:
         click.echo(sentence if sentence.startswith("drawn:") else f"note: {sentence}", err=True)
     text = found.to_csv(index=False)
@@ -45,65 +48,103 @@ def command(run: str, file: Path, output: Path | None, encoding: str | None) -> 
     click.echo(f"{output}: {len(found)} predictions", err=True)
 
 
-def predictions(run: Run, file: Path, encoding: str | None = None) -> tuple[Any, list[str]]:
+class Given(NamedTuple):
+    """What is to be predicted: rows or pictures, the names of their files, and what was done to them."""
+
+    x: Any
+    files: list[str]
+    notes: list[str]
+
+
+def predictions(run: Run, file: Path, encoding: str | None = None, *, skip_bad: bool = False) -> tuple[Any, list[str]]:
     """A frame with a row for each row of the file, and what was surprising in them."""
     import pandas as pd
 
-    from ..data import Form, read
     from ..models._files import load
     from ._answers import answer, class_names
 
     config = settings(run)
     encoder, estimator = load(run.path)
     facts = json.loads(run.read("data.json")) if run.has("data.json") else {}
-    pictures = _pictures(encoder, file)
-    if pictures is None:
-        form = Form(**facts["form"]) if facts.get("form") else None  # one row may not say whether 1.234 is a thousand
-        written = encoding or config.get("encoding", "utf-8")
-        pictures = {}, read(file, config["target"] or None, required=False, encoding=written, form=form).x, []
-    names, given, notes = pictures
-    x = encoder.align(given)
+    given = _pictures(encoder, file, skip_bad) or _rows(encoder, file, encoding, config, facts)
+    x = encoder.align(given.x)
     spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
     found = answer(estimator, encoder.transform(x), spread)
-    columns = {**names, **_row_names(encoder, x), "prediction": found.predicted}
-    if found.classes is not None:
-        names = class_names(found.classes, facts.get("classes", ()))
-        columns["prediction"] = [names[found.classes.index(c)] for c in found.predicted.tolist()]
-        columns |= {} if found.p is None else {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
-    if found.low is not None:
-        columns |= {"low": found.low, "high": found.high}
-    said = [*notes, *encoder.surprises(x)]
-    if file.is_file() and names:
-        said.append(_drawn(run, estimator, encoder.transform(x), file))
+    names = [] if found.classes is None else class_names(found.classes, facts.get("classes", ()))
+    columns = {"file": given.files} if given.files else {}
+    columns |= _row_names(encoder, x) | _answered(found, names)
+    said = [*given.notes, *encoder.surprises(x)]
+    if given.files and file.is_file():
+        said.append(_drawn(run, estimator, encoder.transform(x), found, names, file))
     if found.classes is None and found.low is None:
         said.append("no intervals: they need a model of the noise, or 19 validation rows and more")
     return pd.DataFrame(columns), said
 
 
-def _pictures(encoder: Any, file: Path) -> tuple[dict[str, list[str]], Any, list[str]] | None:
-    """Names, pixels and notes of one picture or a folder of them; None for other files or other models."""
+def _answered(found: Answers, names: list[str]) -> dict[str, Any]:
+    """Columns of answers: predictions with probabilities or intervals; of maps the share of each class."""
+    if found.classes is None:
+        interval = {} if found.low is None else {"low": found.low, "high": found.high}
+        return {"prediction": found.predicted} | interval
+    if found.predicted.ndim == 3:
+        shares = ((found.predicted == c).mean((1, 2)) for c in found.classes)
+        return {f"share({name})": share for name, share in zip(names, shares, strict=True)}
+    prediction = [names[found.classes.index(c)] for c in found.predicted.tolist()]
+    p = {} if found.p is None else {f"p({name})": found.p[:, k] for k, name in enumerate(names)}
+    return {"prediction": prediction} | p
+
+
+def _rows(encoder: Any, file: Path, encoding: str | None, config: dict[str, Any], facts: dict[str, Any]) -> Given:
+    """The rows of a file, read as those of training were."""
+    from ..data import Form, ImageEncoder, is_picture, read
+
+    if is_picture(file):
+        raise InputError(f"{file} is a picture, and the run was trained on rows of numbers. Give a file like its data.")
+    form = Form(**facts["form"]) if facts.get("form") else None  # one row may not say whether 1.234 is a thousand
+    written = encoding or config.get("encoding", "utf-8")
+    found = read(file, config["target"] or None, required=False, encoding=written, form=form)
+    flat = getattr(found.x, "shape", ())[1:] == (encoder.n_features_in_,)
+    if isinstance(encoder, ImageEncoder) and found.kind != "image" and not flat:
+        raise InputError(f"{file} is a {found.kind}, and the run was trained on images. Give a picture or a folder.")
+    return Given(found.x, [], [])
+
+
+def _pictures(encoder: Any, file: Path, skip_bad: bool) -> Given | None:
+    """One picture or a folder of them; None for other files or other models."""
     from ..data import ImageEncoder, is_picture, open_images, read_picture
+    from ._data import sound
 
-    if not isinstance(encoder, ImageEncoder) or not (file.is_dir() or is_picture(file)):
+    folder = file.is_dir() and isinstance(encoder, ImageEncoder)
+    if skip_bad and not folder:
+        raise InputError("--skip-bad is for a folder of pictures and a run that was trained on images.")
+    if not isinstance(encoder, ImageEncoder) or not (folder or is_picture(file)):
         return None
-    channels, *size = encoder.image_
-    if file.is_dir():
-        found = open_images(file, size=tuple(size), channels=channels, required=False)
-        names = [str(path.relative_to(found.x.listing.root)) for path in found.x.paths]
-        return {"file": names}, found.x, list(found.notes)
-    x, notes = read_picture(file, size, channels)
-    return {"file": [file.name]}, x[None], [f"{file.name}: {said}" for said in notes]
+    channels, height, width = encoder.image_
+    if folder:
+        found = sound(open_images(file, size=(height, width), channels=channels, required=False, skip_bad=skip_bad))
+        root = found.x.listing.root
+        return Given(found.x, [str(path.relative_to(root)) for path in found.x.paths], list(found.notes))
+    x, notes = read_picture(file, (height, width), channels)
+    return Given(x[None], [file.name], [f"{file.name}: {said}" for said in notes])
 
 
-def _drawn(run: Run, estimator: Any, x: Any, file: Path) -> str:
-    """The picture with its saliency, kept in the run."""
+def _drawn(run: Run, estimator: Any, x: Any, found: Answers, names: list[str], file: Path) -> str:
+    """The picture with its saliency, or with the classes of its pixels, kept in the run."""
+    import numpy as np
+
+    from .. import plots
     from ..explain import saliency
     from ..results import svg
 
+    if found.predicted.ndim == 3:
+        places = np.searchsorted(np.asarray(found.classes), found.predicted)
+        figure, what = plots.segmented(x, None, places, names, title=file.name), "the class of every pixel"
+    else:
+        figure, what = saliency(estimator, x).figure(), "which pixels spoke for it"
     name = f"figures/predicted-{re.sub(r'[^A-Za-z0-9_-]', '-', file.stem)[:60]}.svg"
     with run:
-        run.write(name, svg(saliency(estimator, x).figure()))
-    return f"drawn: {run.path / name} shows which pixels spoke for it"
+        run.write(name, svg(figure))
+    return f"drawn: {run.path / name} shows {what}"
 
 
 def _row_names(encoder: Any, x: Any) -> dict[str, Any]:

@@ -198,7 +198,8 @@ class UNetSegmenter(ImageInput, NeuralSupervised):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class of each pixel: (n, H, W)."""
-        return self.classes_[self._apply(lambda x: self.likelihood_.mode(self._raw(x)), X)]
+        index = self._apply(lambda x: self.likelihood_.mode(self._raw(x)), X)
+        return self.classes_[index]
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class in each pixel: (n, H, W, K)."""

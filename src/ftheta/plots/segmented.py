@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["segmented"]
 
+
 def segmented(
     images: np.ndarray,
     truth: np.ndarray | None,

@@ -10,25 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..plots import segmented
 from ..results import Table
-from ._html import paragraph, table
+from ._html import paragraph, picture, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["most_wrong"]
 
-ROWS, PICTURES, COLUMNS = 10, 24, 12
+ROWS, PICTURES, COLUMNS, MAPS = 10, 24, 12, 6
 
 
-def most_wrong(test: Mapping[str, Any], rows: pd.DataFrame | np.ndarray, shape: Sequence[int] = ()) -> str:
-    """A grid of pictures where rows have a shape, else a table of the raw rows.
+def most_wrong(test: Mapping[str, Any], rows: Any, shape: Sequence[int] = ()) -> str:
+    """A grid of pictures where rows have a shape, maps where each pixel has a class, else a table of the raw rows.
 
     Args:
         test: rows, y, predicted, p and classes, as in test.safetensors.
-        rows: The raw rows, in the same order.
+        rows: The raw rows, in the same order: a frame, an array or Pictures.
         shape: (H, W) or (H, W, C) of a picture.
     """
+    if np.ndim(test["y"]) == 3:
+        return _worst_maps(test, rows, shape)
     facts = {"row": test["rows"], "true": test["y"], "predicted": test["predicted"]} | _measure(test)
     facts = {name: np.asarray(column) for name, column in facts.items()}
     worst = np.argsort(-_badness(test), kind="stable")[: PICTURES if shape else ROWS]
@@ -36,8 +39,32 @@ def most_wrong(test: Mapping[str, Any], rows: pd.DataFrame | np.ndarray, shape: 
     if not len(worst):
         return paragraph(_counted(test))
     picked = {name: column[worst] for name, column in facts.items()}
-    made = _grid(picked, np.asarray(rows)[worst], shape) if shape else _table(picked, rows, worst)
+    made = _grid(picked, _pixels(rows[worst], shape)) if shape else _table(picked, rows, worst)
     return paragraph(_counted(test)) + made
+
+
+def _worst_maps(test: Mapping[str, Any], rows: Any, shape: Sequence[int]) -> str:
+    """The images with the most wrong pixels, beside the true and the predicted classes.
+
+    Args:
+        test: y and predicted (n, H, W), places in classes, as in test.safetensors.
+        rows: The raw images, in the same order.
+        shape: (H, W) or (H, W, C) of a picture.
+    """
+    y, predicted = np.asarray(test["y"]), np.asarray(test["predicted"])
+    wrong = (y != predicted).mean((1, 2))
+    worst = np.argsort(-wrong, kind="stable")[:MAPS]
+    at = ", ".join(str(row) for row in np.asarray(test["rows"])[worst])
+    said = f"The images with the most wrong pixels, up to {100 * wrong.max():.1f} % of them: rows {at}."
+    images = np.moveaxis(_pixels(np.asarray(rows)[worst], (*shape, 1)[:3]), -1, 1)
+    figure = segmented(images, y[worst], predicted[worst], test["classes"], title="Most wrong images")
+    return paragraph(said) + picture(figure, "worst-maps", said)
+
+
+def _pixels(rows: Any, shape: Sequence[int]) -> np.ndarray:
+    """Pictures as they are shown, channels last: flat rows, or those in files, whose channels come first."""
+    x = np.asarray(rows)
+    return (np.moveaxis(x, 1, -1) if x.ndim == 4 else x).reshape(len(x), *shape)
 
 
 def _badness(test: Mapping[str, Any]) -> np.ndarray:
@@ -93,9 +120,9 @@ def _whole(values: list[Any]) -> list[Any]:
     return [None if value is None else int(value) for value in values] if whole else values
 
 
-def _grid(facts: Mapping[str, np.ndarray], rows: np.ndarray, shape: Sequence[int]) -> str:
+def _grid(facts: Mapping[str, np.ndarray], pictures: np.ndarray) -> str:
     items = []
-    for k, pixels in enumerate(rows.reshape(len(rows), *shape)):
+    for k, pixels in enumerate(pictures):
         row, true, predicted, *rest = (str(_short(column[k])) for column in facts.values())
         more = "".join(f"{name} {value}, " for name, value in zip(list(facts)[3:], rest, strict=True))
         said = f"{true} taken for {predicted}" if true != predicted else f"{true}, unsure"

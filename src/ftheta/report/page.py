@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import platform
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from math import prod
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,39 +26,37 @@ from ._html import block, details, heading, note, pairs, paragraph, shown, slug,
 from ._style import CSS
 from ._wrong import most_wrong
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["page"]
+__all__ = ["at_most", "page"]
 
 EXPLAINED = 2_000  # rows that explanations look at
+IMAGES, NUMBERS = 64, 2**19  # of images so many in any case, and more up to so many numbers
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib")
 TASKS = {
     "classify": "classification",
     "regress": "regression",
     "binary": "classification in two classes",
     "multiclass": "classification",
+    "segment": "segmentation: a class for every pixel",
 }
 PARTS = {"train": "training"}
 ALTS = {
     "Residuals": "What is left of the truth after the prediction, row by row",
     "Confusion matrix": "How often each true class was taken for each class",
+    "Confusion matrix of the pixels": "How many pixels of each true class were taken for each class",
     "ROC": "True positive rate against false positive rate",
     "Precision and recall": "Precision against recall",
     "Calibration": "Share of right predictions against predicted probability",
 }
 
 
-def page(
-    run: Run, estimator: Any, train: tuple[Any, Any], shown: pd.DataFrame | np.ndarray, *, command: str, looks: str = ""
-) -> str:
+def page(run: Run, estimator: Any, train: tuple[Any, Any], shown: Any, *, command: str, looks: str = "") -> str:
     """The report of a run.
 
     Args:
         run: A trained run with data.json, result.json and test.safetensors.
         estimator: The fitted model of the run.
         train: Rows and targets that it learned from, as it sees them.
-        shown: The raw rows of test.safetensors, in its order.
+        shown: The raw rows of test.safetensors, in its order: a frame, an array or Pictures.
         command: What repeats the run.
         looks: How often its test rows were used for testing, in a sentence.
     """
@@ -182,6 +181,10 @@ def _predictions(test: Mapping[str, Any], target: str) -> str:
     y, predicted, p = (None if test[name] is None else np.asarray(test[name]) for name in ("y", "predicted", "p"))
     if test["classes"] is None:
         made = {"Residuals": partial(measure.residuals, y, predicted, name=target)}
+    elif np.ndim(test["y"]) == 3:  # places in the classes, of every pixel
+        classes = tuple(map(str, test["classes"]))
+        counts = partial(measure.pixel_counts, y, predicted, range(len(classes)))
+        made = {"Confusion matrix of the pixels": lambda: measure.Confusion(classes, counts())}
     else:
         classes = list(test["classes"])
         made = {"Confusion matrix": partial(measure.confusion, y, predicted, classes)}
@@ -194,9 +197,14 @@ def _predictions(test: Mapping[str, Any], target: str) -> str:
     return "".join(heading(3, name) + shown(make, slug(name), ALTS[name]) for name, make in made.items())
 
 
+def at_most(shape: Sequence[int], rows: int) -> int:
+    """So many rows are looked at: of images (C, H, W) the fewer, the larger they are."""
+    return min(rows, max(IMAGES, NUMBERS // prod(shape))) if len(shape) > 1 else rows
+
+
 def _inside(estimator: Any, train: tuple[Any, Any]) -> Iterator[str]:
     """Explanations that the model can give, on rows that it learned from: some, evenly spaced, or all."""
-    step = -(-len(train[0]) // EXPLAINED)
+    step = -(-len(train[0]) // at_most(getattr(train[0], "shape", ())[1:], EXPLAINED))
     some = tuple(None if part is None else part[::step] for part in train)
     for name in explain.available(estimator):
         if name != "curves" and explain.get(name).in_report:  # curves stand under training

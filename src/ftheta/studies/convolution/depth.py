@@ -118,11 +118,11 @@ def tables(evidence: Evidence) -> dict[str, Table]:
 
 
 def figures(evidence: Evidence) -> dict[str, Figure]:
-    """Accuracy against depth, one line a seed; a digit and its maps after every convolution."""
-    seen, names = evidence["seen"], [str(depth) for depth in evidence["depths"]]
-    drawn = plots.paired(
-        {"test accuracy (%)": 100 * evidence["accuracy"]}, names, title="Convolutions of a digit network"
-    )
-    drawn.axes[0].set_xlabel("convolutions")
+    """Accuracy against depth: mean and range over seeds; a digit and its maps after every convolution."""
+    seen, at, accuracy = evidence["seen"], evidence["depths"], 100 * evidence["accuracy"]
+    ways = {"mean of the seeds": accuracy.mean(0), "highest": accuracy.max(0), "lowest": accuracy.min(0)}
+    lines = {"Reading digits of 8 x 8 pixels": {name: (at, values) for name, values in ways.items()}}
+    drawn = plots.panels(lines, x="convolutions", label="test accuracy (%)", log=False)
+    drawn.axes[0].set_xticks(at)
     digits = [str(k) for k in range(len(seen["p"]))]
     return {"depth": drawn, "maps": plots.maps(seen["x"], seen["maps"], seen["p"], digits)}

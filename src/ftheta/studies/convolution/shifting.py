@@ -144,7 +144,7 @@ def _pooled(evidence: Evidence) -> Finding:
     )
     why = (
         f"Changed predictions in %, for shifts by 1, 2 and 3 pixels, {said}. Fewer with max pooling, {words}. Against "
-        f"every second place, which has as many weights, fewer for {_listed(also)}. It helps, and makes not invariant."
+        f"every second place, which has as many weights, fewer for {_listed(also)}. No network of these is invariant."
     )
     middle = changed[:, [NONE, MAX]]
     return Finding(
