@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 import ftheta
-from ftheta import explain, measure, models, optim, studies
-from ftheta.data import load, make
+from ftheta import explain, measure, models, optim, plots, studies
+from ftheta.data import Batch, augmentation, load, make
 from ftheta.draw import Draw
-from ftheta.nn import ACTIVATIONS, MLP, activation
+from ftheta.nn import ACTIVATIONS, MLP, UNet, activation
 from ftheta.plots._style import GREY, PALETTE, legend, panel
 from ftheta.results import svg
 
@@ -346,16 +346,69 @@ def implicit() -> Figure:
     return study.figures(study.measure(replace(study.TINY, grid=60)))["surface-modified"]
 
 
+@cache
+def images_model() -> tuple[ftheta.ConvNetClassifier, np.ndarray]:
+    """A small convolutional network that reads digits, and the digits."""
+    digits = load("digits")
+    X = digits.x.to_numpy().reshape(-1, 1, 8, 8) / 16
+    model = ftheta.ConvNetClassifier(filters=(8, 16), padding="same", epochs=15, batch_size=50, random_state=0)
+    return model.fit(X[:1200], digits.y[:1200]), X
+
+
+def convolve() -> Figure:
+    """The example of the report: a 4x4 grid, the identity as kernel, stride 2."""
+    grid = [[2, 5, 4, 1], [3, 1, 2, 0], [4, 5, 7, 1], [1, 2, 3, 4]]
+    return explain.convolve(grid, np.eye(2), stride=2).figure()
+
+
+def feature_maps() -> Figure:
+    """One digit through the network."""
+    model, X = images_model()
+    return explain.feature_maps(model, X[1203:1204]).figure()
+
+
+def saliency() -> Figure:
+    """Which pixels spoke for the answer."""
+    model, X = images_model()
+    return explain.saliency(model, X[1200:1204]).figure()
+
+
+def augmented() -> Figure:
+    """Digits and copies of them."""
+    digits = load("digits")
+    x = torch.from_numpy(digits.x.to_numpy().reshape(-1, 1, 8, 8)[:6] / 16)
+    batch = Batch(x, torch.tensor(digits.y[:6]))
+    ways = {"shift": {"shift": 1}, "rotate": {"rotate": 20}, "scale and shear": {"scale": 0.2, "shear": 15}, "mixup": "mixup"}
+    copies = {name: augmentation(spec, n_classes=10)(batch, Draw(1)).x.numpy() for name, spec in ways.items()}
+    return plots.augmented(x.numpy(), copies)
+
+
+def segments() -> Figure:
+    """Shapes, their pixels and what a U-Net makes of them."""
+    shapes = load("shapes")
+    X = shapes.x.reshape(-1, 32, 32)
+    net = ftheta.UNetSegmenter(filters=(8, 16, 32), epochs=8, batch_size=16, lr=0.01, random_state=0)
+    return explain.segments(net.fit(X[:300], shapes.y[:300]), X[300:304], shapes.y[300:304]).figure()
+
+
+def unet() -> Figure:
+    """A U-Net from its module."""
+    return explain.diagram(UNet((1, 64, 64), 2, (16, 32, 64, 128)), shape=(1, 64, 64)).figure()
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
+    "augmented": augmented,
     "bands": bands,
     "catalogue": catalogue,
+    "convolve": convolve,
     "cost": cost,
     "curves": curves,
     "densities": densities,
     "diagnostics": diagnostics,
     "drag": drag,
     "ellipses": ellipses,
+    "feature-maps": feature_maps,
     "fit": fit,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
@@ -372,12 +425,15 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "regions": regions,
     "reliability": reliability,
     "roc": roc,
+    "saliency": saliency,
     "schedules": schedules,
     "scores": scores,
+    "segments": segments,
     "solvers": solvers,
     "summary": summary,
     "terms": terms,
     "threshold": threshold,
+    "unet": unet,
     "updates": updates,
 }
 """Each figure by its name: docs/figures/NAME.svg."""

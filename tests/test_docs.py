@@ -19,6 +19,8 @@ from ftheta import catalog, data, likelihoods, measure, nn, optim, train
 from ftheta.cli import cli
 from ftheta.explain import _registry
 from ftheta.measure import metrics
+from ftheta.models._neural import NeuralEstimator
+from ftheta.models._supervised import NeuralClassifier
 from ftheta.studies import _study
 
 ROOT = Path(__file__).parents[1]
@@ -127,8 +129,8 @@ def check_settings(params):
         return
     targets = catalog.card(params["model"]).targets
     known = {f.name for task in targets for f in fields(catalog.resolve(params["model"], task))}
-    is_file = params["data"].endswith(".csv")
-    assert is_file == bool(params["target"]) and (is_file or params["data"] in data.names())
+    is_table, is_folder = params["data"].endswith(".csv"), params["data"].endswith("/")
+    assert is_table == bool(params["target"]) and (is_table or is_folder or params["data"] in data.names())
     for key in (item.partition("=")[0] for item in params["set"]):
         room, _, name = key.rpartition(".")
         assert name in ({f.name for f in fields(train.Training)} if room == "training" else known), key
@@ -250,7 +252,7 @@ def test_every_schedule_and_every_knob_of_training_is_on_its_page():
     table = rows("training.md")
     assert set(optim.SCHEDULES) <= set(table)
     for knob in fields(train.Training):
-        default = "{}" if knob.name in ("options", "shape") else str(knob.default)
+        default = "{}" if knob.name in ("options", "rates", "shape") else str(knob.default)
         assert table[knob.name][0] == f"`{default}`", knob.name
 
 
@@ -285,6 +287,7 @@ PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | 
     **dict.fromkeys(("ridge", "lasso", "elastic-net"), "linear.md"),
     **dict.fromkeys(("lda", "qda", "fisher", "gaussian-nb", "discrete-nb", "whitening"), "discriminants.md"),
     **{"perceptron": "logistic.md", "basis": "basis.md", "mlp": "mlp.md", "module": "module.md"},
+    **{"convnet": "convolution.md", "resnet": "residual.md", "unet": "segmentation.md"},
 }
 
 
@@ -295,7 +298,8 @@ def test_every_parameter_of_a_family_is_on_its_page(model):
         cls = catalog.resolve(model, task)
         page = PAGE.get(cls.__name__) or PAGE[model]
         own = rows(page)
-        shared = {f.name for f in fields(catalog.resolve("mlp", task))} if page == "module.md" else ()
+        like = catalog.resolve("mlp", task) if page == "module.md" else NeuralClassifier
+        shared = {f.name for f in fields(like)} if issubclass(cls, NeuralEstimator) and page != "mlp.md" else ()
         mine = {f.name for f in fields(cls)} - set(shared)
         assert mine <= set(own), mine - set(own)
         for field in fields(cls):

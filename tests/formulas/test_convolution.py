@@ -21,6 +21,7 @@ from ftheta.formulas import (
     transposed,
     transposed_size,
 )
+from ftheta.nn import convolution
 
 ONE_TO_FIVE, SLOPE = [1, 2, 3, 4, 5], [1, 0, -1]
 
@@ -54,6 +55,8 @@ def test_the_size_is_the_floor_and_what_a_layer_of_torch_gives(ledger):
 def test_padding_by_half_the_kernel_keeps_the_size():
     assert output_size(5, 3, padding=1, stride=1) == 5
     assert all(output_size(n, k, padding=(k - 1) // 2) == n for n in range(1, 9) for k in (1, 3, 5, 7))
+    for k in (1, 3, 5):
+        assert convolution(1, 1, k, padding=(k - 1) // 2, stride=1)(torch.zeros(1, 1, 5, 5)).shape == (1, 1, 5, 5)
 
 
 @pytest.mark.ledger("B090", covers="ftheta.formulas.output_size", printed=[27, 3], right=[28, 4])
@@ -150,6 +153,11 @@ def test_fields_are_where_the_gradient_of_a_unit_is(layers, unit):
 def test_a_field_of_a_wrong_layer_is_refused():
     with pytest.raises(InputError, match=r"stride must be an int in the range \[1, inf\). Got 0"):
         receptive_field([(3, 1, 1), (3, 0, 1)])
+    for layer in [(3, 1), (3, 1, 1, 0, 2)]:
+        with pytest.raises(
+            InputError, match=r"Layer \(3, 1.* must be \(kernel, stride, dilation\) or \(\.\.\., padding"
+        ):
+            receptive_field([layer])
 
 
 # ---- parameters
@@ -174,6 +182,13 @@ def test_groups_and_no_bias_are_counted_as_torch_has_them():
     layer = nn.Conv1d(6, 4, 5, groups=2, bias=False)
     assert conv_parameters(6, 4, 5, groups=2, bias=False) == sum(p.numel() for p in layer.parameters()) == 60
     assert dense_parameters(3, 2, bias=False) == 6 and local_parameters(2, 3, 4, places=5, bias=False) == 120
+
+
+def test_groups_that_do_not_divide_the_channels_have_no_count():
+    with pytest.raises(InputError, match="groups=2 must divide both n_in=3 and n_out=4"):
+        conv_parameters(3, 4, 3, groups=2)
+    with pytest.raises(InputError, match=r"groups must be an int in the range \[1, inf\). Got 0"):
+        conv_parameters(3, 4, 3, groups=0)
 
 
 # ---- sums

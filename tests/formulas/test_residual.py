@@ -77,9 +77,13 @@ def test_survival_falls_on_a_line_to_the_last():
     np.testing.assert_allclose(formulas.survival_probabilities(4, 0.2), [0.8, 0.6, 0.4, 0.2])
     for n in (1, 2, 54):
         assert formulas.survival_probabilities(n).sum() == pytest.approx((3 * n - 1) / 4)
+    for last in (-0.5, 2.0, "x"):
+        with pytest.raises(InputError, match=f"survival of the last block must be a probability. Got {last!r}"):
+            formulas.survival_probabilities(4, last)
 
 
 def test_too_many_paths_are_counted_and_not_listed():
-    with pytest.raises(InputError, match=r"21 blocks have 2\^21 paths; paths lists those of 0 to 20 blocks"):
-        formulas.paths(21)
+    for written in (formulas.paths, formulas.residual_expansion):
+        with pytest.raises(InputError, match=r"21 blocks have 2\^21 paths; 0 to 20 blocks can be written out"):
+            written(21)
     assert sum(formulas.path_lengths(54)) == 2**54

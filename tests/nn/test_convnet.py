@@ -21,7 +21,9 @@ def test_the_network_of_the_report_has_its_shapes_and_34826_parameters():
     found = summary(ConvNet(**REPORT), input_shape=(1, 28, 28))
     counts = {name: n for name, n in zip(found.names, found.parameters.tolist(), strict=True) if n}
     assert counts == {"conv1": 320, "conv2": 18_496, "output": 16_010} and found.parameters.sum() == 34_826
-    shapes = [found.outputs[found.names.index(name)] for name in ("conv1", "pool1", "conv2", "pool2", "flatten", "output")]
+    shapes = [
+        found.outputs[found.names.index(name)] for name in ("conv1", "pool1", "conv2", "pool2", "flatten", "output")
+    ]
     assert shapes == [(32, 26, 26), (32, 13, 13), (64, 11, 11), (64, 5, 5), (1600,), (10,)]
     assert found.shapes[0]["weight"] == (32, 1, 3, 3) and found.shapes[0]["bias"] == (32,)
     assert "34,826" in found.table().text()
@@ -29,11 +31,20 @@ def test_the_network_of_the_report_has_its_shapes_and_34826_parameters():
 
 @pytest.mark.ledger("B033", covers="ftheta.explain.summary")
 def test_every_layer_has_the_parameters_of_its_formula():
-    found = summary(ConvNet((3, 16, 16), 7, (4, 6), kernel=5, padding="same", hidden=(11,), dropout=0.1), input_shape=(3, 16, 16))
+    found = summary(
+        ConvNet((3, 16, 16), 7, (4, 6), kernel=5, padding="same", hidden=(11,), dropout=0.1), input_shape=(3, 16, 16)
+    )
     counts = dict(zip(found.names, found.parameters.tolist(), strict=True))
     assert counts["conv1"] == 5 * 5 * 3 * 4 + 4 and counts["conv2"] == 5 * 5 * 4 * 6 + 6
     assert counts["dense1"] == 4 * 4 * 6 * 11 + 11 and counts["output"] == 11 * 7 + 7
     assert sum(counts.values()) == sum(counts[name] for name in ("conv1", "conv2", "dense1", "output"))
+    made = ConvNet((1, 8, 8), 2, (4,))
+    made.conv1.requires_grad_(False)
+    found = summary(made, input_shape=(1, 8, 8))
+    assert dict(zip(found.names, found.frozen.tolist(), strict=True)) == {
+        name: 40 * (name == "conv1") for name in found.names
+    }
+    assert f"{40 + 74} parameters (74 trainable, 40 frozen)" in found.table().text()
 
 
 @pytest.mark.parametrize("pool", ["max", "min", "stride"])
@@ -41,7 +52,9 @@ def test_pooling_before_the_activation_is_the_same_function_and_has_the_same_gra
     fast = net(pool=pool, activation="leaky_relu").double()
     names = list(fast._modules)
     assert names.index("pool1") < names.index("act1")
-    slow = nn.Sequential(*(fast._modules[name] for name in ("conv1", "act1", "pool1", "conv2", "act2", "pool2", "flatten", "output")))
+    slow = nn.Sequential(
+        *(fast._modules[name] for name in ("conv1", "act1", "pool1", "conv2", "act2", "pool2", "flatten", "output"))
+    )
     x = torch.randn(5, 2, 12, 10, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(fast(x), slow(x), rtol=0, atol=0)
     there, here = (torch.autograd.grad(f(x).square().sum(), x)[0] for f in (slow, fast))
@@ -56,12 +69,17 @@ def test_where_the_order_matters_the_activation_comes_first(pool, activation):
 
 def test_stages_norms_heads_and_drops_are_named_in_order():
     made = net(convs=(1, 2), norm="group", padding="same", head="mean", hidden=(6,), dropout=0.2, map_dropout=0.1)
-    assert list(made._modules) == (
-        "conv1 norm1 pool1 act1 map_drop1 conv2 norm2 act2 conv3 norm3 pool2 act3 map_drop2 mean flatten drop dense1 "
-        "dense_act1 dense_drop1 output"
-    ).split()
+    stages = "conv1 norm1 pool1 act1 map_drop1 conv2 norm2 act2 conv3 norm3 pool2 act3 map_drop2"
+    assert " ".join(made._modules) == f"{stages} mean flatten drop dense1 dense_act1 dense_drop1 output"
     assert made(torch.zeros(4, 2, 12, 10)).shape == (4, 3)
     assert isinstance(made.map_drop1, nn.Dropout2d) and type(made[:3]) is nn.Sequential
+
+
+@pytest.mark.parametrize("kernel", [3, 4, 5])
+@pytest.mark.parametrize("padding", ["valid", "same", 1, 2])
+def test_the_dense_layers_fit_what_windows_and_padding_leave(padding, kernel):
+    if (padding, kernel) != ("same", 4):
+        assert net(padding=padding, kernel=kernel, filters=(4,))(torch.zeros(1, 2, 12, 10)).shape == (1, 3)
 
 
 def test_without_pooling_positions_stay():
@@ -76,7 +94,16 @@ def test_without_pooling_positions_stay():
         ({"shape": (1, 3, 3)}, r"pool1 has windows of 2x2, but only 1x1 pixels reach it"),
         ({"head": "average"}, r"Unknown head 'average'\. .*Known: flatten, mean, max\."),
         ({"convs": (1, 2, 3)}, r"convs=\(1, 2, 3\) is for 3 stages, filters=\(4, 5\) has 2\."),
+        ({"convs": (1, 0)}, r"'convs' parameter of ConvNet must be an int in the range \[1, inf\)\. Got \(1, 0\)"),
+        ({"kernel": (3, 5)}, r"'kernel' parameter of ConvNet must be an int .* Got \(3, 5\)"),
+        ({"n_out": 0}, r"'n_out' parameter of ConvNet must be an int .* Got 0"),
+        ({"hidden": (3, 0)}, r"'hidden' parameter of ConvNet must be an int .* Got \(3, 0\)"),
+        ({"shape": (12, 10)}, r"shape=\(12, 10\): ConvNet takes images, \(channels, height, width\)"),
+        ({"filters": ()}, r"filters must be a sequence of channels such as \(16, 32, 64\)\. Got \(\)"),
+        ({"dropout": 1.0}, r"'dropout' parameter of ConvNet must be a float in the range \[0, 1\)\. Got 1\.0"),
+        ({"map_dropout": -1}, r"'map_dropout' parameter of ConvNet .* Got -1"),
         ({"pool": "maximum"}, r"Unknown pooling 'maximum'"),
+        ({"pool": "global_max"}, r"Unknown pooling 'global_max'\. .*Known: none, max, min, stride, mean"),
         ({"norm": "batches"}, r"Unknown norm"),
     ],
 )

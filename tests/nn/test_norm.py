@@ -227,7 +227,9 @@ def test_batch_norm_after_each_convolution_adds_to_the_counts_of_the_report():
     assert counts(net) == (35_018, 192) and sum(counts(net)) == 35_210
     found = explain.summary(net, input_shape=(1, 28, 28))
     assert found.parameters.sum() == 35_018
-    assert dict(zip(found.names, found.parameters.tolist(), strict=True))["norm2"] == 128
+    shown = dict(zip(found.names, zip(found.parameters.tolist(), found.statistics.tolist(), strict=True), strict=True))
+    assert shown["norm1"] == (64, 64) and shown["norm2"] == (128, 128) and found.statistics.sum() == 192
+    assert "35,018 parameters (all trainable)" in found.table().text() and "35,210 numbers in all" in str(found.table())
 
 
 # --- the others -------------------------------------------------------------------------------------------------------
@@ -366,6 +368,7 @@ def test_a_norm_trains_before_and_after_the_activation_and_the_summary_shows_whe
         ("instance", 1, (4, 6, 1)),
         ("instance", 2, (4, 6, 1, 1)),
         ("group", 2, (1, 6, 1, 1)),
+        ("group", 2, (4, 6, 1, 1)),  # torch would make it β
     ],
 )
 def test_one_value_has_no_variance(kind, dims, shape):
@@ -386,8 +389,10 @@ def test_what_cannot_be_is_one_sentence():
     with pytest.raises(InputError, match="Instance norm takes its mean over positions and rows have none; use"):
         norm("instance", 4, dims=0)
     for channels in (0, 1.5, True):
-        with pytest.raises(InputError, match=f"norm needs an int of at least 1 as channels. Got {channels} instead"):
+        with pytest.raises(InputError, match=f"'channels' parameter of norm must be an int .* Got {channels} instead"):
             norm("batch", channels)
-    for groups in (5, 0):
-        with pytest.raises(InputError, match=f"groups={groups} does not divide 12 channels; take a divisor such as 1"):
+    with pytest.raises(InputError, match="groups=5 does not divide 12 channels; take a divisor such as 1"):
+        norm("group", 12, groups=5)
+    for groups in (0, 2.0):
+        with pytest.raises(InputError, match=f"'groups' parameter of norm must be an int .* Got {groups} instead"):
             norm("group", 12, groups=groups)

@@ -137,6 +137,7 @@ def test_pooling_leaves_the_layers_after_it_a_quarter_of_the_work():
         ("mx", {}, "Unknown pooling 'mx'. Did you mean 'max'"),
         ("max", {"dims": 3}, "'dims' parameter of pooling must be 1 .* Got 3"),
         ("max", {"size": 0}, r"'size' parameter of pooling must be an int in the range \[1, inf\). Got 0"),
+        ("max", {"size": (2, 3)}, r"'size' parameter of pooling must be an int .* Got \(2, 3\)"),
         ("mean", {"stride": 0}, "'stride' parameter of pooling .* Got 0"),
         ("min", {"padding": -1}, r"'padding' parameter of pooling .* \[0, inf\). Got -1"),
         ("max", {"size": 3, "padding": 2}, "padding=2 is more than half of the window of pooling 'max' with size=3"),

@@ -385,7 +385,7 @@ def test_gradients_of_a_dense_block_pass_a_check():
 
 
 @pytest.mark.ledger("B339", covers="ftheta.nn.SqueezeExcitation")
-@pytest.mark.parametrize("shape", [(8, 9), (8, 4, 5)])
+@pytest.mark.parametrize("shape", [(8,), (8, 9), (8, 4, 5)])
 def test_squeeze_and_excitation_scales_each_channel_by_a_gate_of_the_means(shape):
     block = stirred(SqueezeExcitation(8, 4))
     x = torch.randn(3, *shape, dtype=torch.double, requires_grad=True)
@@ -421,8 +421,11 @@ def test_what_cannot_be_is_one_sentence():
     for p in (1, -0.1, "x"):
         with pytest.raises(InputError, match=r"The 'p' parameter of StochasticDepth must be a float in the range"):
             StochasticDepth(p)
-    with pytest.raises(InputError, match="The reduction of SqueezeExcitation must be at least 1. Got 0 instead"):
-        SqueezeExcitation(8, 0)
+    for reduction in (0, 2.5):
+        with pytest.raises(InputError, match=f"'reduction' parameter of SqueezeExcitation must be .* Got {reduction}"):
+            SqueezeExcitation(8, reduction)
+    with pytest.raises(InputError, match="'layers' parameter of DenseBlock must be an int .* Got -1 instead"):
+        DenseBlock(3, 4, -1)
     with pytest.raises(InputError, match="kind of block 'bottle'.*bottleneck"):
         residual_block(8, 8, kind="bottle")
     with pytest.raises(InputError, match="order 'prae'.*pre"):

@@ -1,8 +1,10 @@
-"""A residual network: sizes, the identity at the start, survival that falls with depth, and no crash with few channels."""
+"""A residual network: sizes, its start, survival that falls with depth, and no crash with few channels."""
 
 import pytest
 import torch
+from torch import nn
 
+from ftheta.errors import InputError
 from ftheta.nn import ResNet, StochasticDepth
 
 
@@ -12,7 +14,8 @@ def test_every_stage_but_the_first_halves_the_size():
     for name in ("stem", "stage1", "stage2", "stage3"):
         x = made._modules[name](x)
         shapes.append(tuple(x.shape[1:]))
-    assert shapes == [(4, 20, 16), (4, 20, 16), (8, 10, 8), (16, 5, 4)] and made(torch.randn(2, 3, 20, 16)).shape == (2, 5)
+    assert shapes == [(4, 20, 16), (4, 20, 16), (8, 10, 8), (16, 5, 4)]
+    assert made(torch.randn(2, 3, 20, 16)).shape == (2, 5)
 
 
 @pytest.mark.parametrize("order", ["pre", "post"])
@@ -28,7 +31,7 @@ def test_survival_falls_linearly_to_the_last_block():
     assert drops == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4, 7])
+@pytest.mark.parametrize("channels", [1, 3, 7, 12])
 def test_few_channels_last_train_without_a_crash_and_give_the_same_gradients(channels):
     torch.manual_seed(0)
     made = ResNet((channels, 8, 8), 3, (channels, 8), blocks=1).double()
@@ -36,11 +39,38 @@ def test_few_channels_last_train_without_a_crash_and_give_the_same_gradients(cha
     made(x).square().sum().backward()
     plain = {name: p.grad.clone() for name, p in made.named_parameters()}
     made.zero_grad()
-    made.float().to(memory_format=torch.channels_last)(x.float().contiguous(memory_format=torch.channels_last)).square().sum().backward()
+    last = {"memory_format": torch.channels_last}
+    made.float().to(**last)(x.float().contiguous(**last)).square().sum().backward()
     for name, p in made.named_parameters():
-        torch.testing.assert_close(p.grad.double(), plain[name], rtol=1e-3, atol=1e-3 * float(plain[name].abs().max() + 1))
+        atol = 1e-3 * float(plain[name].abs().max() + 1)
+        torch.testing.assert_close(p.grad.double(), plain[name], rtol=1e-3, atol=atol)
 
 
 def test_bottlenecks_squeeze_and_dropout_are_built():
-    made = ResNet((1, 16, 16), 2, (8, 16), blocks=1, kind="bottleneck", squeeze=4, dropout=0.3, norm="group", activation="silu")
-    assert made(torch.zeros(2, 1, 16, 16)).shape == (2, 2) and "drop" in made._modules and type(made[:2]).__name__ == "Sequential"
+    knobs = {"kind": "bottleneck", "squeeze": 4, "dropout": 0.3, "norm": "group", "activation": "silu", "order": "pre"}
+    made = ResNet((1, 16, 16), 2, (8, 16), blocks=1, **knobs)
+    assert list(made._modules) == "stem stage1 stage2 last mean flatten drop output".split()
+    assert made(torch.zeros(2, 1, 16, 16)).shape == (2, 2) and type(made[:2]) is nn.Sequential
+
+
+def test_the_stem_starts_as_the_activation_asks():
+    for name, variance in (("relu", 2 / (8 * 9)), ("tanh", 2 / (8 * 9 + 64 * 9))):
+        made = ResNet((8, 8, 8), 2, (64,), blocks=1, activation=name)
+        assert made.stem[0].weight.std().item() == pytest.approx(variance**0.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"shape": (8, 8)}, r"shape=\(8, 8\): ResNet takes images, \(channels, height, width\)"),
+        ({"filters": ()}, r"filters must be a sequence of channels such as \(16, 32, 64\)\. Got \(\)"),
+        ({"blocks": 0}, r"'blocks' parameter of ResNet must be an int in the range \[1, inf\)\. Got 0"),
+        ({"n_out": 0}, r"'n_out' parameter of ResNet must be an int .* Got 0"),
+        ({"dropout": 2}, r"'dropout' parameter of ResNet must be a float in the range \[0, 1\)\. Got 2"),
+        ({"survival": 2.0}, r"survival of the last block must be a probability\. Got 2\.0"),
+        ({"survival": 0}, r"survival must be a probability in the range \(0, 1\]\. Got 0\.0"),
+    ],
+)
+def test_what_cannot_be_built_is_one_sentence(settings, said):
+    with pytest.raises(InputError, match=said):
+        ResNet(**({"shape": (1, 8, 8), "n_out": 2, "filters": (4,)} | settings))

@@ -15,6 +15,7 @@ X = torch.arange(24.0).reshape(1, 4, 6)
 def test_a_circular_shift_is_a_roll(by):
     axes = (-1,) if isinstance(by, int) else (-2, -1)
     np.testing.assert_array_equal(Shift(by)(X), np.roll(X, by, axes))
+    np.testing.assert_array_equal(Shift(np.int64(2))(X), Shift(2)(X))
 
 
 @pytest.mark.parametrize("by", [2, -2, (1, 0), (-1, 3), (4, 0), (0, 9)])

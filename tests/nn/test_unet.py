@@ -91,6 +91,7 @@ def test_an_image_that_does_not_divide_is_continued_by_its_edge():
     whole = torch.cat([x, x[:, :, -1:].expand(-1, -1, 2, -1)], 2)
     whole = torch.cat([whole, whole[..., -1:]], 3)
     torch.testing.assert_close(net(x), net(whole)[..., :6, :7])
+    assert net.code(x).shape == (1, 2, 2, 2)
 
 
 @pytest.mark.parametrize(("skip", "wide"), [("concat", 2), ("sum", 1), ("none", 1)])
@@ -131,9 +132,9 @@ def test_gradients_reach_every_weight_and_doubles_stay_doubles():
     ("shape", "options", "sentence"),
     [
         ((8, 8), {}, r"shape=\(8, 8\): UNet takes images, \(channels, height, width\), e\.g\. \(1, 32, 32\)"),
-        ((1, 8, 8), {"filters": ()}, r"filters must be channels of each level such as \(16, 32, 64\)\. Got \(\)"),
-        ((1, 8, 8), {"filters": 16}, "filters must be channels of each level .* Got 16 instead"),
-        ((1, 8, 8), {"filters": (4, 0)}, r"filters must be channels .* Got \(4, 0\) instead"),
+        ((1, 8, 8), {"filters": ()}, r"filters must be a sequence of channels such as \(16, 32, 64\)\. Got \(\)"),
+        ((1, 8, 8), {"filters": 16}, "filters must be a sequence of channels .* Got 16 instead"),
+        ((1, 8, 8), {"filters": (4, 0)}, r"'filters' parameter of UNet must be an int .* Got 0 instead"),
         ((1, 8, 8), {"skip": "add"}, "Unknown skip 'add'. Known: concat, sum, none"),
         ((1, 8, 8), {"up": "nearst"}, "Unknown upsampling 'nearst'. Did you mean 'nearest'"),
         ((1, 8, 8), {"norm": "bach"}, "Unknown norm 'bach'. Did you mean 'batch'"),

@@ -182,6 +182,7 @@ def test_the_pair_works_in_a_sequence_and_remembers_the_last_pass():
     [
         ("linear", {}, "Unknown upsampling 'linear'. Did you mean 'bilinear'"),
         ("nearest", {"dims": 3}, "'dims' parameter of upsampling must be 1 .* Got 3"),
+        ("subpixel", {"factor": (2, 2)}, r"'factor' parameter of upsampling must be an int .* Got \(2, 2\)"),
         (
             "nearest",
             {"factor": 1.5},

@@ -37,7 +37,7 @@ def open_data(config: Config) -> room.Dataset:
 def _pictures(config: Config) -> room.Dataset | None:
     """A folder of pictures that stay there until they are needed, for models of images; others get all pixels."""
     path = Path(config.data)
-    wanted = card(config.model).input == "image" and config.data not in room.names() and path.is_dir()
+    wanted = path.is_dir() and config.data not in room.names() and card(config.model).input == "image"
     for flag in () if wanted else ("size", "skip_bad"):
         if getattr(config, flag):
             raise InputError(

@@ -23,7 +23,7 @@ def strength_of(name: str, strength: Any) -> float:
         value = float(strength)
     except (TypeError, ValueError):
         value = math.nan
-    most = {"shear": 89.0, "flip": 1.0}.get(name, math.inf)
+    most = {"shear": 89.0, "flip": 1.0, "rand_augment": 8.9}.get(name, math.inf)
     if not 0 <= value <= most or math.isinf(value):
         allowed = "a number of at least 0" if most == math.inf else f"a number between 0 and {most:g}"
         raise InputError(f"The strength of {name} must be {allowed}, got {strength!r}; 0 switches it off.")

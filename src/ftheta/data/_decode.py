@@ -4,7 +4,8 @@
 
 Of 16 bits the upper 8 are kept, as for colours by Pillow. Grey is 0.299 R + 0.587 G + 0.114 B. Where the sides have
 another ratio, the largest part in the middle that has the right one is taken: nothing is distorted, and no border is
-made up. JPEG files far larger than (H, W) are decoded at a half, a quarter or an eighth of their size.
+made up. JPEG files far larger than (H, W) are decoded at a half, a quarter or an eighth of their size; those in several
+scans (progressive ones) are held whole by their decoder, and may be as large as a PNG.
 Shapes: height H, width W, channels C = 1 for grey or 3 for RGB.
 """
 
@@ -26,7 +27,19 @@ from ..errors import FileFormatError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["GREY", "MAX_PIXELS", "MODES", "Header", "decode", "header", "header_of", "opened", "pixels", "reject_large"]
+__all__ = [
+    "GREY",
+    "MAX_PIXELS",
+    "MODES",
+    "Header",
+    "decode",
+    "header",
+    "header_of",
+    "opened",
+    "pixels",
+    "reject_large",
+    "shown",
+]
 
 MAX_PIXELS = 1 << 24  # of one picture, e.g. 4096 x 4096
 MODES = {1: "L", 3: "RGB"}
@@ -36,6 +49,7 @@ SMALL = 1 << 16  # bytes of a file that is read at once: cheaper than a stream
 STRIP = 256  # rows
 BILINEAR = 2  # of Pillow, with the window widened where a picture shrinks
 ORIENTATION = 0x0112  # the tag of EXIF
+SCAN, ALONE = 0xDA, (0, 1, *range(0xD0, 0xDA))  # markers of JPEG: a scan begins; no length follows
 _TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}
 _TURNS |= {6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"}
 
@@ -57,7 +71,7 @@ def opened(file: str | Path) -> Iterator[Image]:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise FileFormatError(f"{file}: pictures need Pillow. Install it: pip install 'ftheta[data]'") from None
+        raise FileFormatError(f"{shown(file)}: pictures need Pillow. Install it: pip install 'ftheta[data]'") from None
     try:
         with Image.open(_content(file), formats=("PNG", "JPEG")) as picture:
             yield picture
@@ -65,18 +79,23 @@ def opened(file: str | Path) -> Iterator[Image]:
         raise
     except UnidentifiedImageError:
         raise FileFormatError(
-            f"{file}: no PNG or JPEG picture, or a damaged one. Convert it, replace it or move it elsewhere."
+            f"{shown(file)}: no PNG or JPEG picture, or a damaged one. Convert it, replace it or move it elsewhere."
         ) from None
     except Exception as error:  # decoders raise many kinds
         if why := getattr(error, "strerror", None):
-            raise FileFormatError(f"{file}: cannot be read ({why}). Check path and permissions.") from None
+            raise FileFormatError(f"{shown(file)}: cannot be read ({why}). Check path and permissions.") from None
         why = str(error) or type(error).__name__
-        raise FileFormatError(f"{file}: a damaged picture ({why}). Replace it or remove it.") from None
+        raise FileFormatError(f"{shown(file)}: a damaged picture ({why}). Replace it or remove it.") from None
+
+
+def shown(file: str | Path) -> str:
+    """A path as text that can be printed and kept, also where its bytes are no UTF-8."""
+    return str(file).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _content(file: str | Path) -> BytesIO | str | Path:
-    """The bytes of a small file, else its path."""
-    handle = os.open(file, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    """The bytes of a small file, else its path; a pipe that nobody fills is empty."""
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         content = os.read(handle, SMALL + 1)
     finally:
@@ -93,9 +112,9 @@ def header(file: str | Path) -> Header:
 def header_of(picture: Image, file: str | Path) -> Header:
     """Size and mode of an opened picture."""
     if picture.mode not in GREY + COLOUR:
-        raise FileFormatError(f"{file}: pixels of mode {picture.mode}, which is not known here. Convert it to RGB.")
-    if picture.format == "PNG":  # others can be decoded at an eighth of their size
-        reject_large(picture.size, file)
+        name = shown(file)
+        raise FileFormatError(f"{name}: pixels of mode {picture.mode}, which is not known here. Convert it to RGB.")
+    _reject_whole(picture, file)
     turn, (width, height) = _turn(picture), picture.size
     size = (height, width) if turn > 4 else (width, height)
     return Header(size, picture.mode, turn, picture.has_transparency_data)
@@ -105,8 +124,30 @@ def reject_large(size: tuple[int, int], file: str | Path) -> None:
     """Refuse what would fill the memory."""
     if prod(size) > MAX_PIXELS:
         raise FileFormatError(
-            f"{file}: {size[0]}x{size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
+            f"{shown(file)}: {size[0]}x{size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
         )
+
+
+def _reject_whole(picture: Image, file: str | Path) -> None:
+    """Refuse a large one that cannot be decoded at an eighth of its size in an eighth of the memory."""
+    if prod(picture.size) > MAX_PIXELS and (picture.format == "PNG" or _in_scans(picture)):
+        reject_large(picture.size, file)
+
+
+def _in_scans(picture: Image) -> bool:
+    """Whether a JPEG comes in several scans, of which the first is progressive or lacks a channel."""
+    if "progressive" in picture.info or picture.fp is None:
+        return True
+    stream, place, marker, content = picture.fp, picture.fp.tell(), 0, b""
+    stream.seek(2)
+    while marker != SCAN:
+        while stream.read(1) not in (b"\xff", b""):
+            pass
+        while (marker := stream.read(1)[0]) == 0xFF:
+            pass
+        content = b"" if marker in ALONE else stream.read(max(0, int.from_bytes(stream.read(2), "big") - 2))
+    stream.seek(place)
+    return content[0] < picture.layers  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
@@ -117,6 +158,7 @@ def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray
 
 def pixels(picture: Image, file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
     """An opened picture of any size and mode: (C, H, W) uint8, a view of (H, W, C)."""
+    _reject_whole(picture, file)
     (height, width), turn = size, _turn(picture)
     picture.draft(None, (height, width) if turn > 4 else (width, height))  # pyright: ignore[reportArgumentType]
     reject_large(picture.size, file)
@@ -137,9 +179,10 @@ def _turned(picture: Image, turn: int) -> Image:
 
 def _turn(picture: Image) -> int:
     """How the picture is to be turned, 1 to 8: read here, because Pillow warns of damaged EXIF from any thread."""
-    if "exif" not in picture.info:
+    exif = picture.info.get("exif")
+    if not isinstance(exif, bytes):  # a text may have this name, too
         return 1
-    tiff = picture.info["exif"].removeprefix(b"Exif\0\0")
+    tiff = exif.removeprefix(b"Exif\0\0")
     order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
     if order is None:
         return 1
@@ -164,7 +207,10 @@ def _converted(picture: Image, mode: str) -> Image:
 def _eight_bits(picture: Image) -> Image:
     from PIL.Image import fromarray
 
-    return fromarray((np.asarray(picture) >> 8).clip(0, 255).astype(np.uint8))
+    deep = np.asarray(picture)
+    upper = (deep >> 8).clip(0, 255).astype(np.uint8)
+    upper[deep == picture.info.get("transparency", -1)] = 255  # one grey may stand for nothing
+    return fromarray(upper)
 
 
 def _over_white(picture: Image, mode: str) -> Image:

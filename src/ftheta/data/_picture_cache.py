@@ -1,6 +1,6 @@
 """Decoded pictures on disk, so that later epochs only read bytes.
 
-    record i of a file = key (8 bytes) | CRC-32 (4 bytes) | pixels (C·H·W bytes),     key = hash(name, size, time)
+    record i of a file = key (8 bytes) | CRC-32 of key and pixels (4) | pixels (C·H·W),    key = hash(name, size, times)
 
 One file for a folder of pictures and a shape. A record is believed only if its key and its checksum fit: a picture that
 was changed, a hole, a half-written record and one that two processes wrote at once are all misses. Files that were used
@@ -26,9 +26,9 @@ HEAD = 12
 SUFFIX = ".pixels"
 
 
-def key_of(name: str, size: int, time: int) -> bytes:
+def key_of(name: str, size: int, *times: int) -> bytes:
     """Eight bytes that change with the file."""
-    return blake2b(f"{name}\0{size}\0{time}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return blake2b(f"{name}\0{size}\0{times}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
 
 
 class PictureCache:
@@ -72,7 +72,7 @@ class PictureCache:
         except OSError:
             return None
         whole = len(record) == self.step and record[:8] == key
-        return record[HEAD:] if whole and record[8:HEAD] == _sum(record[HEAD:]) else None
+        return record[HEAD:] if whole and record[8:HEAD] == _sum(key, record[HEAD:]) else None
 
     def put(self, i: int, key: bytes, pixels: bytes) -> None:
         """Keep the pixels of picture i; after a first failure nothing more is written."""
@@ -80,7 +80,7 @@ class PictureCache:
             return
         try:
             os.lseek(self._handle, i * self.step, os.SEEK_SET)
-            self.writing = os.write(self._handle, key + _sum(pixels) + pixels) == self.step
+            self.writing = os.write(self._handle, key + _sum(key, pixels) + pixels) == self.step
         except OSError:
             self.writing = False
 
@@ -91,8 +91,8 @@ class PictureCache:
             os.close(handle)
 
 
-def _sum(pixels: bytes) -> bytes:
-    return crc32(pixels).to_bytes(4, "little")
+def _sum(key: bytes, pixels: bytes) -> bytes:
+    return crc32(pixels, crc32(key)).to_bytes(4, "little")
 
 
 def _evict(keep: Path, room: int) -> None:

@@ -28,7 +28,7 @@ from torch import Tensor
 from ..catalog import nearest
 from ..draw import Draw
 from ..errors import InputError
-from ._affine import Fill, warp
+from ._affine import FILLS, Fill, warp
 from ._augmenting import box, floats, images, spread, strength_of, uniform
 from .batch import Batch
 from .mixing import cutmix, mixup
@@ -217,7 +217,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     "crop": Augmentation(crop, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
     "noise": Augmentation(noise, 0.1, "standard deviation", 0.5, "safe while the object stays visible"),
     "cutout": Augmentation(cutout, 8.0, "pixels", 10.0, "safe while the square is smaller than the object"),
-    "rand_augment": Augmentation(rand_augment, 1.0, "default strengths", 2.0, "safe while every operation is"),
+    "rand_augment": Augmentation(rand_augment, 1.0, "default strengths", 1.25, "safe while every operation is"),
     "mixup": Augmentation(mixup, 0.2, "α of Beta(α, α)", math.inf, "changes labels: they are mixed like the images"),
     "cutmix": Augmentation(cutmix, 1.0, "α of Beta(α, α)", math.inf, "changes labels: they are mixed by area"),
 }
@@ -255,6 +255,8 @@ def augmentation(
             )
         if name in AFFINE:
             fill = options.get("fill", "zeros")
+            if fill not in FILLS:
+                raise InputError(nearest("fill", fill, FILLS))
             steps.setdefault((affine, fill), {"fill": fill})[name] = strength
         else:
             steps[kind.function, name] = options | ({"n_classes": n_classes} if name in ("mixup", "cutmix") else {})
@@ -273,6 +275,8 @@ def _asked(spec: Any) -> dict[str, Any]:
     if isinstance(spec, str):
         spec = [part for part in spec.split(",") if part.strip()]
     if not isinstance(spec, Mapping):
+        if not isinstance(spec, Sequence):
+            raise InputError(f"Augmentations are given by their names, got {spec!r}; e.g. 'shift, rotate=10'.")
         spec = {name.strip(): value.strip() or None for name, _, value in (str(part).partition("=") for part in spec)}
     for name in spec:
         if name not in AUGMENTATIONS:

@@ -49,7 +49,7 @@ class ImageEncoder(Encoder):
             height, width, channels = (*given, 1)[:3]
             self.image_ = (channels, height, width)
         whole = getattr(X, "dtype", None) == np.uint8
-        self.largest_ = 255.0 if whole else float(np.abs(np.asarray(X)).max()) or 1.0
+        self.largest_ = 255.0 if whole else float(np.abs(np.asarray(X, dtype=float)).max()) or 1.0
         self.n_features_in_ = prod(self.image_)
         return self
 
@@ -63,7 +63,7 @@ class ImageEncoder(Encoder):
         if x.ndim == 2:
             channels, height, width = self.image_
             x = np.ascontiguousarray(x.reshape(len(x), height, width, channels).transpose(0, 3, 1, 2))
-        return x if x.dtype == np.uint8 else (x / self.largest_).astype(self.dtype)
+        return x if x.dtype == np.uint8 and self.largest_ == 255 else (x / self.largest_).astype(self.dtype)
 
     def align(self, x: Any) -> Any:
         """Images of the size that `fit` saw."""

@@ -36,7 +36,9 @@ class Listing(NamedTuple):
     """Below the root, e.g. "cat/1.png"."""
     sizes: np.ndarray
     times: np.ndarray
-    """Of the last change, in nanoseconds."""
+    """Of the last change of the content, in nanoseconds, as the file says."""
+    changed: np.ndarray | None = None
+    """Of the last change of any kind, which no program can set."""
 
 
 class Pictures:
@@ -147,13 +149,14 @@ class Reader:
         about = f"{listing.root}\0{shape}\0{RULES}\0{PIL.__version__}"
         self.pictures, self.listing, self.shape = pictures, listing, shape
         self.index, self.names, self.root = pictures.index, listing.names, f"{listing.root}{os.sep}"
+        self.times = [times for times in (listing.times, listing.changed) if times is not None]
         self.cache = PictureCache(about, len(listing.names), prod(shape), limit)
 
     def picture(self, row: int) -> np.ndarray:
         """One picture (C, H, W), or one sentence of what is wrong with its file."""
         i = int(self.index[row])
         name = self.names[i]
-        key = key_of(name, int(self.listing.sizes[i]), int(self.listing.times[i]))
+        key = key_of(name, int(self.listing.sizes[i]), *(int(times[i]) for times in self.times))
         if (known := self.cache.get(i, key)) is not None:
             return np.frombuffer(known, np.uint8).reshape(self.shape)
         found = decode(self.root + name, self.shape[1:], self.shape[0])

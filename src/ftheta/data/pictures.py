@@ -14,6 +14,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from time import monotonic
@@ -22,7 +23,7 @@ import numpy as np
 
 from ..errors import FileFormatError, InputError
 from ..store.files import readable
-from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of, opened, pixels, reject_large
+from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of, opened, pixels, reject_large, shown
 from .datasets import Dataset
 from .delimited import task_of
 from .picture_files import ADVICE, Listing, Pictures
@@ -126,12 +127,21 @@ def _scan(path: Path, required: bool, say: Callable[[str], object]) -> tuple[Lis
     skipped: list[str] = []
     folders = [entry.name for entry in _entries(path, skipped, folders=True)]
     flat = not folders and not required
+    if flat:
+        skipped.clear()  # no files without a class: all have none
+    for folder in folders:
+        if shown(folder) != folder:
+            raise FileFormatError(
+                f"{shown(path / folder)}: the name of this class is no UTF-8 text. Rename the folder."
+            )
     begin, found, y, empty = monotonic(), [], [], []
     for folder in [""] if flat else folders:
         before = len(found)
-        for entry in _entries(path / folder, [] if flat else skipped):
-            about = entry.stat(follow_symlinks=False)
-            found.append((f"{folder}/{entry.name}" if folder else entry.name, about.st_size, about.st_mtime_ns))
+        for entry in _entries(path / folder, skipped):
+            with suppress(FileNotFoundError):  # gone since it was listed
+                about = entry.stat(follow_symlinks=False)
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                found.append((name, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
         y += [folder] * (len(found) - before)
         empty += [folder] if len(found) == before else []
         if monotonic() - begin > WAIT:
@@ -140,8 +150,8 @@ def _scan(path: Path, required: bool, say: Callable[[str], object]) -> tuple[Lis
         raise FileFormatError(
             f"{path}: no pictures in folders of their classes. Put those of each class into a folder named like it."
         )
-    names, sizes, times = zip(*found, strict=True)
-    listing = Listing(path.resolve(), list(names), np.array(sizes, np.int64), np.array(times, np.int64))
+    names, *numbers = zip(*found, strict=True)
+    listing = Listing(path.resolve(), list(names), *(np.array(column, np.int64) for column in numbers))
     return listing, None if flat else np.array(y), _left_out(path, skipped, empty)
 
 
@@ -163,7 +173,7 @@ def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
     if skipped:
         notes.append(
             f"left out: {len(skipped)} links, hidden files or files that are not in a folder of a class, "
-            f"e.g. {Path(skipped[0]).relative_to(path)}"
+            f"e.g. {shown(Path(skipped[0]).relative_to(path))}"
         )
     if empty:
         notes.append(f"no class of its own: {len(empty)} folders without pictures, e.g. {empty[0]}")
@@ -249,7 +259,7 @@ def _reject_sizes(listing: Listing, headers: dict[str, Header]) -> None:
         if found.size != start.size:
             sizes = f"{start.size[0]}x{start.size[1]}", f"{found.size[0]}x{found.size[1]}"
             raise FileFormatError(
-                f"{listing.root / name} has {sizes[1]} pixels, {listing.root / first} has {sizes[0]}. "
+                f"{shown(listing.root / name)} has {sizes[1]} pixels, {shown(listing.root / first)} has {sizes[0]}. "
                 "Bring all pictures to one size first."
             )
 

@@ -105,6 +105,8 @@ def _after(move: Back, backs: Sequence[Back]) -> Back:
 
 def _moves(name: str, args: Any, kwargs: Any, before: Sequence[int], after: Sequence[int]) -> list[Back] | None:
     """For each axis: from an interval of what an operation gives to the interval of what it takes."""
+    if name.startswith(("conv", "max", "avg")) and name in _ORDERS and f"{len(after)}d" not in name:
+        return None  # on other axes than those of the input
     if name not in _ORDERS:
         return [_same] * len(after) if before == after else None
     first = 3 if name.startswith("conv") else 1
@@ -114,7 +116,7 @@ def _moves(name: str, args: Any, kwargs: Any, before: Sequence[int], after: Sequ
     if name.startswith(("conv", "max", "avg")):
         return list(_windows(name, given, len(after)))
     axes = zip(before, after, range(len(after)), strict=True)
-    return [_resampled(name, given, n, m, axis - len(after)) for n, m, axis in axes]
+    return [_resampled(name, given, n, m, axis - len(after), len(after)) for n, m, axis in axes]
 
 
 def _windows(name: str, given: dict[str, Any], dims: int) -> Iterator[Back]:
@@ -146,18 +148,19 @@ def _transposed(reach: int, s: int, p: int) -> Back:
     return lambda a, b, inside: (-((reach - a - p) // s), (b + p) // s)  # -(-x // s) is ⌈x / s⌉
 
 
-def _resampled(name: str, given: dict[str, Any], n: int, m: int, axis: int) -> Back:
-    """An axis of n places that has m of them afterwards."""
+def _resampled(name: str, given: dict[str, Any], n: int, m: int, axis: int, dims: int) -> Back:
+    """An axis of n places, one of `dims`, that has m of them afterwards."""
     mode = given.get("mode") or ("constant" if name == "pad" else "nearest")
     if name == "pad":
         pads = given["pad"]  # of the last axis first
         return _padded(pads[-2 * axis - 2] if len(pads) >= -2 * axis else 0, n, mode)
     if name == "getitem":
-        return _sliced(given["index"], n, axis)
+        return _sliced(given["index"], n, axis, dims + 2)
     if name == "pixel_unshuffle" or mode == "area":
         return lambda a, b, inside: (a * n // m, -(-(b + 1) * n // m) - 1)
     if "nearest" in mode:
-        return lambda a, b, inside: (a * n // m, b * n // m)
+        half = int(mode == "nearest-exact")
+        return lambda a, b, inside: ((2 * a + half) * n // (2 * m), (2 * b + half) * n // (2 * m))
     more = mode == "bicubic"
     scale, start = ((n - 1) / max(m - 1, 1), 0.0) if given.get("align_corners") else (n / m, (n / m - 1) / 2)
     return lambda a, b, inside: (floor(a * scale + start) - more, ceil(b * scale + start) + more)
@@ -177,10 +180,11 @@ def _padded(left: int, n: int, mode: str) -> Back:
     return back
 
 
-def _sliced(index: Any, n: int, axis: int) -> Back:
-    """x[..., i, j] and x[:, :, i, j] with slices i and j."""
+def _sliced(index: Any, n: int, axis: int, axes: int) -> Back:
+    """x[..., i, j], x[:, :, i, j] and x[:, :, i] with slices i and j, of a tensor with so many axes."""
     parts = index if isinstance(index, tuple) else (index,)
-    last = len(parts) > 2 or any(part is Ellipsis for part in parts)
-    given = parts[axis] if last and len(parts) >= -axis else slice(None)
+    if not any(part is Ellipsis for part in parts):
+        parts = (*parts, *[slice(None)] * (axes - len(parts)))
+    given = parts[axis] if len(parts) >= -axis else slice(None)
     start, _, by = given.indices(n) if isinstance(given, slice) else (0, n, 1)
     return lambda a, b, inside: (start + a * by, start + b * by)

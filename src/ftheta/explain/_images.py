@@ -31,6 +31,7 @@ __all__ = [
     "has_convolution",
     "layer_named",
     "seeing",
+    "slope",
     "tapped",
     "without_layer",
 ]
@@ -90,7 +91,8 @@ def tapped(layer: nn.Module) -> Iterator[list[Tensor]]:
 @contextmanager
 def seeing(module: nn.Module, names: Sequence[str] | None, see: Callable[[str, Tensor], None]) -> Iterator[None]:
     """Call `see` with what layers give: those of these names, also parts made of layers; None: every layer."""
-    layers = layers_of(module) if names is None else [(name, layer_named(module, name)) for name in names]
+    every = [(name, part) for name, part in layers_of(module) if "parametrizations" not in name.split(".")]
+    layers = every if names is None else [(name, layer_named(module, name)) for name in names]
 
     def hook(name: str) -> Callable[..., None]:
         def seen(_: nn.Module, inputs: Any, output: Any) -> None:
@@ -105,6 +107,17 @@ def seeing(module: nn.Module, names: Sequence[str] | None, see: Callable[[str, T
     finally:
         for handle in handles:
             handle.remove()
+
+
+def slope(score: Tensor, at: Tensor) -> Tensor:
+    """∂ score / ∂ at, or the sentence where no gradient comes back that far."""
+    found = torch.autograd.grad(score, at, allow_unused=True)[0] if score.requires_grad else None
+    if found is None:
+        raise InputTypeError(
+            f"No gradient comes back from the output to what is of shape {tuple(at.shape)}: the net cuts it, as a "
+            "threshold does, or the layer is on another way; choose another layer, or the method occlusion."
+        )
+    return found
 
 
 class Pictures:
@@ -177,12 +190,16 @@ class Pictures:
             raw = first_tensor(self.module(rows))
         if raw is None:
             raise InputTypeError(f"{type(self.module).__name__} gave no tensor; a net that gives one is needed.")
-        return raw
+        if raw.shape[:1] != x.shape[:1]:
+            raise InputTypeError(
+                f"{type(self.module).__name__} gave {tuple(raw.shape)} first for {len(x)} rows; a net that gives "
+                "(rows, outputs) first is needed."
+            )
+        return raw[:, None] if raw.ndim == 1 else raw
 
     def scores(self, x: Tensor) -> Tensor:
         """Evidence for each output (B, K): raw outputs, their mean over places, ± the logit of two classes."""
         raw = self(x)
-        raw = raw.reshape(len(x), -1, *raw.shape[2:])
         scores = raw.flatten(2).mean(-1) if raw.ndim > 2 else raw  # (B, K)
         two = scores.shape[1] == 1 and len(getattr(self.obj, "classes_", ())) == 2
         return torch.cat((-scores, scores), 1) if two else scores

@@ -26,7 +26,7 @@ from ..errors import InputError, InputTypeError
 from ..results import Result, Table
 from ._probe import first_tensor, fitting, module_of, untouched, watching
 from ._registry import HasModule, explanation, require
-from ._trace import Following, has_maps, rows_for
+from ._trace import Following, has_maps, rows_for, tensors_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -150,9 +150,12 @@ def _nodes(module: nn.Module, x: Tensor) -> list[Node]:
 
     def see(name: str, layer: nn.Module, inputs: Any, output: Any) -> None:
         came, out = first_tensor(inputs), first_tensor(output)
-        sources = mode.of(came)
+        given = {tag for tensor in tensors_in(inputs) if (tag := mode.of(tensor))}
+        sources = mode.of(out) or mode.of(came)
+        while sources == {len(nodes) - 1} and sources not in given and not (layer._modules or nodes[-1].kinds):
+            sources = frozenset(nodes.pop().sources)  # the layer itself is this join
         idle = out is came and not getattr(layer, "inplace", False)  # as dropout is now
-        if out is not None and sources is not None and not idle:
+        if out is not None and sources and not idle:
             mode.tag(out, add(name, (_kind(layer),), sources, out))
 
     with untouched(module), torch.no_grad(), fitting(module, rows_for(module, x, None, 1)):

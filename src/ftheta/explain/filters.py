@@ -122,6 +122,8 @@ def filters(obj: Any, layer: str | None = None, X: Any = None) -> Filters:
     chosen = layer_named(module, name)
     if not isinstance(chosen, nn.Conv1d | nn.Conv2d):
         raise InputError(f"{name} is a {type(chosen).__name__}; filters needs a convolution: {', '.join(layers)}.")
+    if nn.parameter.is_lazy(chosen.weight):
+        raise InputError(f"{name} has no weights before its net has seen rows; run the net once.")
     kernels = array(chosen.weight)  # (O, I, *window)
     window = kernels.shape[2:]
     known = edge_kernels(window[0], len(window)) if len(set(window)) == 1 else {}

@@ -91,9 +91,10 @@ class ReceptiveField(Result):
         return Table(columns, "What the middle unit of each layer sees.")
 
     def figure(self) -> Figure:
-        """The gradient over the input for every layer, with the computed field as a frame."""
-        sizes = [_by(row) for row in self.size]
-        return plots.fields(self.effective, self.computed, names=self.names, sizes=sizes)
+        """The gradient over the input for every layer, with the computed field as a frame; volumes from the front."""
+        sizes, deep = [_by(row) for row in self.size], max(self.effective.ndim - 3, 0)  # axes of a volume
+        flat = self.effective.sum(tuple(range(1, 1 + deep)))
+        return plots.fields(flat, self.computed[:, deep:], names=self.names, sizes=sizes)
 
 
 def _lengths(spans: np.ndarray) -> np.ndarray:
@@ -185,9 +186,11 @@ def _layers(module: nn.Module, x: Tensor) -> list[_Seen]:
     with untouched(module), torch.enable_grad(), _exact(), fitting(module, rows_for(module, x, None, 1)):
         with follow_fields(x) as mode, watching(module, see):
             out = first_tensor(module(x))
-    field = mode.of(out)
+    field = mode.of(out) if out is not None and out.shape[:1] == x.shape[:1] else None
     if out is not None and field is not None and (not found or _differ(found[-1].field, field, found[-1])):
         found.append(_Seen("output", type(module).__name__, out, field))
+    if not found:
+        raise InputError(f"{type(module).__name__} gave nothing for each of {len(x)} rows; receptive_field needs that.")
     return found
 
 
@@ -203,10 +206,12 @@ def _exact() -> Any:
 def _gradient(layer: _Seen, x: Tensor) -> np.ndarray:
     """Mean |gradient| of the middle unit over rows, summed over channels; the unit is a mixture of its channels."""
     h = layer.out[(..., *layer.unit)] if layer.places else layer.out
-    h = h.flatten(1)
+    h = h.reshape(len(h), -1)
     mixed = h @ torch.randn(h.shape[1], generator=DRAW.generator("mixture"), dtype=torch.float64).to(h)
-    with _exact():
-        (g,) = torch.autograd.grad(mixed.sum(), x, retain_graph=True, allow_unused=True)
+    g = None
+    if mixed.requires_grad:
+        with _exact():
+            (g,) = torch.autograd.grad(mixed.sum(), x, retain_graph=True, allow_unused=True)
     g = torch.zeros_like(x) if g is None else g
     return g.abs().double().sum(1).mean(0).cpu().numpy()
 

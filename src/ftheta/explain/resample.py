@@ -132,7 +132,7 @@ def _picture(x: ArrayLike, factor: int) -> Tensor:
     if array.shape[-1] not in (1, 3) and array.shape[0] in (1, 3):
         array = np.moveaxis(array, 0, -1)
     height, width, channels = array.shape
-    if channels not in (1, 3) or not 2 <= factor <= min(height, width):
+    if channels not in (1, 3) or factor != int(factor) or not 2 <= factor <= min(height, width):
         raise InputError(
             f"A picture of shape {np.shape(x)} with factor={factor!r}; expected (H, W), (H, W, 3) or (3, H, W), and a "
             "whole number from 2 to the smaller side."

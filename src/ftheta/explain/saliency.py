@@ -29,7 +29,7 @@ from .. import plots
 from ..catalog import nearest
 from ..errors import InputError, InputTypeError
 from ..results import Result, Table
-from ._images import PART, Pictures, array, has_convolution, layer_named, seeing, tapped
+from ._images import PART, Pictures, array, has_convolution, layer_named, seeing, slope, tapped
 from ._probe import DRAW
 from ._registry import HasModule, explanation
 
@@ -60,7 +60,7 @@ class _Task:
 
     def gradient(self, x: Tensor) -> Tensor:
         x = x.detach().requires_grad_()
-        return torch.autograd.grad(self.score(x).sum(), x)[0]
+        return slope(self.score(x).sum(), x)
 
 
 def _gradient(task: _Task) -> Tensor:
@@ -92,8 +92,8 @@ def _gradcam(task: _Task) -> Tensor:
     if maps is None or maps.ndim != task.x.ndim:
         shape = None if maps is None else tuple(maps.shape)
         raise InputError(f"gradcam needs a layer of maps, but this one gave {shape}; choose a convolution or pooling.")
-    slope = torch.autograd.grad(score, maps)[0]
-    weights = slope.flatten(2).mean(-1).reshape(*slope.shape[:2], *[1] * (slope.ndim - 2))
+    slopes = slope(score, maps)
+    weights = slopes.flatten(2).mean(-1).reshape(*slopes.shape[:2], *[1] * (slopes.ndim - 2))
     cam = (weights * maps).sum(1, keepdim=True).relu().detach()
     mode = "linear" if task.x.ndim == 3 else "bilinear"
     return interpolate(cam, task.net.places, mode=mode, align_corners=False)
@@ -240,14 +240,17 @@ def attributions(net: Pictures, method: str, target: Tensor, knobs: Mapping[str,
 
 
 def _last_maps(net: Pictures) -> nn.Module:
-    """The last layer that gives maps of more than one place, and not the output itself."""
+    """The last layer that gives maps of more than one place, on the way to the output and not that itself."""
     found: list[tuple[str, Tensor]] = []
-    with torch.no_grad(), seeing(net.module, None, lambda name, h: found.append((name, h))):
-        raw = net(net.x[:1])
-    maps = [name for name, h in found if h.ndim == net.x.ndim and h[0, 0].numel() > 1 and h is not raw]
+    with seeing(net.module, None, lambda name, h: found.append((name, h))):
+        raw = net(net.x[:1].clone().requires_grad_())
+    maps = [(name, h) for name, h in found if h.ndim == net.x.ndim and h[0, 0].numel() > 1 and h is not raw]
     if not maps:
         raise InputTypeError(f"{type(net.obj).__name__} has no maps; gradcam needs a layer that gives some.")
-    return layer_named(net.module, maps[-1])
+    some = [(name, h) for name, h in maps if h.requires_grad and raw.requires_grad]
+    slopes = torch.autograd.grad(raw.sum(), [h for _, h in some], allow_unused=True) if some else ()
+    names = [name for (name, _), g in zip(some, slopes, strict=True) if g is not None]
+    return layer_named(net.module, (names or [maps[-1][0]])[-1])
 
 
 def _of_baseline(net: Pictures, target: Tensor, baseline: Any) -> Tensor:

@@ -113,7 +113,10 @@ def segments(obj: Any, X: Any, y: Any) -> Segments:
             f"y has shape {truth.shape}, but the segmenter labels pixels of shape {predicted.shape}; segments needs "
             "the class of each of them."
         )
-    images = np.array(check.plain(X)).reshape(len(truth), -1, *truth.shape[1:])
+    images = np.array(check.plain(X))
+    if images.dtype.kind not in "fiub" or images.size % truth.size:
+        raise InputError(f"X is {type(X).__name__} {images.shape} for pixels {truth.shape}; segments draws arrays of them.")
+    images = images.reshape(len(truth), -1, *truth.shape[1:])
     names, codes = tuple(map(str, obj.classes_)), {label: k for k, label in enumerate(obj.classes_.tolist())}
     strange = set(np.unique(truth).tolist()) - set(codes) - {obj.ignore_label}
     if strange:

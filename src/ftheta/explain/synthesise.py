@@ -23,7 +23,7 @@ from .. import plots
 from ..errors import InputError, NonFiniteError
 from ..results import Result, Table
 from ._fields import seen_by
-from ._images import Pictures, array, fields_of, has_convolution, layer_named, seeing, tapped, without_layer
+from ._images import Pictures, array, fields_of, has_convolution, layer_named, seeing, slope, tapped, without_layer
 from ._probe import DRAW
 from ._registry import HasModule, explanation, require
 from ._trace import rows_for
@@ -202,8 +202,7 @@ class _Climb:
         for _ in range(steps):
             shift = tuple(torch.randint(-jitter, jitter + 1, (len(axes),), generator=generator).tolist())
             moved = x.roll(shift, axes).detach().requires_grad_()
-            (g,) = torch.autograd.grad(self.value(moved).sum(), moved)
-            g = g.roll(tuple(-s for s in shift), axes)
+            g = slope(self.value(moved).sum(), moved).roll(tuple(-s for s in shift), axes)
             norm = g.flatten(1).norm(dim=1).reshape(-1, *[1] * (g.ndim - 1))
             x = x + RATE * radius * g / norm.clamp_min(torch.finfo(g.dtype).tiny)
             x = _to_sphere(_blurred(x, blur) if blur else x, radius)

@@ -112,16 +112,19 @@ def top_patches(
 def _peaks(net: Pictures, names: Sequence[str]) -> dict[str, tuple[Tensor, Tensor, tuple[int, ...]]]:
     """Largest value of each unit in each row (B, K), where it is (B, K), and the shape of the map."""
     found: dict[str, list[tuple[Tensor, Tensor]]] = {name: [] for name in names}
+    last: dict[str, tuple[Tensor, Tensor]] = {}
     shapes: dict[str, tuple[int, ...]] = {}
 
     def see(name: str, h: Tensor) -> None:
         top = h.flatten(2).max(-1)
-        found[name].append((top.values, top.indices))
+        last[name] = top.values, top.indices  # of a layer that runs twice, the last run
         shapes[name] = tuple(h.shape[2:])
 
     with seeing(net.module, names, see):
         for part in net.x.split(PART):
             net(part)
+            for name in names:
+                found[name].append(last[name])
     each = {name: [torch.cat(parts) for parts in zip(*pairs, strict=True)] for name, pairs in found.items()}
     return {name: (values, places, shapes[name]) for name, (values, places) in each.items()}
 

@@ -76,7 +76,9 @@ def output_size(
 def transposed_size(
     n: int, kernel: int, *, stride: int = 1, padding: int = 0, output_padding: int = 0, dilation: int = 1
 ) -> int:
-    """Size of what a transposed convolution makes of an axis: one that a convolution would bring back to n.
+    """Size of what a transposed convolution makes of an axis.
+
+    A convolution brings it back to n if output_padding is less than the stride.
 
     Example:
         >>> transposed_size(2, 3, stride=2), transposed_size(14, 2, stride=2)
@@ -95,10 +97,11 @@ def transposed_size(
 
 
 class Field(NamedTuple):
-    """What the units of a layer see of one axis of the input: unit i sees start + i jump up to size places further.
+    """What the units of a layer see of one axis of the input: unit i sees no other places than start + i jump + 0 ...
+    size - 1 (with dilation not all of them).
 
     Args:
-        size: Places that a unit sees.
+        size: Places from the first to the last that a unit sees.
         jump: Distance between the fields of neighbours.
         start: First place that the first unit sees; below 0 it is padding.
     """
@@ -120,6 +123,8 @@ def receptive_field(layers: Sequence[Sequence[int]]) -> list[Field]:
     """
     size, jump, start, fields = 1, 1, 0, []
     for layer in layers:
+        if len(layer) not in (3, 4):
+            raise InputError(f"Layer {tuple(layer)} must be (kernel, stride, dilation) or (..., padding on each side).")
         kernel, stride, dilation, padding = (*layer, 0)[:4]
         _check(kernel=(kernel, 1), stride=(stride, 1), dilation=(dilation, 1), padding=(padding, 0))
         size, start, jump = size + dilation * (kernel - 1) * jump, start - padding * jump, jump * stride
@@ -147,7 +152,15 @@ def conv_parameters(c_in: int, c_out: int, *kernel: int, bias: bool = True, grou
         >>> conv_parameters(3, 16, 3, 3)
         448
     """
-    return c_out * (c_in // groups * math.prod(kernel) + bias)
+    return c_out * (of_a_group(c_in, c_out, groups) * math.prod(kernel) + bias)
+
+
+def of_a_group(c_in: int, c_out: int, groups: int) -> int:
+    """Channels that one filter sees."""
+    _check(groups=(groups, 1))
+    if c_in % groups or c_out % groups:
+        raise InputError(f"groups={groups} must divide both n_in={c_in} and n_out={c_out}.")
+    return c_in // groups
 
 
 def local_parameters(c_in: int, c_out: int, *kernel: int, places: int, bias: bool = True) -> int:
@@ -177,7 +190,8 @@ def correlate(
 
     Args:
         x: Signal (L,) or (C, L), image (H, W) or (C, H, W).
-        w: Kernel of as many axes as x, or a bank of kernels (O, C, ...) for several channels, which gives O maps.
+        w: Kernel (K,), (K, K) or (C, K, K), which gives one map, or a bank (O, C, ...) for several channels, which
+            gives O maps; x and w of two axes each are an image and its kernel.
         stride: Step from one window to the next.
         padding: Places added on each side, or "same" or "valid".
         dilation: Distance of the taps.
@@ -192,7 +206,7 @@ def correlate(
     """
     maps, bank = _maps_and_bank(x, w, channels=1)
     bank = np.flip(bank, axis=tuple(range(2, bank.ndim))) if flip else bank
-    around = [_side(padding, k, dilation) for k in bank.shape[2:]]
+    around = [side(padding, k, dilation) for k in bank.shape[2:]]
     sizes = [
         output_size(n, k, stride=stride, padding=p, dilation=dilation)
         for n, k, p in zip(maps.shape[1:], bank.shape[2:], around, strict=True)
@@ -257,8 +271,8 @@ def _places(tap: Sequence[int], sizes: Sequence[int], stride: int, dilation: int
     return tuple(slice(f, f + (n - 1) * stride + 1, stride) for f, n in zip(first, sizes, strict=True))
 
 
-def _side(padding: int | str, kernel: int, dilation: int) -> int:
-    """Padding on each side."""
+def side(padding: int | str, kernel: int, dilation: int) -> int:
+    """Padding on each side; of words, "same" and "valid" are known."""
     around = dilation * (kernel - 1)
     if not isinstance(padding, str):
         return padding

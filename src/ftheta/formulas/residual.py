@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, combinations
 from math import comb
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def residual_expansion(n: int) -> str:
         >>> residual_expansion(2)
         'x + f1[x] + f2[x + f1[x]]'
     """
+    _few(n)
     return compose([lambda h, k=k: f"{h} + f{k}[{h}]" for k in range(1, n + 1)], "x")[-1]
 
 
@@ -65,8 +67,7 @@ def paths(n: int) -> list[tuple[int, ...]]:
         >>> paths(2)
         [(), (1,), (2,), (1, 2)]
     """
-    if not 0 <= n <= 20:
-        raise InputError(f"{n} blocks have 2^{n} paths; paths lists those of 0 to 20 blocks, path_lengths counts any.")
+    _few(n)
     return [path for length in range(n + 1) for path in combinations(range(1, n + 1), length)]
 
 
@@ -87,4 +88,11 @@ def survival_probabilities(n: int, last: float = 0.5) -> np.ndarray:
         >>> float(survival_probabilities(54).sum())
         40.25
     """
+    if not isinstance(last, Real) or not 0 <= last <= 1:
+        raise InputError(f"The survival of the last block must be a probability. Got {last!r} instead.")
     return 1 - (1 - last) * np.arange(1, n + 1) / n
+
+
+def _few(n: int) -> None:
+    if not 0 <= n <= 20:
+        raise InputError(f"{n} blocks have 2^{n} paths; 0 to 20 blocks can be written out, path_lengths counts any.")

@@ -87,7 +87,7 @@ class ImageInput(NeuralEstimator):
         objective = super()._build(seed, fresh=fresh)
         self.module_.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # twice as fast on a CPU
         if self.start and fresh:
-            self.started_ = take_over(self.module_, self.start)
+            self.started_ = take_over(self, self.start)
         return objective
 
     def features(self, X: ArrayLike, layer: str = "") -> np.ndarray:
@@ -126,12 +126,20 @@ class ImageClassifier(ImageInput, NeuralClassifier):
         return torch.stack([self.module_(view(x)) for view in views(self.views)]).mean(0)
 
 
-def take_over(module: nn.Module, path: str) -> dict[str, list[str]]:
-    """Weights of a saved model into the layers that have the same names and shapes; which were, and which were not."""
+def take_over(estimator: Any, path: str) -> dict[str, list[str]]:
+    """Weights of a saved model into the layers that have the same names and shapes; which were, and which were not.
+
+    The output layer is taken over only where the classes are the same too.
+    """
     loaded = load(path)
-    given = (loaded[-1] if hasattr(loaded, "steps") else loaded).module_.state_dict()
-    own = module.state_dict()
-    taken = [name for name, value in own.items() if name in given and given[name].shape == value.shape]
+    other = loaded[-1] if hasattr(loaded, "steps") else loaded
+    given, own = other.module_.state_dict(), estimator.module_.state_dict()
+    same_classes = np.array_equal(getattr(other, "classes_", ()), getattr(estimator, "classes_", ()))
+    taken = [
+        name
+        for name, value in own.items()
+        if name in given and given[name].shape == value.shape and (same_classes or "output" not in name.split("."))
+    ]
     if not any(own[name].ndim > 1 for name in taken):
         raise InputError(
             f"start={path!r}: no layer has the name and the shape of one of that model ({', '.join(list(given)[:3])}, "

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import torch.nn.functional as F
@@ -24,10 +24,9 @@ from torch import Tensor, nn
 
 from ..catalog import nearest
 from ..errors import InputError
+from ..formulas.convolution import MODES, of_a_group, side
 
 __all__ = ["convolution", "separable"]
-
-_MODES = ("zeros", "reflect", "circular")
 
 
 class Fits:
@@ -54,6 +53,8 @@ def _misfit(layer: Any, shape: tuple[int, ...]) -> str:
         per_axis(getattr(layer, name, 1), dims) for name in ("kernel_size", "padding", "dilation")
     )
     size, mode = shape[-dims:], getattr(layer, "padding_mode", "zeros")
+    if len(size) < dims:
+        return ""
     window = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     padded = [n + 2 * p for n, p in zip(size, padding, strict=True)]
     if any(n < w for n, w in zip(padded, window, strict=True)):
@@ -79,7 +80,7 @@ class Conv1d(Fits, nn.Conv1d): ...
 class Conv2d(Fits, nn.Conv2d):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """A 1x1 kernel with a stride takes the places first: the same function, and oneDNN's own way of it writes past
-        its workspace where channels come last and are fewer than eight (its issue 6035)."""
+        its workspace where channels come last and are fewer than eight, or sixteen with AVX-512 (its issue 6035)."""
         if self.kernel_size == (1, 1) and self.stride != (1, 1) and self.padding == (0, 0):
             down, right = self.stride
             return F.conv2d(input[..., ::down, ::right], weight, bias, groups=self.groups)
@@ -121,14 +122,13 @@ def convolution(
         raise InputError(
             f"The 'dims' parameter of convolution must be 1 (signals) or 2 (images). Got {dims!r} instead."
         )
-    if mode not in _MODES:
-        raise InputError(nearest("padding mode", mode, _MODES))
+    if mode not in MODES:
+        raise InputError(nearest("padding mode", mode, MODES))
     for name, count in (("n_in", n_in), ("n_out", n_out), ("groups", groups)):
         whole("convolution", name, count)
-    if n_in % groups or n_out % groups:
-        raise InputError(f"groups={groups} must divide both n_in={n_in} and n_out={n_out}.")
+    of_a_group(n_in, n_out, groups)
     sizes = [
-        per_axis(whole("convolution", name, value), dims)
+        per_axis(whole("convolution", name, value, several=True), dims)
         for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
     ]
     layer: Any = Conv1d if dims == 1 else Conv2d  # the number of axes is not known to the type checker
@@ -184,9 +184,9 @@ def per_axis(value: int | Sequence[int], dims: int) -> tuple[int, ...]:
     return tuple(int(v) for v in given)
 
 
-def whole(what: str, name: str, value: Any, least: int = 1) -> Any:
-    """The value, if it is an int of at least `least` or a sequence of such."""
-    for number in value if isinstance(value, Sequence) and not isinstance(value, str) else (value,):
+def whole(what: str, name: str, value: Any, least: int = 1, *, several: bool = False) -> Any:
+    """The value, if it is an int of at least `least`, or a sequence of such where several may be given."""
+    for number in value if several and isinstance(value, Sequence) else (value,):
         if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
             raise InputError(
                 f"The '{name}' parameter of {what} must be an int in the range [{least}, inf). Got {value!r} instead."
@@ -196,16 +196,21 @@ def whole(what: str, name: str, value: Any, least: int = 1) -> Any:
 
 def _padding(given: str | int | Sequence[int], kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
     """Padding on each side of each axis."""
-    if given == "valid":
-        return (0,) * len(kernel)
     if not isinstance(given, str):
-        return per_axis(whole("convolution", "padding", given, 0), len(kernel))
-    if given != "same":
-        raise InputError(nearest("padding", given, ("same", "valid")))
-    around = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-    if any(total % 2 for total in around):
-        raise InputError(
-            f"padding='same' pads both sides alike, which kernel {_by(kernel)} does not allow; take an odd kernel, or "
-            "padding='valid' or a number."
-        )
-    return tuple(total // 2 for total in around)
+        return per_axis(whole("convolution", "padding", given, 0, several=True), len(kernel))
+    return tuple(side(given, k, d) for k, d in zip(kernel, dilation, strict=True))
+
+
+def check_net(what: str, shape: Sequence[int], filters: Sequence[int], **shares: float) -> None:
+    """Raise unless a net of this name can be made for images of this shape; shares are probabilities of dropout."""
+    if len(shape) != 3:
+        raise InputError(f"shape={tuple(shape)}: {what} takes images, (channels, height, width), e.g. (1, 32, 32).")
+    if not isinstance(filters, Sequence) or not filters:
+        raise InputError(f"filters must be a sequence of channels such as (16, 32, 64). Got {filters!r} instead.")
+    for width in filters:
+        whole(what, "filters", width)
+    for name, share in shares.items():
+        if not isinstance(share, Real) or not 0 <= share < 1:
+            raise InputError(
+                f"The '{name}' parameter of {what} must be a float in the range [0, 1). Got {share!r} instead."
+            )

@@ -22,7 +22,8 @@ from ..errors import InputError
 from ..formulas.convolution import output_size
 from .activations import ACTIVATIONS
 from .activations import activation as make_activation
-from .conv import convolution
+from .conv import check_net, convolution, whole
+from .dense import Chain
 from .init import initialise
 from .norm import norm as make_norm
 from .pooling import pooling
@@ -34,7 +35,7 @@ _COMMUTE = {"max": True, "min": True, "stride": True, "mean": False}  # with an 
 Layers = OrderedDict[str, nn.Module]
 
 
-class ConvNet(nn.Sequential):
+class ConvNet(Chain):
     """Layers `conv1 [norm1] pool1 act1 conv2 ... flatten [drop] [dense1 ...] output`; the output is raw.
 
     Args:
@@ -43,7 +44,7 @@ class ConvNet(nn.Sequential):
         filters: Feature maps of each stage; a stage ends in a pooling that halves height and width.
         convs: Convolutions of a stage, or of each stage.
         kernel: Size of the windows.
-        padding: "valid" (none) or "same".
+        padding: "valid" (none) or "same", or places on each side.
         pool: max, mean, min, stride, or none.
         norm: none, batch, layer, instance, group or rms, between convolution and activation.
         activation: Its name.
@@ -67,7 +68,7 @@ class ConvNet(nn.Sequential):
         *,
         convs: int | Sequence[int] = 1,
         kernel: int = 3,
-        padding: str = "valid",
+        padding: str | int = "valid",
         pool: str = "max",
         norm: str = "none",
         activation: str = "relu",
@@ -77,8 +78,12 @@ class ConvNet(nn.Sequential):
         head: str = "flatten",
         init: str = "auto",
     ) -> None:
-        if head not in HEADS:
-            raise InputError(nearest("head", head, HEADS))
+        check_net("ConvNet", shape, filters, dropout=dropout, map_dropout=map_dropout)
+        for what, name, known in (("head", head, HEADS), ("pooling", pool, ("none", *_COMMUTE))):
+            if name not in known:
+                raise InputError(nearest(what, name, known))
+        for name, count in (("n_out", n_out), ("kernel", kernel), ("convs", convs), ("hidden", hidden)):
+            whole("ConvNet", name, count, several=name in ("convs", "hidden"))
         plan = _Plan(shape, kernel, padding, pool, norm, activation)
         layers = plan.layers
         each = [convs] * len(filters) if isinstance(convs, int) else list(convs)
@@ -106,17 +111,11 @@ class ConvNet(nn.Sequential):
             initialise(layer, scheme)
         super().__init__(layers)
 
-    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
-        """A layer, or some of them as a plain Sequential (that of torch would call our constructor)."""
-        if isinstance(idx, slice):
-            return nn.Sequential(OrderedDict(list(self._modules.items())[idx]))  # pyright: ignore[reportArgumentType]
-        return super().__getitem__(idx)
-
 
 class _Plan:
     """Layers so far, and what they make of an image."""
 
-    def __init__(self, shape: Sequence[int], kernel: int, padding: str, pool: str, norm: str, act: str) -> None:
+    def __init__(self, shape: Sequence[int], kernel: int, padding: str | int, pool: str, norm: str, act: str) -> None:
         self.channels, self.size = shape[0], tuple(shape[1:])
         self.kernel, self.padding, self.pool, self.norm, self.act = kernel, padding, pool, norm, act
         self.layers: Layers = OrderedDict()
@@ -131,14 +130,14 @@ class _Plan:
                 self.layers |= acts
                 continue
             pools = self._pooled()
-            commute = ACTIVATIONS[self.act].monotone and _COMMUTE.get(self.pool, False)
+            commute = ACTIVATIONS[self.act].monotone and _COMMUTE[self.pool]
             self.layers |= {**pools, **acts} if commute else {**acts, **pools}
 
     def _convolve(self, width: int) -> None:
         self.convs += 1
         name = f"conv{self.convs}"
         layer = convolution(self.channels, width, self.kernel, padding=self.padding)
-        self.size = self._after(name, self.kernel, 1, _side(self.padding, self.kernel))
+        self.size = self._after(name, self.kernel, 1, int(layer.padding[0]))
         self.channels, self.layers[name] = width, layer
         if self.norm != "none":
             self.layers[f"norm{self.convs}"] = make_norm(self.norm, width)
@@ -157,7 +156,3 @@ class _Plan:
                 "(filters), a smaller kernel, padding='same' or larger images."
             )
         return tuple(output_size(n, kernel, stride=stride, padding=padding) for n in self.size)
-
-
-def _side(padding: str, kernel: int) -> int:
-    return (kernel - 1) // 2 if padding == "same" else 0

@@ -1,4 +1,4 @@
-"""The work of a forward pass, counted layer by layer.
+"""The work of a forward pass, counted layer by layer: dense, convolution and recurrent layers, and no others.
 
     dense: D_in · D_out       convolution: (C_in / groups) · k² · C_out · H' · W'        multiply-adds of one row
 

@@ -24,7 +24,17 @@ from .init import initialise
 __all__ = ["MLP"]
 
 
-class MLP(nn.Sequential):
+class Chain(nn.Sequential):
+    """Layers by name; the base of nets whose constructor does not take layers."""
+
+    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
+        """A layer, or some of them as a plain Sequential (that of torch would call our constructor)."""
+        if isinstance(idx, slice):
+            return nn.Sequential(OrderedDict(list(self._modules.items())[idx]))  # pyright: ignore[reportArgumentType]
+        return super().__getitem__(idx)
+
+
+class MLP(Chain):
     """Dense layers `hidden1 act1 drop1 hidden2 ... output`; the output is raw, for a likelihood to read.
 
     Args:
@@ -65,12 +75,6 @@ class MLP(nn.Sequential):
                 f"The 'dropout' parameter of MLP must be a float in the range [0, 1). Got {dropout!r} instead."
             )
         super().__init__(_layers(widths, names, float(dropout), init))
-
-    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
-        """A layer, or some of them as a plain Sequential (that of torch would call our constructor)."""
-        if isinstance(idx, slice):
-            return nn.Sequential(OrderedDict(list(self._modules.items())[idx]))  # pyright: ignore[reportArgumentType]
-        return super().__getitem__(idx)
 
 
 def _layers(widths: list[int], names: list[str], dropout: float, init: str) -> OrderedDict[str, nn.Module]:

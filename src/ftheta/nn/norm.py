@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +27,7 @@ from torch.nn import functional as F
 
 from ..catalog import nearest
 from ..errors import InputError
+from .conv import whole
 
 __all__ = ["NORMS", "MapRMSNorm", "Norm", "norm"]
 
@@ -41,10 +41,14 @@ class Several:
         except ValueError as error:
             if not str(error).startswith("Expected more than 1"):
                 raise
-            raise InputError(
-                f"{type(self).__name__} got {tuple(input.shape)}, one value to take a mean and a variance of, which "
-                "leaves nothing of it; use norm='layer', larger images, less pooling, or (batch norm) two rows or more."
-            ) from error
+            raise _lost(self, input) from error
+
+
+def _lost(layer: object, x: Tensor) -> InputError:
+    return InputError(
+        f"{type(layer).__name__} got {tuple(x.shape)}, one value to take a mean and a variance of, which leaves "
+        "nothing of it; use norm='layer', larger images, less pooling, or (batch norm) two rows or more."
+    )
 
 
 class BatchNorm1d(Several, nn.BatchNorm1d): ...
@@ -59,7 +63,13 @@ class InstanceNorm1d(Several, nn.InstanceNorm1d): ...
 class InstanceNorm2d(Several, nn.InstanceNorm2d): ...
 
 
-class GroupNorm(Several, nn.GroupNorm): ...
+class GroupNorm(nn.GroupNorm):
+    """Groups of one value are refused; torch does so only for a batch of one row, and makes others β."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.shape[1:].numel() == self.num_groups:
+            raise _lost(self, input)
+        return super().forward(input)
 
 
 class MapRMSNorm(nn.Module):
@@ -151,11 +161,10 @@ def norm(kind: str, channels: int, *, dims: int = 2, groups: int | None = None) 
         raise InputError(f"dims is {dims!r}; norm takes 0 for rows, 1 for signals or 2 for maps.")
     if kind == "instance" and dims == 0:
         raise InputError("Instance norm takes its mean over positions and rows have none; use norm='layer' for rows.")
-    if not isinstance(channels, Integral) or isinstance(channels, bool) or channels < 1:
-        raise InputError(f"norm needs an int of at least 1 as channels. Got {channels!r} instead.")
+    whole("norm", "channels", channels)
     if groups is None:
         most = min(8, channels if dims else max(1, channels // 2))
         groups = max(g for g in range(1, most + 1) if channels % g == 0)
-    elif groups < 1 or channels % groups:
+    elif channels % whole("norm", "groups", groups):
         raise InputError(f"groups={groups!r} does not divide {channels} channels; take a divisor such as 1.")
     return NORMS[kind].factory(int(channels), dims, groups)

@@ -31,7 +31,7 @@ from ..catalog import nearest
 from ..errors import InputError
 from .activations import ACTIVATIONS
 from .activations import activation as make_activation
-from .conv import convolution
+from .conv import convolution, whole
 from .init import initialise
 from .norm import norm as make_norm
 
@@ -77,8 +77,9 @@ class StochasticDepth(nn.Module):
         self.p = float(p)
 
     def forward(self, x: Tensor) -> Tensor:
-        keep = x.new_ones(len(x), *(1 for _ in x.shape[1:]))  # (B, 1, ...)
-        return x * F.dropout(keep, self.p) if self.training and self.p else x
+        if not self.training or not self.p:
+            return x
+        return x * F.dropout(x.new_ones(len(x), *(1 for _ in x.shape[1:])), self.p)  # (B, 1, ...)
 
     def extra_repr(self) -> str:
         return f"p={self.p:g}"
@@ -134,13 +135,11 @@ class SqueezeExcitation(nn.Module):
 
     def __init__(self, channels: int, reduction: int = 4) -> None:
         super().__init__()
-        if reduction < 1:
-            raise InputError(f"The reduction of SqueezeExcitation must be at least 1. Got {reduction!r} instead.")
-        hidden = max(1, channels // reduction)
+        hidden = max(1, channels // whole("SqueezeExcitation", "reduction", reduction))
         self.gate = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, channels), nn.Sigmoid())
 
     def forward(self, x: Tensor) -> Tensor:
-        means = x.flatten(2).mean(2)  # (B, C)
+        means = x.unsqueeze(-1).flatten(2).mean(2)  # (B, C), also of rows
         return x * self.gate(means).view(*means.shape, *(1 for _ in x.shape[2:]))
 
 
@@ -164,7 +163,7 @@ class DenseBlock(nn.Module):
         self, n_in: int, growth: int, layers: int, *, norm: str = "batch", activation: str = "relu", dims: int = 2
     ) -> None:
         super().__init__()
-        self.channels = [n_in + k * growth for k in range(layers + 1)]
+        self.channels = [n_in + k * growth for k in range(whole("DenseBlock", "layers", layers, 0) + 1)]
         self.layers = nn.ModuleList(
             _branch([(c, growth, 3, 1)], "pre", norm, activation, dims) for c in self.channels[:-1]
         )

@@ -2,7 +2,7 @@
 
     h ← h + F(h)  in every block;   the first block of a stage but the first halves height and width
 
-Shapes: B images, x (B, C, H, W), f (B, R). With `zero_last` every block starts as the identity.
+Shapes: B images, x (B, C, H, W), f (B, R). Every block starts as its shortcut: the last layer of F is 0.
 Reference: He, Zhang, Ren and Sun, Deep residual learning for image recognition, arXiv:1512.03385 (2015).
 """
 
@@ -13,8 +13,11 @@ from collections.abc import Sequence
 
 from torch import nn
 
+from ..formulas.residual import survival_probabilities
+from .activations import ACTIVATIONS
 from .activations import activation as make_activation
-from .conv import convolution
+from .conv import check_net, convolution, whole
+from .dense import Chain
 from .init import initialise
 from .norm import norm as make_norm
 from .pooling import pooling
@@ -23,8 +26,8 @@ from .residual import residual_block
 __all__ = ["ResNet"]
 
 
-class ResNet(nn.Sequential):
-    """Layers `stem stage1 stage2 ... mean flatten [drop] output`; the output is raw.
+class ResNet(Chain):
+    """Layers `stem stage1 stage2 ... [last] mean flatten [drop] output`; the output is raw.
 
     Args:
         shape: Of one image: (C, H, W).
@@ -60,13 +63,15 @@ class ResNet(nn.Sequential):
         survival: float = 1.0,
         dropout: float = 0.0,
     ) -> None:
-        width, total, count = filters[0], len(filters) * blocks, 0
+        check_net("ResNet", shape, filters, dropout=dropout)
+        for name, count in (("n_out", n_out), ("blocks", blocks)):
+            whole("ResNet", name, count)
+        width, survivals = filters[0], iter(survival_probabilities(len(filters) * blocks, survival).tolist())
         stem = [convolution(shape[0], width, bias=norm == "none"), make_norm(norm, width), make_activation(activation)]
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=nn.Sequential(*stem))
         for stage, wide in enumerate(filters, start=1):
             made = []
             for block in range(blocks):
-                count += 1
                 made.append(
                     residual_block(
                         width,
@@ -77,7 +82,7 @@ class ResNet(nn.Sequential):
                         norm=norm,
                         activation=activation,
                         squeeze=squeeze,
-                        survival=1 - (1 - survival) * count / total,
+                        survival=next(survivals),
                     )
                 )
                 width = wide
@@ -89,12 +94,6 @@ class ResNet(nn.Sequential):
         if dropout:
             layers["drop"] = nn.Dropout(dropout)
         layers["output"] = nn.Linear(width, n_out)
-        initialise(layers["stem"], "he")
+        initialise(layers["stem"], ACTIVATIONS[activation].init)
         initialise(layers["output"], "lecun")
         super().__init__(layers)
-
-    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
-        """A layer, or some of them as a plain Sequential (that of torch would call our constructor)."""
-        if isinstance(idx, slice):
-            return nn.Sequential(OrderedDict(list(self._modules.items())[idx]))  # pyright: ignore[reportArgumentType]
-        return super().__getitem__(idx)

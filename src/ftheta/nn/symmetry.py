@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +50,8 @@ class Shift:
     @property
     def places(self) -> tuple[int, ...]:
         """Places along each axis."""
-        return (self.by,) if isinstance(self.by, int) else tuple(self.by)
+        by: Any = self.by
+        return (int(by),) if isinstance(by, Integral) else tuple(by)
 
     def __call__(self, x: Tensor) -> Tensor:
         """The moved map."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from numbers import Real
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +25,7 @@ from torch import Tensor, nn
 from ..catalog import nearest
 from ..errors import InputError
 from .activations import ACTIVATIONS, activation
-from .conv import convolution
+from .conv import check_net, convolution
 from .init import initialise
 from .norm import norm
 from .pooling import pooling
@@ -42,7 +41,7 @@ class UNet(nn.Module):
     """Raw outputs for every pixel: (B, C, H, W) -> (B, R, H, W).
 
     Children: `encoder` (one block of two convolutions for each of `filters`, the last is the bottleneck), `pool`,
-    `up` and `decoder` (from the bottleneck upwards), `output`.
+    `drop`, `up` and `decoder` (from the bottleneck upwards), `output`.
 
     Args:
         shape: (C, H, W) of an image; other H and W are taken too.
@@ -73,7 +72,10 @@ class UNet(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        _check(shape, filters, skip, activation, dropout)
+        check_net("UNet", shape, filters, dropout=dropout)
+        for what, name, known in (("skip", skip, SKIPS), ("activation", activation, ACTIVATIONS)):
+            if name not in known:
+                raise InputError(nearest(what, name, known))
         self.skip, wide = skip, 2 if skip == "concat" else 1
         down, rising = [shape[0], *filters], filters[::-1]
         self.encoder = nn.ModuleList(_block(a, b, norm, activation) for a, b in pairwise(down))
@@ -93,7 +95,7 @@ class UNet(nn.Module):
         return self.output(h)[..., :height, :width]
 
     def code(self, x: Tensor) -> Tensor:
-        """The bottleneck: (B, C, H, W) -> (B, filters[-1], H / 2^K, W / 2^K)."""
+        """The bottleneck: (B, C, H, W) -> (B, filters[-1], ⌈H / 2^K⌉, ⌈W / 2^K⌉)."""
         return self._down(x)[-1]
 
     def _down(self, x: Tensor) -> list[Tensor]:
@@ -121,18 +123,3 @@ def _block(n_in: int, n_out: int, kind: str, name: str) -> nn.Sequential:
     block = nn.Sequential(*layers)
     initialise(block, ACTIVATIONS[name].init)
     return block
-
-
-def _check(shape: Sequence[int], filters: Sequence[int], skip: str, name: str, dropout: float) -> None:
-    if len(shape) != 3:
-        raise InputError(f"shape={tuple(shape)}: UNet takes images, (channels, height, width), e.g. (1, 32, 32).")
-    if not isinstance(filters, Sequence) or not filters or any(f < 1 for f in filters):
-        raise InputError(f"filters must be channels of each level such as (16, 32, 64). Got {filters!r} instead.")
-    if skip not in SKIPS:
-        raise InputError(nearest("skip", skip, SKIPS))
-    if name not in ACTIVATIONS:
-        raise InputError(nearest("activation", name, ACTIVATIONS))
-    if not isinstance(dropout, Real) or not 0 <= dropout < 1:
-        raise InputError(
-            f"The 'dropout' parameter of UNet must be a float in the range [0, 1). Got {dropout!r} instead."
-        )

@@ -50,10 +50,11 @@ def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str
         top.imshow(picture(row), cmap="gray", interpolation="nearest")
         top.set_title(short(title, 20), size=9)
         below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
-        below.contour(_outline(row), levels=[0.5], colors=GREY, linewidths=0.6)
+        if min(map_.shape) > 1:  # a contour goes between places
+            below.contour(_outline(row), levels=[0.5], colors=GREY, linewidths=0.6)
     grid[0, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
     grid[1, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
-    figure.colorbar(grid[1, 0].images[0], ax=grid[1, :], label="\n".join(label.split(", ")), shrink=0.9)
+    figure.colorbar(grid[1, 0].images[0], ax=grid, label="\n".join(label.split(", ")), shrink=0.6)
     return figure
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..data import Pictures
 from ..plots import segmented
 from ..results import Table
 from ._html import paragraph, picture, table
@@ -39,7 +40,7 @@ def most_wrong(test: Mapping[str, Any], rows: Any, shape: Sequence[int] = ()) ->
     if not len(worst):
         return paragraph(_counted(test))
     picked = {name: column[worst] for name, column in facts.items()}
-    made = _grid(picked, _pixels(rows[worst], shape)) if shape else _table(picked, rows, worst)
+    made = _grid(picked, _pixels(rows, worst, shape)) if shape else _table(picked, rows, worst)
     return paragraph(_counted(test)) + made
 
 
@@ -56,15 +57,16 @@ def _worst_maps(test: Mapping[str, Any], rows: Any, shape: Sequence[int]) -> str
     worst = np.argsort(-wrong, kind="stable")[:MAPS]
     at = ", ".join(str(row) for row in np.asarray(test["rows"])[worst])
     said = f"The images with the most wrong pixels, up to {100 * wrong.max():.1f} % of them: rows {at}."
-    images = np.moveaxis(_pixels(np.asarray(rows)[worst], (*shape, 1)[:3]), -1, 1)
+    images = np.moveaxis(_pixels(rows, worst, (*shape, 1)[:3]), -1, 1)
     figure = segmented(images, y[worst], predicted[worst], test["classes"], title="Most wrong images")
     return paragraph(said) + picture(figure, "worst-maps", said)
 
 
-def _pixels(rows: Any, shape: Sequence[int]) -> np.ndarray:
-    """Pictures as they are shown, channels last: flat rows, or those in files, whose channels come first."""
-    x = np.asarray(rows)
-    return (np.moveaxis(x, 1, -1) if x.ndim == 4 else x).reshape(len(x), *shape)
+def _pixels(rows: Any, worst: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Pictures as they are shown, channels last: of flat rows, or of files, whose channels come first."""
+    if isinstance(rows, Pictures):
+        return np.moveaxis(np.asarray(rows[worst]), 1, -1).reshape(len(worst), *shape)
+    return np.asarray(rows)[worst].reshape(len(worst), *shape)
 
 
 def _badness(test: Mapping[str, Any]) -> np.ndarray:

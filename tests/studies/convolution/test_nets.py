@@ -43,16 +43,17 @@ def test_a_rim_is_dark_and_moving_loses_nothing():
         still[..., 3:-3, 3:-3], shuffled("digits", 0)[0]
     )
     torch.testing.assert_close(still.sum((1, 2, 3)), moved.sum((1, 2, 3)))
-    rows = moved.sum((1, 3)) > 0  # (n, 14)
-    assert rows.float().argmax(1).unique().tolist() == list(range(7))  # first rows that are not dark: all seven places
+    for axes in ((1, 3), (1, 2)):  # a digit begins at all seven places of both axes
+        first = [(x.sum(axes) > 0).float().argmax(1) for x in (still, moved)]
+        assert (first[1] - first[0]).unique().tolist() == list(range(-3, 4))
 
 
 def test_training_is_decided_by_the_seed_and_learns():
     x = torch.randn(80, 2, generator=torch.Generator().manual_seed(0))
     rows = x, (x[:, 0] > 0).long()
-    nets = [train(lambda: nn.Linear(2, 2), rows, updates=60, seed=seed, lr=0.1) for seed in (0, 0, 1)]
+    nets = [train(lambda: nn.Linear(2, 2), rows, updates=30, seed=seed, lr=0.1) for seed in (0, 0, 1)]
     assert torch.equal(nets[0].weight, nets[1].weight) and not torch.equal(nets[0].weight, nets[2].weight)
-    assert right(nets[0], rows) > 0.95 and not nets[0].training and size(nets[0]) == 6
+    assert right(nets[0], rows) > 0.9 and not nets[0].training and size(nets[0]) == 6
     p = probabilities(nets[0], x)
     torch.testing.assert_close(p, nets[0](x).softmax(1))
     assert not p.requires_grad
@@ -67,7 +68,13 @@ def test_training_sees_augmented_batches():
 
 @pytest.mark.parametrize(
     ("gain", "counts"),
-    [([0.1, 0.2, 0.15], True), ([0.1, -0.01, 0.15], False), ([0.01, 0.02, 0.9], False), ([0.0, 0.1, 0.1], False)],
+    [
+        ([0.1, 0.2, 0.15], True),
+        ([0.2, -0.001, 0.2, 0.2, 0.2], False),
+        ([0.1, -0.01, 0.15], False),
+        ([0.01, 0.02, 0.9], False),
+        ([0.0, 0.1, 0.1], False),
+    ],
 )
 def test_a_gain_counts_in_every_seed_and_beyond_two_standard_errors(gain, counts):
     assert above(np.array(gain)) is counts

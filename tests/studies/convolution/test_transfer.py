@@ -7,7 +7,7 @@ import torch
 from ftheta import load
 from ftheta.studies.convolution import transfer
 from ftheta.studies.convolution._nets import shuffled
-from ftheta.studies.convolution.transfer import TINY, TRUNK, figures, judge, measure, tables
+from ftheta.studies.convolution.transfer import TINY, WAYS, figures, judge, measure, tables
 
 SEEDS = np.array([-1.0, 0, 1, 0])
 
@@ -53,11 +53,13 @@ def test_a_frozen_trunk_stays_and_a_tuned_one_moves_from_where_it_started(tmp_pa
     old, new = y < 5, np.flatnonzero(y >= 5)[:20]
     transfer._pretrained(TINY, x[old], y[old], str(tmp_path / "trunk"), 0)
     trunk = load(tmp_path / "trunk").module_.state_dict()
-    frozen = transfer._model(TINY, 2, 1, str(tmp_path / "trunk"), TRUNK).fit(x[new], y[new]).module_.state_dict()
-    tuned = transfer._model(TINY, 2, 1, str(tmp_path / "trunk")).fit(x[new], y[new]).module_.state_dict()
+    scratch, frozen, tuned = (
+        transfer._learned(TINY, x[new], y[new], way, str(tmp_path / "trunk"), 0).module_.state_dict() for way in WAYS
+    )
     kept = [name for name in trunk if torch.equal(trunk[name], frozen[name])]
-    assert kept == ["conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"]
+    assert kept == [f"{layer}.{part}" for layer in ("conv1", "conv2", "dense1") for part in ("weight", "bias")]
     assert 0 < (tuned["conv1.weight"] - trunk["conv1.weight"]).abs().max() < 0.1
+    assert (scratch["conv1.weight"] - trunk["conv1.weight"]).abs().max() > 0.1
 
 
 def test_the_saved_head_knows_nothing(tmp_path):
@@ -67,6 +69,7 @@ def test_the_saved_head_knows_nothing(tmp_path):
     assert score > 0.8 and left < 0.6
 
 
+@pytest.mark.slow
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["accuracy"].shape == (2, TINY.seeds, 2, 3) and evidence["old"].shape == (2, TINY.seeds)

@@ -149,8 +149,8 @@ def _parameters(evidence: Evidence) -> Finding:
     )
     sizes = " and ".join(f"{v:,}" for v in evidence["dense parameters"].max(1))
     why = (
-        f"By placement and parameters of the convolutional network, so many times as many has the least dense one that is "
-        f"as accurate, seed by seed, {said}. None: no dense network of up to {sizes} parameters is."
+        f"By placement and parameters of the convolutional network, so many times as many has the least dense one that "
+        f"is as accurate, seed by seed, {said}. None: no dense network of up to {sizes} parameters is."
     )
     finite = np.minimum(ratios, _limit(evidence)[:, None, None])
     measured, spread = np.median(finite, -1).tolist(), finite.std(-1, ddof=1).tolist()
@@ -230,8 +230,15 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
         place: {said: (evidence["counts"], both[k, p]) for k, said in enumerate(("convolutional", "best dense"))}
         for p, place in enumerate(PLACES)
     }
-    label = "test accuracy (%)"
     return {
-        "parameters": plots.panels(sizes, x="parameters", label=label, log_x=True, log=False),
-        "images": plots.panels(counts, x="training images", label=label, log_x=True, log=False),
+        "parameters": _drawn(sizes, "parameters", [1000, 3000, 10_000, 30_000]),
+        "images": _drawn(counts, "training images", evidence["counts"]),
     }
+
+
+def _drawn(lines: dict[str, Any], x: str, ticks: list[int]) -> Figure:
+    drawn = plots.panels(lines, x=x, label="test accuracy (%)", log_x=True, log=False, share=False)
+    for axes in drawn.axes:
+        axes.set_xticks(ticks, [f"{v:,}" for v in ticks])
+        axes.set_xticks([], minor=True)
+    return drawn

@@ -12,7 +12,7 @@ images: a new whole shift of up to 3 pixels along both axes each time an image i
 Shapes: S seeds, N networks, shifts 0 to 3.
 
 References: Azulay and Weiss, arXiv:1805.12177 (2018); Zhang, arXiv:1904.11486 (2019).
-Cost: about 60 CPU-seconds.
+Cost: about 70 CPU-seconds.
 """
 
 from __future__ import annotations

@@ -1,0 +1,431 @@
+"""Images on the command line: folders, photos and labels of pixels, from training to prediction; the bad ones refused.
+
+Pictures are made here: of a cat the upper half is bright, of a dog the left one.
+"""
+
+import csv
+import io
+import json
+import re
+import shutil
+import signal
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.metrics import jaccard_score
+
+import ftheta
+from ftheta.store import Run
+from tests.cli._things import call, table, weights
+
+QUICK = ("--epochs", 1, "--set", "filters=2,2")
+SIZE = 10
+
+
+def picture(kind, rng, size=SIZE, colour=True):
+    """A cat or a dog: (H, W, 3) or (H, W)."""
+    x = rng.integers(0, 60, (size, size, 3) if colour else (size, size), dtype=np.uint8)
+    x[(slice(None), slice(size // 2)) if kind == "dog" else slice(size // 2)] += 150
+    return x
+
+
+def pets(root, n=6, *, size=SIZE, colour=True, seed=0):
+    """A folder of n cats and n dogs."""
+    rng = np.random.default_rng(seed)
+    for kind in ("cat", "dog"):
+        (Path(root) / kind).mkdir(parents=True)
+        for i in range(n):
+            Image.fromarray(picture(kind, rng, size, colour)).save(Path(root) / kind / f"{i}.png")
+    return Path(root)
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with pictures, a finished run on them, and one on labels of pixels, made once."""
+    folder = tmp_path_factory.mktemp("images")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        pets("pets", 12)
+        net = ("--set", "filters=4", "--set", "pool=mean", "--set", "activation=tanh", "--hidden", 8)
+        assert call(patch, "train", "convnet", "pets", *net, "--epochs", 40, "--lr", 0.01, "--run", "runs/c/c") == 0
+        assert call(patch, "train", "unet", "shapes", *QUICK, "--test", 0.06, "--run", "runs/u/u") == 0
+    return folder
+
+
+@pytest.fixture
+def runs(ft, made, tmp_path):
+    """A copy of that folder to work in."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)  # with the times of the files, by which a run knows its data
+    return Path("runs/c/c"), Path("runs/u/u")
+
+
+# ---- a folder of pictures
+
+
+@pytest.mark.ledger("A198", covers="ftheta.models.conv.ConvNetClassifier")
+def test_blocks_and_head_are_configured_trained_on_images_and_looked_into(ok, runs):
+    model = ftheta.load(runs[0])[-1]
+    kinds = [type(part).__name__ for part in model.module_]
+    assert kinds == ["Conv2d", "AvgPool2d", "Tanh", "Flatten", "Linear", "Tanh", "Linear"]
+    assert model.module_[0].weight.shape == (4, 3, 3, 3) and model.module_[4].out_features == 8
+    assert json.loads((runs[0] / "result.json").read_text())["scores"]["accuracy"] == 1.0
+    assert "runs/c/c/figures/feature-maps.svg" in ok("explain", runs[0], "feature-maps").err
+    assert (runs[0] / "figures/feature-maps.svg").stat().st_size > 10_000
+    listed = ok("explain", runs[0], "--list").out
+    assert all(f"\n{name} " in listed for name in ("filters", "saliency", "receptive-field", "top-patches"))
+
+
+def test_a_photo_has_a_label_a_probability_and_its_saliency_drawn_into_the_run(ok, runs):
+    rng = np.random.default_rng(7)
+    Image.fromarray(picture("dog", rng)).save("my dog.png")
+    done = ok("predict", runs[0], "my dog.png")
+    (row,) = rows_of(done.out)
+    encoder, model = ftheta.load(runs[0])
+    p = model.predict_proba(np.asarray(Image.open("my dog.png")).transpose(2, 0, 1)[None])[0]
+    assert list(row) == ["file", "prediction", "p(cat)", "p(dog)"]
+    assert (row["file"], row["prediction"]) == ("my dog.png", "dog") and p[1] > 0.5
+    np.testing.assert_allclose([float(row["p(cat)"]), float(row["p(dog)"])], p, rtol=1e-5)
+    assert done.err == "drawn: runs/c/c/figures/predicted-my-dog.svg shows which pixels spoke for it\n"
+    assert "saliency" in (runs[0] / "figures/predicted-my-dog.svg").read_text()
+    assert "every file is as it was written" in ok("runs", "verify", runs[0]).out
+
+
+def test_a_grey_photo_of_another_size_is_brought_to_the_nets_and_that_is_said(ok, runs):
+    Image.fromarray(picture("cat", np.random.default_rng(8), 40, colour=False)).save("large.png")
+    done = ok("predict", runs[0], "large.png")
+    assert rows_of(done.out)[0]["prediction"] == "cat"
+    assert "note: large.png: grey became RGB of three equal channels\n" in done.err
+    assert "note: large.png: resized from 40x40 to 10x10\n" in done.err
+
+
+def test_a_folder_is_predicted_file_by_file_with_classes_or_without(ok, runs):
+    pets("new", 3, seed=5)
+    rows = rows_of(ok("predict", runs[0], "new").out)
+    assert [row["file"] for row in rows] == [f"{kind}/{i}.png" for kind in ("cat", "dog") for i in range(3)]
+    assert [row["prediction"] for row in rows] == ["cat"] * 3 + ["dog"] * 3
+    flat = rows_of(ok("predict", runs[0], "new/dog").out)
+    assert [row["file"] for row in flat] == ["0.png", "1.png", "2.png"]
+    assert [row["p(dog)"] for row in flat] == [row["p(dog)"] for row in rows[3:]]
+    assert not (runs[0] / "figures").exists()
+
+
+@pytest.mark.parametrize("model", ["convnet", "resnet"])
+def test_a_folder_run_goes_on_where_it_was_stopped(ft, ok, monkeypatch, model):
+    pets("pets", 8)
+    settings = ("train", model, "pets", "--epochs", 3, "--batch-size", 4, "--set", "filters=2,2", "--set", "augment=shift")
+    ok(*settings, "--run", "whole")
+    log = Run.log
+
+    def hooked(self, row):
+        log(self, row)
+        if row["epoch"] == 2:
+            monkeypatch.setattr(Run, "log", log)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Run, "log", hooked)
+    assert ft(*settings, "--run", "r").code == 130
+    ok("train", "--resume", "r")
+    assert weights("r") == weights("whole")
+
+
+def test_a_run_is_not_continued_with_other_pictures(refused, runs):
+    Image.fromarray(np.zeros((SIZE, SIZE, 3), np.uint8)).save("pets/cat/0.png")
+    assert refused("train", "--resume", runs[0]).startswith("pets has changed since runs/c/c was started")
+    assert refused("explain", runs[0]).startswith("pets has changed since runs/c/c was trained on it.")
+
+
+def test_the_test_part_may_be_a_folder_of_its_own(ok):
+    pets("train", 6)
+    pets("elsewhere/test", 3, size=14, seed=3)
+    done = ok("train", "convnet", "train", "--test", "elsewhere/test", *QUICK, "--run", "r")
+    assert "12 training, 6 test rows, 10x10 pixels in colour" in done.err
+    encoder, model = ftheta.load("r")
+    seen = rows_of(ok("predict", "r", "elsewhere/test").out)
+    kept = Run("r").tree("test.safetensors")
+    np.testing.assert_allclose(kept["p"][:, 0], [float(row["p(cat)"]) for row in seen], rtol=1e-5)
+    assert kept["y"].tolist() == ["cat"] * 3 + ["dog"] * 3
+
+
+def test_runs_are_shown_and_compared(ok, runs):
+    ok("train", "convnet", "pets", *QUICK, "--run", "runs/c/d")
+    assert "convnet" in ok("runs").out and "skip_bad" in ok("runs", "show", "c").out
+    assert "McNemar exact" in ok("runs", "compare", "c", "d").out
+
+
+def test_digits_and_a_named_data_set_have_shapes_of_their_own(ok):
+    done = ok("train", "convnet", "digits", *QUICK, "--run", "r")
+    assert "8x8 pixels" in done.err and ftheta.load("r")[-1].input_.shape == (1, 8, 8)
+
+
+def test_data_show_says_what_is_in_a_folder(ok):
+    pets("pets", 4)
+    Image.fromarray(picture("dog", np.random.default_rng(0), 14)).save("pets/dog/large.png")
+    Path("pets/cat/broken.png").write_bytes(b"no picture")
+    found = json.loads(ok("data", "show", "pets", "--json").out)
+    assert (found["rows"], found["shape"], found["classes"]) == (9, [SIZE, SIZE, 3], {"cat": 4, "dog": 5})
+    assert any("resized to 10x10" in note for note in found["notes"])
+    assert any("left out as bad: 1 files" in note and "broken.png" in note for note in found["notes"])
+    assert "9 pictures, 10 x 10 x 3 pixels, binary (2 classes)" in ok("data", "show", "pets").out
+
+
+# ---- a class for every pixel
+
+
+def test_labels_of_pixels_are_learned_and_scored(ok, runs):
+    kept = Run(runs[1]).tree("test.safetensors")
+    y, predicted = np.asarray(kept["y"]), np.asarray(kept["predicted"])
+    made = ftheta.data.load("shapes")
+    assert np.array_equal(y, made.y[kept["rows"]]) and kept["classes"] == list(made.target_names)
+    encoder, model = ftheta.load(runs[1])
+    assert np.array_equal(predicted, model.predict(encoder.transform(made.x[kept["rows"]])))
+    scores = json.loads((runs[1] / "result.json").read_text())["scores"]
+    overlap = jaccard_score(y.ravel(), predicted.ravel(), average=None, zero_division=0)
+    np.testing.assert_allclose([scores[f"IoU({name})"] for name in made.target_names], overlap)
+    assert scores["pixel accuracy"] == pytest.approx((y == predicted).mean())
+    shown = ok("runs", "show", runs[1]).out
+    assert "test part (n = 30)" in shown and "boundary accuracy" in shown
+
+
+def test_of_a_photo_the_share_of_each_class_is_said_and_the_classes_are_drawn(ok, runs):
+    made = ftheta.data.load("shapes")
+    Image.fromarray(made.x[0].reshape(32, 32)).save("figures.png")
+    done = ok("predict", runs[1], "figures.png")
+    encoder, model = ftheta.load(runs[1])
+    said = model.predict(encoder.transform(made.x[:1]))
+    (row,) = rows_of(done.out)
+    assert list(row) == ["file", *(f"share({name})" for name in made.target_names)]
+    np.testing.assert_allclose([float(v) for v in list(row.values())[1:]], [(said == k).mean() for k in range(4)])
+    assert done.err == "drawn: runs/u/u/figures/predicted-figures.svg shows the class of every pixel\n"
+    drawn = (runs[1] / "figures/predicted-figures.svg").read_text()
+    assert "prediction" in drawn and "truth" not in drawn
+
+
+def test_two_runs_on_pixels_are_compared_image_by_image(ok, refused, runs):
+    ok("train", "unet", "shapes", "--epochs", 1, "--set", "filters=3,2", "--test", 0.06, "--run", "runs/u/v")
+    done = ok("runs", "compare", "u", "v")
+    assert "paired t" in done.out and "on the same 30 rows" in done.out
+    said = refused("runs", "compare", "u", "c")
+    assert said.startswith("u and c have different tasks, one predicts classes of pixels and one classes,")
+
+
+def test_data_show_counts_pixels(ok):
+    lines = ok("data", "show", "shapes").out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("class "))
+    shares = [float(line.split()[-2]) for line in lines[start + 2 : start + 6]]
+    assert "pixels" in lines[start] and sum(shares) == pytest.approx(100, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("mlp", "shapes"), "shapes has a class for every pixel, which mlp does not learn. Use unet."),
+        (("convnet", "shapes"), "shapes has a class for every pixel, which convnet does not learn. Use unet."),
+        (("unet", "digits"), "digits has one target for each row, and unet learns a class for every pixel. Use conv"),
+        (("unet", "shapes", "--task", "classify"), "--task classify: shapes has a class for every pixel. Leave --task"),
+        (("unet", "shapes", "--split", "stratified"), "--split stratified: shapes has a class for every pixel, not"),
+    ],
+)
+def test_what_is_not_of_pixels_is_refused_for_them(refused, args, said):
+    assert refused("train", *args).startswith(said)
+
+
+# ---- odd pictures that are taken
+
+
+def test_pictures_of_any_size_and_mode_are_taken_and_what_was_done_is_said(ok):
+    root, rng = pets("pets", 6), np.random.default_rng(1)
+    x = picture("cat", rng)
+    Image.fromarray(picture("cat", rng, 25)).save(root / "cat/large.png")
+    Image.fromarray(picture("dog", rng, 1)).save(root / "dog/one pixel.png")
+    Image.fromarray(picture("dog", rng, colour=False)).save(root / "dog/grey.png")
+    Image.fromarray(picture("dog", rng, colour=False).astype(np.uint16) << 8).save(root / "dog/sixteen.png")
+    Image.fromarray(x).convert("P").save(root / "cat/palette.png")
+    Image.fromarray(np.dstack([x, x[..., :1]])).save(root / "cat/alpha.png")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(x[:6]).save(root / "cat/turned.jpg", exif=exif)
+    (root / "cow").mkdir()
+    done = ok("train", "convnet", "pets", *QUICK, "--run", "r")
+    assert "10x10 pixels in colour" in done.err and ftheta.load("r")[-1].classes_.tolist() == ["cat", "dog"]
+    notes = [line for line in done.err.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: no class of its own: 1 folders without pictures, e.g. cow",
+        "note: resized to 10x10, the middle where the sides have another ratio: 3 of the 19 looked at",
+        "note: converted to RGB: 1 of mode I;16, 1 of mode L, 1 of mode P, 1 of mode RGBA of the 19 looked at",
+    ]
+    assert len(rows_of(ok("predict", "r", "pets/cat").out)) == 10
+
+
+def test_large_pictures_are_made_smaller_unless_a_size_is_said(ok):
+    pets("pets", 5, size=70)
+    assert "64x64 pixels" in ok("train", "convnet", "pets", *QUICK, "--run", "r").err
+    assert "8x8 pixels" in ok("train", "convnet", "pets", "--size", 8, *QUICK, "--run", "s").err
+    assert ftheta.load("s")[-1].input_.shape == (3, 8, 8)
+
+
+# ---- bad pictures
+
+
+def bomb(file):
+    """A PNG file of a hundred bytes that claims 10,000 million pixels."""
+    body = b"IHDR" + struct.pack(">IIBBBBB", 100_000, 100_000, 8, 0, 0, 0, 0)
+    start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + body + struct.pack(">I", zlib.crc32(body))
+    file.write_bytes(start + struct.pack(">I", 100) + b"IDAT" + bytes(100))
+
+
+def cut(file):
+    """A picture whose header is fine and whose pixels end too early."""
+    Image.fromarray(picture("cat", np.random.default_rng(2), 60)).save(file)
+    file.write_bytes(file.read_bytes()[:-3000])
+
+
+BAD = {
+    "no picture": (lambda file: file.write_bytes(b"no picture"), "no PNG or JPEG picture, or a damaged one."),
+    "empty": (lambda file: file.write_bytes(b""), "no PNG or JPEG picture, or a damaged one."),
+    "cut": (cut, "a damaged picture ("),
+    "bomb": (bomb, "100000x100000 pixels, at most 16777216 are read."),
+}
+
+
+@pytest.mark.parametrize(("spoil", "why"), BAD.values(), ids=BAD)
+def test_a_bad_picture_is_named_before_anything_is_written_or_left_out(ok, refused, spoil, why):
+    root = pets("pets", 6)
+    spoil(root / "dog" / "x.png")
+    said = refused("train", "convnet", "pets", *QUICK)
+    assert f"dog/x.png: {why}" in said and said.endswith("on the command line --skip-bad.")
+    done = ok("train", "convnet", "pets", "--skip-bad", *QUICK, "--run", "r")
+    assert re.search(r"note: left out as (bad|damaged): 1 files, e\.g\. .*dog/x\.png", done.err)
+    assert json.loads(Path("r/data.json").read_text())["rows"] == 12
+    if "bomb" not in why:
+        assert f"dog/x.png: {why}" in refused("predict", "r", "pets")
+    assert len(rows_of(ok("predict", "r", "pets", "--skip-bad").out)) == 12
+
+
+def test_where_every_picture_is_damaged_nothing_is_left(refused):
+    for kind in ("cat", "dog"):
+        (Path("pets") / kind).mkdir(parents=True)
+        cut(Path("pets") / kind / "x.png")
+    said = refused("train", "convnet", "pets", "--skip-bad")
+    assert said.endswith("pets: none of the 2 pictures can be decoded. Check the folder.")
+
+
+def empty_class():
+    pets("pets")
+    for file in Path("pets/dog").iterdir():
+        file.unlink()
+    return "train", "convnet", "pets"
+
+
+def without_classes():
+    pets("pets")
+    return "train", "resnet", "pets/dog"
+
+
+def tiny():
+    pets("pets", size=1)
+    return "train", "convnet", "pets"
+
+
+def large_kernel():
+    pets("pets")
+    return "train", "convnet", "pets", "--set", "kernel=11"
+
+
+def a_table():
+    return "train", "convnet", table("pets.csv", "kind"), "--target", "kind"
+
+
+def a_column():
+    pets("pets")
+    return "train", "convnet", "pets", "--target", "kind"
+
+
+def a_test_file():
+    pets("pets")
+    return "train", "convnet", "pets", "--test", table("pets.csv", "kind"), "--target", ""
+
+
+def unseen():
+    pets("pets"), pets("new/test", 2)
+    Path("new/test/cat").rename("new/test/cow")
+    return "train", "convnet", "pets", "--test", "new/test"
+
+
+REFUSED = {
+    "one class": (empty_class, "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check folders"),
+    "no class folders": (without_classes, "pets/dog: no pictures in folders of their classes. Put those of each class"),
+    "one pixel": (tiny, "kernel"),
+    "kernel": (large_kernel, "kernel"),
+    "a table": (a_table, "pets is a table, and ConvNetClassifier learns from images. Give a folder of pictures or a"),
+    "a column": (a_column, "--target kind: the classes of pets are the names of its folders; leave --target out."),
+    "a test file": (a_test_file, "--test pets: pets is a folder of pictures; give a folder like it."),
+    "an unseen class": (unseen, "pets: 2 of 4 test rows have a class that no training row has ('cow')."),
+}
+
+
+@pytest.mark.parametrize(("make", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_learned_from_is_one_sentence(refused, make, said):
+    assert said in refused(*make())
+
+
+@pytest.mark.parametrize("args", [("mlp", "digits", "--size", 8), ("convnet", "digits", "--skip-bad")], ids=str)
+def test_flags_of_folders_are_for_folders(refused, args):
+    flag = next(word for word in args if str(word).startswith("--"))
+    assert refused("train", *args) == f"{flag} is for a folder of pictures and a model of images, e.g. convnet."
+
+
+def test_pictures_of_two_sizes_are_no_table(refused):
+    pets("pets")
+    Image.fromarray(picture("cat", np.random.default_rng(0), 12)).save("pets/cat/x.png")
+    assert "Bring all pictures to one size first." in refused("train", "mlp", "pets")
+
+
+def test_a_file_that_does_not_fit_the_run_is_one_sentence(refused, runs):
+    table("pets.csv", "kind")
+    assert refused("predict", runs[0], "pets.csv") == (
+        "pets.csv is a table, and the run was trained on images. Give a picture or a folder."
+    )
+    Path("x.idx").write_bytes(struct.pack(">BBBB3I", 0, 0, 8, 3, 2, 5, 4) + bytes(40))
+    assert refused("predict", runs[0], "x.idx").startswith("The images have shape (20,); the model was fitted with 3x10")
+    assert "nope.png: no such file" in refused("predict", runs[0], "nope.png")
+    assert refused("predict", runs[0], "pets.csv", "--skip-bad").startswith("--skip-bad is for a folder of pictures")
+    cut(Path("cut.png"))
+    assert "cut.png: a damaged picture (" in refused("predict", runs[0], "cut.png")
+    said = refused("export", runs[0], "--python")
+    assert said.startswith("ConvNetClassifier cannot be exported as Python yet; mlp and linear can.")
+
+
+def test_a_photo_is_no_row_of_a_table(ok, refused):
+    table("pets.csv", "kind")
+    ok("train", "linear", "pets.csv", "--target", "kind", "--run", "r")
+    Image.fromarray(picture("cat", np.random.default_rng(0))).save("x.png")
+    said = "x.png is a picture, and the run was trained on rows of numbers. Give a file like its data."
+    assert refused("predict", "r", "x.png") == said
+
+
+# ---- the report
+
+
+@pytest.mark.middle
+def test_the_report_shows_what_a_net_sees(ok, runs):
+    ok("runs", "report", runs[0])
+    page = (runs[0] / "report.html").read_text()
+    for name in ("filters", "feature-maps", "saliency", "receptive-field", "top-patches", "diagram"):
+        assert f'id="explain-{name}"' in page
+    assert page.count("<img alt=") == 5 and "pictures of 10×10×3" in page  # of five test pictures the least probable
+
+
+@pytest.mark.middle
+def test_the_report_shows_classes_of_pixels(ok, runs):
+    ok("runs", "report", runs[1])
+    page = (runs[1] / "report.html").read_text()
+    assert 'id="explain-segments"' in page and "Confusion matrix of the pixels" in page
+    assert "The images with the most wrong pixels" in page and "Segmentation: a class for every pixel" in page
