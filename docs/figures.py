@@ -378,7 +378,12 @@ def augmented() -> Figure:
     digits = load("digits")
     x = torch.from_numpy(digits.x.to_numpy().reshape(-1, 1, 8, 8)[:6] / 16)
     batch = Batch(x, torch.tensor(digits.y[:6]))
-    ways = {"shift": {"shift": 1}, "rotate": {"rotate": 20}, "scale and shear": {"scale": 0.2, "shear": 15}, "mixup": "mixup"}
+    ways = {
+        "shift": {"shift": 1},
+        "rotate": {"rotate": 20},
+        "scale and shear": {"scale": 0.2, "shear": 15},
+        "mixup": "mixup",
+    }
     copies = {name: augmentation(spec, n_classes=10)(batch, Draw(1)).x.numpy() for name, spec in ways.items()}
     return plots.augmented(x.numpy(), copies)
 

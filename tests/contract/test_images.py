@@ -169,9 +169,15 @@ def test_before_fit_it_says_so(cls):
 
 BAD = {
     "one image": (lambda X: X[0, 0], r"One image alone is X\[None\]"),
-    "another size": (lambda X: X[:, :, :8], r"X has images of 1x8x10 \(channels x height x width\), but \w+ was fitted"),
+    "another size": (
+        lambda X: X[:, :, :8],
+        r"X has images of 1x8x10 \(channels x height x width\), but \w+ was fitted",
+    ),
     "colour": (lambda X: np.repeat(X, 3, axis=1), r"X has images of 3( channel|x12x10)"),
-    "channels last": (lambda X: np.repeat(X, 3, axis=1).transpose(0, 2, 3, 1), r"looks like \(n, height, width, channels\)"),
+    "channels last": (
+        lambda X: np.repeat(X, 3, axis=1).transpose(0, 2, 3, 1),
+        r"looks like \(n, height, width, channels\)",
+    ),
     "flat": (lambda X: X.reshape(len(X), -1), r"flat rows with image_shape"),
     "text": (lambda X: X.astype(str), r"X holds <U3; \w+ needs pixels"),
     "no rows": (lambda X: X[:0], r"nothing is in it"),

@@ -5,6 +5,7 @@ import struct
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
+from PIL.PngImagePlugin import PngInfo
 
 from ftheta.data import _decode
 from ftheta.data._decode import decode, header
@@ -89,6 +90,19 @@ def test_of_sixteen_bits_the_upper_eight_are_kept(tmp_path):
     assert np.array_equal(seen(file, channels=1), deep // 256)
 
 
+def test_one_of_65536_greys_may_stand_for_nothing_and_is_white(tmp_path):
+    deep = np.array([[1000, 1001, 60000]], np.uint16)
+    file = saved(tmp_path, Image.fromarray(deep), transparency=1001)
+    assert header(file).transparent and seen(file, (1, 3), 1).tolist() == [[3, 255, 234]]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_text_with_the_name_of_exif_turns_nothing(packed, tmp_path):
+    about = PngInfo()
+    about.add_text("exif", "hello", zip=packed) if packed else about.add_itxt("exif", "hello")
+    assert np.array_equal(seen(saved(tmp_path, Image.fromarray(COLOUR), pnginfo=about)), COLOUR)
+
+
 def test_black_and_white_is_0_and_255(tmp_path):
     assert np.array_equal(seen(saved(tmp_path, Image.fromarray(GREY > 99)), channels=1), (GREY > 99) * 255)
 
@@ -165,6 +179,27 @@ def test_a_large_jpeg_that_lies_on_its_side_is_decoded_small_too(tmp_path, monke
         wanted = np.asarray(ImageOps.fit(ImageOps.exif_transpose(picture), (20, 150), Image.Resampling.BILINEAR))
     monkeypatch.setattr(_decode, "MAX_PIXELS", 150 * 20)
     assert np.abs(seen(file, (150, 20), 1).astype(int) - wanted).max() <= 3
+
+
+@pytest.mark.parametrize("form", ["JPEG", "MPO"])
+def test_a_large_jpeg_in_one_scan_may_shrink(form, tmp_path, monkeypatch):
+    file = saved(tmp_path, Image.new("RGB", (160, 160), (200, 0, 0)), "a.jpg", format=form, quality=95)
+    monkeypatch.setattr(_decode, "MAX_PIXELS", 40 * 40)
+    assert header(file).size == (160, 160) and np.abs(seen(file, (20, 20)) - [200.0, 0, 0]).max() <= 3
+
+
+@pytest.mark.parametrize("progressive", [True, False])
+def test_a_large_jpeg_in_several_scans_is_refused_since_its_decoder_holds_it_whole(progressive, tmp_path, monkeypatch):
+    file = saved(tmp_path, Image.new("RGB", (160, 160)), "a.jpg", progressive=progressive)
+    if not progressive:  # the first scan is of one channel
+        start, rest = file.read_bytes().split(b"\xff\xda\0\x0c\x03")
+        file.write_bytes(start + b"\xff\xff\xda\0\x08\x01" + rest[:2] + rest[6:])
+    monkeypatch.setattr(_decode, "MAX_PIXELS", 40 * 40)
+    for read in (header, seen):
+        with pytest.raises(FileFormatError, match="a.jpg: 160x160 pixels, at most 1600 are read"):
+            read(file)
+    monkeypatch.setattr(_decode, "MAX_PIXELS", 160 * 160)
+    assert header(file).size == (160, 160)
 
 
 def test_too_many_pixels_are_refused(tmp_path, monkeypatch):

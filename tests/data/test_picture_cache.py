@@ -37,8 +37,15 @@ def open_cache():
 
 
 def test_the_key_changes_with_name_size_and_time():
-    keys = {key_of("a", 1, 2), key_of("b", 1, 2), key_of("a", 3, 2), key_of("a", 1, 3), key_of("a1", 2, 0)}
-    assert len(keys) == 5 and {len(key) for key in keys} == {8}
+    keys = {
+        key_of("a", 1, 2),
+        key_of("b", 1, 2),
+        key_of("a", 3, 2),
+        key_of("a", 1, 3),
+        key_of("a1", 2, 0),
+        key_of("a", 1, 2, 9),
+    }
+    assert len(keys) == 6 and {len(key) for key in keys} == {8}
     assert key_of("\udcff.png", 1, 2) != key_of("\udcfe.png", 1, 2)  # names that are no UTF-8
 
 
@@ -70,6 +77,17 @@ def test_every_damaged_byte_is_a_miss(place, open_cache, folder):
     content[3 * (HEAD + SIZE) + place] ^= 1
     file.write_bytes(content)
     assert cache.get(3, KEYS[3]) is None and cache.get(4, KEYS[4]) == PIXELS[4]
+
+
+def test_a_new_key_before_old_pixels_is_a_miss(open_cache, folder):
+    """As one process sees it while another one writes."""
+    cache, new = open_cache("about", 10, SIZE), key_of("3.png", 7, 9)
+    cache.put(3, KEYS[3], PIXELS[3])
+    (file,) = folder.iterdir()
+    with file.open("r+b") as stream:
+        stream.seek(3 * (HEAD + SIZE))
+        stream.write(new)
+    assert cache.get(3, new) is None
 
 
 def test_a_file_that_was_cut_is_a_miss_where_it_ends(open_cache, folder):

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -106,6 +107,19 @@ def test_a_picture_that_was_changed_is_decoded_again(folder, decoded):
     Image.fromarray(X[0, 0]).save(folder / "1/9.png")
     x = np.asarray(open_images(folder).x)
     assert np.array_equal(x[5], 255 - X[3]) and np.array_equal(x[7], X[0]) and decoded == ["3.png", "9.png"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="st_ctime is not of the last change there")
+def test_one_replaced_by_another_of_the_same_size_and_time_is_decoded_again(folder):
+    file = folder / "1/3.png"
+    Image.fromarray(X[3, 0]).save(file, compress_level=0)
+    before = file.stat()
+    assert np.array_equal(open_images(folder).x[5], X[3])
+    time.sleep(0.03)  # what a file system may count as one instant
+    Image.fromarray(255 - X[3, 0]).save(file, compress_level=0)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert np.array_equal(open_images(folder).x[5], 255 - X[3])
 
 
 def test_other_shapes_have_pixels_of_their_own(folder):

@@ -88,10 +88,47 @@ def test_links_hidden_files_and_files_without_class_are_left_out_with_a_note(tmp
 def test_pictures_without_classes_are_read_where_none_are_required(tmp_path):
     write(tmp_path, GREY, ("d.png", "a.png", "c.png", "b.png"))
     found = read_images(tmp_path, required=False)
-    assert found.y is None and found.task == "none" and found.target_names == ()
+    assert found.y is None and found.task == "none" and found.target_names == () and found.notes == ()
     assert np.array_equal(found.x, GREY[[1, 3, 2, 0]].reshape(4, -1))
     with pytest.raises(FileFormatError, match="no pictures in folders of their classes. Put those of each class"):
         read_images(tmp_path)
+
+
+def test_links_among_pictures_without_classes_are_left_out_with_a_note(tmp_path):
+    write(tmp_path, GREY, ("d.png", "a.png", "c.png", "b.png"))
+    (tmp_path / "link.png").symlink_to(tmp_path / "a.png")
+    found = read_images(tmp_path, required=False)
+    assert len(found.x) == 4 and found.notes[0].startswith("left out: 1 links") and "link.png" in found.notes[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux only")
+def test_names_that_are_no_text_can_be_read_and_kept_in_notes(tmp_path):
+    write(tmp_path, GREY)
+    os.rename(tmp_path / "cat/y.png", os.fsencode(tmp_path) + b"/cat/\xfe.png")
+    with open(os.fsencode(tmp_path) + b"/dog/\xff.png", "wb") as file:
+        file.write(b"no picture")
+    found = open_images(tmp_path, skip_bad=True)
+    assert np.array_equal(np.asarray(found.x)[:, 0], GREY[[1, 3, 2, 0]])
+    assert "\\xff.png: no PNG or JPEG" in found.notes[-1].encode().decode()
+    os.rename(tmp_path / "dog", os.fsencode(tmp_path) + b"/\xfd")
+    with pytest.raises(FileFormatError, match=r"\\xfd: the name of this class is no UTF-8 text. Rename the folder"):
+        open_images(tmp_path)
+
+
+def test_a_file_that_goes_while_the_folder_is_listed_is_not_there(tmp_path, monkeypatch):
+    from ftheta.data import pictures
+
+    write(tmp_path, GREY)
+    listed = pictures._entries
+
+    def late(folder, *rest, **knobs):
+        found = listed(folder, *rest, **knobs)
+        (tmp_path / "cat/y.png").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(pictures, "_entries", late)
+    found = open_images(tmp_path)
+    assert found.y.tolist() == ["cat", "dog", "dog"]
 
 
 def test_pictures_of_two_sizes_are_both_named(tmp_path):
@@ -296,5 +333,12 @@ def test_one_picture_that_is_missing_or_none(tmp_path):
     with pytest.raises(FileFormatError, match="gone.png: cannot be read .No such file or directory.. Check path"):
         read_picture(tmp_path / "gone.png", (3, 5), 1)
     (tmp_path / "a.png").write_bytes(b"x")
+    with pytest.raises(FileFormatError, match="a.png: no PNG or JPEG picture"):
+        read_picture(tmp_path / "a.png", (3, 5), 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_that_nobody_fills_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
     with pytest.raises(FileFormatError, match="a.png: no PNG or JPEG picture"):
         read_picture(tmp_path / "a.png", (3, 5), 1)

@@ -39,7 +39,9 @@ def test_digits_are_read_better_than_by_a_linear_model(digits, learned):
     linear = ftheta.LogisticRegression().fit(x.reshape(1000, -1), y).score(new.reshape(-1, 64), labels)
     assert learned.score(new, labels) > linear > 0.85
     assert (
-        ResNetClassifier(filters=(8, 16), blocks=1, epochs=4, batch_size=25, lr=0.01, random_state=0).fit(x, y).score(new, labels)
+        ResNetClassifier(filters=(8, 16), blocks=1, epochs=4, batch_size=25, lr=0.01, random_state=0)
+        .fit(x, y)
+        .score(new, labels)
         > 0.85
     )
 

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from ftheta.data import Rows
+from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.store import Run
 from ftheta.train import Average, EarlyStopping, Supervised, Trainer, Training, evaluate, iterate
-from ftheta.draw import Draw
 
 
 def square(raw, y):
@@ -94,7 +94,11 @@ def test_rates_by_name_scale_the_step_of_plain_descent():
     start = {k: v.clone() for k, v in net.state_dict().items()}
     x = torch.randn(8, 2, dtype=torch.float64)
     trainer = Trainer(
-        Supervised(net, square), Rows(x, x.sum(1), batch_size=8), optimizer="sgd", lr=0.1, training=Training(rates={"0.*": 0.5})
+        Supervised(net, square),
+        Rows(x, x.sum(1), batch_size=8),
+        optimizer="sgd",
+        lr=0.1,
+        training=Training(rates={"0.*": 0.5}),
     )
     trainer.advance()
     moves = {k: (start[k] - v) / p.grad for (k, v), p in zip(net.state_dict().items(), net.parameters(), strict=True)}
@@ -116,11 +120,17 @@ def test_rates_keep_their_ratio_under_a_schedule():
 def test_a_pattern_that_fits_nothing_is_one_sentence():
     net = nn.Linear(2, 1)
     with pytest.raises(InputError, match="No parameter has a name like 'conv9"):
-        Trainer(Supervised(net, square), Rows(torch.zeros(2, 2), torch.zeros(2), batch_size=2), training=Training(rates={"conv9.*": 0.1}))
+        Trainer(
+            Supervised(net, square),
+            Rows(torch.zeros(2, 2), torch.zeros(2), batch_size=2),
+            training=Training(rates={"conv9.*": 0.1}),
+        )
 
 
 def test_what_is_frozen_as_a_whole_keeps_its_statistics_and_drops_nothing():
-    net = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), nn.Linear(4, 1))
+    net = nn.Sequential(
+        nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), nn.Linear(4, 1)
+    )
     x = torch.randn(8, 2)
     trainer = Trainer(
         Supervised(net, square), Rows(x, x.sum(1), batch_size=4), training=Training(freeze=("0.*", "1.*", "2.*"))
@@ -141,7 +151,9 @@ def test_augmentation_sees_every_batch_once_with_its_own_draw():
 
     net = nn.Linear(2, 1, bias=False)
     x = torch.randn(8, 2)
-    trainer = Trainer(Supervised(net, square), Rows(x, x.sum(1), batch_size=4), augment=watch, training=Training(accumulate=2), lr=0.1)
+    trainer = Trainer(
+        Supervised(net, square), Rows(x, x.sum(1), batch_size=4), augment=watch, training=Training(accumulate=2), lr=0.1
+    )
     start = net.weight.detach().clone()
     iterate(trainer, rounds=2)
     assert torch.equal(net.weight, start)  # inputs of zeros teach nothing

@@ -76,9 +76,9 @@ class Job:
             raise InputError(f"{where}: {name}={self.config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
         said, watched = dict(self.config.params), len(self.parts.validation) > 0
         said = {k: v for k, v in said.items() if (k, v) != ("lr", "find") or "lr" not in known}
-        own = getattr(cls, "first_try", None)
+        own, n = getattr(cls, "first_try", None), len(self.parts.train)
         usual = settings(known, watched=watched, optimizer=said.get("optimizer"))
-        params = (usual if own is None else own(len(self.parts.train), watched=watched)) | said
+        params = (usual if own is None else own(n, watched=watched, shape=self.dataset.shape)) | said
         params |= {"random_state": self.config.seed} if "random_state" in known else {}
         if "training" in known:
             own_knobs = {"l2": L2} if own is None else {"schedule": "cosine", "ema": 0.999}

@@ -4,7 +4,8 @@
     transposed convolution:   [a, b] -> [⌈(a + p - (k - 1) d) / s⌉, ⌊(b + p) / s⌋]
     a sum, a concatenation:   the hull of what all parts see
 
-An operation without a rule keeps positions where it keeps the size of the map, and mixes all of them where it does not.
+An operation without a rule keeps positions where it keeps the size of the map, and mixes all of them where it does not;
+products of matrices, attention, turns and the like mix all of them in any case.
 Between the taps of a dilated kernel lie places that a unit does not see: its interval holds them too.
 Letters: k kernel, s stride, p padding on each side, d dilation; a and b are the ends of an interval.
 """
@@ -40,7 +41,12 @@ _ORDERS = {  # of the arguments after the first (of a convolution, after the thi
     "pixel_unshuffle": ("downscale_factor",),
     "getitem": ("index",),
 }
-_MIXING = ("group_norm", "instance_norm", "layer_norm", "adaptive")
+_MIXING = (  # beginnings of names: what takes places from elsewhere, also where the size of the map stays
+    *("group_norm", "instance_norm", "layer_norm", "adaptive", "linear", "bilinear", "einsum", "tensordot", "fft"),
+    *("matmul", "rmatmul", "bmm", "baddbmm", "scaled_dot_product", "multi_head", "grid_sample", "gather", "index_select"),
+    *("take_along", "roll", "flip", "rot90", "transpose", "permute", "swap", "movedim", "moveaxis"),
+)
+_ALONG = ("softmax", "log_softmax", "normalize", "cumsum", "cumprod", "sort")  # mix an axis, often that of channels
 
 
 def seen_by(field: Field, unit: Sequence[int], *, inside: bool) -> list[Span]:
@@ -65,8 +71,10 @@ def follow_fields(x: Tensor) -> Following[Field]:
 
 def _rule(dims: int, name: str, tagged: list[tuple[Tensor, Field]], args: Any, kwargs: Any, out: Tensor) -> Field:
     x = tagged[0][0]
-    moves = None if name.startswith(_MIXING) else _moves(name, args, kwargs, x.shape[-dims:], out.shape[-dims:])
-    if moves is None or out.ndim <= dims:
+    moves = None
+    if min(x.ndim, out.ndim) > dims and not _mixes(name, args, kwargs, x.ndim, dims):
+        moves = _moves(name, args, kwargs, x.shape[-dims:], out.shape[-dims:])
+    if moves is None:
         return _everything(dims, tagged)
     # what is spread over the map, such as a gate, gives all that it has seen to every place
     fields = [f if t.shape[-dims:] == x.shape[-dims:] else _everything(dims, [(t, f)]) for t, f in tagged]
@@ -74,6 +82,15 @@ def _rule(dims: int, name: str, tagged: list[tuple[Tensor, Field]], args: Any, k
         _cut(size, _after(move, backs))
         for size, move, backs in zip(out.shape[-dims:], moves, zip(*fields, strict=True), strict=True)
     )
+
+
+def _mixes(name: str, args: Any, kwargs: Any, ndim: int, dims: int) -> bool:
+    """Whether what an operation gives at a place depends on other places, with no rule for which."""
+    if name not in _ALONG:
+        return name.startswith(_MIXING)
+    at, usual = (2, 1) if name == "normalize" else (1, -1)
+    axis = kwargs.get("dim", args[at] if len(args) > at else usual)
+    return not isinstance(axis, int) or axis % ndim >= ndim - dims
 
 
 def _everything(dims: int, tagged: Sequence[tuple[Tensor, Field]]) -> Field:

@@ -184,12 +184,17 @@ class Pictures:
             yield
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Raw outputs of pictures (B, C, *places)."""
+        """The first tensor that the net gives for pictures (B, C, *places)."""
         rows = x.reshape(len(x), *self.row)
         with fitting(self.module, Batch(rows)):
             raw = first_tensor(self.module(rows))
         if raw is None:
             raise InputTypeError(f"{type(self.module).__name__} gave no tensor; a net that gives one is needed.")
+        return raw
+
+    def raw(self, x: Tensor) -> Tensor:
+        """Raw outputs (B, K), or maps of them (B, K, *places)."""
+        raw = self(x)
         if raw.shape[:1] != x.shape[:1]:
             raise InputTypeError(
                 f"{type(self.module).__name__} gave {tuple(raw.shape)} first for {len(x)} rows; a net that gives "
@@ -199,7 +204,7 @@ class Pictures:
 
     def scores(self, x: Tensor) -> Tensor:
         """Evidence for each output (B, K): raw outputs, their mean over places, ± the logit of two classes."""
-        raw = self(x)
+        raw = self.raw(x)
         scores = raw.flatten(2).mean(-1) if raw.ndim > 2 else raw  # (B, K)
         two = scores.shape[1] == 1 and len(getattr(self.obj, "classes_", ())) == 2
         return torch.cat((-scores, scores), 1) if two else scores

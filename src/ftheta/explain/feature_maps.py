@@ -101,7 +101,7 @@ def feature_maps(obj: Any, X: Any, layers: Sequence[str] | None = None, *, row: 
     x = net.x[row][None]
     with net.open(gradients=False):
         with seeing(net.module, layers, see):
-            raw = net(x)
+            raw = net.raw(x)
         p = net.probabilities(raw)
     if not seen:
         raise InputError(f"No layer of {type(net.module).__name__} among {layers or 'all'} gives maps; choose others.")

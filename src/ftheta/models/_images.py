@@ -50,8 +50,8 @@ class ImageInput(NeuralEstimator):
     usual_rates: ClassVar[Mapping[str, float]] = {"adam": 1e-3, "adamw": 1e-3}
 
     @classmethod
-    def first_try(cls, rows: int, *, watched: bool) -> dict[str, Any]:
-        """Settings where nothing is said: about 400,000 images are seen, each at least 15 times."""
+    def first_try(cls, rows: int, *, watched: bool, shape: Sequence[int] = ()) -> dict[str, Any]:
+        """Settings where nothing is said: about 400,000 images (H, W, ...) are seen, each at least 15 times."""
         epochs = min(200, max(15, -(-400_000 // rows)))
         return {"epochs": epochs, "batch_size": 128, **({"patience": max(5, epochs // 5)} if watched else {})}
 

@@ -8,8 +8,9 @@ References: LeCun et al. (1998); He et al., arXiv:1512.03385 (2015).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..check import Count, Share, Widths
 from ..data import InputSpec, TargetSpec
@@ -19,6 +20,7 @@ from ._images import ImageClassifier
 __all__ = ["ConvNetClassifier", "ResNetClassifier"]
 
 Norm = Literal["none", "batch", "layer", "instance", "group", "rms"]
+SMALL = 16  # pixels of the shorter side
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,6 +57,12 @@ class ConvNetClassifier(ImageClassifier):
     dropout: Share = 0.0
     hidden: Widths = ()
     head: Literal["flatten", "mean", "max"] = "flatten"
+
+    @classmethod
+    def first_try(cls, rows: int, *, watched: bool, shape: Sequence[int] = ()) -> dict[str, Any]:
+        """Settings where nothing is said; small images keep their size until they are pooled."""
+        small = {"padding": "same"} if shape and min(shape[:2]) < SMALL else {}
+        return super().first_try(rows, watched=watched, shape=shape) | small
 
     def build(self, x: InputSpec, y: TargetSpec) -> ConvNet:
         """The net for these shapes."""
