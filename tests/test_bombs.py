@@ -22,7 +22,7 @@ from safetensors.numpy import save
 
 import ftheta
 from ftheta.cli._config import merge, read_config
-from ftheta.data import read
+from ftheta.data import open_images, read
 from ftheta.errors import FThetaError
 from ftheta.models import MLPClassifier
 from ftheta.store import Run, dump_tree, load_tree
@@ -117,9 +117,9 @@ def png(width, height, *chunks):
     return out
 
 
-def blank(mode, size):
+def blank(mode, size, form="PNG", **options):
     out = io.BytesIO()
-    Image.new(mode, (size, size)).save(out, "PNG", compress_level=1)
+    Image.new(mode, (size, size)).save(out, form, **options)
     return out.getvalue()
 
 
@@ -191,6 +191,11 @@ def picture(folder, content):
     return lambda: read(folder / "p")
 
 
+def small_picture(folder, content):
+    picture(folder, content)
+    return lambda: np.asarray(open_images(folder / "p", size=(28, 28), cache=False).x)
+
+
 def config(folder, content):
     (folder / "config.toml").write_bytes(content)
     return lambda: merge(read_config(folder / "config.toml"), where=str(folder / "config.toml"))
@@ -253,13 +258,15 @@ BOMBS = {
     "gzip inside gzip": (data, lambda: gzip.compress(gzip.compress(bytes(ZEROS)))),
     "PNG of 60000 x 60000": (picture, lambda: png(60000, 60000)),
     "PNG of 12000 x 12000": (picture, lambda: png(12000, 12000)),
-    "PNG of 4096 x 4096": (picture, lambda: blank("RGB", 4096)),
-    "PNG of 4096 x 4096 with transparency": (picture, lambda: blank("RGBA", 4096)),
+    "PNG of 4096 x 4096": (picture, lambda: blank("RGB", 4096, compress_level=1)),
+    "PNG of 4096 x 4096 with transparency": (picture, lambda: blank("RGBA", 4096, compress_level=1)),
     "PNG with a packed text": (
         picture,
         lambda: png(8, 8, *[(b"zTXt", b"a\0\0" + zlib.compress(bytes(ZEROS), 9))] * 4),
     ),
     "PNG with a packed profile": (picture, lambda: png(8, 8, (b"iCCP", b"a\0\0" + zlib.compress(bytes(ZEROS), 9)))),
+    "JPEG of 12000 x 12000 in one scan": (small_picture, lambda: blank("L", 12000, "JPEG")),
+    "JPEG of 12000 x 12000 in many scans": (small_picture, lambda: blank("L", 12000, "JPEG", progressive=True)),
     "parquet of twenty million equal rows": (data, parquet),
     "parquet of a long text in every row": (data, long_texts),
     "csv of a million columns": (table, lambda: b",".join(b"c%d" % i for i in range(10**6)) + b"\n" + b"1," * 10**6),

@@ -74,7 +74,7 @@ def runs(ft, made, tmp_path):
 def test_blocks_and_head_are_configured_trained_on_images_and_looked_into(ok, runs):
     model = ftheta.load(runs[0])[-1]
     kinds = [type(part).__name__ for part in model.module_]
-    assert kinds == ["Conv2d", "AvgPool2d", "Tanh", "Flatten", "Linear", "Tanh", "Linear"]
+    assert kinds == ["Conv2d", "Tanh", "AvgPool2d", "Flatten", "Linear", "Tanh", "Linear"]
     assert model.module_[0].weight.shape == (4, 3, 3, 3) and model.module_[4].out_features == 8
     assert json.loads((runs[0] / "result.json").read_text())["scores"]["accuracy"] == 1.0
     assert "runs/c/c/figures/feature-maps.svg" in ok("explain", runs[0], "feature-maps").err
@@ -120,7 +120,19 @@ def test_a_folder_is_predicted_file_by_file_with_classes_or_without(ok, runs):
 @pytest.mark.parametrize("model", ["convnet", "resnet"])
 def test_a_folder_run_goes_on_where_it_was_stopped(ft, ok, monkeypatch, model):
     pets("pets", 8)
-    settings = ("train", model, "pets", "--epochs", 3, "--batch-size", 4, "--set", "filters=2,2", "--set", "augment=shift")
+    settings = (
+        "train",
+        model,
+        "pets",
+        "--epochs",
+        3,
+        "--batch-size",
+        4,
+        "--set",
+        "filters=2,2",
+        "--set",
+        "augment=shift",
+    )
     ok(*settings, "--run", "whole")
     log = Run.log
 
@@ -360,7 +372,10 @@ def unseen():
 
 
 REFUSED = {
-    "one class": (empty_class, "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check folders"),
+    "one class": (
+        empty_class,
+        "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check folders",
+    ),
     "no class folders": (without_classes, "pets/dog: no pictures in folders of their classes. Put those of each class"),
     "one pixel": (tiny, "pool1 has windows of 2x2, but only 1x1 pixels reach it. Use fewer stages"),
     "kernel": (large_kernel, "conv1 has windows of 11x11, but only 10x10 pixels reach it."),
@@ -394,7 +409,9 @@ def test_a_file_that_does_not_fit_the_run_is_one_sentence(refused, runs):
         "pets.csv is a table, and the run was trained on images. Give a picture or a folder."
     )
     Path("x.idx").write_bytes(struct.pack(">BBBB3I", 0, 0, 8, 3, 2, 5, 4) + bytes(40))
-    assert refused("predict", runs[0], "x.idx").startswith("The images have shape (20,); the model was fitted with 3x10")
+    assert refused("predict", runs[0], "x.idx").startswith(
+        "The images have shape (20,); the model was fitted with 3x10"
+    )
     assert "nope.png: no such file" in refused("predict", runs[0], "nope.png")
     assert refused("predict", runs[0], "pets.csv", "--skip-bad").startswith("--skip-bad is for a folder of pictures")
     cut(Path("cut.png"))
@@ -424,7 +441,8 @@ def test_the_report_shows_what_a_net_sees(ok, runs):
 
 
 @pytest.mark.middle
-def test_the_report_shows_classes_of_pixels(ok, runs):
+def test_the_report_shows_classes_of_pixels(ok, runs, monkeypatch):
+    monkeypatch.setattr("ftheta.report.page.NUMBERS", 1)
     ok("runs", "report", runs[1])
     page = (runs[1] / "report.html").read_text()
     assert 'id="explain-segments"' in page and "Confusion matrix of the pixels" in page

@@ -20,6 +20,7 @@ from ftheta import (
     MLPRegressor,
     ModuleClassifier,
     QuadraticDiscriminant,
+    UNetSegmenter,
     explain,
 )
 from ftheta.errors import InputTypeError
@@ -28,6 +29,7 @@ from ftheta.results import Result, Table
 
 RNG = np.random.default_rng(0)
 X, IMAGES = RNG.normal(size=(24, 4)), RNG.normal(size=(24, 1, 5, 5))
+PIXELS = (IMAGES[:8, 0] > 0).astype(int)
 CLASSES, NUMBERS = np.array(["a", "b", "c"] * 8), X @ [1.0, -2.0, 0.5, 0.0]
 
 
@@ -72,6 +74,11 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
         (IMAGES, CLASSES),
         NEURAL | MAPS | SEEING,
+    ),
+    "u-net": (
+        lambda: UNetSegmenter(filters=(2, 3), dropout=0.2, epochs=2, random_state=0).fit(IMAGES[:8], PIXELS),
+        (IMAGES[:8], PIXELS),
+        NEURAL | MAPS | SEEING | {"segments"},
     ),
     "plain module": (Mixed, (X, None), MODULE),
     "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves", "statistics"}),

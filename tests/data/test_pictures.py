@@ -140,7 +140,7 @@ def test_pictures_of_two_sizes_are_both_named(tmp_path):
 BROKEN = {
     "text": (b"not a picture", "no PNG or JPEG picture, or a damaged one. Convert it, replace it"),
     "GIF": (b"GIF89a\1\0\1\0\0\0\0;", "no PNG or JPEG picture"),
-    "60000 x 60000": (header(60000, 60000), "damaged picture .*exceeds limit|60000x60000 pixels, at most"),
+    "60000 x 60000": (header(60000, 60000), "too many pixels, at most 16777216 are read. Make it smaller"),
     "10000 x 10000": (header(10000, 10000), "10000x10000 pixels, at most 16777216 are read"),
     "cut in its header": (header(5, 3)[:30], "no PNG or JPEG picture, or a damaged one"),
     "cut after its header": (header(5, 3), "a damaged picture"),

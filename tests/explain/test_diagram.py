@@ -88,6 +88,30 @@ def test_a_layer_that_runs_twice_is_drawn_twice_and_one_that_does_nothing_not_at
     assert found.nodes[4].sources == (0, 3) and found.nodes[1].kinds == ("Conv1d 3",)
 
 
+class Add(nn.Module):
+    def forward(self, a, b):
+        return a + b
+
+
+class Joined(nn.Module):
+    """A sum that is a layer, and a factor of the net's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.add = nn.Conv2d(1, 2, 3, padding=1), nn.Conv2d(2, 2, 3, padding=1), Add()
+        self.factor = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        h = self.a(x)
+        return self.factor * self.add(h, self.b(h))
+
+
+def test_a_join_that_is_a_layer_has_all_its_sources_and_a_net_with_weights_comes_after_its_layers():
+    found = diagram(Joined(), shape=(1, 8, 8))
+    assert [node.name for node in found.nodes] == ["input", "a", "b", "add", "Joined"]
+    assert [node.sources for node in found.nodes] == [(), (0,), (1,), (1, 2), (3,)]
+
+
 def test_a_block_ends_where_a_skip_begins():
     class Late(nn.Module):
         def __init__(self):

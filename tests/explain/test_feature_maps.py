@@ -55,6 +55,20 @@ def test_a_regressor_has_raw_outputs_and_a_net_of_maps_has_no_bars():
     assert maps.probabilities is None and maps.output.shape == (2, 6, 6) and len(maps.figure().axes) == 2
 
 
+def test_one_number_a_row_is_one_output_and_weights_in_another_form_are_no_maps():
+    class Mean(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.utils.parametrizations.weight_norm(nn.Conv2d(1, 2, 3))
+
+        def forward(self, x):
+            return self.conv(x).mean((1, 2, 3))  # (B,)
+
+    found = feature_maps(Mean(), X)
+    assert list(found.maps) == ["conv"] and found.maps["conv"].shape == (2, 6, 6)
+    assert found.output.shape == (1,) and found.names == ("0", "1")
+
+
 def test_layers_can_be_chosen_also_parts_made_of_layers():
     chosen = feature_maps(net(), X, ["3", "0"])
     assert list(chosen.maps) == ["0", "3"]

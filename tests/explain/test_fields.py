@@ -23,6 +23,7 @@ OPERATIONS = {
     "unpooled": lambda x: F.max_unpool1d(x[..., :4], torch.tensor([[[0, 3, 4, 7]]]), 2),
     "nearest": lambda x: F.interpolate(x, scale_factor=3),
     "fewer": lambda x: F.interpolate(x, size=4),
+    "fewer, exact": lambda x: F.interpolate(x, size=4, mode="nearest-exact"),
     "linear": lambda x: F.interpolate(x, scale_factor=2, mode="linear"),
     "linear, corners": lambda x: F.interpolate(x, size=20, mode="linear", align_corners=True),
     "area": lambda x: F.interpolate(x, size=4, mode="area"),
@@ -68,6 +69,54 @@ def test_axes_are_followed_each_by_itself():
     assert seen_by(field, (0, 1), inside=False) == [(-2, 2), (0, 4)]
     assert seen_by(field, (0, 0), inside=True) == [(0, 2), (0, 2)]
     assert [step(back) for back in field] == [1, 2]
+
+
+def test_a_slice_of_rows_alone_moves_rows_alone():
+    x = torch.rand(1, 1, 8, 12)
+    with follow_fields(x) as mode:
+        out = x[:, :, 3:]
+    assert seen_by(mode.of(out), (1, 1), inside=True) == [(4, 4), (1, 1)]
+
+
+SQUARE = torch.eye(6).flip(0) + 1
+MIXING = {
+    "roll": lambda x: x.roll(2, -1),
+    "flip": lambda x: x.flip(-1),
+    "turned": lambda x: x.transpose(-1, -2),
+    "attention": lambda x: F.scaled_dot_product_attention(x, x, x),
+    "product": lambda x: x @ x.transpose(-1, -2),
+    "linear": lambda x: F.linear(x, SQUARE),
+    "einsum": lambda x: torch.einsum("bchw,wv->bchv", x, SQUARE),
+    "softmax of places": lambda x: x.softmax(-1),
+    "unit length of columns": lambda x: F.normalize(x, dim=2),
+    "running sum": lambda x: x.cumsum(-1),
+    "and back again": lambda x: x - x.mean((1, 2, 3))[:, None, None, None],
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_what_takes_places_from_elsewhere_is_said_to_see_everything(name):
+    x = torch.rand(1, 1, 6, 6)
+    with follow_fields(x) as mode:
+        out = MIXING[name](x)
+    assert out.shape == x.shape and seen_by(mode.of(out), (1, 2), inside=True) == [(0, 5), (0, 5)]
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: x.softmax(1), lambda x: F.normalize(x), lambda x: x.cumsum(dim=-3), lambda x: F.log_softmax(x, 1)]
+)
+def test_what_mixes_channels_stays_in_its_place(f):
+    x = torch.rand(1, 3, 6, 6)
+    with follow_fields(x) as mode:
+        out = f(x)
+    assert seen_by(mode.of(out), (1, 2), inside=True) == [(1, 1), (2, 2)]
+
+
+def test_convolutions_on_other_axes_than_those_of_the_input_see_everything():
+    x = torch.rand(2, 36)
+    with follow_fields(x) as mode:
+        out = F.conv2d(x.reshape(2, 1, 6, 6), torch.ones(1, 1, 3, 3))
+    assert seen_by(mode.of(out), (2,), inside=True) == [(0, 35)]
 
 
 def test_what_is_no_map_sees_everything_and_foreign_tensors_have_no_field():

@@ -97,5 +97,7 @@ def test_what_is_no_convolution_gets_a_sentence():
     net = nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU())
     with pytest.raises(InputError, match=r"1 is a ReLU; filters needs a convolution: 0"):
         filters(net, "1")
+    with pytest.raises(InputError, match=r"0 has no weights before its net has seen rows; run the net once"):
+        filters(nn.Sequential(nn.LazyConv2d(2, 3)))
     with pytest.raises(InputTypeError, match=r"Linear has no convolution; filters needs a net with an nn.Conv1d"):
         filters(nn.Linear(2, 2))

@@ -55,6 +55,17 @@ def test_a_net_that_gives_no_tensor_gets_a_sentence():
         net(net.x)
 
 
+def test_a_net_that_gives_something_else_than_rows_first_gets_a_sentence():
+    class Loss(nn.Conv2d):
+        def forward(self, input):
+            raw = super().forward(input)
+            return raw.mean(), raw
+
+    net = Pictures(Loss(1, 1, 1), np.zeros((3, 1, 2, 2)), "me")
+    with pytest.raises(InputTypeError, match=r"Loss gave \(\) first for 3 rows; a net that gives \(rows, outputs\)"):
+        net.scores(net.x)
+
+
 class Classifier:
     """An estimator of two classes with one logit."""
 

@@ -129,6 +129,43 @@ def test_the_skip_of_a_u_net_does_not_hide_what_comes_from_below():
     assert found.size[-1].min() > down and found.agree.all()
 
 
+class Last(nn.Module):
+    """A convolution, and any function of what it gives."""
+
+    def __init__(self, f):
+        super().__init__()
+        self.conv, self.f = nn.Conv2d(1, 2, 3, padding=1).double(), f
+
+    def forward(self, x):
+        return self.f(self.conv(x))
+
+
+def test_attention_sees_everything_though_it_keeps_the_size():
+    found = receptive_field(Last(lambda h: F.scaled_dot_product_attention(h, h, h)), shape=(1, 9, 9))
+    assert found.names == ("conv", "output") and found.size[-1].tolist() == [9, 9] and found.agree.all()
+
+
+def test_one_number_a_row_a_total_and_a_threshold_have_what_they_have():
+    one = receptive_field(Last(lambda h: h.mean((1, 2, 3))), shape=(1, 9, 9))
+    assert one.names == ("conv", "output") and one.agree.all() and one.outputs[-1] == ()
+    assert receptive_field(Last(lambda h: (h.sum(), h)), shape=(1, 9, 9)).names == ("conv",)  # a total is of no row
+    hard = receptive_field(Last(lambda h: (h > 0).double().mean((2, 3))).requires_grad_(False), shape=(1, 9, 9))
+    assert hard.measured[-1].tolist() == [[-1, -1]] * 2 and hard.computed[-1].tolist() == [[0, 8]] * 2
+    with pytest.raises(InputError, match="Total gave nothing for each of 16 rows; receptive_field needs that"):
+        receptive_field(Total(1), shape=(1, 9, 9))
+
+
+class Total(nn.MaxPool2d):
+    def forward(self, input):
+        return input.sum()
+
+
+def test_volumes_are_drawn_from_the_front():
+    found = receptive_field(nn.Conv3d(1, 1, (3, 2, 1)), shape=(1, 5, 6, 7))
+    assert found.size.tolist() == [[3, 2, 1]] and found.agree.all()
+    assert found.figure().axes[0].images[0].get_array().shape == (6, 7)
+
+
 def test_the_effective_field_is_the_gradient():
     """One linear layer: |w| itself, at the places of the middle unit."""
     net = nn.Conv1d(1, 1, 3, bias=False).double()

@@ -77,6 +77,8 @@ def test_what_is_no_picture_is_said():
         downsampling(np.zeros(3))
     with pytest.raises(InputError, match=r"shape \(4, 4\) with factor=5; expected .* a whole number from 2"):
         downsampling(np.zeros((4, 4)), 5)
+    with pytest.raises(InputError, match=r"with factor=2.5; expected .* a whole number from 2"):
+        downsampling(np.zeros((4, 4)), 2.5)
     with pytest.raises(InputError, match=r"shape \(4, 4, 2\) with factor=2"):
         downsampling(np.zeros((4, 4, 2)))
     with pytest.raises(InputError, match=r"kernel has shape \(3, 3\); expected a square of 2, 4, 6"):

@@ -190,6 +190,35 @@ def test_table_and_figure_say_what_is_explained():
     assert "sum" not in long.columns
 
 
+class Aside(nn.Module):
+    """The layer that runs last has no part in the output; `hard` lets no gradient through."""
+
+    def __init__(self, hard=False):
+        super().__init__()
+        self.main, self.aside, self.hard = nn.Conv2d(2, 3, 3).double(), nn.Conv2d(3, 1, 1).double(), hard
+
+    def forward(self, x):
+        h = self.main(x)
+        return {"raw": ((h > 0).double() if self.hard else h).mean((2, 3)), "aside": self.aside(h)}
+
+
+def test_gradcam_weighs_the_last_layer_that_has_a_part_in_the_output():
+    net = Aside()
+    np.testing.assert_array_equal(
+        saliency(net, X, method="gradcam").values, saliency(net, X, method="gradcam", layer="main").values
+    )
+    with pytest.raises(InputTypeError, match=r"No gradient comes back from the output to what is of shape \(5, 1, 4"):
+        saliency(net, X, method="gradcam", layer="aside")
+
+
+def test_a_net_that_lets_no_gradient_through_gets_a_sentence_and_occlusion_a_map():
+    net = Aside(hard=True).requires_grad_(False)
+    for method in ("gradient", "integrated", "smoothgrad", "gradcam"):
+        with pytest.raises(InputTypeError, match=r"No gradient comes back from the output .* or the method occlusion"):
+            saliency(net, X, method=method)
+    assert saliency(net, X, method="occlusion").values.any()
+
+
 def test_what_cannot_be_done_gets_a_sentence():
     net = deep()
     with pytest.raises(InputError, match=r"Unknown method 'gradients'.*gradient"):

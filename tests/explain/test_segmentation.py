@@ -22,6 +22,13 @@ class Threshold:
         return np.where(np.asarray(X).reshape(-1, 16, 16) > 127, 5, 2)
 
 
+class Named(Threshold):
+    """One that reads its images itself."""
+
+    def predict(self, X):
+        return LABELS
+
+
 LABELS = np.where(Y > 0, 5, 2)
 
 
@@ -75,5 +82,7 @@ def test_what_cannot_be_shown_is_said():
         explain.segments(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]), X, Y)
     with pytest.raises(InputError, match=r"y has shape \(11, 16, 16\), but the segmenter labels .* \(12, 16, 16\)"):
         explain.segments(Threshold(), X, LABELS[:-1])
+    with pytest.raises(InputError, match=r"X is str \(\) for pixels \(12, 16, 16\); segments draws arrays"):
+        explain.segments(Named(), "a folder", LABELS)
     with pytest.raises(InputError, match="y holds label 7, which is none of the classes 2, 5"):
         explain.segments(Threshold(), X, np.full_like(LABELS, 7))

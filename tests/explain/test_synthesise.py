@@ -106,6 +106,15 @@ def test_what_cannot_be_climbed_gets_a_sentence():
         synthesise(net, shape=(1, 3, 3))
 
 
+def test_a_unit_without_a_gradient_gets_a_sentence():
+    class Hard(nn.Conv2d):
+        def forward(self, input):
+            return (super().forward(input) > 0).to(input).flatten(1)
+
+    with pytest.raises(InputTypeError, match=r"No gradient comes back from the output"):
+        synthesise(Hard(1, 1, 3), shape=(1, 3, 3), steps=1)
+
+
 def test_a_layer_that_does_not_run_gets_a_sentence():
     class Net(nn.Module):
         def __init__(self):

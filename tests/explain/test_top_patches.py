@@ -73,6 +73,24 @@ def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_w
     assert "0 3 x 3, 2 5 x 5, 4 7 x 7" in found.alt
 
 
+def test_of_a_layer_that_runs_twice_the_last_run_is_looked_at():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.pool = nn.Conv2d(2, 2, 3).double(), nn.MaxPool2d(2)
+
+        def forward(self, x):
+            return self.conv(self.pool(self.conv(x)))
+
+    net = Twice()
+    found = top_patches(net, X, units=[1], n=3)
+    best = net(torch.tensor(X))[:, 1].flatten(1).amax(1).detach().numpy()
+    rows = np.argsort(-best)[:3]
+    np.testing.assert_array_equal(found.rows["conv"][0], rows)
+    np.testing.assert_allclose(found.values["conv"][0], best[rows])
+    assert found.fields["conv"] == (8, 8)
+
+
 def test_the_strongest_units_and_at_most_six_layers_are_shown():
     layers = [nn.Conv2d(2, 2, 1), *(nn.Conv2d(2, 2, 1) for _ in range(8))]
     net = nn.Sequential(*layers).double()

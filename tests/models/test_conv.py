@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_score
 
 import ftheta
 from ftheta import ConvNetClassifier, ResNetClassifier
-from ftheta.data import augmentation
+from ftheta.data import augmentation, open_images
 from ftheta.errors import InputError
 from ftheta.train import Training
 
@@ -136,6 +138,8 @@ def test_few_rows_are_tried_longer_than_many():
     few, many = (ConvNetClassifier.first_try(n, watched=True) for n in (1000, 54_000))
     assert few["epochs"] == 200 and many["epochs"] == 15 and many["patience"] == 5
     assert "patience" not in ConvNetClassifier.first_try(1000, watched=False)
+    tried = [ConvNetClassifier.first_try(1000, watched=False, shape=shape) for shape in ((8, 30), (28, 28, 3))]
+    assert [settings.get("padding") for settings in tried] == ["same", None]
 
 
 def test_an_image_smaller_than_the_kernel_is_one_sentence():
@@ -147,3 +151,34 @@ def test_the_threads_of_a_step_come_from_the_places_and_not_from_the_weights(dig
     trainer = net(filters=(32, 64)).prepare(*digits[:2])
     assert trainer.training.threads == torch.get_num_threads()
     assert ConvNetClassifier(training=Training(threads=1)).training.threads == 1
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Sixteen pictures of bars in two folders."""
+    rng = np.random.default_rng(0)
+    for k in range(16):
+        bar = rng.integers(0, 60, (10, 10), dtype=np.uint8)
+        bar[2:8, 4] = 255
+        where = tmp_path / "bars" / ("lies" if k % 2 else "stands")
+        where.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(bar.T if k % 2 else bar).save(where / f"{k:02}.png")
+    return tmp_path / "bars"
+
+
+def test_a_folder_is_learned_as_the_same_images_in_memory(folder):
+    found = open_images(folder)
+    knobs = {"filters": (4,), "epochs": 3, "batch_size": 4, "random_state": 0, "augment": "shift"}
+    lazy = ConvNetClassifier(**knobs).fit(folder)
+    memory = ConvNetClassifier(**knobs).fit(np.asarray(found.x), found.y)
+    assert lazy.classes_.tolist() == ["lies", "stands"]
+    np.testing.assert_array_equal(lazy.predict_proba(found.x), memory.predict_proba(np.asarray(found.x)))
+    np.testing.assert_array_equal(lazy.predict_proba(str(folder)), lazy.predict_proba(found.x))
+    assert lazy.evaluate(found.x, found.y) == memory.evaluate(np.asarray(found.x), found.y)
+
+
+def test_pictures_are_split_weighed_and_scored_like_rows(folder):
+    found = open_images(folder)
+    made = ConvNetClassifier(filters=(4,), epochs=2, batch_size=4, validation=0.25, random_state=0)
+    made.fit(found.x, found.y, sample_weight=np.arange(16) % 3)
+    assert "valid_loss" in made.history_[0] and len(cross_val_score(made, found.x, found.y, cv=2)) == 2

@@ -145,6 +145,8 @@ def test_an_image_without_a_counted_pixel_is_left_out():
     assert net.history_[-1]["rows"] == 47 and np.isfinite(net.history_[-1]["loss"])
     with pytest.raises(InputError, match="No pixel of y counts: all are ignored or of weight 0. Check ignore_label"):
         net.batch(X, np.full_like(FIGURE, 9))
+    with pytest.raises(InputError, match="All pixels of y with a weight are 9, which is ignored; none is left"):
+        net.score(X, np.full_like(FIGURE, 9))
 
 
 # ---- augmentation

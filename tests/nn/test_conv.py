@@ -292,6 +292,15 @@ def test_layers_are_those_of_torch(dims):
     assert not layer.weight.any()
 
 
+@pytest.mark.parametrize("mode", ["zeros", "reflect"])
+def test_a_kernel_of_one_with_a_stride_takes_the_places_of_torch(mode):
+    layer = convolution(4, 6, 1, stride=(2, 3), groups=2, mode=mode).double()
+    plain = nn.Conv2d(4, 6, 1, stride=(2, 3), groups=2).double()
+    plain.load_state_dict(layer.state_dict())
+    for x in (normal(3, 4, 7, 8), normal(4, 7, 8), normal(1, 4, 1, 1)):
+        torch.testing.assert_close(layer(x), plain(x), rtol=0, atol=1e-12)
+
+
 def test_channels_last_and_rows_of_a_vmap_give_the_same():
     layer, x = convolution(3, 4), torch.randn(2, 3, 6, 6)
     right = layer(x)

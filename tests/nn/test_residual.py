@@ -62,6 +62,7 @@ def stirred(module):
         (lambda: nn.Conv1d(3, 4, 3, padding=1, stride=2), (3, 9), nn.Conv1d),
         (lambda: nn.Sequential(nn.Conv2d(3, 5, 3, padding=1, stride=2), nn.BatchNorm2d(5)), (3, 7, 8), nn.Conv2d),
         (lambda: nn.MaxPool2d(2), (3, 8, 6), nn.Conv2d),
+        (lambda: nn.Conv2d(3, 3, 3, padding=1, stride=3), (3, 9, 4), nn.Conv2d),  # 9 / 3 and ⌈4 / 3⌉ = 4 / 2
         (lambda: nn.Tanh(), (3, 8, 6), nn.Identity),
     ],
 )
@@ -143,6 +144,14 @@ def test_kinds_have_their_convolutions():
     assert residual_block(2, 4, kind="bottleneck").branch.conv1.out_channels == 1
     signal = residual_block(3, 5, stride=2, dims=1)
     assert signal(torch.randn(4, 3, 9)).shape == (4, 5, 5)
+
+
+@pytest.mark.parametrize(("activation", "gain"), [("relu", 2 / 72), ("tanh", 2 / (72 + 576)), ("sin", 1 / 72)])
+def test_branches_start_as_the_activation_asks_and_projections_level(activation, gain):
+    block = residual_block(8, 64, activation=activation, order="pre", norm="none", zero_last=False)
+    assert block.branch.conv1.weight.std().item() == pytest.approx(gain**0.5, rel=0.06)
+    assert block.shortcut.weight.std().item() == pytest.approx((1 / 8) ** 0.5, rel=0.12)
+    assert block.branch.conv1.bias is not None and residual_block(8, 8).branch.conv1.bias is None
 
 
 @pytest.mark.parametrize(("order", "names"), [("post", "conv1 norm1 act1"), ("act_norm", "conv1 act1 norm1")])

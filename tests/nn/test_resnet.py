@@ -50,13 +50,17 @@ def test_bottlenecks_squeeze_and_dropout_are_built():
     knobs = {"kind": "bottleneck", "squeeze": 4, "dropout": 0.3, "norm": "group", "activation": "silu", "order": "pre"}
     made = ResNet((1, 16, 16), 2, (8, 16), blocks=1, **knobs)
     assert list(made._modules) == "stem stage1 stage2 last mean flatten drop output".split()
+    block = made.stage2[0].branch
+    assert block.conv1.kernel_size == (1, 1) and block.squeeze.gate[0].out_features == 4 and made.stem[0].bias is None
+    assert ResNet((1, 8, 8), 2, (4,), norm="none").stem[0].bias is not None
     assert made(torch.zeros(2, 1, 16, 16)).shape == (2, 2) and type(made[:2]) is nn.Sequential
 
 
-def test_the_stem_starts_as_the_activation_asks():
+def test_stem_and_output_start_as_what_follows_asks():
     for name, variance in (("relu", 2 / (8 * 9)), ("tanh", 2 / (8 * 9 + 64 * 9))):
         made = ResNet((8, 8, 8), 2, (64,), blocks=1, activation=name)
         assert made.stem[0].weight.std().item() == pytest.approx(variance**0.5, rel=0.05)
+    assert ResNet((1, 8, 8), 99, (64,)).output.weight.std().item() == pytest.approx(1 / 8, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_a_circular_shift_is_a_roll(by):
     np.testing.assert_array_equal(Shift(np.int64(2))(X), Shift(2)(X))
 
 
-@pytest.mark.parametrize("by", [2, -2, (1, 0), (-1, 3), (4, 0), (0, 9)])
+@pytest.mark.parametrize("by", [2, -2, (1, 0), (-1, 3), (4, 0), (0, 9), (-5, 0)])
 def test_zeros_come_in_at_the_side_that_a_shift_leaves(by):
     rows, columns = (0, by) if isinstance(by, int) else by
     truth = np.zeros((1, 4, 6))

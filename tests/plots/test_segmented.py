@@ -41,6 +41,14 @@ def test_pixels_that_are_not_counted_are_white_and_in_the_legend():
     assert "nan % right" in segmented(IMAGES, truth, ANSWER, ["a", "b", "c"]).axes[4].get_xlabel()
 
 
+def test_without_a_truth_only_the_prediction_is_shown():
+    figure = segmented(IMAGES, None, ANSWER, ["a", "b", "c"])
+    assert [axes.get_ylabel() for axes in figure.axes[::2]] == ["image\nrow (pixels)", "prediction\nrow (pixels)"]
+    assert figure.axes[2].get_xlabel() == "column (pixels)"
+    colours = np.array([to_rgb(c) for c in ("0.85", "#0072B2", "#D55E00")])
+    np.testing.assert_allclose(figure.axes[2].images[0].get_array(), colours[ANSWER[0]])
+
+
 def test_colour_images_and_many_classes_are_drawn():
     colour = RNG.random((2, 3, 4, 6))
     shown = segmented(colour, TRUTH, ANSWER, [str(k) for k in range(20)])

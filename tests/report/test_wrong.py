@@ -7,8 +7,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
+from PIL import Image
 
+from ftheta.data import open_images
 from ftheta.report._wrong import most_wrong
 
 CLASSES = {
@@ -86,3 +89,29 @@ def test_pictures_of_other_numbers_use_all_of_grey():
     first = imread(io.BytesIO(base64.b64decode(re.findall(r"base64,(.*?)\"", html)[0])), format="png")
     np.testing.assert_allclose(first[..., 0], [[0, 1], [0.5, 0]], atol=1 / 254)
     assert "data:image/png" in most_wrong(CLASSES, np.ones((4, 4)), (2, 2))  # one grey has no range
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 3)], ids=["grey", "colour"])
+def test_pictures_in_files_are_shown_as_they_are(shape, tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (4, *shape), dtype=np.uint8)
+    (tmp_path / "a").mkdir()
+    for i, x in enumerate(pixels):
+        Image.fromarray(x).save(tmp_path / "a" / f"{i}.png")
+    assert most_wrong(CLASSES, open_images(tmp_path).x, shape) == most_wrong(CLASSES, pixels.reshape(4, -1), shape)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (4, 5, 3)], ids=["grey", "colour"])
+def test_images_with_the_most_wrong_pixels_are_shown_beside_their_maps(shape, monkeypatch):
+    rng, drawn = np.random.default_rng(1), []
+    rows = rng.integers(0, 256, (9, np.prod(shape)), dtype=np.uint8)
+    y = rng.integers(0, 2, (9, 4, 5))
+    predicted = y.copy()
+    for i in range(9):  # image i has i wrong pixels
+        predicted[i].ravel()[:i] = 1 - y[i].ravel()[:i]
+    monkeypatch.setattr("ftheta.report._wrong.segmented", lambda *given, **_: drawn.append(given) or Figure())
+    test = {"rows": np.arange(9) + 20, "y": y, "predicted": predicted, "p": None, "classes": ["ground", "disc"]}
+    html = most_wrong(test, rows, shape)
+    assert "<p>The images with the most wrong pixels, up to 40.0 % of them: rows 28, 27, 26, 25, 24, 23.</p>" in html
+    ((images, truth, answer, names),) = drawn
+    np.testing.assert_array_equal(images[1], rows[7].reshape(4, 5, -1).transpose(2, 0, 1))
+    assert np.array_equal(truth, y[:2:-1]) and np.array_equal(answer, predicted[:2:-1]) and names == test["classes"]

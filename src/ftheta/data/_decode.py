@@ -82,7 +82,9 @@ def opened(file: str | Path) -> Iterator[Image]:
             f"{shown(file)}: no PNG or JPEG picture, or a damaged one. Convert it, replace it or move it elsewhere."
         ) from None
     except Image.DecompressionBombError:  # what Pillow does not even open
-        raise FileFormatError(f"{file}: too many pixels, at most {MAX_PIXELS} are read. Make it smaller.") from None
+        raise FileFormatError(
+            f"{shown(file)}: too many pixels, at most {MAX_PIXELS} are read. Make it smaller."
+        ) from None
     except Exception as error:  # decoders raise many kinds
         if why := getattr(error, "strerror", None):
             raise FileFormatError(f"{shown(file)}: cannot be read ({why}). Check path and permissions.") from None

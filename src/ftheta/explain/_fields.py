@@ -43,8 +43,8 @@ _ORDERS = {  # of the arguments after the first (of a convolution, after the thi
 }
 _MIXING = (  # beginnings of names: what takes places from elsewhere, also where the size of the map stays
     *("group_norm", "instance_norm", "layer_norm", "adaptive", "linear", "bilinear", "einsum", "tensordot", "fft"),
-    *("matmul", "rmatmul", "bmm", "baddbmm", "scaled_dot_product", "multi_head", "grid_sample", "gather", "index_select"),
-    *("take_along", "roll", "flip", "rot90", "transpose", "permute", "swap", "movedim", "moveaxis"),
+    *("matmul", "rmatmul", "bmm", "baddbmm", "scaled_dot_product", "multi_head", "grid_sample", "gather"),
+    *("index_select", "take_along", "roll", "flip", "rot90", "transpose", "permute", "swap", "movedim", "moveaxis"),
 )
 _ALONG = ("softmax", "log_softmax", "normalize", "cumsum", "cumprod", "sort")  # mix an axis, often that of channels
 

@@ -115,7 +115,7 @@ def segments(obj: Any, X: Any, y: Any) -> Segments:
         )
     images = np.array(check.plain(X))
     if images.dtype.kind not in "fiub" or images.size % truth.size:
-        raise InputError(f"X is {type(X).__name__} {images.shape} for pixels {truth.shape}; segments draws arrays of them.")
+        raise InputError(f"X is {type(X).__name__} {images.shape} for pixels {truth.shape}; segments draws arrays.")
     images = images.reshape(len(truth), -1, *truth.shape[1:])
     names, codes = tuple(map(str, obj.classes_)), {label: k for k, label in enumerate(obj.classes_.tolist())}
     strange = set(np.unique(truth).tolist()) - set(codes) - {obj.ignore_label}

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from .. import check, optim
 from ..base import Estimator
 from ..check import Count, Positive, RandomState, Share
-from ..data import Batch, Encoded, InputSpec, Rows, TargetSpec, holdout
+from ..data import Batch, Encoded, Files, InputSpec, Rows, TargetSpec, holdout
 from ..draw import Draw, fresh_seed
 from ..errors import InputError, RunError
 from ..store import Run, Tree
@@ -300,7 +300,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         known = isinstance(self.random_state, int | np.integer)
         return int(self.random_state) if known else int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows:
+    def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows | Files:
         n, asked = len(rows.x), self.batch_size
         usual = n if self._full_batch() else min(AUTO, n)
         size = self.part if not shuffle else usual if asked == "auto" else min(asked, n)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
 
 from ..check import Count, Share, Widths
 from ..data import InputSpec, TargetSpec
@@ -111,7 +113,7 @@ class ResNetClassifier(ImageClassifier):
     order: Literal["post", "pre"] = "post"
     norm: Norm = "batch"
     activation: str = "relu"
-    squeeze: Share | Count = 0
+    squeeze: Annotated[int, Ge(0)] = 0
     survival: float = 1.0
     dropout: Share = 0.0
 

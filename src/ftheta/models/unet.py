@@ -214,5 +214,5 @@ class UNetSegmenter(ImageInput, NeuralSupervised):
         weight = np.asarray(check.weights(1.0 if sample_weight is None else sample_weight, len(y)))
         counted = (y == y if self.ignore_label is None else y != self.ignore_label) * weight[:, None, None]
         if not counted.any():
-            raise InputError(f"All pixels of y that have weight are {self.ignore_label}, which is ignored; none is left.")
+            raise InputError(f"All pixels of y with a weight are {self.ignore_label}, which is ignored; none is left.")
         return float(np.average(found == y, weights=counted))

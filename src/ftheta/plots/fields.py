@@ -44,7 +44,7 @@ def fields(effective: np.ndarray, frames: np.ndarray, *, names: Sequence[str], s
     for axes, i in zip(grid, shown, strict=False):
         top = effective[i].max()
         values = effective[i] / top if top > 0 else effective[i]
-        x, y = ("place", "|gradient| / largest") if flat else ("column", "row")
+        x, y = ("place", "|gradient| / largest") if flat else ("column (pixels)", "row (pixels)")
         dress(axes, title=f"{short(names[i], 24)} sees {sizes[i]}", x=x, y=y)
         axes.title.set_fontsize(10)
         _signal(axes, values, frames[i]) if flat else _image(axes, np.sqrt(values), frames[i])

@@ -56,7 +56,7 @@ def filters(
     grid = figure.subplots(len(heights), sides, squeeze=False, height_ratios=heights, width_ratios=widths)
     cut = f", the first {MOST} of {len(kernels)}" if len(kernels) > MOST else ""
     tiles = flat(learned.mean(1))
-    signs = mosaic(grid[0, 0], tiles, COLUMNS, signed=True)
+    signs = mosaic(grid[0, 0], tiles, min(COLUMNS, len(tiles)), signed=True)
     _name(grid[0, 0], f"{title}{cut}", "filter, counted from the left", "first of the line")
     figure.colorbar(signs, ax=grid[0, 0], label="weight", shrink=0.9, aspect=12)
     if len(fixed):
@@ -76,7 +76,7 @@ def _responses(grid: Any, learned: np.ndarray, fixed: np.ndarray, names: Sequenc
     for axes, made, columns, title in zip(
         grid,
         (learned, fixed),
-        (COLUMNS, len(fixed)),
+        (min(COLUMNS, len(learned)), len(fixed)),
         ("What they make of the picture", "What these make of it"),
         strict=False,
     ):

@@ -71,7 +71,10 @@ def _layer(axes: Axes, name: str, made: np.ndarray) -> None:
     tiles = np.full((COLUMNS, *flat(made).shape[1:]), np.nan)
     tiles[: len(chosen)] = flat(made)[chosen]
     mosaic(axes, tiles, COLUMNS, names=[""], signed=bool((made < 0).any()))
-    axes.set_xticks(axes.get_xticks()[: len(chosen)], [str(k) for k in chosen])
+    ticks = axes.get_xticks()
+    axes.set_xticks(ticks[: len(chosen)], [str(k) for k in chosen])
+    if len(chosen) < COLUMNS:  # where there are no maps there is no colour
+        axes.axvspan((ticks[len(chosen) - 1] + ticks[len(chosen)]) / 2, axes.get_xlim()[1], color="white", lw=0)
     size = " × ".join(map(str, made.shape))
     axes.set_ylabel(f"{short(name, 18)}\n{size}", rotation=0, ha="right", va="center", size=9)
 
@@ -82,7 +85,9 @@ def _bars(axes: Axes, bars: np.ndarray, names: Sequence[str], label: str) -> Non
     dress(axes, title="", x="output" if len(chosen) == len(bars) else f"the largest {OUTPUTS} outputs", y=label)
     colours = [PALETTE[1] if k == bars.argmax() else PALETTE[0] for k in chosen]
     axes.bar(range(len(chosen)), bars[chosen], color=colours, width=0.7)
-    axes.set_xticks(range(len(chosen)), [short(names[int(k)], 10) for k in chosen])
+    said = [short(names[int(k)], 18) for k in chosen]
+    turned = max(map(len, said)) * len(said) > 70  # they would overlap side by side
+    axes.set_xticks(range(len(chosen)), said, rotation=30 * turned, ha="right" if turned else "center")
     if label == "probability":
         axes.set_ylim(0, 1.15)
     top = int(np.flatnonzero(chosen == bars.argmax())[0])

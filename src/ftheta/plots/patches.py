@@ -6,11 +6,13 @@ Shapes: U units, N patches of each, C channels, window (k,) or (k_y, k_x).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
+from ._style import short
 from ._tiles import mosaic, picture
 
 if TYPE_CHECKING:
@@ -45,8 +47,9 @@ def patches(
     for axes, (title, found), names in zip(grid, made.items(), units, strict=False):
         tiles = np.stack([picture(p) for p in found.reshape(-1, *found.shape[2:])])
         colour = tiles.ndim == 4
-        mosaic(axes, tiles, found.shape[1], names=list(names), signed=signed and not colour, each=signed and not colour)
-        axes.set_title(title, size=10)
+        said, own = [short(str(name), 14) for name in names], signed and not colour
+        mosaic(axes, tiles, found.shape[1], names=said, signed=own, each=own)
+        axes.set_title(fill(title, int(10 * width / across)), size=10)
         axes.set(xlabel=x, ylabel=y)
     for axes in grid[len(made) :]:
         axes.remove()

@@ -37,7 +37,7 @@ def side_by_side(pictures: Mapping[str, np.ndarray]) -> Figure:
         shown = np.clip(picture, 0, 1) if colour else picture
         axes.imshow(shown, cmap="gray", vmin=low, vmax=high if high > low else low + 1, interpolation="nearest")
         axes.set_title(f"{name}, {picture.shape[0]} × {picture.shape[1]}", fontsize=10)
-        axes.set(xlabel="column", ylabel="row")
+        axes.set(xlabel="column (pixels)", ylabel="row (pixels)")
         axes.tick_params(labelsize=7)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(4, integer=True))

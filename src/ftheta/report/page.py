@@ -29,7 +29,7 @@ from ._wrong import most_wrong
 __all__ = ["at_most", "page"]
 
 EXPLAINED = 2_000  # rows that explanations look at
-IMAGES, NUMBERS = 64, 2**19  # of images so many in any case, and more up to so many numbers
+IMAGES, NUMBERS = 64, 2**18  # of images so many in any case, and more up to so many numbers
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib")
 TASKS = {
     "classify": "classification",

@@ -1,4 +1,4 @@
-"""One choice after the other: the smallest that is as good as the best within an error, and the whole on small digits."""
+"""One choice after the other: the smallest that is as good as the best within an error; the whole on small digits."""
 
 import numpy as np
 import pytest
