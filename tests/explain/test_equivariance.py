@@ -70,6 +70,18 @@ def test_shared_kernels_are_equivariant_and_not_invariant(ledger, border):
         assert np.isnan(equivariance(layer, shift, maps(3, 1, 12, 12), border=6).equivariance[0, 0])
 
 
+@pytest.mark.ledger("A210", covers="ftheta.explain.equivariance")
+def test_a_class_score_is_as_invariant_as_its_head():
+    """After a circular convolution: a mean over all places forgets the shift, a dense layer of all places does not."""
+    torch.manual_seed(0)
+    mean = nn.Sequential(circular(1, 4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3).double())
+    dense = nn.Sequential(circular(1, 4), nn.ReLU(), nn.Flatten(), nn.Linear(576, 3).double())
+    for net, low, high in ((mean, 0, 1e-14), (dense, 0.1, np.inf)):
+        found = equivariance(net, SHIFTS, maps(3, 1, 12, 12))
+        assert found.equivariance[0].max() < 1e-14 and found.invariance[0].min() > 1
+        assert low <= found.invariance[-1].min() and found.invariance[-1].max() <= high
+
+
 @pytest.mark.ledger("C172", covers="ftheta.explain.equivariance", printed=0.0, right=2 / 3)
 def test_a_shift_by_one_changes_two_thirds_of_the_maxima_of_two(ledger):
     """Two windows of 2 that share 1 of 3 independent numbers have one maximum if it is the shared one: 1/3."""

@@ -7,6 +7,7 @@ from scipy import ndimage
 from sklearn.datasets import load_digits
 from torch import nn
 
+from ftheta import ModuleClassifier
 from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import filters
 from ftheta.formulas import edge_kernels
@@ -48,9 +49,13 @@ def test_chance_is_what_random_kernels_reach():
 @pytest.mark.ledger("B096", covers="ftheta.explain.filters")
 def test_classical_and_learned_kernels_filter_a_picture_side_by_side():
     """Responses are SciPy's correlation where the window fits, and both kinds are in one figure."""
-    digit = load_digits().images[:1, None] / 16
-    net = nn.Sequential(nn.Conv2d(1, 6, 3), nn.ReLU()).double()
-    found = filters(net, X=digit)
+    digits = load_digits()
+    digit = digits.images[:1, None] / 16
+    net = nn.Sequential(nn.Conv2d(1, 6, 3), nn.ReLU(), nn.Flatten(), nn.Linear(216, 10))
+    trained = ModuleClassifier(module=net, epochs=1, dtype="float64", random_state=0)
+    trained.fit(digits.images[:200, None] / 16, digits.target[:200])
+    found = filters(trained, X=digit)
+    np.testing.assert_array_equal(found.kernels, trained.module_[0].weight.detach())
     inner = (slice(1, -1), slice(1, -1))
     for kernel, made in zip(
         [*found.kernels[:, 0], *found.classical], [*found.responses, *found.classical_responses], strict=True

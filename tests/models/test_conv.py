@@ -91,6 +91,15 @@ def test_a_saved_trunk_starts_a_new_task_and_what_is_frozen_stays(digits, learne
     np.testing.assert_array_equal(ftheta.load(tmp_path / "tuned").predict_proba(x[:9]), made.predict_proba(x[:9]))
 
 
+def test_an_output_of_other_classes_starts_fresh_even_where_it_has_the_same_shape(digits, tmp_path):
+    x, y, *_ = digits
+    low, high = y < 5, y >= 5
+    net(epochs=1).fit(x[low], y[low]).save(tmp_path / "low")
+    fresh = net(epochs=1, start=str(tmp_path / "low")).fit(x[high], y[high]).started_["fresh"]
+    assert fresh == ["output.weight", "output.bias"]
+    assert net(epochs=1, start=str(tmp_path / "low")).fit(x[low], y[low]).started_["fresh"] == []
+
+
 def test_a_start_that_fits_nowhere_is_one_sentence(digits, tmp_path):
     x, y, *_ = digits
     ftheta.MLPClassifier(epochs=1, hidden=(4,)).fit(x.reshape(1000, -1), y).save(tmp_path / "mlp")

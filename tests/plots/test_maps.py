@@ -1,6 +1,7 @@
 """A picture on its way through a net: which maps are shown, and which bars."""
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.plots import maps
 
@@ -52,3 +53,23 @@ def test_of_many_layers_ten_are_shown_from_the_first_to_the_last():
     figure = maps(X, {f"layer{i}": np.ones((1, 2, 2)) for i in range(24)}, None, ())
     names = [axes.get_ylabel().partition("\n")[0] for axes in figure.axes[1:]]
     assert len(names) == 10 and names[0] == "layer0" and names[-1] == "layer23"
+
+
+def test_long_names_of_outputs_are_turned_so_that_they_do_not_overlap():
+    figure = maps(
+        np.zeros((1, 4, 4)), {"a": np.zeros((1, 2, 2))}, np.arange(12.0), [f"a long name {k}" for k in range(12)]
+    )
+    FigureCanvasAgg(figure).draw()
+    labels = figure.axes[-1].get_xticklabels()
+    assert {label.get_rotation() for label in labels} == {30.0} and labels[3].get_text() == "a long name 3"
+    few = maps(np.zeros((1, 4, 4)), {"a": np.zeros((1, 2, 2))}, np.arange(10.0), [str(k) for k in range(10)])
+    assert {label.get_rotation() for label in few.axes[-1].get_xticklabels()} == {0.0}
+
+
+def test_where_a_layer_has_no_more_maps_nothing_is_drawn():
+    """Grey maps lie on a coloured ground, which ends with the last map."""
+    for count, expected in ((3, 1), (8, 0)):
+        axes = maps(np.zeros((1, 4, 4)), {"a": np.ones((count, 2, 2))}, None, []).axes[1]
+        assert len(axes.patches) == expected and len(axes.get_xticks()) == count
+    ground = maps(np.zeros((1, 4, 4)), {"a": np.ones((3, 2, 2))}, None, []).axes[1].patches[0]
+    assert ground.get_facecolor()[:3] == (1, 1, 1)

@@ -78,3 +78,21 @@ def test_arrays_that_do_not_fit_are_refused():
         segmented(IMAGES, TRUTH, ANSWER[:1], ["a", "b", "c"])
     with pytest.raises(InputError, match=r"segmented got images of shape \(1, 1, 4, 6\)"):
         segmented(IMAGES[:1], TRUTH, ANSWER, ["a", "b", "c"])
+
+
+def overlapping(figure, texts):
+    """Pairs of texts that overlap, and texts that leave the figure."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts if text.get_text()]
+    out = [b for b in boxes if b.x0 < 0 or b.y0 < 0 or b.x1 > figure.bbox.x1 or b.y1 > figure.bbox.y1]
+    return [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)], out
+
+
+@pytest.mark.parametrize("shape", [(10, 30), (30, 10), (1, 1)])
+def test_labels_of_the_rows_do_not_overlap_whatever_the_shape_of_the_images(shape):
+    labels = np.zeros((2, *shape), dtype=int)
+    figure = segmented(np.zeros((2, 1, *shape)), labels, labels, ["a", "b"])
+    texts = [text for axes in figure.axes for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
+    assert overlapping(figure, texts) == ([], [])
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["image 0", "image 1"]

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -140,9 +140,10 @@ def _reject_whole(picture: Image, file: str | Path) -> None:
 
 def _in_scans(picture: Image) -> bool:
     """Whether a JPEG comes in several scans, of which the first is progressive or lacks a channel."""
-    if "progressive" in picture.info or picture.fp is None:
+    stream: Any = getattr(picture, "fp", None)
+    if "progressive" in picture.info or stream is None:
         return True
-    stream, place, marker, content = picture.fp, picture.fp.tell(), 0, b""
+    place, marker, content = stream.tell(), 0, b""
     stream.seek(2)
     while marker != SCAN:
         while stream.read(1) not in (b"\xff", b""):
@@ -151,7 +152,7 @@ def _in_scans(picture: Image) -> bool:
             pass
         content = b"" if marker in ALONE else stream.read(max(0, int.from_bytes(stream.read(2), "big") - 2))
     stream.seek(place)
-    return content[0] < picture.layers  # pyright: ignore[reportAttributeAccessIssue]
+    return content[0] < getattr(picture, "layers", 4)
 
 
 def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:

@@ -74,7 +74,7 @@ def _layer(axes: Axes, name: str, made: np.ndarray) -> None:
     ticks = axes.get_xticks()
     axes.set_xticks(ticks[: len(chosen)], [str(k) for k in chosen])
     if len(chosen) < COLUMNS:  # where there are no maps there is no colour
-        axes.axvspan((ticks[len(chosen) - 1] + ticks[len(chosen)]) / 2, axes.get_xlim()[1], color="white", lw=0)
+        axes.axvspan(ticks[len(chosen) - 1] + ticks[0] - 0.5, axes.get_xlim()[1], color="white", lw=0)
     size = " × ".join(map(str, made.shape))
     axes.set_ylabel(f"{short(name, 18)}\n{size}", rotation=0, ha="right", va="center", size=9)
 

@@ -27,7 +27,8 @@ def patches(
     """Panels from left to right, units from top to bottom, patches of a unit side by side.
 
     Args:
-        layers: Title of a panel to its patches (U, N, C, *window); NaN beyond the edge of a picture is left white.
+        layers: Title of a panel to its patches (U, N, C, *window); NaN, beyond the edge of a picture, have the
+            colour of the gaps.
         units: Names of the units of each panel.
         x: What the patches of a line are.
         y: What the lines are.
@@ -41,15 +42,17 @@ def patches(
     lines, columns = max(v.shape[0] for v in made.values()), max(v.shape[1] for v in made.values())
     across = min(3, len(made))
     down = -(-len(made) // across)
-    width, height = max(4.4, across * (0.9 + 0.48 * columns)), 0.3 + down * (0.9 + 0.5 * lines)
+    width = max(4.4, across * (0.9 + 0.48 * columns))
+    titles = [fill(title, int(10 * width / across)) for title in made]
+    height = 0.3 + down * (0.9 + 0.5 * lines + 0.17 * max(title.count("\n") for title in titles))
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
     grid = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, (title, found), names in zip(grid, made.items(), units, strict=False):
+    for axes, title, found, names in zip(grid, titles, made.values(), units, strict=False):
         tiles = np.stack([picture(p) for p in found.reshape(-1, *found.shape[2:])])
         colour = tiles.ndim == 4
         said, own = [short(str(name), 14) for name in names], signed and not colour
         mosaic(axes, tiles, found.shape[1], names=said, signed=own, each=own)
-        axes.set_title(fill(title, int(10 * width / across)), size=10)
+        axes.set_title(title, size=10)
         axes.set(xlabel=x, ylabel=y)
     for axes in grid[len(made) :]:
         axes.remove()

@@ -48,7 +48,7 @@ def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str
     grid = figure.subplots(2, len(x), squeeze=False, sharex=True, sharey=True)
     for (top, below), row, map_, title in zip(grid.T, x, maps, titles, strict=False):
         top.imshow(picture(row), cmap="gray", interpolation="nearest")
-        top.set_title(short(title, 20), size=9)
+        top.set_title("\n".join(short(line, 18) for line in title.split("\n")), size=9)
         below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
         if min(map_.shape) > 1:  # a contour goes between places
             below.contour(_outline(row), levels=[0.5], colors=GREY, linewidths=0.6)
@@ -71,7 +71,7 @@ def _signals(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str)
     figure = Figure(figsize=(7.0, 1.0 + 1.5 * len(x)), dpi=120, layout="constrained")
     grid = figure.subplots(len(x), 1, squeeze=False, sharex=True)[:, 0]
     for axes, row, map_, title in zip(grid, x, maps, titles, strict=False):
-        dress(axes, title=short(title, 40), x="", y="signal")
+        dress(axes, title="\n".join(short(line, 40) for line in title.split("\n")), x="", y="signal")
         low, high = float(row.min()), float(row.max())
         pad = 0.05 * (high - low) or 0.5
         span = (-0.5, len(map_) - 0.5, low - pad, high + pad)

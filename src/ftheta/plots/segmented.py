@@ -45,11 +45,12 @@ def segmented(
             "(n, C, H, W) and twice (n, H, W) are needed, n at least 1."
         )
     n, rows, (height, width) = len(images), 1 + len(maps), predicted.shape[1:]
-    tall = 1.55 * min(2.0, max(0.5, height / width))
+    tall = max(0.95, 1.55 * min(2.0, height / width))  # inches, for the labels of the rows too
     figure = Figure(figsize=(max(5.2, 1.6 * n + 1.0), rows * tall + 1.3), dpi=120, layout="constrained")
     grid = figure.subplots(rows, n, squeeze=False, sharex=True, sharey=True)
     for column, axes in zip(range(n), grid.T, strict=True):
         _image(axes[0], images[column])
+        axes[0].set_title(f"image {column}", size=9)
         for place, labels in zip(axes[1:], maps.values(), strict=True):
             place.imshow(_coloured(labels[column], len(names)), interpolation="nearest")
         right = "" if truth is None else f"\n{_right(truth[column], predicted[column]):.1f} % right"
@@ -58,6 +59,7 @@ def segmented(
             place.tick_params(labelsize=7)
     for row, name in zip(grid, ("image", *maps), strict=True):
         row[0].set_ylabel(f"{name}\nrow (pixels)", size=9)
+    grid[0, 0].set_xlabel("column (pixels)", size=8)
     figure.suptitle(title, size=11)
     _legend(figure, names, truth is not None and bool((truth < 0).any()))
     return figure
