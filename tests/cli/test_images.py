@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import struct
+import sys
 import zlib
 from pathlib import Path
 
@@ -206,9 +207,11 @@ def test_labels_of_pixels_are_learned_and_scored(ok, runs):
     assert "test part (n = 30)" in shown and "boundary accuracy" in shown
 
 
-def test_of_a_photo_the_share_of_each_class_is_said_and_the_classes_are_drawn(ok, runs):
+def test_of_a_photo_the_share_of_each_class_is_said_and_the_classes_are_drawn(ok, runs, monkeypatch):
     made = ftheta.data.load("shapes")
     Image.fromarray(made.x[0].reshape(32, 32)).save("figures.png")
+    drawn, draw = [], ftheta.plots.segmented
+    monkeypatch.setattr("ftheta.plots.segmented", lambda *given, **more: drawn.append(given) or draw(*given, **more))
     done = ok("predict", runs[1], "figures.png")
     encoder, model = ftheta.load(runs[1])
     said = model.predict(encoder.transform(made.x[:1]))
@@ -216,8 +219,27 @@ def test_of_a_photo_the_share_of_each_class_is_said_and_the_classes_are_drawn(ok
     assert list(row) == ["file", *(f"share({name})" for name in made.target_names)]
     np.testing.assert_allclose([float(v) for v in list(row.values())[1:]], [(said == k).mean() for k in range(4)])
     assert done.err == "drawn: runs/u/u/figures/predicted-figures.svg shows the class of every pixel\n"
-    drawn = (runs[1] / "figures/predicted-figures.svg").read_text()
-    assert "prediction" in drawn and "truth" not in drawn
+    ((image, truth, shown, names),) = drawn
+    assert truth is None and np.array_equal(shown, said) and names == list(made.target_names)
+    assert "prediction" in (runs[1] / "figures/predicted-figures.svg").read_text()
+
+
+def test_own_labels_of_pixels_come_in_an_array(ok, refused):
+    made = ftheta.data.shapes(40)
+    x, y = made.x.reshape(-1, 32, 32), (made.y > 0) * 7
+    np.savez("own.npz", x=x, y=y)
+    ok("train", "unet", "own.npz", "--target", "y", *QUICK, "--test", 0.25, "--run", "r")
+    kept = Run("r").tree("test.safetensors")
+    assert np.array_equal(kept["y"], y[kept["rows"]] // 7) and kept["classes"] == ["0", "7"]
+    np.save("new.npy", x[:3])
+    rows = rows_of(ok("predict", "r", "new.npy").out)
+    said = ftheta.load("r")[-1].predict(x[:3])
+    np.testing.assert_allclose([float(row["share(7)"]) for row in rows], (said == 7).mean((1, 2)))
+    y[y > 0] = 7 + np.arange(40)[:, None, None].repeat(32, 1).repeat(32, 2)[y > 0]
+    np.savez("own.npz", x=x, y=y)
+    assert "10 of 10 test rows have a class that no training row has" in refused(
+        "train", "unet", "own.npz", "--target", "y", "--test", 0.25
+    )
 
 
 def test_two_runs_on_pixels_are_compared_image_by_image(ok, refused, runs):
@@ -442,7 +464,7 @@ def test_the_report_shows_what_a_net_sees(ok, runs):
 
 @pytest.mark.middle
 def test_the_report_shows_classes_of_pixels(ok, runs, monkeypatch):
-    monkeypatch.setattr("ftheta.report.page.NUMBERS", 1)
+    monkeypatch.setattr(sys.modules["ftheta.report.page"], "NUMBERS", 1)
     ok("runs", "report", runs[1])
     page = (runs[1] / "report.html").read_text()
     assert 'id="explain-segments"' in page and "Confusion matrix of the pixels" in page

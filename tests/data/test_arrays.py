@@ -164,6 +164,18 @@ def test_a_target_may_be_missing_where_it_is_not_required(tmp_path):
     assert read_arrays(tmp_path / "a.npz", "y", required=False).y is None
 
 
+@pytest.mark.parametrize("channels", [(), (3,)], ids=["grey", "colour"])
+def test_a_class_for_every_pixel_of_pictures_is_a_target(tmp_path, channels):
+    y = np.arange(24, dtype=np.uint8).reshape(2, 3, 4) % 5
+    np.savez(tmp_path / "maps.npz", X=np.ones((2, 3, 4, *channels), np.uint8), y=y)
+    found = read_arrays(tmp_path / "maps.npz", "y")
+    assert (found.task, found.shape, found.target_names) == ("segment", (3, 4, *channels), ("0", "1", "2", "3", "4"))
+    assert np.array_equal(found.y, y) and found.outputs == 5
+    np.savez(tmp_path / "maps.npz", X=np.ones((2, 3, 4, *channels), np.uint8), y=y.transpose(0, 2, 1))
+    with pytest.raises(FileFormatError, match=r"targets of shape \(2, 4, 3\) for 2 rows"):
+        read_arrays(tmp_path / "maps.npz", "y")
+
+
 @pytest.mark.parametrize(
     ("arrays", "text"),
     [

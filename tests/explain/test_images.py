@@ -25,6 +25,11 @@ def test_flat_rows_take_the_shape_in_which_they_come_to_the_first_convolution():
     assert fields_of(net, ["1"])["1"][0](1, 1, False) == (1, 3)  # not the whole picture
 
 
+def test_large_pictures_go_one_by_one():
+    for side, part in ((8, 64), (256, 16), (1500, 1)):
+        assert Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 1, side, side), dtype=np.float32), "me").part == part
+
+
 def test_rows_of_a_net_without_convolutions_must_be_pictures():
     assert Pictures(nn.Flatten(), np.zeros((2, 1, 3, 3)), "me").places == (3, 3)
     with pytest.raises(InputTypeError, match=r"Linear has no convolution; me needs a net with .* or rows of shape"):

@@ -1,5 +1,7 @@
 """Receptive fields: the closed form, brute force by changing one input at a time, and graphs that branch and grow."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -158,6 +160,14 @@ def test_one_number_a_row_a_total_and_a_threshold_have_what_they_have():
 class Total(nn.MaxPool2d):
     def forward(self, input):
         return input.sum()
+
+
+def test_of_large_pictures_one_row_is_enough(monkeypatch):
+    seen = []
+    net = Last(lambda h: (seen.append(len(h)), h)[1])
+    receptive_field(net, shape=(1, 9, 9))
+    monkeypatch.setattr(sys.modules["ftheta.explain.receptive_field"], "NUMBERS", 100)
+    assert receptive_field(net, shape=(1, 9, 9)).agree.all() and seen == [16, 1]
 
 
 def test_volumes_are_drawn_from_the_front():

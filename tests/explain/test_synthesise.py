@@ -72,6 +72,14 @@ def test_blur_makes_smooth_and_jitter_averages_over_shifts():
     assert cosine[0] > 0.85 and cosine[0] > cosine[1] + 0.1
 
 
+def test_jitter_goes_there_and_back():
+    """A net that does not notice shifts climbs the same way with and without them."""
+    conv = nn.Conv2d(1, 3, 3, padding=1, padding_mode="circular")
+    net = nn.Sequential(conv, nn.Softplus(), nn.AdaptiveAvgPool2d(1), nn.Flatten()).double()
+    still, moved = (synthesise(net, shape=(1, 6, 7), steps=5, blur=0, jitter=jitter).pictures for jitter in (0, 2))
+    np.testing.assert_allclose(moved, still, atol=1e-12)
+
+
 def test_the_seed_decides_and_ascent_climbs_where_there_is_more_than_one_top():
     net = nn.Sequential(nn.Conv2d(1, 6, 3), nn.ReLU(), nn.Conv2d(6, 2, 3), nn.Flatten())
     first, again, other = (

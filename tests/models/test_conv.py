@@ -183,6 +183,8 @@ def test_a_folder_is_learned_as_the_same_images_in_memory(folder):
     assert lazy.classes_.tolist() == ["lies", "stands"]
     np.testing.assert_array_equal(lazy.predict_proba(found.x), memory.predict_proba(np.asarray(found.x)))
     np.testing.assert_array_equal(lazy.predict_proba(str(folder)), lazy.predict_proba(found.x))
+    watched = ConvNetClassifier(**knobs).fit(folder, X_val=str(folder))
+    assert watched.history_[-1]["valid_accuracy"] == pytest.approx(watched.score(found.x, found.y))
     assert lazy.evaluate(found.x, found.y) == memory.evaluate(np.asarray(found.x), found.y)
 
 

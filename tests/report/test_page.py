@@ -14,6 +14,7 @@ import pytest
 from ftheta import LinearRegression, explain, measure
 from ftheta.errors import InputError
 from ftheta.report import _html, page
+from ftheta.report.page import at_most
 from ftheta.store import Run
 from tests.report._runs import NASTY, made
 
@@ -224,3 +225,8 @@ def test_a_model_in_closed_form_without_probabilities_or_test_has_a_page(tmp_pat
     assert "The model was found in one step, without a course of training." in text.text
     parts = [attrs["id"] for tag, attrs in text.tags if tag == "h2"]
     assert parts == ["training", "inside-the-model", "data", "repeat-it"]
+
+
+def test_of_large_images_fewer_are_explained():
+    assert [at_most(shape, 2000) for shape in ((784,), (1, 8, 8), (1, 28, 28), (3, 200, 200))] == [2000, 2000, 334, 64]
+    assert at_most((1, 28, 28), 20) == 20

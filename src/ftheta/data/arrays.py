@@ -326,8 +326,9 @@ def _dataset(
     names: list[str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Dataset:
-    y = None if y is None else _target(path, y, len(x), required)
-    task = "none" if y is None else task_of(y)
+    of_pixels = y is not None and y.ndim == 3 and y.shape == x.shape[:3] and y.dtype.kind in "iu"
+    y = None if y is None else y.astype(np.int64) if of_pixels else _target(path, y, len(x), required)
+    task = "none" if y is None else "segment" if of_pixels else task_of(y)
     classes = tuple(map(str, np.unique(y))) if y is not None and task != "regression" else ()
     if x.ndim == 2:
         frame = _frame(path, x, names)

@@ -23,7 +23,6 @@ from ._probe import batch_of, first_tensor, fitting, layers_of, module_of, untou
 from ._registry import HasModule, require
 
 __all__ = [
-    "PART",
     "Pictures",
     "array",
     "convolutions",
@@ -36,7 +35,7 @@ __all__ = [
     "without_layer",
 ]
 
-PART = 64  # rows of a pass
+PART, NUMBERS = 64, 2**20  # rows of a pass at most, and numbers: large pictures go one by one
 
 
 def convolutions(module: nn.Module) -> dict[str, nn.Conv1d | nn.Conv2d]:
@@ -142,6 +141,7 @@ class Pictures:
         self.row = tuple(x.shape[1:])
         self.x = x.reshape(len(x), *self._shape(batch, name))
         self.places = tuple(self.x.shape[2:])
+        self.part = max(1, min(PART, NUMBERS // prod(self.row)))  # rows of a pass
 
     def _shape(self, batch: Any, name: str) -> tuple[int, ...]:
         """(C, *places) of a row: its own, or the one in which flat rows come to the first convolution."""

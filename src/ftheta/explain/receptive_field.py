@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReceptiveField", "receptive_field"]
 
-ROWS = 16  # more rows, fewer places that are missed by chance
+ROWS, NUMBERS = 16, 2**20  # more rows, fewer places that are missed by chance; of large pictures fewer are needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def receptive_field(obj: Any, X: Any = None, shape: Sequence[int] | None = None)
     if x is None or x.ndim < 3 or not x.is_floating_point():
         got = "no tensor" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
         raise InputError(f"receptive_field got {got}; expected maps of floats (rows, channels, ...).")
-    x = x[:ROWS].detach().clone().requires_grad_()
+    x = x[: max(1, min(ROWS, NUMBERS // x[0].numel()))].detach().clone().requires_grad_()
     seen = _layers(module_of(obj), x)
     inside = [seen_by(layer.field, layer.unit, inside=True) for layer in seen]
     ends = [seen_by(layer.field, layer.unit, inside=False) for layer in seen]

@@ -29,7 +29,7 @@ from .. import plots
 from ..catalog import nearest
 from ..errors import InputError, InputTypeError
 from ..results import Result, Table
-from ._images import PART, Pictures, array, has_convolution, layer_named, seeing, slope, tapped
+from ._images import Pictures, array, has_convolution, layer_named, seeing, slope, tapped
 from ._probe import DRAW
 from ._registry import HasModule, explanation
 
@@ -213,7 +213,7 @@ def saliency(
     knobs = {"layer": layer, "baseline": baseline, "steps": steps, "size": size}
     with net.open():
         with torch.no_grad():
-            scores = torch.cat([net.scores(part) for part in net.x.split(PART)])
+            scores = torch.cat([net.scores(part) for part in net.x.split(net.part)])
         chosen = net.targets(target, scores)
         values = attributions(net, method, chosen, knobs)
         empty = _of_baseline(net, chosen, baseline) if method == "integrated" else None
@@ -235,7 +235,7 @@ def attributions(net: Pictures, method: str, target: Tensor, knobs: Mapping[str,
     if layer is None and method == "gradcam":
         layer = _last_maps(net)
     baseline = _baseline(given.get("baseline", 0.0), net.x)
-    parts = zip(net.x.split(PART), target.split(PART), baseline.split(PART), strict=True)
+    parts = zip(*(given.split(net.part) for given in (net.x, target, baseline)), strict=True)
     return torch.cat([METHODS[method](_Task(net, x, k, layer, base, steps, size)) for x, k, base in parts])
 
 
@@ -256,7 +256,7 @@ def _last_maps(net: Pictures) -> nn.Module:
 def _of_baseline(net: Pictures, target: Tensor, baseline: Any) -> Tensor:
     """s(baseline) of each row (B,)."""
     with torch.no_grad():
-        scores = torch.cat([net.scores(part) for part in _baseline(baseline, net.x).split(PART)])
+        scores = torch.cat([net.scores(part) for part in _baseline(baseline, net.x).split(net.part)])
     return scores.gather(1, target[:, None])[:, 0]
 
 

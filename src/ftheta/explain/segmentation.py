@@ -99,10 +99,10 @@ def segments(obj: Any, X: Any, y: Any) -> Segments:
 
     Example:
         >>> from ftheta import UNetSegmenter
-        >>> x = np.arange(4.0).reshape(1, 2, 2)
-        >>> net = UNetSegmenter(filters=(2, 2), epochs=1, random_state=0).fit(x, [[[0, 0], [1, 1]]])
-        >>> segments(net, x, [[[0, 0], [1, 1]]]).table().columns["pixels"]
-        [2, 2]
+        >>> x = np.arange(16.0).reshape(1, 4, 4)
+        >>> net = UNetSegmenter(filters=(2, 2), epochs=1, random_state=0).fit(x, (x > 5).astype(int))
+        >>> segments(net, x, (x > 5).astype(int)).table().columns["pixels"]
+        [6, 10]
     """
     require(obj, HasMaps, "segments")
     with untouched(obj.module_) if hasattr(obj, "module_") else nullcontext():

@@ -22,7 +22,7 @@ from .. import plots
 from ..errors import InputError
 from ..results import Result, Table
 from ._fields import Field, seen_by
-from ._images import PART, Pictures, array, convolutions, fields_of, has_convolution, seeing, without_layer
+from ._images import Pictures, array, convolutions, fields_of, has_convolution, seeing, without_layer
 from ._registry import HasModule, explanation
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _peaks(net: Pictures, names: Sequence[str]) -> dict[str, tuple[Tensor, Tenso
         shapes[name] = tuple(h.shape[2:])
 
     with seeing(net.module, names, see):
-        for part in net.x.split(PART):
+        for part in net.x.split(net.part):
             net(part)
             for name in names:
                 found[name].append(last[name])

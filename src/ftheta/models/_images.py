@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ..catalog import nearest
@@ -71,14 +72,22 @@ class ImageInput(NeuralEstimator):
         return X
 
     def _learn_rows(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Arrays:
-        if isinstance(X, str | Path) and y is None:
-            found = open_images(X)
-            X, y = found.x, found.y
+        X, y = self._labelled(X, y)
         x = self._table(X, reset=True)
         self.input_ = InputSpec(tuple(map(int, x.shape[1:])))
         self.n_features_in_ = int(np.prod(x.shape[1:]))
         self.target_ = self._learn_target(y, len(x), classes)
         return self._weighted(x, y, sample_weight)
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any) -> Arrays:
+        return super()._encode(*self._labelled(X, y, *self.input_.shape), sample_weight)
+
+    def _labelled(self, X: Any, y: Any, channels: int | None = None, *size: int) -> tuple[Any, Any]:
+        """Pictures of a folder with the names of their folders, where no labels are given."""
+        if not isinstance(X, str | Path) or y is not None:
+            return X, y
+        found = open_images(X, size=size or None, channels=channels)  # type: ignore[arg-type]
+        return found.x, found.y
 
     def _augmentation(self) -> Callable[[Batch, Draw], Batch] | None:
         return None if self.augment is None else augmentation(self.augment, n_classes=self.target_.n)
@@ -92,6 +101,7 @@ class ImageInput(NeuralEstimator):
 
     def features(self, X: ArrayLike, layer: str = "") -> np.ndarray:
         """What a layer gives for each image, (n, ...); without a name, what the last one with weights sees: (n, D)."""
+        check_is_fitted(self)
         known = dict(self.module_.named_modules())
         name = layer or [n for n, m in known.items() if isinstance(m, nn.Linear | nn.Conv2d)][-1]
         if name not in known or not name:
