@@ -43,5 +43,7 @@ def test_images_of_another_size_unknown_encoders_and_no_fit_are_one_sentence():
         encoder.transform(np.zeros((1, 9), np.uint8))
     with pytest.raises(NotFittedError):
         ImageEncoder(shape=(2, 2)).transform(np.zeros((1, 4), np.uint8))
-    with pytest.raises(FileFormatError, match="Unknown encoder 'sounds'; this version of fθ knows 'table', 'pixels', 'images'"):
+    with pytest.raises(
+        FileFormatError, match="Unknown encoder 'sounds'; this version of fθ knows 'table', 'pixels', 'images'"
+    ):
         encoder_of({"encoder": "sounds"})
