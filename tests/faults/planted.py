@@ -106,8 +106,8 @@ FAULTS = [
     Fault(
         "categorical: mean for a sum",
         "likelihoods/categorical.py",
-        'return F.cross_entropy(raw, y, reduction="sum")',
-        'return F.cross_entropy(raw, y, reduction="mean")',
+        'return F.cross_entropy(*_flat(raw, y), reduction="sum")',
+        'return F.cross_entropy(*_flat(raw, y), reduction="mean")',
         LIKELIHOODS,
     ),
     # ---- objectives and the problem of one update
@@ -216,11 +216,11 @@ FAULTS = [
     Fault(
         "optimizer state is not restored",
         "train/trainer.py",
-        "            self.optimizers[name].load_state_dict(_copied(state))\n",
+        "            restore(self.optimizers[name], state)\n",
         "            pass\n",
         TRAINER,
     ),
-    Fault("sums of the epoch are not restored", "train/trainer.py", '_copied(tree["sums"])', "{}", TRAINER),
+    Fault("sums of the epoch are not restored", "train/trainer.py", 'copied(tree["sums"])', "{}", TRAINER),
     Fault("guard never looks", "train/trainer.py", "if self.step - self._looked >= LOOK:", "if False:", TRAINER),
     Fault(
         "early stopping restores nothing",

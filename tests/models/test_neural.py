@@ -76,7 +76,7 @@ def test_a_schedule_ends_with_the_last_update(settings):
 def test_predictions_in_parts_are_the_predictions(monkeypatch):
     model = MLPClassifier(**QUICK).fit(X, y)
     whole = model.predict_proba(X)
-    monkeypatch.setattr(_neural, "PART", 64)
+    monkeypatch.setattr(_neural.NeuralEstimator, "part", 64)
     assert np.array_equal(model.predict_proba(X), whole)
     assert model.evaluate(X, y)["loss"] == pytest.approx(-np.log(whole[np.arange(330), y]).mean(), rel=1e-5)
 

@@ -5,6 +5,6 @@ report.page(run, model, (X, y), rows, command="ftheta train mlp iris")      HTML
 
 from __future__ import annotations
 
-from .page import page
+from .page import at_most, page
 
-__all__ = ["page"]
+__all__ = ["at_most", "page"]

@@ -46,7 +46,7 @@ class Config:
     classes: int = 10
 
 
-TINY = Config()
+TINY = Config(size=12, filters=(4, 8))
 
 
 def measure(config: Config, run: Run | None = None) -> Evidence:
