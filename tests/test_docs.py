@@ -228,6 +228,8 @@ def test_a_kept_figure_is_a_picture(name):
 def test_a_figure_is_drawn_and_labelled(name):
     figure = FIGURES[name]()
     assert isinstance(figure, Figure) and figure.axes
+    if all(axes.texts and not axes.axison for axes in figure.axes):  # a drawing: what it shows is written into it
+        return
     named = [axes for axes in figure.axes if axes.get_xlabel() or axes.get_title()]
     assert named and any(axes.get_xlabel() or figure.get_supxlabel() for axes in figure.axes)
 

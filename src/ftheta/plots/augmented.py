@@ -49,6 +49,7 @@ def augmented(
     for i, label in enumerate(labels or ()):
         grid[i, 0].set_ylabel(short(str(label), 14), fontsize=9, rotation=0, ha="right", va="center")
     figure.suptitle(title, fontsize=11)
+    figure.supxlabel("each row an image and its copies", fontsize=9)
     return figure
 
 
