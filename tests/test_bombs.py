@@ -331,12 +331,6 @@ def opened(act, folder):
     return {"seconds": time.process_time() - start, "said": said[:300]}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def warm():
-    """torch imports for a second when a tensor without memory is first filled; that is no bomb's doing."""
-    torch.empty(1, device="meta").normal_()
-
-
 def test_there_are_thirty_of_them_and_more():
     assert len(BOMBS) >= 30
 

@@ -58,7 +58,7 @@ def initialise(module: nn.Module, scheme: str, sigma: float = 0.01) -> None:
             f"The 'sigma' parameter of initialise must be a float in the range (0, inf). Got {sigma!r} instead."
         )
     for layer in module.modules():
-        if isinstance(layer, (nn.Linear, *_CONV, *_TRANSPOSED)):
+        if isinstance(layer, (nn.Linear, *_CONV, *_TRANSPOSED)) and not layer.weight.is_meta:  # drawing there is slow
             layer.weight.normal_(0, 1).mul_(SCHEMES[scheme](*_fans(layer), sigma))
             if layer.bias is not None:
                 layer.bias.zero_()
