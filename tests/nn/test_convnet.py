@@ -61,6 +61,46 @@ def test_pooling_before_the_activation_is_the_same_function_and_has_the_same_gra
     torch.testing.assert_close(here, there)
 
 
+@pytest.mark.parametrize(
+    ("settings", "shape", "reach"),
+    [
+        ({}, (2, 28, 28), (26, 26)),
+        ({}, (2, 28, 30), (26, 30)),
+        ({"kernel": 5, "pool": "mean"}, (2, 29, 31), (28, 28)),
+        ({"convs": (2, 1)}, (2, 21, 23), (20, 20)),
+        ({"pool": "none", "filters": (3,)}, (2, 9, 9), (9, 9)),
+        ({"padding": "same"}, (2, 27, 27), (27, 27)),
+        ({"norm": "batch"}, (2, 28, 28), (28, 28)),
+        ({"head": "max", "pool": "min"}, (2, 28, 28), (26, 26)),
+    ],
+)
+def test_training_leaves_out_the_pixels_that_reach_no_output(settings, shape, reach):
+    made = net(shape=shape, **settings).double()
+    assert made.reach == reach
+    x = torch.randn(3, *shape, dtype=torch.float64, requires_grad=True)
+    whole, cut = made.eval(), [*made.parameters(), x]
+    there = torch.autograd.grad(whole(x).square().sum(), cut) if "norm" not in settings else None
+    seen = []
+    made.conv1.register_forward_hook(lambda _, given, out: seen.append(tuple(given[0].shape[-2:])))
+    y = made.train()(x)
+    assert seen == [reach]
+    if there is not None:
+        torch.testing.assert_close(y, made.eval()(x), rtol=1e-12, atol=1e-12)
+        here = torch.autograd.grad(y.square().sum(), cut)
+        for one, other in zip(here, there, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+        used = there[-1].abs().sum((0, 1)) > 0  # the last pixels that matter are the ones at the reach
+        assert tuple(int(torch.nonzero(used.any(1 - k)).max()) + 1 for k in (0, 1)) == reach
+
+
+def test_another_size_than_the_one_it_was_made_for_is_not_cut():
+    made = net(shape=(2, 28, 28), head="mean").train()
+    seen = []
+    made.conv1.register_forward_hook(lambda _, given, out: seen.append(tuple(given[0].shape[-2:])))
+    made(torch.zeros(1, 2, 40, 40))
+    assert seen == [(40, 40)]
+
+
 @pytest.mark.parametrize(("pool", "activation"), [("mean", "relu"), ("max", "gelu"), ("max", "bump")])
 def test_where_the_order_matters_the_activation_comes_first(pool, activation):
     names = list(net(pool=pool, activation=activation)._modules)

@@ -7,6 +7,7 @@ from .conv import convolution, separable
 from .convnet import ConvNet
 from .counting import COSTS, multiply_adds
 from .dense import MLP
+from .dropout import Dropout
 from .init import SCHEMES, initialise
 from .norm import NORMS, MapRMSNorm, Norm, norm
 from .pooling import POOLINGS, Pooling, pooling
@@ -43,6 +44,7 @@ __all__ = [
     "Bump",
     "ConvNet",
     "DenseBlock",
+    "Dropout",
     "Flip",
     "Invariant",
     "MapRMSNorm",

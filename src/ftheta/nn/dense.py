@@ -19,6 +19,7 @@ from torch import nn
 
 from ..errors import InputError
 from .activations import ACTIVATIONS, activation
+from .dropout import Dropout
 from .init import initialise
 
 __all__ = ["MLP"]
@@ -83,7 +84,7 @@ def _layers(widths: list[int], names: list[str], dropout: float, init: str) -> O
         layers[f"hidden{k}"] = nn.Linear(widths[k - 1], widths[k])
         layers[f"act{k}"] = activation(name)
         if dropout:
-            layers[f"drop{k}"] = nn.Dropout(dropout)
+            layers[f"drop{k}"] = Dropout(dropout)
     layers["output"] = nn.Linear(widths[-2], widths[-1])
     dense = [layer for layer in layers.values() if isinstance(layer, nn.Linear)]
     for layer, name in zip(dense, [*names, "identity"], strict=True):

@@ -18,6 +18,7 @@ from .activations import ACTIVATIONS
 from .activations import activation as make_activation
 from .conv import check_net, convolution, whole
 from .dense import Chain
+from .dropout import Dropout
 from .init import initialise
 from .norm import norm as make_norm
 from .pooling import pooling
@@ -92,7 +93,7 @@ class ResNet(Chain):
         layers["mean"] = pooling("global_mean")
         layers["flatten"] = nn.Flatten()
         if dropout:
-            layers["drop"] = nn.Dropout(dropout)
+            layers["drop"] = Dropout(dropout)
         layers["output"] = nn.Linear(width, n_out)
         initialise(layers["stem"], ACTIVATIONS[activation].init)
         initialise(layers["output"], "lecun")

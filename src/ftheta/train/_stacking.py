@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from ..errors import InputError
-from ..nn import ACTIVATIONS
+from ..nn import ACTIVATIONS, Dropout
 
 __all__ = ["apply", "changed", "check_alike", "tensors_of"]
 
-POINTWISE = {nn.Dropout, *(entry.factory for entry in ACTIVATIONS.values())}
+POINTWISE = {nn.Dropout, Dropout, *(entry.factory for entry in ACTIVATIONS.values())}
 
 
 def apply(module: Any, x: Tensor) -> Tensor:
