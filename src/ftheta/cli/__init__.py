@@ -18,6 +18,7 @@ __all__ = ["main"]
 VERBS = {
     "train": "Train a model on a data set or a file.",
     "predict": "Predict with a trained run.",
+    "sample": "Draw new rows from a trained run.",
     "export": "Take a model away: plain PyTorch, no fθ.",
     "explain": "Show what happened inside a trained run.",
     "runs": "List, show, compare and verify runs.",

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..measure import Scores, classification, half_width, labels, regression
 from ._pixels import score_pixels
 
-__all__ = ["LEVEL", "Answers", "answer", "class_names", "scores", "spread_of"]
+__all__ = ["LEVEL", "Answers", "answer", "assessed", "class_names", "scores", "spread_of"]
 
 LEVEL = 0.95  # of the intervals of predicted numbers
 
@@ -45,6 +45,16 @@ def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answ
         return Answers(predicted)
     middle = predicted.astype(np.float64)  # in float32 the width of the interval would vary with rounding
     return Answers(predicted, low=middle - spread["half_width"], high=middle + spread["half_width"])
+
+
+def assessed(estimator: Any, X: Any) -> dict[str, Any]:
+    """What a model that predicts nothing says of rows: measures, with intervals of two standard errors."""
+    found = estimator.assess(X).columns
+    rows = list(zip(found["measure"], found["value"], found["error"], strict=True))
+    values = {name: float(value) for name, value, _ in rows}
+    ends = {name: None if error is None else [value - 1.96 * error, value + 1.96 * error] for name, value, error in rows}
+    method = {name: "none" if end is None else "standard error" for name, end in ends.items()}
+    return {"scores": values, "level": LEVEL, "intervals": ends, "method": method}
 
 
 def _own_interval(estimator: Any, X: Any) -> np.ndarray | None:

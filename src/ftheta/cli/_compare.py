@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -49,7 +49,8 @@ class Tried(NamedTuple):
             raise InputError(
                 f"{run.path} has no test part: its numbers are of rows that it learned from. Train it with one."
             )
-        return cls(name, run, said, run.rows(), result, run.tree("test.safetensors"))
+        test = {"classes": None, "y": None, "predicted": None} | run.tree("test.safetensors")
+        return cls(name, run, said, run.rows(), result, test)
 
     def same_rows(self, other: Tried) -> bool:
         """Whether both were tested on the same rows with the same targets, in the same order."""
@@ -111,7 +112,9 @@ class Compared:
         """What the tables do not say."""
         first, *others = self.tried
         unpaired = [t.name for t in others if t.name not in self.pairs]
-        if unpaired:
+        if first.test["predicted"] is None:
+            yield "These models predict nothing, so there is no test in pairs of rows."
+        elif unpaired:
             yield (
                 f"No paired test of {', '.join(unpaired)} against {first.name}: their test rows differ (other rows, "
                 "columns or targets), and so part of any difference may come from the rows."
@@ -177,13 +180,19 @@ class Compared:
 
 def _comparable(first: Tried, other: Tried) -> bool:
     """Whether rows can be paired; runs of different tasks are refused."""
-    kinds = ["numbers" if t.test["classes"] is None else _KINDS[np.ndim(t.test["y"])] for t in (first, other)]
+    kinds = [_kind(t.test) for t in (first, other)]
     if kinds[0] != kinds[1]:
         raise InputError(
             f"{first.name} and {other.name} have different tasks, one predicts {kinds[0]} and one {kinds[1]}, and have "
             "no metric in common. Compare runs of one task."
         )
-    return first.same_rows(other)
+    return first.same_rows(other) and kinds[0] != "nothing"
+
+
+def _kind(test: Mapping[str, Any]) -> str:
+    if test["predicted"] is None:
+        return "nothing"
+    return "numbers" if test["classes"] is None else _KINDS[np.ndim(test["y"])]
 
 
 def _paired(a: Tried, b: Tried) -> measure.Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from hashlib import sha256
 from os.path import commonpath
@@ -12,15 +13,16 @@ import click
 import numpy as np
 
 from .. import data as room
-from ..catalog import card, nearest
+from ..catalog import Card, card, nearest
 from ..data.picture_files import ADVICE, Listing
 from ..draw import Draw
 from ..errors import FileFormatError, InputError
 from ..models._first_try import validation_share
 from ._config import Config
 
-__all__ = ["Parts", "digest", "encoder_for", "open_data", "rows_of", "sound", "split", "task_of"]
+__all__ = ["ALONE", "Parts", "digest", "encoder_for", "open_data", "rows_of", "sound", "split", "task_of"]
 
+ALONE = ("store", "density")  # tasks of models that learn from rows without targets
 TABLES = ("table", "image")  # kinds of data whose rows are vectors
 LARGE = 64  # pixels of the longer side of pictures, where --size says nothing
 TRIED = 2000  # pictures, evenly spaced, that are decoded before a run is made
@@ -109,20 +111,26 @@ def _from_file(config: Config) -> room.Dataset:
     if not Path(config.data).exists():
         known = nearest("data set or file", config.data, room.names())
         raise InputError(f"{known} A file needs its path, e.g. my.csv.")
-    return _file(config.data, config.target, config.encoding)
+    return _file(config.data, config.target, config.encoding, required=not _alone(config))
 
 
 def _test_file(config: Config, form: Any) -> room.Dataset:
     if not Path(str(config.test)).exists():
         raise InputError(f"--test {config.test}: expected a share such as 0.2, none, or a file; there is no such file.")
-    return _file(str(config.test), config.target, config.encoding, form)
+    return _file(str(config.test), config.target, config.encoding, form, required=not _alone(config))
 
 
-def _file(name: str, target: str, encoding: str, form: Any = None) -> room.Dataset:
+def _alone(config: Config) -> bool:
+    return not card(config.model).targets.keys().isdisjoint(ALONE)
+
+
+def _file(name: str, target: str, encoding: str, form: Any = None, *, required: bool = True) -> room.Dataset:
     path = Path(name)
     table = room.kind_of(path) == "characters"
-    found = room.read(path, target or None, encoding=encoding, form=form) if target or not table else None
-    if found is None or (found.y is None and found.kind in TABLES):
+    found = None
+    if target or not table or not required:
+        found = room.read(path, target or None, required=required or bool(target), encoding=encoding, form=form)
+    if found is None or (required and found.y is None and found.kind in TABLES):
         known = f" Its columns: {', '.join(_columns(path, encoding))}." if table else ""
         raise FileFormatError(f"{path}: which column is to be predicted? Say --target COLUMN.{known}")
     return found
@@ -152,7 +160,7 @@ def _joined(train: room.Dataset, test: room.Dataset) -> room.Dataset:
         x = _one_listing(train.x, test.x)
     else:
         x = np.concatenate([train.x, test.x])
-    y = np.concatenate([np.asarray(train.y), np.asarray(test.y)])
+    y = None if train.y is None else np.concatenate([np.asarray(train.y), np.asarray(test.y)])
     return replace(train, x=x, y=y, official=len(test.x), notes=train.notes + test.notes)
 
 
@@ -177,7 +185,7 @@ def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
     x: Any = rows_of(dataset.x, rows)
     if isinstance(x, room.Pictures):
         x = np.frombuffer(x.digest().encode(), np.uint8)
-    y = np.asarray(dataset.y)[rows]
+    y = np.zeros(0) if dataset.y is None else np.asarray(dataset.y)[rows]
     if hasattr(x, "iloc"):
         from pandas.util import hash_pandas_object
 
@@ -187,13 +195,21 @@ def digest(dataset: room.Dataset, rows: Any = slice(None)) -> str:
     return sha256(b"".join([names, np.ascontiguousarray(x).tobytes(), np.ascontiguousarray(y).tobytes()])).hexdigest()
 
 
-def task_of(dataset: room.Dataset, asked: str) -> str:
-    """classify, regress or segment: as asked, else by the target; data or a target that cannot be that is refused."""
+def task_of(dataset: room.Dataset, asked: str, tasks: Collection[str] = ()) -> str:
+    """classify, regress or segment: as asked, else by the target; data or a target that cannot be that is refused.
+
+    A model whose `tasks` need no target has its own.
+    """
     if dataset.kind not in TABLES:
         raise InputError(
             f"{dataset.name} is {dataset.kind}, not rows of a table or pictures, which is what the models learn from. "
             f"`ftheta data show {dataset.name}` shows it."
         )
+    alone = [task for task in tasks if task in ALONE]
+    if alone:
+        if asked:
+            raise InputError(f"--task {asked}: this model learns from rows alone and predicts nothing. Leave it out.")
+        return alone[0]
     if dataset.task == "segment":
         if asked:
             raise InputError(f"--task {asked}: {dataset.name} has a class for every pixel. Leave --task out.")
@@ -216,11 +232,13 @@ def task_of(dataset: room.Dataset, asked: str) -> str:
 
 
 def encoder_for(
-    dataset: room.Dataset, estimator: Any, kind: str
-) -> room.TableEncoder | room.PixelEncoder | room.ImageEncoder:
+    dataset: room.Dataset, estimator: Any, card: Card
+) -> room.TableEncoder | room.PixelEncoder | room.ImageEncoder | room.RangeEncoder:
     """The encoder of this kind of data, in the numbers that the estimator computes with."""
     dtype: Any = getattr(estimator, "dtype", "float64")
-    if kind == "image":
+    if card.support in ("unit", "sign") and getattr(estimator, "visible", "") != "gaussian":
+        return room.RangeEncoder(dtype, card.support, not hasattr(dataset.x, "iloc"))
+    if card.input == "image":
         if not dataset.shape:
             raise InputError(
                 f"{dataset.name} is a table, and {type(estimator).__name__} learns from images. Give a folder of "

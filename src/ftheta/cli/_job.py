@@ -19,9 +19,9 @@ from ..models._first_try import L2, settings
 from ..results import Table, svg
 from ..store import Run
 from ..train import Training
-from ._answers import Answers, answer, class_names, scores, spread_of
+from ._answers import Answers, answer, assessed, class_names, scores, spread_of
 from ._config import Config, typed
-from ._data import digest, encoder_for, open_data, rows_of, split, task_of
+from ._data import ALONE, digest, encoder_for, open_data, rows_of, split, task_of
 from ._show import result_table
 from ._subject import Subject, fitted_rows, goes_in_steps
 
@@ -45,13 +45,13 @@ class Job:
                 "Python, e.g. make_pipeline(ftheta.Whitening(), ftheta.MLPClassifier())."
             )
         self.dataset = open_data(config)
-        self.task = task_of(self.dataset, config.task)
+        self.task = task_of(self.dataset, config.task, card.targets)
         self._refuse_task("segment" in card.targets)
         self.parts = split(config, self.dataset, self.task)
         self.estimator = self._estimator(catalog.resolve(card.name, self.task))
         self.in_steps = goes_in_steps(self.estimator)
         self._refuse_unseen()
-        self.encoder = encoder_for(self.dataset, self.estimator, card.input)
+        self.encoder = encoder_for(self.dataset, self.estimator, card)
         if not self.in_steps and isinstance(self.encoder, TableEncoder):
             self.encoder.set_output(transform="pandas")  # coefficients have the names of their columns
         self.encoder.fit(rows_of(self.dataset.x, self._fitted_rows()))
@@ -77,11 +77,12 @@ class Job:
         said, watched = dict(self.config.params), len(self.parts.validation) > 0
         said = {k: v for k, v in said.items() if (k, v) != ("lr", "find") or "lr" not in known}
         own, n = getattr(cls, "first_try", None), len(self.parts.train)
-        usual = settings(known, watched=watched, optimizer=said.get("optimizer"))
-        params = (usual if own is None else own(n, watched=watched, shape=self.dataset.shape)) | said
+        usual = settings(known, watched=watched, optimizer=said.get("optimizer")) if self.task not in ALONE else {}
+        params = (usual if own is None else own(n, watched=watched, shape=self.dataset.shape)) | _one_layer(said, known)
         params |= {"random_state": self.config.seed} if "random_state" in known else {}
         if "training" in known:
             own_knobs = {"l2": L2} if own is None else {"schedule": "cosine", "ema": 0.999}
+            own_knobs = {} if self.task in ALONE else own_knobs
             knobs = {"progress": True, **own_knobs, **typed(Training, self.config.training, "training")}
             return cls(**typed(cls, params, where), training=Training(**knobs))
         typed(cls, {f"training.{k}": v for k, v in self.config.training.items()}, where)
@@ -101,7 +102,7 @@ class Job:
 
     def _refuse_unseen(self) -> None:
         """A class that only test rows have cannot be learned, and no probability of it can be scored."""
-        if self.task == "regress":
+        if self.task in ("regress", *ALONE):
             return
         y = np.asarray(self.dataset.y)
         unseen = np.setdiff1d(y[self.parts.test], y[self._fitted_rows()])
@@ -130,8 +131,9 @@ class Job:
         X_val, y_val = self._rows(self.parts.validation)
         return {"X": X, "y": y, "X_val": X_val, "y_val": y_val}
 
-    def _rows(self, index: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self.encoder.transform(rows_of(self.dataset.x, index)), np.asarray(self.dataset.y)[index]
+    def _rows(self, index: np.ndarray) -> tuple[Any, Any]:
+        y = None if self.dataset.y is None else np.asarray(self.dataset.y)[index]
+        return self.encoder.transform(rows_of(self.dataset.x, index)), y
 
     def headline(self) -> str:
         """What is trained on what."""
@@ -144,7 +146,7 @@ class Job:
     @cached_property
     def found_leaks(self) -> tuple[str, ...]:
         """What the test part shares with the rows that are learned from."""
-        y = None if self.task == "segment" else self.dataset.y
+        y = None if self.task in ("segment", *ALONE) else self.dataset.y
         return leaks(self.dataset.x, self._fitted_rows(), self.parts.test, y)
 
     def warnings(self) -> list[str]:
@@ -207,7 +209,8 @@ class Job:
         """What is known of the data, for the run and its report."""
         d = self.dataset
         return {
-            **{"name": d.name, "kind": d.kind, "shape": list(d.shape), "rows": len(d.x), "task": d.task},
+            **{"name": d.name, "kind": d.kind, "shape": list(d.shape), "rows": len(d.x)},
+            "task": self.task if self.task in ALONE else d.task,
             **{"target": self.config.target, "classes": list(d.target_names)},
             "parts": {name: len(rows) for name, rows in self.parts._asdict().items()},
             "columns": self.encoder.describe(),
@@ -221,18 +224,27 @@ class Job:
         if not run.has("result.json"):
             tested = len(self.parts.test) > 0
             rows = self.parts.test if tested else self._fitted_rows()
-            X, y = self._rows(rows)
-            spread = self._spread()
-            given = answer(self.estimator, X, spread)
+            measured = self._assessed(run, rows) if self.task in ALONE else self._scored(run, rows)
             found = {
                 "part": "test part" if tested else "training rows",
-                **scores(self.task, y, given, self.config.seed, self.dataset.target_names).as_json(),
+                **measured,
                 **{"rows": len(rows), "family": self.config.model, "data": digest(self.dataset, rows)},
             }
-            run.write("interval.json", json.dumps(spread) + "\n")
-            run.write("test.safetensors", {"rows": rows, **self._named(y, given)})
             run.write("result.json", json.dumps(found, indent=1) + "\n")
         return result_table(json.loads(run.read("result.json")))
+
+    def _scored(self, run: Run, rows: np.ndarray) -> dict[str, Any]:
+        """Answers for rows, kept in the run, and how good they are."""
+        (X, y), spread = self._rows(rows), self._spread()
+        given = answer(self.estimator, X, spread)
+        run.write("interval.json", json.dumps(spread) + "\n")
+        run.write("test.safetensors", {"rows": rows, **self._named(y, given)})
+        return scores(self.task, y, given, self.config.seed, self.dataset.target_names).as_json()
+
+    def _assessed(self, run: Run, rows: np.ndarray) -> dict[str, Any]:
+        """What a model without answers says of rows."""
+        run.write("test.safetensors", {"rows": rows})
+        return assessed(self.estimator, self._rows(rows)[0])
 
     def _named(self, y: np.ndarray, given: Answers) -> dict[str, Any]:
         """Truth and answers, classes by the names that the data set gives them."""
@@ -261,6 +273,15 @@ class Job:
         """The page of the run."""
         if not run.has("report.html"):
             Subject(self.config, self.dataset, self.parts, self.encoder, self.estimator).report(run)
+
+
+def _one_layer(said: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """--hidden is the number of hidden units where a model has one layer of them."""
+    if "n_hidden" not in known or "hidden" not in said:
+        return said
+    if len(said["hidden"]) != 1:
+        raise InputError(f"--hidden {','.join(map(str, said['hidden']))}: this model has one hidden layer; give one.")
+    return {name: value for name, value in said.items() if name != "hidden"} | {"n_hidden": said["hidden"][0]}
 
 
 def _pixels(shape: tuple[int, ...]) -> str:

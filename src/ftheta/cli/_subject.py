@@ -41,7 +41,7 @@ class Subject(NamedTuple):
     encoder: Any
     estimator: Any
 
-    def learned_from(self, *, all_rows: bool = False) -> tuple[Any, np.ndarray]:
+    def learned_from(self, *, all_rows: bool = False) -> tuple[Any, Any]:
         """Rows and targets that the model learned from, as it sees them; at most 2,000, evenly spaced, or all.
 
         Of images they are fewer.
@@ -49,7 +49,8 @@ class Subject(NamedTuple):
         rows = fitted_rows(self.estimator, self.parts)
         most = at_most(getattr(self.encoder, "image_", ()), EXPLAINED)
         rows = rows if all_rows else rows[:: -(-len(rows) // most)]
-        return self.encoder.transform(rows_of(self.dataset.x, rows)), np.asarray(self.dataset.y)[rows]
+        y = None if self.dataset.y is None else np.asarray(self.dataset.y)[rows]
+        return self.encoder.transform(rows_of(self.dataset.x, rows)), y
 
     def report(self, run: Run) -> None:
         """Write report.html."""

@@ -31,6 +31,7 @@ from .encoders import encoder_of
 from .files import read
 from .files_source import Files
 from .image_encoder import ImageEncoder
+from .range_encoder import RangeEncoder
 from .leaks import leaks
 from .makers import (
     MAKERS,
@@ -76,6 +77,7 @@ __all__ = [
     "InputSpec",
     "Pictures",
     "PixelEncoder",
+    "RangeEncoder",
     "Rows",
     "Source",
     "Stream",

@@ -17,13 +17,14 @@ _SHARE, _LEAST = 0.1, 60
 
 
 def validation_share(task: str, rows: int) -> float:
-    """The share of rows that early stopping watches.
+    """The share of rows that early stopping watches; none where there is no target to be wrong about.
 
     Example:
         >>> validation_share("classify", 1000), validation_share("classify", 100), validation_share("regress", 100)
         (0.1, 0.0, 0.1)
     """
-    return 0.0 if task == "classify" and rows * _SHARE < _LEAST else _SHARE
+    few = task == "classify" and rows * _SHARE < _LEAST
+    return 0.0 if few or task in ("store", "density") else _SHARE
 
 
 def settings(known: dict[str, Any], *, watched: bool, optimizer: str | None = None) -> dict[str, Any]:

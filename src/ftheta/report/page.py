@@ -37,6 +37,8 @@ TASKS = {
     "binary": "classification in two classes",
     "multiclass": "classification",
     "segment": "segmentation: a class for every pixel",
+    "store": "memory of patterns",
+    "density": "model of how the rows are spread",
 }
 PARTS = {"train": "training"}
 ALTS = {
@@ -62,6 +64,7 @@ def page(run: Run, estimator: Any, train: tuple[Any, Any], shown: Any, *, comman
     """
     data, result = _json(run, "data.json"), _json(run, "result.json")
     test: dict[str, Any] = run.tree("test.safetensors") if run.has("test.safetensors") else {}
+    test = test if "predicted" in test else {}
     title = f"{result.get('family', type(estimator).__name__)} on {data.get('name', 'data')}"
     sections = {
         "Result": _result(result, looks),

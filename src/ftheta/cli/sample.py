@@ -1,0 +1,72 @@
+"""`ftheta sample`: new rows that a trained run draws."""
+
+from __future__ import annotations
+
+import io
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from ._folders import find_run
+from ._show import echo_table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["command"]
+
+
+@click.command("sample", short_help="Draw new rows from a trained run.")
+@click.argument("run")
+@click.option("-n", "count", help="How many.", type=click.IntRange(1), default=64, show_default=True)
+@click.option("--steps", help="Steps of the chains; default: as the model has it.", type=click.IntRange(1))
+@click.option("--seed", help="Of the draws.", type=click.IntRange(0), default=0, show_default=True)
+@click.option("-o", "--output", help="Write the rows to this CSV or NPY file too.", type=click.Path(path_type=Path))
+def command(run: str, count: int, steps: int | None, seed: int, output: Path | None) -> None:
+    """Draw new rows from RUN (a folder, an id, or last), a model of how rows are spread, e.g. rbm.
+
+    They are drawn into RUN/figures/samples.svg, beside the rows that the model learned from and that are nearest.
+    """
+    from .. import explain
+    from ..results import svg
+    from ..store import write_atomic
+    from ._subject import reopen
+
+    if output is not None and output.exists():
+        raise InputError(f"--output {output}: the file exists; nothing was changed. Choose another name.")
+    if output is not None and output.suffix.lower() not in (".csv", ".npy"):
+        raise InputError(f"--output {output}: expected a name that ends in .csv or .npy.")
+    folder = find_run(run)
+    subject = reopen(folder)
+    model = subject.estimator
+    if not hasattr(model, "sample"):
+        raise InputError(
+            f"{folder.path} is a {type(model).__name__}, which draws no new rows. Models that do: rbm, dbm, boltzmann."
+        )
+    asked = {} if steps is None else {"steps": steps}
+    if steps is not None and "steps" not in signature(model.sample).parameters:
+        raise InputError(f"--steps {steps}: {type(model).__name__} draws without a chain. Leave --steps out.")
+    drawn = model.sample(count, random_state=seed, **asked)
+    found = explain.samples(model, subject.learned_from()[0], drawn=drawn)
+    with folder:
+        folder.write("figures/samples.svg", svg(found.figure()))
+    echo_table(found.table())
+    click.echo(f"drawn: {folder.path / 'figures' / 'samples.svg'}", err=True)
+    if output is not None:
+        write_atomic(output, _written(drawn, output.suffix.lower(), subject.encoder))
+        click.echo(f"{output}: {count} rows, as the model has them ({drawn.min():g} to {drawn.max():g})", err=True)
+
+
+def _written(rows: np.ndarray, suffix: str, encoder: Any) -> bytes:
+    """Rows as the bytes of a file."""
+    import numpy as np
+    import pandas as pd
+
+    if suffix == ".csv":
+        return pd.DataFrame(rows, columns=encoder.get_feature_names_out()).to_csv(index=False).encode()
+    held = io.BytesIO()
+    np.save(held, rows)
+    return held.getvalue()
