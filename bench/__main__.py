@@ -29,6 +29,7 @@ NAMES = (
     "logistic",
     "folder",
     "convnet",
+    "hopfield",
 )
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"

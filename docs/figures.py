@@ -401,11 +401,61 @@ def unet() -> Figure:
     return explain.diagram(UNet((1, 64, 64), 2, (16, 32, 64, 128)), shape=(1, 64, 64)).figure()
 
 
+@cache
+def memory() -> ftheta.HopfieldNetwork:
+    """The memory of digits of its page."""
+    digits = load("digits")
+    X = np.where(digits.x.to_numpy() > 8, 1, -1)
+    return ftheta.HopfieldNetwork(keep="medoid", random_state=0).fit(X, digits.y)
+
+
+def recalled() -> Figure:
+    """Digits, what noise makes of them, and what is recalled."""
+    return explain.recalled(memory(), noise=(0.1, 0.2, 0.3), steps=(1, 10, 10)).figure()
+
+
+def energy_surface() -> Figure:
+    """The energy of two units, and the ways of states."""
+    net = ftheta.HopfieldNetwork(rule="design", unit="saturated").fit([[1, 1], [-1, -1], [1, -1]])
+    return explain.energy_surface(net).figure()
+
+
+def basins() -> Figure:
+    """Which state each start leads to."""
+    return explain.basins(memory()).figure()
+
+
+@cache
+def machine() -> tuple[ftheta.RestrictedBoltzmannMachine, np.ndarray]:
+    """The machine of its page, with the rows that it learned from."""
+    X = load("digits").x.to_numpy() / 16
+    made = ftheta.RestrictedBoltzmannMachine(n_hidden=64, epochs=60, lr=0.05, random_state=0)
+    return made.fit(X[:1500]), X[:1500]
+
+
+def samples() -> Figure:
+    """New digits, and the training rows that are nearest."""
+    return explain.samples(*machine(), n=30).figure()
+
+
+def chains() -> Figure:
+    """Chains that start at digits."""
+    return explain.chains(*machine()).figure()
+
+
+def filled_in() -> Figure:
+    """Rows of digits that were removed, filled in."""
+    made, _ = machine()
+    return explain.filled_in(made, load("digits").x.to_numpy()[1500:] / 16).figure()
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "augmented": augmented,
     "bands": bands,
+    "basins": basins,
     "catalogue": catalogue,
+    "chains": chains,
     "convolve": convolve,
     "cost": cost,
     "curves": curves,
@@ -413,7 +463,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "diagnostics": diagnostics,
     "drag": drag,
     "ellipses": ellipses,
+    "energy-surface": energy_surface,
     "feature-maps": feature_maps,
+    "filled-in": filled_in,
     "fit": fit,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
@@ -427,10 +479,12 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "optimizers": optimizers,
     "race": race,
     "rates": rates,
+    "recalled": recalled,
     "regions": regions,
     "reliability": reliability,
     "roc": roc,
     "saliency": saliency,
+    "samples": samples,
     "schedules": schedules,
     "scores": scores,
     "segments": segments,

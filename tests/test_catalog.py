@@ -11,7 +11,7 @@ from ftheta.base import Estimator
 from ftheta.errors import InputError
 
 INPUTS = {"table", "image", "sequence", "text", "series", "boxes", "environment"}
-SUPPORTS = {"real", "unit", "sign", "count", "category"}
+SUPPORTS = {"real", "unit", "sign", "bit", "count", "category"}
 EXTRAS = {"", "data", "lab", "tune", "text", "rl", "export", "tensorboard"}
 
 

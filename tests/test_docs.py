@@ -290,6 +290,8 @@ PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | 
     **dict.fromkeys(("lda", "qda", "fisher", "gaussian-nb", "discrete-nb", "whitening"), "discriminants.md"),
     **{"perceptron": "logistic.md", "basis": "basis.md", "mlp": "mlp.md", "module": "module.md"},
     **{"convnet": "convolution.md", "resnet": "residual.md", "unet": "segmentation.md"},
+    **{"hopfield": "hopfield.md", "modern-hopfield": "hopfield.md"},
+    **dict.fromkeys(("rbm", "dbm", "boltzmann"), "boltzmann.md"),
 }
 
 

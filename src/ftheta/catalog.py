@@ -22,7 +22,7 @@ class Card(NamedTuple):
         name: The name on the command line.
         targets: Task to "module:Class".
         input: Kind of X: table, image, sequence, text, series, boxes, environment.
-        support: Values of X: real, unit, sign, count, category.
+        support: Values of X: real, unit, sign, bit, count, category.
         topics: Words to find it by.
         summary: One line.
         extra: Optional dependencies it needs, as the name of an extra.
@@ -136,6 +136,41 @@ _TABLE = [
         input="image",
         topics=("neural", "convolution", "images", "segmentation"),
         summary="U-Net: a class for every pixel, by an hourglass of convolutions with skips across.",
+    ),
+    Card(
+        "hopfield",
+        {"store": "ftheta.models.hopfield:HopfieldNetwork"},
+        support="sign",
+        topics=("memory", "energy", "attractors", "recall"),
+        summary="Hopfield network: patterns as states of rest, recalled from noisy cues.",
+    ),
+    Card(
+        "modern-hopfield",
+        {"store": "ftheta.models.modern_hopfield:ModernHopfield"},
+        support="sign",
+        topics=("memory", "energy", "attention", "recall"),
+        summary="Memories with sharper energies: far more patterns than units; the update is attention.",
+    ),
+    Card(
+        "rbm",
+        {"density": "ftheta.models.boltzmann:RestrictedBoltzmannMachine"},
+        support="unit",
+        topics=("energy", "density", "sampling", "features", "generative"),
+        summary="Restricted Boltzmann machine: hidden units that explain rows; samples, fills in, scores.",
+    ),
+    Card(
+        "dbm",
+        {"density": "ftheta.models.dbm:DeepBoltzmannMachine"},
+        support="unit",
+        topics=("energy", "density", "sampling", "deep", "generative"),
+        summary="Deep Boltzmann machine: layers of hidden units, trained together.",
+    ),
+    Card(
+        "boltzmann",
+        {"density": "ftheta.models.boltzmann_machine:BoltzmannMachine"},
+        support="bit",
+        topics=("energy", "density", "sampling", "exact", "generative"),
+        summary="General Boltzmann machine: every pair of units connected; exact for small ones.",
     ),
     Card(
         "module",

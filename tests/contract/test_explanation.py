@@ -25,11 +25,15 @@ from ftheta import (
 )
 from ftheta.errors import InputTypeError
 from ftheta.explain import _registry
+from ftheta.models import HopfieldNetwork, ModernHopfield, RestrictedBoltzmannMachine
+from ftheta.nn import RBM
 from ftheta.results import Result, Table
 
 RNG = np.random.default_rng(0)
 X, IMAGES = RNG.normal(size=(24, 4)), RNG.normal(size=(24, 1, 5, 5))
+SIGNS = np.array([[-1.0, -1.0, 1.0], [1.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
 PIXELS = (IMAGES[:8, 0] > 0).astype(int)
+BITS = (RNG.random((12, 9)) < 0.5).astype(float)
 CLASSES, NUMBERS = np.array(["a", "b", "c"] * 8), X @ [1.0, -2.0, 0.5, 0.0]
 
 
@@ -57,6 +61,8 @@ NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMIS
 DENSE = NEURAL | {"network"}
 MAPS = {"diagram", "equivariance", "receptive-field"}
 SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesise", "top-patches"}
+MEMORY = {"basins", "energy-surface", "recalled"}
+MACHINE = {"chains", "filled-in", "filters"}
 LINEAR = {"drag", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
 SUBJECTS = {  # what makes it, its rows, what it can give
@@ -92,7 +98,23 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "gaussian classes": (
         lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
         (X[:, :2], CLASSES),
-        {"densities", "regions"},
+        {"densities", "regions", "samples"},
+    ),
+    "machine": (
+        lambda: RestrictedBoltzmannMachine(n_hidden=3, epochs=2, random_state=0).fit(BITS),
+        (BITS, None),
+        NEURAL | MACHINE | {"samples"},
+    ),
+    "machine as a module": (lambda: RBM(9, 3), (BITS, None), MODULE | MACHINE),
+    "memory": (
+        lambda: HopfieldNetwork(rule="design", unit="saturated", random_state=0).fit(SIGNS),
+        (SIGNS, np.arange(3.0)),
+        MEMORY | {"equilibria"},
+    ),
+    "modern memory": (
+        lambda: ModernHopfield(random_state=0).fit(np.repeat(SIGNS, 4, axis=1)),
+        (np.repeat(SIGNS, 4, axis=1), np.arange(3.0)),
+        MEMORY,
     ),
     "not fitted": (MLPClassifier, (X, CLASSES), {"learning-rate"}),
     "nothing": (object, (X, CLASSES), set()),

@@ -29,10 +29,11 @@ def test_pixels_share_one_range_and_bytes_have_theirs():
 def test_signs_are_cut_at_the_middle_of_the_training_rows():
     made = RangeEncoder(support="sign").fit(X)
     assert made.transform([[2.0, 20.1, 5.0], [2.1, 19.9, 5.1]]).tolist() == [[-1, 1, -1], [1, -1, 1]]
+    assert RangeEncoder(support="bit").fit(X).transform([[2.0, 20.1, 5.0]]).tolist() == [[0, 1, 0]]
     assert made.surprises(X * 9) == [] and "±1" in made.describe()[0]["did"]
 
 
-@pytest.mark.parametrize("support", ["unit", "sign"])
+@pytest.mark.parametrize("support", ["unit", "sign", "bit"])
 @pytest.mark.parametrize("given", [X, pd.DataFrame(X, columns=["a", "b", "c"])])
 def test_the_state_is_json_and_makes_the_same_encoder(support, given):
     made = RangeEncoder("float32", support).fit(given)

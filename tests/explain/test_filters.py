@@ -5,12 +5,15 @@ import pytest
 import torch
 from scipy import ndimage
 from sklearn.datasets import load_digits
+from sklearn.neural_network import BernoulliRBM
 from torch import nn
 
 from ftheta import ModuleClassifier
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain import filters
+from ftheta.explain import available, filters, samples
 from ftheta.formulas import edge_kernels
+from ftheta.models import DeepBoltzmannMachine, RestrictedBoltzmannMachine
+from ftheta.nn import RBM
 
 RNG = np.random.default_rng(0)
 
@@ -106,3 +109,100 @@ def test_what_is_no_convolution_gets_a_sentence():
         filters(nn.Sequential(nn.LazyConv2d(2, 3)))
     with pytest.raises(InputTypeError, match=r"Linear has no convolution; filters needs a net with an nn.Conv1d"):
         filters(nn.Linear(2, 2))
+
+
+class Stack:
+    """A deep machine of one's own."""
+
+    def __init__(self, *weights):
+        self.weights = weights
+
+    def gibbs(self, X, steps):
+        return X
+
+
+def test_units_of_a_machine_are_pictures_of_their_weights():
+    machine = RBM(12, 5)
+    found = filters(machine, shape=(4, 3))
+    np.testing.assert_array_equal(found.kernels[:, 0], machine.weight.detach().numpy().reshape(5, 4, 3))
+    assert found.layer == "hidden 1" and not found.deeper and not found.names and np.isnan(found.chance)
+    assert set(found.table().columns) == {"layer", "filter", "norm", "sum", "inputs"}
+    np.testing.assert_allclose(found.table().columns["sum"], machine.weight.detach().sum(1), rtol=1e-5)
+    assert filters(machine, X=np.zeros((2, 2, 6))).kernels.shape == (5, 1, 2, 6)
+    assert filters(RBM(16, 2), X=np.zeros((2, 16))).kernels.shape == (2, 1, 4, 4)
+    assert filters(RBM(12, 2), shape=(3, 2, 2)).kernels.shape == (2, 3, 2, 2)
+
+
+def test_layers_above_are_projected_through_those_below():
+    first, second, third = (RNG.normal(size=size) for size in ((5, 9), (4, 5), (2, 4)))
+    found = filters(Stack(first, second, third))
+    np.testing.assert_array_equal(found.kernels.reshape(5, 9), first)
+    by_hand = np.array([[sum(second[k, j] * first[j, i] for j in range(5)) for i in range(9)] for k in range(4)])
+    np.testing.assert_allclose(found.deeper["hidden 2"].reshape(4, 9), by_hand)
+    np.testing.assert_allclose(found.deeper["hidden 3"].reshape(2, 9), third @ by_hand)
+    columns = found.table().columns
+    assert columns["layer"] == ["hidden 1"] * 5 + ["hidden 2"] * 4 + ["hidden 3"] * 2
+    assert columns["filter"] == [*range(5), *range(4), *range(2)]
+    assert [axes.get_title() for axes in found.figure().axes[:3]] == [f"Filters of hidden {k}" for k in (1, 2, 3)]
+    alone = filters(Stack(first, second, third), "hidden 2")
+    np.testing.assert_array_equal(alone.kernels, found.deeper["hidden 2"])
+    assert alone.layer == "hidden 2" and not alone.deeper and list(alone.inputs) == ["hidden 2"]
+
+
+def test_inputs_count_the_pixels_or_units_that_are_weighed():
+    first = np.zeros((4, 9))
+    first[0, 3], first[1, 2:5], first[2, :2] = -2.0, [0.5, -0.5, 0.5], [1.0, 3.0]
+    second = np.array([[1.0, -1.0, 0.0, 0.0], [2.0, 2.0, 2.0, -2.0]])
+    found = filters(Stack(first, second))
+    np.testing.assert_allclose(found.inputs["hidden 1"], [1, 3, 100 / 82, 0])
+    np.testing.assert_allclose(found.inputs["hidden 2"], [2, 4])
+    assert "of hidden 1 (4 units) 1.1, of hidden 2 (2 units) 3.0" in found.alt
+
+
+def test_a_machine_is_known_by_its_chains_and_weights():
+    peer = BernoulliRBM(3, n_iter=1, random_state=0)
+    assert "filters" not in available(peer)
+    np.testing.assert_array_equal(filters(peer.fit(np.eye(4))).kernels.reshape(3, 4), peer.components_)
+    assert "filters" in available(peer) and "filters" in available(RBM(4, 2))
+    assert "filters" not in available(nn.Linear(4, 2))  # weights alone are none
+
+    coupled = np.ones((4, 4)) - np.eye(4)  # every unit with every other: no layers
+    assert "filters" not in available(Stack(coupled))
+
+    class Chain:
+        def gibbs(self, X, steps):
+            return X
+
+    assert "filters" not in available(Chain())
+    with pytest.raises(InputTypeError, match=r"Chain has no convolution; filters needs .* or a machine with weights"):
+        filters(Chain())
+    with pytest.raises(InputError, match=r"layer 'hidden 2'.*hidden 1"):
+        filters(RBM(4, 2), "hidden 2")
+    with pytest.raises(InputError, match=r"shape=\(3, 3\) does not hold rows of 4 numbers"):
+        filters(RBM(4, 2), shape=(3, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.ledger("B135", covers="ftheta.explain.filters")
+def test_filters_and_samples_of_both_machines_are_grids_of_pictures():
+    """Units of a first layer weigh some of the pixels, as the RBM's do; those of the second combine several of them."""
+    digits = (load_digits().data[:1000] > 7.5).astype(float)
+    knobs = {"epochs": 6, "batch_size": 50, "random_state": 0}
+    flat = RestrictedBoltzmannMachine(n_hidden=36, method="cd", lr=0.3, **knobs).fit(digits)
+    deep = DeepBoltzmannMachine(hidden=(36, 20), greedy=10, greedy_lr=0.2, lr=0.05, **knobs).fit(digits)
+    one, two = filters(flat), filters(deep)
+    assert one.kernels.shape == two.kernels.shape == (36, 1, 8, 8) and not one.deeper
+    first, second = (w.detach().numpy() for w in deep.module_.weights)
+    np.testing.assert_array_equal(two.kernels.reshape(36, 64), first)
+    np.testing.assert_allclose(two.deeper["hidden 2"].reshape(20, 64), second @ first, atol=1e-5)
+    for found in (one, two):
+        assert 5 < np.median(found.inputs["hidden 1"]) < 45  # of 64 pixels: parts, not the whole
+    assert 3 < np.median(two.inputs["hidden 2"]) < 36
+    for model in (flat, deep):
+        drawn = samples(model, digits)
+        assert drawn.rows.shape == (64, 64) and drawn.shape == (8, 8)
+        assert set(np.unique(drawn.rows)) == {0.0, 1.0}
+        mean, uniform = digits.mean(0), np.full(64, 0.5)
+        assert np.abs(drawn.rows.mean(0) - mean).mean() < 0.4 * np.abs(uniform - mean).mean()
+    titles = [axes.get_title() for axes in two.figure().axes[:2]]
+    assert titles == ["Filters of hidden 1", "Filters of hidden 2"]

@@ -11,7 +11,7 @@ import ftheta
 from ftheta import ConvNetClassifier, ResNetClassifier
 from ftheta.data import augmentation, open_images
 from ftheta.errors import InputError
-from ftheta.train import Training
+from ftheta.train import Training, threads
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +157,9 @@ def test_an_image_smaller_than_the_kernel_is_one_sentence():
 
 
 def test_the_threads_of_a_step_come_from_the_places_and_not_from_the_weights(digits):
-    trainer = net(filters=(32, 64)).prepare(*digits[:2])
-    assert trainer.training.threads == torch.get_num_threads()
+    with threads(2):  # 0.3 million multiply-adds of a row, 0.02 million weights; two threads from 10 million of a batch
+        assert net(filters=(32, 64), batch_size=50).prepare(*digits[:2]).training.threads == 2
+        assert net(filters=(32, 64), batch_size=20).prepare(*digits[:2]).training.threads == 1
     assert ConvNetClassifier(training=Training(threads=1)).training.threads == 1
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ftheta.plots._tiles import flat, mosaic, picture
+from ftheta.plots._tiles import flat, mosaic, picture, tiles
 
 RNG = np.random.default_rng(0)
 
@@ -75,3 +75,10 @@ def test_pictures_are_grey_or_in_colour_and_signals_are_lines():
         wide, np.moveaxis(4 * rgb - 2, 0, -1) / np.ptp(4 * rgb) - (4 * rgb - 2).min() / np.ptp(4 * rgb)
     )
     assert picture(np.ones((1, 6))).shape == (3, 6) and flat(np.ones((2, 7))).shape == (2, 4, 7)
+
+
+def test_pictures_with_channels_become_tiles_and_plain_ones_are_tiles():
+    plain, grey, colour = np.ones((2, 3, 4)), RNG.random((2, 1, 3, 4)), RNG.random((2, 3, 3, 4))
+    assert tiles(plain) is plain
+    np.testing.assert_array_equal(tiles(grey), grey[:, 0])
+    np.testing.assert_array_equal(tiles(colour), np.moveaxis(colour, 1, -1))

@@ -50,9 +50,12 @@ def answer(estimator: Any, X: Any, spread: dict[str, Any] | None = None) -> Answ
 def assessed(estimator: Any, X: Any) -> dict[str, Any]:
     """What a model that predicts nothing says of rows: measures, with intervals of two standard errors."""
     found = estimator.assess(X).columns
-    rows = list(zip(found["measure"], found["value"], found["error"], strict=True))
-    values = {name: float(value) for name, value, _ in rows}
-    ends = {name: None if error is None else [value - 1.96 * error, value + 1.96 * error] for name, value, error in rows}
+    values = dict(zip(found["measure"], map(float, found["value"]), strict=True))
+    errors = dict(zip(found["measure"], found["error"], strict=True))
+    ends = {
+        name: None if errors[name] in (None, "none") else [value - 1.96 * errors[name], value + 1.96 * errors[name]]
+        for name, value in values.items()
+    }
     method = {name: "none" if end is None else "standard error" for name, end in ends.items()}
     return {"scores": values, "level": LEVEL, "intervals": ends, "method": method}
 

@@ -236,8 +236,8 @@ def encoder_for(
 ) -> room.TableEncoder | room.PixelEncoder | room.ImageEncoder | room.RangeEncoder:
     """The encoder of this kind of data, in the numbers that the estimator computes with."""
     dtype: Any = getattr(estimator, "dtype", "float64")
-    if card.support in ("unit", "sign") and getattr(estimator, "visible", "") != "gaussian":
-        return room.RangeEncoder(dtype, card.support, not hasattr(dataset.x, "iloc"))
+    if card.support in ("unit", "sign", "bit") and getattr(estimator, "visible", "") != "gaussian":
+        return room.RangeEncoder(dtype, card.support, bool(dataset.shape) or not hasattr(dataset.x, "iloc"))
     if card.input == "image":
         if not dataset.shape:
             raise InputError(

@@ -58,6 +58,11 @@ class Job:
         self.range_test = self._find_rate() if config.params.get("lr") == "find" else None
         self._rehearse()
 
+    @property
+    def alone(self) -> bool:
+        """Whether the model learns from rows without targets."""
+        return self.task in ALONE
+
     def _refuse_task(self, of_pixels: bool) -> None:
         """A class for every pixel is for models that learn that, and nothing else is."""
         if of_pixels == (self.task == "segment"):
@@ -77,12 +82,14 @@ class Job:
         said, watched = dict(self.config.params), len(self.parts.validation) > 0
         said = {k: v for k, v in said.items() if (k, v) != ("lr", "find") or "lr" not in known}
         own, n = getattr(cls, "first_try", None), len(self.parts.train)
-        usual = settings(known, watched=watched, optimizer=said.get("optimizer")) if self.task not in ALONE else {}
+        usual = settings(known, watched=watched, optimizer=said.get("optimizer"))
+        if self.alone:  # with labels, a memory of one row of each class
+            usual = {"keep": "medoid"} if "keep" in known and self.dataset.y is not None else {}
         params = (usual if own is None else own(n, watched=watched, shape=self.dataset.shape)) | _one_layer(said, known)
         params |= {"random_state": self.config.seed} if "random_state" in known else {}
         if "training" in known:
             own_knobs = {"l2": L2} if own is None else {"schedule": "cosine", "ema": 0.999}
-            own_knobs = {} if self.task in ALONE else own_knobs
+            own_knobs = {} if self.alone else own_knobs
             knobs = {"progress": True, **own_knobs, **typed(Training, self.config.training, "training")}
             return cls(**typed(cls, params, where), training=Training(**knobs))
         typed(cls, {f"training.{k}": v for k, v in self.config.training.items()}, where)
@@ -146,7 +153,9 @@ class Job:
     @cached_property
     def found_leaks(self) -> tuple[str, ...]:
         """What the test part shares with the rows that are learned from."""
-        y = None if self.task in ("segment", *ALONE) else self.dataset.y
+        if self.alone:  # nothing is predicted, so nothing can be known beforehand
+            return ()
+        y = None if self.task == "segment" else self.dataset.y
         return leaks(self.dataset.x, self._fitted_rows(), self.parts.test, y)
 
     def warnings(self) -> list[str]:
@@ -210,7 +219,7 @@ class Job:
         d = self.dataset
         return {
             **{"name": d.name, "kind": d.kind, "shape": list(d.shape), "rows": len(d.x)},
-            "task": self.task if self.task in ALONE else d.task,
+            "task": self.task if self.alone else d.task,
             **{"target": self.config.target, "classes": list(d.target_names)},
             "parts": {name: len(rows) for name, rows in self.parts._asdict().items()},
             "columns": self.encoder.describe(),
@@ -224,7 +233,7 @@ class Job:
         if not run.has("result.json"):
             tested = len(self.parts.test) > 0
             rows = self.parts.test if tested else self._fitted_rows()
-            measured = self._assessed(run, rows) if self.task in ALONE else self._scored(run, rows)
+            measured = self._assessed(run, rows) if self.alone else self._scored(run, rows)
             found = {
                 "part": "test part" if tested else "training rows",
                 **measured,

@@ -66,6 +66,11 @@ def predictions(run: Run, file: Path, encoding: str | None = None, *, skip_bad: 
     config = settings(run)
     encoder, estimator = load(run.path)
     facts = json.loads(run.read("data.json")) if run.has("data.json") else {}
+    if not hasattr(estimator, "predict"):
+        raise InputError(
+            f"{run.path} is a {type(estimator).__name__}, which predicts nothing. `ftheta sample` draws rows from it, "
+            "`ftheta explain` shows its inside."
+        )
     given = _pictures(encoder, file, skip_bad) or _rows(encoder, file, encoding, config, facts)
     x = encoder.align(given.x)
     spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
@@ -76,7 +81,7 @@ def predictions(run: Run, file: Path, encoding: str | None = None, *, skip_bad: 
     said = [*given.notes, *encoder.surprises(x)]
     if given.files and file.is_file():
         said.append(_drawn(run, estimator, encoder.transform(x), found, names, file))
-    if found.classes is None and found.low is None:
+    if found.classes is None and found.low is None and facts.get("task") != "store":
         said.append("no intervals: they need a model of the noise, or 19 validation rows and more")
     return pd.DataFrame(columns), said
 

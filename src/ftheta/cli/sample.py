@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,15 +51,15 @@ def command(run: str, count: int, steps: int | None, seed: int, output: Path | N
     asked = {} if steps is None else {"steps": steps}
     if steps is not None and "steps" not in signature(model.sample).parameters:
         raise InputError(f"--steps {steps}: {type(model).__name__} draws without a chain. Leave --steps out.")
-    drawn = model.sample(count, random_state=seed, **asked)
-    found = explain.samples(model, subject.learned_from()[0], drawn=drawn)
+    chains = SimpleNamespace(sample=partial(model.sample, **asked))
+    found = explain.samples(chains, subject.learned_from()[0], count, random_state=seed)
     with folder:
         folder.write("figures/samples.svg", svg(found.figure()))
     echo_table(found.table())
     click.echo(f"drawn: {folder.path / 'figures' / 'samples.svg'}", err=True)
     if output is not None:
-        write_atomic(output, _written(drawn, output.suffix.lower(), subject.encoder))
-        click.echo(f"{output}: {count} rows, as the model has them ({drawn.min():g} to {drawn.max():g})", err=True)
+        write_atomic(output, _written(found.rows, output.suffix.lower(), subject.encoder))
+        click.echo(f"{output}: {count} rows in the numbers of the model", err=True)
 
 
 def _written(rows: np.ndarray, suffix: str, encoder: Any) -> bytes:

@@ -143,6 +143,8 @@ def _run(config: Config, run: Run, report: bool) -> None:
             job.fit(run)
             if job.ending():
                 click.echo(job.ending(), err=True)
+            if job.alone:
+                click.echo("Looking at the test rows; the sum over all states may take a minute.", err=True)
             echo_table(job.evaluate(run))
     except (KeyboardInterrupt, SystemExit):
         if run.exists():

@@ -1,9 +1,10 @@
 """Numbers in [0, 1], or cut to ±1: what machines of binary units and networks of signs take.
 
-    unit:  z = (x - low) / (high - low), cut at 0 and 1          sign:  z = +1 where x lies above the middle, else -1
+    unit:  z = (x - low) / (high - low), cut at 0 and 1
+    sign:  z = +1 where x lies above the middle, else -1          bit:  1 and 0 there
 
 low and high are those of the training rows: of all pixels together for pictures, of each column for a table. Bytes have
-low = 0 and high = 255. A column that does not vary is 0, and -1 as a sign.
+low = 0 and high = 255. A column that does not vary is the lower one of its range.
 
 Shapes: n rows, D columns.
 """
@@ -22,13 +23,15 @@ from ._encoder import Encoder
 
 __all__ = ["RangeEncoder"]
 
+LOWER = {"sign": -1, "bit": 0}  # what lies below the middle
+
 
 class RangeEncoder(Encoder):
     """Rows brought into a range; a scikit-learn transformer whose state is JSON.
 
     Args:
         dtype: Of what `transform` gives.
-        support: "unit" for [0, 1], "sign" for ±1.
+        support: "unit" for [0, 1], "sign" for ±1, "bit" for 0 and 1.
         together: Whether all columns share one range, as pixels do.
 
     Example:
@@ -42,7 +45,7 @@ class RangeEncoder(Encoder):
     def __init__(
         self,
         dtype: Literal["float32", "float64"] = "float64",
-        support: Literal["unit", "sign"] = "unit",
+        support: Literal["unit", "sign", "bit"] = "unit",
         together: bool = False,
     ) -> None:
         super().__init__(dtype)
@@ -63,8 +66,8 @@ class RangeEncoder(Encoder):
         """Rows in the range: (n, D)."""
         check_is_fitted(self)
         x = table(self, _numbers(X), dtype="float64", reset=False)
-        if self.support == "sign":
-            return np.where(x > (self.low_ + self.high_) / 2, 1, -1).astype(self.dtype)
+        if self.support != "unit":
+            return np.where(x > (self.low_ + self.high_) / 2, 1, LOWER[self.support]).astype(self.dtype)
         width = self.high_ - self.low_
         return np.clip((x - self.low_) / np.where(width > 0, width, 1), 0, 1).astype(self.dtype)
 
@@ -84,7 +87,7 @@ class RangeEncoder(Encoder):
 
     def surprises(self, x: Any) -> list[str]:
         """How many values of "unit" lie outside of what `fit` saw, and were cut."""
-        if self.support == "sign":
+        if self.support != "unit":
             return []
         numbers = np.asarray(_numbers(x), dtype=float)
         n = int(((numbers < self.low_) | (numbers > self.high_)).sum())
@@ -92,7 +95,9 @@ class RangeEncoder(Encoder):
 
     def describe(self) -> list[dict[str, str]]:
         """What is done to the columns."""
-        how = {"unit": "brought to [0, 1]", "sign": "cut to ±1 at the middle"}[self.support]
+        how = {"unit": "brought to [0, 1]", "sign": "cut to ±1 at the middle", "bit": "cut to bits at the middle"}[
+            self.support
+        ]
         ends = f"{self.low_.min():.4g} to {self.high_.max():.4g}"
         return [{"name": "columns", "kind": "numbers", "did": f"{how} of {ends}, {self.n_features_in_} values"}]
 

@@ -22,6 +22,13 @@
     explain.saliency(model, X, method="gradcam")  which places speak for a class; saliency_check: of the net, or not
     explain.top_patches(model, X)                 the parts of rows that excite units most, by layer
     explain.synthesise(model, "conv2", X=X)       the input that excites a unit
+    explain.chains(machine, X)                    Gibbs chains from given rows as a film strip, and how far they get
+    explain.filled_in(machine, X)                 rows of pictures removed and filled in, beside the mean image
+    explain.samples(model, X)                     new rows, beside the training rows nearest to them
+    explain.energy_surface(memory)                the energy, and the ways of states down to where they rest
+    explain.basins(memory)                        which state each start leads to; shares of random starts
+    explain.equilibria(memory)                    all states that stay, with eigenvalues: attractors or not
+    explain.recalled(memory, X)                   patterns, with noise, and some steps later
     explain.available(model)                      what this model can give
     explain.run("gradient-flow", model, X, y)     any of them by name
 
@@ -30,16 +37,22 @@ Each is registered with the capability that it needs, never with a family.
 
 from __future__ import annotations
 
+from ._memories import HasMemories
 from ._registry import Explanation, HasHistory, HasModule, HasObjective, available, explanation, get, run
 from .activations import Activations, activations
+from .basins import Basins, basins
+from .chains import Chains, chains
 from .convolve import Convolved, Pooled, convolve, pool
 from .curves import Curves, curves
 from .densities import Densities, HasGaussians, densities
 from .diagram import Diagram, Node, diagram
 from .drag import Drag, drag
+from .energy_surface import EnergySurface, energy_surface
+from .equilibria import Equilibria, HasEquilibria, equilibria
 from .equivariance import Equivariance, equivariance, invariance
 from .examples import ExampleGradients, example_gradients
 from .feature_maps import FeatureMaps, feature_maps
+from .filled_in import FilledIn, filled_in
 from .filters import Filters, filters
 from .fit import Fit, HasPredictions, fit
 from .flow import GradientFlow, gradient_flow
@@ -48,11 +61,13 @@ from .learning_rate import LearningRate, learning_rate
 from .line import Line, line
 from .lookahead import Lookahead, lookahead
 from .network import Network, network
+from .recalled import Recalled, recalled
 from .receptive_field import ReceptiveField, receptive_field
 from .regions import HasClasses, Regions, regions
 from .resample import Resampled, downsampling, upsampling
 from .saliency import Saliency, saliency
 from .saliency_check import SaliencyCheck, saliency_check
+from .samples import Samples, samples
 from .segmentation import HasMaps, Segments, segments
 from .solvers import HasPlane, Solvers, solvers
 from .spectrum import Spectrum, sharpness, spectrum
@@ -66,23 +81,30 @@ from .updates import Updates, updates
 
 __all__ = [
     "Activations",
+    "Basins",
+    "Chains",
     "Convolved",
     "Curves",
     "Densities",
     "Diagram",
     "Directions",
     "Drag",
+    "EnergySurface",
+    "Equilibria",
     "Equivariance",
     "ExampleGradients",
     "Explanation",
     "FeatureMaps",
+    "FilledIn",
     "Filters",
     "Fit",
     "GradientFlow",
     "HasClasses",
+    "HasEquilibria",
     "HasGaussians",
     "HasHistory",
     "HasMaps",
+    "HasMemories",
     "HasModule",
     "HasObjective",
     "HasPlane",
@@ -95,11 +117,13 @@ __all__ = [
     "Network",
     "Node",
     "Pooled",
+    "Recalled",
     "ReceptiveField",
     "Regions",
     "Resampled",
     "Saliency",
     "SaliencyCheck",
+    "Samples",
     "Segments",
     "Solvers",
     "Spectrum",
@@ -111,6 +135,8 @@ __all__ = [
     "Updates",
     "activations",
     "available",
+    "basins",
+    "chains",
     "convolve",
     "curves",
     "densities",
@@ -118,10 +144,13 @@ __all__ = [
     "directions",
     "downsampling",
     "drag",
+    "energy_surface",
+    "equilibria",
     "equivariance",
     "example_gradients",
     "explanation",
     "feature_maps",
+    "filled_in",
     "filters",
     "fit",
     "get",
@@ -135,11 +164,13 @@ __all__ = [
     "network",
     "plane",
     "pool",
+    "recalled",
     "receptive_field",
     "regions",
     "run",
     "saliency",
     "saliency_check",
+    "samples",
     "segments",
     "sharpness",
     "solvers",

@@ -6,11 +6,14 @@ from .activations import ACTIVATIONS, Activation, Bump, Sign, Sin, Step, activat
 from .conv import convolution, separable
 from .convnet import ConvNet
 from .counting import COSTS, multiply_adds
+from .dbm import DBM
 from .dense import MLP
 from .dropout import Dropout
 from .init import SCHEMES, initialise
+from .memory import HopfieldLayer, HopfieldMemory, HopfieldPooling, association, retrieve
 from .norm import NORMS, MapRMSNorm, Norm, norm
 from .pooling import POOLINGS, Pooling, pooling
+from .rbm import RBM, VISIBLES
 from .residual import (
     BLOCKS,
     ORDERS,
@@ -33,19 +36,25 @@ __all__ = [
     "ACTIVATIONS",
     "COSTS",
     "BLOCKS",
+    "DBM",
     "MLP",
     "NORMS",
     "ORDERS",
     "POOLINGS",
+    "RBM",
     "SCHEMES",
     "SKIPS",
     "UPSAMPLINGS",
+    "VISIBLES",
     "Activation",
     "Bump",
     "ConvNet",
     "DenseBlock",
     "Dropout",
     "Flip",
+    "HopfieldLayer",
+    "HopfieldMemory",
+    "HopfieldPooling",
     "Invariant",
     "MapRMSNorm",
     "Norm",
@@ -63,6 +72,7 @@ __all__ = [
     "UNet",
     "Unpool",
     "activation",
+    "association",
     "convolution",
     "cyclic",
     "deleted",
@@ -75,6 +85,7 @@ __all__ = [
     "project",
     "residual_around",
     "residual_block",
+    "retrieve",
     "separable",
     "upsampling",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .attraction import attraction
 from .augmented import augmented
 from .bands import bands
 from .basins import basins
@@ -15,12 +16,17 @@ from .diagnostics import diagnostics
 from .diagram import diagram
 from .drag import drag
 from .ellipses import ellipses
+from .energy_paths import energy_paths
+from .equilibria import equilibria
 from .extended import extended
 from .fields import fields
+from .filled import filled
+from .film import film
 from .filters import filters
 from .fitted import fitted
 from .grids import grids
 from .landscape import landscape, profile
+from .layer_filters import layer_filters
 from .layers import layers
 from .lookahead import lookahead
 from .maps import maps
@@ -35,6 +41,7 @@ from .regions import links, regions, simplex
 from .reliability import reliability
 from .residuals import residuals
 from .saliency import saliency
+from .sampled import sampled, sampled_points
 from .segmented import segmented
 from .side_by_side import side_by_side
 from .slopes import slopes
@@ -49,6 +56,7 @@ from .violations import violations
 from .whiskers import whiskers
 
 __all__ = [
+    "attraction",
     "augmented",
     "bands",
     "basins",
@@ -63,12 +71,17 @@ __all__ = [
     "diagram",
     "drag",
     "ellipses",
+    "energy_paths",
+    "equilibria",
     "extended",
     "fields",
+    "filled",
+    "film",
     "filters",
     "fitted",
     "grids",
     "landscape",
+    "layer_filters",
     "layers",
     "lifted",
     "links",
@@ -87,6 +100,8 @@ __all__ = [
     "reliability",
     "residuals",
     "saliency",
+    "sampled",
+    "sampled_points",
     "segmented",
     "side_by_side",
     "simplex",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-__all__ = ["SIGNED", "bare", "flat", "mosaic", "picture"]
+__all__ = ["SIGNED", "bare", "flat", "mosaic", "picture", "tiles"]
 
 SIGNED = "RdBu_r"  # red above 0, blue below
 GAP = "#c9dcea"  # between tiles in grey, and where one has no value
@@ -27,6 +27,11 @@ def picture(x: np.ndarray) -> np.ndarray:
         return x.mean(0)
     low, high = min(0.0, np.nanmin(x)), max(1.0, np.nanmax(x))
     return np.moveaxis((x - low) / (high - low), 0, -1)
+
+
+def tiles(pictures: np.ndarray) -> np.ndarray:
+    """(N, H, W), or (N, C, H, W) as `picture` shows each."""
+    return pictures if pictures.ndim == 3 else np.stack([picture(x) for x in pictures])
 
 
 def flat(maps: np.ndarray) -> np.ndarray:

@@ -1,0 +1,356 @@
+"""Equilibria of dynamical systems, and whether a small push grows or dies out.
+
+    x' = f(x)        at rest where f(x) = x, stable if |λ| < 1
+    dx/dt = f(x)     at rest where f(x) = 0, stable if Re λ < 0       λ: eigenvalues of the Jacobian of f there
+
+A network of saturated units, x' = satlins(W x + b), is linear where each unit is either free or stuck at -1 or +1: on
+each of the 3^N faces of the cube one linear system gives its equilibria, so all of them are found. Free units F have
+|W x + b| <= 1 and Jacobian W_FF; those that are stuck have eigenvalue 0.
+
+Shapes: x (N,), W (N, N), b (N,).
+Reference: Strogatz, Nonlinear Dynamics and Chaos (2015), chapters 6 and 10; Li, Michel and Porod, IEEE Trans. Circuits
+and Systems 36 (1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..catalog import nearest
+from ..errors import InputError
+
+__all__ = [
+    "Equilibrium",
+    "Trajectory",
+    "classify",
+    "equilibria",
+    "fixed_corners",
+    "fixed_points",
+    "linearised",
+    "simulate",
+]
+
+MOST_FACES, MOST_CORNERS = 10, 20  # units
+NEAR = 1e-9
+
+
+class Equilibrium(NamedTuple):
+    """A state that stays where it is.
+
+    Args:
+        point: Where: (N,); of a continuum one point inside it.
+        eigenvalues: Of the Jacobian, largest magnitude first; of a saturated network those of its free units only.
+        kind: "stable", "saddle", "maximum" (every push grows), "marginal" (the linear part does not say), "continuum"
+            (a whole line or plane of equilibria).
+        directions: Of a continuum: an orthonormal basis (K, N), else (0, N).
+        stored: Whether it is a stored pattern; None where nobody said.
+    """
+
+    point: np.ndarray
+    eigenvalues: np.ndarray
+    kind: str
+    directions: np.ndarray
+    stored: bool | None = None
+
+    @property
+    def spurious(self) -> bool:
+        """An attractor that nobody stored."""
+        return self.kind == "stable" and self.stored is False
+
+
+class Trajectory(NamedTuple):
+    """Times (T + 1,) and the states there (T + 1, ..., N)."""
+
+    times: np.ndarray
+    states: np.ndarray
+
+
+# ---- any system
+
+
+def classify(jacobian: ArrayLike, kind: Literal["map", "flow"] = "map") -> str:
+    """Linear stability: "stable", "saddle", "maximum" or "marginal".
+
+    Args:
+        jacobian: (N, N) at the equilibrium; with N = 0 it is stable.
+        kind: "map" for x' = f(x), "flow" for dx/dt = f(x).
+
+    Example:
+        >>> classify([[0.5, 0.0], [0.0, -2.0]]), classify([[0.5, 0.0], [0.0, -2.0]], "flow")
+        ('saddle', 'saddle')
+        >>> classify([[0.0, 1.0], [-1.0, 0.0]], "flow")
+        'marginal'
+    """
+    return _verdict(_eigenvalues(jacobian), kind)
+
+
+def _eigenvalues(jacobian: ArrayLike) -> np.ndarray:
+    """Largest magnitude first; real where they are."""
+    j = np.asarray(jacobian, dtype=float)
+    if j.ndim != 2 or j.shape[0] != j.shape[1] or not np.isfinite(j).all():
+        raise InputError(f"The Jacobian has shape {j.shape}; give a square matrix of finite numbers.")
+    found: Any = np.linalg.eigvalsh(j) if np.array_equal(j, j.T) else np.linalg.eigvals(j)
+    return found[np.argsort(-np.abs(found), kind="stable")]
+
+
+def _verdict(eigenvalues: np.ndarray, kind: str) -> str:
+    growth = np.abs(eigenvalues) - 1 if _is_map(kind) else eigenvalues.real
+    near = NEAR * max(1.0, float(np.abs(eigenvalues).max(initial=0)))
+    grow, die = growth > near, growth < -near
+    if die.all():
+        return "stable"
+    if grow.all():
+        return "maximum"
+    return "saddle" if grow.any() else "marginal"
+
+
+def _is_map(kind: str) -> bool:
+    if kind not in ("map", "flow"):
+        raise InputError(nearest("kind of system:", kind, ("map", "flow")))
+    return kind == "map"
+
+
+def fixed_points(
+    f: Callable[[np.ndarray], ArrayLike], starts: ArrayLike, kind: Literal["map", "flow"] = "map"
+) -> list[Equilibrium]:
+    """Equilibria of f that Powell's hybrid method reaches from the starts, in the order in which they are met.
+
+    Each appears once. Others may exist: give more starts. Jacobians are central differences.
+
+    Args:
+        f: (N,) -> (N,).
+        starts: (n, N).
+        kind: "map" looks for f(x) = x, "flow" for f(x) = 0.
+
+    Example:
+        >>> for e in fixed_points(lambda x: x - x**3, [[-2.0], [0.1], [2.0]], "flow"):
+        ...     print(e.point.round(6) + 0.0, e.eigenvalues.round(6), e.kind)
+        [-1.] [-2.] stable
+        [0.] [1.] maximum
+        [1.] [-2.] stable
+    """
+    from scipy.optimize import root
+
+    starts = np.asarray(starts, dtype=float)
+    if starts.ndim != 2 or not starts.size or not np.isfinite(starts).all():
+        raise InputError(f"starts has shape {starts.shape}; give finite points as rows (n, N).")
+    moves = _is_map(kind)
+    rest = lambda x: np.asarray(f(x), dtype=float) - (x if moves else 0)  # noqa: E731
+    if np.shape(rest(starts[0])) != starts[0].shape:
+        raise InputError(f"f maps a point of shape {starts[0].shape} to {np.shape(f(starts[0]))}; both must be equal.")
+    found: list[Equilibrium] = []
+    for start in starts:
+        with np.errstate(all="ignore"):
+            x = np.asarray(root(rest, start, tol=1e-13).x)
+        size = 1 + np.abs(x).max()
+        far = not np.isfinite(x).all() or np.abs(rest(x)).max() > 1e-8 * size
+        if far or any(np.abs(x - e.point).max() < 1e-6 * size for e in found):
+            continue
+        values = _eigenvalues(_jacobian(f, x))
+        found.append(Equilibrium(x, values, _verdict(values, kind), np.zeros((0, len(x)))))
+    return found
+
+
+def _jacobian(f: Callable[[np.ndarray], ArrayLike], x: np.ndarray) -> np.ndarray:
+    """Central differences: (N, N)."""
+    h = 6e-6 * (1 + np.abs(x))
+    columns = [(np.asarray(f(x + d)) - np.asarray(f(x - d))) / (2 * d.sum()) for d in np.diag(h)]
+    return np.stack(columns, 1)
+
+
+def simulate(
+    f: Callable[[np.ndarray], ArrayLike],
+    x0: ArrayLike,
+    *,
+    steps: int | None = None,
+    time: float | None = None,
+    points: int = 200,
+) -> Trajectory:
+    """Where a system goes from x0: `steps` updates of x' = f(x), or dx/dt = f(x) for a `time`.
+
+    Args:
+        f: States to states of the same shape.
+        x0: (..., N).
+        steps: Of a map.
+        time: Of a flow, integrated by an eighth-order Runge-Kutta method to a relative error of 1e-9.
+        points: How many times after 0 of a flow are returned, evenly spaced.
+
+    Example:
+        >>> simulate(lambda x: 2 * x, [1.0], steps=3).states.ravel().tolist()
+        [1.0, 2.0, 4.0, 8.0]
+        >>> float(simulate(lambda x: -x, [1.0], time=1.0).states[-1, 0].round(9))
+        0.367879441
+    """
+    x = np.asarray(x0, dtype=float)
+    if (steps is None) == (time is None):
+        raise InputError(f"steps={steps} and time={time}; give steps for a map or time for a flow, one of the two.")
+    if steps is not None:
+        states = [x]
+        with np.errstate(all="ignore"):
+            states.extend(x := np.asarray(f(x), dtype=float) for _ in range(steps))
+        return Trajectory(np.arange(steps + 1.0), _finite(np.stack(states)))
+    return _flow(f, x, float(time or 0), points)
+
+
+def _flow(f: Callable[[np.ndarray], ArrayLike], x: np.ndarray, time: float, points: int) -> Trajectory:
+    from scipy.integrate import solve_ivp
+
+    times = np.linspace(0, time, points + 1)
+    flat = lambda _, z: np.asarray(f(z.reshape(x.shape)), dtype=float).ravel()  # noqa: E731
+    with np.errstate(all="ignore"):
+        answer = solve_ivp(flat, (0, time), x.ravel(), "DOP853", times, rtol=1e-9, atol=1e-12)
+    if not answer.success:
+        raise InputError(
+            f"The flow could not be followed to time {time:g}: it left at {answer.t[-1]:g}. Ask for a shorter time."
+        )
+    return Trajectory(times, _finite(answer.y.T.reshape(-1, *x.shape)))
+
+
+def _finite(states: np.ndarray) -> np.ndarray:
+    good = np.isfinite(states.reshape(len(states), -1)).all(1)
+    if not good.all():
+        k = int(np.argmin(good))
+        raise InputError(f"The state is not finite at point {k}: the system diverges. Follow it for fewer steps.")
+    return states
+
+
+# ---- saturated networks
+
+
+def equilibria(W: ArrayLike, b: ArrayLike | None = None) -> list[Equilibrium]:
+    """All equilibria of x' = satlins(W x + b), stuck corners first, those with more free units later.
+
+    Example:
+        >>> for e in equilibria([[1.5]]):
+        ...     print(e.point, e.eigenvalues, e.kind)
+        [-1.] [] stable
+        [1.] [] stable
+        [0.] [1.5] maximum
+    """
+    w, b = _network(W, b)
+    if len(w) > MOST_FACES:
+        raise InputError(
+            f"The network has {len(w)} units, and its cube 3^{len(w)} faces; all are looked at for up to {MOST_FACES} "
+            "units. Measure basins from random starts instead."
+        )
+    units = range(len(w))
+    free = chain.from_iterable(combinations(units, k) for k in range(len(w) + 1))
+    return [e for f in free for e in _on_faces(w, b, list(f))]
+
+
+def _network(W: ArrayLike, b: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+    w = np.asarray(W, dtype=float)
+    bias = np.zeros(len(w)) if b is None else np.asarray(b, dtype=float)
+    good = w.ndim == 2 and w.shape[0] == w.shape[1] > 0 and bias.shape == w.shape[:1]
+    if not good or not (np.isfinite(w).all() and np.isfinite(bias).all()):
+        raise InputError(f"W has shape {w.shape} and b {bias.shape}; give finite numbers (N, N) and (N,).")
+    return w, bias
+
+
+def _on_faces(w: np.ndarray, b: np.ndarray, free: list[int]) -> Iterator[Equilibrium]:
+    """Equilibria with exactly these units free, for all signs of the others."""
+    stuck = [i for i in range(len(w)) if i not in free]
+    x = np.zeros((2 ** len(stuck), len(w)))
+    x[:, stuck] = _corners(len(stuck))
+    rest = np.eye(len(free)) - w[np.ix_(free, free)]  # of (I - W_FF) x_F = W_FS s + b_F
+    pull = (x @ w.T + b)[:, free]  # (2^S, F)
+    u, sizes, axes = np.linalg.svd(rest)
+    bent = sizes > NEAR * max(1.0, np.abs(w).max())
+    x[:, free] = pull @ u[:, bent] / sizes[bent] @ axes[bent]
+    flat = axes[~bent]  # (K, F): where nothing pulls
+    holds = np.abs(x[:, free] @ rest.T - pull).max(1, initial=0) < NEAR * (1 + np.abs(pull).max(1, initial=0))
+    holds &= _may_rest(w, b, free, x, flat)
+    for state in x[holds]:
+        point = _inside(w, b, free, state, flat) if len(flat) else state
+        if point is not None:
+            yield _judged(w, free, point, flat)
+
+
+def _may_rest(w: np.ndarray, b: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> np.ndarray:
+    """Which states (n, N) have their free units in range and the others strictly beyond it on their side.
+
+    Those of a continuum may move along it, by at most what keeps them in the ball around the cube.
+    """
+    left = len(free) - np.square(x[:, free]).sum(1) if len(flat) else np.zeros(len(x))
+    reach = np.sqrt(np.maximum(left, 0))[:, None] * np.linalg.norm(w[:, free] @ flat.T, axis=1)  # (n, N)
+    beyond = np.delete(x * (x @ w.T + b) + reach, free, axis=1)
+    within = left >= 0 if len(flat) else (np.abs(x[:, free]) <= 1 + NEAR).all(1)
+    return within & (beyond > 1 + NEAR).all(1)
+
+
+def _inside(w: np.ndarray, b: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
+    """The point of x + span(flat) whose free units are furthest from their ends; None where none is on the face.
+
+    A linear programme in (c, t): maximise t >= 0 with |x_F| <= 1 - t and s (W x + b)_S > 1, x + c flat in place of x.
+    """
+    from scipy.optimize import linprog
+
+    ways = np.zeros((len(flat), len(w)))
+    ways[:, free] = flat
+    stuck = [i for i in range(len(w)) if i not in free]
+    s, y = x[stuck], w @ x + b
+    left = np.vstack([flat.T, -flat.T, -s[:, None] * (w @ ways.T)[stuck]])
+    right = np.concatenate([1 - x[free], 1 + x[free], s * y[stuck] - 1 - 10 * NEAR])
+    cost = np.append(np.zeros(len(flat)), -1.0)
+    room = np.append(np.ones(2 * len(free)), np.zeros(len(stuck)))  # what t takes of each side
+    bounds = [(None, None)] * len(flat) + [(-NEAR, 1.0)]
+    answer = linprog(cost, np.c_[left, room], right, bounds=bounds)
+    return x + answer.x[:-1] @ ways if answer.success else None
+
+
+def _judged(w: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> Equilibrium:
+    values = _eigenvalues(w[np.ix_(free, free)])
+    kind = "continuum" if len(flat) else _verdict(values, "map")
+    if kind == "maximum" and len(free) < len(w):
+        kind = "saddle"  # the stuck units come back
+    ways = np.zeros((len(flat), len(w)))
+    ways[:, free] = flat
+    return Equilibrium(x + 0.0, values, kind, ways)
+
+
+def linearised(W: ArrayLike, b: ArrayLike | None, x: ArrayLike) -> Equilibrium:
+    """The equilibrium of x' = satlins(W x + b) at a point, for any number of units.
+
+    Example:
+        >>> linearised([[1.2, 0.0], [0.0, 1.2]], None, [1.0, 0.0]).kind
+        'saddle'
+    """
+    w, bias = _network(W, b)
+    point = np.asarray(x, dtype=float)
+    if point.shape != bias.shape:
+        raise InputError(f"The point has shape {point.shape}, and the network {len(w)} units; give ({len(w)},).")
+    y = w @ point + bias
+    away = np.abs(np.clip(y, -1, 1) - point).max()
+    if not away <= 1e-6:
+        raise InputError(f"The point moves by {away:.3g} in one step: it is no equilibrium. Take one of equilibria().")
+    free = np.flatnonzero(np.abs(y) <= 1 + NEAR).tolist()
+    _, sizes, axes = np.linalg.svd(np.eye(len(free)) - w[np.ix_(free, free)])
+    return _judged(w, free, point, axes[sizes <= NEAR * max(1.0, np.abs(w).max())])
+
+
+def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
+    """The corners of the cube that sign units leave alone, x (W x + b) >= 0 in every unit: (K, N).
+
+    Example:
+        >>> fixed_corners([[0.0, 1.0], [1.0, 0.0]]).tolist()
+        [[-1.0, -1.0], [1.0, 1.0]]
+    """
+    w, bias = _network(W, b)
+    if len(w) > MOST_CORNERS:
+        raise InputError(
+            f"The network has {len(w)} units and 2^{len(w)} corners; all are looked at for up to {MOST_CORNERS} units. "
+            "Measure basins from random starts instead."
+        )
+    x = _corners(len(w))
+    near = 1e-12 * (np.abs(w).sum(1) + np.abs(bias))  # nothing but rounding
+    return x[(x * (x @ w.T + bias) >= -near).all(1)]
+
+
+def _corners(n: int) -> np.ndarray:
+    """All signs of n units: (2^n, n)."""
+    return 2.0 * (np.arange(2**n)[:, None] >> np.arange(n)[::-1] & 1) - 1

@@ -1,0 +1,99 @@
+"""Models that learn from rows without targets on the command line: memories and densities."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ftheta
+from ftheta.data import load
+
+SMALL = ("--hidden", "6", "--epochs", "2")
+
+
+def bits(name, n=60, labelled=False):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (n, 6)), columns=list("abcdef"))
+    (frame.assign(kind=np.where(frame.a > 0, "x", "y")) if labelled else frame).to_csv(name, index=False)
+
+
+def test_a_memory_of_digits_stores_one_of_each_class_and_says_what_cues_become(ok):
+    done = ok("train", "hopfield", "digits", "--run", "r")
+    assert "hopfield (store) on digits" in done.err and "ended in a stored pattern" in done.out
+    net = ftheta.load("r").steps[-1][1]
+    assert sorted(net.labels_.tolist()) == list(range(10)) and set(np.unique(net.patterns_)) == {-1.0, 1.0}
+    digits = load("digits")
+    rows = json.loads(Path("r/result.json").read_text())
+    test = ftheta.store.Run("r").tree("test.safetensors")["rows"]
+    cut = np.where(digits.x.to_numpy()[test] > 8, 1, -1)
+    assert rows["scores"]["ended in a stored pattern"] == pytest.approx((net.predict(cut) >= 0).mean())
+    assert rows["rows"] == len(test) and rows["intervals"]["ended in a stored pattern"]
+
+
+def test_new_cues_are_named_by_what_they_recall(ok):
+    ok("train", "hopfield", "digits", "--run", "r")
+    net = ftheta.load("r").steps[-1][1]
+    frame = pd.DataFrame(np.where(net.patterns_ > 0, 16, 0), columns=load("digits").x.columns)
+    frame.to_csv("new.csv", index=False)
+    done = ok("predict", "r", "new.csv")
+    assert [int(line) for line in done.out.split()[1:]] == net.labels_.tolist() and "interval" not in done.err
+
+
+def test_a_machine_learns_from_a_file_without_a_target_and_draws_rows(ok):
+    bits("bits.csv")
+    done = ok("train", "rbm", "bits.csv", "--run", "r", *SMALL)
+    assert "rbm (density) on bits: 48 training, 12 test rows" in done.err and "mean log p(v) / nats" in done.out
+    machine = ftheta.load("r").steps[-1][1]
+    assert machine.n_hidden == 6 and machine.n_iter_ == 2
+    done = ok("sample", "r", "-n", "7", "--steps", "5", "--seed", "3", "-o", "drawn.csv")
+    drawn = pd.read_csv("drawn.csv")
+    assert drawn.shape == (7, 6) and list(drawn) == list("abcdef") and set(np.unique(drawn)) <= {0.0, 1.0}
+    assert Path("r/figures/samples.svg").exists() and "nearest row" in done.out
+    ok("sample", "r", "-n", "7", "--steps", "5", "--seed", "3", "-o", "drawn.npy")
+    np.testing.assert_array_equal(np.load("drawn.npy"), drawn.to_numpy())
+
+
+def test_a_column_that_is_named_is_no_visible_unit(ok):
+    bits("bits.csv", labelled=True)
+    ok("train", "boltzmann", "bits.csv", "--target", "kind", "--run", "r", "--epochs", "2")
+    assert ftheta.load("r").steps[-1][1].n_features_in_ == 6
+
+
+def test_the_report_of_a_machine_has_its_result_and_its_inside(ok):
+    bits("bits.csv")
+    ok("train", "rbm", "bits.csv", "--run", "r", "--hidden", "4", "--epochs", "2", "--report")
+    page = Path("r/report.html").read_text(encoding="utf-8")
+    assert "mean log p(v)" in page and "Model of how the rows are spread" in page and "Most wrong" not in page
+
+
+def test_two_machines_are_compared_by_their_measures(ok):
+    bits("bits.csv")
+    for name, hidden in (("a", "3"), ("b", "5")):
+        ok("train", "rbm", "bits.csv", "--run", name, "--hidden", hidden, "--epochs", "2")
+    done = ok("runs", "compare", "a", "b")
+    assert "mean log p(v) / nats" in done.out and "predict nothing" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("train", "rbm", "bits.csv", "--task", "classify"), "learns from rows alone"),
+        (("train", "rbm", "bits.csv", "--hidden", "4,4"), "one hidden layer"),
+        (("train", "rbm", "words.csv"), "'kind' holds no numbers"),
+        (("predict", "r", "bits.csv"), "predicts nothing"),
+        (("sample", "r", "-o", "bits.csv"), "the file exists"),
+        (("sample", "r", "-o", "drawn.txt"), "ends in .csv or .npy"),
+        (("sample", "m"), "draws no new rows"),
+        (("sample", "r", "-n", "0"), "0 is not in the range"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(ok, ft, command, said):
+    bits("bits.csv")
+    bits("words.csv", labelled=True)
+    if "r" in command or "m" in command:
+        ok("train", "rbm", "bits.csv", "--run", "r", *SMALL)
+        ok("train", "hopfield", "bits.csv", "--run", "m", "--set", "rule=hebb")
+    done = ft(*command)
+    assert done.code == 2 and said in done.err and "Traceback" not in done.err

@@ -1,0 +1,115 @@
+"""Samples beside their nearest training rows: what is near to what, and what is a copy."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+from sklearn.neighbors import NearestNeighbors
+from torch import nn
+
+from ftheta import LinearRegression, QuadraticDiscriminant
+from ftheta.errors import InputError, InputTypeError
+from ftheta.explain import _machines, available, samples
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 16))
+
+
+class Copies:
+    """A model that has learned its rows by heart, and adds some noise to them."""
+
+    def __init__(self, noise=0.0):
+        self.noise = noise
+
+    def sample(self, n, random_state=None):
+        rng = np.random.default_rng(random_state)
+        rows = rng.integers(0, len(X), n)
+        return X[rows] + self.noise * rng.normal(size=(n, 16))
+
+
+class Pictures(nn.Module):
+    """A module that draws tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def sample(self, n, generator=None):
+        return self.scale * torch.rand(n, 1, 5, 4, generator=generator)
+
+
+def test_nearest_rows_and_distances_are_those_of_scikit_learn():
+    found = samples(Copies(1.0), X, 40)
+    distance, place = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(found.rows)
+    np.testing.assert_array_equal(found.nearest, place[:, 0])
+    np.testing.assert_allclose(found.distance, distance[:, 0])
+    np.testing.assert_array_equal(found.neighbours, X[place[:, 0]])
+    others, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X[::3])
+    np.testing.assert_allclose(found.usual, others[:, 1])
+    assert found.table().columns["distance"] == found.distance.tolist()
+    assert f"{np.median(found.distance):.4g}, of training rows to one another {np.median(found.usual):.4g}" in found.alt
+
+
+def test_distances_come_in_parts_alike(monkeypatch):
+    whole = samples(Copies(1.0), X, 40)
+    monkeypatch.setattr(import_module("ftheta.explain.samples"), "PART", 7 * len(X))
+    parts = samples(Copies(1.0), X, 40)
+    np.testing.assert_array_equal(parts.nearest, whole.nearest)
+    np.testing.assert_array_equal(parts.usual, whole.usual)
+
+
+def test_a_model_that_knows_its_rows_by_heart_is_found_out():
+    found = samples(Copies(), X, 30)
+    assert not found.distance.any() and found.usual.min() > 1 and found.alt.endswith("30 copies.")
+    assert samples(Copies(2.0), X, 30).alt.endswith("0 copies.")
+
+
+def test_rows_that_are_there_twice_are_their_own_neighbours():
+    twice = np.concatenate([X, X[:1]])
+    assert samples(Copies(), twice, len(twice)).usual[0] == 0
+
+
+def test_samples_of_any_shape_are_pictures():
+    found = samples(Pictures(), n=6)
+    assert found.rows.shape == (6, 20) and found.shape == (1, 5, 4) and found.distance is None
+    assert set(found.table().columns) == {"sample", "mean"} and found.alt == "6 sample(s)."
+    assert samples(Copies(), n=3).shape == (4, 4) and samples(Copies(), n=3, shape=(2, 8)).shape == (2, 8)
+    same = samples(Pictures(), torch.zeros(2, 5, 4), n=6)
+    np.testing.assert_array_equal(same.rows, found.rows)
+    np.testing.assert_allclose(same.distance, np.linalg.norm(found.rows, axis=1))
+
+
+def test_pictures_and_points_are_drawn():
+    grid, near, curve = samples(Copies(1.0), X, 10).figure().axes
+    assert grid.get_title() == "Samples" and near.get_title() == "Nearest training rows"
+    assert curve.get_xlabel() == "distance to the nearest training row"
+    points = X[:, :2]
+    model = QuadraticDiscriminant().fit(points, points[:, 0] > 0)
+    found = samples(model, points, 20)
+    assert found.shape == (1, 2) and set(found.labels) == {False, True} and found.figure().axes[0].collections
+    assert found.table().columns["class"] == found.labels.tolist()
+
+
+def test_the_seed_decides():
+    first, again, other = (samples(Copies(1.0), n=5, random_state=s).rows for s in (0, 0, 1))
+    np.testing.assert_array_equal(again, first)
+    assert (other != first).all()
+
+
+def test_models_that_are_fitted_and_sample_are_offered_it():
+    model = QuadraticDiscriminant()
+    assert "samples" not in available(model) and "samples" in available(model.fit(X[:, :2], X[:, 0] > 0))
+    assert available(Copies()) == ["samples"] and isinstance(Copies(), _machines.HasSample)
+
+
+def test_one_training_row_has_no_others():
+    found = samples(Copies(1.0), X[:1], 3)
+    assert len(found.usual) == 0 and "to one another" not in found.alt and found.figure()
+
+
+def test_what_cannot_be_shown_is_said():
+    with pytest.raises(InputTypeError, match="LinearRegression has no sample; samples needs a fitted model with sampl"):
+        samples(LinearRegression().fit(X, X[:, 0]))
+    with pytest.raises(InputError, match="X has 15 numbers a row, the samples 16; pass the training rows"):
+        samples(Copies(), X[:, 1:])
