@@ -414,15 +414,19 @@ def recalled() -> Figure:
     return explain.recalled(memory(), noise=(0.1, 0.2, 0.3), steps=(1, 10, 10)).figure()
 
 
+def plane() -> ftheta.HopfieldNetwork:
+    """The network of two units of the report."""
+    return ftheta.HopfieldNetwork(rule="design", unit="saturated").fit([[1, 1], [-1, -1], [1, -1]])
+
+
 def energy_surface() -> Figure:
     """The energy of two units, and the ways of states."""
-    net = ftheta.HopfieldNetwork(rule="design", unit="saturated").fit([[1, 1], [-1, -1], [1, -1]])
-    return explain.energy_surface(net).figure()
+    return explain.energy_surface(plane()).figure()
 
 
 def basins() -> Figure:
     """Which state each start leads to."""
-    return explain.basins(memory()).figure()
+    return explain.basins(plane()).figure()
 
 
 @cache

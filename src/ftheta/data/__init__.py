@@ -31,7 +31,6 @@ from .encoders import encoder_of
 from .files import read
 from .files_source import Files
 from .image_encoder import ImageEncoder
-from .range_encoder import RangeEncoder
 from .leaks import leaks
 from .makers import (
     MAKERS,
@@ -53,6 +52,7 @@ from .parquet import read_parquet
 from .picture_files import Pictures
 from .pictures import open_images, read_images, read_picture
 from .printed import PRINTED, cholesterol, sprint
+from .range_encoder import RangeEncoder
 from .real import fetch
 from .registry import Facts, facts, load, names
 from .shapes import shapes

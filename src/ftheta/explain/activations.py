@@ -19,9 +19,9 @@ import torch
 from torch import nn
 
 from .. import plots
-from ..errors import InputError
+from ..errors import InputError, InputTypeError
 from ..results import Result, Table
-from ._probe import QUANTILES, batch_of, first_tensor, forward, module_of, untouched, watching
+from ._probe import QUANTILES, batch_of, first_tensor, forward, layers_of, module_of, untouched, watching
 from ._registry import HasModule, explanation, require
 
 if TYPE_CHECKING:
@@ -101,7 +101,12 @@ def _note(dead: float, saturated: float) -> str:
     return ", ".join(f"{100 * share:.2g} % {name}" for name, share in shares.items() if share > 0)
 
 
-@explanation("activations", needs=nn.Module | HasModule)
+def _has_layers(obj: Any) -> bool:
+    """Whether a part of it computes by its own forward pass, and not only lends its parameters."""
+    return any(type(part).forward is not nn.Module.forward for _, part in layers_of(module_of(obj)))
+
+
+@explanation("activations", needs=nn.Module | HasModule, when=_has_layers)
 def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False) -> Activations:
     """Statistics of what every layer gives for these rows.
 
@@ -117,6 +122,10 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
         ([[0.0, 2.0], [0.0, 4.0]], [0.0, 0.5])
     """
     require(obj, nn.Module | HasModule, "activations")
+    if not _has_layers(obj):
+        raise InputTypeError(
+            f"{type(module_of(obj)).__name__} has no layers to look at: its parts are parameters alone."
+        )
     module, batch = module_of(obj), batch_of(obj, X)
     seen: list[tuple[str, str, tuple[Any, ...], np.ndarray | None]] = []
 

@@ -109,7 +109,9 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         x = super()._table(X, reset=reset)
         if self.visible == "bernoulli":
             _reject_outside(x.numbers if isinstance(x, Encoded) else x)
-        elif self.visible == "softmax" and x.shape[1] % max(self.categories, 1) == 0:  # else `build` says what is wrong
+        elif (
+            self.visible == "softmax" and self.categories > 1 and x.shape[1] % self.categories == 0
+        ):  # else `build` says
             _reject_groups(np.asarray(x), self.categories)
         return x
 
@@ -186,7 +188,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
                 f"{shape[1:]} or entry {shape} of X."
             )
         gone = np.broadcast_to(gone, shape)
-        if self.visible == "softmax" and np.ptp(gone.reshape(shape[0], -1, self.categories), axis=2).any():
+        groups = gone.reshape(shape[0], -1, self.categories or 1)
+        if self.visible == "softmax" and (groups.any(2) != groups.all(2)).any():
             raise InputError("missing cuts through a softmax group; mark all columns of a group or none.")
         return gone
 

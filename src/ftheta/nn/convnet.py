@@ -109,9 +109,7 @@ class ConvNet(Chain):
                 layers[f"dense_drop{k}"] = Dropout(dropout)
             width = wide
         layers["output"] = nn.Linear(width, n_out)
-        for name, layer in layers.items():
-            scheme = ACTIVATIONS["identity" if name == "output" else activation].init if init == "auto" else init
-            initialise(layer, scheme)
+        _start(layers, activation, init)
         super().__init__(layers)
         self.image, self.reach = plan.image, plan.reach(each)
 
@@ -119,6 +117,12 @@ class ConvNet(Chain):
         if self.training and input.shape[-2:] == self.image:
             input = input[..., : self.reach[0], : self.reach[1]]
         return super().forward(input)
+
+
+def _start(layers: Layers, activation: str, init: str) -> None:
+    for name, layer in layers.items():
+        scheme = ACTIVATIONS["identity" if name == "output" else activation].init if init == "auto" else init
+        initialise(layer, scheme)
 
 
 class _Plan:

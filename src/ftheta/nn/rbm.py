@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from .. import catalog
 from ..errors import InputError
 
-__all__ = ["RBM", "VISIBLES", "bernoulli"]
+__all__ = ["RBM", "VISIBLES"]
 
 VISIBLES = ("bernoulli", "gaussian", "softmax")
 ENUMERATED = 22  # units of the smaller layer whose states can be listed

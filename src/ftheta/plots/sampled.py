@@ -88,5 +88,5 @@ def _distances(axes: Axes, distance: np.ndarray, usual: np.ndarray) -> None:
             x = np.sort(values)
             axes.step([0.0, *x], np.arange(len(x) + 1) / len(x), where="post", color=colour, ls=style, label=label)
     dress(axes, title="Copies?", x="distance to the nearest training row", y="share that is nearer than this")
-    axes.set(ylim=(0, 1.02), xlim=(0, None))
-    axes.legend(**BELOW)
+    axes.set(ylim=(0, 1.45), xlim=(0, None), yticks=np.linspace(0, 1, 6))
+    axes.legend(frameon=False, fontsize=8, loc="upper left")

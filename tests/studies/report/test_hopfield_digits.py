@@ -141,9 +141,18 @@ def test_a_small_run():
         "pixels replaced",
         "Gaussian noise",
     ]
-    assert len(drawn["iterations"].axes) == 1 and "after 25" in drawn["pictures"].axes[0].get_xlabel().replace(
-        "\n", " "
-    )
+    assert len(drawn["iterations"].axes) == 1
+    names = [label.get_text() for label in drawn["pictures"].axes[0].get_xticklabels()]
+    assert names == [
+        "stored",
+        "20 %\nflipped",
+        "after 1",
+        "40 %\nflipped",
+        "after 1",
+        "after 25",
+        "50 %\nflipped",
+        "after 50",
+    ]
 
 
 @pytest.mark.data

@@ -102,4 +102,4 @@ def test_a_small_run_and_fantasies_that_are_the_data_have_other_verdicts(monkeyp
     assert [found.verdict for found in judge(evidence)] == ["not reproduced", "confirmed", "refuted", "confirmed"]
     monkeypatch.setattr(Contrastive, "fantasies", lambda self, x: x)
     monkeypatch.setattr(Contrastive, "go_on", lambda self, p: None)
-    assert judge(measure(TINY))[3].verdict == "refuted"
+    assert "confirmed" not in [found.verdict for found in judge(measure(TINY))]

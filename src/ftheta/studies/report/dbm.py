@@ -62,8 +62,8 @@ class Config:
 
     data: str = "mnist"
     units: int = 200
-    greedy: int = 5
-    epochs: int = 12
+    greedy: int = 4
+    epochs: int = 10
     rate: float = 0.05
     samples: int = 1000
     steps: int = 1000
