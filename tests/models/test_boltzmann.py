@@ -152,7 +152,7 @@ def test_persistent_chains_go_on_and_learn_as_scikit_learns_do():
             strict=True,
         ):
             p.copy_(torch.tensor(value))
-    assert ours_exact == pytest.approx(ours.pseudo_likelihood(X, exact=True).mean(), abs=0.6)
+    assert ours_exact == pytest.approx(ours.pseudo_likelihood(X, exact=True).mean(), abs=1.5)
     assert ours_exact > 64 * np.log(0.5) + 10
 
 
