@@ -29,6 +29,7 @@ NAMES = (
     "logistic",
     "folder",
     "convnet",
+    "rbm",
     "hopfield",
 )
 BUSY = 0.5

@@ -41,6 +41,7 @@ class RangeEncoder(Encoder):
     """
 
     n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def __init__(
         self,

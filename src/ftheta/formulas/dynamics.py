@@ -99,7 +99,7 @@ def _eigenvalues(jacobian: ArrayLike) -> np.ndarray:
 
 
 def _verdict(eigenvalues: np.ndarray, kind: str) -> str:
-    growth = np.abs(eigenvalues) - 1 if _is_map(kind) else eigenvalues.real
+    growth = np.abs(eigenvalues) - 1 if _is_map(kind) else np.real(eigenvalues)
     near = NEAR * max(1.0, float(np.abs(eigenvalues).max(initial=0)))
     grow, die = growth > near, growth < -near
     if die.all():

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
@@ -38,7 +39,7 @@ from ..results import Result, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EXACT", "Partition", "annealed_importance", "base_rates", "partition_of"]
+__all__ = ["EXACT", "Partition", "annealed_importance", "base_rates", "mean_of", "partition_of"]
 
 EXACT = 20  # units of the smaller side up to which "auto" sums over all states
 EVEN = 0.3  # share of the chains below which the effective sample size is warned of
@@ -111,6 +112,11 @@ def partition_of(
     if method == "exact" or method == "auto" and _side(flat) <= EXACT:
         return Partition(float(flat.log_partition()))
     return annealed_importance(flat, chains=chains, temperatures=temperatures, base_bias=base_bias, draw=draw)
+
+
+def mean_of(each: np.ndarray, shared: float = 0.0) -> tuple[float, float]:
+    """Mean of rows and its standard error; `shared` is an error that all rows have in common."""
+    return float(each.mean()), math.hypot(float(each.std()) / max(len(each) - 1, 1) ** 0.5, shared)
 
 
 def _side(machine: RBM) -> int:

@@ -12,7 +12,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,6 +77,7 @@ class Basins(NamedTuple):
 class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Base of the memories. Learned: patterns_ (P, N), labels_ (P,) or None, note_, seed_."""
 
+    n_features_in_: ClassVar[int]  # set by `fit`; no parameter
     steps: Count = 100
     keep: Literal["all", "medoid"] = "all"
     random_state: RandomState = None

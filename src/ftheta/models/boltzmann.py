@@ -30,7 +30,7 @@ from ..errors import InputError, NonFiniteError
 from ..nn.rbm import RBM, bernoulli
 from ..results import Table
 from ..train import Objective
-from ._annealing import Partition, base_rates, partition_of
+from ._annealing import Partition, base_rates, mean_of, partition_of
 from ._contrastive import Contrastive, Tempering, one_bit
 from ._neural import AUTO, NeuralTransformer
 from ._rows import Arrays
@@ -271,17 +271,15 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         """Pseudo-likelihood, reconstruction and log-likelihood of rows, with standard errors."""
         found = self.partition(temperatures=temperatures)
         rebuilt = self._apply(lambda v: (v - self._machine.visible_mean(self._machine(v))).square().mean(-1), X)
-        rows = {"mean squared reconstruction error": _mean(rebuilt)}
+        rows = {"mean log p(v) / nats": mean_of(self.log_prob(X, found), found.error)}
         if self.visible != "gaussian":
-            rows["mean log-pseudo-likelihood, one-bit proxy / nats"] = _mean(self.pseudo_likelihood(X, random_state=0))
-        rows["mean log p(v) / nats"] = float(self.log_prob(X, found).mean()), found.error
+            rows["mean log-pseudo-likelihood, one-bit proxy / nats"] = mean_of(
+                self.pseudo_likelihood(X, random_state=0)
+            )
+        rows["mean squared reconstruction error"] = mean_of(rebuilt)
         rows[f"log Z ({found.method}) / nats"] = found.log_z, found.error
         values, errors = zip(*rows.values(), strict=True)
         return Table({"measure": list(rows), "value": values, "error": errors})
-
-
-def _mean(each: np.ndarray) -> tuple[float, float]:
-    return float(each.mean()), float(each.std() / max(len(each) - 1, 1) ** 0.5)
 
 
 def _reject_outside(x: np.ndarray) -> None:

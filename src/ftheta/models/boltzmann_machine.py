@@ -231,10 +231,13 @@ class BoltzmannMachine(NeuralEstimator):
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         """Exact likelihood or sampled gradient."""
         machine = cast(PairwiseMachine, module)
-        if self.method == "exact" or self.method == "auto" and len(machine.bias) <= LISTED:
-            machine._check_listed()
-            return Likelihood(machine)
-        return Sampled(machine, self.chains, self.k)
+        if not self._is_exact(machine):
+            return Sampled(machine, self.chains, self.k)
+        machine._check_listed()
+        return Likelihood(machine)
+
+    def _is_exact(self, machine: PairwiseMachine) -> bool:
+        return self.method == "exact" or self.method == "auto" and len(machine.bias) <= LISTED
 
     def _table(self, X: Any, *, reset: bool = False) -> Any:
         x = super()._table(X, reset=reset)
@@ -280,6 +283,5 @@ class BoltzmannMachine(NeuralEstimator):
 
     def assess(self, X: ArrayLike) -> Table:
         """The mean log-likelihood, or the pseudo-likelihood of a machine too large for it."""
-        exact = isinstance(self.objective(self._machine, self.target_), Likelihood)
-        name = "mean log p(v) / nats" if exact else "mean log-pseudo-likelihood / nats"
+        name = "mean log p(v) / nats" if self._is_exact(self._machine) else "mean log-pseudo-likelihood / nats"
         return Table({"measure": [name], "value": [self.score(X)], "error": ["none"]})

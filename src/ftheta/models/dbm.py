@@ -39,7 +39,7 @@ from ..nn.rbm import RBM, bernoulli
 from ..results import Table
 from ..store import Run
 from ..train import Loss, Objective, Progress, Trainer, Training, iterate
-from ._annealing import Partition, partition_of
+from ._annealing import Partition, mean_of, partition_of
 from ._neural import NeuralTransformer
 from ._rows import Arrays
 
@@ -339,8 +339,8 @@ class DeepBoltzmannMachine(NeuralTransformer):
         """Reconstruction, and the bound of the log-likelihood with the error of log Z."""
         found = self.partition(temperatures=temperatures)
         rows = {
+            "lower bound of mean log p(v) / nats": mean_of(self.log_prob_bound(X, found), found.error),
             "mean-field reconstruction / nats": (-self.score(X), None),
-            "lower bound of mean log p(v) / nats": (float(self.log_prob_bound(X, found).mean()), found.error),
             f"log Z ({found.method}) / nats": (found.log_z, found.error),
         }
         values, errors = zip(*rows.values(), strict=True)

@@ -153,7 +153,7 @@ class HopfieldNetwork(AssociativeMemory):
         """Which stored patterns stay where they are, (P,); saturated units must be pushed beyond ±1 to hold them."""
         check_is_fitted(self)
         pushed = self.patterns_ * (self.patterns_ @ self.weights_.T + self.bias_)
-        return (pushed > 1 + TIE if self.unit == "saturated" else pushed >= -self._tie).all(1)
+        return np.all(pushed > 1 + TIE if self.unit == "saturated" else pushed >= -self._tie, axis=1)
 
     # ---- moving
 
