@@ -25,7 +25,7 @@ from .mnist_size import images
 __all__ = ["run"]
 
 ASKED = {"scikit-learn as installed": 4.0, "scikit-learn at its best": 1.5}
-HIDDEN, BATCH, RATE, SCORED = 100, 10, 0.01, 500
+HIDDEN, BATCH, RATE, SCORED = 100, 10, 0.01, 100
 
 
 class Weights(NamedTuple):
@@ -78,7 +78,7 @@ def score(weights: Weights, x: np.ndarray) -> float:
 
 def run(settings: Settings) -> Report:
     """One epoch over 12,000 digits."""
-    n = 200 if settings.quick else 12_000
+    n = 100 if settings.quick else 12_000
     x, _, name = images(n)
     at = {count: lambda _: theirs(x[:2000], 0) for count in settings.counts}
     best = fastest(at, around=threads)

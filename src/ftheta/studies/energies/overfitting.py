@@ -1,7 +1,7 @@
 """Can a model without labels overfit, and does it then repeat what it was shown?
 
 Question: the mean log-likelihood of training rows and of unseen ones, for a kernel density of narrower and narrower
-kernels, and for restricted Boltzmann machines with more and more hidden units on a hundred digits. How near to the
+kernels, and for restricted Boltzmann machines with more and more hidden units on fifty digits. How near to the
 training digits are the samples of the machines, compared with unseen digits?
 
     p(x) = 1/n Σ_i N(x | x_i, h²),   x_i ~ N(0, 1), n = 200;        entropy of N(0, 1): E log p <= -1.419
@@ -54,6 +54,7 @@ class Config:
         images: Digits to learn from.
         units: Hidden units, ascending.
         epochs: Passes over the digits.
+        rate: Learning rate; it falls to 0.
         samples: Drawn from each machine.
         seeds: Of digits, weights and chains.
     """
@@ -62,9 +63,10 @@ class Config:
     points: int = 200
     bandwidths: tuple[float, ...] = (0.001, 0.01, 0.05, 0.1, 0.4, 1.0)
     draws: int = 100
-    images: int = 100
+    images: int = 50
     units: tuple[int, ...] = (1, 2, 5, 10, 20)
-    epochs: int = 1500
+    epochs: int = 2000
+    rate: float = 0.1
     samples: int = 500
     seeds: int = 3
 
@@ -114,7 +116,7 @@ def _machine(config: Config, units: int, seed: int) -> list[float]:
     model = RestrictedBoltzmannMachine(
         n_hidden=units,
         epochs=config.epochs,
-        lr=0.05,
+        lr=config.rate,
         random_state=seed,
         training=Training(schedule="linear", threads=1),
     ).fit(x)
