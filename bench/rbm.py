@@ -88,6 +88,9 @@ def run(settings: Settings) -> Report:
         "scikit-learn at its best": (theirs, best),
         "plain PyTorch loop": (plain, 1),
     }
+    for fit, count in contestants.values():
+        with threads(count):
+            fit(x[:50], 0)  # warm up
     scores: dict[str, list[float]] = {who: [] for who in contestants}
     times = alternate(
         {who: lambda seed, f=fit: f(x, seed) for who, (fit, _) in contestants.items()},

@@ -15,6 +15,8 @@ from ftheta.data import Batch, Rows
 from ftheta.data.batch import take
 from ftheta.draw import Draw
 from ftheta.errors import InputError
+from ftheta.models._contrastive import Contrastive, Tempering
+from ftheta.nn import rbm as nn_rbm
 from ftheta.store import dump_tree, parse_tree
 from ftheta.train import Function, Loss, Objective, Problem, Trainer, Training, iterate
 from tests.contract.enrolled import NEURAL, data, name_of, small
@@ -46,6 +48,11 @@ SUBJECTS = {
     "RBM": lambda: toy(RBM, binary(4)),
     "TargetNet": lambda: toy(TargetNet, torch.zeros(4, 1)),
     "Distillation": lambda: toy(lambda: Distillation().double(), line()[0]),
+    "Contrastive": lambda: toy(lambda: Contrastive(nn_rbm.RBM(4, 3), chains=5).double(), binary(4)),
+    "Contrastive centred": lambda: toy(
+        lambda: Contrastive(nn_rbm.RBM(4, 3), chains=5, mean=torch.full((4,), 0.5)).double(), binary(4)
+    ),
+    "Tempering": lambda: toy(lambda: Tempering(nn_rbm.RBM(4, 3), temperatures=3, chains=5).double(), binary(4)),
     "Function": lambda: toy(lambda: Function([torch.sum, torch.prod] * 3, [0.5, 2.0]), torch.arange(6)),
 }
 

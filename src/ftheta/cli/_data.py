@@ -121,7 +121,7 @@ def _test_file(config: Config, form: Any) -> room.Dataset:
 
 
 def _alone(config: Config) -> bool:
-    return not card(config.model).targets.keys().isdisjoint(ALONE)
+    return bool(config.model) and not card(config.model).targets.keys().isdisjoint(ALONE)
 
 
 def _file(name: str, target: str, encoding: str, form: Any = None, *, required: bool = True) -> room.Dataset:

@@ -40,33 +40,34 @@ LISTED = 10  # units of the smaller layer up to which validation reports the exa
 
 
 class FreeEnergies(torch.autograd.Function):
-    """Σ_i s_i F(v_i), for weights s that add up to 0, with its gradient in closed form: a graph costs twice that."""
+    """Σ_i s_i F(v_i) over rows and fantasies, for weights s that add up to 0, with its gradient in closed form.
+
+    Forward runs without gradients, so the fantasies are made in it; a graph of the same makes a step a tenth longer.
+    """
 
     @staticmethod
-    def forward(ctx: Any, visible: str, v: Tensor, s: Tensor, offsets: Any, *theta: Tensor) -> tuple[Tensor, Tensor]:
-        """The sum, and p(h = 1 | v): (B, H)."""
+    def forward(ctx: Any, objective: Contrastive, x: Tensor, s: Tensor, *theta: Tensor) -> Tensor:
+        """Rows x (B, V) and weights s (B + C,) to the sum; p(h = 1 | v) of all is left with the objective."""
         weight, visible_bias, hidden_bias = theta
-        logits = torch.addmm(hidden_bias, v, weight.t())  # (B, H)
+        v = torch.cat([x, objective.fantasies(x)])  # (B + C, V)
+        logits = torch.addmm(hidden_bias, v, weight.t())  # (B + C, H)
         pull, p = torch.mv(v.t(), s), logits.sigmoid()
         total = torch.dot(pull, visible_bias) + torch.dot(s, F.softplus(logits).sum(1))
-        if visible == "gaussian":
+        if objective.machine.visible == "gaussian":
             total -= torch.dot(s, v.square().sum(1)) / 2
-        ctx.save_for_backward(v, s, p, pull)
-        ctx.offsets = offsets
-        ctx.mark_non_differentiable(p)
-        ctx.set_materialize_grads(False)
-        return total.neg_(), p
+        objective.seen = p
+        ctx.objective, ctx.parts = objective, (v, s, p, pull)
+        return total.neg_()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """-s p v', -s v and -s p summed over rows; the centred ones where there are offsets."""
-        v, s, p, pull = ctx.saved_tensors
-        down = -grads[0]
-        scaled = p * (s * down)[:, None]  # (B, H)
+        (v, s, p, pull), objective, down = ctx.parts, ctx.objective, -grads[0]
+        scaled = p * (s * down)[:, None]  # (B + C, H)
         weight, visible, hidden = torch.mm(scaled.t(), v), pull * down, scaled.sum(0)
-        if ctx.offsets is not None:
-            weight, visible, hidden = centred(weight, visible, hidden, *ctx.offsets)
-        return None, None, None, None, weight, visible, hidden
+        if objective.centred:
+            weight, visible, hidden = centred(weight, visible, hidden, objective.mu, objective.lam)
+        return None, None, None, weight, visible, hidden
 
 
 def centred(weight: Tensor, visible: Tensor, hidden: Tensor, mu: Tensor, lam: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -103,26 +104,26 @@ class Contrastive(Objective):
     ) -> None:
         super().__init__()
         self.machine, self.persistent, self.k, self.sample_pixels = machine, persistent, k, sample_pixels
-        self.centred = mean is not None
+        self.chains, self.centred = chains, mean is not None
         self.register_buffer("hidden", torch.zeros(chains if persistent else 0, machine.n_hidden))
         if mean is not None:
             self.register_buffer("mu", mean)
             self.register_buffer("lam", torch.full((machine.n_hidden,), 0.5))
-        self._signs: dict[tuple[int, int], Tensor] = {}
+        self._signs: dict[int, Tensor] = {}
+        self.seen: Tensor | None = None  # p(h = 1 | v) of the rows and fantasies of the last loss: (B + C, H)
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """Σ w (F(v) - mean F(fantasies)) and Σ w."""
-        m, n = self.machine, batch.x.shape[0]
-        with torch.no_grad():
-            x = bernoulli(batch.x) if self.sample_pixels else batch.x
-            v = torch.cat([x, self.fantasies(x)])  # (B + C, V)
-        s, weight = self._weights(batch, v.shape[0] - n)
-        offsets = (self.mu, self.lam) if self.centred else None
-        total, p = FreeEnergies.apply(m.visible, v, s, offsets, m.weight, m.visible_bias, m.hidden_bias)  # type: ignore
-        if self.centred:
-            self.lam.lerp_(p[:n].mean(0), SLIDE)
-        self.go_on(p[n:])
-        return Loss(total, weight)
+        m, x = self.machine, bernoulli(batch.x) if self.sample_pixels else batch.x
+        s, weight = self._weights(batch)
+        return Loss(FreeEnergies.apply(self, x, s, m.weight, m.visible_bias, m.hidden_bias), weight)  # type: ignore
+
+    def after(self, player: str, batch: Batch, draw: Draw) -> None:
+        """Chains go on to where the loss left them, and the mean of the hidden units slides."""
+        if self.seen is not None:
+            if self.centred:
+                self.lam.lerp_(self.seen[: batch.x.shape[0]].mean(0), SLIDE)
+            self.go_on(self.seen[batch.x.shape[0] :])
 
     def fantasies(self, x: Tensor) -> Tensor:
         """The visible units of the fantasies: (C, V), or (B, V) where they start at the data."""
@@ -137,15 +138,16 @@ class Contrastive(Objective):
         if self.persistent:
             bernoulli(p, out=self.hidden)
 
-    def _weights(self, batch: Batch, made: int) -> tuple[Tensor, Tensor | float]:
+    def _weights(self, batch: Batch) -> tuple[Tensor, Tensor | float]:
         """Weights of rows and fantasies, which add up to 0: (B + C,); and that of the rows."""
         n = batch.x.shape[0]
+        made = self.chains if self.persistent else n
         if batch.weight is not None:
             w = batch.weight.to(batch.x.dtype)
             return torch.cat([w, (-w.sum() / made).expand(made)]), w.sum()
-        if (n, made) not in self._signs:
-            self._signs[n, made] = torch.cat([batch.x.new_ones(n), batch.x.new_full((made,), -n / made)])
-        return self._signs[n, made], float(n)
+        if n not in self._signs:
+            self._signs[n] = torch.cat([batch.x.new_ones(n), batch.x.new_full((made,), -n / made)])
+        return self._signs[n], float(n)
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
         """Minus the one-bit pseudo-likelihood, the mean squared reconstruction error, and log p(v) of small machines.
@@ -206,11 +208,12 @@ class Tempering(Contrastive):
             h = m.sample_hidden(v, beta=beta)
             source = exchange(m.energy(v, h).view(-1, self.chains), self.beta).flatten()
             v, h = v[source], h[source]
-        self.hidden.copy_(h)
+        self._moved = h
         return v[-self.chains :]
 
     def go_on(self, p: Tensor) -> None:
-        """The chains have gone on already."""
+        """Hidden units of all chains after the exchange."""
+        self.hidden.copy_(self._moved)
 
 
 def exchange(energy: Tensor, beta: Tensor, generator: torch.Generator | None = None) -> Tensor:

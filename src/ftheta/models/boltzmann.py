@@ -102,17 +102,15 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
 
     def _finish_rows(self, rows: Arrays, *, learn: bool, weigh: bool = True) -> Arrays:
         if learn:
-            self.mean_ = np.average(np.asarray(rows.x, dtype=np.float64), axis=0, weights=rows.weight)  # (V,)
+            self.mean_ = _means(np.asarray(rows.x), rows.weight)
         return rows
 
     def _table(self, X: Any, *, reset: bool = False) -> np.ndarray | Encoded:
         x = super()._table(X, reset=reset)
         if self.visible == "bernoulli":
             _reject_outside(x.numbers if isinstance(x, Encoded) else x)
-        elif (
-            self.visible == "softmax" and self.categories > 1 and x.shape[1] % self.categories == 0
-        ):  # else `build` says
-            _reject_groups(np.asarray(x), self.categories)
+        elif self.visible == "softmax" and self.categories > 1 and x.shape[1] % self.categories == 0:
+            _reject_groups(np.asarray(x), self.categories)  # that columns are no groups, `build` says
         return x
 
     @property
@@ -280,6 +278,13 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         rows[f"log Z ({found.method}) / nats"] = found.log_z, found.error
         values, errors = zip(*rows.values(), strict=True)
         return Table({"measure": list(rows), "value": values, "error": errors})
+
+
+def _means(x: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Of the columns, added up in float64 from parts of rows: (n, V) -> (V,)."""
+    if weight is not None:
+        return np.average(x, axis=0, weights=weight)
+    return np.add.reduceat(x, np.arange(0, len(x), 256), axis=0).sum(0, dtype=np.float64) / len(x)
 
 
 def _reject_outside(x: np.ndarray) -> None:

@@ -66,7 +66,7 @@ def test_the_energy_of_a_tour_is_its_length_and_no_unit_on_has_none():
     d, tour = distances(RNG.random((6, 2))), np.array([2, 0, 5, 1, 4, 3])
     v = np.zeros((1, 6, 6))
     v[0, tour, range(6)] = 1
-    net = Net(rows=2, columns=3, count=5, binary=7, length=1)
+    net = Net(rows=2, columns=3, total=5, binary=7, length=1)
     assert energy(v, d[None], net)[0] == pytest.approx(lengths(tour[None], d)[0])
     assert energy(0 * v, d[None], Net())[0] == 0 < energy(v, d[None], Net())[0]
     assert energy(0 * v, d[None], net)[0] == pytest.approx((2 * 6 + 3 * 6 + 5 * 36) / 2)
@@ -93,7 +93,7 @@ def test_hopfield_and_tanks_own_terms_differ_from_ours_by_a_constant():
 
 def test_the_slope_is_the_derivative_of_the_energy():
     d, v = distances(RNG.random((2, 5, 2))), RNG.random((2, 5, 5))
-    net = Net(rows=2, columns=3, count=5, surplus=0.5, binary=7, length=11)
+    net = Net(rows=2, columns=3, total=5, surplus=0.5, binary=7, length=11)
     found = slope(v, d, net)
     for x, i in ((0, 0), (1, 4), (4, 2)):
         h = np.zeros((5, 5))
@@ -194,6 +194,7 @@ def test_a_network_without_a_tour_says_so():
     assert np.isnan(judge(none)[0].measured[-1]) and len(figures(none)["networks"].axes) == 1
 
 
+@pytest.mark.slow
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["tour"].shape == (4, 2, 3, 5) and evidence["tours"] == 12

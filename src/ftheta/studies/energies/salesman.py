@@ -68,7 +68,7 @@ class Net(NamedTuple):
     Args:
         rows: A, against a city at several places.
         columns: B, against several cities at a place.
-        count: C, against other than m units that are on.
+        total: C, against other than m units that are on.
         surplus: m - n.
         binary: G, against values between 0 and 1.
         length: D, of the length.
@@ -82,7 +82,7 @@ class Net(NamedTuple):
 
     rows: float = 0.0
     columns: float = 0.0
-    count: float = 0.0
+    total: float = 0.0
     surplus: float = 0.0
     binary: float = 0.0
     length: float = 1.0
@@ -97,7 +97,7 @@ class Net(NamedTuple):
 _TANK = Net(length=500, temperature=0.01, leak=1, rate=1e-5, steps=3000)
 NETS = {
     "length alone": _TANK,
-    "Hopfield and Tank": _TANK._replace(rows=500, columns=500, count=200, surplus=2.5, binary=1000),
+    "Hopfield and Tank": _TANK._replace(rows=500, columns=500, total=200, surplus=2.5, binary=1000),
     "other penalties, T falls": Net(rows=2, columns=2, binary=1, cool=0.999),
     "normalised, T falls": Net(binary=0.7, cool=0.98, steps=200, normalised=True),
 }
@@ -163,7 +163,7 @@ def energy(v: np.ndarray, d: np.ndarray, net: Net) -> np.ndarray:
     rows, columns = ((v.sum(axis) - 1) ** 2 for axis in (2, 1))
     count = (v.sum((1, 2)) - n - net.surplus) ** 2
     each = net.binary * v * (1 - v) + net.length * v * (d @ _beside(v))  # (R, n, n)
-    return (net.rows * rows.sum(1) + net.columns * columns.sum(1) + net.count * count + each.sum((1, 2))) / 2
+    return (net.rows * rows.sum(1) + net.columns * columns.sum(1) + net.total * count + each.sum((1, 2))) / 2
 
 
 def slope(v: np.ndarray, d: np.ndarray, net: Net) -> np.ndarray:
@@ -171,7 +171,7 @@ def slope(v: np.ndarray, d: np.ndarray, net: Net) -> np.ndarray:
     n = v.shape[-1]
     rows, columns = (v.sum(axis, keepdims=True) - 1 for axis in (2, 1))
     count = v.sum((1, 2), keepdims=True) - n - net.surplus
-    forced = net.rows * rows + net.columns * columns + net.count * count + net.binary * (0.5 - v)
+    forced = net.rows * rows + net.columns * columns + net.total * count + net.binary * (0.5 - v)
     return forced + net.length * (d @ _beside(v))
 
 

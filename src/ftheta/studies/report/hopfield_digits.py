@@ -90,11 +90,11 @@ def _patterns(config: Config, size: tuple[int, int]) -> np.ndarray:
     """One digit of each class: (K, H W) of -1 and +1."""
     data = load_data(config.data)
     n = len(data.x) - data.official
-    x, y = np.asarray(data.x[:n]), np.asarray(data.y[:n])
+    x, y = np.asarray(data.x[:n]), np.asarray(data.y)[:n]
     full = 255 if x.max() > 16 else 16
     rows = [_chosen(x, np.flatnonzero(y == k), config.stored, full) for k in np.unique(y)]
     images = torch.tensor(x[rows], dtype=torch.float64).view(len(rows), 1, *(data.shape or size))
-    fields = F.adaptive_avg_pool2d(images, tuple(size)).numpy()  # (K, 1, H, W)
+    fields = F.adaptive_avg_pool2d(images, size).numpy()  # (K, 1, H, W)
     return np.where(fields > full / 2, 1.0, -1.0).reshape(len(rows), -1)
 
 
@@ -128,7 +128,7 @@ def measure(config: Config, run: Run | None = None) -> Evidence:
 def _one(config: Config, size: tuple[int, int], kind: str) -> Evidence:
     patterns = _patterns(config, size)
     if kind == "stored":
-        return _stored(patterns, tuple(size), config)
+        return _stored(patterns, size, config)
     net = _network(patterns, "design", config.steps)
     found = [_recalled(net, kind, level, config) for level in NOISE[kind]]
     return {key: np.stack([one[key] for one in found]) for key in found[0]}
@@ -273,7 +273,8 @@ def _depends(counts: np.ndarray) -> float:
     from scipy.stats import chi2_contingency
 
     seen = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
-    return float(chi2_contingency(seen)[1]) if seen.size else float("nan")
+    found: Any = chi2_contingency(seen) if seen.size else None
+    return float("nan") if found is None else float(found.pvalue)
 
 
 def _confused(evidence: Evidence) -> Finding:
