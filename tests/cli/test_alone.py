@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import ftheta
+from ftheta.cli._answers import assessed
 from ftheta.data import load
+from ftheta.results import Table
 
 SMALL = ("--hidden", "6", "--epochs", "2")
 
@@ -97,3 +100,11 @@ def test_what_cannot_be_done_is_one_sentence(ok, ft, command, said):
         ok("train", "hopfield", "bits.csv", "--run", "m", "--set", "rule=hebb")
     done = ft(*command)
     assert done.code == 2 and said in done.err and "Traceback" not in done.err
+
+
+def test_intervals_are_of_nearly_two_standard_errors_and_none_stays_none():
+    table = Table({"measure": ["a", "b", "c"], "value": [2.0, 5.0, 1.0], "error": [0.5, "none", None]})
+    found = assessed(SimpleNamespace(assess=lambda X: table), None)
+    assert found["scores"] == {"a": 2.0, "b": 5.0, "c": 1.0}
+    assert found["intervals"]["a"] == pytest.approx([1.02, 2.98])
+    assert found["intervals"]["b"] is None and found["method"] == {"a": "standard error", "b": "none", "c": "none"}

@@ -18,6 +18,7 @@ from ftheta.models._annealing import (
     _Path,
     annealed_importance,
     base_rates,
+    mean_of,
     partition_of,
 )
 from ftheta.nn import DBM, RBM
@@ -269,3 +270,8 @@ def test_a_partition_shows_its_numbers_and_its_interval():
     assert (columns["log Z"], columns["95 % low"], columns["95 % high"]) == (["712.5300"], ["712.3732"], ["712.6868"])
     assert (columns["effective chains"], columns["temperatures"]) == ([61.0], [10_000])
     assert found.figure().axes[0].get_xlabel() == "log Z / nats"
+
+
+def test_the_error_of_a_mean_holds_that_of_rows_and_the_one_they_share():
+    assert mean_of(np.array([1.0, 3.0]), 0.75) == (2.0, pytest.approx(1.25))
+    assert mean_of(np.array([1.0, 3.0])) == (2.0, 1.0) and mean_of(np.array([5.0]), 0.5) == (5.0, 0.5)

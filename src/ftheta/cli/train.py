@@ -143,7 +143,7 @@ def _run(config: Config, run: Run, report: bool) -> None:
             job.fit(run)
             if job.ending():
                 click.echo(job.ending(), err=True)
-            if job.alone:
+            if job.task == "density":
                 click.echo("Looking at the test rows; the sum over all states may take a minute.", err=True)
             echo_table(job.evaluate(run))
     except (KeyboardInterrupt, SystemExit):

@@ -31,6 +31,7 @@ from ..nn.rbm import RBM, bernoulli
 from ..results import Table
 from ..train import Objective
 from ._annealing import Partition, base_rates, mean_of, partition_of
+from ._chains import followed, generator_of, mask_of
 from ._contrastive import Contrastive, Tempering, one_bit
 from ._neural import AUTO, NeuralTransformer
 from ._rows import Arrays
@@ -131,7 +132,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
             start: Rows at which they start, (n, V); None draws each unit with its mean in the training rows.
             random_state: Seed; None: other rows at every call.
         """
-        machine, g = self._machine, self._generator(random_state, "sample")
+        machine, g = self._machine, generator_of(random_state, "sample", self._device)
         if start is not None and len(np.asarray(start)) != n:
             raise InputError(f"start has {len(np.asarray(start))} rows for n={n} chains; give one for each.")
         v = self._means(n, g) if start is None else self._rows(start)
@@ -148,15 +149,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
             keep: Numbers of sweeps after which to look, e.g. (0, 1, 10, 100); () looks at the end alone.
             random_state: Seed; None: other rows at every call.
         """
-        machine, g = self._machine, self._generator(random_state, "gibbs")
-        steps = max(keep, default=1) if steps is None else steps
-        if any(not 0 <= step <= steps for step in keep):
-            raise InputError(f"keep={tuple(keep)} for {steps} sweeps: give numbers from 0 to {steps}.")
-        v, at, seen = self._rows(X), 0, {}
-        for step in sorted({*keep, steps}):
-            v, at = machine.gibbs(v, step - at, g), step
-            seen[step] = self._sound(v)
-        return np.stack([seen[step] for step in keep]) if len(keep) else seen[steps]
+        machine, g = self._machine, generator_of(random_state, "gibbs", self._device)
+        return followed(self._rows(X), lambda v, k: machine.gibbs(v, k, g), self._sound, steps, keep)
 
     def fill_in(
         self, X: ArrayLike, missing: ArrayLike, steps: int = 100, *, random_state: RandomState = None
@@ -169,7 +163,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
             steps: Sweeps, which start at the means of the training rows.
             random_state: Seed; None: other entries at every call.
         """
-        machine, g = self._machine, self._generator(random_state, "fill")
+        machine, g = self._machine, generator_of(random_state, "fill", self._device)
         gone, start = self._mask(missing, np.shape(X)), self.mean_.astype(self.dtype)
         x = np.array(X, dtype=self.dtype)
         x[gone] = self._neutral(x.shape)[gone]  # for the check of what is known
@@ -179,13 +173,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         return self._sound(machine.gibbs(v, steps, g, clamp=known))
 
     def _mask(self, missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-        gone = np.asarray(missing)
-        if gone.dtype != bool or gone.shape not in (shape, shape[1:]):
-            raise InputError(
-                f"missing has shape {gone.shape} and dtype {gone.dtype}; it must be True or False for every column "
-                f"{shape[1:]} or entry {shape} of X."
-            )
-        gone = np.broadcast_to(gone, shape)
+        gone = mask_of(missing, shape)
         groups = gone.reshape(shape[0], -1, self.categories or 1)
         if self.visible == "softmax" and (groups.any(2) != groups.all(2)).any():
             raise InputError("missing cuts through a softmax group; mark all columns of a group or none.")
@@ -196,10 +184,6 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         row = np.zeros(shape[1], dtype=self.dtype)
         row[:: self.categories or 1] = self.visible == "softmax"
         return np.broadcast_to(row, shape)
-
-    def _generator(self, random_state: RandomState, use: str) -> Generator:
-        seed = fresh_seed() if random_state is None else int(random_state)
-        return Draw(seed).at(use).generator(device=self._device)
 
     def _rows(self, X: ArrayLike) -> Tensor:
         return torch.tensor(np.asarray(self._table(X)), device=self._device)

@@ -29,11 +29,12 @@ from torch import Generator, Tensor, nn
 
 from ..check import Count, Positive, RandomState
 from ..data import Batch, InputSpec, TargetSpec
-from ..draw import Draw, fresh_seed
+from ..draw import Draw
 from ..errors import InputError
 from ..nn.rbm import bernoulli
 from ..results import Table
 from ..train import Loss, Objective
+from ._chains import generator_of
 from ._neural import NeuralEstimator
 
 __all__ = ["BoltzmannMachine", "PairwiseMachine"]
@@ -262,7 +263,7 @@ class BoltzmannMachine(NeuralEstimator):
 
     def sample(self, n: int = 1, *, steps: int = 1000, random_state: RandomState = None) -> np.ndarray:
         """New rows of bits, each from a chain of its own that starts at random bits: (n, V)."""
-        machine, g = self._machine, self._generator(random_state, "sample")
+        machine, g = self._machine, generator_of(random_state, "sample", self._device)
         start = torch.full((n, len(machine.bias)), 0.5, device=self._device).to(machine.bias)
         return machine.gibbs(start.bernoulli_(generator=g), steps, g)[:, : machine.n_visible].cpu().numpy()
 
@@ -270,16 +271,12 @@ class BoltzmannMachine(NeuralEstimator):
         self, X: ArrayLike, missing: ArrayLike, steps: int = 100, *, random_state: RandomState = None
     ) -> np.ndarray:
         """Rows whose missing entries, True in (V,) or (n, V), are drawn given the others, after some sweeps."""
-        machine, g = self._machine, self._generator(random_state, "fill")
+        machine, g = self._machine, generator_of(random_state, "fill", self._device)
         v = torch.tensor(self._table(X), device=self._device)
         held = np.broadcast_to(~np.asarray(missing, dtype=bool), v.shape)
         clamp = F.pad(torch.tensor(held, device=self._device), (0, machine.n_hidden), value=False)
         start = torch.full((len(v), machine.n_hidden), 0.5).to(v).bernoulli_(generator=g)
         return machine.gibbs(torch.cat([v, start], 1), steps, g, clamp=clamp)[:, : machine.n_visible].cpu().numpy()
-
-    def _generator(self, random_state: RandomState, use: str) -> Generator:
-        seed = fresh_seed() if random_state is None else int(random_state)
-        return Draw(seed).at(use).generator(device=self._device)
 
     def assess(self, X: ArrayLike) -> Table:
         """The mean log-likelihood, or the pseudo-likelihood of a machine too large for it."""

@@ -40,6 +40,7 @@ from ..results import Table
 from ..store import Run
 from ..train import Loss, Objective, Progress, Trainer, Training, iterate
 from ._annealing import Partition, mean_of, partition_of
+from ._chains import followed, generator_of, mask_of
 from ._neural import NeuralTransformer
 from ._rows import Arrays
 
@@ -226,10 +227,6 @@ class DeepBoltzmannMachine(NeuralTransformer):
         check_is_fitted(self)
         return cast(DBM, self.module_)
 
-    def _generator(self, random_state: RandomState, use: str) -> Generator:
-        seed = fresh_seed() if random_state is None else int(random_state)
-        return Draw(seed).at(use).generator(device=self._device)
-
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Mean-field means of the top layer: (n, V) -> (n, n_L)."""
         return self._apply(lambda v: self._machine.mean_field(v, self.mean_field)[-1], X)
@@ -247,16 +244,9 @@ class DeepBoltzmannMachine(NeuralTransformer):
             keep: Numbers of sweeps after which to look, e.g. (0, 1, 10, 100); () looks at the end alone.
             random_state: Seed; None: other rows at every call.
         """
-        machine, g = self._machine, self._generator(random_state, "gibbs")
-        steps = max(keep, default=1) if steps is None else steps
-        if any(not 0 <= step <= steps for step in keep):
-            raise InputError(f"keep={tuple(keep)} for {steps} sweeps: give numbers from 0 to {steps}.")
-        v = self.batch(X).x
-        state, at, seen = machine.start(v, g), 0, {}
-        for step in sorted({*keep, steps}):
-            state, at = machine.sweep(state, step - at, g), step
-            seen[step] = state[0].cpu().numpy()
-        return np.stack([seen[step] for step in keep]) if len(keep) else seen[steps]
+        machine, g = self._machine, generator_of(random_state, "gibbs", self._device)
+        state = machine.start(self.batch(X).x, g)
+        return followed(state, lambda s, k: machine.sweep(s, k, g), lambda s: s[0].cpu().numpy(), steps, keep)
 
     def fill_in(
         self, X: ArrayLike, missing: ArrayLike, steps: int = 100, *, random_state: RandomState = None
@@ -269,15 +259,11 @@ class DeepBoltzmannMachine(NeuralTransformer):
             steps: Sweeps, which start at the means of the training rows.
             random_state: Seed; None: other entries at every call.
         """
-        machine, g = self._machine, self._generator(random_state, "fill")
-        x, gone = np.asarray(X, dtype=self.dtype), np.asarray(missing)
-        if gone.dtype != bool or gone.shape not in (x.shape, x.shape[1:]):
-            raise InputError(
-                f"missing has shape {gone.shape} and dtype {gone.dtype}; it must be True or False for every column "
-                f"{x.shape[1:]} or entry {x.shape} of X."
-            )
+        machine, g = self._machine, generator_of(random_state, "fill", self._device)
+        x = np.asarray(X, dtype=self.dtype)
+        gone = mask_of(missing, x.shape)
         v = self.batch(np.where(gone, self.mean_, x)).x
-        known = torch.tensor(np.broadcast_to(~gone, x.shape), device=self._device)
+        known = torch.tensor(~gone, device=self._device)
         return machine.gibbs(v, steps, g, clamp=known).cpu().numpy()
 
     def sample(
@@ -299,7 +285,7 @@ class DeepBoltzmannMachine(NeuralTransformer):
             as_belief_net: Whether the same weights are sampled as a deep belief net: sweeps of the top pair of layers
                 alone, then one pass downwards.
         """
-        machine, g = self._machine, self._generator(random_state, "sample")
+        machine, g = self._machine, generator_of(random_state, "sample", self._device)
         means = torch.tensor(self.mean_, device=self._device).to(machine.biases[0]).repeat(n, 1)
         v = bernoulli(means, g) if start is None else self.batch(start).x
         if len(v) != n:
