@@ -209,3 +209,57 @@ def test_float64_is_learned_in_float64(name):
     case, X = given(name)
     made = case.make(dtype="float64").fit(X)
     assert case.ask(made, X).dtype == np.float64 and next(made.module_.parameters()).dtype == torch.float64
+
+
+@machine
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_machine_that_was_loaded_learns_on_the_same_way_every_time(name, dtype):
+    case, X = given(name)
+    made, loaded = case.make(dtype=dtype).fit(X), [case.make(dtype=dtype) for _ in range(2)]
+    for one in loaded:
+        one.set_state(made.get_state())
+        one.partial_fit(X)
+    same(case.ask(loaded[0], X), case.ask(loaded[1], X))
+    assert next(loaded[0].module_.parameters()).dtype == getattr(torch, dtype)
+    assert not np.array_equal(case.ask(loaded[0], X), case.ask(made, X))
+
+
+@machine
+def test_the_columns_of_features_have_names(name):
+    case, X = given(name)
+    made = case.make().fit(X)
+    if hasattr(made, "transform"):
+        assert len(made.get_feature_names_out()) == made.transform(X).shape[1]
+        assert made.set_output(transform="pandas").transform(X).shape == (len(X), len(made.get_feature_names_out()))
+
+
+@machine
+def test_what_no_chain_can_do_is_one_sentence(name):
+    case, X = given(name)
+    made, all_of = case.make().fit(X), np.ones(X.shape[1], dtype=bool)
+    same(made.sample(2, random_state=np.random.RandomState(3)), made.sample(2, random_state=np.random.RandomState(3)))
+    for call in (
+        lambda: made.sample(0),
+        lambda: made.sample(-1),
+        lambda: made.sample(2, steps=2.5),
+        lambda: made.sample(2, steps=-1),
+        lambda: made.fill_in(X, all_of, steps=-1),
+        lambda: made.fill_in(X[0], all_of),
+        lambda: made.fill_in(X[:0], all_of),
+        lambda: made.fill_in(X, all_of[:-1]),
+    ):
+        with pytest.raises(FThetaError) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    next(made.module_.parameters()).data.fill_(torch.nan)
+    for call in (lambda: made.sample(2), lambda: made.fill_in(X, all_of)):
+        with pytest.raises(FThetaError, match="not finite"):
+            call()
+
+
+@machine
+def test_what_is_missing_is_drawn_and_not_what_stood_there(name):
+    case, X = given(name)
+    made, hidden = case.make(epochs=1, lr=1e-6).fit(X), np.ones(X.shape[1], dtype=bool)
+    ones, zeros = (made.fill_in(x, hidden, 3, random_state=0) for x in (np.where(hidden, np.nan, X), X))
+    same(ones, zeros)

@@ -13,7 +13,8 @@ from ftheta import formulas
 from ftheta.data import Batch
 from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
-from ftheta.models import RestrictedBoltzmannMachine
+from ftheta.models import RestrictedBoltzmannMachine, boltzmann
+from ftheta.models._annealing import Partition
 from ftheta.models._contrastive import Contrastive, FreeEnergies, Tempering, exchange
 from ftheta.nn import RBM
 
@@ -276,6 +277,23 @@ def test_tempered_chains_have_the_law_of_the_machine_at_temperature_one():
     assert stats.chisquare(hottest, 6000 * tempered).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_tempered_chains_make_k_sweeps(monkeypatch, k):
+    objective, made = Tempering(filled(RBM(4, 3)), temperatures=3, chains=2, k=k).double(), []
+    own = RBM.sample_visible
+    monkeypatch.setattr(
+        RBM, "sample_visible", lambda self, *given, **knobs: made.append(1) or own(self, *given, **knobs)
+    )
+    objective.fantasies(torch.zeros(1, 4).double())
+    assert len(made) == k
+
+
+def test_tempering_knows_the_centre_and_whether_pixels_are_drawn():
+    made = RestrictedBoltzmannMachine(method="tempering", centred=True, sample_pixels=True, epochs=1, n_hidden=2)
+    objective = made.prepare(digits(20) / 2).objective
+    assert objective.sample_pixels and np.allclose(objective.mu, digits(20).mean(0) / 2)
+
+
 # ---- learning
 
 
@@ -300,7 +318,7 @@ def test_softmax_and_gaussian_visibles_learn_what_goes_together():
     assert np.corrcoef(made.sample(400, steps=50, random_state=0).T)[0, 1] > 0.4
     assert {"valid_loss", "valid_reconstruction", "valid_log_likelihood"} <= set(made.history_[-1])
     with pytest.raises(InputError, match="no pseudo-likelihood"):
-        made.score(points)
+        made.pseudo_likelihood(points)
 
 
 def test_grey_pixels_are_used_as_they_are_or_drawn_anew():
@@ -390,15 +408,58 @@ def test_assess_names_every_measure_with_its_error():
     proxy = made.pseudo_likelihood(X, random_state=0)
     value, error = found["mean log-pseudo-likelihood, one-bit proxy / nats"]
     assert value == pytest.approx(proxy.mean()) and error == pytest.approx(proxy.std(ddof=1) / 60**0.5, rel=1e-5)
-    assert found["mean log p(v) / nats"][0] == pytest.approx(made.log_prob(X).mean())
+    grey = "mean -F(v) - log Z (grey values: no probability) / nats"
+    assert found[grey][0] == pytest.approx(made.log_prob(X).mean())
     assert found["log Z (exact) / nats"] == (made.partition().log_z, 0.0)
     rebuilt = made.module_.visible_mean(made.module_(torch.tensor(X))).detach().numpy()
     assert found["mean squared reconstruction error"][0] == pytest.approx(((X - rebuilt) ** 2).mean(), rel=1e-5)
+    assert made.assess(X > 0.5).columns["measure"][0] == "mean log p(v) / nats"
     gauss = small(visible="gaussian").fit(X[:, 20:23])
+    assert gauss.score(X[:, 20:23]) == pytest.approx(-gauss.assess(X[:, 20:23]).columns["value"][1], rel=1e-5)
     assert len(gauss.assess(X[:, 20:23]).columns["measure"]) == 3
 
 
+def test_the_error_of_log_z_is_in_that_of_the_likelihood(monkeypatch):
+    X = digits(60)
+    made = RestrictedBoltzmannMachine(n_hidden=4, epochs=1, random_state=0).fit(X)
+    own = made.assess(X).columns["error"][0]
+    monkeypatch.setattr(type(made), "partition", lambda self, **_: Partition(1.0, 0.5, 60.0, 100, 100, "ais"))
+    assert made.assess(X).columns["error"][0] == pytest.approx(np.hypot(own, 0.5))
+
+
+def test_annealing_starts_at_the_rates_of_the_training_rows(monkeypatch):
+    X, seen = digits(60), {}
+    made = RestrictedBoltzmannMachine(n_hidden=4, epochs=1, random_state=0).fit(X)
+    monkeypatch.setattr(boltzmann, "partition_of", lambda machine, method, **knobs: seen.update(knobs))
+    made.partition("ais")
+    rates = X.mean(0).clip(1e-3, 1 - 1e-3)
+    np.testing.assert_allclose(seen["base_bias"], np.log(rates / (1 - rates)), rtol=1e-5)
+
+
+def test_validation_asks_for_the_same_bits_in_every_epoch():
+    X = digits(60)
+    knobs = {"n_hidden": 4, "epochs": 3, "lr": 1e-12, "random_state": 0}
+    rows = RestrictedBoltzmannMachine(**knobs).fit(X, X_val=X).history_
+    assert len({round(row["valid_loss"], 3) for row in rows}) == 1
+
+
+def test_validation_reports_the_mean_of_the_reconstruction_error():
+    X = digits(60)
+    made = RestrictedBoltzmannMachine(n_hidden=4, epochs=2, random_state=0).fit(X, X_val=X)
+    rebuilt = made.module_.visible_mean(made.module_(torch.tensor(X))).detach().numpy()
+    assert made.history_[-1]["valid_reconstruction"] == pytest.approx(((X - rebuilt) ** 2).mean(), rel=1e-4)
+
+
 # ---- chains
+
+
+def test_chains_start_where_they_are_told():
+    X = digits(6)
+    made = RestrictedBoltzmannMachine(n_hidden=4, epochs=1, random_state=0).fit(X)
+    assert np.array_equal(made.sample(6, steps=0, start=X), X)
+    numbers = np.random.default_rng(0).normal(5, 1, (40, 3))
+    gauss = small(visible="gaussian").fit(numbers)
+    np.testing.assert_allclose(gauss.sample(2, steps=0), np.tile(numbers.mean(0), (2, 1)), rtol=1e-5)
 
 
 def test_samples_and_chains_have_the_law_of_the_machine():
@@ -534,11 +595,13 @@ def test_gaussian_chains_that_diverge_are_one_sentence():
         small(visible="gaussian", lr=1e20, epochs=30).fit(X)
     made = small(visible="gaussian").fit(X / 1e4)
     with torch.no_grad():
-        made.module_.visible_bias.fill_(float("inf"))
+        made.module_.visible_bias.fill_(3e38)
+        made.module_.hidden_bias.fill_(3e38)
+        made.module_.weight.fill_(1e38)
     for ask in (
         lambda: made.sample(5, steps=5),
         lambda: made.gibbs(X[:2] / 1e4, 5),
-        lambda: made.fill_in(X[:2], [True, False, False]),
+        lambda: made.fill_in(X[:2] / 1e4, [True, False, False]),
     ):
         with pytest.raises(
             NonFiniteError, match="A chain left the finite numbers: the machine's weights are too large"

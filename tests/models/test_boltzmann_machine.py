@@ -231,6 +231,22 @@ def test_missing_entries_are_filled_in_given_the_others():
     assert (found[:, :2] == 1).all() and far(share(found)[12:], p / p.sum()) < 0.02
 
 
+def test_a_pseudo_likelihood_with_hidden_units_says_that_it_is_too_high():
+    machine = fitted(ROWS, epochs=3, n_hidden=1, method="gibbs")
+    (name,) = machine.assess(ROWS).columns["measure"]
+    assert name == "mean log-pseudo-likelihood, hidden units drawn (too high) / nats"
+
+
+def test_the_pseudo_likelihood_without_hidden_units_is_that_of_enumeration():
+    machine = fitted(ROWS, epochs=30, method="gibbs")
+    machine.module_.bias.data += 1.0
+    x = states(4)
+    log_p = -np.array([machine.free_energy(row[None])[0] for row in x])
+    turned = [[-machine.free_energy(np.abs(row - np.eye(4)[i])[None])[0] for i in range(4)] for row in x]
+    known = (log_p[:, None] - np.logaddexp(log_p[:, None], turned)).sum(1)
+    assert machine.score(x) == pytest.approx(known.mean(), rel=1e-4)
+
+
 def test_it_is_assessed_by_its_exact_likelihood():
     machine = fitted(ROWS, epochs=30)
     table = machine.assess(ROWS).columns

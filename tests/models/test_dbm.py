@@ -1,5 +1,7 @@
 """The deep Boltzmann machine as an estimator: its gradients by hand, its likelihood by enumeration."""
 
+import time
+from copy import deepcopy
 from itertools import product
 
 import numpy as np
@@ -11,9 +13,11 @@ from ftheta.data import Batch, InputSpec, TargetSpec
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models import DeepBoltzmannMachine
+from ftheta.models._annealing import Partition
 from ftheta.models.dbm import Greedy, Joint, compose, reconstruction
 from ftheta.nn import DBM, RBM
 from ftheta.nn.rbm import bernoulli
+from ftheta.train import Training
 
 PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0]], dtype=float)
 X = np.repeat(PATTERNS, 40, axis=0)
@@ -160,8 +164,15 @@ def test_the_layers_are_learned_lowest_first_with_inner_units_doubled(monkeypatc
     seen = []
 
     def train(self, objective, rows, seed):
-        seen.append((objective.module.weight.shape, objective.copies, objective.lift(torch.ones(2, 6)).shape[1]))
+        below = objective.lift(torch.ones(2, 6))
+        seen.append((objective.module.weight.shape, objective.copies, below.shape[1]))
+        if len(seen) == 2:
+            first = kept[0]
+            known = torch.sigmoid(first.hidden_bias + 2 * torch.ones(2, 6) @ first.weight.T)  # of both copies
+            torch.testing.assert_close(below, known)
+        kept.append(objective.module)
 
+    kept = []
     monkeypatch.setattr(DeepBoltzmannMachine, "_train_layer", train)
     machine(hidden=(5, 4, 3)).fit(X)
     machine(hidden=(5,)).fit(X)
@@ -315,6 +326,50 @@ def test_it_is_assessed_by_reconstruction_and_bound(fitted):
     assert table.columns["value"][1] == pytest.approx(expected, rel=1e-5) == -fitted.score(X)
     assert table.columns["error"][0] == pytest.approx(bounds.std(ddof=1) / len(X) ** 0.5)
     assert table.columns["error"][1:] == ["none", 0.0]
+
+
+def test_the_error_of_log_z_is_in_that_of_the_bound(fitted, monkeypatch):
+    own = fitted.assess(X).columns["error"][0]
+    monkeypatch.setattr(type(fitted), "partition", lambda self, **_: Partition(1.0, 0.5, 60.0, 100, 100, "ais"))
+    assert fitted.assess(X).columns["error"][0] == pytest.approx(np.hypot(own, 0.5))
+
+
+def test_the_bound_is_at_the_fixed_point_of_mean_field(fitted):
+    strong = deepcopy(fitted)
+    v, few, net = torch.tensor(X[:6]).float(), Partition(0.0), strong.module_
+    with torch.no_grad():
+        for weight in net.weights:
+            weight.copy_(2 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))
+        known, once = (net.bound(v, net.mean_field(v, rounds)) for rounds in (fitted.mean_field, 1))
+    np.testing.assert_allclose(strong.log_prob_bound(X[:6], few), known, rtol=1e-5)
+    assert ((once - known).abs() > 0.001).all()
+
+
+def test_missing_entries_start_at_the_means_of_the_rows(fitted):
+    hidden = np.ones(X.shape[1], dtype=bool)
+    np.testing.assert_allclose(fitted.fill_in(X[:2], hidden, steps=0), np.tile(X.mean(0), (2, 1)), rtol=1e-6)
+
+
+def test_rows_of_weight_zero_are_not_seen_by_the_greedy_part():
+    weight = np.r_[np.ones(len(X)), np.zeros(len(X))]
+    doubled = machine(epochs=1, batch_size=2 * len(X)).fit(np.r_[X, 1 - X], sample_weight=weight)
+    alone = machine(epochs=1, batch_size=2 * len(X)).fit(X)
+    assert np.array_equal(doubled.transform(X), alone.transform(X))
+
+
+def test_the_greedy_part_has_a_plain_rate_and_its_seconds():
+    shape = {"factor": 0.5, "at": (0.5,)}
+    for knobs in (
+        Training(schedule="step", shape=shape),
+        Training(schedule="step", shape=shape, grow=True),
+        Training(freeze=("weights.0",)),
+        Training(rates={"weights.0": 0.1}),
+    ):
+        assert machine(epochs=1, training=knobs).fit(X).n_iter_ == 1
+    assert machine(optimizer="adam", training=Training(options={"betas": (0.5, 0.9)})).fit(X).n_iter_ > 0
+    begin = time.perf_counter()
+    machine(greedy=100_000, training=Training(seconds=0.05)).fit(X)
+    assert time.perf_counter() - begin < 10
 
 
 def test_the_estimator_builds_the_stack_it_is_asked_for():

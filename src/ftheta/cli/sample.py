@@ -52,7 +52,7 @@ def command(run: str, count: int, steps: int | None, seed: int, output: Path | N
     if steps is not None and "steps" not in signature(model.sample).parameters:
         raise InputError(f"--steps {steps}: {type(model).__name__} draws without a chain. Leave --steps out.")
     chains = SimpleNamespace(sample=partial(model.sample, **asked))
-    found = explain.samples(chains, subject.learned_from()[0], count, random_state=seed)
+    found = explain.samples(chains, subject.learned_from(all_rows=True)[0], count, random_state=seed)
     with folder:
         folder.write("figures/samples.svg", svg(found.figure()))
     echo_table(found.table())

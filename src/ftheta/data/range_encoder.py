@@ -4,7 +4,7 @@
     sign:  z = +1 where x lies above the middle, else -1          bit:  1 and 0 there
 
 low and high are those of the training rows: of all pixels together for pictures, of each column for a table. Bytes have
-low = 0 and high = 255. A column that does not vary is the lower one of its range.
+low = 0 and high = 255. A column that does not vary keeps its value if it lies in [0, 1], and is the lower one otherwise.
 
 Shapes: n rows, D columns.
 """
@@ -61,6 +61,8 @@ class RangeEncoder(Encoder):
             self.low_, self.high_ = np.array([x.min()]), np.array([x.max()])
         else:
             self.low_, self.high_ = x.min(0), x.max(0)
+        fixed = (self.low_ == self.high_) & (self.low_ >= 0) & (self.low_ <= 1)
+        self.low_, self.high_ = np.where(fixed, 0.0, self.low_), np.where(fixed, 1.0, self.high_)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -3,7 +3,8 @@
     v_known fixed,  h ~ p(h | v),  v_missing ~ p(v_missing | h),  again and again
 
 The error is the mean |difference| of a missing pixel. For bits of probability p, a draw and the mean image are
-equally far from the truth, 2 p (1 - p): a machine that beats the mean image has used the pixels that are left.
+equally far from the truth, 2 p (1 - p): a machine that beats the mean image has used the pixels that are left. That is
+so for bits only: where a machine draws bits and the truth is grey, the truth is cut at a half before it is compared.
 
 Shapes: R numbers of removed rows, S numbers of steps, n pictures, V pixels.
 """
@@ -48,6 +49,7 @@ class FilledIn(Result):
         shape: Of a picture.
         error: Mean |difference| of a missing pixel (R, S, n).
         mean_error: The same of the mean of all other given pictures (R, n); NaN for one picture alone.
+        cut: Whether grey pixels were cut at a half for the errors.
     """
 
     rows: np.ndarray
@@ -59,6 +61,7 @@ class FilledIn(Result):
     shape: tuple[int, ...]
     error: np.ndarray
     mean_error: np.ndarray
+    cut: bool = False
 
     def table(self) -> Table:
         """One line for each number of rows and of steps: the error, and the share of pictures that beat the mean."""
@@ -93,7 +96,8 @@ class FilledIn(Result):
         r, s = np.unravel_index(self.error.mean(2).argmin(), self.error.shape[:2])
         least = f"{self.rows[r]} removed and {self.steps[s]} step(s): {self.error[r, s].mean():.3f}"
         mean = "" if len(self.truth) == 1 else f", of the mean image {self.mean_error[r].mean():.3f}"
-        return f"{len(self.truth)} picture(s), rows missing at the {self.where}; least error with {least}{mean}."
+        cut = " Grey pixels were cut at a half." if self.cut else ""
+        return f"{len(self.truth)} picture(s), rows missing at the {self.where}; least error with {least}{mean}.{cut}"
 
 
 @explanation("filled-in", needs=HasGibbs | HasFillIn, when=fitted)
@@ -138,12 +142,14 @@ def filled_in(
     missing = np.stack([_missing(whole, k, where) for k in removed])  # (R, V)
     draw = Draw(random_state).at("fill")
     filled = np.stack([_fill(obj, x, gone, kept, draw) for gone in missing])  # (R, S, n, V)
-    mean = (every.sum(0) - x) / (len(every) - 1) if len(every) > 1 else np.full_like(x, np.nan)  # of the others
-    off = [np.abs(made - x)[..., gone].mean(-1) for made, gone in zip(filled, missing, strict=True)]
-    mean_off = [np.abs(mean - x)[:, gone].mean(-1) for gone in missing]
-    return FilledIn(
-        np.array(removed), np.array(kept), where, x, missing, filled, whole, np.stack(off), np.stack(mean_off)
-    )
+    drawn = np.concatenate([made[..., gone].ravel() for made, gone in zip(filled, missing, strict=True)])
+    cut = bool(np.isin(drawn, (0, 1)).all() and every.min() >= 0 and every.max() <= 1 and (every % 1).any())
+    truth, all_of = ((x >= 0.5) * 1.0, (every >= 0.5) * 1.0) if cut else (x, every)
+    mean = (all_of.sum(0) - truth) / (len(every) - 1) if len(every) > 1 else np.full_like(x, np.nan)  # of the others
+    off = [np.abs(made - truth)[..., gone].mean(-1) for made, gone in zip(filled, missing, strict=True)]
+    mean_off = [np.abs(mean - truth)[:, gone].mean(-1) for gone in missing]
+    errors = np.stack(off), np.stack(mean_off)
+    return FilledIn(np.array(removed), np.array(kept), where, x, missing, filled, whole, *errors, cut)
 
 
 def _missing(shape: tuple[int, ...], k: int, where: str) -> np.ndarray:

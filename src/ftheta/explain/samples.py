@@ -21,7 +21,7 @@ from ..draw import Draw
 from ..errors import InputError
 from ..results import Result, Table
 from ._images import array
-from ._machines import HasSample, aside, ask, fitted, shape_of, some_rows
+from ._machines import HasSample, aside, ask, fitted, shape_of, some_rows, whole_numbers
 from ._registry import explanation, require
 from ._rows import finite, numbers
 
@@ -102,6 +102,7 @@ def samples(
         (5,)
     """
     require(obj, HasSample, "samples")
+    (n,) = whole_numbers("n", [n], 1)
     with aside(obj) as model:
         made = ask(model.sample, n, draw=Draw(random_state).at("samples"))
     made, labels = made if isinstance(made, tuple) else (made, None)

@@ -43,7 +43,7 @@ __all__ = ["EXACT", "Partition", "annealed_importance", "base_rates", "mean_of",
 
 EXACT = 20  # units of the smaller side up to which "auto" sums over all states
 EVEN = 0.3  # share of the chains below which the effective sample size is warned of
-Z95 = 1.959964  # standard errors of a 95 % interval
+FEW = 10  # chains: fewer say little of how far their weights vary
 LEAST = 100  # temperatures; larger steps are no annealing, and overflow
 RARE = 1e-3  # the least rate of a base unit
 
@@ -71,12 +71,19 @@ class Partition(Result):
     @property
     def low(self) -> float:
         """Lower end of the 95 % interval of log Z."""
-        return self.log_z - Z95 * self.error
+        return self.log_z - self._half
 
     @property
     def high(self) -> float:
         """Upper end of the 95 % interval of log Z."""
-        return self.log_z + Z95 * self.error
+        return self.log_z + self._half
+
+    @property
+    def _half(self) -> float:
+        """Half of the 95 % interval: Student's, of as many chains."""
+        from scipy.stats import t
+
+        return float(t.ppf(0.975, self.chains - 1)) * self.error if self.error else 0.0
 
     def table(self) -> Table:
         """One line: the estimate, its error and interval, and what it is made of."""
@@ -145,10 +152,10 @@ def annealed_importance(
         draw: Where the randomness comes from.
     """
     flat = machine.flat() if isinstance(machine, DBM) else machine
-    if chains < 2 or temperatures < LEAST:
+    if chains < FEW or temperatures < LEAST:
         raise InputError(
             f"Annealed importance sampling got chains={chains} and temperatures={temperatures}; its error bar needs at "
-            f"least 2 chains, its way at least {LEAST} temperatures. The usual ones are 100 and 10,000."
+            f"least {FEW} chains, its way at least {LEAST} temperatures. The usual ones are 100 and 10,000."
         )
     start = _own_rates(flat, chains, temperatures, draw) if base_bias is None else _checked(base_bias, flat)
     path = _Path(flat, start, chains, draw.generator("anneal", flat.weight.device))

@@ -36,6 +36,7 @@ from ..train import Loss, Objective
 __all__ = ["Contrastive", "FreeEnergies", "Tempering", "exchange"]
 
 SLIDE = 0.01  # of the mean of the hidden units, an update
+SAME = Draw(0).at("validation")  # the same bits in every epoch: what changes is the machine
 LISTED = 10  # units of the smaller layer up to which validation reports the exact likelihood
 
 
@@ -158,7 +159,7 @@ class Contrastive(Objective):
         rebuilt = (x - m.visible_mean(m(x))).square().mean(-1)
         found = {"loss": rebuilt, "reconstruction": rebuilt}
         if m.visible != "gaussian":
-            found["loss"] = -one_bit(m, x, draw)
+            found["loss"] = -one_bit(m, x, SAME)
         if m.n_hidden <= LISTED or m.n_visible <= LISTED and m.visible == "bernoulli":
             found["log_likelihood"] = m.log_prob(x, m.log_partition()).to(x.dtype)
         return {name: Loss(*batch.sum(each)) for name, each in found.items()}

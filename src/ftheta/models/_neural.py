@@ -161,7 +161,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             self._trainer.feed(self._source(rows))
         else:
             seed = self.seed_ if known else self._fresh_seed()
-            self._start(rows, None, seed, self.objective(self.module_, self.target_) if known else self._build(seed))
+            self._start(rows, None, seed, self._aim(seed) if known else self._build(seed))
         self._train(1, None)
         return self
 
@@ -230,6 +230,11 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         self._work = work_of(self.module_, self.input_.shape)
         self._device = device_for(self.device, self._work * (AUTO if self.batch_size == "auto" else self.batch_size))
         return objective.to(self._device)
+
+    def _aim(self, seed: int) -> Objective:
+        """The objective of a module that is there already, on its device."""
+        with Draw(seed).at("aim").scope():
+            return self.objective(self.module_, self.target_).to(self._device, getattr(torch, self.dtype))
 
     def _make_parts(self) -> None:
         self.module_: nn.Module = self.build(self.input_, self.target_).to(getattr(torch, self.dtype))

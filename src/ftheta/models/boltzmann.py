@@ -25,13 +25,13 @@ from torch import Generator, Tensor, nn
 
 from ..check import Count, Positive, RandomState
 from ..data import Encoded, InputSpec, TargetSpec
-from ..draw import Draw, fresh_seed
+from ..draw import Draw
 from ..errors import InputError, NonFiniteError
 from ..nn.rbm import RBM, bernoulli
 from ..results import Table
 from ..train import Objective
 from ._annealing import Partition, base_rates, mean_of, partition_of
-from ._chains import followed, generator_of, mask_of
+from ._chains import followed, generator_of, known_part, seed_of, sound, whole
 from ._contrastive import Contrastive, Tempering, one_bit
 from ._neural import AUTO, NeuralTransformer
 from ._rows import Arrays
@@ -46,6 +46,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
     Bernoulli visibles take bits, and grey values in [0, 1] as probabilities; Gaussian ones numbers of about unit
     variance; softmax ones one-hot groups. With validation rows the history holds minus their one-bit
     pseudo-likelihood (`valid_loss`), the reconstruction error and, for small machines, the exact log-likelihood.
+    `mean_`, where chains start, is of the rows of `fit`, or of the first call of `partial_fit`.
 
     Args:
         n_hidden: Hidden units.
@@ -84,6 +85,10 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
         """The machine, with weights from N(0, 0.01²) and biases 0."""
+        if self.sample_pixels and self.visible != "bernoulli":
+            raise InputError(
+                f"sample_pixels=True draws grey values as bits, but visible={self.visible!r}; use visible='bernoulli'."
+            )
         return RBM(x.shape[0], self.n_hidden, visible=self.visible, categories=self.categories)
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
@@ -119,6 +124,10 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         check_is_fitted(self)
         return cast(RBM, self.module_)
 
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hidden
+
     # ---- chains
 
     def sample(
@@ -129,14 +138,16 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         Args:
             n: How many.
             steps: Sweeps of the chains.
-            start: Rows at which they start, (n, V); None draws each unit with its mean in the training rows.
+            start: Rows at which they start, (n, V); None: the means of the training rows, of which Bernoulli units are
+                drawn.
             random_state: Seed; None: other rows at every call.
         """
         machine, g = self._machine, generator_of(random_state, "sample", self._device)
-        if start is not None and len(np.asarray(start)) != n:
-            raise InputError(f"start has {len(np.asarray(start))} rows for n={n} chains; give one for each.")
-        v = self._means(n, g) if start is None else self._rows(start)
-        return self._sound(machine.gibbs(v, steps, g))
+        sound(machine)
+        v = self._means(whole("n", n, 1), g) if start is None else self._rows(start)
+        if len(v) != n:
+            raise InputError(f"start has {len(v)} rows for n={n} chains; give one for each.")
+        return self._sound(machine.gibbs(v, whole("steps", steps, 0), g))
 
     def gibbs(
         self, X: ArrayLike, steps: int | None = None, *, keep: Sequence[int] = (), random_state: RandomState = None
@@ -150,6 +161,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
             random_state: Seed; None: other rows at every call.
         """
         machine, g = self._machine, generator_of(random_state, "gibbs", self._device)
+        sound(machine)
         return followed(self._rows(X), lambda v, k: machine.gibbs(v, k, g), self._sound, steps, keep)
 
     def fill_in(
@@ -164,26 +176,14 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
             random_state: Seed; None: other entries at every call.
         """
         machine, g = self._machine, generator_of(random_state, "fill", self._device)
-        gone, start = self._mask(missing, np.shape(X)), self.mean_.astype(self.dtype)
-        x = np.array(X, dtype=self.dtype)
-        x[gone] = self._neutral(x.shape)[gone]  # for the check of what is known
-        self._table(x)
-        x[gone] = np.broadcast_to(start, x.shape)[gone]
+        sound(machine)
+        group = self.categories if self.visible == "softmax" else 1
+        neutral = np.zeros(machine.n_visible)
+        neutral[::group] = group > 1  # whatever the kind of visibles, a row that is in order
+        x, gone = known_part(self, X, missing, neutral, group)
+        x[gone] = np.broadcast_to(self.mean_, x.shape)[gone]
         v, known = torch.tensor(x, device=self._device), torch.tensor(~gone, device=self._device)
-        return self._sound(machine.gibbs(v, steps, g, clamp=known))
-
-    def _mask(self, missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-        gone = mask_of(missing, shape)
-        groups = gone.reshape(shape[0], -1, self.categories or 1)
-        if self.visible == "softmax" and (groups.any(2) != groups.all(2)).any():
-            raise InputError("missing cuts through a softmax group; mark all columns of a group or none.")
-        return gone
-
-    def _neutral(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Rows that are in order, whatever the kind of visibles."""
-        row = np.zeros(shape[1], dtype=self.dtype)
-        row[:: self.categories or 1] = self.visible == "softmax"
-        return np.broadcast_to(row, shape)
+        return self._sound(machine.gibbs(v, whole("steps", steps, 0), g, clamp=known))
 
     def _rows(self, X: ArrayLike) -> Tensor:
         return torch.tensor(np.asarray(self._table(X)), device=self._device)
@@ -222,7 +222,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         machine = self._machine
         if exact:
             return self._apply(lambda v: machine.log_conditionals(v).sum(-1), X)
-        draw = Draw(fresh_seed() if random_state is None else int(random_state))
+        draw = Draw(seed_of(random_state))
         parts = self._rows(X).split(self.part)
         return torch.cat([one_bit(machine, v, draw.at("proxy", i)) for i, v in enumerate(parts)]).cpu().numpy()
 
@@ -235,25 +235,29 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         random_state: RandomState = 0,
     ) -> Partition:
         """log Z, exactly for small machines, else by annealed importance sampling with its error bar."""
-        draw = Draw(fresh_seed() if random_state is None else int(random_state)).at("partition")
+        draw = Draw(seed_of(random_state)).at("partition")
         start = base_rates(torch.tensor(self.mean_), self.visible).to(self._device)
         knobs: dict[str, Any] = {"chains": chains, "temperatures": temperatures, "base_bias": start}
         return partition_of(self._machine, method, **knobs, draw=draw)
 
     def log_prob(self, X: ArrayLike, partition: Partition | None = None) -> np.ndarray:
-        """log p(v) of each row, in nats, as good as `partition`'s log Z: (n,)."""
+        """log p(v) of each row, in nats, as good as `partition`'s log Z: (n,). Of grey values it is no probability."""
         log_z = (partition or self.partition()).log_z
         return self._apply(lambda v: self._machine.log_prob(v, log_z), X)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean one-bit log-pseudo-likelihood, in nats, the bits drawn with the seed of the fit."""
+        """Mean one-bit log-pseudo-likelihood in nats, bits drawn with the fit's seed; Gaussian: minus the error."""
+        if self.visible == "gaussian":
+            return -self.evaluate(X)["loss"]
         return float(self.pseudo_likelihood(X, random_state=self.seed_).mean())
 
     def assess(self, X: ArrayLike, *, temperatures: int = 2_000) -> Table:
         """Pseudo-likelihood, reconstruction and log-likelihood of rows, with standard errors."""
         found = self.partition(temperatures=temperatures)
         rebuilt = self._apply(lambda v: (v - self._machine.visible_mean(self._machine(v))).square().mean(-1), X)
-        rows = {"mean log p(v) / nats": mean_of(self.log_prob(X, found), found.error)}
+        grey = self.visible == "bernoulli" and not np.isin(np.asarray(self._table(X)), (0, 1)).all()
+        name = "mean -F(v) - log Z (grey values: no probability) / nats" if grey else "mean log p(v) / nats"
+        rows = {name: mean_of(self.log_prob(X, found), found.error)}
         if self.visible != "gaussian":
             rows["mean log-pseudo-likelihood, one-bit proxy / nats"] = mean_of(
                 self.pseudo_likelihood(X, random_state=0)

@@ -34,7 +34,7 @@ from ..errors import InputError
 from ..nn.rbm import bernoulli
 from ..results import Table
 from ..train import Loss, Objective
-from ._chains import generator_of
+from ._chains import generator_of, known_part, sound, whole
 from ._neural import NeuralEstimator
 
 __all__ = ["BoltzmannMachine", "PairwiseMachine"]
@@ -258,27 +258,43 @@ class BoltzmannMachine(NeuralEstimator):
         return self._apply(lambda v: self._machine.free_energy(v), X)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Minus the loss of `evaluate`: the mean log-likelihood where it is exact, else a pseudo-likelihood."""
+        """Minus the loss of `evaluate`: the mean log-likelihood where it is exact, else a pseudo-likelihood.
+
+        With hidden units the latter is that of the visible ones given hidden ones drawn from the whole row: too high.
+        """
         return -self.evaluate(X)["loss"]
 
     def sample(self, n: int = 1, *, steps: int = 1000, random_state: RandomState = None) -> np.ndarray:
         """New rows of bits, each from a chain of its own that starts at random bits: (n, V)."""
         machine, g = self._machine, generator_of(random_state, "sample", self._device)
-        start = torch.full((n, len(machine.bias)), 0.5, device=self._device).to(machine.bias)
-        return machine.gibbs(start.bernoulli_(generator=g), steps, g)[:, : machine.n_visible].cpu().numpy()
+        sound(machine)
+        start = torch.full((whole("n", n, 1), len(machine.bias)), 0.5, device=self._device).to(machine.bias)
+        made = machine.gibbs(start.bernoulli_(generator=g), whole("steps", steps, 0), g)
+        return made[:, : machine.n_visible].cpu().numpy()
 
     def fill_in(
         self, X: ArrayLike, missing: ArrayLike, steps: int = 100, *, random_state: RandomState = None
     ) -> np.ndarray:
-        """Rows whose missing entries, True in (V,) or (n, V), are drawn given the others, after some sweeps."""
+        """Rows whose missing entries are drawn given the others, which stay as they are: (n, V).
+
+        Args:
+            X: Rows (n, V); what stands at missing entries, NaN too, is not looked at.
+            missing: True where an entry is not known: (V,) or (n, V).
+            steps: Sweeps, which start at random bits.
+            random_state: Seed; None: other entries at every call.
+        """
         machine, g = self._machine, generator_of(random_state, "fill", self._device)
-        v = torch.tensor(self._table(X), device=self._device)
-        held = np.broadcast_to(~np.asarray(missing, dtype=bool), v.shape)
-        clamp = F.pad(torch.tensor(held, device=self._device), (0, machine.n_hidden), value=False)
-        start = torch.full((len(v), machine.n_hidden), 0.5).to(v).bernoulli_(generator=g)
-        return machine.gibbs(torch.cat([v, start], 1), steps, g, clamp=clamp)[:, : machine.n_visible].cpu().numpy()
+        sound(machine)
+        x, gone = known_part(self, X, missing, np.zeros(machine.n_visible))
+        free = F.pad(torch.tensor(gone, device=self._device), (0, machine.n_hidden), value=True)
+        v = F.pad(torch.tensor(x, device=self._device), (0, machine.n_hidden))  # (n, V + H)
+        start = torch.where(free, torch.full_like(v, 0.5).bernoulli_(generator=g), v)
+        made = machine.gibbs(start, whole("steps", steps, 0), g, clamp=~free)
+        return made[:, : machine.n_visible].cpu().numpy()
 
     def assess(self, X: ArrayLike) -> Table:
         """The mean log-likelihood, or the pseudo-likelihood of a machine too large for it."""
-        name = "mean log p(v) / nats" if self._is_exact(self._machine) else "mean log-pseudo-likelihood / nats"
+        drawn = ", hidden units drawn (too high)" if self.n_hidden else ""
+        exact = self._is_exact(self._machine)
+        name = "mean log p(v) / nats" if exact else f"mean log-pseudo-likelihood{drawn} / nats"
         return Table({"measure": [name], "value": [self.score(X)], "error": ["none"]})

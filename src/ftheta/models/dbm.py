@@ -32,7 +32,7 @@ from torch import Generator, Tensor, nn
 
 from ..check import Count, Positive, RandomState, Widths
 from ..data import Batch, Encoded, InputSpec, TargetSpec
-from ..draw import Draw, fresh_seed
+from ..draw import Draw
 from ..errors import InputError
 from ..nn.dbm import DBM
 from ..nn.rbm import RBM, bernoulli
@@ -40,7 +40,7 @@ from ..results import Table
 from ..store import Run
 from ..train import Loss, Objective, Progress, Trainer, Training, iterate
 from ._annealing import Partition, mean_of, partition_of
-from ._chains import followed, generator_of, mask_of
+from ._chains import followed, generator_of, known_part, seed_of, sound, whole
 from ._neural import NeuralTransformer
 from ._rows import Arrays
 
@@ -133,7 +133,7 @@ class DeepBoltzmannMachine(NeuralTransformer):
     Args:
         hidden: Units of each hidden layer, the lowest first.
         greedy: Epochs of greedy initialisation for each layer; 0 starts from small random weights.
-        greedy_lr: Learning rate of the greedy part.
+        greedy_lr: Learning rate of the greedy part, which has a constant rate and `Training.seconds` of its own.
         chains: Persistent chains.
         k: Sweeps of the chains after each update.
         mean_field: Rounds of mean field.
@@ -201,9 +201,11 @@ class DeepBoltzmannMachine(NeuralTransformer):
         compose(machine, layers)
 
     def _train_layer(self, objective: Greedy, rows: Arrays, seed: int) -> None:
-        knobs = replace(self.training or Training(), schedule="constant", ema=0.0, warmup=0)
+        plain: dict[str, Any] = {"schedule": "constant", "shape": {}, "warmup": 0, "grow": False, "ema": 0.0}
+        plain |= {"freeze": (), "rates": {}} | ({} if self.optimizer == "sgd" else {"options": {}})
+        knobs = replace(self.training or Training(), **plain)
         trainer = Trainer(objective, self._source(rows), optimizer="sgd", lr=self.greedy_lr, training=knobs, seed=seed)
-        iterate(trainer, rounds=self.greedy, callbacks=[Progress(knobs.progress)])
+        iterate(trainer, rounds=self.greedy, seconds=knobs.seconds, callbacks=[Progress(knobs.progress)])
 
     # ---- rows
 
@@ -227,6 +229,10 @@ class DeepBoltzmannMachine(NeuralTransformer):
         check_is_fitted(self)
         return cast(DBM, self.module_)
 
+    @property
+    def _n_features_out(self) -> int:
+        return self.hidden[-1]
+
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Mean-field means of the top layer: (n, V) -> (n, n_L)."""
         return self._apply(lambda v: self._machine.mean_field(v, self.mean_field)[-1], X)
@@ -245,6 +251,7 @@ class DeepBoltzmannMachine(NeuralTransformer):
             random_state: Seed; None: other rows at every call.
         """
         machine, g = self._machine, generator_of(random_state, "gibbs", self._device)
+        sound(machine)
         state = machine.start(self.batch(X).x, g)
         return followed(state, lambda s, k: machine.sweep(s, k, g), lambda s: s[0].cpu().numpy(), steps, keep)
 
@@ -260,11 +267,10 @@ class DeepBoltzmannMachine(NeuralTransformer):
             random_state: Seed; None: other entries at every call.
         """
         machine, g = self._machine, generator_of(random_state, "fill", self._device)
-        x = np.asarray(X, dtype=self.dtype)
-        gone = mask_of(missing, x.shape)
-        v = self.batch(np.where(gone, self.mean_, x)).x
-        known = torch.tensor(~gone, device=self._device)
-        return machine.gibbs(v, steps, g, clamp=known).cpu().numpy()
+        sound(machine)
+        x, gone = known_part(self, X, missing, self.mean_)
+        v, known = torch.tensor(x, device=self._device), torch.tensor(~gone, device=self._device)
+        return machine.gibbs(v, whole("steps", steps, 0), g, clamp=known).cpu().numpy()
 
     def sample(
         self,
@@ -286,13 +292,14 @@ class DeepBoltzmannMachine(NeuralTransformer):
                 alone, then one pass downwards.
         """
         machine, g = self._machine, generator_of(random_state, "sample", self._device)
-        means = torch.tensor(self.mean_, device=self._device).to(machine.biases[0]).repeat(n, 1)
+        sound(machine)
+        means = torch.tensor(self.mean_, device=self._device).to(machine.biases[0]).repeat(whole("n", n, 1), 1)
         v = bernoulli(means, g) if start is None else self.batch(start).x
         if len(v) != n:
             raise InputError(f"start has {len(v)} rows for n={n} chains; give one for each.")
         if as_belief_net:
-            return machine.belief_net(machine.start(v, g)[-1], steps, g)[0].cpu().numpy()
-        return machine.gibbs(v, steps, g).cpu().numpy()
+            return machine.belief_net(machine.start(v, g)[-1], whole("steps", steps, 0), g)[0].cpu().numpy()
+        return machine.gibbs(v, whole("steps", steps, 0), g).cpu().numpy()
 
     # ---- likelihood
 
@@ -305,11 +312,11 @@ class DeepBoltzmannMachine(NeuralTransformer):
         random_state: RandomState = 0,
     ) -> Partition:
         """log Z, exactly for small machines, else by annealed importance sampling with its error bar."""
-        draw = Draw(fresh_seed() if random_state is None else int(random_state)).at("partition")
+        draw = Draw(seed_of(random_state)).at("partition")
         return partition_of(self._machine, method, chains=chains, temperatures=temperatures, draw=draw)
 
     def log_prob_bound(self, X: ArrayLike, partition: Partition | None = None) -> np.ndarray:
-        """A lower bound of log p(v) of each row, in nats: (n,). Mean field's, as good as `partition`'s log Z."""
+        """A lower bound of log p(v) of each row, in nats, by mean field: (n,). A log Z that is too low lifts it."""
         log_z = (partition or self.partition()).log_z
 
         def bound(v: Tensor) -> Tensor:
