@@ -150,7 +150,7 @@ def test_planes_of_equilibria_are_told_once():
 
 def test_a_unit_that_is_stuck_by_exactly_one_is_free():
     found = equilibria([[2.0]], [-1.0])
-    assert [(e.point[0], e.kind) for e in found] == [(-1, "stable"), (1, "maximum")]
+    assert [(e.point[0], e.kind) for e in found] == [(-1, "stable"), (1, "marginal")]
 
 
 def test_ten_units_are_looked_at_and_eleven_are_not():
@@ -274,3 +274,10 @@ def test_trajectories_are_those_of_the_closed_forms():
 def test_what_cannot_be_asked_gets_a_sentence(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+def test_a_free_unit_at_its_end_is_no_matter_of_the_linear_part():
+    (one,) = [e for e in equilibria([[-2.0]], [3.0]) if e.point == 1]
+    assert one.kind == "marginal"  # 0.9 comes back in a step
+    touching = equilibria(np.eye(2) - 0.3 * np.array([[1.0, -1.0], [-1.0, 1.0]]), [0.6, -0.6])
+    assert "continuum" not in {e.kind for e in touching}

@@ -1,6 +1,9 @@
 """Hopfield networks: the report's examples, loops over units and rows, and patterns that cannot be remembered."""
 
 import pickle
+import warnings
+from copy import deepcopy
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from ftheta.models import HopfieldNetwork
 FLAT = [[1, 1], [-1, -1], [1, -1]]
 SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
 RULES = ("hebb", "pseudo-inverse", "storkey", "design")
+ROWS = np.array([[1.0] * 6 + [-1.0] * 6, [1.0, -1.0] * 6])
 every_rule = pytest.mark.parametrize("rule", RULES)
 every_update = pytest.mark.parametrize("update", ["synchronous", "asynchronous"])
 every_unit = pytest.mark.parametrize("unit", ["sign", "saturated"])
@@ -215,11 +219,11 @@ def test_more_patterns_than_there_is_room_for_are_said_to_be():
     ):
         assert not network(random(0, 40), rule="hebb").stable().all()
     with pytest.warns(
-        UserWarning, match=r"30 patterns span all 20 dimensions: with rule='pseudo-inverse' every corner"
+        UserWarning, match=r"30 patterns leave no connection between 20 units with rule='pseudo-inverse': every"
     ):
         net = network(random(0, 30, 20))
     np.testing.assert_array_equal(net.recall(random(1, 5, 20)), random(1, 5, 20))
-    with pytest.warns(UserWarning, match=r"30 patterns span all 20 dimensions: with rule='design'"):
+    with pytest.warns(UserWarning, match=r"30 patterns leave no connection between 20 units with rule='design'"):
         network(random(0, 30, 20), rule="design", unit="saturated")
     with pytest.warns(UserWarning, match=r"4 of 4 patterns do not hold saturated units beyond 1 .* Take rule='design'"):
         network(random(0), unit="saturated")
@@ -270,3 +274,98 @@ def test_a_network_is_its_state(rule):
     for copy in (other, again):
         np.testing.assert_array_equal(copy.recall(cues), net.recall(cues))
         np.testing.assert_array_equal(copy.predict(cues), net.predict(cues))
+
+
+# ---- self-connections, ties and own weights
+
+
+def test_without_self_connections_the_projection_corrects_more_errors():
+    rng = np.random.default_rng(0)
+    x = rng.choice([-1.0, 1.0], (80, 200))
+    share = {
+        diagonal: (HopfieldNetwork(zero_diagonal=diagonal, random_state=0).fit(x).recall(x, noise=0.1) == x)
+        .all(1)
+        .mean()
+        for diagonal in ("auto", True, False)
+    }
+    assert share["auto"] == share[True] > 0.95 and share[False] < 0.6
+
+
+def corners(n):
+    return np.array(list(product([-1.0, 1.0], repeat=n)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "patterns", "held"),
+    [
+        ("design", [[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, 1]], True),
+        ("design", [row for row in corners(4) if row[0] == 1][:6], False),
+        ("design", SOLID, False),
+        ("pseudo-inverse", [[1, 1, 1], [1, -1, 1]], False),
+        ("pseudo-inverse", [[1, 1, 1], [1, -1, 1], [1, 1, -1]], True),
+    ],
+)
+def test_it_is_said_when_every_corner_is_at_rest(rule, patterns, held):
+    net = HopfieldNetwork(rule=rule, unit="saturated" if rule == "design" else "sign", random_state=0)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        net.fit(patterns)
+    x = corners(len(patterns[0]))
+    said = any("every corner is at rest" in str(w.message) for w in heard)
+    assert said == held
+    if held:
+        assert np.array_equal(net.recall(x), x)
+
+
+def test_a_copy_with_changed_weights_is_the_changed_network():
+    net = deepcopy(HopfieldNetwork(random_state=0).fit(ROWS))
+    assert np.array_equal(net.recall(ROWS), ROWS)
+    net.weights_[:] = -np.eye(len(ROWS[0]))
+    assert np.array_equal(net.recall(ROWS, steps=1), -ROWS)
+
+
+def test_ties_follow_the_weights_that_are_there():
+    net = HopfieldNetwork(random_state=0).fit(ROWS)
+    cue = ROWS * np.where(np.arange(len(ROWS[0])) < 1, -1, 1)
+    known = net.recall(cue)
+    net.weights_ = net.weights_ * 1e-13
+    assert np.array_equal(net.recall(cue), known) and not np.array_equal(known, cue)
+
+
+def test_what_is_almost_nothing_moves_no_unit():
+    net = HopfieldNetwork(random_state=0).fit(ROWS)
+    n = len(ROWS[0])
+    net.weights_ = np.ones((n, n)) - np.eye(n)
+    x = np.r_[np.ones(n // 2 + 1), -np.ones(n - n // 2 - 1)]
+    net.bias_ = -(net.weights_ @ x) + 1e-14  # what each unit receives is rounding
+    assert np.array_equal(net.recall(-x[None] * -1.0, steps=1), x[None])
+
+
+def test_own_weights_are_kept_by_the_state():
+    net, other = HopfieldNetwork(random_state=0).fit(ROWS), HopfieldNetwork(random_state=0)
+    net.weights_ = -np.eye(len(ROWS[0]))
+    other.set_state(net.get_state())
+    assert np.array_equal(other.recall(ROWS, steps=1), -ROWS)
+
+
+def test_a_corner_that_nothing_holds_is_marginal():
+    x = [[1, -1, -1, -1, -1], [1, -1, -1, -1, 1], [1, 1, 1, -1, 1], [-1, 1, -1, -1, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net = HopfieldNetwork(rule="hebb", update="asynchronous", random_state=0).fit(x)
+    kinds = {tuple(e.point.astype(int)): e.kind for e in net.equilibria()}
+    assert kinds[-1, -1, -1, 1, -1] == "marginal"
+    assert {e.kind for e in HopfieldNetwork(random_state=0).fit(ROWS).equilibria()} == {"stable"}
+
+
+def test_labels_of_any_kind_are_named_and_scored():
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
+    net = HopfieldNetwork(random_state=0).fit(ROWS[:2], days)
+    assert net.predict(ROWS[:2]).tolist() == days.tolist() and net.score(ROWS[:2], days) == 1
+    words = HopfieldNetwork(random_state=0).fit(ROWS[:2], ["spurious", "other"])
+    assert words.score(ROWS[:2], ["spurious", "other"]) == 1 and words.score(ROWS[:2]) == 1
+
+
+def test_an_unknown_noise_is_refused_even_without_noise():
+    with pytest.raises(InputError, match="kind of noise"):
+        HopfieldNetwork(random_state=0).fit(ROWS).recall(ROWS, noise_kind="foo")

@@ -6,7 +6,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from ftheta.errors import InputError
-from ftheta.models import HopfieldNetwork
+from ftheta.models import HopfieldNetwork, ModernHopfield
 
 SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
 every_rule = pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "storkey", "design"])
@@ -77,6 +77,18 @@ def test_the_medoid_of_a_class_is_the_row_nearest_to_the_others():
         np.testing.assert_array_equal(pattern, own[distances.argmin()])
     with pytest.raises(InputError, match=r"keep='medoid' stores one row of each class and needs y; pass y, or take"):
         HopfieldNetwork(keep="medoid").fit(rows)
+
+
+def test_the_medoid_of_numbers_is_the_row_nearest_to_the_others():
+    rows = np.random.default_rng(0).normal(size=(40, 5)) * np.linspace(0.5, 4, 40)[:, None]
+    net = ModernHopfield(interaction="continuous", keep="medoid", random_state=0).fit(rows, np.zeros(40))
+    distances = np.square(rows[:, None] - rows[None]).sum((1, 2))
+    np.testing.assert_array_equal(net.patterns_[0], rows[distances.argmin()])
+
+
+def test_no_start_that_settles_gives_no_basins():
+    net = ModernHopfield(interaction="continuous", steps=1, random_state=0).fit(random(0, 4, 8))
+    assert net.basins(10).shares.sum() < 1
 
 
 def test_basins_are_those_that_can_be_counted():

@@ -83,6 +83,9 @@ def predictions(run: Run, file: Path, encoding: str | None = None, *, skip_bad: 
         said.append(_drawn(run, estimator, encoder.transform(x), found, names, file))
     if found.classes is None and found.low is None and facts.get("task") != "store":
         said.append("no intervals: they need a model of the noise, or 19 validation rows and more")
+    lost = int((found.predicted == estimator.spurious).sum()) if hasattr(estimator, "spurious") else 0
+    if lost:
+        said.append(f"{lost} of {len(found.predicted)} rows ended in no stored pattern: {estimator.spurious!r}")
     return pd.DataFrame(columns), said
 
 

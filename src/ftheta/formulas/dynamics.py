@@ -306,6 +306,8 @@ def _inside(w: np.ndarray, b: np.ndarray, free: list[int], x: np.ndarray, flat: 
 def _judged(w: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> Equilibrium:
     values = _eigenvalues(w[np.ix_(free, free)])
     kind = "continuum" if len(flat) else _verdict(values, "map")
+    if kind != "stable" and (np.abs(x[free]) > 1 - NEAR).any():
+        kind = "marginal"  # a free unit at its end is stuck to one side
     if kind == "maximum" and len(free) < len(w):
         kind = "saddle"  # the stuck units come back
     ways = np.zeros((len(flat), len(w)))

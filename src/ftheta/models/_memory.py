@@ -152,7 +152,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
             random_state: Seed of the noise and of the order of units; None: that of the estimator.
         """
         x, seed = self._cues(X), self._seed(random_state)
-        if noise:
+        if noise or noise_kind != "flip":
             x = corrupt(x, noise, kind=noise_kind, rng=Draw(seed).at("noise").key())
         self._settle(x, steps, seed)
         return x
@@ -184,14 +184,14 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         for t in range(self.steps if steps is None else steps):
             if not len(moving):
                 break
-            before = x[moving]
+            all_move = len(moving) == len(x)
+            before = x if all_move else x[moving]
             after = self._step(before, t, seed)
             if after is before:
                 moving = moving[:0]
                 break
-            x[moving] = after
-            before -= after
-            moved = np.abs(before, out=before).max(1)
+            moved = self._moved_by(before, after)
+            x[... if all_move else moving] = after
             needed[moving[moved > NEAR]] = t + 1
             moving = moving[moved > REST]
             if seen is not None and moved.any():
@@ -199,6 +199,10 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         settled = np.ones(len(x), dtype=bool)
         settled[moving] = False
         return needed, settled
+
+    def _moved_by(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """How far the unit of each state that moved furthest went: (n, N) twice -> (n,)."""
+        return np.abs(before - after).max(1)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """What cues recall: (n, N)."""
@@ -227,7 +231,10 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return self._named(self._match(self.recall(X)))
 
     def _named(self, index: np.ndarray) -> np.ndarray:
-        return index if self.labels_ is None else np.where(index < 0, np.asarray(self.spurious), self.labels_[index])
+        if self.labels_ is None or (index >= 0).all():
+            return index if self.labels_ is None else self.labels_[index]
+        labels = self.labels_ if self.labels_.dtype.kind in "biufUO" else self.labels_.astype(object)
+        return np.where(index < 0, np.asarray(self.spurious), labels[index])
 
     @property
     def spurious(self) -> Any:
@@ -238,10 +245,11 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """Share of the cues that end in a stored pattern, with y in one of their label."""
-        found = self.predict(X)
+        index = self._match(self.recall(X))
         if y is None:
-            return float((found != self.spurious).mean())
-        return float((found == check.target(type(self).__name__, y, len(found), numeric=False, columns=False)).mean())
+            return float((index >= 0).mean())
+        y = check.target(type(self).__name__, y, len(index), numeric=False, columns=False)
+        return float(((index >= 0) & ((index if self.labels_ is None else self.labels_[index]) == y)).mean())
 
     def assess(self, X: ArrayLike) -> Table:
         """What becomes of cues: means over the rows, with their standard errors."""

@@ -45,6 +45,7 @@ from ._memory import AssociativeMemory, Basins, Recall
 __all__ = ["Basins", "HopfieldNetwork", "Perturbed", "Recall"]
 
 TIE = 1e-12  # of what a unit can receive at most: less is nothing
+NONE = 1e-10  # a connection that is none
 
 
 class Perturbed(NamedTuple):
@@ -75,8 +76,10 @@ class HopfieldNetwork(AssociativeMemory):
             made for saturated units (MATLAB's newhop).
         unit: "sign", or "saturated": linear between -1 and 1.
         update: "synchronous": all units at once; "asynchronous": one after the other, in each step all of them in a new
-            random order, the same for all rows. Only the latter never cycles with every symmetric W.
-        zero_diagonal: Without self-connections; "auto": for "hebb" and "storkey". Not for "design".
+            random order, the same for all rows. Only the latter never cycles with every symmetric W whose diagonal is
+            not negative.
+        zero_diagonal: Without self-connections, which hold a cue where it is; "auto": for all rules but "design", and
+            "pseudo-inverse" with saturated units. Not for "design".
         scale: What the weights of "hebb", "storkey" and "pseudo-inverse" are multiplied with; "N" is 1/N, None is 1.
         decay, step: τ and δ of "design".
         steps: Updates of all units, at most.
@@ -117,7 +120,8 @@ class HopfieldNetwork(AssociativeMemory):
             return design(x, decay=self.decay, step=self.step)
         auto = self.zero_diagonal == "auto"
         rule = {"hebb": hebb, "storkey": storkey, "pseudo-inverse": pseudo_inverse}[self.rule]
-        w = rule(x, zero_diagonal=self.rule != "pseudo-inverse" if auto else bool(self.zero_diagonal))
+        without = self.rule != "pseudo-inverse" or self.unit == "sign" if auto else bool(self.zero_diagonal)
+        w = rule(x, zero_diagonal=without)
         return w * self._gain(len(w)), np.zeros(len(w))
 
     def _gain(self, n: int) -> float:
@@ -141,11 +145,13 @@ class HopfieldNetwork(AssociativeMemory):
                 f"{lost} of {p} patterns are not stable in {n} units with rule={self.rule!r}{room}. "
                 f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
             )
-        rank = np.linalg.matrix_rank(self.patterns_) if self.rule == "pseudo-inverse" else 0
-        if (rank == n and self.weights_.diagonal().any()) or (self.rule == "design" and p > n + 1):
+        off = self.weights_ - np.diag(self.weights_.diagonal())
+        apart = self.patterns_[:-1] - self.patterns_[-1]
+        filled = self.rule == "design" and p > n + 1 and np.linalg.matrix_rank(apart) == n
+        if filled or (self.rule != "design" and n > 1 and np.abs(off).max() <= NONE):
             return (
-                f"{p} patterns span all {n} dimensions: with rule={self.rule!r} every corner is at rest, and no error "
-                "is corrected. Store fewer patterns, or use more units."
+                f"{p} patterns leave no connection between {n} units with rule={self.rule!r}: every corner is at rest, "
+                "and no error is corrected. Store fewer patterns, or use more units."
             )
         return ""
 
@@ -165,6 +171,11 @@ class HopfieldNetwork(AssociativeMemory):
         if weak.any():
             new[weak] = np.sign(x[weak])
         return new
+
+    def _moved_by(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        if self.unit == "saturated":
+            return super()._moved_by(before, after)
+        return 2.0 * (before != after).any(1)
 
     def _step(self, x: np.ndarray, t: int, seed: int) -> np.ndarray:
         if self.update == "asynchronous":
@@ -198,13 +209,21 @@ class HopfieldNetwork(AssociativeMemory):
     def _factors(self) -> tuple[np.ndarray | None, np.ndarray]:
         """V (N, K) and d (N,) of W = V Vᵀ + diag(d) where K is small; None and 0 otherwise, as for your own weights."""
         w, v, d = self._few
-        return (v, d) if w is self.weights_ else (None, np.zeros(len(d)))
+        return (v, d) if w is self.weights_ and not w.flags.writeable else (None, np.zeros(len(self.weights_)))
+
+    @property
+    def _tie(self) -> np.ndarray:
+        """What sign units take for nothing: (N,)."""
+        w, b, tie = self._weak
+        if w is not self.weights_ or b is not self.bias_ or w.flags.writeable:
+            return _weak(self.weights_, self.bias_)
+        return tie
 
     def _prepare(self) -> None:
-        """Look for V and d, check them and keep them, for as long as W is this array; what sign units take for 0."""
+        """Look for V and d, check them and keep them as long as W is this array; and what sign units take for 0."""
         w, x = self.weights_, self.patterns_
         self._few: tuple[np.ndarray, np.ndarray | None, np.ndarray] = w, None, np.zeros(len(w))
-        self._tie = TIE * (np.abs(w).sum(1) + np.abs(self.bias_))
+        self._weak = w, self.bias_, _weak(w, self.bias_)
         rows = {"hebb": x, "pseudo-inverse": x, "design": x[:-1] - x[-1]}.get(self.rule)
         if rows is None or 2 * len(rows) > len(w):
             return
@@ -229,14 +248,18 @@ class HopfieldNetwork(AssociativeMemory):
     def equilibria(self) -> list[Equilibrium]:
         """All states that stay where they are, up to 10 saturated or 20 sign units; `stored` and `spurious` are told.
 
-        Those of sign units are corners, and stable: a small push changes no sign.
+        Those of sign units are corners: stable, or marginal where a unit receives nothing and stays because of that.
         """
         check_is_fitted(self)
         if self.unit == "saturated":
             found = equilibria(self.weights_, self.bias_)
         else:
             corners = fixed_corners(self.weights_, self.bias_)
-            found = [Equilibrium(x, np.zeros(0), "stable", np.zeros((0, len(x)))) for x in corners]
+            pulled = (corners * (corners @ self.weights_.T + self.bias_) > self._tie).all(1)
+            kinds = np.where(pulled, "stable", "marginal").tolist()
+            found = [
+                Equilibrium(x, np.zeros(0), kind, np.zeros((0, len(x)))) for x, kind in zip(corners, kinds, strict=True)
+            ]
         return [e._replace(stored=bool(self._match(e.point[None])[0] >= 0)) for e in found]
 
     def perturbed(self, point: ArrayLike, by: ArrayLike, *, steps: int | None = None) -> Perturbed:
@@ -256,3 +279,8 @@ class HopfieldNetwork(AssociativeMemory):
         end = self.recall(np.clip(at.point + np.asarray(by, dtype=float), -1, 1)[None], steps=steps)
         back = bool(np.abs(end[0] - at.point).max() <= 1e-4)
         return Perturbed(end[0], back, int(self._match(end)[0]), at.kind)
+
+
+def _weak(w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A share of what each unit can receive at most: (N, N), (N,) -> (N,)."""
+    return TIE * (np.abs(w).sum(1) + np.abs(b))

@@ -110,7 +110,7 @@ class ModernHopfield(AssociativeMemory):
     def _in_parts(self, f: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
         """f of states (..., N), some at a time: their overlaps with all patterns need not fit the memory."""
         rows, step = x.reshape(-1, x.shape[-1]), max(1, PART // len(self.patterns_))
-        made = [f(rows[low : low + step]) for low in range(0, len(rows), step)]
+        made = [f(rows[low : low + step]) for low in range(0, max(len(rows), 1), step)]
         return np.concatenate(made).reshape(*x.shape[:-1], *made[0].shape[1:])
 
     # ---- of the continuous network

@@ -170,7 +170,7 @@ def made(valid=(0, 1, 9, 10), on=0, ratio=1.25):
         ({}, "corrected"),
         ({"valid": (9, 1, 9, 10)}, "confirmed"),  # the length alone is enough
         ({"on": 4}, "not reproduced"),  # it is not, but the network does not end empty
-        ({"valid": (0, 1, 2, 3)}, "not reproduced"),  # penalties do not help
+        ({"valid": (0, 1, 2, 10)}, "not reproduced"),  # penalties do not help
     ],
 )
 def test_verdicts(changes, verdict):

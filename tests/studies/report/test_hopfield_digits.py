@@ -86,11 +86,12 @@ def test_verdicts_on_iterations(changes, verdict):
     assert found.measured == list(changes.get("needed", (0, 3, 6, 9, 16, 26))[1:5])
 
 
-def test_a_second_size_may_have_the_printed_iterations():
+def test_the_first_size_is_judged():
     evidence = made(needed=(0, 1, 2, 3, 4, 5))
     evidence["sizes"]["3 x 3"] = made()["sizes"]["4 x 4"]
     found = judge(evidence)[2]
-    assert found.verdict == "confirmed" and "95 % at 3 x 3 pixels" in found.why and found.measured == [1, 2, 3, 4]
+    assert found.verdict == "corrected" and "3 lie between median and 95 % at 4 x 4 pixels" in found.why
+    assert found.measured == [1, 2, 3, 4]
 
 
 def test_verdicts_on_confusions():

@@ -280,7 +280,7 @@ def judge(evidence: Evidence) -> list[Finding]:
     verdict: Verdict = "not reproduced"
     if valid[0] > 0.5:
         verdict = "confirmed"  # the length alone is enough
-    elif empty == 1 and valid[1:].max() > 0.5:
+    elif empty == 1 and valid[1:-1].max() > 0.5:  # the last one has no penalties
         verdict = "corrected"
     each = "; ".join(f"{name}: {_said(evidence, k)}" for k, name in enumerate(names))
     why = (
