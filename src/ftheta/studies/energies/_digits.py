@@ -1,0 +1,86 @@
+"""Digits for machines: grey values as probabilities, sampled or cut to bits, and a network that reads them.
+
+Shapes: n images of D pixels; x (n, D) in [0, 1].
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data import holdout, load
+from ...draw import Draw
+from ...models import MLPClassifier
+
+__all__ = ["Digits", "cut", "digits", "reader", "sampled", "sheet", "some"]
+
+
+class Digits(NamedTuple):
+    """Training and test images with their classes, and height and width of an image."""
+
+    x: np.ndarray
+    y: np.ndarray
+    new: np.ndarray
+    answers: np.ndarray
+    shape: tuple[int, int]
+
+
+@cache
+def digits(name: str) -> Digits:
+    """A set of digits; its official test part, else a fifth of it, is the test set."""
+    data = load(name)
+    x, y, n = np.asarray(data.x, dtype=np.float32), np.asarray(data.y), len(data.x)
+    x = x / (255 if data.official else 16)
+    train, test = np.split(np.arange(n), [n - data.official])
+    if not data.official:
+        train, test = holdout(n, 0.2, Draw(0).at("test"), split="stratified", y=y)
+    height, width = data.shape
+    return Digits(x[train], y[train], x[test], y[test], (height, width))
+
+
+def sampled(x: np.ndarray, seed: int) -> np.ndarray:
+    """Each pixel drawn once as Bernoulli(grey value): (n, D) of 0 and 1."""
+    return (np.random.default_rng(seed).random(x.shape, dtype=np.float32) < x).astype(np.float32)
+
+
+def cut(x: np.ndarray) -> np.ndarray:
+    """Each pixel 1 where its grey value is at least a half, else 0: (n, D)."""
+    return (x >= 0.5).astype(np.float32)
+
+
+def some(y: np.ndarray, each: int) -> np.ndarray:
+    """Places of the first images of each class, class by class.
+
+    Example:
+        >>> some(np.array([1, 0, 1, 1, 0, 0]), 2)
+        array([1, 4, 0, 2])
+    """
+    return np.concatenate([np.flatnonzero(y == k)[:each] for k in np.unique(y)])
+
+
+def sheet(tiles: np.ndarray, columns: int = 8) -> np.ndarray:
+    """Images line by line as one picture, with a grey line between them: (n, H, W) -> (L (H + 1), columns (W + 1)).
+
+    Example:
+        >>> sheet(np.array([[[1.0]], [[0.0]]]), columns=2).tolist()
+        [[1.0, 0.5, 0.0, 0.5], [0.5, 0.5, 0.5, 0.5]]
+    """
+    framed = np.pad(np.asarray(tiles, dtype=float), ((0, 0), (0, 1), (0, 1)), constant_values=0.5)
+    n, height, width = framed.shape
+    return framed.reshape(-1, columns, height, width).transpose(0, 2, 1, 3).reshape(n // columns * height, -1)
+
+
+@cache
+def reader(name: str, epochs: int, pixels: int | None = None) -> MLPClassifier:
+    """A network with one hidden layer that learned to read these digits.
+
+    Args:
+        name: The set of digits.
+        epochs: Passes over them.
+        pixels: Seed of pixels drawn as bits; None reads grey values.
+    """
+    data = digits(name)
+    x = data.x if pixels is None else sampled(data.x, pixels)
+    return MLPClassifier(hidden=(128,), epochs=epochs, lr=0.002, random_state=0).fit(x, data.y)
