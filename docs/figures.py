@@ -432,7 +432,7 @@ def basins() -> Figure:
 @cache
 def machine() -> tuple[ftheta.RestrictedBoltzmannMachine, np.ndarray]:
     """The machine of its page, with the rows that it learned from."""
-    X = load("digits").x.to_numpy() / 16
+    X = (load("digits").x.to_numpy() >= 8).astype(float)
     made = ftheta.RestrictedBoltzmannMachine(n_hidden=64, epochs=60, lr=0.05, random_state=0)
     return made.fit(X[:1500]), X[:1500]
 
@@ -450,12 +450,29 @@ def chains() -> Figure:
 def filled_in() -> Figure:
     """Rows of digits that were removed, filled in."""
     made, _ = machine()
-    return explain.filled_in(made, load("digits").x.to_numpy()[1500:] / 16).figure()
+    return explain.filled_in(made, (load("digits").x.to_numpy()[1500:] >= 8).astype(float)).figure()
+
+
+def backprop() -> Figure:
+    """The worked example of its page, with its numbers on the network."""
+    module, x, y, loss = explain.report_example("linear")
+    return explain.backprop(module, x, y, loss).figure()
+
+
+def flow_over_steps() -> Figure:
+    """A deep network of sigmoids, whose gradient vanishes on its way to the first layers."""
+    torch.manual_seed(0)
+    parts = [part for _ in range(6) for part in (torch.nn.Linear(16, 16), torch.nn.Sigmoid())]
+    x = torch.randn(256, 16)
+    loss = lambda raw, y: (raw[:, 0] - y) ** 2  # noqa: E731
+    found = explain.flow_over_steps(torch.nn.Sequential(*parts, torch.nn.Linear(16, 1)), x, x[:, 0], loss=loss, lr=0.1)
+    return found.figure()
 
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "augmented": augmented,
+    "backprop": backprop,
     "bands": bands,
     "basins": basins,
     "catalogue": catalogue,
@@ -471,6 +488,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "feature-maps": feature_maps,
     "filled-in": filled_in,
     "fit": fit,
+    "flow-over-steps": flow_over_steps,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
     "initialisers": initialisers,

@@ -4,7 +4,7 @@
     sign:  z = +1 where x lies above the middle, else -1          bit:  1 and 0 there
 
 low and high are those of the training rows: of all pixels together for pictures, of each column for a table. Bytes have
-low = 0 and high = 255. A column that does not vary keeps its value if it lies in [0, 1], and is the lower one otherwise.
+low = 0 and high = 255. A column that does not vary keeps a value in [0, 1]; any other is the lower one of its range.
 
 Shapes: n rows, D columns.
 """

@@ -151,8 +151,9 @@ def energy(
 ) -> np.ndarray:
     """E = -xᵀWx/2 - b·x of states (..., N): (...). With saturated units also xᵀx/2, the integral of their inverse.
 
-    With a symmetric W and |x_i| <= 1 it never rises when one unit is updated after the other (sign units: no negative W_ii; saturated
-    ones: none below -1), nor when all are at once and W has no negative eigenvalue (saturated: none below -1).
+    With a symmetric W and |x_i| <= 1 it never rises when one unit is updated after the other (sign units: no negative
+    W_ii; saturated ones: none below -1), nor when all are at once and W has no negative eigenvalue (saturated: none
+    below -1).
 
     Example:
         >>> energy([[1, 1], [1, -1], [0, 0]], [[3, 1], [1, 3]]).tolist()

@@ -212,9 +212,10 @@ def _recall(evidence: Evidence) -> Finding:
     low, high = wilson(round(flip[0.5] * cues), cues)
     each = "; ".join(f"{kind} {_listed(NOISE[kind])}: {_listed(right[kind])}" for kind in NOISE)
     why = (
-        f"Recalled exactly, {size} pixels, {cues} cues a level, {each}. The report does not define its noise. With 40 % "
-        f"flipped not all are right: {flip[0.4]:.3f}. Half of the pixels flipped carry nothing of the digit: {flip[0.5]:.3f}, 95 % interval {low:.3f} to {high:.3f}, is "
-        "chance, more than 'begins to make mistakes'; half of them replaced are a quarter flipped."
+        f"Recalled exactly, {size} pixels, {cues} cues a level, {each}. The report does not define its noise. With "
+        f"40 % flipped not all are right: {flip[0.4]:.3f}. Half of the pixels flipped carry nothing of the digit: "
+        f"{flip[0.5]:.3f}, 95 % interval {low:.3f} to {high:.3f}, is chance, more than 'begins to make mistakes'; half "
+        "of them replaced are a quarter flipped."
     )
     printed = "all right up to 40 %, mistakes from 50 %"
     return Finding("B065", printed, list(map(float, right["flip"])), None, verdict, why)
