@@ -31,6 +31,7 @@ NAMES = (
     "convnet",
     "rbm",
     "hopfield",
+    "autodiff",
 )
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"

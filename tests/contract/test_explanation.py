@@ -56,9 +56,10 @@ def conv():
     return net.append(nn.Linear(18, 3))
 
 
-OPTIMISED = {"landscape", "learning-rate", "spectrum"}
+OPTIMISED = {"flow-over-steps", "landscape", "learning-rate", "spectrum"}
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
-DENSE = NEURAL | {"network"}
+TAUGHT = NEURAL | {"backprop"}
+DENSE = TAUGHT | {"network"}
 MAPS = {"diagram", "equivariance", "receptive-field"}
 SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesise", "top-patches"}
 MEMORY = {"basins", "energy-surface", "recalled"}
@@ -79,12 +80,12 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "own conv net": (
         lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
         (IMAGES, CLASSES),
-        NEURAL | MAPS | SEEING,
+        TAUGHT | MAPS | SEEING,
     ),
     "u-net": (
         lambda: UNetSegmenter(filters=(2, 3), dropout=0.2, epochs=2, random_state=0).fit(IMAGES[:8], PIXELS),
         (IMAGES[:8], PIXELS),
-        NEURAL | MAPS | SEEING | {"segments"},
+        TAUGHT | MAPS | SEEING | {"segments"},
     ),
     "plain module": (Mixed, (X, None), MODULE),
     "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves", "statistics"}),
@@ -116,7 +117,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         (np.repeat(SIGNS, 4, axis=1), np.arange(3.0)),
         MEMORY,
     ),
-    "not fitted": (MLPClassifier, (X, CLASSES), {"learning-rate"}),
+    "not fitted": (MLPClassifier, (X, CLASSES), {"flow-over-steps", "learning-rate"}),
     "nothing": (object, (X, CLASSES), set()),
 }
 NAMES = sorted(_registry._TABLE)

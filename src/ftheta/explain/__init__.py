@@ -2,7 +2,12 @@
 
     explain.summary(net, X)                       layers, shapes, parameters, multiply-adds
     explain.gradient_flow(model, X, y)            where the gradient arrives
+    explain.flow_over_steps(model, X, y)          the same by layer and step of a run: vanishing, exploding, what helps
+    explain.gradient_check(layer, X)              backward passes against differences; which mistake a wrong one is
+    explain.nudge(net, X, y)                      one weight changed a little: every layer, the loss, the first order
+    explain.animate(net, X, y).save("film.html")  a forward and a backward pass as a page that plays
     explain.activations(model, X)                 what every layer gives; dead and saturated units
+    explain.backprop(net, X, y, loss)             every number of a gradient: tables, a picture, an exercise
     explain.curves(model)                         the history of training
     explain.network(model)                        circles and lines, every Ω and β with its shape; dropout
     explain.landscape(model, X, y)                the loss around the weights; line: between two solutions
@@ -16,6 +21,7 @@
     explain.receptive_field(model)                which inputs a unit sees: computed, and by its gradient
     explain.equivariance(net, Shift(1), X)        what shifts, flips and turns do to every layer
     explain.convolve(x, kernel)                   a window over the input, sum by sum; pool, downsampling, upsampling
+    explain.expression(net)                       a small dense net written out: text and LaTeX
     explain.diagram(model)                        layers, sizes and skips as boxes and arrows
     explain.filters(model)                        kernels as pictures, beside Sobel's and Laplace's
     explain.feature_maps(model, X)                one picture, its maps after each layer, the probabilities
@@ -39,7 +45,10 @@ from __future__ import annotations
 
 from ._memories import HasMemories
 from ._registry import Explanation, HasHistory, HasModule, HasObjective, available, explanation, get, run
+from ._sheet import Sheet
 from .activations import Activations, activations
+from .animate import Animation, animate
+from .backprop import Backprop, BackpropStep, backprop
 from .basins import Basins, basins
 from .chains import Chains, chains
 from .convolve import Convolved, Pooled, convolve, pool
@@ -51,19 +60,24 @@ from .energy_surface import EnergySurface, energy_surface
 from .equilibria import Equilibria, HasEquilibria, equilibria
 from .equivariance import Equivariance, equivariance, invariance
 from .examples import ExampleGradients, example_gradients
+from .expression import Expression, expression
 from .feature_maps import FeatureMaps, feature_maps
 from .filled_in import FilledIn, filled_in
 from .filters import Filters, filters
 from .fit import Fit, HasPredictions, fit
 from .flow import GradientFlow, gradient_flow
+from .flow_over_steps import FlowOverSteps, flow_over_steps
+from .gradient_check import GradientCheck, gradient_check
 from .landscape import Landscape, jaggedness, landscape, plane
 from .learning_rate import LearningRate, learning_rate
 from .line import Line, line
 from .lookahead import Lookahead, lookahead
 from .network import Network, network
+from .nudge import Nudge, nudge
 from .recalled import Recalled, recalled
 from .receptive_field import ReceptiveField, receptive_field
 from .regions import HasClasses, Regions, regions
+from .report_example import HybridOutput, report_example
 from .resample import Resampled, downsampling, upsampling
 from .saliency import Saliency, saliency
 from .saliency_check import SaliencyCheck, saliency_check
@@ -81,6 +95,9 @@ from .updates import Updates, updates
 
 __all__ = [
     "Activations",
+    "Animation",
+    "Backprop",
+    "BackpropStep",
     "Basins",
     "Chains",
     "Convolved",
@@ -94,10 +111,13 @@ __all__ = [
     "Equivariance",
     "ExampleGradients",
     "Explanation",
+    "Expression",
     "FeatureMaps",
     "FilledIn",
     "Filters",
     "Fit",
+    "FlowOverSteps",
+    "GradientCheck",
     "GradientFlow",
     "HasClasses",
     "HasEquilibria",
@@ -110,12 +130,14 @@ __all__ = [
     "HasPlane",
     "HasPredictions",
     "HasStatistics",
+    "HybridOutput",
     "Landscape",
     "LearningRate",
     "Line",
     "Lookahead",
     "Network",
     "Node",
+    "Nudge",
     "Pooled",
     "Recalled",
     "ReceptiveField",
@@ -125,6 +147,7 @@ __all__ = [
     "SaliencyCheck",
     "Samples",
     "Segments",
+    "Sheet",
     "Solvers",
     "Spectrum",
     "StepLengths",
@@ -134,7 +157,9 @@ __all__ = [
     "Trajectories",
     "Updates",
     "activations",
+    "animate",
     "available",
+    "backprop",
     "basins",
     "chains",
     "convolve",
@@ -149,11 +174,14 @@ __all__ = [
     "equivariance",
     "example_gradients",
     "explanation",
+    "expression",
     "feature_maps",
     "filled_in",
     "filters",
     "fit",
+    "flow_over_steps",
     "get",
+    "gradient_check",
     "gradient_flow",
     "invariance",
     "jaggedness",
@@ -162,11 +190,13 @@ __all__ = [
     "line",
     "lookahead",
     "network",
+    "nudge",
     "plane",
     "pool",
     "recalled",
     "receptive_field",
     "regions",
+    "report_example",
     "run",
     "saliency",
     "saliency_check",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from .attraction import attraction
 from .augmented import augmented
+from .backprop import backprop, backprop_boxes
 from .bands import bands
 from .basins import basins
 from .class_densities import class_densities
+from .computation import computation
 from .confusion import confusion
 from .contours import contours, race
 from .cost_lines import cost_lines
@@ -24,6 +26,8 @@ from .filled import filled
 from .film import film
 from .filters import filters
 from .fitted import fitted
+from .flow_over_steps import flow_over_steps
+from .gradient_check import gradient_check
 from .grids import grids
 from .landscape import landscape, profile
 from .layer_filters import layer_filters
@@ -31,6 +35,7 @@ from .layers import layers
 from .lookahead import lookahead
 from .maps import maps
 from .network import network
+from .nudge import nudge
 from .paired import paired
 from .panels import panels
 from .patches import patches
@@ -58,10 +63,13 @@ from .whiskers import whiskers
 __all__ = [
     "attraction",
     "augmented",
+    "backprop",
+    "backprop_boxes",
     "bands",
     "basins",
     "class_densities",
     "coefficients",
+    "computation",
     "confusion",
     "contours",
     "cost_lines",
@@ -79,6 +87,8 @@ __all__ = [
     "film",
     "filters",
     "fitted",
+    "flow_over_steps",
+    "gradient_check",
     "grids",
     "landscape",
     "layer_filters",
@@ -88,6 +98,7 @@ __all__ = [
     "lookahead",
     "maps",
     "network",
+    "nudge",
     "paired",
     "panels",
     "patches",

@@ -3,6 +3,7 @@
 from .averaging import Average
 from .callbacks import Callback, Context, EarlyStopping, Process, Progress
 from .evaluating import evaluate
+from .gradient_norms import GradientNorms
 from .iterate import iterate
 from .many import many
 from .minimise import Function, Path, minimise, rates
@@ -23,6 +24,7 @@ __all__ = [
     "Context",
     "EarlyStopping",
     "Function",
+    "GradientNorms",
     "Loss",
     "Objective",
     "Path",

@@ -1,0 +1,107 @@
+"""What a derivative can be taken of: floats, finite numbers, seeds that fit, arrays that stay as they were.
+
+stamp(a) before == stamp(a) after      unless the bytes of a were changed in place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, InputTypeError
+from ._boxes import PRIMITIVES, Box, plain
+
+
+def floats(x: Any) -> Any:
+    """An array of floats, or a box; a 0-d array as a scalar."""
+    x = x if isinstance(x, Box) else np.asarray(x)[()]
+    if x.dtype.kind != "f":
+        raise InputTypeError(f"An input of dtype {x.dtype} has no derivative; give floats, as by x.astype(float).")
+    return x
+
+
+def several(x: Any) -> tuple[Any, ...]:
+    """One argument or a tuple of them, as a tuple."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+def seed_of(y: Any, seed: Any) -> Any:
+    """A seed or tangent that fits y; None is 1 for a scalar."""
+    if seed is None and y.shape != ():
+        raise InputError(f"The output has shape {y.shape}, and a gradient is that of a scalar; sum it, or give a seed.")
+    seed = y.dtype.type(1) if seed is None else seed if isinstance(seed, Box) else np.asarray(seed, y.dtype)[()]
+    if seed.shape != y.shape or not finite(seed):
+        raise InputError(
+            f"A seed or direction of shape {seed.shape} was given; give finite numbers of shape {y.shape}."
+        )
+    return seed
+
+
+def is_of(y: Any, sweep: int) -> bool:
+    """Whether y depends on what this sweep is for."""
+    return isinstance(y, Box) and y.sweep == sweep
+
+
+def output(y: Any, sweep: int) -> Any:
+    """What a function gave: one finite array, without the boxes of sweeps that ended within it."""
+    while isinstance(y, Box) and y.sweep > sweep:
+        y = y.value
+    if not isinstance(y, Box | np.ndarray | np.generic | float | int):
+        raise InputTypeError(f"The function gave {type(y).__name__}; it has to give one array, as by stack(...).")
+    y = y if isinstance(y, Box) else np.asarray(y)[()]
+    first = None if finite(y) else y
+    while bad := [a for a in getattr(first, "args", ()) if isinstance(a, Box) and not finite(a)]:
+        first = bad[0]
+    if first is not None:
+        said = f", and so in {first}" if isinstance(first, Box) else ""
+        raise InputError(f"The value to differentiate is not finite{said}; move away from this point.")
+    return y
+
+
+def finite(x: Any) -> bool:
+    """Whether all numbers are; the sum is quick, and may overflow."""
+    x = plain(x)
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(np.sum(x)) or np.isfinite(x).all())
+
+
+def basis(x: Any) -> Iterator[Any]:
+    """1 at each entry in turn, 0 elsewhere."""
+    for i in range(x.size):
+        yield (np.arange(x.size) == i).astype(x.dtype).reshape(x.shape)[()]
+
+
+def joined(parts: list, axis: int, shape: tuple[int, ...]) -> Any:
+    """Parts along a new axis, in this shape."""
+    return PRIMITIVES["reshape"](PRIMITIVES["stack"](*parts, axis=axis), shape) if parts else np.zeros(shape)
+
+
+def stamp(a: np.ndarray) -> int:
+    """A fingerprint of the bytes: small arrays whole, others by the sums of rows and columns of a square."""
+    raw = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
+    if raw.size < 4096:
+        return hash(raw.tobytes())
+    width = isqrt(raw.size // 8)
+    cut = raw.size // (8 * width) * 8 * width
+    words = raw[:cut].view(np.uint64).reshape(-1, width)
+    return hash((words.sum(0).tobytes(), words.sum(1).tobytes(), raw[cut:].tobytes()))
+
+
+def stamps(node: Any) -> list[int]:
+    """Of the user's arrays that the rule of a node will read: the value of a variable, or constants."""
+    held = (*node.args, *node.static.values()) if node.primitive else (node.value,)
+    return [stamp(b) for a in held for b in (a if isinstance(a, tuple) else (a,)) if isinstance(b, np.ndarray)]
+
+
+def refuse(node: Any, strict: bool) -> None:
+    """A node of which an array was changed in place since, or if strict one at a kink."""
+    if node.stamps and node.stamps != stamps(node):
+        raise InputError(f"An array of {node} was changed in place after it was recorded; change a copy instead.")
+    kink = strict and node.primitive and node.primitive.kink
+    at = np.argwhere(kink(*map(plain, node.args), **node.static)).tolist() if kink else []
+    if at:
+        place, way = tuple(at[0]), "move the input, or drop strict=True for the subgradient of its rule"
+        raise InputError(f"{node} has a kink, so no derivative, at place {place} of its input; {way}.")

@@ -1,0 +1,140 @@
+"""Layers, losses and attention, composed of primitives: nothing here has a rule of its own.
+
+    attention(Q, K, V) = softmax(Q Kᵀ / √d) V,      cross_entropy = mean(log Σ exp z - z_target)
+
+Shapes: B batch, C channels, K classes, d width of a key, T places.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import primitives as p
+
+__all__ = [
+    "attention", "batch_norm", "bce_with_logits", "conv", "cross_entropy", "dropout", "hinge", "kl", "layer_norm",
+    "log_softmax", "masked_softmax", "max_pool", "mean_pool", "mse", "rms_norm", "take_along_axis", "var",
+]  # fmt: skip
+
+
+def take_along_axis(x: Any, indices: np.ndarray, axis: int) -> Any:
+    """x at these integers along an axis."""
+    grid = list(np.ogrid[tuple(slice(n) for n in x.shape)])
+    grid[axis] = indices
+    return p.getitem(x, tuple(grid))
+
+
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Mean squared distance from the mean."""
+    return p.mean(p.square(x - p.mean(x, axis, True)), axis, keepdims)
+
+
+def log_softmax(x: Any, axis: int = -1) -> Any:
+    """x - log Σ exp x."""
+    return x - p.logsumexp(x, axis, True)
+
+
+def masked_softmax(x: Any, mask: Any, axis: int = -1) -> Any:
+    """softmax over the places where the mask is true; zeros in a row without any."""
+    return p.softmax(x, axis=axis, mask=mask)
+
+
+def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """softmax(q kᵀ / √d) v: (..., T, d), (..., S, d), (..., S, e) -> (..., T, e); mask (T, S) says who sees whom."""
+    return p.softmax(q @ p.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1]), mask=mask) @ v
+
+
+# ---- normalisation and dropout
+
+
+def layer_norm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
+    """Mean 0 and variance 1 of each row, then scaled and shifted: (..., I)."""
+    return (x - p.mean(x, -1, True)) / p.sqrt(var(x, -1, True) + eps) * gamma + beta
+
+
+def rms_norm(x: Any, gamma: Any, eps: float = 1e-5) -> Any:
+    """Root mean square 1 of each row, then scaled: (..., I)."""
+    return x / p.sqrt(p.mean(p.square(x), -1, True) + eps) * gamma
+
+
+def batch_norm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
+    """Mean 0 and variance 1 of each channel over the batch, then scaled and shifted: (B, C, ...)."""
+    axes, shape = (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
+    normal = (x - p.mean(x, axes, True)) / p.sqrt(var(x, axes, True) + eps)
+    return normal * p.reshape(gamma, shape) + p.reshape(beta, shape)
+
+
+def dropout(x: Any, rate: float, seed: int) -> Any:
+    """Each entry 0 with probability rate, else divided by 1 - rate; the mask is that of the seed, both ways."""
+    if not 0 <= rate < 1:
+        raise InputError(f"rate is {rate}; it is the share that is dropped, from 0 to below 1.")
+    kept = np.random.default_rng(seed).random(x.shape) >= rate
+    return x * (kept / (1 - rate)).astype(x.dtype)
+
+
+# ---- losses
+
+
+def mse(x: Any, y: Any) -> Any:
+    """Mean squared error."""
+    return p.mean(p.square(x - y))
+
+
+def bce_with_logits(z: Any, y: Any) -> Any:
+    """Mean of -y log σ(z) - (1 - y) log(1 - σ(z))."""
+    return p.mean(p.softplus(z) - z * y)
+
+
+def cross_entropy(z: Any, y: np.ndarray) -> Any:
+    """Mean of -log softmax(z) at the classes y: (B, K), integers (B,); its gradient is (softmax - one-hot) / B."""
+    return p.mean(p.logsumexp(z, -1) - p.getitem(z, (np.arange(len(y)), y)))
+
+
+def hinge(z: Any, y: np.ndarray) -> Any:
+    """Mean of max(0, 1 - y z), y = ±1."""
+    return p.mean(p.relu(1 - y * z))
+
+
+def kl(z: Any, w: Any) -> Any:
+    """KL(softmax(z) || softmax(w)), mean over rows: (B, K), (B, K)."""
+    return p.mean(p.sum(p.softmax(z) * (log_softmax(z) - log_softmax(w)), -1))
+
+
+# ---- convolution and pooling over n axes: (B, C, ...)
+
+
+def _each(value: Any, n: int) -> tuple[int, ...]:
+    return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+def conv(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    """Cross-correlation over one, two or more axes: (B, C, ...), (O, C / groups, ...), (O,) -> (B, O, ...)."""
+    n, wide = w.ndim - 2, math.prod(w.shape[1:])
+    width = ((0, 0), (0, 0), *((k, k) for k in _each(padding, n)))
+    seen = p.windows(p.pad(x, width), w.shape[2:], _each(stride, n), _each(dilation, n))  # (B, C, places, size)
+    places, batch = seen.shape[2 : 2 + n], x.shape[0]
+    seen = p.reshape(seen, (batch, groups, -1, *seen.shape[2:]))  # (B, G, C/G, places, size)
+    order = (0, 1, *range(3, 3 + n), 2, *range(3 + n, 3 + 2 * n))
+    rows = p.reshape(p.transpose(seen, order), (batch, groups, math.prod(places), wide))
+    kernel = p.swapaxes(p.reshape(w, (groups, -1, wide)), 1, 2)  # (G, C/G size, O/G)
+    y = p.reshape(p.swapaxes(rows @ kernel, 2, 3), (batch, w.shape[0], *places))
+    return y if b is None else y + p.reshape(b, (-1, *(1,) * n))
+
+
+def _pooled(x: Any, size: Any, stride: Any) -> tuple[Any, tuple[int, ...]]:
+    n = x.ndim - 2
+    return p.windows(x, _each(size, n), _each(stride or size, n), (1,) * n), tuple(range(-n, 0))
+
+
+def max_pool(x: Any, size: Any, stride: Any = None) -> Any:
+    """The largest of each window; the stride is the size where it is not given."""
+    return p.max(*_pooled(x, size, stride))
+
+
+def mean_pool(x: Any, size: Any, stride: Any = None) -> Any:
+    """The mean of each window; the stride is the size where it is not given."""
+    return p.mean(*_pooled(x, size, stride))

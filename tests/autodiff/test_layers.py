@@ -1,0 +1,56 @@
+"""Layers, losses and attention: what is not a matter of rules, which test_primitives.py checks."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from ftheta import autodiff as ad
+from ftheta.errors import InputError
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, np.nan])
+def test_a_rate_that_is_no_share_gets_a_sentence(rate):
+    with pytest.raises(InputError, match=rf"rate is {rate}; it is the share that is dropped, from 0 to below 1"):
+        ad.dropout(np.ones(3), rate, 0)
+
+
+def test_dropout_keeps_the_mean_and_depends_on_the_seed_only():
+    x = np.ones(10_000)
+    found = ad.dropout(x, 0.2, 3)
+    assert set(found.tolist()) == {0.0, 1.25} and found.mean() == pytest.approx(1, abs=0.02)
+    assert (found == ad.dropout(x, 0.2, 3)).all() and (found != ad.dropout(x, 0.2, 4)).any()
+    assert (ad.dropout(x, 0.0, 3) == x).all()
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_taking_along_an_axis_is_numpys(axis):
+    x, at = RNG.normal(size=(3, 4, 5)), RNG.integers(0, 3, size=(3, 4, 5))
+    assert (ad.take_along_axis(x, at, axis) == np.take_along_axis(x, at, axis)).all()
+    one = at[:, :1] if axis == 0 else at[:1]  # the other axes are broadcast
+    assert (ad.take_along_axis(x, one, axis) == np.take_along_axis(x, one, axis)).all()
+
+
+@pytest.mark.parametrize("knobs", [{}, {"stride": (2, 1), "padding": (1, 2)}, {"dilation": 2, "groups": 2}])
+def test_convolutions_are_torchs(knobs):
+    x, w, b = RNG.normal(size=(2, 4, 7, 8)), RNG.normal(size=(6, 4 // knobs.get("groups", 1), 3, 2)), RNG.normal(size=6)
+    want = functional.conv2d(*map(torch.tensor, (x, w, b)), **knobs).numpy()
+    np.testing.assert_allclose(ad.conv(x, w, b, **knobs), want, rtol=1e-12, atol=1e-12)
+    line = functional.conv1d(torch.tensor(x[:, :, 0]), torch.tensor(w[:, :, 0])) if not knobs else None
+    if line is not None:
+        np.testing.assert_allclose(ad.conv(x[:, :, 0], w[:, :, 0]), line.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_attention_is_torchs_and_sees_what_the_mask_shows():
+    q, k, v, mask = (
+        RNG.normal(size=(2, 4, 3)),
+        RNG.normal(size=(2, 5, 3)),
+        RNG.normal(size=(2, 5, 6)),
+        RNG.random((4, 5)) < 0.7,
+    )
+    mask[:, 0] = True
+    want = functional.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), attn_mask=torch.tensor(mask)).numpy()
+    np.testing.assert_allclose(ad.attention(q, k, v, mask), want, rtol=1e-12)
+    np.testing.assert_allclose(ad.attention(q, k, v), ad.attention(q, k, v, np.ones((4, 5), bool)), rtol=1e-12)

@@ -1,0 +1,349 @@
+"""Every primitive at every sample: value, both rules, second derivatives, against torch, differences and complex step.
+
+By theme, so that a row of the ledger has a test of its own; what is particular about a theme follows its checks.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.signal import convolve2d, correlate2d
+
+import ftheta.autodiff as ad
+from ftheta.autodiff import PRIMITIVES, grad, jacobian, jvp, layers, value_and_grad, vjp
+from ftheta.autodiff.samples import SAMPLES
+from tests.autodiff._checking import CHECKS, Case, differences, relative, several
+
+THEMES = {
+    "sums": ["add", "subtract", "negative"],
+    "products": ["matmul"],
+    "dense": ["linear"],
+    "arithmetic": ["multiply", "divide", "power", "maximum", "minimum", "clip", "where", "abs"],
+    "functions": ["exp", "expm1", "log", "log1p", "sqrt", "square", "sin", "cos", "erf"],
+    "activations": ["sigmoid", "tanh", "relu", "leaky_relu", "elu", "gelu", "silu", "softplus"],
+    "norms": ["batch_norm", "layer_norm", "rms_norm"],
+    "reductions": ["sum", "mean", "max", "min", "logsumexp", "var"],
+    "dropout": ["dropout"],
+    "losses": ["mse", "bce_with_logits", "cross_entropy", "hinge", "kl"],
+    "convolutions": ["conv", "max_pool", "mean_pool", "windows", "unwindows"],
+    "indices": [
+        *("getitem", "scatter", "take_along_axis", "transpose", "swapaxes", "reshape", "broadcast_to", "pad"),
+        *("concatenate", "stack"),
+    ],
+    "attention": ["softmax", "masked_softmax", "log_softmax", "attention"],
+}
+RNG = np.random.default_rng(5)
+
+
+def checked(*themes):
+    """Each check of each of these: (name, check)."""
+    pairs = [(name, check) for theme in themes for name in THEMES[theme] for check in CHECKS]
+    return pytest.mark.parametrize(("name", "check"), pairs, ids=[f"{n}-{c.__name__}" for n, c in pairs])
+
+
+def holds(name, check):
+    for sample in SAMPLES[name].samples:
+        try:
+            check(Case(name, sample))
+        except Exception as error:
+            error.add_note(f"{name}, {sample.what}")
+            raise
+
+
+def single(x):
+    """In float32, where it is in float64."""
+    return np.asarray(x, np.float32)[()] if isinstance(x, np.ndarray | np.float64) and x.dtype == float else x
+
+
+def test_every_primitive_and_every_layer_has_samples_and_a_theme():
+    known = set(PRIMITIVES) | set(layers.__all__)
+    assert set(SAMPLES) == known
+    assert sorted(name for names in THEMES.values() for name in names) == sorted(known)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_are_ordinary_and_awkward(name):
+    samples = SAMPLES[name].samples
+    arrays = [a for s in samples for a in s.args if isinstance(a, np.ndarray)]
+    assert any(not a.flags.c_contiguous for a in arrays)
+    assert len({sample.what for sample in samples}) == len(samples) >= 2
+    inputs = [s.args[k] for s in samples for k in SAMPLES[name].differentiable]
+    assert {np.asarray(x).dtype for x in inputs} == {np.dtype(float)}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_single_precision_stays_single(name):
+    sample = SAMPLES[name].samples[0]
+    case = Case(name, replace(sample, args=tuple(map(single, sample.args))))
+    x, v = case.x, tuple(map(single, case.v))
+    y, pull = vjp(case.f, *x)
+    dy = jvp(case.f, x, v)[1]
+    adjoints = several(pull(np.asarray(case.g, np.float32)))
+    assert {a.dtype for a in (y, dy, *adjoints)} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(y, Case(name, sample).y, rtol=1e-4, atol=1e-5)
+
+
+# --- sums and products ------------------------------------------------------------------------------------------------
+
+
+@checked("sums")
+def test_sums(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("C116", covers="ftheta.autodiff.add", printed=[3, 2], right=[2, 3])
+def test_a_sum_hands_the_gradient_unchanged_to_both_operands(ledger):
+    """ā = f̄, of the shape of a: a transpose would turn it. A bias that is broadcast over B rows receives B."""
+    a, b, g = RNG.normal(size=(3, 2, 3))
+    _, pull = vjp(ad.add, a, b)
+    np.testing.assert_array_equal(pull(g), (g, g))
+    ledger(pull(g)[0].shape)
+    ones = grad(lambda a, b: ad.sum(a + b), (0, 1))(a, b)
+    np.testing.assert_array_equal(ones, np.ones((2, 2, 3)))
+    rows, bias = RNG.normal(size=(7, 3)), np.zeros(3)
+    np.testing.assert_array_equal(grad(lambda b: ad.sum(rows + b))(bias), [7.0, 7.0, 7.0])
+
+
+@checked("products")
+def test_products(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("C117", covers="ftheta.autodiff.matmul")
+def test_a_matrix_product_hands_back_products_with_the_other_factor():
+    a, b, g = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 5)), RNG.normal(size=(3, 5))
+    got = vjp(ad.matmul, a, b)[1](g)
+    np.testing.assert_allclose(got[0], np.einsum("ik,jk->ij", g, b), rtol=1e-14)
+    np.testing.assert_allclose(got[1], np.einsum("ki,kj->ij", a, g), rtol=1e-14)
+    for k, x in enumerate((a, b)):
+        steps = [np.eye(x.size)[i].reshape(x.shape) for i in range(x.size)]
+        moves = [tuple(step if k == j else np.zeros_like(z) for j, z in enumerate((a, b))) for step in steps]
+        want = [(g * differences(np.matmul, (a, b), move)).sum() for move in moves]
+        assert relative(got[k].ravel(), want, floor=1.0) < 1e-9  # printed: 7.7e-10 and 1.3e-9
+
+
+@pytest.mark.ledger("A253", covers="ftheta.autodiff.linear")
+@checked("dense")
+def test_linear_layer(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A253", covers="ftheta.autodiff.linear")
+def test_the_derivative_of_a_line_for_its_slope_is_its_input():
+    slope, offset, x = np.array([[0.7]]), np.array([0.2]), np.array([[3.0]])
+    _, pull = vjp(ad.linear, x, slope, offset)
+    assert [g.item() for g in pull(np.ones((1, 1)))] == [0.7, 3.0, 1.0]
+
+
+# --- element by element -----------------------------------------------------------------------------------------------
+
+
+@checked("arithmetic")
+def test_arithmetic(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("C118", covers="ftheta.autodiff.elementwise")
+@checked("functions")
+def test_functions_of_one_number(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A254", "C118", covers="ftheta.autodiff.elementwise")
+@checked("activations")
+def test_activations(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("C118", covers="ftheta.autodiff.tanh")
+def test_an_activation_multiplies_the_gradient_by_its_slope():
+    assert grad(ad.tanh)(0.5) == pytest.approx(0.786448, abs=5e-7)
+    z, g = RNG.normal(size=(2, 5))
+    assert np.array_equal(vjp(ad.relu, z)[1](g), g * (z > 0))
+
+
+@pytest.mark.ledger("A254", covers="ftheta.autodiff.sigmoid")
+def test_the_slope_of_the_sigmoid_is_a_quarter_at_most():
+    x = np.linspace(-6, 6, 121)
+    s = 1 / (1 + np.exp(-x))
+    slope = vjp(ad.sigmoid, x)[1](np.ones(121))
+    np.testing.assert_allclose(slope, s * (1 - s), rtol=1e-12)
+    assert slope.max() == slope[60] == 0.25
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "softplus", "gelu", "silu", "tanh", "elu"])
+def test_activations_and_their_slopes_do_not_overflow(name):
+    far = np.array([-800.0, -40.0, 40.0, 800.0])
+    y, pull = vjp(PRIMITIVES[name], far)
+    slopes = pull(np.ones(4))
+    assert np.isfinite(y).all()
+    np.testing.assert_allclose(slopes[[0, 3]], [0.0, 0.0 if name in ("sigmoid", "tanh") else 1.0], atol=1e-300)
+
+
+@pytest.mark.ledger("C107", covers="ftheta.autodiff.relu")
+def test_the_jacobian_of_relu_is_a_diagonal_of_zeros_and_ones():
+    """Multiplying by it is masking element by element."""
+    f = np.array([2.0, -1.0, 3.0])
+    for mode in ("reverse", "forward"):
+        np.testing.assert_array_equal(jacobian(ad.relu, f, mode=mode), np.diag([1.0, 0.0, 1.0]))
+    g = RNG.normal(size=3)
+    np.testing.assert_array_equal(jacobian(ad.relu, f) @ g, g * (f > 0))
+    np.testing.assert_array_equal(vjp(ad.relu, f)[1](g), g * (f > 0))
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "want"),
+    [
+        (ad.relu, [0.0], [0.0]),
+        (ad.abs, [0.0], [0.0]),
+        (lambda x: ad.leaky_relu(x, slope=0.1), [0.0], [0.1]),
+        (lambda x: ad.elu(x, alpha=0.5), [0.0], [0.5]),
+        (lambda x: ad.clip(x, 0.0, 1.0), [0.0, 1.0], [1.0, 1.0]),
+        (lambda x: ad.maximum(x[0], x[1]), [2.0, 2.0], [0.5, 0.5]),
+        (lambda x: ad.minimum(x[0], x[1]), [2.0, 2.0], [0.5, 0.5]),
+        (ad.max, [1.0, 3.0, 3.0, 3.0], [0.0, 1 / 3, 1 / 3, 1 / 3]),
+        (ad.min, [1.0, 1.0, 3.0], [0.5, 0.5, 0.0]),
+    ],
+)
+def test_the_derivative_at_a_kink_is_the_stated_one_in_both_modes(f, x, want):
+    x = np.array(x)
+    np.testing.assert_allclose(grad(lambda x: ad.sum(f(x)))(x), want, rtol=1e-15)
+    along = [jvp(lambda x: ad.sum(f(x)), x, step)[1] for step in np.eye(len(x))]
+    np.testing.assert_allclose(along, want, rtol=1e-15)
+
+
+def test_powers_of_zero_have_derivatives_where_there_are_any():
+    """d a^b/da = b a^(b-1): 0 for b = 0 and b = 2, 1 for b = 1."""
+    a, b = np.zeros(3), np.array([0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(vjp(lambda a: a**b, a)[1](np.ones(3)), [0.0, 1.0, 0.0])
+    assert grad(lambda x: x**2)(-3.0) == -6.0 and grad(grad(lambda x: x**3))(-2.0) == -12.0
+
+
+# --- normalisation, reductions, dropout, losses -----------------------------------------------------------------------
+
+
+@pytest.mark.ledger("A255", covers="ftheta.autodiff.layer_norm")
+@checked("norms")
+def test_normalisation_layers(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A256", covers="ftheta.autodiff.sum")
+@checked("reductions")
+def test_reductions(name, check):
+    holds(name, check)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), (-1, 0)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "logsumexp"])
+def test_the_gradient_of_a_reduction_has_the_shape_of_its_input(name, axis, keepdims):
+    x = RNG.normal(size=(2, 3, 4))
+    y, pull = vjp(lambda x: PRIMITIVES[name](x, axis=axis, keepdims=keepdims), x)
+    shares = pull(np.ones_like(y))
+    assert y.shape == np.sum(x, axis=axis, keepdims=keepdims).shape and shares.shape == x.shape
+    total = 24.0 if name == "sum" else np.size(y)  # the shares of all others add up to one for each output
+    assert shares.sum() == pytest.approx(total)
+
+
+@pytest.mark.ledger("A257", covers="ftheta.autodiff.dropout")
+@checked("dropout")
+def test_dropout(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A257", covers="ftheta.autodiff.dropout")
+def test_dropout_goes_back_by_the_mask_and_scale_of_its_pass():
+    x, g = RNG.normal(size=(2, 1000))
+    y, pull = vjp(lambda x: ad.dropout(x, 0.25, 3), x)
+    np.testing.assert_allclose(pull(g), g * (y / x), rtol=1e-12)
+    kept = y != 0
+    np.testing.assert_allclose(y[kept], x[kept] / 0.75, rtol=1e-14)
+    assert 700 < kept.sum() < 800
+    assert not np.array_equal(y, ad.dropout(x, 0.25, 4))
+
+
+@pytest.mark.ledger("A258", covers="ftheta.autodiff.cross_entropy")
+@checked("losses")
+def test_losses(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A258", covers="ftheta.autodiff.cross_entropy")
+def test_the_gradient_of_cross_entropy_is_softmax_minus_one_hot():
+    z, y = RNG.normal(size=(5, 3)), np.array([0, 2, 1, 1, 0])
+    p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+    np.testing.assert_allclose(grad(lambda z: 5 * ad.cross_entropy(z, y))(z), p - np.eye(3)[y], rtol=1e-12)
+
+
+def test_losses_are_stable_far_out():
+    """-log σ(-1000) = 1000; -log softmax of the smaller of (1000, -1000) is 2000."""
+    loss, slope = value_and_grad(lambda z: ad.bce_with_logits(z, np.array([1.0, 0.0])))(np.array([-1000.0, -1000.0]))
+    assert loss == 500 and np.array_equal(slope, [-0.5, 0.0])
+    loss, slope = value_and_grad(lambda z: ad.cross_entropy(z, np.array([1])))(np.array([[1000.0, -1000.0]]))
+    assert loss == 2000 and np.array_equal(slope, [[1.0, -1.0]])
+    loss, slope = value_and_grad(lambda z: ad.kl(z, -z))(np.array([[400.0, -400.0]]))
+    assert loss == 800 and np.isfinite(slope).all()
+
+
+# --- convolution, indices, attention ----------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("A259", covers="ftheta.autodiff.conv")
+@checked("convolutions")
+def test_convolution_and_pooling(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A268", covers="ftheta.autodiff.conv")
+def test_a_convolution_goes_back_by_two_convolutions():
+    """Filter: correlation of input and output gradient; input: full convolution of output gradient and filter."""
+    x, w = RNG.normal(size=(1, 2, 6, 5)), RNG.normal(size=(3, 2, 3, 2))
+    y, pull = vjp(ad.conv, x, w)
+    g = RNG.normal(size=y.shape)
+    for o in range(3):
+        want = np.stack([correlate2d(x[0, c], g[0, o], mode="valid") for c in range(2)])
+        np.testing.assert_allclose(pull(g)[1][o], want, rtol=1e-10)
+    full = [sum(convolve2d(g[0, o], w[o, c], mode="full") for o in range(3)) for c in range(2)]
+    np.testing.assert_allclose(pull(g)[0][0], np.stack(full), rtol=1e-10)
+
+
+@pytest.mark.ledger("A268", covers="ftheta.autodiff.max_pool")
+def test_pooling_sends_gradients_to_the_largest_or_to_all_alike():
+    x = np.array([[[[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 7.0, 6.0]]]])
+    g = np.array([[[[10.0, 20.0]]]])
+    largest, alike = (vjp(lambda x, pool=pool: pool(x, 2), x)[1](g)[0, 0] for pool in (ad.max_pool, ad.mean_pool))
+    np.testing.assert_array_equal(largest, [[0, 10, 0, 0], [0, 0, 20, 0]])
+    np.testing.assert_array_equal(alike, [[2.5, 2.5, 5, 5], [2.5, 2.5, 5, 5]])
+
+
+@pytest.mark.ledger("A260", covers="ftheta.autodiff.getitem")
+@checked("indices")
+def test_indexing_and_reshaping(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A260", covers="ftheta.autodiff.getitem")
+def test_repeated_indices_add_their_contributions():
+    x, index = np.arange(4.0), np.array([1, 3, 1, 1])
+    g = np.array([1.0, 10.0, 100.0, 1000.0])
+    np.testing.assert_array_equal(vjp(lambda x: x[index], x)[1](g), [0, 1101, 0, 10])
+
+
+@pytest.mark.ledger("A261", covers="ftheta.autodiff.attention")
+@checked("attention")
+def test_attention(name, check):
+    holds(name, check)
+
+
+@pytest.mark.ledger("A261", covers="ftheta.autodiff.attention")
+def test_a_row_that_is_masked_everywhere_gives_zeros_and_no_nan():
+    x, mask = RNG.normal(size=(2, 3)), np.array([[False] * 3, [True, False, True]])
+    y, pull = vjp(lambda x: ad.masked_softmax(x, mask), x)
+    back = pull(RNG.normal(size=(2, 3)))
+    assert np.array_equal(y[0], np.zeros(3)) and np.array_equal(back[0], np.zeros(3))
+    assert y[1, 1] == back[1, 1] == 0 and y[1].sum() == pytest.approx(1) and np.isfinite(back).all()
+    q, k, v = RNG.normal(size=(3, 2, 4))
+    alone = np.array([[False, False], [True, True]])
+    for g in grad(lambda *qkv: ad.sum(ad.attention(*qkv, mask=alone) ** 2), (0, 1, 2))(q, k, v):
+        assert np.isfinite(g).all()
