@@ -56,6 +56,10 @@ class Table:
         rows = [[clean(_text(v)) for v in row] for row in zip(*columns, strict=True)]
         return [clean(str(name)) for name in self.columns], rows, numeric
 
+    def as_json(self) -> dict[str, Any]:
+        """Caption and columns as JSON values."""
+        return {"caption": self.caption, "columns": {n: [_plain(v) for v in c] for n, c in self.columns.items()}}
+
     def text(self) -> str:
         """Aligned columns, numbers to the right."""
         header, rows, numeric = self._cells(lambda s: " ".join(s.splitlines()))

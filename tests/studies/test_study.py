@@ -242,10 +242,16 @@ def test_a_recorded_study_replaces_its_old_record_and_no_other(toy, monkeypatch,
     file.write_text(json.dumps({"a/b": {"date": "2020-01-01"}, "toy/squares": {"date": "2020-01-01"}}))
     monkeypatch.setattr(_study, "files", lambda package: tmp_path)
     monkeypatch.setattr(_ledger, "files", lambda package: tmp_path)
+    monkeypatch.setattr(_study, "RECORDS", tmp_path / "records")
     _ledger.recorded.cache_clear()
     try:
         done = conduct("toy/squares")
-        assert keep(done) == file
+        assert keep(done) == file and not (tmp_path / "records").exists()  # no checkout, no records
+        (tmp_path / "records").mkdir()
+        keep(done)
+        whole = json.loads((tmp_path / "records/toy-squares.json").read_text())
+        assert whole["config"] == asdict(Config()) and "path" not in whole
+        assert whole["study"] == "toy/squares" and whole["digest"] == done.digest
         kept = json.loads(file.read_text())
         assert kept == _ledger.recorded() and kept["a/b"] == {"date": "2020-01-01"}
         assert kept["toy/squares"]["date"] == done.date and kept["toy/squares"]["versions"] == done.versions

@@ -20,7 +20,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -55,6 +55,7 @@ __all__ = [
 Evidence = dict[str, Any]
 Verdict = Literal["confirmed", "corrected", "refuted", "not reproduced"]
 ROOT = Path("runs/study")
+RECORDS = Path(__file__).parents[3] / "results" / "studies"  # of a checkout; an installed package has none
 _COLUMNS = ("row", "verdict", "printed", "measured", "spread")
 PACKAGES = ("numpy", "scikit-learn", "scipy", "torch")
 
@@ -113,6 +114,8 @@ class Outcome:
     findings: tuple[Finding, ...]
     path: Path
     cached: bool
+    config: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
 
     def table(self) -> Table:
         """One line a finding."""
@@ -257,7 +260,8 @@ def _measure(name: str, study: Any, config: Any, key: str, run: Run) -> None:
     run.write("evidence.safetensors", evidence)
     for title, figure in study.figures(evidence).items():
         run.write(f"figures/{title}.svg", svg(figure))
-    for title, table in (study.tables(evidence) if hasattr(study, "tables") else {}).items():
+    tables = study.tables(evidence) if hasattr(study, "tables") else {}
+    for title, table in tables.items():
         run.write(f"table-{title}.md", table.markdown() + "\n")
     found = {
         "study": name,
@@ -266,6 +270,8 @@ def _measure(name: str, study: Any, config: Any, key: str, run: Run) -> None:
         "versions": _versions(),
         "seconds": round(sum(row["seconds"] for row in run.rows()), 1),
         "findings": [asdict(finding) for finding in study.judge(evidence)],
+        "config": asdict(config),
+        "tables": {title: table.as_json() for title, table in tables.items()},
     }
     run.write("findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     run.finish()
@@ -279,12 +285,20 @@ def _versions() -> dict[str, str]:
 
 
 def keep(outcome: Outcome) -> Path:
-    """Put the findings of a full run into the ledger's findings.json, from where the commands show them."""
+    """Put the findings of a full run into the ledger's findings.json, from where the commands show them.
+
+    In a checkout `results/studies/` gets the whole record too: settings, seeds, tables, versions.
+    """
     path = Path(str(files("ftheta.studies") / "ledger" / "findings.json"))
     found = outcome.as_json()
     kept = {k: found[k] for k in ("date", "versions", "seconds", "findings")}
-    table = {**recorded(), outcome.study: kept}
-    text = json.dumps(dict(sorted(table.items())), indent=1, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
+    _write_json(path, dict(sorted({**recorded(), outcome.study: kept}.items())))
     recorded.cache_clear()
+    if RECORDS.is_dir():
+        whole = {"study": outcome.study, **kept, **{k: found[k] for k in ("digest", "config", "tables")}}
+        _write_json(RECORDS / f"{outcome.study.replace('/', '-')}.json", whole)
     return path
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

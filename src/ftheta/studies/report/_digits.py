@@ -18,7 +18,7 @@ from ...draw import Draw
 from ...models import ConvNetClassifier
 from ...train import Training
 
-__all__ = ["Parts", "digits", "fitted", "trained"]
+__all__ = ["Parts", "digits", "fitted", "network", "trained"]
 
 
 class Parts(NamedTuple):
@@ -46,12 +46,16 @@ def digits(name: str, most: int = 0) -> Parts:
     return Parts(x[train], y[train], x[valid], y[valid], x[test], y[test])
 
 
-def fitted(parts: Parts, arm: Mapping[str, Any], seed: int) -> ConvNetClassifier:
-    """A network with these settings, those below "training" being knobs of Training; the best epoch is kept."""
+def network(arm: Mapping[str, Any], seed: int) -> ConvNetClassifier:
+    """One with these settings, those below "training" being knobs of Training, to be fitted."""
     knobs = dict(arm)
     training = Training(**knobs.pop("training", {}))
-    model = ConvNetClassifier(**knobs, training=training, random_state=seed)
-    return model.fit(parts.x, parts.y, X_val=parts.x_valid, y_val=parts.y_valid)
+    return ConvNetClassifier(**knobs, training=training, random_state=seed)
+
+
+def fitted(parts: Parts, arm: Mapping[str, Any], seed: int) -> ConvNetClassifier:
+    """A network that validation digits watch; with patience, the best epoch is kept."""
+    return network(arm, seed).fit(parts.x, parts.y, X_val=parts.x_valid, y_val=parts.y_valid)
 
 
 def trained(data: str, arm: Mapping[str, Any], seed: int) -> dict[str, Any]:
