@@ -104,6 +104,8 @@ def parameters(name: str, allowed: dict[str, Any], values: dict[str, Any]) -> No
 
 # ---- X
 
+LITTLE = 2**26  # bytes that are always there: to ask the system takes longer than to check them
+
 
 def plain(X: Any) -> Any:
     """A torch tensor as a NumPy array; anything else as it is."""
@@ -231,12 +233,10 @@ def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None 
 
 def reject_memory(X: Any, dtype: str) -> None:
     """Raise where X and a copy of it need more memory than there is."""
-    shape = getattr(X, "shape", None)
-    free = _free_memory()
-    if not shape or free is None:
-        return
+    shape = getattr(X, "shape", None) or (0,)
     need = 2 * int(np.prod([int(s) for s in shape], dtype=object)) * np.dtype(dtype).itemsize
-    if need > free:
+    free = None if need < LITTLE else _free_memory()
+    if free is not None and need > free:
         raise InputError(
             f"This needs about {need / 1e9:.1f} GB (X {'x'.join(map(str, shape))} {dtype} + copy), "
             f"{free / 1e9:.1f} GB free. "

@@ -1,8 +1,11 @@
 """The engine: the chain rule both ways, what nests, what is refused, and what a node costs."""
 
+import ast
 import gc
+import inspect
 import sys
 import weakref
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -468,6 +471,25 @@ def test_what_is_not_finite_gets_a_sentence_that_says_where():
     big = np.full(3, 1e308)  # its sum overflows, and no entry does
     close(grad(lambda x: (x * big).sum())(np.full(3, 0.1)), big)
     close(jvp(lambda x: x * big, np.full(3, 0.1), np.ones(3))[1], big)
+
+
+# --- what a reader sees ---------------------------------------------------------------------------------------------
+
+
+def code(node):
+    """Lines from the first decorator to the end, without the docstring."""
+    words = ast.get_docstring(node, clean=False)
+    first = min(part.lineno for part in (node, *node.decorator_list))
+    return node.end_lineno - first + 1 - (0 if words is None else words.count("\n") + 1)
+
+
+def test_engine_and_primitives_are_two_files_to_be_read_in_one_sitting():
+    engine, rules = (Path(inspect.getfile(part)).read_text("utf-8") for part in (ad.engine, ad.primitives))
+    assert len(engine.splitlines()) <= 250 and len(rules.splitlines()) <= 400
+    made = [n for n in ast.parse(rules).body if isinstance(n, ast.FunctionDef) and n.name in ad.PRIMITIVES]
+    assert len(made) > 20 and max(map(code, made)) <= 6
+    reverse = [n for n in ast.parse(engine).body if getattr(n, "name", "") == "_reverse"]
+    assert len(reverse) == 1 and code(reverse[0]) <= 25
 
 
 # --- what a node costs ------------------------------------------------------------------------------------------------

@@ -52,6 +52,12 @@ def test_an_adjoint_is_the_sum_of_the_parts_that_children_send(parameters):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+def test_what_constants_would_get_is_not_computed():
+    """The derivative for an exponent has the logarithm of a base that may be negative."""
+    g = graph(lambda x: ad.sum(x**2), np.array([-1.0, 2.0]))
+    assert g.parts[1][0].tolist() == g.adjoints[0].tolist() == [-2.0, 4.0]
+
+
 def test_the_adjoints_of_a_network_are_those_of_torch(parameters):
     g = graph(network, *parameters)
     leaves = [torch.tensor(p, requires_grad=True) for p in parameters]

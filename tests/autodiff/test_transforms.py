@@ -115,6 +115,18 @@ def test_inputs_and_outputs_count_passes_and_operations_count_memory(ledger):
     other = cost(lambda s: ad.stack(*(ad.sin(s * k) for k in range(50))), 1.0)
     assert (other.inputs, other.outputs, other.table().columns["passes"]) == (1, 50, [1, 50])
     assert cost(lambda x: 3.0, 2.0).table().columns["numbers kept"] == [0, 0]
+    assert "seconds" not in long.table().columns
+
+
+@pytest.mark.ledger("C115", covers="ftheta.autodiff.cost")
+def test_the_time_of_both_modes_is_taken_where_it_is_asked_for(monkeypatch):
+    """A clock that goes by one with every call of f: forward 3 passes for 3 inputs, reverse one."""
+    calls = []
+    f = lambda x: calls.append(1) or ad.tanh(x).sum()  # noqa: E731
+    monkeypatch.setattr("ftheta.autodiff.transforms.process_time", lambda: len(calls))
+    found = cost(f, np.ones(3), timed=True)
+    assert found.seconds == (3, 1) and found.table().columns["seconds"] == [3, 1]
+    assert cost(f, np.ones(3)).seconds is None
 
 
 def test_what_is_still_to_be_used_is_kept_in_forward_mode():

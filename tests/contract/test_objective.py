@@ -189,6 +189,24 @@ def test_gradients_reach_every_parameter_of_the_player_and_no_other(subject):
     assert reached == {id(t) for p in objective.roster for t in p.tensors()}
 
 
+def test_a_gradient_in_closed_form_is_autograds_of_the_same_draw(subject):
+    objective = subject.make().train()
+    kept = objective.weights()
+    for player in objective.roster:
+        with HERE.scope():
+            found = objective.gradient(player.name, subject.batch, HERE)
+        if found is None:
+            continue
+        objective.set_weights(kept)
+        loss = one_loss(objective, player.name, subject.batch)
+        objective.set_weights(kept)
+        truth = torch.autograd.grad(loss.total / loss.weight, player.tensors())
+        torch.testing.assert_close(found[0].total, loss.total.detach(), rtol=1e-6, atol=1e-9)
+        assert float(found[0].weight) == float(loss.weight) and set(found[1]) == set(player.tensors())
+        for p, slope in zip(player.tensors(), truth, strict=True):
+            torch.testing.assert_close(found[1][p], slope, rtol=1e-6, atol=1e-9)
+
+
 # ---- beside the loss
 
 

@@ -184,3 +184,25 @@ def test_what_is_missing_is_a_sentence():
         flow_over_steps(MLPRegressor())
     with pytest.raises(InputTypeError, match=r"Linear has no optimizer; flow_over_steps needs a neural estimator"):
         flow_over_steps(nn.Linear(1, 1), X, Y)
+
+
+def test_tensors_of_a_list_are_a_layer_each():
+    class Listed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = nn.ParameterList([torch.randn(4, 3), torch.randn(3, 1)])
+            self.biases = nn.ParameterList([torch.zeros(3), torch.zeros(1)])
+
+        def forward(self, x):
+            for w, b in zip(self.weights, self.biases, strict=True):
+                x = torch.tanh(x @ w + b)
+            return x
+
+    assert flow_over_steps(Listed(), X, Y, loss=half, steps=2, lr=0.1).layers == ("weights.0", "weights.1")
+
+
+def test_a_rule_without_gradients_is_a_sentence_and_no_vanishing_gradient():
+    with pytest.raises(InputError, match="No step had a gradient: all are 0, or the optimizer asks for none, as 'lm'"):
+        flow_over_steps(MLPRegressor(hidden=(3,), optimizer="lm", random_state=0), X, Y, steps=2)
+    other = flow_over_steps(MLPRegressor(hidden=(3,), optimizer="lbfgs", random_state=0), X, Y, steps=2)
+    assert other.kind == "healthy" and (other.norm > 0).all()

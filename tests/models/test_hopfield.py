@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.formulas import saturate
-from ftheta.models import HopfieldNetwork
+from ftheta.models import HopfieldNetwork, hopfield
 
 FLAT = [[1, 1], [-1, -1], [1, -1]]
 SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
@@ -182,6 +182,46 @@ def test_ones_own_weights_make_another_network(rule):
         x = np.sign(x @ net.weights_.T + net.bias_)
     np.testing.assert_array_equal(net.recall(cues), x)
     np.testing.assert_allclose(net.energy(cues), [-c @ net.weights_ @ c / 2 - net.bias_ @ c for c in cues])
+
+
+@pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "design"])
+@pytest.mark.parametrize("push", [0.0, 0.3, 3.0])
+def test_states_that_are_known_to_rest_by_their_overlaps_do_rest(rule, push):
+    """Against the whole W, whose user may have made a bias of his own, in place too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net = network(random(0), rule=rule)
+    net.bias_ += push * np.random.default_rng(1).uniform(-1, 1, 100)
+    whole = deepcopy(net)
+    whole.weights_ = net.weights_.copy()  # has no factors
+    v, d = net._factors()
+    states = np.concatenate([net.patterns_, -net.patterns_, random(2, 40)])
+    held = [net._held(x[None] @ v, d) for x in states]
+    assert all((whole._step(x[None], 1, 0) == x).all() for x, known in zip(states, held, strict=True) if known)
+    assert any(held) == (rule == "pseudo-inverse" and push < 1) and not all(held)
+    cues = np.concatenate([states, np.zeros((1, 100)), states * (np.random.default_rng(3).random(states.shape) < 0.5)])
+    assert np.array_equal(net.recall(cues), whole.recall(cues))
+
+
+@pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "design"])
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**-20, 1.0, 2.0**20, 2.0**100])
+def test_signs_by_half_the_digits_are_those_of_the_whole_matrix(rule, scale, monkeypatch):
+    monkeypatch.setattr(hopfield, "FEW", 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net = network(random(0, 5, 60), rule=rule)
+    whole = deepcopy(net)
+    whole.weights_ = net.weights_.copy()  # has no factors
+    rng, (v, d) = np.random.default_rng(1), net._factors()
+    ties = random(0, 2, 60).sum(0) * np.ones((3, 1))  # between two patterns: many units receive almost nothing
+    free = scale * np.concatenate([random(2, 50, 60), rng.normal(size=(50, 60)), np.zeros((1, 60))])
+    cues = np.concatenate([free, min(scale, 1.0) * ties])
+    found = net._signs(cues, cues @ v, v, d)
+    assert (found is None) == (scale in (2.0**-100, 2.0**100))
+    assert np.array_equal(net._step(cues, 0, 0) if found is None else found, whole._step(cues, 0, 0))
+    monkeypatch.setattr(hopfield, "FEW", -1.0)
+    assert net._signs(cues, cues @ v, v, d) is None
+    assert np.array_equal(net._step(cues, 0, 0), whole._step(cues, 0, 0))
 
 
 # ---- remembering

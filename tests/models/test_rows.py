@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.errors import InputError
 from ftheta.models import _rows
-from ftheta.models._rows import Arrays, class_weights, merge_equal
+from ftheta.models._rows import Arrays, class_weights, merge_equal, tensors
 
 
 def rows_of(counts, seed=0, axes=()):
@@ -20,6 +21,14 @@ def rows_of(counts, seed=0, axes=()):
 def test_rows_are_taken_by_index():
     part = Arrays(np.eye(3), None, np.arange(3.0)).take(np.array([2, 0]))
     assert part.x.tolist() == [[0, 0, 1], [1, 0, 0]] and part.y is None and part.weight.tolist() == [2, 0]
+
+
+def test_tensors_are_copies_and_whole_numbers_stay_whole():
+    x, y = np.eye(3, dtype=np.float32)[::-1], np.arange(3, dtype=np.uint8)
+    made, labels, _ = tensors(Arrays(x, y, None), torch.float32, "cpu")
+    made.fill_(7), labels.fill_(7)
+    assert x.max() == 1 and y.tolist() == [0, 1, 2] and labels.dtype == torch.uint8
+    assert tensors(Arrays(x, None, None), torch.float64, "cpu")[0].dtype == torch.float64
 
 
 def test_rows_of_weight_zero_go_and_weights_of_one_are_no_weights():

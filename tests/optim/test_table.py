@@ -517,3 +517,18 @@ def test_step_moves_as_the_optimizers_own_step_does_and_tells_hooks(name):
         step(ours)
         theirs.step()
     assert torch.equal(*parameters) and len(heard) == 3
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.5}, {"maximize": True}, {"momentum": 0.5}])
+def test_gradient_descent_steps_by_groups_and_leaves_what_has_no_gradient(options):
+    made = []
+    for move in (step, lambda optimizer: optimizer.step()):
+        a, b, c = (torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(3))
+        optimizer = make("sgd", [{"params": [a, b]}, {"params": [c], "lr": 0.25}], 0.5, options)
+        for _ in range(3):
+            a.grad, c.grad = 2 * a.detach(), 3 * c.detach()
+            move(optimizer)
+        made.append([a, b, c])
+    for mine, other in zip(*made, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-6, atol=0)
+    assert made[0][1].tolist() == [1, -2]

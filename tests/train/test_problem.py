@@ -131,6 +131,39 @@ def test_gradients_do_not_add_up_from_update_to_update():
     assert objective.theta.grad.tolist() == [1, 2]
 
 
+class Known(Linear):
+    """A loss that knows its gradient; `says` stands for it, so that one sees who was asked."""
+
+    says: float | None = 5.0
+
+    def gradient(self, player, batch, draw):
+        total = self.loss(player, batch, draw)
+        return None if self.says is None else (total, {self.theta: torch.full_like(self.theta, self.says)})
+
+
+def test_an_objective_that_knows_its_gradient_is_asked_where_an_update_is_one_batch():
+    objective, batch = Known([1.0, 2.0]), Batch(torch.zeros(2, 1))
+    found = problem(objective, [batch], Training(clip_value=4.0))
+    found.gradient()
+    assert objective.theta.grad.tolist() == [4, 4] and len(found.first) == 1  # clipped like any other
+    problem(objective, [batch, batch]).gradient()
+    assert objective.theta.grad.tolist() == [1, 2]
+    objective.says = None
+    problem(objective, [batch]).gradient()
+    assert objective.theta.grad.tolist() == [1, 2]
+
+
+def test_a_gradient_is_not_taken_for_that_of_a_loss_further_down():
+    class Twice(Known):
+        def loss(self, player, batch, draw):
+            found = super().loss(player, batch, draw)
+            return found._replace(total=2 * found.total)
+
+    objective = Twice([1.0, 2.0])
+    problem(objective, [Batch(torch.zeros(2, 1))]).gradient()
+    assert objective.theta.grad.tolist() == [2, 4]
+
+
 # ---- penalties
 
 

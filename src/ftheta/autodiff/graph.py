@@ -178,6 +178,6 @@ def _parts(node: Node, adjoint: Any, parents: list[Node]) -> tuple[np.ndarray, .
     given = node.primitive.vjp(adjoint, node.value, *node.inner(node.args), **node.static)
     found = []
     for parent in parents:
-        mine = [g for a, g in zip(node.args, given, strict=False) if a is parent and g is not None]
-        found.append(np.asarray(sum(mine, np.zeros(parent.shape))))
+        places = [k for k, a in enumerate(node.args) if a is parent]  # those of constants are not computed
+        found.append(np.asarray(sum((g for k in places if (g := given[k]) is not None), np.zeros(parent.shape))))
     return tuple(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..errors import InputError
 from ..results import Table
 from ._boxes import PRIMITIVES, Primitive, plain
 from ._inputs import several
-from .engine import Node, Tape, jvp, variable, vjp
+from .engine import Node, Tape, jacobian, jvp, variable, vjp
 
 __all__ = ["Cost", "checkpoint", "cost", "vmap"]
 
@@ -61,6 +62,7 @@ class Cost:
         stored: Numbers that reverse mode keeps until its sweep: all that were computed.
         live: Numbers that forward mode keeps at once at most: values and tangents that are still to be used.
         bytes: Size of what reverse mode keeps.
+        seconds: Of the full Jacobian in forward and in reverse mode; None where it was not asked for.
     """
 
     inputs: int
@@ -69,6 +71,7 @@ class Cost:
     stored: int
     live: int
     bytes: int
+    seconds: tuple[float, float] | None = None
 
     @property
     def entries(self) -> int:
@@ -81,12 +84,19 @@ class Cost:
             "mode": ["forward", "reverse"],
             "passes": [self.inputs, self.outputs],
             "numbers kept": [self.live, self.stored],
+            **({} if self.seconds is None else {"seconds": list(self.seconds)}),
         }
         return Table(columns, f"{self.operations} operations; the explicit Jacobian has {self.entries} entries.")
 
 
-def cost(f: Callable, *x: Any) -> Cost:
-    """Passes, operations and memory of both modes for f at x, counted on its graph."""
+def cost(f: Callable, *x: Any, timed: bool = False) -> Cost:
+    """Passes, operations and memory of both modes for f at x, counted on its graph.
+
+    Args:
+        f: A function of arrays that gives one array.
+        x: Its arguments.
+        timed: Compute the full Jacobian in both modes too, and say how long each takes.
+    """
     inputs = [variable(a) for a in x]
     end = f(*inputs)
     nodes = [node for node in Tape(end).nodes if node.primitive] if isinstance(end, Node) else []
@@ -98,4 +108,12 @@ def cost(f: Callable, *x: Any) -> Cost:
         most = max(most, now)
         now -= sum(m.size for m in set(gone))
     stored, size = sum(node.size for node in nodes), sum(node.value.nbytes for node in nodes)
-    return Cost(sum(v.size for v in inputs), np.size(plain(end)), len(nodes), stored, 2 * most, size)
+    seconds = (_seconds(f, x, "forward"), _seconds(f, x, "reverse")) if timed else None
+    return Cost(sum(v.size for v in inputs), np.size(plain(end)), len(nodes), stored, 2 * most, size, seconds)
+
+
+def _seconds(f: Callable, x: tuple[Any, ...], mode: str) -> float:
+    """Of the processor, for the full Jacobian."""
+    begin = process_time()
+    jacobian(f, x, mode)
+    return process_time() - begin

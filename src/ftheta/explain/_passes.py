@@ -72,17 +72,19 @@ class Passed(NamedTuple):
 def both_ways(rows: Rows, batch: Batch, rate: float, reduction: str) -> Passed:
     """One pass forward, one sweep back for all rows and one for each, and the losses after a step."""
     tape = Tape(rows.module, KINDS, rows.head)
+    given = tree_map(_followed, batch.x)
     inputs = list(tensors_in(batch.x))
-    for k, x in enumerate(inputs):
-        tape.tag(x, ("input", k))
+    for k, (x, copy) in enumerate(zip(tensors_in(given), inputs, strict=True)):
+        tape.tag(x, ("input", k), copy)
     with DRAW.scope(), tape.recording():
-        raw = rows.module(batch.x)
+        raw = rows.module(given)
     if not isinstance(raw, Tensor):
         raise InputError(f"The module returned a {type(raw).__name__}; backprop needs one tensor of outputs.")
-    begun = start(rows, raw, batch)
     end = tape.source(raw)
     if end is None:
         raise InputError("The module's output was not computed from X by its layers; there is nothing to pass back.")
+    raw = raw.detach()
+    begun = start(rows, raw, batch)
     rule_of = lambda call: kind_of(call).rule  # noqa: E731
     whole = tape.sweep(end, begun.delta, rule_of)
     single = [tape.sweep(end, _only(begun.delta, i), rule_of).gradient for i in range(batch.n)]
@@ -102,6 +104,12 @@ def both_ways(rows: Rows, batch: Batch, rate: float, reduction: str) -> Passed:
         gradients=gradients,
         gap=_gap(rows, batch, values, total, shares),
     )
+
+
+def _followed(value: Any) -> Any:
+    """A copy of a floating tensor that autograd follows too, and that may be changed in place."""
+    floats = isinstance(value, Tensor) and value.is_floating_point()
+    return value.detach().requires_grad_().clone() if floats else value
 
 
 def _only(delta: Tensor, row: int) -> Tensor:

@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from ..errors import InputError
+
 __all__ = ["Back", "Call", "Kind", "Rule", "Source", "Swept", "Tape"]
 
 Source = tuple[str, Any]  # ("input", number), ("value", (call, output)), ("parameter", name)
@@ -136,7 +138,7 @@ class Tape(TorchFunctionMode):
     def __init__(self, module: nn.Module, known: Container[type], head: str = "") -> None:
         super().__init__()
         self.calls: list[Call] = []
-        self._tags: dict[int, tuple[Tensor, Source]] = {}  # the tensor is kept, so that its id stays its own
+        self._tags: dict[int, tuple[Tensor, Source, Tensor | None]] = {}  # the tensor is kept, so its id stays its own
         self._open: list[tuple[nn.Module, list[Any], Any, list[Source | None], Tensor]] = []
         parts = [(name.removeprefix(head), part) for name, part in module.named_modules() if not part._modules]
         whole = type(module) in known
@@ -145,23 +147,36 @@ class Tape(TorchFunctionMode):
         for parameter in module.parameters():
             self.tag(parameter, ("parameter", self.names[id(parameter)]))
 
-    def tag(self, tensor: Tensor, source: Source) -> None:
-        """Say where a tensor comes from."""
-        self._tags[id(tensor)] = tensor, source
+    def tag(self, tensor: Tensor, source: Source, copy: Tensor | None = None) -> None:
+        """Say where a tensor comes from, and what it holds."""
+        self._tags[id(tensor)] = tensor, source, copy
 
-    def source(self, tensor: Any) -> Source | None:
-        """Where a tensor comes from; None: a constant."""
-        return self._tags[id(tensor)][1] if id(tensor) in self._tags else None
+    def source(self, tensor: Tensor) -> Source | None:
+        """Where a tensor comes from; None: a constant. What was not seen to be computed, or changed, is refused."""
+        if id(tensor) not in self._tags:
+            if tensor.requires_grad and not tensor.is_leaf:
+                raise InputError(
+                    f"A tensor of shape {tuple(tensor.shape)} was computed out of sight, as by an autograd.Function "
+                    "between layers; put that into a module without parts, which is shown as a box."
+                )
+            return None
+        _, (kind, place), copy = self._tags[id(tensor)]
+        if copy is not None and not torch.allclose(tensor, copy, rtol=0, atol=0, equal_nan=True):
+            who = self.calls[place[0]].name if kind == "value" else "The input"
+            raise InputError(
+                f"{who} was changed in place by way of a view of it, which cannot be followed; compute a new tensor."
+            )
+        return kind, place
 
     @contextmanager
     def recording(self) -> Iterator[Tape]:
-        """Hooks on all layers, and every function in between."""
+        """Hooks on all layers, and every function in between; what runs without gradients is a constant."""
         handles = []
         for name, layer in self.layers:
             handles.append(layer.register_forward_pre_hook(self._enter, with_kwargs=True))
             handles.append(layer.register_forward_hook(self._leave(name)))
         try:
-            with self, torch.no_grad():
+            with self, torch.enable_grad():
                 yield self
         finally:
             for handle in handles:
@@ -169,7 +184,7 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self._open:
+        if self._open or not torch.is_grad_enabled():
             return func(*args, **kwargs)
         leaves, spec, sources = self._copied((args, kwargs))
         if not any(sources):
@@ -195,7 +210,7 @@ class Tape(TorchFunctionMode):
     def _leave(self, name: str) -> Callable[..., Any]:
         def leave(layer: nn.Module, args: Any, out: Any) -> Any:
             _, leaves, spec, sources, state = self._open.pop()
-            if not self._open:
+            if not self._open and torch.is_grad_enabled():
                 if any(out is arg for arg in args) and not getattr(layer, "inplace", False):
                     with torch._C.DisableTorchFunction():
                         out = out.clone()  # a value of its own, although nothing was done to it
@@ -205,12 +220,12 @@ class Tape(TorchFunctionMode):
         return leave
 
     def _write(self, call: Call, out: Any) -> None:
-        found = [value for value in tree_flatten(out)[0] if _floats(value)]
+        with torch._C.DisableTorchFunction():
+            found = [value for value in tree_flatten(out)[0] if _floats(value)]
+            call.outputs = [value.detach().clone() for value in found]
         if found:
-            with torch._C.DisableTorchFunction():
-                call.outputs = [value.detach().clone() for value in found]
             for k, value in enumerate(found):
-                self.tag(value, ("value", (len(self.calls), k)))
+                self.tag(value, ("value", (len(self.calls), k)), call.outputs[k])
             self.calls.append(call)
 
     def sweep(self, end: Source, seed: Tensor, rule_of: Callable[[Call], Rule]) -> Swept:

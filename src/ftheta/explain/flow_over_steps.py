@@ -219,8 +219,16 @@ def _plain(module: Any, X: Any, y: Any, loss: Any, optimizer: str, lr: float | N
 
 
 def _found(norms: GradientNorms, reason: str) -> FlowOverSteps:
-    """Tensors put together into layers; those without a matrix (a normalisation, a variance) are left out."""
-    owners = [name.rpartition(".")[0] for name in norms.names]
+    """Tensors put together into layers; those without a matrix (a normalisation, a variance) are left out.
+
+    Tensors of a list, as `weights.0`, are a layer each.
+    """
+    if not norms.gradient.any():
+        raise InputError(
+            "No step had a gradient: all are 0, or the optimizer asks for none, as 'lm', which takes the Jacobian; "
+            "look at the loss, or take another optimizer, e.g. 'adam'."
+        )
+    owners = [name if name.rpartition(".")[2].isdigit() else name.rpartition(".")[0] for name in norms.names]
     weighty = [owner for owner, axes in zip(owners, norms.axes, strict=True) if axes > 1] or owners
     layers = tuple(dict.fromkeys(weighty))
     member = np.array([[owner == layer for layer in layers] for owner in owners], dtype=float)  # (P, L)

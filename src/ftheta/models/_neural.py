@@ -20,7 +20,7 @@ import torch
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -28,11 +28,12 @@ from .. import check, optim
 from ..base import Estimator
 from ..check import Count, Positive, RandomState, Share
 from ..data import Batch, Encoded, Files, InputSpec, Rows, TargetSpec, holdout
-from ..draw import Draw, fresh_seed
+from ..draw import Draw
 from ..errors import InputError, RunError
 from ..store import Run, Tree
 from ..train import EarlyStopping, Objective, Progress, Trainer, Training, device_for, iterate, threads_for
 from ..train import evaluate as evaluate_objective
+from ._chains import seed_of
 from ._epochs import Epochs
 from ._files import fill
 from ._rows import Arrays, digest, fitting, merge_equal, source_of, tensors, unit, work_of
@@ -300,10 +301,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         return rows, None if held is None else self._finish_rows(held, learn=False)
 
     def _fresh_seed(self) -> int:
-        if self.random_state is None:
-            return fresh_seed()
-        known = isinstance(self.random_state, int | np.integer)
-        return int(self.random_state) if known else int(check_random_state(self.random_state).randint(2**31 - 1))
+        return seed_of(self.random_state)
 
     def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows | Files:
         n, asked = len(rows.x), self.batch_size

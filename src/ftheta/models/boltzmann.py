@@ -272,7 +272,8 @@ def _means(x: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Of the columns, added up in float64 from parts of rows: (n, V) -> (V,)."""
     if weight is not None:
         return np.average(x, axis=0, weights=weight)
-    return np.add.reduceat(x, np.arange(0, len(x), 256), axis=0).sum(0, dtype=np.float64) / len(x)
+    parts = np.stack([x[k : k + 256].sum(0) for k in range(0, len(x), 256)])
+    return parts.sum(0, dtype=np.float64) / len(x)
 
 
 def _reject_outside(x: np.ndarray) -> None:

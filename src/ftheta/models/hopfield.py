@@ -40,12 +40,14 @@ from ..formulas import (
     storkey,
 )
 from ..store import Tree
-from ._memory import AssociativeMemory, Basins, Recall
+from ._memory import NEAR, AssociativeMemory, Basins, Recall
 
 __all__ = ["Basins", "HopfieldNetwork", "Perturbed", "Recall"]
 
 TIE = 1e-12  # of what a unit can receive at most: less is nothing
 NONE = 1e-10  # a connection that is none
+FIRST = 64  # units that are compared first
+FEW = 0.01  # of all units, that are computed twice
 
 
 class Perturbed(NamedTuple):
@@ -164,10 +166,10 @@ class HopfieldNetwork(AssociativeMemory):
     # ---- moving
 
     def _moved(self, h: np.ndarray, x: np.ndarray, tie: Any) -> np.ndarray:
-        """Units x that receive h: a sign unit that receives nothing stays as it is."""
+        """Units x that receive h, which is overwritten: a sign unit that receives nothing stays as it is."""
         if self.unit == "saturated":
             return np.clip(h, -1, 1)
-        new, weak = np.sign(h), np.abs(h) <= tie
+        new, weak = np.sign(h), np.abs(h, out=h) <= tie
         if weak.any():
             new[weak] = np.sign(x[weak])
         return new
@@ -175,23 +177,59 @@ class HopfieldNetwork(AssociativeMemory):
     def _moved_by(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         if self.unit == "saturated":
             return super()._moved_by(before, after)
-        return 2.0 * (before != after).any(1)
+        moved = (before[:, :FIRST] != after[:, :FIRST]).any(1)
+        if not moved.all():  # few units tell of most rows that moved
+            moved[~moved] = (before[~moved] != after[~moved]).any(1)
+        return 2.0 * moved
 
     def _step(self, x: np.ndarray, t: int, seed: int) -> np.ndarray:
         if self.update == "asynchronous":
             return self._in_turn(x, np.random.default_rng(Draw(seed).at("order", t).key()))
-        h = self._received(x)
-        if t and self.unit == "sign" and (h * x > self._tie).all():
-            return x  # all rest
-        return self._moved(h, x, self._tie)
-
-    def _received(self, x: np.ndarray) -> np.ndarray:
-        """W x + b of states (n, N), by way of their overlaps with the patterns where those are few."""
         v, d = self._factors()
-        h = x @ self.weights_.T if v is None else x @ v @ v.T  # (n, K), then (n, N)
+        m, signs = None if v is None else x @ v, t and self.unit == "sign"  # (n, K)
+        if signs and m is not None and self._held(m, d):
+            return x  # all rest
+        new = None if m is None or v is None or self.unit != "sign" else self._signs(x, m, v, d)
+        if new is not None:
+            return new
+        h = x @ self.weights_.T if m is None or v is None else m @ v.T  # (n, N)
         if d.any():
             h += d * x
-        return h + self.bias_ if self.bias_.any() else h
+        if self.bias_.any():
+            h += self.bias_
+        return x if signs and (h * x > self._tie).all() else self._moved(h, x, self._tie)
+
+    def _held(self, m: np.ndarray, d: np.ndarray) -> bool:
+        """Whether states of -1 and +1 are known to rest by their overlaps m = Vᵀx alone: (n, K), (N,).
+
+        Where VᵀV = g I, x is V m / g but for a rest whose square is N - m²/g: x_i h_i >= g (1 - |rest|) + d_i - |b_i|.
+        """
+        g = self._gains
+        if g is None:
+            return False
+        rest = math.sqrt(max(0.0, len(d) - float(np.square(m).sum(1).min()) / g))
+        return rest < 1 and bool(g * (1 - rest - NEAR) > (self._tie + np.abs(self.bias_) - d).max())
+
+    def _signs(self, x: np.ndarray, m: np.ndarray, v: np.ndarray, d: np.ndarray) -> np.ndarray | None:
+        """Sign units after a step, (n, N), by V m in float32: of a number that is far from 0 half the digits will do.
+
+        What rounding, d, b or a tie could turn is asked again in full; None where that is too much of it.
+        """
+        most = max(float(x.max()), -float(x.min()))
+        top = math.sqrt(np.square(m).sum(1).max() * np.square(v).sum(1).max())  # |V m| is at most this
+        if not 1e-20 < top < 1e20:
+            return None
+        h = m.astype(np.float32) @ v.T.astype(np.float32)
+        doubt = np.abs(d) * most + np.abs(self.bias_) + self._tie + (v.shape[1] + 4) * 2.0**-23 * top
+        near = np.flatnonzero(np.abs(h) <= doubt.astype(np.float32))
+        if len(near) > FEW * h.size:
+            return None
+        new = np.sign(h)
+        row, unit = np.divmod(near, len(d))
+        own = x[row, unit]
+        full = (m[row] * v[unit]).sum(1) + d[unit] * own + self.bias_[unit]
+        new[row, unit] = self._moved(full, own, self._tie[unit])
+        return new
 
     def _in_turn(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """All units of all states (n, N), one after the other in a random order; overlaps follow every change."""
@@ -224,6 +262,7 @@ class HopfieldNetwork(AssociativeMemory):
         w, x = self.weights_, self.patterns_
         self._few: tuple[np.ndarray, np.ndarray | None, np.ndarray] = w, None, np.zeros(len(w))
         self._weak = w, self.bias_, _weak(w, self.bias_)
+        self._gains: float | None = None  # g of VᵀV = g I
         rows = {"hebb": x, "pseudo-inverse": x, "design": x[:-1] - x[-1]}.get(self.rule)
         if rows is None or 2 * len(rows) > len(w):
             return
@@ -234,6 +273,9 @@ class HopfieldNetwork(AssociativeMemory):
         if np.allclose(made, w, rtol=0, atol=TIE * np.abs(w).max()):
             w.flags.writeable = False
             self._few = w, np.ascontiguousarray(v), np.where(np.abs(d) > self._tie, d, 0.0)
+            gram = v.T @ v
+            g = float(gram.diagonal().max(initial=0.0))
+            self._gains = g if g and np.allclose(gram, g * np.eye(len(gram)), rtol=0, atol=TIE * g) else None
 
     def _energy(self, x: np.ndarray) -> np.ndarray:
         return energy(x, self.weights_, self.bias_, unit=self.unit)

@@ -82,6 +82,11 @@ class RBM(nn.Module):
         """Sizes and kind, for `print`."""
         return f"{self.n_visible}, {self.n_hidden}, visible={self.visible!r}"
 
+    @property
+    def theta(self) -> tuple[Tensor, Tensor, Tensor]:
+        """W (H, V), b (V,) and c (H,)."""
+        return self.weight, self.visible_bias, self.hidden_bias
+
     # ---- energies
 
     def energy(self, v: Tensor, h: Tensor) -> Tensor:

@@ -14,13 +14,14 @@ from .groups import freeze, parameter_groups, scaled_rates
 from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
 from .line_search import SEARCHES, Found, Phi, backtracking, exact, wolfe
-from .making import make, step
+from .making import make
 from .memory import memory, memory_table, refuse_large
 from .natural import NaturalGradient
 from .newton import Newton
 from .normalised import NormalisedGD
 from .quadratic import damped_step, trust_step
 from .schedules import SCHEDULES, Plateau, factor
+from .stepping import step
 from .table import RULES, Rule, rule
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Optimizers made by their names: options checked, fused kernels where they exist; and one step of them."""
+"""Optimizers made by their names: options checked, fused kernels where they exist."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from numbers import Real
 from typing import Any
 
 from torch.optim import Optimizer
-from torch.optim.optimizer import _global_optimizer_post_hooks as _post_hooks
-from torch.optim.optimizer import _global_optimizer_pre_hooks as _pre_hooks
 
 from ..catalog import nearest
 from ..errors import InputError
 from .table import Rule, rule
 
-__all__ = ["make", "step"]
+__all__ = ["make"]
 
 
 def make(
@@ -42,17 +40,6 @@ def make(
     for rate in [chosen.lr if lr is None else lr, *(o["lr"] for o in own if "lr" in o)]:
         _check_rate(name, rate)
     return _built(name, chosen, groups, chosen.lr if lr is None else float(lr), {**chosen.options, **given})
-
-
-def step(optimizer: Optimizer) -> None:
-    """`optimizer.step()` without torch's wrapper for profilers and hooks, where none is registered: it is a tenth of a
-    small net's step."""
-    plain = getattr(type(optimizer).step, "__wrapped__", None)
-    heard = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks or _pre_hooks or _post_hooks
-    if plain is None or heard:
-        optimizer.step()
-    else:
-        plain(optimizer)
 
 
 def _built(name: str, chosen: Rule, groups: list[Any], lr: float, options: Mapping[str, Any]) -> Optimizer:

@@ -84,6 +84,13 @@ class Objective(nn.Module, ABC):
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """What this player minimises, on these rows and with this randomness."""
 
+    def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Mapping[Tensor, Tensor]] | None:
+        """The loss, and ∇ (Σ w ℓ / Σ w) of each parameter that it moves, in closed form; None: autograd makes it.
+
+        It draws what `loss` draws, and is asked instead of it where an update is one batch.
+        """
+        return None
+
     def after(self, player: str, batch: Batch, draw: Draw) -> None:  # noqa: B027
         """Once an update, without gradients: advance chains, average, clip, project."""
 
