@@ -8,7 +8,6 @@ record a node of the chain; 1,000,000 nodes recorded and walked back in 10 s and
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
@@ -126,12 +125,7 @@ def _network(dtype: str, settings: Settings, report: Report) -> list[Line]:
 def _nodes(settings: Settings) -> list[Line]:
     n = 1_000 if settings.quick else 20_000
     chain(n)
-    gc.collect()
-    gc.freeze()  # a node does not pay for walks over all that was imported
-    try:
-        record, back = zip(*(chain(n) for _ in range(settings.repetitions)), strict=True)
-    finally:
-        gc.unfreeze()
+    record, back = zip(*(chain(n) for _ in range(settings.repetitions)), strict=True)
     per = 1_000 / n
     return [
         Line("ours, 1,000 nodes recorded", summarise(record).scaled(per), 1, at_most=1_000 * ASKED_NODE),

@@ -113,9 +113,9 @@ def test_a_plain_module_is_told_to_bring_a_loss():
         explain.gradient_flow(net, [[0.0]], [0.0])
 
 
-def test_an_estimator_that_is_not_fitted_has_nothing_to_explain_but_which_rate_to_begin_with():
+def test_an_estimator_that_is_not_fitted_has_nothing_to_explain_but_how_it_would_begin():
     for estimator in catalog.all_estimators().values():
         takes_one = hasattr(estimator, "prepare")
-        assert explain.available(estimator()) == (["learning-rate"] if takes_one else [])
+        assert explain.available(estimator()) == (["flow-over-steps", "learning-rate"] if takes_one else [])
     with pytest.raises(InputTypeError, match="needs an nn.Module or a fitted estimator"):
         explain.summary(MLPClassifier())
