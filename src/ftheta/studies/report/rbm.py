@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure", "tables"]
 
-CLAIMS = {"B127": "confirmed", "B128": "confirmed", "B129": "confirmed", "B130": "confirmed"}
+CLAIMS = {"B127": "not reproduced", "B128": "confirmed", "B129": "confirmed", "B130": "confirmed"}
 Row = tuple[int, float, int]
 PRINTED: dict[Row, tuple[float, float]] = {  # size, rate, passes -> pseudo-likelihood, seconds per pass
     (10, 0.01, 10): (-187.61, 4.1),
