@@ -25,7 +25,7 @@ from ftheta import autodiff
 from ftheta.autodiff import Node
 
 from ._report import Line, Report
-from ._timing import Settings, Summary, alternate, ratios, summarise, threads
+from ._timing import Settings, alternate, ratios, summarise, threads
 
 __all__ = ["chain", "loss", "million", "run"]
 
@@ -101,9 +101,9 @@ def run(settings: Settings) -> Report:
             report.lines += _network(dtype, settings, report)
         report.lines += _nodes(settings)
     n = 10_000 if settings.quick else 1_000_000
-    seconds, peak = million(n)
-    once = Summary(seconds, seconds, seconds, 1)
-    report.lines.append(Line(f"ours, {n:,} nodes there and back", once, 1, at_most=ASKED_MILLION))
+    seconds, peaks = zip(*(million(n) for _ in range(settings.repetitions)), strict=True)
+    peak = max(peaks)
+    report.lines.append(Line(f"ours, {n:,} nodes there and back", summarise(seconds), 1, at_most=ASKED_MILLION))
     said = "within" if peak <= ASKED_MB else "OVER"
     report.notes.append(f"Peak of the process of the long chain {peak:.0f} MB, {said} the bound of {ASKED_MB:,} MB.")
     return report

@@ -43,7 +43,7 @@ def test_quantiles_and_shares_by_hand():
         (Memory("hebb", "sign", diagonal=True), 2, [3, 1, 0, 0]),
         (Memory("hebb", "sign"), 2, [2, 0, 0, 0]),  # (1, -1) becomes (-1, 1)
         (Memory("hebb", "sign", diagonal=True), 3, [3, 5, 0, 0]),  # all eight corners
-        (Memory("pseudo-inverse", "sign", diagonal=True), 2, [3, 1, 0, 0]),  # W = I
+        (Memory("pseudo-inverse", "sign"), 2, [3, 0, 4, 0]),  # W = 0: all corners stay
     ],
 )
 def test_what_a_memory_holds(kind, dims, counts):
