@@ -203,6 +203,18 @@ def test_states_that_are_known_to_rest_by_their_overlaps_do_rest(rule, push):
     assert np.array_equal(net.recall(cues), whole.recall(cues))
 
 
+@pytest.mark.parametrize("rest", [0.0, 0.3, 0.7])
+def test_how_far_from_the_patterns_a_state_may_be_to_be_known_to_rest(rest):
+    """A unit of a state that is `rest` away from the plane of the patterns is held by 1 - rest at least."""
+    net = network(random(0), rule="pseudo-inverse")
+    v, d = net._factors()
+    m = np.sqrt(100 - rest**2) * np.eye(1, v.shape[1])  # overlaps of such a state: (1, K), orthonormal V
+    most = 1 - rest + d.min()
+    for push, held in ((0.95 * most, True), (1.05 * most, False)):
+        net.bias_ = np.where(np.arange(100) == d.argmin(), -push, 0.0)
+        assert net._held(m, d) == held
+
+
 @pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "design"])
 @pytest.mark.parametrize("scale", [2.0**-100, 2.0**-20, 1.0, 2.0**20, 2.0**100])
 def test_signs_by_half_the_digits_are_those_of_the_whole_matrix(rule, scale, monkeypatch):

@@ -9,7 +9,7 @@ read right?
 Settings were chosen on training digits alone: 30,000 to learn from, the other 30,000 to compare; then all 60,000 are
 learned from, for a fixed number of epochs. An earlier setting, five convolutions whose best epoch by validation loss
 was kept, had read 0.9956 of the test digits in one run; that look is why it was replaced.
-Needs the data set mnist. Cost: about 80 CPU-minutes.
+Needs the data set mnist. Cost: about 105 CPU-minutes.
 """
 
 from __future__ import annotations
