@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import ftheta
+from ftheta import explain
 from ftheta.cli._answers import assessed
 from ftheta.data import load
 from ftheta.results import Table
@@ -62,6 +63,23 @@ def test_a_column_that_is_named_is_no_visible_unit(ok):
     bits("bits.csv", labelled=True)
     ok("train", "boltzmann", "bits.csv", "--target", "kind", "--run", "r", "--epochs", "2")
     assert ftheta.load("r").steps[-1][1].n_features_in_ == 6
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        (("hopfield", "digits"), {"basins", "energy-surface", "recalled"}),
+        (("rbm", "digits", *SMALL), {"chains", "filled-in", "filters", "samples"}),
+        (("dbm", "digits", "--hidden", "6,4", "--epochs", "1"), {"chains", "filled-in", "filters", "samples"}),
+        (("boltzmann", "bits.csv", "--epochs", "2"), {"curves", "samples"}),
+    ],
+)
+def test_all_that_a_machine_can_show_is_drawn(ok, model, shown):
+    bits("bits.csv")
+    ok("train", *model, "--run", "r")
+    names = explain.available(ftheta.load("r")[-1])
+    done = ok("explain", "r")
+    assert shown <= set(names) and done.err.splitlines() == [f"drawn: r/figures/{name}.svg" for name in names]
 
 
 def test_the_report_of_a_machine_has_its_result_and_its_inside(ok):

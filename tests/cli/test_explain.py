@@ -1,6 +1,7 @@
 """`ftheta explain`: what a run can show, as tables and as figures in its folder."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,16 @@ def test_all_explanations_are_shown_and_drawn(ok, pets):
         assert (pets / f"figures/{name}.svg").read_bytes().startswith(b"<svg")
     assert "33 parameters" in done.out and "epoch" in done.out and "48 rows" in done.out
     assert Run(pets).verify() == []
+
+
+def test_what_cannot_be_had_says_why_and_the_others_follow(ok, refused, pets, monkeypatch):
+    monkeypatch.setattr(sys.modules["ftheta.explain.backprop"], "_MOST", 1)
+    monkeypatch.setattr(explain, "available", lambda model: ["summary", "backprop", "curves"])
+    said = "1 rows and 33 parameters have 33 gradients, more than 1; pass a smaller most=, or a smaller net."
+    done = ok("explain", pets)
+    drawn = [f"drawn: {pets}/figures/{name}.svg" for name in ("summary", "curves")]
+    assert done.err.splitlines() == [drawn[0], f"backprop: {said}", drawn[1]]
+    assert said in refused("explain", pets, "backprop")
 
 
 def test_the_same_explanation_twice_changes_nothing(ok, pets):

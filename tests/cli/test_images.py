@@ -107,6 +107,28 @@ def test_a_grey_photo_of_another_size_is_brought_to_the_nets_and_that_is_said(ok
     assert "note: large.png: resized from 40x40 to 10x10\n" in done.err
 
 
+def test_a_net_of_grey_digits_reads_a_colour_photo_of_another_size_and_says_what_it_did_to_it(ok):
+    pets("grey", 12, colour=False)
+    net = ("--set", "filters=[4]", "--set", "pool=mean", "--set", "activation=tanh", "--hidden", 8)
+    ok("train", "convnet", "grey", *net, "--epochs", 40, "--lr", 0.01, "--run", "r")
+    for kind in ("cat", "dog"):
+        Image.fromarray(picture(kind, np.random.default_rng(9), 46)).save(f"{kind}.jpg")
+        done = ok("predict", "r", f"{kind}.jpg")
+        assert rows_of(done.out)[0]["prediction"] == kind
+        assert f"note: {kind}.jpg: colours became grey\n" in done.err
+        assert f"note: {kind}.jpg: resized from 46x46 to 10x10\n" in done.err
+
+
+def test_a_run_starts_from_another_run_with_layers_that_stay(ok, runs):
+    settings = ("--set", "filters=[4]", "--set", "pool=mean", "--set", "activation=tanh", "--hidden", 8, "--epochs", 1)
+    start = ("--set", f"start={runs[0]}", "--set", "training.freeze=['conv1.*']")
+    ok("train", "convnet", "pets", *settings, *start, "--seed", 5, "--run", "again")
+    first, again = (ftheta.load(run)[-1].module_.state_dict() for run in (runs[0], "again"))
+    assert (first["conv1.weight"] == again["conv1.weight"]).all() and (
+        first["output.weight"] != again["output.weight"]
+    ).any()
+
+
 def test_a_folder_is_predicted_file_by_file_with_classes_or_without(ok, runs):
     pets("new", 3, seed=5)
     rows = rows_of(ok("predict", runs[0], "new").out)
@@ -190,6 +212,28 @@ def test_data_show_says_what_is_in_a_folder(ok):
 
 
 # ---- a class for every pixel
+
+
+def test_images_with_masks_are_a_folder_to_learn_pixels_from(ok, refused):
+    rng = np.random.default_rng(0)
+    for part in ("images", "masks"):
+        Path("cells", part).mkdir(parents=True)
+    for k in range(30):
+        mask = np.kron(rng.integers(0, 2, (2, 2)), np.ones((8, 8), int)).astype(np.uint8)
+        Image.fromarray(180 * mask + rng.integers(0, 40, mask.shape, dtype=np.uint8)).save(f"cells/images/{k}.png")
+        Image.fromarray(mask).save(f"cells/masks/{k}.png")
+    shown = json.loads(ok("data", "show", "cells", "--json").out)
+    assert (shown["rows"], shown["task"], list(shown["classes"])) == (30, "segment", ["0", "1"])
+    done = ok("train", "unet", "cells", "--set", "filters=4,4", "--epochs", 12, "--lr", 0.02, "--run", "r")
+    assert "unet (segment) on cells: 22 training, 6 test, 2 validation rows, 16x16 pixels" in done.err
+    assert json.loads(Path("r/result.json").read_text())["scores"]["pixel accuracy"] > 0.95
+    assert "cells has a class for every pixel, which convnet does not learn. Use unet." in refused(
+        "train", "convnet", "cells"
+    )
+    assert "a class for every pixel. Use a model that learns that: unet." in refused("train", "mlp", "cells")
+    Path("cells/masks/3.png").unlink()
+    assert "images/3.png: no mask of this name in masks." in refused("train", "unet", "cells")
+    assert "29 " in ok("data", "show", "cells").out
 
 
 def test_labels_of_pixels_are_learned_and_scored(ok, runs):

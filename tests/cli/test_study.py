@@ -22,6 +22,20 @@ def test_a_study_shows_its_findings_and_where_they_are(ok):
     assert {f.name for f in folder.iterdir()} >= {"config.toml", "evidence.safetensors", "findings.json", "figures"}
 
 
+def test_a_study_without_a_verdict_shows_its_tables(ok):
+    done = ok("study", "report/cnn-parameters")
+    assert done.out.split()[0] != "row" and "34826" in done.out.replace(",", "")
+    assert "18496" in done.out.replace(",", "") and done.out.splitlines()[-1].startswith("Folder: ")
+
+
+def test_tables_follow_the_findings(ok):
+    done = ok("study", "report/hopfield-2d", "--tiny")
+    (folder,) = Path("runs/study/report-hopfield-2d").iterdir()
+    tables = json.loads((folder / "findings.json").read_text())["tables"]
+    assert tables and all(column in done.out for table in tables.values() for column in table["columns"])
+    assert done.out.index("verdict") < min(done.out.index(table["caption"]) for table in tables.values())
+
+
 def test_the_second_call_is_served_from_the_folder_and_says_so(ok, monkeypatch):
     first = ok(*TINY).out.splitlines()
     monkeypatch.setattr(lifting, "measure", None)

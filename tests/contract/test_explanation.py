@@ -25,7 +25,13 @@ from ftheta import (
 )
 from ftheta.errors import InputTypeError
 from ftheta.explain import _registry
-from ftheta.models import HopfieldNetwork, ModernHopfield, RestrictedBoltzmannMachine
+from ftheta.models import (
+    BoltzmannMachine,
+    DeepBoltzmannMachine,
+    HopfieldNetwork,
+    ModernHopfield,
+    RestrictedBoltzmannMachine,
+)
 from ftheta.nn import RBM
 from ftheta.results import Result, Table
 
@@ -56,7 +62,8 @@ def conv():
     return net.append(nn.Linear(18, 3))
 
 
-OPTIMISED = {"flow-over-steps", "landscape", "learning-rate", "spectrum"}
+SURFACE = {"landscape", "learning-rate", "spectrum"}
+OPTIMISED = {"flow-over-steps"} | SURFACE
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
 TAUGHT = NEURAL | {"backprop"}
 DENSE = TAUGHT | {"network"}
@@ -104,7 +111,17 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "machine": (
         lambda: RestrictedBoltzmannMachine(n_hidden=3, epochs=2, random_state=0).fit(BITS),
         (BITS, None),
-        NEURAL | MACHINE | {"samples"},
+        NEURAL - SURFACE | MACHINE | {"samples"},
+    ),
+    "deep machine": (
+        lambda: DeepBoltzmannMachine(hidden=(3, 2), greedy=1, epochs=2, random_state=0).fit(BITS),
+        (BITS, None),
+        NEURAL - SURFACE | MACHINE | {"samples"},
+    ),
+    "machine of pairs": (
+        lambda: BoltzmannMachine(n_hidden=2, epochs=2, random_state=0).fit(BITS[:, :4]),
+        (BITS[:, :4], None),
+        NEURAL | {"samples"},
     ),
     "machine as a module": (lambda: RBM(9, 3), (BITS, None), MODULE | MACHINE),
     "memory": (

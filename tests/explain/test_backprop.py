@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -918,6 +919,21 @@ def test_single_precision_is_followed_in_double_and_the_first_rows_only():
     found = backprop(net, np.ones((9, 3)), np.zeros((9, 2)), Gaussian(), most=4)
     assert found.losses.shape == (4,) and "4 rows of 9" in found.table().caption and not found.warning
     assert found.gradient["weight"].dtype == np.float64
+
+
+def test_a_large_net_is_followed_for_fewer_rows_and_none_is_too_large_for_its_memory(monkeypatch):
+    monkeypatch.setattr(sys.modules["ftheta.explain.backprop"], "_MOST", 100)
+    rows = [np.ones((40, 3)), np.zeros((40, 9))]
+    assert backprop(nn.Linear(3, 9), *rows, Gaussian()).losses.shape == (2,)  # 36 parameters
+    assert backprop(nn.Linear(3, 9), *rows, Gaussian(), most=1).losses.shape == (1,)
+    with pytest.raises(InputError, match=r"3 rows and 36 parameters have 108 gradients, more than 100; pass a smaller"):
+        backprop(nn.Linear(3, 9), *rows, Gaussian(), most=3)
+    monkeypatch.setattr(sys.modules["ftheta.explain.backprop"], "_MOST", 35)
+    with pytest.raises(
+        InputError, match=r"1 rows and 36 parameters have 36 gradients, more than 35; pass .* a smaller"
+    ):
+        backprop(nn.Linear(3, 9), *rows, Gaussian())
+    assert backprop(nn.Linear(3, 1), *rows[:1], np.zeros((40, 1)), Gaussian()).losses.shape == (8,)
 
 
 @pytest.mark.parametrize(

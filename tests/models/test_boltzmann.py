@@ -67,7 +67,7 @@ def difference(machine, v, s, rows, offsets=None):
     objective.fantasies = lambda x: v[rows:]
     if lam is not None:
         objective.lam.copy_(lam)
-    return FreeEnergies.apply(objective, v[:rows], s, *theta(machine)), objective
+    return FreeEnergies.apply(objective, v[:rows], -s, *theta(machine)), objective
 
 
 @pytest.mark.parametrize("visible", ["bernoulli", "gaussian"])

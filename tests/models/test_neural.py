@@ -138,6 +138,25 @@ class Odd(MLPRegressor):
         return Spread(module)
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("part", [False, True])
+def test_rows_keep_their_order_if_they_are_not_to_be_shuffled(shuffle, part, monkeypatch):
+    seen = []
+
+    def loss(self, player, batch, draw):
+        seen.append(batch.x[:, 0].clone())
+        return Loss(self.module(batch.x).sum(), float(batch.n))
+
+    monkeypatch.setattr(Spread, "loss", loss)
+    model = Odd(**QUICK | {"epochs": 2}, batch_size=7, training=Training(shuffle=shuffle))
+    for _ in range(2 if part else 1):
+        model = model.partial_fit(X[:20], y[:20]) if part else model.fit(X[:20], y[:20])
+    first, second = torch.cat(seen).numpy().reshape(2, 20)
+    assert sorted(first) == pytest.approx(sorted(X[:20, 0]), rel=1e-6)
+    assert np.allclose(first, X[:20, 0]) is np.allclose(second, X[:20, 0]) is not shuffle
+    assert (first == second).all() != shuffle and [len(x) for x in seen] == [7, 7, 6] * 2
+
+
 def test_weights_are_refused_where_the_loss_is_no_sum_over_rows():
     weight = np.linspace(1, 2, len(X))
     with pytest.raises(InputError, match="Spread is not a sum over rows: sample_weight cannot be used with it"):

@@ -25,7 +25,7 @@ __all__ = ["Adjoints", "Dual", "Node", "Tape", "backward", "grad", "hessian", "h
            "total", "value_and_grad", "variable", "vjp"]  # fmt: skip
 
 _numbers, _sweeps = count(1), count(1)  # of nodes; of derivatives that are being taken (0: `variable`)
-_HOLDS = (np.ndarray, tuple)
+_HOLDS, _NONE = (np.ndarray, tuple), {}
 
 
 class Node(Box):
@@ -53,7 +53,7 @@ class Node(Box):
 
     def step(self, p: Primitive, args: tuple, static: dict) -> Node:
         call = p if self.sweep else p.value  # within `variable` there are no other sweeps
-        return Node(call(*self.inner(args), **static), self.sweep, p, args, static)
+        return Node(call(*self.inner(args), **static), self.sweep, p, args, static or _NONE)
 
     def __repr__(self) -> str:
         made = ", ".join(f"#{a.number}" if isinstance(a, Node) else "·" for a in self.args)

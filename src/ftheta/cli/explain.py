@@ -44,20 +44,27 @@ def command(run: str, names: tuple[str, ...], only_list: bool) -> None:
         what = [_first_line(explain.get(name).function) for name in names or known]
         echo_table(Table({"explanation": names or known, "what": what}))
     else:
-        _draw(folder, names or known)
+        _draw(folder, names or known, all_of_them=not names)
 
 
 def _first_line(function: Any) -> str:
     return (function.__doc__ or "").partition("\n")[0].replace("`", "")
 
 
-def _draw(run: Run, names: Sequence[str]) -> None:
+def _draw(run: Run, names: Sequence[str], *, all_of_them: bool) -> None:
+    """One after the other; where nobody asked for it by name, one that cannot be had says why and the others follow."""
     from .. import explain
     from ._subject import reopen
 
     subject = reopen(run)
     for name in names:
-        result = explain.run(name, subject.estimator, *subject.learned_from(all_rows=explain.get(name).all_rows))
+        try:
+            result = explain.run(name, subject.estimator, *subject.learned_from(all_rows=explain.get(name).all_rows))
+        except InputError as error:
+            if not all_of_them:
+                raise
+            click.echo(f"{name}: {error}", err=True)
+            continue
         if type(result).__str__ is object.__str__:
             echo_table(result.table())
         else:  # more than a table

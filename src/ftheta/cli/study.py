@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..errors import InputError
+from ..results import Table
 from ._config import from_toml, typed
 from ._show import echo_table
 
@@ -66,9 +67,15 @@ def _config(study: Any, tiny: bool, changes: tuple[str, ...]) -> Any:
 
 
 def _show(outcome: Any) -> None:
-    echo_table(outcome.table())
-    click.echo()
-    for finding in outcome.findings:
-        click.echo(f"{finding.row}: {finding.why}")
+    """Findings with their reasons, where a row of the ledger is judged; then the tables of the study."""
+    if outcome.findings:
+        echo_table(outcome.table())
+        click.echo()
+        for finding in outcome.findings:
+            click.echo(f"{finding.row}: {finding.why}")
+    for k, table in enumerate(outcome.tables.values()):
+        if k or outcome.findings:
+            click.echo()
+        echo_table(Table(table["columns"], table["caption"]))
     source = f"measured on {outcome.date}, taken from there" if outcome.cached else f"{outcome.seconds:.0f} s"
     click.echo(f"\nFolder: {outcome.path} ({source})")

@@ -35,6 +35,7 @@ __all__ = [
     "decode",
     "header",
     "header_of",
+    "middle",
     "opened",
     "pixels",
     "reject_large",
@@ -169,7 +170,7 @@ def pixels(picture: Image, file: str | Path, size: tuple[int, int], channels: in
     reject_large(picture.size, file)
     plain = _converted(_turned(picture, turn), MODES[channels])
     if plain.size != (width, height):
-        box = _middle(plain.size, width / height)
+        box = middle(plain.size, width / height)
         plain = plain.resize((width, height), BILINEAR, box=box)  # pyright: ignore[reportArgumentType]
     return np.frombuffer(plain.tobytes(), np.uint8).reshape(height, width, channels).transpose(2, 0, 1)
 
@@ -229,7 +230,7 @@ def _over_white(picture: Image, mode: str) -> Image:
     return whole
 
 
-def _middle(size: tuple[int, int], ratio: float) -> tuple[float, float, float, float]:
+def middle(size: tuple[int, int], ratio: float) -> tuple[float, float, float, float]:
     """Left, top, right and bottom of the largest part in the middle with this ratio of width to height."""
     width, height = min(size[0], size[1] * ratio), min(size[1], size[0] / ratio)
     left, top = (size[0] - width) / 2, (size[1] - height) / 2

@@ -24,6 +24,7 @@ import numpy as np
 from ..errors import FileFormatError, InputError
 from ..store.files import readable
 from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of, opened, pixels, reject_large, shown
+from ._masks import IMAGES, MASKS, is_masked, read_masks
 from .datasets import Dataset
 from .delimited import task_of
 from .picture_files import ADVICE, Listing, Pictures
@@ -42,6 +43,10 @@ def read_images(path: str | Path, *, required: bool = True) -> Dataset:
         path: A folder with a folder of pictures for each class.
         required: Whether there must be classes; else pictures that lie in the folder itself are read, and `y` is None.
     """
+    if is_masked(Path(path)):
+        raise FileFormatError(
+            f"{path}: {IMAGES} and {MASKS}, a class for every pixel. Use a model that learns that: unet."
+        )
     listing, y, notes = _scan(Path(path), required, lambda text: None)
     with warnings.catch_warnings(action="ignore"):
         headers = {name: _small(f"{listing.root}{os.sep}{name}") for name in listing.names}
@@ -53,7 +58,7 @@ def read_images(path: str | Path, *, required: bool = True) -> Dataset:
         x = np.empty((len(headers), prod(shape)), np.uint8)
         for row, name in zip(x, headers, strict=True):
             row[:] = decode(listing.root / name, (height, width), channels).transpose(1, 2, 0).reshape(-1)
-    return _dataset(listing, x, y, shape, [*_conversions(headers.values(), channels, ""), *notes])
+    return _dataset(listing.root.name, x, y, shape, [*_conversions(headers.values(), channels, ""), *notes])
 
 
 def open_images(
@@ -68,6 +73,8 @@ def open_images(
 ) -> Dataset:
     """PNG and JPEG pictures that are decoded when they are asked for; `x` is `Pictures`, (n, C, H, W).
 
+    A folder that holds `images` and `masks`, and no other folder, has a class for every pixel (see `_masks`).
+
     Args:
         path: A folder with a folder of pictures for each class.
         size: H and W that every picture is brought to; None: the most common of those looked at.
@@ -79,7 +86,8 @@ def open_images(
         say: Is told how far it is if that takes more than two seconds, for a progress display.
     """
     _check_wanted(size, channels)
-    listing, y, notes = _scan(Path(path), required, say)
+    path, masked = Path(path), is_masked(Path(path))
+    listing, y, notes = _scan(path / IMAGES if masked else path, required and not masked, say)
     n = len(listing.names)
     look = range(n) if skip_bad else sorted(set(np.linspace(0, n - 1, LOOK).astype(int).tolist()))
     headers, bad = _headers(listing, look, skip_bad, say)
@@ -88,6 +96,13 @@ def open_images(
     width, height = size[::-1] if size else Counter(h.size for h in headers.values()).most_common(1)[0][0]
     channels = channels or _channels(headers.values())
     keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
+    if masked:
+        y, lost = read_masks(listing, keep, (height, width), skip_bad=skip_bad, say=say)
+        keep, bad = np.array([i for i in keep if listing.names[i] not in lost], int), bad | lost
+        if not len(keep):
+            raise FileFormatError(f"{path}: no picture has a mask that fits, e.g. {next(iter(lost.values()))}")
+    elif y is not None:
+        y = y[keep]
     x = Pictures(listing, keep, (height, width), channels, skip_bad=skip_bad, cache=cache)
     x.bad = bad
     of = f" of the {len(headers)} looked at"
@@ -98,7 +113,7 @@ def open_images(
     if bad:
         notes.append(f"left out as bad: {len(bad)} files, e.g. {next(iter(bad.values()))}")
     shape = (height, width) if channels == 1 else (height, width, 3)
-    return _dataset(listing, x, None if y is None else y[keep], shape, notes)
+    return _dataset(path.resolve().name, x, y, shape, notes)
 
 
 def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -181,10 +196,11 @@ def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
 
 
 def _dataset(
-    listing: Listing, x: np.ndarray | Pictures, y: np.ndarray | None, shape: tuple[int, ...], notes: list[str]
+    name: str, x: np.ndarray | Pictures, y: np.ndarray | None, shape: tuple[int, ...], notes: list[str]
 ) -> Dataset:
-    classes, task = ((), "none") if y is None else (tuple(map(str, np.unique(y))), task_of(y))
-    return Dataset(listing.root.name, x, y, (), classes, task, kind="image", shape=shape, notes=tuple(notes))
+    task = "none" if y is None else "segment" if y.ndim == 3 else task_of(y)
+    classes = () if y is None else tuple(map(str, np.unique(y)))
+    return Dataset(name, x, y, (), classes, task, kind="image", shape=shape, notes=tuple(notes))
 
 
 # ---- headers

@@ -18,15 +18,30 @@ from torch.func import functional_call
 from ..data import Batch
 from ..data.batch import take
 from ..draw import Draw
-from ..errors import InputError
-from ..train import Supervised
+from ..errors import InputError, InputTypeError
+from ..train import Objective, Supervised
 from ._probe import DRAW, batch_of, fitting, module_of, untouched
 from ._registry import HasModule, HasObjective, require
 
-__all__ = ["Theta", "parts_of"]
+__all__ = ["Theta", "has_surface", "parts_of", "require_surface"]
 
 T = TypeVar("T")
 RowLoss = Callable[[Tensor, Tensor], Tensor]
+
+
+def has_surface(obj: Any) -> bool:
+    """Whether what an estimator minimises is a function of θ and rows: what `explanation(when=)` asks."""
+    with DRAW.scope():
+        return not obj.objective(obj.module_, obj.target_).surrogate
+
+
+def require_surface(objective: Objective, obj: Any, who: str) -> None:
+    """Refuse an objective whose loss has the right gradient and no meaning."""
+    if objective.surrogate:
+        raise InputTypeError(
+            f"{type(obj).__name__} has no surface; {who} needs a loss that is a function of weights and rows, and this "
+            "one is estimated by samples of the model itself. Compare settings by validation rows."
+        )
 
 
 class Theta:
@@ -49,6 +64,7 @@ class Theta:
         self.batch = at_most(batch_of(obj, X, y), rows)
         with DRAW.scope():
             self.objective = obj.objective(self.module, obj.target_) if loss is None else Supervised(self.module, loss)
+        require_surface(self.objective, obj, who)
         self.player = self.objective.roster[0].name
         own = {id(p) for p in self.objective.roster[0].tensors() if p.requires_grad}
         self.named = {name: p for name, p in self.objective.named_parameters() if id(p) in own}

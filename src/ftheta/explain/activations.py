@@ -124,7 +124,7 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
     require(obj, nn.Module | HasModule, "activations")
     if not _has_layers(obj):
         raise InputTypeError(
-            f"{type(module_of(obj)).__name__} has no layers to look at: its parts are parameters alone."
+            f"{type(obj).__name__} has no layers; activations needs some, and its parts are parameters alone."
         )
     module, batch = module_of(obj), batch_of(obj, X)
     seen: list[tuple[str, str, tuple[Any, ...], np.ndarray | None]] = []

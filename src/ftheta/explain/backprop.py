@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Backprop", "BackpropStep", "backprop"]
 
-_MOST = 50_000_000  # gradients of rows that are held
+_USUAL, _MOST = 32, 50_000_000  # rows that are followed; gradients of rows that are held
 _FAR = 1e-3  # relative difference to central differences that is no rounding
 _AFFINE = ("Linear", "linear", "Conv1d", "Conv2d", "Conv3d")
 _WIDE, _DEEP = 5, 4  # units of a layer, dense layers that are drawn with their numbers
@@ -223,20 +223,20 @@ def backprop(
     rate: float = 1.0,
     reduction: str = "mean",
     training: bool = False,
-    most: int = 32,
+    most: int | None = None,
 ) -> Backprop:
     """A forward pass, a backward pass and a step of gradient descent, with every number on the way.
 
     Args:
         obj: A module together with `loss`, or a fitted neural estimator.
-        X: Rows; the first `most` are followed.
+        X: Rows; the first ones are followed.
         y: Their targets.
         loss: half-square, square, absolute, bernoulli, categorical, the name of a likelihood, a likelihood, or a
             function (raw, y) -> loss of each row; None: that of the estimator, without penalties.
         rate: Learning rate η of the step.
         reduction: What is minimised: the mean of the losses, or their sum.
         training: In training mode: with dropout (one fixed draw) and the statistics of this batch.
-        most: Rows that are followed at most.
+        most: Rows that are followed at most; None: 32, or fewer for a large net.
 
     Example:
         >>> net = nn.Linear(1, 1).double()
@@ -256,11 +256,10 @@ def backprop(
     module, full = module_of(obj), batch_of(obj, X, y)
     if full.y is None:
         raise InputError("backprop compares outputs with targets, but y is None; pass the y of these rows.")
-    batch = Batch(*(take(part, slice(most)) for part in full[:3]))
     with DRAW.scope():
         objective = obj.objective(module, obj.target_) if loss is None else None
     rows = Rows(module, loss_of(loss), module) if objective is None else Rows(objective.module, objective.nll, module)
-    _check_size(rows, batch)
+    batch = Batch(*(take(part, slice(_rows(rows, full.n, most))) for part in full[:3]))
     with untouched(rows, training=training), fitting(module, batch):
         found = both_ways(rows, batch, rate, reduction)
     return Backprop(**found._asdict(), rate=rate, given=full.n)
@@ -271,13 +270,16 @@ def _is_supervised(obj: Any) -> bool:
         return isinstance(obj.objective(obj.module_, obj.target_), Supervised)
 
 
-def _check_size(rows: Rows, batch: Batch) -> None:
+def _rows(rows: Rows, given: int, most: int | None) -> int:
+    """Rows that are followed: each has a gradient for every parameter."""
     count = sum(p.numel() for p in rows.parameters())
-    if batch.n * count > _MOST:
+    n = min(given, max(1, min(_USUAL, _MOST // max(count, 1))) if most is None else most)
+    if n * count > _MOST:
         raise InputError(
-            f"{batch.n} rows and {count:,} parameters have {batch.n * count:,} gradients, more than {_MOST:,}; pass "
-            "fewer rows, or a smaller most=."
+            f"{n} rows and {count:,} parameters have {n * count:,} gradients, more than {_MOST:,}; pass a smaller "
+            "most=, or a smaller net."
         )
+    return n
 
 
 def _norm(value: np.ndarray) -> float:

@@ -31,7 +31,7 @@ from ._directions import filter_normalised, leading, positions, stacked
 from ._probe import DRAW
 from ._registry import HasObjective, explanation
 from ._sweep import sweep
-from ._theta import RowLoss, Theta
+from ._theta import RowLoss, Theta, has_surface
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,7 +123,7 @@ class Landscape(Result):
 
 
 def _has_a_plane(obj: Any) -> bool:
-    return sum(p.numel() for p in obj.module_.parameters() if p.requires_grad) > 1
+    return has_surface(obj) and sum(p.numel() for p in obj.module_.parameters() if p.requires_grad) > 1
 
 
 @explanation("landscape", needs=HasObjective, when=_has_a_plane, in_report=False)

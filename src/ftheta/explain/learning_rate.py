@@ -24,6 +24,7 @@ from ..errors import FThetaError, InputError, NonFiniteError
 from ..results import Result, Table
 from ..train import Trainer, Training
 from ._registry import explanation, require
+from ._theta import has_surface, require_surface
 from .spectrum import sharpness
 
 if TYPE_CHECKING:
@@ -100,7 +101,11 @@ def _takes_a_rate(estimator: Any) -> bool:
     return optim.rule(estimator.optimizer).needs == "gradient"
 
 
-@explanation("learning-rate", needs=CanPrepare, when=_takes_a_rate, in_report=False)
+def _can_tell(estimator: Any) -> bool:
+    return _takes_a_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
+
+
+@explanation("learning-rate", needs=CanPrepare, when=_can_tell, in_report=False)
 def learning_rate(
     estimator: Any,
     X: Any,
@@ -146,6 +151,7 @@ def learning_rate(
     own = _constant(estimator)
     trainer = own.prepare(X, y)
     trainer.validation = None
+    require_surface(trainer.objective, estimator, "learning_rate")
     bend = _sharpness(own, X, y, rows) if curvature else np.nan
     rates = np.geomspace(low, high, steps)
     losses, reason = _rise(trainer, rates)

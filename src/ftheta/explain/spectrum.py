@@ -28,7 +28,7 @@ from ..results import Result, Table
 from ..train import threads, threads_for
 from ._lanczos import Product, lanczos, ritz
 from ._registry import HasObjective, explanation
-from ._theta import RowLoss, Theta
+from ._theta import RowLoss, Theta, has_surface
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +99,7 @@ class Spectrum(Result):
         )
 
 
-@explanation("spectrum", needs=HasObjective, in_report=False)
+@explanation("spectrum", needs=HasObjective, when=has_surface, in_report=False)
 def spectrum(
     obj: Any,
     X: Any,

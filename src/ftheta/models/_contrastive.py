@@ -41,12 +41,12 @@ LISTED = 10  # units of the smaller layer up to which validation reports the exa
 
 
 class FreeEnergies(torch.autograd.Function):
-    """Σ_i s_i F(v_i) over rows and fantasies as autograd sees it, with the gradient of `free_energies`."""
+    """-Σ_i r_i F(v_i) over rows and fantasies as autograd sees it, with the gradient of `free_energies`."""
 
     @staticmethod
-    def forward(ctx: Any, objective: Contrastive, x: Tensor, s: Tensor, *theta: Tensor) -> Tensor:
-        """Rows x (B, V) and weights s (B + C,) to the sum."""
-        total, ctx.slopes = free_energies(objective, x, s, theta)
+    def forward(ctx: Any, objective: Contrastive, x: Tensor, r: Tensor, *theta: Tensor) -> Tensor:
+        """Rows x (B, V) and weights r (B + C,) to the sum."""
+        total, ctx.slopes = free_energies(objective, x, r, theta)
         return total
 
     @staticmethod
@@ -56,17 +56,17 @@ class FreeEnergies(torch.autograd.Function):
 
 
 def free_energies(
-    objective: Contrastive, x: Tensor, s: Tensor, theta: Sequence[Tensor]
+    objective: Contrastive, x: Tensor, r: Tensor, theta: Sequence[Tensor]
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """Σ_i s_i F(v_i) over rows x (B, V) and fantasies, for weights s (B + C,) that add up to 0, and its gradient.
+    """-Σ_i r_i F(v_i) over rows x (B, V) and fantasies, for weights r (B + C,) that add up to 0, and its gradient.
 
     To be called without gradients. p(h = 1 | v) of all is left with the objective.
     """
     weight, visible_bias, hidden_bias = theta
-    v, r = torch.cat([x, objective.fantasies(x)]), -s  # (B + C, V), (B + C,)
+    v = torch.cat([x, objective.fantasies(x)])  # (B + C, V)
     logits = torch.addmm(hidden_bias, v, weight.t())  # (B + C, H)
     pull, p = torch.mv(v.t(), r), logits.sigmoid()
-    total = torch.dot(pull, visible_bias) + torch.dot(r, F.softplus(logits).sum(1))
+    total = torch.dot(pull, visible_bias).add_(torch.mv(F.softplus(logits).t(), r).sum())
     if objective.machine.visible == "gaussian":
         total -= torch.dot(r, v.square().sum(1)) / 2
     vars(objective)["seen"] = p  # past nn.Module, which looks at every tensor that it is given
@@ -92,6 +92,7 @@ class Contrastive(Objective):
         sample_pixels: Whether data in [0, 1] are drawn as bits, anew in each update.
     """
 
+    surrogate = True
     hidden: Tensor
     mu: Tensor
     lam: Tensor
@@ -118,16 +119,16 @@ class Contrastive(Objective):
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """Σ w (F(v) - mean F(fantasies)) and Σ w."""
-        m, x = self.machine, bernoulli(batch.x) if self.sample_pixels else batch.x
-        s, weight = self._weights(batch)
-        return Loss(FreeEnergies.apply(self, x, s, *m.theta), weight)  # type: ignore
+        x = bernoulli(batch.x) if self.sample_pixels else batch.x
+        r, weight = self._weights(batch)
+        return Loss(FreeEnergies.apply(self, x, r, *self.machine.theta) * weight, weight)  # type: ignore
 
     @torch.no_grad()
     def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Mapping[Tensor, Tensor]]:
         """The same and its gradient, without autograd: a graph makes a step of a small machine a quarter longer."""
         x = bernoulli(batch.x) if self.sample_pixels else batch.x
-        (s, weight), theta = self._weights(batch), self.machine.theta
-        mean, slopes = free_energies(self, x, s / weight, theta)
+        (r, weight), theta = self._weights(batch), self.machine.theta
+        mean, slopes = free_energies(self, x, r, theta)
         return Loss(mean * weight, weight), dict(zip(theta, slopes, strict=True))
 
     def after(self, player: str, batch: Batch, draw: Draw) -> None:
@@ -151,14 +152,14 @@ class Contrastive(Objective):
             bernoulli(p, out=self.hidden)
 
     def _weights(self, batch: Batch) -> tuple[Tensor, Tensor | float]:
-        """Weights of rows and fantasies, which add up to 0: (B + C,); and that of the rows."""
+        """Weights of -F in a mean: rows have -1 in all, fantasies 1, (B + C,); and what those of the rows were."""
         n = batch.x.shape[0]
         made = self.chains if self.persistent else n
         if batch.weight is not None:
-            w = batch.weight.to(batch.x.dtype)
-            return torch.cat([w, (-w.sum() / made).expand(made)]), w.sum()
+            w, raised = batch.weight.to(batch.x.dtype), batch.x.new_full((made,), 1 / made)
+            return torch.cat([-w / w.sum(), raised]), w.sum()
         if n not in self._signs:
-            self._signs[n] = torch.cat([batch.x.new_ones(n), batch.x.new_full((made,), -n / made)])
+            self._signs[n] = torch.cat([batch.x.new_full((n,), -1 / n), batch.x.new_full((made,), 1 / made)])
         return self._signs[n], float(n)
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:

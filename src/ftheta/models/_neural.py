@@ -213,7 +213,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             optimizer=self.optimizer,
             lr=self.lr or self.usual_rates.get(self.optimizer),
             training=replace(training, threads=training.threads or threads_for(self._work * source.batch_size)),
-            validation=None if held is None else self._source(held, shuffle=False),
+            validation=None if held is None else self._source(held, valid=True),
             augment=self._augmentation(),
             horizon=self.epochs * ceil(len(source) / max(training.accumulate, 1)),
             seed=seed,
@@ -303,11 +303,11 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     def _fresh_seed(self) -> int:
         return seed_of(self.random_state)
 
-    def _source(self, rows: Arrays, *, shuffle: bool = True) -> Rows | Files:
-        n, asked = len(rows.x), self.batch_size
-        usual = n if self._full_batch() else min(AUTO, n)
-        size = self.part if not shuffle else usual if asked == "auto" else min(asked, n)
-        return source_of(rows, getattr(torch, self.dtype), self._device, batch_size=size, shuffle=shuffle)
+    def _source(self, rows: Arrays, *, valid: bool = False) -> Rows | Files:
+        usual = len(rows.x) if self._full_batch() else AUTO
+        size = self.part if valid else min(usual if self.batch_size == "auto" else self.batch_size, len(rows.x))
+        mixed = not valid and (self.training or Training()).shuffle
+        return source_of(rows, getattr(torch, self.dtype), self._device, batch_size=size, shuffle=mixed)
 
     # ---- using
 

@@ -153,6 +153,7 @@ class Likelihood(Objective):
 class Sampled(Objective):
     """Both means by Gibbs sampling: E of rows with drawn hidden units, minus that of persistent chains."""
 
+    surrogate = True
     chains: Tensor
 
     def __init__(self, module: PairwiseMachine, chains: int, k: int) -> None:

@@ -52,6 +52,7 @@ BURN_IN = 100  # sweeps of the chains after greedy initialisation
 class Joint(Objective):
     """All layers together: mean field for the rows, persistent chains for the machine."""
 
+    surrogate = True
     chains: Tensor
 
     def __init__(self, module: DBM, chains: int, k: int, mean_field: int) -> None:
@@ -96,6 +97,8 @@ class Greedy(Objective):
         copies: Of its visible and of its hidden units.
         lift: Rows to the means of the layer below.
     """
+
+    surrogate = True
 
     def __init__(self, module: RBM, copies: tuple[int, int], lift: Callable[[Tensor], Tensor]) -> None:
         super().__init__()

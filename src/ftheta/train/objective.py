@@ -59,12 +59,14 @@ class Objective(nn.Module, ABC):
     """What is minimised; its buffers (chains, queues, target nets) are its memory and lie in the checkpoint.
 
     `constants` names submodules that never train and stay in evaluation mode (a teacher). `separable = False` where
-    the loss is not a sum over rows; `simultaneous = True` where all players move from the same θ.
+    the loss is not a sum over rows; `simultaneous = True` where all players move from the same θ; `surrogate = True`
+    where the loss has the right gradient, but neither its value nor its curvature says anything (samples in it).
     """
 
     constants: tuple[str, ...] = ()
     separable: bool = True
     simultaneous: bool = False
+    surrogate: bool = False
 
     def players(self) -> tuple[Player, ...]:
         """Who moves what; asked once. Default: one player, "loss", with every parameter that requires a gradient."""

@@ -214,11 +214,10 @@ class Trainer:
         return batches
 
     def _update(self, batches: Sequence[Batch]) -> None:
-        turn = self.objective.turn(self.step) if self.has_turns else None
         draw, together = self.draw.at("train", self.step), self.objective.simultaneous
         if self.augment:
             batches = [self.augment(batch, draw.at("augment", i)) for i, batch in enumerate(batches)]
-        movers = self.players if turn is None else turn
+        movers = self.players if not self.has_turns or (turn := self.objective.turn(self.step)) is None else turn
         for name in movers:
             problem = self.problems[name]
             problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))

@@ -30,6 +30,7 @@ class Training:
         clip_norm: Largest Euclidean norm of a player's gradient.
         clip_value: Largest size of one component of the gradient.
         accumulate: Batches whose sums make one update.
+        shuffle: A new order of rows for every pass of an estimator; else theirs. A source of your own says it itself.
         schedule: How the rate moves: constant, step, exponential, inverse, inverse-sqrt, cosine, linear, plateau.
         shape: Settings of the schedule, e.g. {"factor": 0.5, "at": (0.3, 0.6, 0.9)} of step.
         grow: Let the batch grow by what the schedule would shrink the rate; the rate stays.
@@ -56,6 +57,7 @@ class Training:
     clip_norm: Positive | None = None
     clip_value: Positive | None = None
     accumulate: Count = 1
+    shuffle: bool = True
     schedule: str = "constant"
     shape: Mapping[str, Any] = field(default_factory=dict)
     grow: bool = False
