@@ -36,6 +36,12 @@ def test_a_memory_of_digits_stores_one_of_each_class_and_says_what_cues_become(o
     assert rows["rows"] == len(test) and rows["intervals"]["ended in a stored pattern"]
 
 
+def test_patterns_that_are_there_twice_are_told(ok):
+    pd.DataFrame([[1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 1, 0]], columns=list("abcd")).to_csv("twice.csv", index=False)
+    done = ok("train", "hopfield", "twice.csv", "--test", "none", "--run", "r")
+    assert "note: 1 of 3 patterns repeat an earlier one and are stored once.\n" in done.err
+
+
 def test_new_cues_are_named_by_what_they_recall(ok):
     ok("train", "hopfield", "digits", "--run", "r")
     net = ftheta.load("r").steps[-1][1]

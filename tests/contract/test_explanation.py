@@ -116,12 +116,12 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "deep machine": (
         lambda: DeepBoltzmannMachine(hidden=(3, 2), greedy=1, epochs=2, random_state=0).fit(BITS),
         (BITS, None),
-        NEURAL - SURFACE | MACHINE | {"samples"},
+        NEURAL - SURFACE - {"activations"} | MACHINE | {"samples"},
     ),
     "machine of pairs": (
         lambda: BoltzmannMachine(n_hidden=2, epochs=2, random_state=0).fit(BITS[:, :4]),
         (BITS[:, :4], None),
-        NEURAL | {"samples"},
+        NEURAL - {"activations"} | {"filled-in", "samples"},
     ),
     "machine as a module": (lambda: RBM(9, 3), (BITS, None), MODULE | MACHINE),
     "memory": (

@@ -44,7 +44,7 @@ def test_the_numbers_are_those_of_autograd_and_of_one_step():
     loss = ((h[:, 0] - Y[1:]) ** 2).mean() / 2
     loss.backward()
     assert film.names == ("input", "0", "1", "2", "3") and film.kinds == (
-        "row",
+        "row of",
         "Linear",
         "Sigmoid",
         "Linear",

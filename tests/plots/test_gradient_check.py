@@ -24,3 +24,10 @@ def test_empty_and_unfinished_tensors_are_drawn():
     )
     figure.canvas.draw()
     assert figure.axes[1].get_lines()[1].get_xdata().tolist() == [1.0]
+
+
+def test_where_all_is_right_both_panels_have_room():
+    entries = [np.linspace(-1, 1, 4)] * 3
+    figure = plots.gradient_check(["a", "b", "c"], entries, entries, [1e-11] * 3, [False] * 3, tolerance=1e-7)
+    figure.draw_without_rendering()
+    assert all(axes.get_position().width > 0.25 and axes.get_position().height > 0.5 for axes in figure.axes)

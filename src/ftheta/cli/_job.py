@@ -159,10 +159,11 @@ class Job:
         return leaks(self.dataset.x, self._fitted_rows(), self.parts.test, y)
 
     def warnings(self) -> list[str]:
-        """What a user should know before the result: columns left out, what the reader did, leaks."""
+        """What a user should know before the result: columns left out, what reader and memory did, leaks."""
         left_out = [f"column {c['name']!r} {c['did']}" for c in self.encoder.describe() if c["kind"] == "dropped"]
         rate = [] if self.range_test is None else [f"--lr find: {self.range_test.table().caption}"]
-        notes = [f"note: {said}" for said in (*self.dataset.notes, *left_out, *rate)]
+        own = filter(None, [getattr(self.estimator, "note_", "")])  # of a memory: patterns that are there twice
+        notes = [f"note: {said}" for said in (*self.dataset.notes, *left_out, *rate, *own)]
         return notes + [f"LEAK? {said}" for said in self.found_leaks]
 
     def refuse_other(self, run: Run) -> None:

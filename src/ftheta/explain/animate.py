@@ -128,7 +128,7 @@ def animate(obj: Any, X: Any, y: Any = None, loss: Given = None, *, row: int = 0
         after = _moved(problem, list(own.values()), slopes, rate)
     return Animation(
         names=("input",) * (start is not None) + tuple(numbered([name for name, *_ in seen])),
-        kinds=("row",) * (start is not None) + tuple(type(layer).__name__ for _, layer, *_ in seen),
+        kinds=("row of",) * (start is not None) + tuple(type(layer).__name__ for _, layer, *_ in seen),
         values=tuple(values),
         deltas=tuple(None if g is None else _row(g) for g in found[: len(outs)]),
         chained=(False,) * (start is not None) + tuple(_chained(seen, k, start) for k in range(len(seen))),

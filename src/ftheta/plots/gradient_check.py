@@ -76,6 +76,8 @@ def _errors(axes: Axes, errors: Sequence[float], wrong: Sequence[bool], toleranc
     values = np.maximum(np.nan_to_num(np.asarray(errors, dtype=float), nan=1.0, posinf=1.0), _LEAST)
     for bad, colour, marker in ((False, PALETTE[0], "o"), (True, PALETTE[1], "X")):
         rows = np.flatnonzero(np.asarray(wrong) == bad)
+        if not len(rows):  # an empty line that is not clipped takes all the room of the layout
+            continue
         axes.plot(values[rows], rows, marker, color=colour, mec="white", ms=8, zorder=3, clip_on=False)
     axes.axvline(tolerance, color="black", lw=1.2, ls=(0, (4, 3)))
     axes.set_xscale("log")
