@@ -141,6 +141,17 @@ def test_what_is_still_to_be_used_is_kept_in_forward_mode():
     assert (cost(f, np.ones(5)).live, cost(f, np.ones(5)).stored) == (30, 25)
 
 
+def test_what_an_operation_uses_twice_is_let_go_once():
+    """exp x is gone after its square; square, tanh and sin are there together: 3 values of 4 entries, with tangents."""
+
+    def f(x):
+        e = ad.exp(x)
+        square = e * e
+        return ad.tanh(square) + ad.sin(square)
+
+    assert cost(f, np.ones(4)).live == 2 * 3 * 4
+
+
 @pytest.mark.ledger("C119", covers="ftheta.autodiff.cost")
 def test_the_jacobian_of_a_layer_of_a_million_weights_has_a_thousand_million_entries():
     x, w = np.ones(1000, np.float32), np.zeros((1000, 1000), np.float32)

@@ -3,10 +3,11 @@
 Question: one choice after the other, each on validation digits with all earlier choices kept, as the report does it:
 which network comes out, and by how much does it beat the others?
 
-    stages 1, 2, 3  ->  filters 16, 32, 64 in the first  ->  kernels 3, 5, 7  ->  dense layers none, 64, 128
+    stages 1, 2, 3  ->  filters 8, 16, 32 in the first  ->  kernels 3, 5  ->  dense layers none, 64, 128
 
-A smaller network is kept unless a larger one is better by more than one standard error of the validation accuracy.
-Needs the data set mnist, of which a part is learned from. Cost: about 12 CPU-minutes.
+A smaller network is kept unless a larger one is better by more than one standard error of the validation accuracy. In
+a first try, whose larger kernels would have taken hours, 64 filters were better than 32: 0.9765 and 0.9722.
+Needs the data set mnist, of which a part is learned from. Cost: about 15 CPU-minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure", "tables"]
 
 CLAIMS: dict[str, str] = {}
-FIRST: dict[str, Any] = {"stages": 2, "filters": 32, "kernel": 3, "hidden": 0}
+FIRST: dict[str, Any] = {"stages": 2, "filters": 16, "kernel": 3, "hidden": 0}
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Config:
     rows: int = 6_000
     epochs: int = 6
     stages: tuple[int, ...] = (1, 2, 3)
-    filters: tuple[int, ...] = (16, 32, 64)
-    kernels: tuple[int, ...] = (3, 5, 7)
+    filters: tuple[int, ...] = (8, 16, 32)
+    kernels: tuple[int, ...] = (3, 5)
     hidden: tuple[int, ...] = (0, 64, 128)
     seeds: tuple[int, ...] = (0, 1)
 
