@@ -150,6 +150,8 @@ def made(norm, size=None, kinds=(), reason=""):
         ([[99.0, 10.0, 1.0]], "healthy"),
         ([[101.0, 10.0, 1.0]], "exploding"),  # 101 times the weights, too
         ([[50.0, 1.0, 0.4]], "exploding"),
+        ([[99.0, 99.0, 99.0]], "healthy"),
+        ([[101.0, 101.0, 101.0]], "exploding"),  # by their size alone
         ([[1e-7, 1e-7, 1e-7]], "vanishing"),
         ([[0.01, 0.01, 0.01], [11.0, 11.0, 11.0]], "exploding"),
         ([[1.0, 1.0, 1.0], [1.0, np.inf, 1.0]], "exploding"),
