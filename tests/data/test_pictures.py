@@ -293,6 +293,7 @@ def test_two_channels_are_refused(tmp_path):
 
 def test_whoever_waits_is_told_how_far_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr("ftheta.data.pictures.WAIT", -1.0)
+    monkeypatch.setattr("ftheta.data.picture_files.WAIT", -1.0)
     said = []
     open_images(write(tmp_path, GREY), say=said.append)
     assert said[:2] == ["2 files found", "4 files found"] and said[-1] == "4 of 4 headers read"

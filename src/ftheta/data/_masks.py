@@ -12,20 +12,18 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
 
 import numpy as np
 
 from ..errors import FileFormatError
 from ._decode import header, header_of, middle, opened, shown
-from .picture_files import ADVICE, Listing
+from .picture_files import Listing, each
 
 __all__ = ["IMAGES", "MASKS", "is_masked", "read_masks"]
 
 IMAGES, MASKS = "images", "masks"
 PLAIN = ("1", "L", "P")  # modes of one number a pixel
 NEAREST = 0  # of Pillow
-WAIT = 2.0  # seconds between two words of progress
 
 
 def is_masked(path: Path) -> bool:
@@ -52,21 +50,14 @@ def read_masks(
         skip_bad: Whether pictures without a mask that fits are left out; else they are an error.
         say: Is told how far it is, if that takes more than two seconds.
     """
-    folder, last = listing.root.parent / MASKS, monotonic() + WAIT
+    folder = listing.root.parent / MASKS
     files = {Path(name).stem: folder / name for name in sorted(os.listdir(folder))}
-    found, bad = [], {}
-    for i in rows.tolist():
-        name = listing.names[i]
-        try:
-            found.append(_mask(files.get(Path(name).stem), listing.root / name, size))
-        except FileFormatError as error:
-            if not skip_bad:
-                raise FileFormatError(f"{error} {ADVICE}") from None
-            bad[name] = str(error)
-        if monotonic() > last:
-            last = monotonic() + WAIT
-            say(f"{len(found) + len(bad):,} of {len(rows):,} masks read")
-    return np.array(found, np.uint8).reshape(-1, *size), bad
+
+    def read(name: str) -> np.ndarray:
+        return _mask(files.get(Path(name).stem), listing.root / name, size)
+
+    found, bad = each(listing, rows.tolist(), read, "masks", skip_bad, say)
+    return np.array([*found.values()], np.uint8).reshape(-1, *size), bad
 
 
 def _mask(file: Path | None, picture: Path, size: tuple[int, int]) -> np.ndarray:

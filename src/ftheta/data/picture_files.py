@@ -9,12 +9,13 @@ Shapes: n pictures, channels C = 1 or 3, height H, width W.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from ._picture_cache import LIMIT, PictureCache, key_of
 __all__ = ["Pictures"]
 
 ADVICE = "Or leave bad files out: skip_bad=True, on the command line --skip-bad."
+WAIT = 2.0  # seconds after which progress is told
+T = TypeVar("T")
 RULES = 1  # a number for the rules of _decode; the cache of others is not used
 
 
@@ -39,6 +42,30 @@ class Listing(NamedTuple):
     """Of the last change of the content, in nanoseconds, as the file says."""
     changed: np.ndarray | None = None
     """Of the last change of any kind, which no program can set."""
+
+
+def each(
+    listing: Listing,
+    rows: Iterable[int],
+    read: Callable[[str], T],
+    what: str,
+    skip_bad: bool,
+    say: Callable[[str], object],
+) -> tuple[dict[str, T], dict[str, str]]:
+    """What is read of some files by name, and what is wrong with the others of them; `what` is named in progress."""
+    found, bad, last = {}, {}, monotonic() + WAIT
+    for i in rows:
+        name = listing.names[i]
+        try:
+            found[name] = read(name)
+        except FileFormatError as error:
+            if not skip_bad:
+                raise FileFormatError(f"{error} {ADVICE}") from None
+            bad[name] = str(error)
+        if monotonic() > last:
+            last = monotonic() + WAIT
+            say(f"{len(found) + len(bad):,} of {len(listing.names):,} {what} read")
+    return found, bad
 
 
 class Pictures:

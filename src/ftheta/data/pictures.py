@@ -27,13 +27,12 @@ from ._decode import GREY, MAX_PIXELS, MODES, Header, decode, header, header_of,
 from ._masks import IMAGES, MASKS, is_masked, read_masks
 from .datasets import Dataset
 from .delimited import task_of
-from .picture_files import ADVICE, Listing, Pictures
+from .picture_files import WAIT, Listing, Pictures, each
 
 __all__ = ["open_images", "read_images", "read_picture"]
 
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
 LOOK = 500  # headers that are read when a folder is opened
-WAIT = 2.0  # seconds after which progress is told
 
 
 def read_images(path: str | Path, *, required: bool = True) -> Dataset:
@@ -217,20 +216,8 @@ def _headers(
     listing: Listing, look: Iterable[int], skip_bad: bool, say: Callable[[str], object]
 ) -> tuple[dict[str, Header], dict[str, str]]:
     """Headers of some files by name, and what is wrong with the others of them."""
-    headers, bad, last = {}, {}, monotonic() + WAIT
     with warnings.catch_warnings(action="ignore"):
-        for i in look:
-            name = listing.names[i]
-            try:
-                headers[name] = header(f"{listing.root}{os.sep}{name}")
-            except FileFormatError as error:
-                if not skip_bad:
-                    raise FileFormatError(f"{error} {ADVICE}") from None
-                bad[name] = str(error)
-            if monotonic() > last:
-                last = monotonic() + WAIT
-                say(f"{len(headers) + len(bad):,} of {len(listing.names):,} headers read")
-    return headers, bad
+        return each(listing, look, lambda name: header(f"{listing.root}{os.sep}{name}"), "headers", skip_bad, say)
 
 
 def _channels(headers: Iterable[Header]) -> int:
