@@ -1,9 +1,14 @@
 """The recipe: its verdict on made-up answers, its size, and the whole on small digits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from torch import nn
 
 from ftheta.nn import ConvNet
+from ftheta.studies.report import cnn_recipe
+from ftheta.studies.report._digits import digits
 from ftheta.studies.report.cnn_recipe import TINY, Config, figures, judge, measure, tables
 
 N = 1000
@@ -39,6 +44,25 @@ def test_the_network_has_less_than_100000_parameters():
     arm = Config().arm
     made = ConvNet((1, 24, 24), 10, arm["filters"], convs=arm["convs"], padding=arm["padding"], norm=arm["norm"])
     assert sum(p.numel() for p in made.parameters()) == 90_874
+
+
+def test_the_rim_is_cut_off_at_all_sides(monkeypatch):
+    seen = []
+
+    class Fake:
+        history_, module_ = ({"loss": 0.0, "seconds": 1.0},), nn.Linear(1, 1)
+
+        def fit(self, x, y):
+            seen.append(x)
+            return self
+
+        def predict_log_proba(self, x):
+            seen.append(x)
+            return np.zeros((len(x), 10))
+
+    monkeypatch.setattr(cnn_recipe, "network", lambda arm, seed: Fake())
+    measure(replace(TINY, seeds=(0,)))
+    assert seen[0].shape[1:] == (1, 6, 6) and np.array_equal(seen[1], digits("digits").x_test[:, :, 1:7, 1:7])
 
 
 @pytest.mark.slow
