@@ -1,8 +1,9 @@
 """Time things side by side, and say how sure the numbers are.
 
-    A B C A B C ...      ratio = median over repetitions r of  t_peer,r / t_ours,r
+    A B C B C A C A B ...      ratio = median over repetitions r of  t_peer,r / t_ours,r
 
-What disturbs the machine for a while disturbs all that run in the same repetition, so it cancels in the ratio.
+What disturbs the machine for a while disturbs all that run in the same repetition, so it cancels in the ratio; and
+nobody always follows the same peer, whose threads and memory may still be warm.
 """
 
 from __future__ import annotations
@@ -109,11 +110,12 @@ def alternate(
     times: dict[Key, list[float]] = {key: [] for key in runs}
     for repetition in range(repetitions):
         before(repetition)
-        for key, run in runs.items():
+        first = repetition % len(runs)
+        for key in [*runs][first:] + [*runs][:first]:
             gc.collect(1)  # nobody pays for the garbage of another
             with around(key):
                 begin = clock()
-                result = run(repetition)
+                result = runs[key](repetition)
                 times[key].append(clock() - begin)
             done(key, repetition, result)
     return times

@@ -1,6 +1,6 @@
 """Persistent contrastive divergence: a restricted Boltzmann machine of 784-100 units, batch 10, beside scikit-learn's.
 
-    W ~ N(0, 0.01²), rate 0.01, one epoch; rows in [0, 1] as users have them (float64), used as probabilities
+    W ~ N(0, 0.01²), rate 0.01, three epochs; rows in [0, 1] as users have them (float64), used as probabilities
 
 Ours is the estimator, through the one training loop, in float32. The plain loop is the same arithmetic in PyTorch with
 nothing around it. Bars: 4 times scikit-learn as it is installed, 1.5 times with the thread count that suits it best.
@@ -25,7 +25,7 @@ from .mnist_size import images
 __all__ = ["run"]
 
 ASKED = {"scikit-learn as installed": 4.0, "scikit-learn at its best": 1.5}
-HIDDEN, BATCH, RATE, SCORED = 100, 10, 0.01, 100
+HIDDEN, BATCH, RATE, EPOCHS, SCORED = 100, 10, 0.01, 3, 100
 
 
 class Weights(NamedTuple):
@@ -38,13 +38,15 @@ class Weights(NamedTuple):
 
 def ours(x: np.ndarray, seed: int) -> Weights:
     """The estimator."""
-    made = RestrictedBoltzmannMachine(n_hidden=HIDDEN, epochs=1, batch_size=BATCH, lr=RATE, random_state=seed).fit(x)
+    made = RestrictedBoltzmannMachine(
+        n_hidden=HIDDEN, epochs=EPOCHS, batch_size=BATCH, lr=RATE, random_state=seed
+    ).fit(x)
     return Weights(*(made.module_.get_parameter(name) for name in Weights._fields))
 
 
 def theirs(x: np.ndarray, seed: int) -> Weights:
     """scikit-learn's."""
-    knobs: dict[str, Any] = {"batch_size": BATCH, "learning_rate": RATE, "n_iter": 1, "random_state": seed}
+    knobs: dict[str, Any] = {"batch_size": BATCH, "learning_rate": RATE, "n_iter": EPOCHS, "random_state": seed}
     made = BernoulliRBM(n_components=HIDDEN, **knobs).fit(x)
     return Weights(made.components_, made.intercept_visible_, made.intercept_hidden_)
 
@@ -54,7 +56,8 @@ def plain(x: np.ndarray, seed: int) -> Weights:
     g, rows, rate = torch.Generator().manual_seed(seed), torch.tensor(x, dtype=torch.float32), RATE / BATCH
     w, h = 0.01 * torch.randn(HIDDEN, rows.shape[1], generator=g), torch.zeros(BATCH, HIDDEN)
     b, c = torch.zeros(rows.shape[1]), torch.zeros(HIDDEN)
-    for index in torch.randperm(len(rows), generator=g).split(BATCH):
+    orders = [torch.randperm(len(rows), generator=g) for _ in range(EPOCHS)]
+    for index in (part for order in orders for part in order.split(BATCH)):
         v = rows[index]
         p = torch.addmm(c, v, w.t()).sigmoid_()
         made = torch.addmm(b, h, w).sigmoid_()
@@ -77,7 +80,7 @@ def score(weights: Weights, x: np.ndarray) -> float:
 
 
 def run(settings: Settings) -> Report:
-    """One epoch over 12,000 digits."""
+    """Epochs over 12,000 digits, beginning and end of a fit included."""
     n = 100 if settings.quick else 12_000
     x, _, name = images(n)
     at = {count: lambda _: theirs(x[:2000], 0) for count in settings.counts}
@@ -101,7 +104,7 @@ def run(settings: Settings) -> Report:
     report = Report("rbm", f"784-{HIDDEN} machine, PCD-1, batch {BATCH}, {n:,} rows of {name}", "an epoch")
     for who, t in times.items():
         against = None if who == "ours" else ratios(t, times["ours"])
-        line = Line(who, summarise(t), contestants[who][1], against, ASKED.get(who))
+        line = Line(who, summarise([seconds / EPOCHS for seconds in t]), contestants[who][1], against, ASKED.get(who))
         report.lines.append(line if who == "ours" else _scored(line, compare(scores[who], scores["ours"])))
     report.notes = ["The accuracy is the mean log-pseudo-likelihood over all bits, in nats, over seeds."]
     return report

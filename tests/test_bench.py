@@ -113,7 +113,7 @@ def test_contestants_run_in_turns_and_only_their_own_time_counts():
     times = alternate(contestants, 2, before=before, around=around, done=done, clock=clock)
     assert times == {"a": [1, 2], "b": [5, 6]}
     first = ["repetition 0", "A0", "a gave A", "B0", "b gave B"]
-    assert order == first + [word.replace("0", "1") for word in first]
+    assert order == [*first, "repetition 1", "B1", "b gave B", "A1", "a gave A"]  # another one begins
 
 
 def test_the_fastest_has_the_best_repetition_after_a_warm_up():

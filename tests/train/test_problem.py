@@ -138,7 +138,7 @@ class Known(Linear):
 
     def gradient(self, player, batch, draw):
         total = self.loss(player, batch, draw)
-        return None if self.says is None else (total, {self.theta: torch.full_like(self.theta, self.says)})
+        return None if self.says is None else (total, [(self.theta, torch.full_like(self.theta, self.says))])
 
 
 def test_an_objective_that_knows_its_gradient_is_asked_where_an_update_is_one_batch():
@@ -151,6 +151,13 @@ def test_an_objective_that_knows_its_gradient_is_asked_where_an_update_is_one_ba
     objective.says = None
     problem(objective, [batch]).gradient()
     assert objective.theta.grad.tolist() == [1, 2]
+
+
+def test_what_is_frozen_gets_no_gradient_in_closed_form_either():
+    objective = Known([1.0, 2.0])
+    objective.theta.requires_grad_(False)
+    problem(objective, [Batch(torch.zeros(2, 1))]).gradient()
+    assert objective.theta.grad is None
 
 
 def test_a_gradient_is_not_taken_for_that_of_a_loss_further_down():

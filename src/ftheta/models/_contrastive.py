@@ -21,7 +21,7 @@ Melchior, Fischer and Wiskott, How to center deep Boltzmann machines, JMLR 17 (2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -66,8 +66,8 @@ def free_energies(
     v = torch.cat([x, objective.fantasies(x)])  # (B + C, V)
     logits = torch.addmm(hidden_bias, v, weight.t())  # (B + C, H)
     pull, p = torch.mv(v.t(), r), logits.sigmoid()
-    total = torch.dot(pull, visible_bias).add_(torch.mv(F.softplus(logits).t(), r).sum())
-    if objective.machine.visible == "gaussian":
+    total = torch.dot(pull, visible_bias).add_(torch.dot(r, F.softplus(logits).sum(1)))
+    if objective.gaussian:
         total -= torch.dot(r, v.square().sum(1)) / 2
     vars(objective)["seen"] = p  # past nn.Module, which looks at every tensor that it is given
     slopes = torch.mm((p * r[:, None]).t(), v), pull, torch.mv(p.t(), r)
@@ -93,6 +93,7 @@ class Contrastive(Objective):
     """
 
     surrogate = True
+    own: RBM
     hidden: Tensor
     mu: Tensor
     lam: Tensor
@@ -109,12 +110,13 @@ class Contrastive(Objective):
     ) -> None:
         super().__init__()
         self.machine, self.persistent, self.k, self.sample_pixels = machine, persistent, k, sample_pixels
-        self.chains, self.centred = chains, mean is not None
+        self.chains, self.centred, self.gaussian = chains, mean is not None, machine.visible == "gaussian"
         self.register_buffer("hidden", torch.zeros(chains if persistent else 0, machine.n_hidden))
         if mean is not None:
             self.register_buffer("mu", mean)
             self.register_buffer("lam", torch.full((machine.n_hidden,), 0.5))
         self._signs: dict[int, Tensor] = {}
+        vars(self)["own"] = machine  # what is registered, nn.Module takes three microseconds to find
         self.seen: Tensor | None = None  # p(h = 1 | v) of the rows and fantasies of the last loss: (B + C, H)
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
@@ -123,13 +125,13 @@ class Contrastive(Objective):
         r, weight = self._weights(batch)
         return Loss(FreeEnergies.apply(self, x, r, *self.machine.theta) * weight, weight)  # type: ignore
 
-    @torch.no_grad()
-    def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Mapping[Tensor, Tensor]]:
+    def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Iterable[tuple[Tensor, Tensor]]]:
         """The same and its gradient, without autograd: a graph makes a step of a small machine a quarter longer."""
         x = bernoulli(batch.x) if self.sample_pixels else batch.x
-        (r, weight), theta = self._weights(batch), self.machine.theta
-        mean, slopes = free_energies(self, x, r, theta)
-        return Loss(mean * weight, weight), dict(zip(theta, slopes, strict=True))
+        (r, weight), theta = self._weights(batch), self.own.theta
+        with torch.no_grad():
+            mean, slopes = free_energies(self, x, r, theta)
+        return Loss(mean.mul_(weight), weight), zip(theta, slopes, strict=True)
 
     def after(self, player: str, batch: Batch, draw: Draw) -> None:
         """Chains go on to where the loss left them, and the mean of the hidden units slides."""
@@ -140,16 +142,16 @@ class Contrastive(Objective):
 
     def fantasies(self, x: Tensor) -> Tensor:
         """The visible units of the fantasies: (C, V), or (B, V) where they start at the data."""
-        m = self.machine
+        m = self.own
         if not self.persistent:
             return m.gibbs(x, self.k)
-        v = m.draw_visible(m.visible_logits(self.hidden))
+        v = m.draw_visible(m.visible_logits(self._buffers["hidden"]))
         return m.gibbs(v, self.k - 1) if self.k > 1 else v
 
     def go_on(self, p: Tensor) -> None:
         """Hidden units of the chains for the next update, from their probabilities given the fantasies: (C, H)."""
         if self.persistent:
-            bernoulli(p, out=self.hidden)
+            bernoulli(p, out=self._buffers["hidden"])
 
     def _weights(self, batch: Batch) -> tuple[Tensor, Tensor | float]:
         """Weights of -F in a mean: rows have -1 in all, fantasies 1, (B + C,); and what those of the rows were."""

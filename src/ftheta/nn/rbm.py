@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log, pi
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -28,6 +29,7 @@ from ..errors import InputError
 __all__ = ["RBM", "VISIBLES"]
 
 VISIBLES = ("bernoulli", "gaussian", "softmax")
+Theta = tuple[Tensor, Tensor, Tensor]
 ENUMERATED = 22  # units of the smaller layer whose states can be listed
 _PART = 2**13  # states at a time
 _CELLS = 2**22  # numbers at a time
@@ -83,9 +85,10 @@ class RBM(nn.Module):
         return f"{self.n_visible}, {self.n_hidden}, visible={self.visible!r}"
 
     @property
-    def theta(self) -> tuple[Tensor, Tensor, Tensor]:
-        """W (H, V), b (V,) and c (H,)."""
-        return self.weight, self.visible_bias, self.hidden_bias
+    def theta(self) -> Theta:
+        """W (H, V), b (V,) and c (H,), past `nn.Module`, which takes three microseconds to find each."""
+        own = self._parameters
+        return cast(Theta, (own["weight"], own["visible_bias"], own["hidden_bias"]))
 
     # ---- energies
 
@@ -117,11 +120,13 @@ class RBM(nn.Module):
 
     def hidden_logits(self, v: Tensor) -> Tensor:
         """Log-odds of h_j = 1 given v: (B, V) -> (B, H)."""
-        return F.linear(v, self.weight, self.hidden_bias)
+        weight, _, bias = self.theta
+        return F.linear(v, weight, bias)
 
     def visible_logits(self, h: Tensor) -> Tensor:
         """Log-odds of v_i = 1 given h; logits of the groups for softmax, means for Gaussian visibles: -> (B, V)."""
-        return torch.addmm(self.visible_bias, h, self.weight)
+        weight, bias, _ = self.theta
+        return torch.addmm(bias, h, weight)
 
     def visible_mean(self, h: Tensor) -> Tensor:
         """E[v | h]: (B, H) -> (B, V)."""

@@ -21,9 +21,9 @@ __all__ = ["all_finite", "explain", "lone_row"]
 
 
 def all_finite(tree: Any) -> bool:
-    """Whether every floating tensor in a tree is finite; one synchronisation."""
-    flags = [t.isfinite().all() for t in _tensors(tree) if t.is_floating_point() and t.numel()]
-    return not flags or bool(torch.stack([f.cpu() if f.device.type != "cpu" else f for f in flags]).all())
+    """Whether every floating tensor in a tree is finite: its ends are, and NaN is at both; one synchronisation."""
+    ends = [e.double() for t in _tensors(tree) if t.is_floating_point() and t.numel() for e in t.detach().aminmax()]
+    return not ends or bool(torch.stack([e.cpu() if e.device.type != "cpu" else e for e in ends]).isfinite().all())
 
 
 def _tensors(tree: Any) -> Iterator[Tensor]:

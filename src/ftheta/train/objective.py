@@ -9,7 +9,7 @@ accumulation, masks, weights and a short last batch.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -86,8 +86,8 @@ class Objective(nn.Module, ABC):
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """What this player minimises, on these rows and with this randomness."""
 
-    def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Mapping[Tensor, Tensor]] | None:
-        """The loss, and ∇ (Σ w ℓ / Σ w) of each parameter that it moves, in closed form; None: autograd makes it.
+    def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Iterable[tuple[Tensor, Tensor]]] | None:
+        """The loss, and this player's parameters with ∇ (Σ w ℓ / Σ w) of each, in closed form; None: autograd makes it.
 
         It draws what `loss` draws, and is asked instead of it where an update is one batch.
         """

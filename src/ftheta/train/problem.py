@@ -87,8 +87,8 @@ class Problem(Curvature):
 
     def _backward_one(self) -> list[Loss]:
         if self.closed and (known := self.objective.gradient(self.player, self.batches[0], self._prepare(0))):
-            for p in self.parameters:
-                p.grad = known[1].get(p)
+            for p, slope in known[1]:
+                p.grad = slope if p.requires_grad else None  # what is frozen has none
             return [known[0]]
         loss = self._loss(0)
         roots, cotangents = [loss.total], [self._inverse(loss)]

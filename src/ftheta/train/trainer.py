@@ -210,7 +210,7 @@ class Trainer:
         while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
             batches.append(next(self._stream))
         self.position += len(batches)
-        self.rows += sum(b.n for b in batches)
+        self.rows += batches[0].n if len(batches) == 1 else sum(b.n for b in batches)
         return batches
 
     def _update(self, batches: Sequence[Batch]) -> None:
