@@ -38,9 +38,8 @@ class Weights(NamedTuple):
 
 def ours(x: np.ndarray, seed: int) -> Weights:
     """The estimator."""
-    made = RestrictedBoltzmannMachine(
-        n_hidden=HIDDEN, epochs=EPOCHS, batch_size=BATCH, lr=RATE, random_state=seed
-    ).fit(x)
+    knobs: dict[str, Any] = {"batch_size": BATCH, "lr": RATE, "epochs": EPOCHS, "random_state": seed}
+    made = RestrictedBoltzmannMachine(n_hidden=HIDDEN, **knobs).fit(x)
     return Weights(*(made.module_.get_parameter(name) for name in Weights._fields))
 
 

@@ -321,6 +321,28 @@ def test_softmax_and_gaussian_visibles_learn_what_goes_together():
         made.pseudo_likelihood(points)
 
 
+@pytest.mark.parametrize(
+    ("visible", "X", "bias"),
+    [
+        ("bernoulli", [[0, 1, 1], [0, 1, 0], [0, 1, 0], [0, 0, 0]], [None, np.log(3), -np.log(3)]),
+        ("gaussian", [[1, 5, 2], [3, 5, -2]], [2, 5, 0]),
+        ("softmax", [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]], [np.log(0.25), np.log(0.5), np.log(0.25)]),
+    ],
+)
+def test_visible_biases_start_at_zero_or_at_the_means(visible, X, bias):
+    """At a rate of next to nothing they stay where they start."""
+    knobs = {"visible": visible, "categories": 3 * (visible == "softmax"), "lr": 1e-12, "epochs": 1, "random_state": 0}
+    for start in (False, True):
+        made = RestrictedBoltzmannMachine(n_hidden=2, start_at_means=start, **knobs).fit(np.array(X, dtype=float))
+        found = made.module_.visible_bias.detach().numpy()
+        assert (made.module_.hidden_bias.abs() < 1e-9).all()
+        for value, wanted in zip(found, bias, strict=True):
+            if wanted is None and start:  # a unit that is never on is rare, not impossible
+                assert -15 < value < -3
+            else:
+                assert value == pytest.approx(wanted * start if wanted is not None else 0, abs=1e-6)
+
+
 def test_grey_pixels_are_used_as_they_are_or_drawn_anew():
     X = np.full((40, 4), 0.5)
     seen = []

@@ -204,6 +204,13 @@ def test_a_process_without_gradients_is_guarded_by_its_rows(tmp_path):
 def test_trees_are_searched_to_their_leaves():
     assert all_finite({"a": [torch.ones(2), (torch.tensor(3),)], "b": None, "c": "nan", "d": torch.empty(0)})
     assert not all_finite({"a": [torch.ones(2), {0: torch.tensor([1.0, math.inf])}]})
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        for bad in (math.nan, math.inf, -math.inf):
+            for place in (0, 500, 1000):  # at the ends, and among many that are taken eight at a time
+                numbers = torch.linspace(-1, 1, 1001, dtype=dtype)
+                assert all_finite([numbers])
+                numbers[place] = bad
+                assert not all_finite([numbers]), (dtype, bad, place)
 
 
 @pytest.mark.parametrize("batch_size", [24, 8])

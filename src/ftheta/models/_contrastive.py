@@ -22,7 +22,7 @@ Melchior, Fischer and Wiskott, How to center deep Boltzmann machines, JMLR 17 (2
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -145,7 +145,7 @@ class Contrastive(Objective):
         m = self.own
         if not self.persistent:
             return m.gibbs(x, self.k)
-        v = m.draw_visible(m.visible_logits(self._buffers["hidden"]))
+        v = m.draw_visible(m.visible_logits(cast(Tensor, self._buffers["hidden"])))
         return m.gibbs(v, self.k - 1) if self.k > 1 else v
 
     def go_on(self, p: Tensor) -> None:

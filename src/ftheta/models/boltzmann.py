@@ -59,6 +59,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         chains: Persistent chains; None takes as many as a batch has rows.
         centred: Whether the centred gradient is used.
         sample_pixels: Whether grey values are drawn as bits, anew in each update, instead of used as they are.
+        start_at_means: Whether the visible biases start as those of independent units with the means of the rows, so
+            that hidden units are left with what goes together; else at 0, and few units may all learn the mean alone.
 
     Example:
         >>> X = np.repeat([[1, 1, 0, 0], [0, 0, 1, 1]], 50, axis=0)
@@ -76,6 +78,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
     chains: Count | None = None
     centred: bool = False
     sample_pixels: bool = False
+    start_at_means: bool = False
     epochs: Count = 10
     batch_size: Count | Literal["auto"] = 10
     optimizer: str = "sgd"
@@ -84,12 +87,15 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
     usual_rates: ClassVar[Mapping[str, float]] = {"sgd": 0.01, "adam": 0.001}
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
-        """The machine, with weights from N(0, 0.01²) and biases 0."""
+        """The machine, with weights from N(0, 0.01²) and biases 0, or those of the means."""
         if self.sample_pixels and self.visible != "bernoulli":
             raise InputError(
                 f"sample_pixels=True draws grey values as bits, but visible={self.visible!r}; use visible='bernoulli'."
             )
-        return RBM(x.shape[0], self.n_hidden, visible=self.visible, categories=self.categories)
+        machine = RBM(x.shape[0], self.n_hidden, visible=self.visible, categories=self.categories)
+        if self.start_at_means:
+            machine.visible_bias.data.copy_(base_rates(torch.tensor(self.mean_), self.visible))
+        return machine
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         """The free-energy difference of data and fantasies."""
