@@ -438,7 +438,20 @@ def test_assess_names_every_measure_with_its_error():
     assert made.assess(X > 0.5).columns["measure"][0] == "mean log p(v) / nats"
     gauss = small(visible="gaussian").fit(X[:, 20:23])
     assert gauss.score(X[:, 20:23]) == pytest.approx(-gauss.assess(X[:, 20:23]).columns["value"][1], rel=1e-5)
-    assert len(gauss.assess(X[:, 20:23]).columns["measure"]) == 3
+    assert len(gauss.assess(X[:, 20:23]).columns["measure"]) == 4
+
+
+def test_assess_counts_the_hidden_units_that_tell_rows_apart():
+    """Four units: always on, always off, on where a pixel is bright, and hardly more then."""
+    X = np.repeat([[0.0, 1, 0], [1, 1, 0]], 10, axis=0)
+    made = RestrictedBoltzmannMachine(n_hidden=4, epochs=1, random_state=0).fit(X)
+    with torch.no_grad():
+        made.module_.weight.zero_()
+        made.module_.weight[2:, 0] = torch.tensor([5.0, 0.1])
+        made.module_.hidden_bias.copy_(torch.tensor([9.0, -9.0, -2.5, 0.0]))
+    table = made.assess(X)
+    assert [*table.columns["measure"]][-1] == "hidden units that tell rows apart, of 4"
+    assert [*table.columns["value"]][-1] == 1 and [*table.columns["error"]][-1] == 0
 
 
 def test_the_error_of_log_z_is_in_that_of_the_likelihood(monkeypatch):

@@ -258,7 +258,10 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
         return float(self.pseudo_likelihood(X, random_state=self.seed_).mean())
 
     def assess(self, X: ArrayLike, *, temperatures: int = 2_000) -> Table:
-        """Pseudo-likelihood, reconstruction and log-likelihood of rows, with standard errors."""
+        """Pseudo-likelihood, reconstruction and log-likelihood of rows, with standard errors; units that do something.
+
+        A hidden unit whose P(h = 1 | v) has a standard deviation below 0.05 over the rows is a bias, no feature.
+        """
         found = self.partition(temperatures=temperatures)
         rebuilt = self._apply(lambda v: (v - self._machine.visible_mean(self._machine(v))).square().mean(-1), X)
         grey = self.visible == "bernoulli" and not np.isin(np.asarray(self._table(X)), (0, 1)).all()
@@ -270,6 +273,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer):
             )
         rows["mean squared reconstruction error"] = mean_of(rebuilt)
         rows[f"log Z ({found.method}) / nats"] = found.log_z, found.error
+        apart = int((self.transform(X).std(0) > 0.05).sum())
+        rows[f"hidden units that tell rows apart, of {self.n_hidden}"] = apart, 0.0
         values, errors = zip(*rows.values(), strict=True)
         return Table({"measure": list(rows), "value": values, "error": errors})
 
