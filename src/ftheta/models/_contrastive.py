@@ -64,13 +64,13 @@ def free_energies(
     """
     weight, visible_bias, hidden_bias = theta
     v = torch.cat([x, objective.fantasies(x)])  # (B + C, V)
-    logits = torch.addmm(hidden_bias, v, weight.t())  # (B + C, H)
+    logits = F.linear(v, weight, hidden_bias)  # (B + C, H)
     pull, p = torch.mv(v.t(), r), logits.sigmoid()
     total = torch.dot(pull, visible_bias).add_(torch.dot(r, F.softplus(logits).sum(1)))
     if objective.gaussian:
         total -= torch.dot(r, v.square().sum(1)) / 2
     vars(objective)["seen"] = p  # past nn.Module, which looks at every tensor that it is given
-    slopes = torch.mm((p * r[:, None]).t(), v), pull, torch.mv(p.t(), r)
+    slopes = torch.mm((p * r.unsqueeze(1)).t(), v), pull, torch.mv(p.t(), r)
     return total, centred(*slopes, objective.mu, objective.lam) if objective.centred else slopes
 
 

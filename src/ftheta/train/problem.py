@@ -123,7 +123,7 @@ class Problem(Curvature):
 
     def _finish_gradient(self) -> None:
         t = self.training
-        for p in self.penalised:
+        for p in self.penalised if t.l2 or t.l1 else ():
             if p.grad is not None and t.l2:
                 p.grad.add_(p.detach(), alpha=2 * t.l2)
             if p.grad is not None and t.l1:
