@@ -202,9 +202,10 @@ def test_a_gradient_in_closed_form_is_autograds_of_the_same_draw(subject):
         objective.set_weights(kept)
         truth = torch.autograd.grad(loss.total / loss.weight, player.tensors())
         torch.testing.assert_close(found[0].total, loss.total.detach(), rtol=1e-6, atol=1e-9)
-        assert float(found[0].weight) == float(loss.weight) and set(found[1]) == set(player.tensors())
+        slopes = dict(found[1])
+        assert float(found[0].weight) == float(loss.weight) and set(slopes) == set(player.tensors())
         for p, slope in zip(player.tensors(), truth, strict=True):
-            torch.testing.assert_close(found[1][p], slope, rtol=1e-6, atol=1e-9)
+            torch.testing.assert_close(slopes[p], slope, rtol=1e-6, atol=1e-9)
 
 
 # ---- beside the loss
