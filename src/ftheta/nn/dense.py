@@ -95,10 +95,11 @@ def _layers(widths: list[int], names: list[str], dropout: float, init: str) -> O
 def _widths(n_in: int, hidden: Sequence[int], n_out: int) -> list[int]:
     if not isinstance(hidden, Sequence):
         raise InputError(f"hidden must be a sequence of widths such as (64, 64). Got {hidden!r} instead.")
-    places = ["input", *(f"hidden{k}" for k in range(1, len(hidden) + 1)), "output"]
     widths = [n_in, *hidden, n_out]
-    for place, width in zip(places, widths, strict=True):
-        if not isinstance(width, Integral) or isinstance(width, bool) or width < 1:
+    for k, width in enumerate(widths):
+        whole = type(width) is int or isinstance(width, Integral) and not isinstance(width, bool)
+        if not whole or width < 1:
+            place = "input" if k == 0 else "output" if k == len(hidden) + 1 else f"hidden{k}"
             raise InputError(
                 f"The width of layer '{place}' must be an int in the range [1, inf). Got {width!r} instead."
             )
