@@ -447,7 +447,7 @@ def test_assess_counts_the_hidden_units_that_tell_rows_apart():
     made = RestrictedBoltzmannMachine(n_hidden=4, epochs=1, random_state=0).fit(X)
     with torch.no_grad():
         made.module_.weight.zero_()
-        made.module_.weight[2:, 0] = torch.tensor([5.0, 0.1])
+        made.module_.weight[2:, 0] = torch.tensor([5.0, 0.3])
         made.module_.hidden_bias.copy_(torch.tensor([9.0, -9.0, -2.5, 0.0]))
     table = made.assess(X)
     assert [*table.columns["measure"]][-1] == "hidden units that tell rows apart, of 4"
