@@ -23,6 +23,7 @@ from .store import Run, Tree
 __all__ = ["FORMAT", "Estimator", "card_of"]
 
 FORMAT = 1  # of saved models
+MODEL, CONFIG = "model.safetensors", "config.json"
 
 
 def card_of(cls: type) -> tuple[str, str]:
@@ -96,19 +97,22 @@ class Estimator(BaseEstimator):
                 )
         return {k: v for k, v in params.items() if k not in self.refused}
 
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted estimator into a folder: model.safetensors, config.json, manifest.json; no code."""
-        files = self._files()
-        path = Path(path)
-        if path.exists() and not Run(path).exists() and (path.is_file() or any(path.iterdir())):
-            raise InputError(
-                f"{path} exists and is not a saved model or run. Choose another path; nothing was changed."
-            )
-        with Run(path) as run:
-            self._save_into(run, files)
-        return path
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the fitted estimator into a folder: model.safetensors, config.json, manifest.json; no code.
 
-    def _files(self) -> tuple[str, dict[str, Tree]]:
+        Args:
+            path: A folder that does not exist or is empty.
+            overwrite: Replace a model that was saved there; a run is never replaced.
+
+        Returns:
+            The path.
+        """
+        files, run = self._files(), Run(path)
+        _refuse_other(run, overwrite)
+        run.finish(files)
+        return run.path
+
+    def _files(self) -> dict[str, Any]:
         from . import __version__
 
         name, task = card_of(type(self))
@@ -116,13 +120,21 @@ class Estimator(BaseEstimator):
         if not Estimator.get_state(self):
             raise InputError(f"This {type(self).__name__} instance is not fitted yet. Call fit before save.")
         config = {"format": FORMAT, "ftheta": __version__, "model": name, "task": task, "params": params}
-        return json.dumps(config, indent=2) + "\n", {"params": params, "state": state}
+        return {MODEL: {"params": params, "state": state}, CONFIG: json.dumps(config, indent=2) + "\n"}
 
-    def _save_into(self, run: Run, files: tuple[str, dict[str, Tree]] | None = None) -> None:
-        config, tree = files or self._files()
-        run.write("model.safetensors", tree)
-        run.write("config.json", config)
-        run.finish()
+
+def _refuse_other(run: Run, overwrite: bool) -> None:
+    """A model is saved into an empty folder, or over another saved model; a run has more files than those."""
+    if run.is_empty():
+        return
+    if run.status != "finished" or not {MODEL, CONFIG}.issuperset(run.names()) or run.rows():
+        what = "holds a run, which is not replaced" if run.exists() else "exists and holds no saved model"
+        raise InputError(f"{run.path} {what}; nothing was changed. Choose another path.")
+    if not overwrite:
+        raise InputError(
+            f"{run.path} holds a saved model; nothing was changed. Pass overwrite=True to replace it, or choose "
+            "another path."
+        )
 
 
 def _as_dict(value: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ftheta.errors import StoreError
-from ftheta.store import Run, _lock, dump_tree, files, parse_tree, run
+from ftheta.store import Run, _folder, _lock, dump_tree, files, parse_tree, run
 
 CALLS = ("open", "write", "fsync", "replace", "unlink", "truncate", "ftruncate", "makedirs")
 STEPS = 2
@@ -41,12 +41,12 @@ class Stand:
         return call
 
     def __enter__(self):
-        for module in (files, run, _lock):
+        for module in (files, run, _folder, _lock):
             module.os = self
         return self
 
     def __exit__(self, *_):
-        for module in (files, run, _lock):
+        for module in (files, run, _folder, _lock):
             module.os = os
 
 

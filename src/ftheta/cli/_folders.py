@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..catalog import nearest
 from ..errors import FThetaError, InputError, RunError
-from ._config import read_config
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -63,9 +62,9 @@ def find_run(text: str) -> Run:
 
 
 def settings(run: Run) -> dict[str, Any]:
-    """What config.toml says; where a run was killed before its first manifest, the bare file."""
+    """What config.toml says."""
     if run.status == "new":
-        return read_config(run.path / "config.toml")
+        raise RunError(f"{run.path} has no manifest, so its files cannot be verified. Start a new run.")
     if not run.has("config.toml"):
         raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
     return tomllib.loads(run.read("config.toml").decode())

@@ -6,7 +6,6 @@ import json
 import tomllib
 from dataclasses import asdict, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,7 +169,7 @@ class Job:
         """A folder with other things in it, with another run, or with a run on other data is not written into."""
         if run.path.is_file():
             raise InputError(f"--run {run.path} is a file; a run is a folder. Choose another --run.")
-        if run.status == "new" and run.path.is_dir() and any(map(self._is_foreign, run.path.iterdir())):
+        if run.status == "new" and not run.is_empty():
             raise InputError(f"{run.path} is not empty and holds no run; nothing was changed. Choose another --run.")
         if run.has("config.toml") and tomllib.loads(run.read("config.toml").decode()) != asdict(self.config):
             raise RunError(
@@ -181,12 +180,6 @@ class Job:
                 f"{self.config.data} has changed since {run.path} was started, and a run is continued with the same "
                 "data only. Put the old data back or choose another --run."
             )
-
-    def _is_foreign(self, file: Path) -> bool:
-        """Whether a file is none that an earlier start of this very run can have left."""
-        if file.name == "config.toml":
-            return file.read_bytes() != self.config.toml().encode()
-        return file.name != "lock" and not file.name.endswith(".tmp")
 
     def keep(self, run: Run) -> None:
         """Write what is known before training."""
@@ -207,7 +200,7 @@ class Job:
         if self.in_steps:
             self.estimator.fit(**self._learned_from, run=run)
         elif run.status != "finished":
-            self.estimator._save_into(run)
+            run.finish(self.estimator._files())
 
     def ending(self) -> str:
         """Why training ended before its last epoch, or nothing."""

@@ -42,9 +42,7 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         raise FileFormatError(
             f"{path} is a file; a saved model is a folder with config.json and model.safetensors. Give the folder."
         )
-    problems = run.verify()
-    if problems:
-        raise FileFormatError(problems[0])
+    run.sound()
     if not run.has("model.safetensors"):
         raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
     try:

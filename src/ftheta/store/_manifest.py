@@ -2,8 +2,7 @@
 
     {"format", "status", "files": {name: mark}, "checkpoints": [mark + step + file + metrics: mark], "metrics": mark}
 
-mark = {"bytes", "sha256"}; its "also" holds digests that are right too, while a file is being replaced. The mark of all
-metrics is there when the run is finished.
+mark = {"bytes", "sha256"}. The mark of all metrics is there when the run is finished.
 """
 
 from __future__ import annotations
@@ -15,55 +14,86 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileFormatError
-from .files import damaged, read_bytes, sha256, strict_json, write_atomic
+from .files import damaged, sha256, strict_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+TWICE = ("split.safetensors", "fit.json")
 NAME = re.compile(r"(figures/)?\w([\w .+=,()-]{0,198}[\w)])?")
-CHECKPOINT = re.compile(r"checkpoint-\d+(-again)?\.safetensors")
+OWN = re.compile(r"manifest\.json|metrics\.jsonl|lock|checkpoint-.*", re.IGNORECASE)
+CHECKPOINT = re.compile(r"checkpoint-\d{1,18}(-again)?\.safetensors")
+DIGEST = re.compile("[0-9a-f]{64}")
+NEW = {"format": FORMAT, "status": "new"}
+
+Mark = Mapping[str, Any]  # of a file: {"bytes", "sha256"}
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a run, empty for a new one; a FileFormatError if a single bit of it is not as it was written."""
-    file = folder / MANIFEST
-    if not file.exists():
-        if any(CHECKPOINT.fullmatch(found.name) for found in folder.glob("checkpoint-*")):
-            raise FileFormatError(f"{file} is missing beside checkpoints; nothing was deleted. Use another copy.")
-        return {"format": FORMAT, "status": "new", "files": {}, "checkpoints": []}
-    data = read_bytes(file)
+def copy_of(name: str) -> str:
+    """figures/a.svg -> figures/.a.svg.copy."""
+    above, slash, last = name.rpartition("/")
+    return f"{above}{slash}.{last}.copy"
+
+
+def parse(data: bytes, folder: Path, name: str) -> dict[str, Any]:
+    """The manifest in the bytes of a file; a FileFormatError if a single bit is not as it was written."""
     body, last = data[:-65], data[-65:].decode("ascii", "replace")
-    if last[-1:] != "\n":
-        raise damaged(str(file), "cut off or changed")
-    compare(MANIFEST, body, {"sha256": last[:-1]}, str(folder))
-    manifest = strict_json(body, str(file))
+    if last[-1:] != "\n" or not DIGEST.fullmatch(last[:-1]):
+        raise damaged(str(folder / name), "cut off or changed")
+    compare(name, body, {"sha256": last[:-1]}, str(folder))
+    manifest = strict_json(body, str(folder / name))
     if not _is_manifest(manifest):
-        raise damaged(str(file), "not a manifest that this version of fθ reads")
+        raise damaged(str(folder / name), "not a manifest that this version of fθ reads")
     return manifest
 
 
-def save_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+def is_sealed(data: bytes) -> bool:
+    """Whether these are the bytes of a manifest as they were written."""
+    try:
+        return bool(parse(data, Path(), MANIFEST))
+    except FileFormatError:
+        return False
+
+
+def sealed(manifest: Mapping[str, Any]) -> bytes:
+    """The bytes of a manifest."""
     body = json.dumps(manifest, indent=1).encode() + b"\n"
-    write_atomic(folder / MANIFEST, body + sha256(body).encode() + b"\n")
+    return body + sha256(body).encode() + b"\n"
 
 
-def compare(name: str, data: bytes, mark: Mapping[str, Any], where: str) -> None:
+def mark_of(data: bytes) -> Mark:
+    """Length and digest of the content of a file."""
+    return {"bytes": len(data), "sha256": sha256(data)}
+
+
+def compare(name: str, data: bytes, mark: Mark, where: str) -> None:
     """A FileFormatError if the data are not those of the mark."""
     want, got = mark["sha256"], sha256(data)
-    if got not in (want, *mark.get("also", ())):
+    if got != want:
         raise FileFormatError(f"{where}: {name} digest differs (expected {want[:4]}.., got {got[:4]}..): file damaged.")
 
 
 def _is_manifest(x: Any) -> bool:
-    try:
-        files, entries = x["files"], x["checkpoints"]
-        sealed = [x["metrics"]] if x["status"] == "finished" else []
-        marks = [*files.values(), *entries, *(entry["metrics"] for entry in entries), *sealed]
-        return (
-            (x["format"], x["status"] in ("running", "finished")) == (FORMAT, True)
-            and all(NAME.fullmatch(name) for name in files)
-            and all(CHECKPOINT.fullmatch(entry["file"]) and type(entry["step"]) is int for entry in entries)
-            and all(isinstance(mark["sha256"], str) and isinstance(mark.get("also", []), list) for mark in marks)
-            and all(type(mark["bytes"]) is int for mark in marks)
-        )
-    except (AttributeError, KeyError, TypeError):
-        return False
+    match x:
+        case {"format": int(version), "status": "running" | "finished", "files": dict(files), "checkpoints": list(c)}:
+            names = all(NAME.fullmatch(name) and not OWN.fullmatch(name) for name in files)
+            marks = all(map(_is_mark, files.values())) and (x["status"] == "running" or _is_mark(x.get("metrics")))
+            return version is not True and version == FORMAT and names and marks and all(map(_is_checkpoint, c))
+    return False
+
+
+def _is_mark(x: Any) -> bool:
+    match x:
+        case {"bytes": size, "sha256": str(digest)}:
+            return _is_count(size) and DIGEST.fullmatch(digest) is not None
+    return False
+
+
+def _is_checkpoint(x: Any) -> bool:
+    match x:
+        case {"step": step, "file": str(file), "metrics": metrics}:
+            return _is_count(step) and CHECKPOINT.fullmatch(file) is not None and _is_mark(x) and _is_mark(metrics)
+    return False
+
+
+def _is_count(x: Any) -> bool:
+    return type(x) is int and 0 <= x < 1 << 63

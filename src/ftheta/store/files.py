@@ -24,7 +24,9 @@ from typing import Any
 
 from ..errors import FileFormatError, InputError, InputTypeError, StoreError
 
-__all__ = ["to_toml", "write_atomic"]
+__all__ = ["to_toml", "write_atomic", "write_folder"]
+
+BINARY = getattr(os, "O_BINARY", 0)  # bytes are bytes on Windows too
 
 
 @contextlib.contextmanager
@@ -51,18 +53,19 @@ def readable(size: int) -> str:
     return f"{size / 1000**power:.0f} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path | str | int) -> None:
     """Make the names in a folder durable; Windows does so itself, some network disks cannot."""
     if sys.platform == "win32":
         return
-    fd = os.open(folder, os.O_RDONLY)
+    fd = os.open(folder, os.O_RDONLY) if not isinstance(folder, int) else folder
     try:
         os.fsync(fd)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
-        os.close(fd)
+        if fd != folder:
+            os.close(fd)
 
 
 def make_folder(folder: Path) -> None:
@@ -73,11 +76,6 @@ def make_folder(folder: Path) -> None:
         sync_folder(made.parent)
 
 
-def open_new(path: Path, flags: int) -> int:
-    """A file descriptor that a started program does not inherit; bytes are bytes on Windows too."""
-    return os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-
-
 def write_all(fd: int, data: bytes) -> None:
     """The system may take less than it is given."""
     view = memoryview(data)
@@ -85,26 +83,58 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+def put(path: str, data: bytes, at: int | None = None) -> None:
+    """Put `data` at `path`, relative to the opened folder `at` if there is one, all or nothing."""
+    head, tail = os.path.split(path)
+    temporary = os.path.join(head, f".{tail}.{secrets.token_hex(4)}.tmp")
+    try:
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666, dir_fd=at)
+        try:
+            write_all(fd, data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, path, src_dir_fd=at, dst_dir_fd=at)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=at)
+        raise
+    sync_folder(head if at is None else at)
+
+
 def write_atomic(path: Path, data: bytes) -> str:
     """Put `data` at `path`, all or nothing, and return its SHA-256."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with reported(path, len(data)):
         make_folder(path.parent)
+        put(str(path.absolute()), data)
+    return sha256(data)
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a whole folder, all or nothing; one that is not empty is refused.
+
+    Args:
+        path: The folder; it does not exist, or is empty.
+        files: Content by name.
+    """
+    path = Path(path).resolve()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    with reported(path, sum(map(len, files.values()))):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise InputError(f"{path} exists and is not an empty folder; nothing was changed. Choose another folder.")
+        make_folder(path.parent)
         try:
-            fd = open_new(temporary, os.O_WRONLY | os.O_EXCL)
-            try:
-                write_all(fd, data)
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            os.mkdir(temporary)
+            for name, data in files.items():
+                put(str(temporary / Path(name).name), data)
+            if sys.platform == "win32" and path.exists():
+                os.rmdir(path)
             os.replace(temporary, path)
         except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            shutil.rmtree(temporary, ignore_errors=True)
             raise
         sync_folder(path.parent)
-    return sha256(data)
 
 
 def sha256(data: bytes) -> str:
@@ -117,12 +147,18 @@ def read_bytes(path: Path) -> bytes:
         if path.exists() and not path.is_file():
             raise FileFormatError(f"{path} cannot be read: it is not a regular file. Give the path of a file.")
         return path.read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"{path} cannot be read: {error.strerror}. Check path and permissions.") from error
+    except (OSError, MemoryError) as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError | MemoryError) -> FileFormatError:
+    if isinstance(error, MemoryError):
+        return FileFormatError(f"{path} cannot be read: it does not fit into memory. Use another copy.")
+    return FileFormatError(f"{path} cannot be read: {error.strerror}. Check path and permissions.")
 
 
 def damaged(where: str, what: str) -> FileFormatError:
-    return FileFormatError(f"{where}: {what}. The file is damaged or not one of fθ's; use another copy.")
+    return FileFormatError(f"{where}: {what:.300}. The file is damaged or not one of fθ's; use another copy.")
 
 
 def strict_json(text: bytes | str, where: str) -> Any:
@@ -142,7 +178,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _finite(token: str) -> float:
     if not math.isfinite(number := float(token)):
-        raise ValueError(f"{token} is not a finite number")
+        raise ValueError(f"{token:.40} is not a finite number")
     return number
 
 

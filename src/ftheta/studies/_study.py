@@ -247,7 +247,7 @@ def _refuse_other(run: Run, key: str) -> None:
     if run.has("config.toml"):
         if tomllib.loads(run.read("config.toml").decode()).get("digest") != key:
             raise RunError(f"{run.path} holds another study, other settings or other data. Choose another --run.")
-    elif run.path.is_dir() and any(f.name != "lock" and f.suffix != ".tmp" for f in run.path.iterdir()):
+    elif not run.is_empty():
         raise InputError(f"{run.path} is not empty and holds no study; nothing was changed. Choose another --run.")
 
 
