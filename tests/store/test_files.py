@@ -96,14 +96,14 @@ def test_new_folders_are_made_durable_from_the_top(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(files, "sync_folder", synced.append)
     write_atomic(tmp_path / "a/b/x", b"1")
-    assert synced == [tmp_path, tmp_path / "a", tmp_path / "a/b"]
+    assert list(map(str, synced)) == [str(tmp_path), str(tmp_path / "a"), str(tmp_path / "a/b")]
 
 
 def test_the_file_is_durable_before_it_gets_its_name(tmp_path, monkeypatch):
     calls = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, name=name, real=real: (calls.append(name), real(*a)))
+        monkeypatch.setattr(os, name, lambda *a, name=name, real=real, **k: (calls.append(name), real(*a, **k)))
     write_atomic(tmp_path / "x", b"1")
     assert calls == (["fsync", "replace"] if os.name == "nt" else ["fsync", "replace", "fsync"])
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -122,13 +123,17 @@ def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path, leave
     [
         ("", "another process"),
         ("4242 yesterday", "another process"),
+        ("\x1b[2J 2020-05-06T10:02:33", "another process"),
+        ("\0" * 1000, "another process"),
         (f"4242 {datetime.now():%Y-%m-%dT}10:02:33\n", "pid 4242 (started 10:02)"),
         ("4242 2020-05-06T10:02:33\n", "pid 4242 (started 2020-05-06 10:02)"),
     ],
 )
 def test_the_holder_is_described_as_far_as_it_is_known(tmp_path, text, holder):
-    (tmp_path / "lock").write_text(text)
-    assert _lock._holder(tmp_path / "lock") == holder
+    with Run(tmp_path):
+        (tmp_path / "lock").write_text(text)
+        with pytest.raises(RunError, match=re.escape(f"is in use by {holder}. Stop it")):
+            Run(tmp_path).__enter__()
 
 
 def test_a_disk_without_locks_is_reported(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@ import hashlib
 import json
 import math
 import os
+import zlib
 
 import numpy as np
 import pytest
@@ -26,8 +27,8 @@ def test_a_run_goes_from_new_to_running_to_finished(path):
     run = Run(path)
     assert run.exists() and run.status == "running"
     kept = ["checkpoint-2.safetensors", "checkpoint-3.safetensors"]
-    other = ["config.toml", "figures/loss.svg", "lock", "manifest.json", "metrics.jsonl"]
-    assert names(path) == [*kept, *other]
+    other = [".manifest.json.copy", "config.toml", "figures/loss.svg", "lock", "manifest.json", "metrics.jsonl"]
+    assert names(path) == sorted([*kept, *other])
     with run:
         assert run.latest()[1] == 3
         run.write("model.safetensors", state(3))
@@ -59,7 +60,10 @@ def test_a_model_alone_makes_a_small_folder(tmp_path):
     with Run(tmp_path / "m") as run:
         run.write("model.safetensors", {"a": 1})
         run.finish()
-    assert names(tmp_path / "m") == ["lock", "manifest.json", "model.safetensors"] and run.verify() == []
+    assert (
+        names(tmp_path / "m") == [".manifest.json.copy", "lock", "manifest.json", "model.safetensors"]
+        and run.verify() == []
+    )
     assert run.rows() == [] and run.rows(unsaved=True) == []
 
 
@@ -140,13 +144,24 @@ def test_rows_without_a_checkpoint_are_all_complete_lines(tmp_path):
 def test_metrics_are_strict_json_and_reach_the_file_at_once(path):
     with Run(path) as run:
         run.log({"loss": math.inf})
-        assert (path / "metrics.jsonl").read_bytes().endswith(b'}\n{"loss": null}\n')
+        assert (path / "metrics.jsonl").read_bytes().splitlines()[-1].startswith(b'{"loss": null, ')
 
 
-@pytest.mark.parametrize(("line", "message"), [(b"{]", "metrics.jsonl line 1: not strict JSON"), (b"[]", "not a row")])
-def test_a_line_that_is_not_a_row_is_named(tmp_path, line, message):
-    (tmp_path / "metrics.jsonl").write_bytes(line + b"\n")
-    with pytest.raises(FileFormatError, match=message):
+ROWS = [{"a": [1]}, {"a": {}}, {"a": "text"}, {"a": 10**400}, {"\x1b[2J": 1}, {"a": [[[]]]}, [], None, 1, "text"]
+
+
+def checked(row):
+    """A line whose check sum is right, whatever is in it."""
+    return json.dumps(row | {"crc": zlib.crc32(json.dumps(row).encode())} if isinstance(row, dict) else row).encode()
+
+
+@pytest.mark.parametrize("line", [b"{]", b"\0", b"{}", b'{"a": 1}', b'{"a": NaN}', b"[" * 9999, *map(checked, ROWS)])
+def test_a_line_that_is_not_a_row_is_named(tmp_path, line):
+    (tmp_path / "metrics.jsonl").write_bytes(checked({"loss": 0.5}) + b"\n")
+    assert Run(tmp_path).rows() == [{"loss": 0.5}]
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(FileFormatError, match="metrics.jsonl line 2: not a row of numbers as it was written"):
         Run(tmp_path).rows()
 
 
@@ -198,7 +213,7 @@ def test_the_same_step_can_be_saved_again(path):
             run.checkpoint(state(value), 3)
             assert run.latest()[0]["step"] == value and run.verify() == []
     assert [n for n in names(path) if "checkpoint" in n][0] == "checkpoint-2.safetensors"
-    assert len(names(path)) == 7
+    assert len(names(path)) == 8
 
 
 def test_a_step_is_a_count(path):
@@ -210,7 +225,7 @@ def test_the_log_is_durable_before_a_checkpoint_speaks_of_it(path, monkeypatch):
     calls, fsync, replace = [], os.fsync, os.replace
     log = (path / "metrics.jsonl").stat().st_ino
     monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("log" if os.fstat(fd).st_ino == log else ""), fsync(fd)))
-    monkeypatch.setattr(os, "replace", lambda a, b: (calls.append(b.name), replace(a, b)))
+    monkeypatch.setattr(os, "replace", lambda a, b, **at: (calls.append(b), replace(a, b, **at)))
     for act in (lambda: Run(path).checkpoint(state(5), 5), lambda: Run(path).finish()):
         act()
         named = [call for call in calls if call]
@@ -219,8 +234,10 @@ def test_the_log_is_durable_before_a_checkpoint_speaks_of_it(path, monkeypatch):
 
 
 def test_an_error_in_saving_names_the_last_good_checkpoint(path, monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
+    monkeypatch.setattr(os, "replace", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "no")))
     with pytest.raises(StoreError, match=r"Cannot write .*checkpoint-4.safetensors: Permission.*checkpoint: step 3\.$"):
         Run(path).checkpoint(state(4), 4)
-    with pytest.raises(StoreError, match=r"Cannot write .*manifest.json: Permission.*Last good checkpoint: none\.$"):
+    with pytest.raises(
+        StoreError, match=r"Cannot write .*manifest.json.copy: Permission.*Last good checkpoint: none\.$"
+    ):
         Run(tmp_path / "b").checkpoint(state(4), 4)

@@ -112,7 +112,7 @@ class Kept(Folder):
                 continue
             self.write(file, content)
             if old is not None and not (name == MANIFEST and is_sealed(old)):
-                said = f"{self.path / file} was damaged; it is restored from its other copy."
+                said = f"{self.path / file} is not as it was written; it is restored from its other copy."
                 warnings.warn(said, UserWarning, stacklevel=5)
 
     def _bytes(self, name: str) -> bytes | None:

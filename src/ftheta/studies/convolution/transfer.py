@@ -120,7 +120,7 @@ def _pretrained(config: Config, x: np.ndarray, y: np.ndarray, folder: str, seed:
     score = model.score(x[n:], y[n:])
     with Draw(seed).at("head").scope():
         initialise(model.module_.get_submodule("output"), "lecun")
-    model.save(folder)
+    model.save(folder, overwrite=True)
     return score
 
 
