@@ -1,6 +1,8 @@
 """The base of all estimators: parameters, a state that is a value, and files without code in them."""
 
+import contextlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +16,7 @@ import ftheta
 from ftheta import catalog
 from ftheta.base import FORMAT, Estimator, card_of
 from ftheta.check import Positive
-from ftheta.errors import InputError
+from ftheta.errors import FileFormatError, InputError, RunError
 from ftheta.likelihoods import Gaussian
 from ftheta.models import LinearRegression, MLPClassifier, MLPRegressor
 from ftheta.store import Run
@@ -121,20 +123,100 @@ def test_nothing_that_exists_is_overwritten(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/notes.txt").write_text("mine")
     for path in (text, tmp_path / "full"):
-        with pytest.raises(
-            InputError, match="exists and is not a saved model or run. Choose another path; nothing was"
-        ):
-            model.save(path)
+        for overwrite in (False, True):
+            with pytest.raises(InputError, match="holds no saved model; nothing was changed. Choose another path."):
+                model.save(path, overwrite=overwrite)
     assert text.read_text() == "mine" and [p.name for p in (tmp_path / "full").iterdir()] == ["notes.txt"]
     (tmp_path / "empty").mkdir()
     assert ftheta.load(model.save(tmp_path / "empty")).coef_ == model.coef_
 
 
-def test_a_saved_model_can_be_saved_over(tmp_path):
+def test_a_saved_model_is_replaced_where_that_is_asked_for(tmp_path):
     first = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
-    second = LinearRegression().fit([[0.0], [1.0]], [0.0, 5.0])
-    first.save(tmp_path / "model")
-    assert ftheta.load(second.save(tmp_path / "model")).coef_ == second.coef_
+    second = MLPClassifier(hidden=(3,), epochs=1).fit([[0.0], [1.0]], ["a", "b"])
+    path = first.save(tmp_path / "model")
+    before = contents(path)
+    with pytest.raises(InputError, match="holds a saved model; nothing was changed. Pass overwrite=True to replace it"):
+        second.save(path)
+    assert contents(path) == before and ftheta.load(path).coef_ == first.coef_
+    assert ftheta.load(second.save(path, overwrite=True)).classes_.tolist() == ["a", "b"]
+    assert ftheta.load(first.save(path, overwrite=True)).coef_ == first.coef_
+    assert Run(path).verify() == []
+
+
+def contents(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("state", ["finished", "unfinished", "started", "logged", "another hand"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_run_is_never_replaced_by_save(tmp_path, state, overwrite):
+    net, path = MLPClassifier(hidden=(3,), epochs=2, random_state=0), tmp_path / "run"
+    if state == "finished":
+        net.fit([[0.0], [1.0]], ["a", "b"], run=path)
+    with Run(path) as run:
+        if state in ("unfinished", "started"):
+            run.write("fit.json", "{}")
+        if state == "unfinished":
+            run.checkpoint({"weights": [1.0]}, 1)
+        if state == "logged":
+            run.log({"loss": 1.0})
+        if state == "another hand":
+            run.finish({"model.safetensors": {"a": 1}, "notes.txt": "mine"})
+    before = contents(path)
+    with pytest.raises(InputError, match=f"{path} .*nothing was changed. Choose another path."):
+        LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]).save(path, overwrite=overwrite)
+    assert contents(path) == before
+
+
+@pytest.mark.middle
+def test_an_interrupted_save_leaves_the_old_model_or_the_new_one_whole(tmp_path, monkeypatch):
+    """Death at any write, rename or removal; the next process finds one of the two, or nothing at first."""
+    old = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    new = MLPClassifier(hidden=(3,), epochs=1, random_state=0).fit([[0.0], [1.0]], ["a", "b"])
+    monkeypatch.setattr(os, "fsync", lambda fd: None)  # slow, and without effect on what is read
+    calls = []
+
+    def dying(name, at):
+        real = getattr(os, name)
+
+        def call(*args, **options):
+            calls.append(name)
+            if len(calls) >= at:
+                raise Dead
+            return real(*args, **options)
+
+        return call
+
+    class Dead(BaseException):
+        pass
+
+    def attempt(path, at):
+        calls.clear()
+        with monkeypatch.context() as patch:
+            for name in ("write", "replace", "unlink", "ftruncate"):
+                patch.setattr(os, name, dying(name, at))
+            with contextlib.suppress(Dead):
+                new.save(path, overwrite=True)
+                return True
+
+    for start in (None, old):
+        seen = []
+        for at in range(1, 99):
+            path = tmp_path / f"{start is old}{at}"
+            start and start.save(path)
+            done = attempt(path, at)
+            try:
+                seen.append(type(ftheta.load(path)).__name__)
+            except (InputError, RunError, FileFormatError):
+                seen.append("nothing")
+            assert type(ftheta.load(new.save(path, overwrite=True))).__name__ == "MLPClassifier"
+            if done:
+                break
+        assert done and len(seen) > 8
+        first = "nothing" if start is None else "LinearRegression"
+        n = seen.count(first)
+        assert seen == [first] * n + ["MLPClassifier"] * (len(seen) - n) and 0 < n < len(seen)
 
 
 def test_the_files_are_plain_and_name_no_code(tmp_path):
@@ -142,6 +224,10 @@ def test_the_files_are_plain_and_name_no_code(tmp_path):
     config = json.loads((path / "config.json").read_text())
     assert (config["format"], config["model"], config["task"]) == (FORMAT, "mlp", "classify")
     assert config["ftheta"] == ftheta.__version__ and config["params"]["hidden"] == [3]
-    assert {p.name for p in path.iterdir()} - {"lock"} == {"model.safetensors", "config.json", "manifest.json"}
+    assert {p.name for p in path.iterdir()} - {"lock", ".manifest.json.copy"} == {
+        "model.safetensors",
+        "config.json",
+        "manifest.json",
+    }
     assert Run(path).status == "finished" and not Run(path).verify()
     assert "MLPClassifier" not in (path / "model.safetensors").read_bytes().decode("latin-1")

@@ -201,13 +201,13 @@ def test_a_run_that_was_stopped_before_its_result_gets_it_later(ft, ok, monkeypa
     assert Path("a/result.json").read_bytes() == Path("b/result.json").read_bytes()
 
 
-def test_a_run_that_was_killed_before_its_manifest_can_be_resumed(ok, pets):
+def test_a_run_that_was_killed_at_its_very_start_can_be_started_again(ok, pets):
     Path("k").mkdir()
-    Path("k/config.toml").write_bytes(Path(pets, "config.toml").read_bytes())
     Path("k/lock").write_text("1 2026-01-01T00:00:00\n")
-    Path("k/.config.toml.0123abcd.tmp").write_text("half")
-    ok("train", "--resume", "k")
-    assert weights("k") == weights(pets)
+    Path("k/.config.toml.copy").write_bytes(Path(pets, "config.toml").read_bytes())
+    Path("k/..config.toml.copy.0123abcd.tmp").write_text("half")
+    ok("train", "--config", pets / "config.toml", "--run", "k")
+    assert weights("k") == weights(pets) and Run("k").verify() == []
 
 
 def test_resume_takes_a_path_an_id_or_last(ok, pets):

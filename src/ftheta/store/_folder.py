@@ -65,9 +65,9 @@ class Folder:
         with self._reading(name), open(self.open(name, os.O_RDONLY), "rb") as file:
             return file.read()
 
-    def write(self, name: str, data: bytes) -> None:
-        """Put a file, all or nothing."""
-        with reported(self.path / name, len(data)):
+    def write(self, name: str, data: bytes, shown: str = "") -> None:
+        """Put a file, all or nothing; an error speaks of `shown` where another name is for our own use."""
+        with reported(self.path / (shown or name), len(data)):
             make_folder(self.path)
             with self._at(name, make=True) as (base, at):
                 self._look(name, base, at)

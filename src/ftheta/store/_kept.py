@@ -43,7 +43,7 @@ class Kept(Folder):
         """Replace the manifest."""
         manifest["status"] = "running" if manifest["status"] == "new" else manifest["status"]
         for name in (copy_of(MANIFEST), MANIFEST):
-            self.write(name, sealed(manifest))
+            self.write(name, sealed(manifest), MANIFEST)
 
     def write_files(self, contents: Mapping[str, bytes], changes: Mapping[str, Any]) -> None:
         """Put files in place and change the manifest, all or nothing."""
@@ -51,7 +51,7 @@ class Kept(Folder):
         for name, content in contents.items():
             if name in manifest["files"]:
                 self._mend(name, manifest["files"][name])
-            self.write(copy_of(name), content)
+            self.write(copy_of(name), content, name)
         marks = {name: mark_of(content) for name, content in contents.items()}
         new = {**manifest, "files": manifest["files"] | marks, **changes}
         if new != manifest:
@@ -110,7 +110,7 @@ class Kept(Folder):
             old = self._bytes(file)
             if old == content:
                 continue
-            self.write(file, content)
+            self.write(file, content, name)
             if old is not None and not (name == MANIFEST and is_sealed(old)):
                 said = f"{self.path / file} is not as it was written; it is restored from its other copy."
                 warnings.warn(said, UserWarning, stacklevel=5)
