@@ -4,6 +4,7 @@
 in results/mutated.json. Check sums are mended after the damage, so that what is behind them is tried as well.
 """
 
+import contextlib
 import csv
 import gzip
 import hashlib
@@ -218,9 +219,21 @@ def metrics_files():
     yield '{"loss": 1e-3}\n{"loss": -12345678901234567890}\n'
 
 
+def mend_metrics(data):
+    """Lines that are still tables get the check sum of what they hold now."""
+    lines = data.split(b"\n")
+    for i, line in enumerate(lines):
+        with contextlib.suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, dict):
+                row.pop("crc", None)
+                lines[i] = json.dumps(row | {"crc": zlib.crc32(json.dumps(row).encode())}).encode()
+    return b"\n".join(lines)
+
+
 def metrics_oracle(path, found):
     lines = path.read_bytes().split(b"\n")[:-1]
-    theirs = [{k: np.nan if v is None else v for k, v in json.loads(line).items()} for line in lines]
+    theirs = [{k: np.nan if v is None else v for k, v in json.loads(line).items() if k != "crc"} for line in lines]
     assert str(found) == str(theirs)
 
 
@@ -314,7 +327,9 @@ DOORS = {
         name="config.toml",
         errors=FThetaError,
     ),
-    "metrics": Door(metrics_files, lambda path: Run(path.parent).rows(), metrics_oracle, name="run/metrics.jsonl"),
+    "metrics": Door(
+        metrics_files, lambda path: Run(path.parent).rows(), metrics_oracle, mend_metrics, name="run/metrics.jsonl"
+    ),
     "manifest": Door(
         lambda: [signed(manifest_of(model_run()))],
         lambda path: read_all(path.parent),

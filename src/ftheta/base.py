@@ -109,10 +109,10 @@ class Estimator(BaseEstimator):
         """
         files, run = self._files(), Run(path)
         _refuse_other(run, overwrite)
-        run.finish(files)
+        self._save_into(run, files)
         return run.path
 
-    def _files(self) -> dict[str, Any]:
+    def _files(self) -> tuple[str, dict[str, Tree]]:
         from . import __version__
 
         name, task = card_of(type(self))
@@ -120,7 +120,11 @@ class Estimator(BaseEstimator):
         if not Estimator.get_state(self):
             raise InputError(f"This {type(self).__name__} instance is not fitted yet. Call fit before save.")
         config = {"format": FORMAT, "ftheta": __version__, "model": name, "task": task, "params": params}
-        return {MODEL: {"params": params, "state": state}, CONFIG: json.dumps(config, indent=2) + "\n"}
+        return json.dumps(config, indent=2) + "\n", {"params": params, "state": state}
+
+    def _save_into(self, run: Run, files: tuple[str, dict[str, Tree]] | None = None) -> None:
+        config, tree = files or self._files()
+        run.finish({MODEL: tree, CONFIG: config})
 
 
 def _refuse_other(run: Run, overwrite: bool) -> None:

@@ -200,7 +200,7 @@ class Job:
         if self.in_steps:
             self.estimator.fit(**self._learned_from, run=run)
         elif run.status != "finished":
-            run.finish(self.estimator._files())
+            self.estimator._save_into(run)
 
     def ending(self) -> str:
         """Why training ended before its last epoch, or nothing."""

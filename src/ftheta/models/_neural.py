@@ -189,7 +189,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             self.set_state(run.sound().tree("model.safetensors")["state"])
             return
         self._fit_rows(rows, held, seed, run)
-        run.finish(self._files())
+        self._save_into(run)
 
     def _facts(self) -> dict[str, Any]:
         """The parameters as JSON, without those that do not change the result."""

@@ -127,6 +127,12 @@ class Run:
         with self:
             self._folder.write_files(content, {})
 
+    def repair(self, name: str, data: bytes | str | Tree) -> None:
+        """Write a damaged file again; a FileFormatError if it held something else."""
+        content = _content(name, data)
+        compare(name, content, self._folder.manifest()["files"][name], str(self.path))
+        self.write(name, content)
+
     def read(self, name: str) -> bytes:
         """A file of the run as it was written; a damaged one is a FileFormatError."""
 
