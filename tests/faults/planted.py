@@ -327,7 +327,7 @@ FAULTS = [
     Fault(
         "a damaged line of metrics is kept",
         "store/_log.py",
-        "    if row.pop(CHECK, None) != _sum(row):\n",
+        "    if row.pop(CHECK, None) != crc32(json.dumps(row).encode()):\n",
         "    if row.pop(CHECK, None) is None:\n",
         STORE,
     ),

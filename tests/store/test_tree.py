@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.errors import InputError, InputTypeError
-from ftheta.store import dump_tree, load_tree, parse_tree, save_tree
+from ftheta.store import dump_tree, load_tree, parse_tree, write_atomic
 
 NUMPY = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64".split()
 TORCH = [*NUMPY, "bfloat16"]
@@ -106,14 +106,14 @@ def test_a_python_float_keeps_the_payload_and_sign_of_a_nan(bits):
 
 def test_a_file_gives_back_what_was_saved(tmp_path):
     tree = {"module": {"w": torch.randn(2, 3)}, "classes": np.array(["no", "yes"]), "betas": (0.9, 0.999)}
-    digest = save_tree(tmp_path / "m.safetensors", tree)
+    digest = write_atomic(tmp_path / "m.safetensors", dump_tree(tree))
     assert same(load_tree(tmp_path / "m.safetensors"), tree)
     assert len(digest) == 64 and [f.name for f in tmp_path.iterdir()] == ["m.safetensors"]
 
 
 def test_tensors_have_readable_names_in_plain_safetensors(tmp_path):
     tree = {"module": {"hidden1": {"weight": torch.randn(2, 3)}}, "steps": [torch.tensor(3), {7: torch.ones(1)}]}
-    save_tree(tmp_path / "m.safetensors", tree)
+    write_atomic(tmp_path / "m.safetensors", dump_tree(tree))
     found = safetensors.torch.load_file(tmp_path / "m.safetensors")
     assert set(found) == {"module.hidden1.weight", "steps.0", "steps.1.7"}
     assert torch.equal(found["module.hidden1.weight"], tree["module"]["hidden1"]["weight"])
@@ -226,7 +226,7 @@ def nest(n):
 )
 def test_what_cannot_be_stored_is_refused_by_name(tree, error, message, tmp_path):
     with pytest.raises(error, match=message):
-        save_tree(tmp_path / "x", tree)
+        write_atomic(tmp_path / "x", dump_tree(tree))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from stat import S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK
+from stat import S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG
 
 from ..errors import RunError
 from .files import BINARY, make_folder, put, reported, sync_folder, unreadable
@@ -18,8 +18,7 @@ from .files import BINARY, make_folder, put, reported, sync_folder, unreadable
 AT = {os.open, os.stat, os.unlink, os.rename, os.mkdir} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 SAFE = BINARY | (os.O_NOFOLLOW | os.O_NONBLOCK if AT else 0)  # a pipe must not make us wait
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-KINDS = {S_IFLNK: "a symbolic link", S_IFIFO: "a pipe", S_IFDIR: "a folder", S_IFSOCK: "a socket"}
-KINDS |= {S_IFREG: "a regular file", S_IFCHR: "a device", S_IFBLK: "a device"}
+KINDS = {S_IFREG: "regular file", S_IFDIR: "folder", S_IFLNK: "symbolic link", S_IFIFO: "pipe"}
 JUNCTION = 0xA0000003  # a link to a folder on Windows
 
 
@@ -120,7 +119,7 @@ class Folder:
     def _refuse(self, name: str, found: os.stat_result, kind: int, *, alone: bool = False) -> os.stat_result:
         real = S_IFLNK if getattr(found, "st_reparse_tag", 0) == JUNCTION else S_IFMT(found.st_mode)
         if real != kind:
-            what = f"is {KINDS.get(real, 'of an unknown kind')}, expected {KINDS[kind]}"
+            what = f"is a {KINDS.get(real, 'device')}, expected a {KINDS[kind]}"
         elif alone and found.st_nlink > 1:
             what = f"has {found.st_nlink} names (hard links), so writing to it would change another file"
         else:

@@ -20,8 +20,8 @@ CHECK = "crc"
 
 def line_of(row: Mapping[str, Any]) -> bytes:
     """A row as a line; a number that is not finite becomes null."""
-    plain = {key: _number(key, value) for key, value in row.items()}
-    return json.dumps(plain | {CHECK: _sum(plain)}).encode() + b"\n"
+    text = json.dumps({key: _number(key, value) for key, value in row.items()})
+    return f'{text[:-1]}{", " * (len(text) > 2)}"{CHECK}": {crc32(text.encode())}}}\n'.encode()
 
 
 def rows_of(data: bytes) -> tuple[list[dict[str, float]], int]:
@@ -44,13 +44,9 @@ def _row(line: bytes) -> dict[str, float] | None:
         return None
     if not isinstance(row, dict) or not all(key.isprintable() and _is_number(value) for key, value in row.items()):
         return None
-    if row.pop(CHECK, None) != _sum(row):
+    if row.pop(CHECK, None) != crc32(json.dumps(row).encode()):
         return None
     return {key: math.nan if value is None else value for key, value in row.items()}
-
-
-def _sum(row: Mapping[str, Any]) -> int:
-    return crc32(json.dumps(row).encode())
 
 
 def _is_number(x: Any) -> bool:

@@ -245,18 +245,13 @@ class Run:
     def _marked(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Checkpoints with the rows that are left: a log that was damaged ends before its first bad line."""
         data = self._log_bytes(None, "")
-        found = [c | {"metrics": mark_of(data[: c["metrics"]["bytes"]])} for c in entries]
-        if found == entries:
+        parts = [data[: c["metrics"]["bytes"]] for c in entries]
+        if [c["metrics"] for c in entries] == list(map(mark_of, parts)):
             return entries
-        found = [c | {"metrics": mark_of(data[: rows_of(data[: c["metrics"]["bytes"]])[1]])} for c in entries]
-        rows = len(rows_of(data[: found[-1]["metrics"]["bytes"]])[0])
-        warnings.warn(
-            f"{self.path / METRICS} is damaged after line {rows} and was cut there: the rows up to step "
-            f"{entries[-1]['step']} are lost, the weights are not.",
-            UserWarning,
-            stacklevel=4,
-        )
-        return found
+        good = [rows_of(part) for part in parts]
+        said = f"{self.path / METRICS} is damaged after line {len(good[-1][0])} and was cut there: the rows up to step"
+        warnings.warn(f"{said} {entries[-1]['step']} are lost, the weights are not.", UserWarning, stacklevel=4)
+        return [c | {"metrics": mark_of(data[:size])} for c, (_, size) in zip(entries, good, strict=True)]
 
     def finish(self, files: Mapping[str, bytes | str | Tree] | None = None) -> None:
         """Write these files and seal the run, all or nothing; then remove its checkpoints."""

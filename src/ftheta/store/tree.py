@@ -24,9 +24,9 @@ import numpy as np
 from safetensors import SafetensorError, TensorSpec, deserialize, serialize
 
 from ..errors import FileFormatError, InputError, InputTypeError
-from .files import damaged, read_bytes, readable, strict_json, write_atomic
+from .files import damaged, read_bytes, readable, strict_json
 
-__all__ = ["Tree", "dump_tree", "load_tree", "parse_tree", "save_tree"]
+__all__ = ["Tree", "dump_tree", "load_tree", "parse_tree"]
 
 Tree = Any  # dict | list | tuple | Tensor | ndarray | str | int | float | bool | None; keys of a dict are str or int
 Place = tuple[Any, ...]
@@ -99,11 +99,6 @@ def _tree_text(header: dict[str, Any], where: str) -> Any:
         case {"format": int(), "tree": tree}:
             return tree
     raise damaged(where, "no tree in its header")
-
-
-def save_tree(path: Path, tree: Tree) -> str:
-    """Write a tree as one file, all or nothing, and return its SHA-256."""
-    return write_atomic(path, dump_tree(tree))
 
 
 def load_tree(path: Path) -> Tree:
