@@ -13,7 +13,7 @@ import click
 
 from .. import __version__
 from ..results import Table
-from ._show import echo_table
+from ._show import echo, echo_table
 
 __all__ = ["command"]
 
@@ -37,7 +37,7 @@ def command(as_json: bool) -> None:
     """Versions, devices, threads and data folder of this installation."""
     found = checkup()
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        echo(json.dumps(found, indent=1))
     else:
         echo_table(Table({"what": list(found), "found": list(found.values())}))
 

@@ -108,6 +108,8 @@ class _Loop:
                 "it with what started it, or choose another run."
             ) from error
         context.history[:] = run.rows()
+        if context.history and hasattr(context.process, "seconds"):  # times are in metrics.jsonl only
+            context.process.seconds = context.history[-1].get("seconds", 0.0)  # type: ignore[attr-defined]
         self.saved_step = step
 
     def start(self) -> None:
