@@ -115,7 +115,8 @@ def interval(run: Run) -> dict[str, Any] | None:
 def history(run: Run, *, unsaved: bool = False) -> list[dict[str, float]]:
     """The rows of metrics.jsonl, each a number for every name."""
     rows = run.rows(unsaved=unsaved)
-    return _shaped(rows, list[dict[str, float]], run.path / "metrics.jsonl")
+    _shaped(rows, list[dict[str, float]], run.path / "metrics.jsonl")
+    return rows  # whole numbers as they are
 
 
 def _read(run: Run, name: str, shape: Any) -> Any:

@@ -63,10 +63,12 @@ def find_run(text: str) -> Run:
 
 def stopped(run: Run) -> str:
     """What is kept of a run that was stopped, by its own files, and how to go on."""
-    found = None if run.status == "finished" else run.latest()
-    kept = "the trained model is kept" if run.status == "finished" else "nothing is learned yet"
-    if found:
+    if run.status == "finished":
+        kept = "the trained model is kept"
+    elif found := run.latest():
         kept = f"kept up to step {found[1]}, after {found[0]['round']} epochs"
+    else:
+        kept = "there is no checkpoint yet, and training will start again"
     return f"Stopped; {kept}. Continue with: {resume_command(run.path)}"
 
 
