@@ -37,7 +37,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        table("prices.csv", n=120, name=[f"row {i}" for i in range(120)])
+        table("prices.csv", n=300, name=[f"row {i}" for i in range(300)])
         for run, seed in (("r", 0), ("runs/other/b", 1)):
             assert (
                 call(patch, "train", "mlp", "prices.csv", "--target", "price", "--seed", seed, "--run", run, *QUICK)
@@ -88,42 +88,35 @@ def said_in_one_sentence(done, verb):
     return errors
 
 
-CHEAP = ("runs", "show")
-
-
-@pytest.mark.parametrize("verb", CHEAP)
-def test_whatever_a_file_holds_the_lists_stand(ft, here, verb):
-    whole = {name: here.read(name) for name in (*NAMES, "config.toml")}
-    for name, content in absurd(here):
-        here.write(name, content.encode("latin-1"))
-        said_in_one_sentence(ft(*VERBS[verb]), verb)
-        here.write(name, whole[name])
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("verb", VERBS)
-def test_whatever_a_file_holds_every_verb_says_one_sentence(ft, here, verb):
-    whole = {name: here.read(name) for name in (*NAMES, "config.toml", "split.safetensors", "test.safetensors")}
-    for name, content in (*absurd(here), *absurd_trees(here)):
-        here.write(name, content.encode("latin-1") if isinstance(content, str) else content)
-        said_in_one_sentence(ft(*VERBS[verb]), verb)
-        here.write(name, whole[name])
+def tried(ft, run, verb, cases):
+    """How many of these files a verb refuses."""
+    refused = 0
+    for name, content in cases:
+        whole = run.read(name)
+        run.write(name, content.encode("latin-1") if isinstance(content, str) else content)
+        refused += len(said_in_one_sentence(ft(*VERBS[verb]), verb))
+        run.write(name, whole)
         Path("page.html").unlink(missing_ok=True)
         shutil.rmtree("out", ignore_errors=True)
+    return refused
+
+
+@pytest.mark.parametrize("verb", ["runs", "show"])
+def test_absurd_files_are_one_sentence(ft, here, verb):
+    assert (tried(ft, here, verb, list(absurd(here))[::29]) > 0) == (verb == "show")
 
 
 @pytest.mark.middle
 @pytest.mark.parametrize("verb", VERBS)
-def test_some_absurd_files_are_one_sentence_for_every_verb(ft, here, verb):
-    whole = {name: here.read(name) for name in (*NAMES, "config.toml", "split.safetensors", "test.safetensors")}
-    refused = 0
-    for name, content in (*list(absurd(here))[::23], *list(absurd_trees(here))[::7]):
-        here.write(name, content.encode("latin-1") if isinstance(content, str) else content)
-        refused += len(said_in_one_sentence(ft(*VERBS[verb]), verb))
-        here.write(name, whole[name])
-        Path("page.html").unlink(missing_ok=True)
-        shutil.rmtree("out", ignore_errors=True)
-    assert refused or verb == "runs"
+def test_absurd_files_are_one_sentence_for_every_verb(ft, here, verb):
+    cases = [*list(absurd(here))[::11], *list(absurd_trees(here))[::3]]
+    assert (tried(ft, here, verb, cases) > 0) == (verb != "runs")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("verb", VERBS)
+def test_all_absurd_files_are_one_sentence_for_every_verb(ft, here, verb):
+    tried(ft, here, verb, [*absurd(here), *absurd_trees(here)])
 
 
 def test_one_bad_run_does_not_hide_the_others(ok, here):
@@ -138,7 +131,7 @@ def test_one_bad_run_does_not_hide_the_others(ok, here):
     Path("runs/e/e/config.toml").symlink_to("nowhere")
     Path("runs/f/f/config.toml").mkdir(parents=True)
     rows = {row["id"]: row for row in map(json.loads, ok("runs", "--json").out.splitlines())}
-    assert rows["a"]["result"] == "RMSE none" and rows["b"]["result"].startswith("RMSE 0")
+    assert rows["a"]["result"] == "RMSE none" and rows["b"]["result"].startswith("R² ")
     assert [rows[name]["status"] for name in "cdf"] == ["damaged"] * 3
     assert "result.json" in rows["c"]["result"] and "'scores.RMSE" in rows["c"]["result"]
     assert len(ok("runs").out.splitlines()) == 2 + len(rows)
