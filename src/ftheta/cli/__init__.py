@@ -58,6 +58,8 @@ def cli() -> None:
     \b
     ftheta train mlp digits                     a data set that is built in
     ftheta train mlp my.csv --target price      your own numbers
+
+    Exit codes: 0 done, 2 a mistake or a damaged file, 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM.
     """
 
 

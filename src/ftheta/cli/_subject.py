@@ -59,9 +59,17 @@ class Subject(NamedTuple):
             raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
         test = _files.answers(run, len(self.dataset.x))
         shown = rows_of(self.dataset.x, test["rows"])
-        held = {"data": _files.facts(run), "result": _files.result(run), "test": test}
-        said = {"command": self.config.command(), "looks": looks(run)}
-        return report.page(run, self.estimator, self.learned_from(all_rows=True), shown, **held, **said)
+        return report.page(
+            run,
+            self.estimator,
+            self.learned_from(all_rows=True),
+            shown,
+            data=_files.facts(run),
+            result=_files.result(run),
+            test=test,
+            command=self.config.command(),
+            looks=looks(run),
+        )
 
 
 def trained(run: Run) -> tuple[Any, Any]:

@@ -116,7 +116,8 @@ def _rows(encoder: Any, file: Path, encoding: str | None, config: dict[str, Any]
 
     if is_picture(file):
         raise InputError(f"{file} is a picture, and the run was trained on rows of numbers. Give a file like its data.")
-    form = None if facts["form"] is None else Form(**facts["form"])  # one row may not say whether 1.234 is a thousand
+    given = facts["form"]  # one row may not say whether 1.234 is a thousand
+    form = None if given is None else Form(given["comma"], given["dates"], tuple(given["text"]))
     written = encoding or config.get("encoding", "utf-8")
     found = read(file, config.get("target") or None, required=False, encoding=written, form=form)
     flat = getattr(found.x, "shape", ())[1:] == (encoder.n_features_in_,)
