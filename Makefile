@@ -1,7 +1,16 @@
 # make demo, make test: everything else is below. Needs Python 3.11 or newer; `make PYTHON=python3.12 demo` chooses one.
+# Where uv is installed it is used, with PyTorch for CPUs; `make TORCH=auto demo` takes the build for the graphics card.
 PYTHON ?= python3
+TORCH ?= cpu
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+UV := $(shell command -v uv 2>/dev/null)
+ifeq ($(UV),)
+VENV := $(PYTHON) -m venv .venv
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+else
+VENV := $(UV) venv --quiet --python $(PYTHON) .venv
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python --torch-backend $(TORCH) --constraint constraints.txt
+endif
 
 .PHONY: demo test lint middle soak ledger ledger-check bench faults clean
 
@@ -44,13 +53,20 @@ clean:
 # One environment, filled as far as is asked for, and filled again when the requirements change.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python " + sys.version.split()[0] + " is too old: install 3.11 or newer, or name it: make PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
+	$(VENV)
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	@echo 'Installing into .venv; PyTorch is large, so this takes a minute or more.'
-	$(PIP) --editable .
+ifeq ($(UV),)
+	@[ "$$(uname)" != Linux ] || $(BIN)/python -c 'import torch' 2>/dev/null || printf '%s\n' \
+	  'On Linux pip takes PyTorch with 18 packages of CUDA, several GB to download, graphics card or not.' \
+	  'A few hundred MB are enough for a CPU: stop with Ctrl-C and install uv (https://docs.astral.sh/uv/), or first type' \
+	  '  $(BIN)/python -m pip install -c constraints.txt torch --index-url https://download.pytorch.org/whl/cpu' \
+	  'Then make again.'
+endif
+	$(INSTALL) --editable .
 	@touch $@
 
 .venv/installed-%: .venv/installed
-	$(PIP) --editable '.[dev,$*]'
+	$(INSTALL) --editable '.[dev,$*]'
 	@touch $@

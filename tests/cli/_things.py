@@ -49,6 +49,17 @@ def snapshot(folder="."):
     return {str(p): p.read_bytes() if p.is_file() and p.name != "lock" else None for p in found}
 
 
+def equal_files(a, b):
+    """Whether two runs hold the same files, byte for byte; times are in the log only, and the manifest marks it."""
+    timed = ("metrics.jsonl", "manifest.json", ".manifest.json.copy", "lock")
+    held = [{k: v for k, v in snapshot(run).items() if Path(k).name not in timed} for run in (a, b)]
+    named = [
+        {str(Path(k).relative_to(run)): v for k, v in found.items()} for run, found in zip((a, b), held, strict=True)
+    ]
+    assert [k for k in named[0] if named[0][k] != named[1].get(k)] == [] and named[0].keys() == named[1].keys()
+    return True
+
+
 def weights(run):
     """The tensors of a trained run as bytes."""
     return {name: p.numpy().tobytes() for name, p in ftheta.load(run)[-1].module_.state_dict().items()}

@@ -57,10 +57,10 @@ def test_a_machine_learns_from_a_file_without_a_target_and_draws_rows(ok):
     assert "rbm (density) on bits: 48 training, 12 test rows" in done.err and "mean log p(v) / nats" in done.out
     machine = ftheta.load("r").steps[-1][1]
     assert machine.n_hidden == 6 and machine.n_iter_ == 2
-    done = ok("sample", "r", "-n", "7", "--steps", "5", "--seed", "3", "-o", "drawn.csv")
+    done = ok("sample", "r", "-n", "7", "--steps", "5", "--seed", "3", "-o", "drawn.csv", "--figures", "drawn")
     drawn = pd.read_csv("drawn.csv")
     assert drawn.shape == (7, 6) and list(drawn) == list("abcdef") and set(np.unique(drawn)) <= {0.0, 1.0}
-    assert Path("r/figures/samples.svg").exists() and "nearest row" in done.out
+    assert Path("drawn/samples.svg").exists() and "nearest row" in done.out
     ok("sample", "r", "-n", "7", "--steps", "5", "--seed", "3", "-o", "drawn.npy")
     np.testing.assert_array_equal(np.load("drawn.npy"), drawn.to_numpy())
 
@@ -84,8 +84,8 @@ def test_all_that_a_machine_can_show_is_drawn(ok, model, shown):
     bits("bits.csv")
     ok("train", *model, "--run", "r")
     names = explain.available(ftheta.load("r")[-1])
-    done = ok("explain", "r")
-    assert shown <= set(names) and done.err.splitlines() == [f"drawn: r/figures/{name}.svg" for name in names]
+    done = ok("explain", "r", "--figures", "drawn")
+    assert shown <= set(names) and done.err.splitlines() == [f"drawn: drawn/{name}.svg" for name in names]
 
 
 def test_the_report_of_a_machine_has_its_result_and_its_inside(ok):

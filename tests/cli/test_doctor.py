@@ -27,10 +27,12 @@ def test_what_is_missing_is_said(ok, monkeypatch):
     monkeypatch.setenv("FTHETA_PROGRESS", "0")
     monkeypatch.setattr("ftheta.cli.doctor.PACKAGES", ("no-such-package",))
     monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("ftheta.cli.doctor.find_spec", lambda name: None)
+    monkeypatch.setattr("ftheta.cli.doctor.which", lambda name: None)
     found = json.loads(ok("doctor", "--json").out)
     assert found["data folder"] == "nowhere (FTHETA_DATA) does not exist"
     assert found["progress"] == "off (FTHETA_PROGRESS=0)"
-    assert found["no-such-package"] == "missing"
+    assert found["no-such-package"] == "missing" and found["data get"] == "needs pip or uv: install one"
     assert found["runs here"] == "cannot be written: choose another folder"
     monkeypatch.delenv("FTHETA_DATA")
     assert json.loads(ok("doctor", "--json").out)["data folder"] == "FTHETA_DATA is not set; built-in data sets only"

@@ -1,4 +1,4 @@
-"""`ftheta explain`: what a run can show, as tables and as figures in its folder."""
+"""`ftheta explain`: what a run can show, as tables, and as figures in a folder that is asked for."""
 
 import re
 import sys
@@ -9,38 +9,49 @@ import pytest
 import ftheta
 from ftheta import explain
 from ftheta.cli import _subject
-from ftheta.store import Run
 from tests.cli._things import QUICK, snapshot, table
 
 
 @pytest.mark.slow
 def test_all_explanations_are_shown_and_drawn(ok, pets):
     names = explain.available(ftheta.load(pets)[-1])
-    done = ok("explain", pets)
+    before = snapshot(pets)
+    done = ok("explain", pets, "--figures", "drawn")
     assert {"summary", "gradient-flow", "activations", "curves"} <= set(names)
-    assert done.err.splitlines() == [f"drawn: {pets}/figures/{name}.svg" for name in names]
+    assert done.err.splitlines() == [f"drawn: drawn/{name}.svg" for name in names]
     for name in names:
-        assert (pets / f"figures/{name}.svg").read_bytes().startswith(b"<svg")
+        assert Path(f"drawn/{name}.svg").read_bytes().startswith(b"<svg")
     assert "33 parameters" in done.out and "epoch" in done.out and "48 rows" in done.out
-    assert Run(pets).verify() == []
+    assert snapshot(pets) == before
 
 
 def test_what_cannot_be_had_says_why_and_the_others_follow(ok, refused, pets, monkeypatch):
     monkeypatch.setattr(sys.modules["ftheta.explain.backprop"], "_MOST", 1)
     monkeypatch.setattr(explain, "available", lambda model: ["summary", "backprop", "curves"])
     said = "1 rows and 33 parameters have 33 gradients, more than 1; pass a smaller most=, or a smaller net."
-    done = ok("explain", pets)
-    drawn = [f"drawn: {pets}/figures/{name}.svg" for name in ("summary", "curves")]
+    done = ok("explain", pets, "--figures", "drawn")
+    drawn = [f"drawn: drawn/{name}.svg" for name in ("summary", "curves")]
     assert done.err.splitlines() == [drawn[0], f"backprop: {said}", drawn[1]]
     assert said in refused("explain", pets, "backprop")
 
 
-def test_the_same_explanation_twice_changes_nothing(ok, pets):
+def test_the_same_explanation_twice_is_the_same_and_changes_nothing(ok, pets):
+    before = snapshot()
     first = ok("explain", "last", "curves")
-    before = snapshot(pets)
-    assert ok("explain", "last", "curves") == first
-    assert snapshot(pets) == before
-    assert [p.name for p in Path(pets, "figures").iterdir()] == ["curves.svg"]
+    assert ok("explain", "last", "curves") == first and first.err == ""
+    assert snapshot() == before
+    ok("explain", "last", "curves", "--figures", "drawn")
+    assert [p.name for p in Path("drawn").iterdir()] == ["curves.svg"]
+    assert ok("explain", "last", "curves", "--figures", "again").out == first.out
+    assert Path("drawn/curves.svg").read_bytes() == Path("again/curves.svg").read_bytes()
+
+
+def test_a_figure_that_exists_is_not_replaced(ft, pets):
+    Path("drawn").mkdir()
+    Path("drawn/curves.svg").write_text("mine")
+    done = ft("explain", pets, "curves", "--figures", "drawn")
+    assert done.code == 2 and "drawn/curves.svg exists; nothing was changed" in done.err
+    assert Path("drawn/curves.svg").read_text() == "mine"
 
 
 def test_the_list_says_what_there_is_without_data_and_draws_nothing(ok, pets):
@@ -67,18 +78,18 @@ def test_a_run_on_pictures_is_explained(ok):
         for i in range(12):
             Image.new("L", (4, 4), grey + i).save(f"pictures/{label}/{i}.png")
     ok("train", "mlp", "pictures", *QUICK, "--run", "r")
-    done = ok("explain", "r", "summary", "activations")
+    done = ok("explain", "r", "summary", "activations", "--figures", "drawn")
     assert "weight 8×16" in done.out and "Activations of 19 rows." in done.out
-    assert sorted(p.name for p in Path("r/figures").iterdir()) == ["activations.svg", "summary.svg"]
+    assert sorted(p.name for p in Path("drawn").iterdir()) == ["activations.svg", "summary.svg"]
 
 
 def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
     ok("train", "linear", "diabetes", "--run", "r")
     listed = ok("explain", "r", "--list").out
     assert "statistics" in listed and "solvers" in listed and "drag" in listed and "regions" not in listed
-    shown = ok("explain", "r", "statistics").out
+    shown = ok("explain", "r", "statistics", "--figures", "drawn").out
     assert "\nbmi " in shown and "Is it linear?" in shown and "1 - RSS/TSS" in shown  # the whole, not its table alone
-    assert Path("r/figures/statistics.svg").exists()
+    assert Path("drawn/statistics.svg").exists()
 
 
 def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
@@ -89,8 +100,8 @@ def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
 
 def test_a_classifier_of_words_without_probabilities_is_explained(ok):
     ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
-    done = ok("explain", "r", "drag", "regions")
-    assert {p.name for p in Path("r/figures").iterdir()} == {"drag.svg", "regions.svg"}
+    done = ok("explain", "r", "drag", "regions", "--figures", "drawn")
+    assert {p.name for p in Path("drawn").iterdir()} == {"drag.svg", "regions.svg"}
     assert "dragged along a from" in done.out and "Decision regions of 2 classes over a and b" in done.out
 
 

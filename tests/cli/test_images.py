@@ -21,7 +21,7 @@ from sklearn.metrics import jaccard_score
 
 import ftheta
 from ftheta.store import Run
-from tests.cli._things import call, table, weights
+from tests.cli._things import call, snapshot, table, weights
 
 QUICK = ("--epochs", 1, "--set", "filters=2,2")
 SIZE = 10
@@ -78,25 +78,26 @@ def test_blocks_and_head_are_configured_trained_on_images_and_looked_into(ok, ru
     assert kinds == ["Conv2d", "Tanh", "AvgPool2d", "Flatten", "Linear", "Tanh", "Linear"]
     assert model.module_[0].weight.shape == (4, 3, 3, 3) and model.module_[4].out_features == 8
     assert json.loads((runs[0] / "result.json").read_text())["scores"]["accuracy"] == 1.0
-    assert "runs/c/c/figures/feature-maps.svg" in ok("explain", runs[0], "feature-maps").err
-    assert (runs[0] / "figures/feature-maps.svg").stat().st_size > 10_000
+    ok("explain", runs[0], "feature-maps", "--figures", "drawn")
+    assert Path("drawn/feature-maps.svg").stat().st_size > 10_000
     listed = ok("explain", runs[0], "--list").out
     assert all(f"\n{name} " in listed for name in ("filters", "saliency", "receptive-field", "top-patches"))
 
 
-def test_a_photo_has_a_label_a_probability_and_its_saliency_drawn_into_the_run(ok, runs):
+def test_a_photo_has_a_label_a_probability_and_its_saliency_drawn_where_it_is_asked_for(ok, runs):
     rng = np.random.default_rng(7)
     Image.fromarray(picture("dog", rng)).save("my dog.png")
-    done = ok("predict", runs[0], "my dog.png")
+    before = snapshot(runs[0])
+    done = ok("predict", runs[0], "my dog.png", "--figures", "drawn")
     (row,) = rows_of(done.out)
     encoder, model = ftheta.load(runs[0])
     p = model.predict_proba(np.asarray(Image.open("my dog.png")).transpose(2, 0, 1)[None])[0]
     assert list(row) == ["file", "prediction", "p(cat)", "p(dog)"]
     assert (row["file"], row["prediction"]) == ("my dog.png", "dog") and p[1] > 0.5
     np.testing.assert_allclose([float(row["p(cat)"]), float(row["p(dog)"])], p, rtol=1e-5)
-    assert done.err == "drawn: runs/c/c/figures/predicted-my-dog.svg shows which pixels spoke for it\n"
-    assert "saliency" in (runs[0] / "figures/predicted-my-dog.svg").read_text()
-    assert "every file is as it was written" in ok("runs", "verify", runs[0]).out
+    assert done.err == "drawn: drawn/predicted-my-dog.svg shows which pixels spoke for it\n"
+    assert "saliency" in Path("drawn/predicted-my-dog.svg").read_text()
+    assert ok("predict", runs[0], "my dog.png") == done._replace(err="") and snapshot(runs[0]) == before
 
 
 def test_a_grey_photo_of_another_size_is_brought_to_the_nets_and_that_is_said(ok, runs):
@@ -256,16 +257,16 @@ def test_of_a_photo_the_share_of_each_class_is_said_and_the_classes_are_drawn(ok
     Image.fromarray(made.x[0].reshape(32, 32)).save("figures.png")
     drawn, draw = [], ftheta.plots.segmented
     monkeypatch.setattr("ftheta.plots.segmented", lambda *given, **more: drawn.append(given) or draw(*given, **more))
-    done = ok("predict", runs[1], "figures.png")
+    done = ok("predict", runs[1], "figures.png", "--figures", "drawn")
     encoder, model = ftheta.load(runs[1])
     said = model.predict(encoder.transform(made.x[:1]))
     (row,) = rows_of(done.out)
     assert list(row) == ["file", *(f"share({name})" for name in made.target_names)]
     np.testing.assert_allclose([float(v) for v in list(row.values())[1:]], [(said == k).mean() for k in range(4)])
-    assert done.err == "drawn: runs/u/u/figures/predicted-figures.svg shows the class of every pixel\n"
+    assert done.err == "drawn: drawn/predicted-figures.svg shows the class of every pixel\n"
     ((image, truth, shown, names),) = drawn
     assert truth is None and np.array_equal(shown, said) and names == list(made.target_names)
-    assert "prediction" in (runs[1] / "figures/predicted-figures.svg").read_text()
+    assert "prediction" in Path("drawn/predicted-figures.svg").read_text()
 
 
 def test_own_labels_of_pixels_come_in_an_array(ok, refused):

@@ -1,8 +1,11 @@
 """Ctrl-C, SIGTERM and kill -9: the run is kept, the command that continues it is said, and no bit is different."""
 
 import errno
+import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,11 +13,14 @@ import pytest
 
 from ftheta.cli import _job
 from ftheta.store import Run, files
-from tests.cli._things import ENV, PYTHON, weights
+from tests.cli._things import ENV, PYTHON, equal_files, weights
 
 SLOW = ("--hidden", 16, "--set", "dropout=0.2", "--set", "patience=3", "--set", "training.schedule=cosine")
 ALL = ("train", "mlp", "iris", "--epochs", 8, "--batch-size", 16, "--lr", 0.1, "--set", "training.accumulate=2", *SLOW)
-STOPPED = "Stopped; all that was learned is kept. Continue with: ftheta train --resume r"
+AGAIN = "Continue with: ftheta train --resume r"
+NOTHING = f"Stopped; there is no checkpoint yet, and training will start again. {AGAIN}"
+THREE = f"Stopped; kept up to step 12, after 3 epochs. {AGAIN}"  # of 120 rows, 2 x 16 at a time
+ALL_OF_IT = f"Stopped; the trained model is kept. {AGAIN}"
 
 
 @pytest.fixture
@@ -37,27 +43,39 @@ def signals(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "code", "kept"),
+    ("numbers", "code", "said"),
     [
-        ((signal.SIGINT,), 130, 3),
-        ((signal.SIGTERM,), 143, 3),
-        ((signal.SIGINT, signal.SIGINT), 130, 0),  # a second one does not wait, and the last checkpoint counts
+        ((signal.SIGINT,), 130, THREE),
+        ((signal.SIGTERM,), 143, THREE),
+        ((signal.SIGINT, signal.SIGINT), 130, NOTHING),  # a second one does not wait
+        ((signal.SIGTERM, signal.SIGTERM), 143, NOTHING),
+        ((signal.SIGINT, signal.SIGTERM), 143, NOTHING),
     ],
-    ids=["ctrl-c", "sigterm", "ctrl-c twice"],
+    ids=["ctrl-c", "sigterm", "ctrl-c twice", "sigterm twice", "one of each"],
 )
-def test_a_signal_leaves_a_run_that_goes_on_to_the_same_weights(ft, ok, signals, numbers, code, kept):
+def test_a_signal_leaves_a_run_that_goes_on_to_the_same_weights(ft, ok, signals, numbers, code, said):
     whole = ok(*ALL, "--run", "whole")
     signals(*numbers)
     done = ft(*ALL, "--run", "r")
     assert (done.code, done.out) == (code, "")
-    assert done.err.strip().splitlines()[-1] == STOPPED
+    assert done.err.strip().splitlines()[-1] == said
     assert Run("r").status == "running" and Run("r").verify() == []
-    assert (Run("r").latest() is not None) == (kept > 0) and len(Run("r").rows(unsaved=True)) == 3
-    again = ok(*STOPPED.partition("ftheta ")[2].split())
+    assert (Run("r").latest() is not None) == (said == THREE) and len(Run("r").rows(unsaved=True)) == 3
+    again = ok(*said.partition("ftheta ")[2].split())
     assert again.out == whole.out.replace("whole", "r")
     assert weights("r") == weights("whole")
     without_time = [[{k: v for k, v in row.items() if k != "seconds"} for row in Run(r).rows()] for r in ("r", "whole")]
-    assert without_time[0] == without_time[1]
+    assert without_time[0] == without_time[1] and equal_files("r", "whole")
+    seconds = [row["seconds"] for row in Run("r").rows()]
+    assert seconds == sorted(seconds)  # the clock goes on
+
+
+def test_a_second_ctrl_c_says_what_is_kept_where_that_is_not_all(ft, ok, signals):
+    signals(signal.SIGINT, signal.SIGINT)
+    done = ft(*ALL, "--set", "training.every=0", "--run", "r")  # a checkpoint for every step
+    said = f"Stopped; kept up to step 11, after 2 epochs. {AGAIN}"
+    assert done.code == 130 and done.err.strip().splitlines()[-1] == said
+    ok("train", "--resume", "r")
 
 
 def interrupted(*_):
@@ -70,13 +88,15 @@ def test_ctrl_c_before_the_folder_exists_leaves_nothing(ft, monkeypatch):
     assert (done.code, done.out, done.err.strip()) == (130, "", "") and not Path("r").exists()
 
 
-@pytest.mark.parametrize("moment", ["headline", "fit", "ending", "evaluate"])
-def test_ctrl_c_between_the_steps_says_the_command_too(ft, ok, monkeypatch, moment):
+@pytest.mark.parametrize(
+    ("moment", "said"), [("headline", NOTHING), ("fit", NOTHING), ("ending", ALL_OF_IT), ("evaluate", ALL_OF_IT)]
+)
+def test_ctrl_c_between_the_steps_says_the_command_too(ft, ok, monkeypatch, moment, said):
     whole = ok(*ALL, "--run", "whole")
     with monkeypatch.context() as patch:
         patch.setattr(_job.Job, moment, interrupted)
         done = ft(*ALL, "--run", "r")
-    assert done.code == 130 and done.err.strip().splitlines()[-1] == STOPPED
+    assert done.code == 130 and done.err.strip().splitlines()[-1] == said
     assert ok("train", "--resume", "r").out == whole.out.replace("whole", "r")
     assert weights("r") == weights("whole")
 
@@ -113,9 +133,12 @@ def test_trouble_in_the_report_leaves_result_and_run(ft, ok, monkeypatch, troubl
     assert Run("r").has("report.html")
 
 
-def test_ctrl_c_elsewhere_is_exit_code_130(ft, monkeypatch):
-    monkeypatch.setattr("ftheta.cli.doctor.checkup", interrupted)
-    assert ft("doctor").code == 130
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_elsewhere_has_its_exit_code_and_the_handlers_stay(ft, monkeypatch, number, code):
+    before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    monkeypatch.setattr("ftheta.cli.doctor.checkup", lambda: signal.raise_signal(number))
+    assert ft("doctor").code == code
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 # ---- real processes
@@ -158,7 +181,7 @@ def test_a_real_process_that_is_stopped_and_resumed_ends_with_the_same_weights(f
     if number == signal.SIGKILL:
         assert "Stopped" not in err
     else:
-        assert err.strip().splitlines()[-1] == STOPPED
+        assert re.fullmatch(rf"Stopped; kept up to step \d+, after \d+ epochs\. {AGAIN}", err.strip().splitlines()[-1])
     assert Run("r").status == "running" and epochs_of("r") < 60
     resumed = subprocess.run([*PYTHON, "train", "--resume", "r"], env=ENV, capture_output=True, text=True)
     assert resumed.returncode == 0, resumed.stderr
@@ -178,3 +201,44 @@ def test_a_run_that_another_process_trains_is_refused(refused):
         child.kill()
         child.wait()
     assert said.startswith(f"r is in use by pid {child.pid} (started ")
+
+
+# ---- nobody reads the output
+
+HURRIED = """
+from functools import partial
+from ftheta.cli import main
+from ftheta.models import _neural
+from ftheta.train import Progress
+_neural.Progress = partial(Progress, delay=0.0)
+main()
+"""
+
+
+@pytest.mark.middle
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no broken pipes")
+def test_a_reader_who_leaves_stops_the_training_with_a_checkpoint(ft, whole):
+    command = [sys.executable, "-c", HURRIED, *TRAIN[len(PYTHON) :], "r"]
+    child = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert child.stdout.readline()
+    child.stdout.close()  # as `| head -1` does
+    assert child.wait(timeout=120) == 141
+    assert Run("r").status == "running" and Run("r").latest()[1] > 0 and epochs_of("r") < 60
+    resumed = subprocess.run([*PYTHON, "train", "--resume", "r"], env=ENV, capture_output=True, text=True)
+    assert (resumed.returncode, resumed.stdout) == (0, whole[1])
+    assert weights("r") == weights(whole[0])
+
+
+@pytest.mark.middle
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of Unix")
+@pytest.mark.parametrize(
+    ("ending", "code"), [(">&-", 0), ("2>&-", 0), (">&- 2>&- <&-", 0), ("| true; exit ${PIPESTATUS[0]}", 141)]
+)
+def test_a_stream_that_is_closed_does_no_harm(ft, ending, code):
+    train = shlex.join([*PYTHON, "train", "mlp", "iris", "--epochs", "3", "--no-report", "--run", "r"])
+    done = subprocess.run(["bash", "-c", f"{train} {ending}"], env=ENV, capture_output=True, text=True)
+    assert done.returncode == code and "Traceback" not in done.stderr and "Exception" not in done.stderr
+    assert Run("r").status == "finished" and Run("r").verify() == []
+    assert (Path("r") / "lock").read_bytes().count(b"\n") == 1  # nothing else was written where the lock was opened
+    again = subprocess.run([*PYTHON, "train", "--resume", "r"], env=ENV, capture_output=True, text=True)
+    assert again.returncode == 0 and again.stdout.startswith("test part")

@@ -93,7 +93,7 @@ def test_an_interrupt_keeps_what_was_measured(ft, ok, monkeypatch):
         patch.setattr(lifting, "_seed", work)
         done = ft(*TINY)
         assert (done.code, done.out) == (130, "")
-        assert "Stopped; what was measured is kept. The same command continues.\n" in done.err
+        assert "Stopped; the pieces that are complete are kept. The same command continues.\n" in done.err
         patch.setattr(lifting, "_seed", lambda config, seed: calls.append(seed) or kept(config, seed))
         ok(*TINY)
         assert calls == [0, 1, 1]

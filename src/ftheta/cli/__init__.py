@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
 import warnings
 from importlib import import_module
@@ -12,6 +14,7 @@ import click
 
 from .. import __version__
 from ..catalog import nearest
+from ._show import echo
 
 __all__ = ["main"]
 
@@ -55,19 +58,28 @@ def cli() -> None:
     \b
     ftheta train mlp digits                     a data set that is built in
     ftheta train mlp my.csv --target price      your own numbers
+
+    Exit codes: 0 done, 2 a mistake or a damaged file, 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM.
     """
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one sentence and exit code 2, never a traceback."""
+    """Run the command line.
+
+    Exit codes: 0 done; 2 the user's mistake or a damaged file, in one sentence and without a traceback; 130 Ctrl-C;
+    141 nobody reads the output (`| head -1`); 143 SIGTERM.
+    """
     warnings.showwarning = _note  # type: ignore[assignment]
-    for stream in (sys.stdout, sys.stderr):  # a terminal without θ shows ? instead
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    _open_streams()
+    free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if free:
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         cli.main(sys.argv[1:] or ["--help"], prog_name="ftheta", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
+    except SystemExit as end:
+        sys.exit(141 if isinstance(end.__context__, BrokenPipeError) else end.code)  # of a broken pipe click makes 1
     except click.UsageError as error:
         message = error.format_message()
         message += "" if message[-1] in ".?" else "."
@@ -77,6 +89,29 @@ def main() -> None:
         if not sentence:
             raise
         _fail(sentence)
+    finally:
+        if free:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _open_streams() -> None:
+    """What was closed (`>&-`) leads nowhere: else the next file would be opened as standard output. A terminal without
+    θ shows ? instead.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        if hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="replace")
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def _sentence(error: Exception) -> str:
@@ -95,9 +130,14 @@ def _sentence(error: Exception) -> str:
 
 
 def _fail(sentence: str) -> NoReturn:
-    click.echo(f"Error: {sentence}", err=True)
+    _line(f"Error: {sentence}")
     sys.exit(2)
 
 
 def _note(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
-    click.echo(f"Note: {message}", err=True)
+    _line(f"Note: {message}")
+
+
+def _line(text: str) -> None:
+    """One line on stderr, whatever names in it hold."""
+    echo(" ".join(text.split("\n")), err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,7 +14,8 @@ from .. import measure, plots
 from ..errors import InputError, RunError
 from ..results import Table, svg
 from ..store import Run, write_atomic
-from ._folders import flat, looks, resume_command, settings
+from . import _files
+from ._folders import flat, looks, resume_command
 from ._pixels import compare_pixels
 
 if TYPE_CHECKING:
@@ -41,16 +41,15 @@ class Tried(NamedTuple):
     @classmethod
     def of(cls, name: str, run: Run) -> Tried:
         """What a run holds; one without a result or a test part is refused."""
-        said = flat(settings(run))
+        said = flat(_files.settings(run))
         if not run.has("result.json"):
             raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
-        result = json.loads(run.read("result.json"))
+        result = dict(_files.result(run))
         if result["part"] != "test part":
             raise InputError(
                 f"{run.path} has no test part: its numbers are of rows that it learned from. Train it with one."
             )
-        test = {"classes": None, "y": None, "predicted": None} | run.tree("test.safetensors")
-        return cls(name, run, said, run.rows(), result, test)
+        return cls(name, run, said, _files.history(run), result, _files.answers(run))
 
     def same_rows(self, other: Tried) -> bool:
         """Whether both were tested on the same rows with the same targets, in the same order."""

@@ -9,7 +9,6 @@ from os.path import commonpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 import numpy as np
 
 from .. import data as room
@@ -19,6 +18,7 @@ from ..draw import Draw
 from ..errors import FileFormatError, InputError
 from ..models._first_try import validation_share
 from ._config import Config
+from ._show import echo
 
 __all__ = ["ALONE", "Parts", "digest", "encoder_for", "open_data", "rows_of", "sound", "split", "task_of"]
 
@@ -89,7 +89,7 @@ def _smaller(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 def _named(name: str, target: str) -> room.Dataset | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..catalog import nearest
-from ..errors import FThetaError, InputError, RunError
+from ..errors import FThetaError, InputError
+from . import _files
+from ._files import settings
 
 if TYPE_CHECKING:
     from ..store import Run
 
-__all__ = ["ROOT", "all_runs", "find_run", "flat", "looks", "new_path", "resume_command", "settings"]
+__all__ = ["ROOT", "all_runs", "find_run", "flat", "looks", "new_path", "resume_command", "settings", "stopped"]
 
 ROOT = Path("runs")
 
@@ -32,7 +32,7 @@ def new_path(model: str, data: str) -> Path:
 def all_runs() -> list[Path]:
     """Every run below `runs/`, oldest first; `--run runs/mine` is one too."""
     found = [p.parent for pattern in ("*/config.toml", "*/*/config.toml") for p in ROOT.glob(pattern)]
-    return sorted(found, key=lambda p: (p / "config.toml").stat().st_mtime)
+    return sorted(found, key=lambda p: (p / "config.toml").lstat().st_mtime)
 
 
 def resume_command(path: Path) -> str:
@@ -61,38 +61,45 @@ def find_run(text: str) -> Run:
     return Run(matching[-1])
 
 
-def settings(run: Run) -> dict[str, Any]:
-    """What config.toml says."""
-    if run.status == "new":
-        raise RunError(f"{run.path} has no manifest, so its files cannot be verified. Start a new run.")
-    if not run.has("config.toml"):
-        raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
-    return tomllib.loads(run.read("config.toml").decode())
+def stopped(run: Run) -> str:
+    """What is kept of a run that was stopped, by its own files, and how to go on."""
+    if run.status == "finished":
+        kept = "the trained model is kept"
+    elif found := run.latest():
+        kept = f"kept up to step {found[1]}, after {found[0]['round']} epochs"
+    else:
+        kept = "there is no checkpoint yet, and training will start again"
+    return f"Stopped; {kept}. Continue with: {resume_command(run.path)}"
 
 
 def looks(run: Run) -> str:
-    """How often the test rows of a run were used for testing, by the runs below `runs/`; nothing without a result."""
+    """How often the test rows of a run were used for testing, by the runs below `runs/`; nothing without a result.
+
+    The same command again gives the same result and is no other use.
+    """
     from ..store import Run
 
-    found = _result(run)
-    if not found:
+    if not run.has("result.json"):
         return ""
+    found = _files.result(run)
     if found["part"] != "test part":
         return "No rows were set aside for testing."
-    others = [_result(Run(path)) for path in all_runs() if path.resolve() != run.path.resolve()]
-    by = Counter([found["family"], *(r["family"] for r in others if r.get("data") == found["data"])])
+    others = [_tested(Run(path)) for path in all_runs()]
+    uses = {config: family for config, family, data in [*others, _tested(run)] if data == found["data"]}
+    by = Counter(uses.values())
     if by.total() == 1:
         return "These rows were used for testing once."
     whose = ", ".join(f"{family} {n}" for family, n in sorted(by.items()))
     return f"These rows were used for testing {by.total()} times ({whose}): the more often, the less it is worth."
 
 
-def _result(run: Run) -> dict[str, Any]:
-    """The result of a run; empty where there is none, or a damaged one."""
+def _tested(run: Run) -> tuple[bytes, str, str]:
+    """Settings, model and digest of the test rows of a run; empty where there is no result, or a damaged one."""
     try:
-        return json.loads(run.read("result.json")) if run.has("result.json") else {}
+        found = _files.result(run)
+        return run.read("config.toml"), found["family"], found["data"]
     except FThetaError:
-        return {}
+        return b"", "", ""
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,12 @@ from sklearn.base import clone
 
 from .. import catalog
 from ..data import TableEncoder, leaks
-from ..errors import InputError, RunError
+from ..errors import FileFormatError, InputError, RunError
 from ..models._first_try import L2, settings
 from ..results import Table, svg
-from ..store import Run
+from ..store import Run, write_atomic
 from ..train import Training
+from . import _files
 from ._answers import Answers, answer, assessed, class_names, scores, spread_of
 from ._config import Config, typed
 from ._data import ALONE, digest, encoder_for, open_data, rows_of, split, task_of
@@ -171,11 +171,11 @@ class Job:
             raise InputError(f"--run {run.path} is a file; a run is a folder. Choose another --run.")
         if run.status == "new" and not run.is_empty():
             raise InputError(f"{run.path} is not empty and holds no run; nothing was changed. Choose another --run.")
-        if run.has("config.toml") and tomllib.loads(run.read("config.toml").decode()) != asdict(self.config):
+        if run.has("config.toml") and _files.settings(run) != asdict(self.config):
             raise RunError(
                 f"{run.path} holds a run with other settings. Choose another --run, or continue it with --resume."
             )
-        if run.has("split.safetensors") and run.tree("split.safetensors")["data"] != digest(self.dataset):
+        if run.has("split.safetensors") and _files.split(run)["data"] != digest(self.dataset):
             raise RunError(
                 f"{self.config.data} has changed since {run.path} was started, and a run is continued with the same "
                 "data only. Put the old data back or choose another --run."
@@ -194,6 +194,11 @@ class Job:
         for name, content in files.items():
             if not run.has(name):
                 run.write(name, content)
+            elif isinstance(content, str) and _is_damaged(run, name):
+                write_atomic(run.path / name, content.encode())
+                run.read(name)  # refused, if it is not the same again
+        if run.status == "finished":
+            run.sound()
 
     def fit(self, run: Run) -> None:
         """Train, continue, or take what is finished; the model is in the run afterwards."""
@@ -234,7 +239,7 @@ class Job:
                 **{"rows": len(rows), "family": self.config.model, "data": digest(self.dataset, rows)},
             }
             run.write("result.json", json.dumps(found, indent=1) + "\n")
-        return result_table(json.loads(run.read("result.json")))
+        return result_table(dict(_files.result(run)))
 
     def _scored(self, run: Run, rows: np.ndarray) -> dict[str, Any]:
         """Answers for rows, kept in the run, and how good they are."""
@@ -275,7 +280,16 @@ class Job:
     def report(self, run: Run) -> None:
         """The page of the run."""
         if not run.has("report.html"):
-            Subject(self.config, self.dataset, self.parts, self.encoder, self.estimator).report(run)
+            subject = Subject(self.config, self.dataset, self.parts, self.encoder, self.estimator)
+            run.write("report.html", subject.report(run))
+
+
+def _is_damaged(run: Run, name: str) -> bool:
+    try:
+        run.read(name)
+    except FileFormatError:
+        return True
+    return False
 
 
 def _one_layer(said: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:

@@ -1,25 +1,79 @@
-"""Tables on the screen: on a terminal no row is wider than it."""
+"""What is shown: text without control characters, tables no wider than the terminal, CSV without formulas."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InputError
 from ..results import Table
 
-__all__ = ["echo_table", "result_table"]
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["clean", "csv_text", "draw", "echo", "echo_table", "figures_option", "result_table"]
+
+# C0 except tab and line feed, DEL, C1, line and paragraph separators, and what turns the direction of writing
+_CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_FORMULA = re.compile(r"[=+\-@\t\r](?s:.*)")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def clean(text: str) -> str:
+    r"""Text from data or files as a terminal may have it: a control character becomes \u and its number."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text, without control characters: everything that is shown goes through here."""
+    click.echo(clean(text), err=err, nl=nl)
 
 
 def echo_table(table: Table) -> None:
     """Print a table; on a terminal rows that are too long end in an ellipsis."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if table.caption:
-        click.echo(table.caption)
-    for line in Table(table.columns).text().splitlines():
-        click.echo(line if width is None or len(line) <= width else line[: width - 1] + "…")
+        echo(table.caption)
+    for line in map(clean, Table(table.columns).text().split("\n")):
+        echo(line if width is None or len(line) <= width else line[: width - 1] + "…")
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """A frame as CSV; text that a spreadsheet would run as a formula gets a single quote in front."""
+    texts = frame.select_dtypes(exclude="number").astype(object)
+    safe = frame.assign(**{name: texts[name].map(_inert) for name in texts})
+    return safe.to_csv(index=False, header=[_inert(str(name)) for name in frame], lineterminator="\n")
+
+
+def _inert(cell: Any) -> Any:
+    formula = isinstance(cell, str) and _FORMULA.fullmatch(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if formula else cell
+
+
+figures_option = click.option(
+    "--figures",
+    help="Draw into this folder; without it nothing is drawn.",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+)
+
+
+def draw(folder: Path, name: str, figure: Figure) -> Path:
+    """Write a figure as DIR/NAME.svg; a file that exists is not replaced."""
+    from ..results import svg
+    from ..store import write_atomic
+
+    file = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)[:80]}.svg"
+    if file.exists():
+        raise InputError(f"--figures {folder}: {file} exists; nothing was changed. Choose another folder.")
+    write_atomic(file, svg(figure).encode())
+    return file
 
 
 def result_table(found: dict[str, Any]) -> Table:

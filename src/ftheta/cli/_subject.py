@@ -13,9 +13,10 @@ from ..errors import RunError
 from ..models._files import load
 from ..report.page import at_most
 from ..store import Run
+from . import _files
 from ._config import Config, merge
 from ._data import Parts, digest, open_data, rows_of
-from ._folders import looks, resume_command, settings
+from ._folders import looks, resume_command
 
 __all__ = ["Subject", "fitted_rows", "goes_in_steps", "reopen", "trained"]
 
@@ -52,27 +53,37 @@ class Subject(NamedTuple):
         y = None if self.dataset.y is None else np.asarray(self.dataset.y)[rows]
         return self.encoder.transform(rows_of(self.dataset.x, rows)), y
 
-    def report(self, run: Run) -> None:
-        """Write report.html."""
+    def report(self, run: Run) -> str:
+        """The text of report.html."""
         if not run.has("result.json"):
             raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
-        shown = rows_of(self.dataset.x, run.tree("test.safetensors")["rows"])
-        said = {"command": self.config.command(), "looks": looks(run)}
-        run.write("report.html", report.page(run, self.estimator, self.learned_from(all_rows=True), shown, **said))
+        test = _files.answers(run, len(self.dataset.x))
+        shown = rows_of(self.dataset.x, test["rows"])
+        return report.page(
+            run,
+            self.estimator,
+            self.learned_from(all_rows=True),
+            shown,
+            data=_files.facts(run),
+            result=_files.result(run),
+            test=test,
+            command=self.config.command(),
+            looks=looks(run),
+        )
 
 
 def trained(run: Run) -> tuple[Any, Any]:
     """Encoder and estimator of a finished run."""
-    settings(run)  # a folder that was saved in Python has none, and no encoder
+    _files.settings(run)  # a folder that was saved in Python has none, and no encoder
     return tuple(load(run.path))
 
 
 def reopen(run: Run) -> Subject:
     """A finished run as it was when it was trained; data that has changed is refused."""
-    config = merge(settings(run))
+    config = merge(_files.settings(run))
     encoder, estimator = trained(run)
-    parts = run.tree("split.safetensors")
     dataset = open_data(config)
-    if digest(dataset) != parts.pop("data"):
+    if digest(dataset) != _files.split(run)["data"]:
         raise RunError(f"{config.data} has changed since {run.path} was trained on it. Put the old data back.")
-    return Subject(config, dataset, Parts(**parts), encoder, estimator)
+    parts = _files.split(run, len(dataset.x))
+    return Subject(config, dataset, Parts(*(parts[name] for name in Parts._fields)), encoder, estimator)

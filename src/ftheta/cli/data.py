@@ -15,7 +15,7 @@ import click
 from ..catalog import nearest
 from ..errors import InputError
 from ..results import Table
-from ._show import echo_table
+from ._show import echo, echo_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     found = [data.facts(name)._asdict() for name in data.names()]
     if as_json:
         for row in found:
-            click.echo(json.dumps(row))
+            echo(json.dumps(row))
     else:
         echo_table(Table({key: [row[key] for row in found] for key in found[0]}))
 
@@ -61,17 +61,17 @@ def show(name: str, target: str | None, as_json: bool) -> None:
     dataset = _open(name, target)
     found = describe(dataset)
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        echo(json.dumps(found, ensure_ascii=False, indent=1))
         return
-    click.echo(_headline(found))
+    echo(_headline(found))
     for part in _tables(dataset, found):
-        click.echo()
+        echo()
         echo_table(part)
     for what in ("truth", "bayes_error", "licence", "citation"):
         if found[what] not in ("", None):
-            click.echo(f"\n{what.replace('_', ' ')}: {found[what]}")
+            echo(f"\n{what.replace('_', ' ')}: {found[what]}")
     for note in found["notes"]:
-        click.echo(f"\nnote: {note}")
+        echo(f"\nnote: {note}")
 
 
 def _open(name: str, target: str | None) -> Dataset:
@@ -86,7 +86,7 @@ def _open(name: str, target: str | None) -> Dataset:
     if Path(name).is_dir():
         if target:
             raise InputError(f"--target {target}: the classes of {name} are the names of its folders; leave it out.")
-        return data.open_images(name, skip_bad=True, say=lambda text: click.echo(text, err=True))
+        return data.open_images(name, skip_bad=True, say=lambda text: echo(text, err=True))
     return data.read(name, target)
 
 
@@ -227,11 +227,11 @@ def get(name: str, offline: bool) -> None:
 
     where = data.facts(name).where
     if where in ("built in", "made"):
-        click.echo(f"{name} is {where}: there is nothing to fetch.")
+        echo(f"{name} is {where}: there is nothing to fetch.")
         return
     with _progress() as say:
         folder = data.fetch(name, offline=offline, say=say)
-    click.echo(f"{name} is in {folder}; its content is as expected.")
+    echo(f"{name} is in {folder}; its content is as expected.")
 
 
 @contextmanager

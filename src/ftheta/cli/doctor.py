@@ -7,13 +7,15 @@ import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import click
 
 from .. import __version__
 from ..results import Table
-from ._show import echo_table
+from ._show import echo, echo_table
 
 __all__ = ["command"]
 
@@ -37,7 +39,7 @@ def command(as_json: bool) -> None:
     """Versions, devices, threads and data folder of this installation."""
     found = checkup()
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        echo(json.dumps(found, indent=1))
     else:
         echo_table(Table({"what": list(found), "found": list(found.values())}))
 
@@ -53,6 +55,8 @@ def checkup() -> dict[str, str]:
     facts["devices"] = ", ".join(devices + (["mps"] if torch.backends.mps.is_available() else []))
     facts["threads"] = f"torch {torch.get_num_threads()} of {os.cpu_count()} cores"
     facts["data folder"] = _data()
+    tools = [name for name, there in (("pip", find_spec("pip")), ("uv", which("uv"))) if there]
+    facts["data get"] = f"with {tools[0]}" if tools else "needs pip or uv: install one"
     facts["progress"] = "off (FTHETA_PROGRESS=0)" if os.environ.get("FTHETA_PROGRESS") == "0" else "on"
     facts["runs here"] = "can be written" if os.access(".", os.W_OK) else "cannot be written: choose another folder"
     return facts

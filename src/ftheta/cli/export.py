@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
+from ._files import facts as facts_of
+from ._files import interval
 from ._folders import find_run, settings
 
 if TYPE_CHECKING:
@@ -50,13 +51,13 @@ def _files(run: Run) -> dict[str, bytes]:
 
     config = settings(run)
     encoder, estimator = load(run.path)
-    facts = json.loads(run.read("data.json"))
-    spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
+    facts = facts_of(run)
+    spread = interval(run)
     classes = getattr(estimator, "classes_", None)
     by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
     return export(
         estimator,
-        _with_form(encoder.get_state(), facts.get("form") or {}),
+        _with_form(encoder.get_state(), dict(facts["form"] or {})),
         title=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
         classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),

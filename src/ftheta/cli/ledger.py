@@ -12,7 +12,7 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..results import Table
 from ..studies import _ledger
-from ._show import echo_table
+from ._show import echo, echo_table
 
 __all__ = ["command"]
 
@@ -28,17 +28,17 @@ def command(milestone: str | None, as_json: bool) -> None:
     rows = _ledger.rows(milestone)
     if as_json:
         for row in rows:
-            click.echo(json.dumps(_ledger.record(row), ensure_ascii=False))
+            echo(json.dumps(_ledger.record(row), ensure_ascii=False))
         return
     if milestone is not None:
         records = [_ledger.record(row) for row in rows]
         echo_table(
             Table({key: [r[key] for r in records] for key in ("id", "check", "status", "verdict", "date", "item")})
         )
-        click.echo()
+        echo()
     for group, counts in _ledger.summary(rows).items():
         echo_table(_counts(group, counts))
-        click.echo()
+        echo()
 
 
 def _counts(group: str, counts: Mapping[str, _ledger.Count]) -> Table:

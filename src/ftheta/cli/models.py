@@ -8,7 +8,7 @@ import click
 
 from ..catalog import CARDS
 from ..results import Table
-from ._show import echo_table
+from ._show import echo, echo_table
 
 __all__ = ["command"]
 
@@ -19,7 +19,7 @@ def command(as_json: bool) -> None:
     """List the models that `ftheta train` knows, with their tasks and what they take."""
     if as_json:
         for card in CARDS.values():
-            click.echo(json.dumps(card._asdict()))
+            echo(json.dumps(card._asdict()))
         return
     cards = list(CARDS.values())
     columns = {

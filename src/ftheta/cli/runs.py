@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import FThetaError
+from ..errors import FThetaError, InputError
 from ..results import Table
-from ._folders import ROOT, all_runs, find_run, flat, looks, resume_command, settings
-from ._show import echo_table, result_table
+from . import _files
+from ._folders import ROOT, all_runs, find_run, flat, looks, resume_command
+from ._show import echo, echo_table, result_table
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -30,9 +31,9 @@ def command(ctx: click.Context, as_json: bool) -> None:
     found = [facts(path) for path in all_runs()]
     if as_json:
         for row in found:
-            click.echo(json.dumps(row))
+            echo(json.dumps(row))
     elif not found:
-        click.echo(f"No runs in {ROOT}/. Make one with: ftheta train mlp digits")
+        echo(f"No runs in {ROOT}/. Make one with: ftheta train mlp digits")
     else:
         names = ("id", "model", "data", "status", "epochs", "result")
         echo_table(Table({name: [row[name] for row in found] for name in names}))
@@ -45,10 +46,10 @@ def facts(path: Path) -> dict[str, Any]:
     run = Run(path)
     row: dict[str, Any] = {"id": path.name, "path": str(path), "model": "", "data": ""}
     try:
-        config = settings(run)
+        config = _files.settings(run)
         row |= {"model": config.get("model", ""), "data": config.get("data", ""), "status": _status(run)}
-        return row | {"epochs": len(run.rows(unsaved=True)) or None, "result": _best(run)}
-    except FThetaError as error:
+        return row | {"epochs": len(_files.history(run, unsaved=True)) or None, "result": _best(run)}
+    except (FThetaError, OSError) as error:
         return row | {"status": "damaged", "epochs": None, "result": str(error)}
 
 
@@ -59,8 +60,8 @@ def _status(run: Run) -> str:
 def _best(run: Run) -> str:
     if not run.has("result.json"):
         return ""
-    name, value = next(iter(json.loads(run.read("result.json"))["scores"].items()))
-    return f"{name} {value:.4f}"
+    name, value = next(iter(_files.result(run)["scores"].items()))
+    return f"{name} none" if value is None else f"{name} {value:.4f}"
 
 
 @command.command("show")
@@ -68,21 +69,21 @@ def _best(run: Run) -> str:
 def show(run: str) -> None:
     """What RUN is, how it went, what came out, and how often its test part was looked at."""
     folder = find_run(run)
-    found = flat(settings(folder))
-    click.echo(f"{folder.path} ({_status(folder)})")
+    found = flat(_files.settings(folder))
+    echo(f"{folder.path} ({_status(folder)})")
     echo_table(Table({"setting": list(found), "value": list(map(str, found.values()))}))
-    click.echo()
-    rows = folder.rows(unsaved=True)
+    echo()
+    rows = _files.history(folder, unsaved=True)
     if rows:
         shown = rows if len(rows) <= 10 else [*rows[:3], *rows[-7:]]
-        click.echo(f"{len(rows)} epoch{'s' * (len(rows) > 1)}")
+        echo(f"{len(rows)} epoch{'s' * (len(rows) > 1)}")
         echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}))
-        click.echo()
+        echo()
     if folder.has("result.json"):
-        echo_table(result_table(json.loads(folder.read("result.json"))))
-        click.echo(looks(folder))
+        echo_table(result_table(dict(_files.result(folder))))
+        echo(looks(folder))
     else:
-        click.echo(f"Continue with: {resume_command(folder.path)}")
+        echo(f"Continue with: {resume_command(folder.path)}")
 
 
 @command.command("compare")
@@ -105,25 +106,33 @@ def compare(runs: tuple[str, ...], as_json: bool, output: Path | None) -> None:
     found = Compared.of([find_run(name) for name in runs])
     drawn = found.draw(output) if output else []
     if as_json:
-        click.echo(json.dumps(found.as_json()))
+        echo(json.dumps(found.as_json()))
     for table in () if as_json else found.tables():
         echo_table(table)
-        click.echo()
+        echo()
     for said in () if as_json else found.said():
-        click.echo(said)
+        echo(said)
     for file in drawn:
-        click.echo(f"drawn: {file}", err=True)
+        echo(f"drawn: {file}", err=True)
 
 
 @command.command("report")
 @click.argument("run")
-def report(run: str) -> None:
+@click.option("-o", "--output", help="Write this file instead; RUN stays as it is.", type=click.Path(path_type=Path))
+def report(run: str, output: Path | None) -> None:
     """Write RUN/report.html, again or after --no-report, from the run and the data that it was trained on."""
+    from ..store import write_atomic
     from ._subject import reopen
 
+    if output is not None and output.exists():
+        raise InputError(f"--output {output}: the file exists; nothing was changed. Choose another name.")
     folder = find_run(run)
-    reopen(folder).report(folder)
-    click.echo(f"{folder.path}/report.html")
+    page = reopen(folder).report(folder)
+    if output is None:
+        folder.write("report.html", page)
+    else:
+        write_atomic(output, page.encode())
+    echo(str(output or folder.path / "report.html"))
 
 
 @command.command("verify")
@@ -133,7 +142,7 @@ def verify(run: str) -> None:
     folder = find_run(run)
     problems = folder.verify()
     for problem in problems:
-        click.echo(problem, err=True)
+        echo(problem, err=True)
     if problems:
         sys.exit(1)
-    click.echo(f"{folder.path}: every file is as it was written (manifest {folder.digest[:16]}).")
+    echo(f"{folder.path}: every file is as it was written (manifest {folder.digest[:16]}).")

@@ -13,7 +13,7 @@ import click
 
 from ..errors import InputError
 from ._folders import find_run
-from ._show import echo_table
+from ._show import csv_text, draw, echo, echo_table, figures_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +27,13 @@ __all__ = ["command"]
 @click.option("--steps", help="Steps of the chains; default: as the model has it.", type=click.IntRange(1))
 @click.option("--seed", help="Of the draws.", type=click.IntRange(0), default=0, show_default=True)
 @click.option("-o", "--output", help="Write the rows to this CSV or NPY file too.", type=click.Path(path_type=Path))
-def command(run: str, count: int, steps: int | None, seed: int, output: Path | None) -> None:
+@figures_option
+def command(run: str, count: int, steps: int | None, seed: int, output: Path | None, figures: Path | None) -> None:
     """Draw new rows from RUN (a folder, an id, or last), a model of how rows are spread, e.g. rbm.
 
-    They are drawn into RUN/figures/samples.svg, beside the rows that the model learned from and that are nearest.
+    --figures draws them beside the rows that the model learned from and that are nearest. RUN is only read.
     """
     from .. import explain
-    from ..results import svg
     from ..store import write_atomic
     from ._subject import reopen
 
@@ -53,13 +53,12 @@ def command(run: str, count: int, steps: int | None, seed: int, output: Path | N
         raise InputError(f"--steps {steps}: {type(model).__name__} draws without a chain. Leave --steps out.")
     chains = SimpleNamespace(sample=partial(model.sample, **asked))
     found = explain.samples(chains, subject.learned_from(all_rows=True)[0], count, random_state=seed)
-    with folder:
-        folder.write("figures/samples.svg", svg(found.figure()))
     echo_table(found.table())
-    click.echo(f"drawn: {folder.path / 'figures' / 'samples.svg'}", err=True)
+    if figures is not None:
+        echo(f"drawn: {draw(figures, 'samples', found.figure())}", err=True)
     if output is not None:
         write_atomic(output, _written(found.rows, output.suffix.lower(), subject.encoder))
-        click.echo(f"{output}: {count} rows in the numbers of the model", err=True)
+        echo(f"{output}: {count} rows in the numbers of the model", err=True)
 
 
 def _written(rows: np.ndarray, suffix: str, encoder: Any) -> bytes:
@@ -68,7 +67,7 @@ def _written(rows: np.ndarray, suffix: str, encoder: Any) -> bytes:
     import pandas as pd
 
     if suffix == ".csv":
-        return pd.DataFrame(rows, columns=encoder.get_feature_names_out()).to_csv(index=False).encode()
+        return csv_text(pd.DataFrame(rows, columns=encoder.get_feature_names_out())).encode()
     held = io.BytesIO()
     np.save(held, rows)
     return held.getvalue()

@@ -10,7 +10,7 @@ import click
 
 from ..results import Table
 from ..studies import _ledger, _study
-from ._show import echo_table
+from ._show import echo, echo_table
 
 __all__ = ["command"]
 
@@ -22,7 +22,7 @@ def command(as_json: bool) -> None:
     lines = [_line(_study.card(name)) for name in _study.names()]
     if as_json:
         for line in lines:
-            click.echo(json.dumps(line, ensure_ascii=False))
+            echo(json.dumps(line, ensure_ascii=False))
         return
     for line in lines:
         said = Counter(line["verdicts"].values())

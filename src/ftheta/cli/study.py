@@ -11,7 +11,7 @@ import click
 from ..errors import InputError
 from ..results import Table
 from ._config import from_toml, typed
-from ._show import echo_table
+from ._show import echo, echo_table
 
 __all__ = ["command"]
 
@@ -41,13 +41,13 @@ def command(
     config = _config(_study.load(name), tiny, changes)
     try:
         outcome = _study.conduct(name, config, run, allow_inexact=allow_inexact)
-    except KeyboardInterrupt:
-        click.echo("Stopped; what was measured is kept. The same command continues.", err=True)
+    except (KeyboardInterrupt, SystemExit, BrokenPipeError):
+        echo("Stopped; the pieces that are complete are kept. The same command continues.", err=True)
         raise
     if record:
-        click.echo(f"Recorded in {_study.keep(outcome)}", err=True)
+        echo(f"Recorded in {_study.keep(outcome)}", err=True)
     if as_json:
-        click.echo(json.dumps(outcome.as_json(), indent=1, ensure_ascii=False))
+        echo(json.dumps(outcome.as_json(), indent=1, ensure_ascii=False))
         return
     _show(outcome)
 
@@ -70,12 +70,12 @@ def _show(outcome: Any) -> None:
     """Findings with their reasons, where a row of the ledger is judged; then the tables of the study."""
     if outcome.findings:
         echo_table(outcome.table())
-        click.echo()
+        echo()
         for finding in outcome.findings:
-            click.echo(f"{finding.row}: {finding.why}")
+            echo(f"{finding.row}: {finding.why}")
     for k, table in enumerate(outcome.tables.values()):
         if k or outcome.findings:
-            click.echo()
+            echo()
         echo_table(Table(table["columns"], table["caption"]))
     source = f"measured on {outcome.date}, taken from there" if outcome.cached else f"{outcome.seconds:.0f} s"
-    click.echo(f"\nFolder: {outcome.path} ({source})")
+    echo(f"\nFolder: {outcome.path} ({source})")

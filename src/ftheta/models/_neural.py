@@ -353,8 +353,10 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
     # ---- files
 
     def get_state(self) -> dict[str, Tree]:
-        """What was learned; modules as their tensors."""
+        """What was learned; modules as their tensors, the history without its times: two equal fits are equal files."""
         state = super().get_state()
+        if "history_" in state:
+            state["history_"] = [{k: v for k, v in row.items() if k != "seconds"} for row in self.history_]
         modules = {name: dict(value.state_dict()) for name, value in state.items() if isinstance(value, nn.Module)}
         return {**{name: value for name, value in state.items() if name not in modules}, "modules": modules}
 

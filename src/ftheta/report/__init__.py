@@ -1,6 +1,6 @@
 """Reports: a run as one self-contained page.
 
-report.page(run, model, (X, y), rows, command="ftheta train mlp iris")      HTML, with nothing to fetch
+report.page(run, model, (X, y), rows, data=..., result=..., test=..., command="ftheta train mlp iris")      HTML
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ The page fetches nothing and runs no script; the same run gives the same bytes.
 
 from __future__ import annotations
 
-import json
 import platform
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,20 +50,32 @@ ALTS = {
 }
 
 
-def page(run: Run, estimator: Any, train: tuple[Any, Any], shown: Any, *, command: str, looks: str = "") -> str:
+def page(
+    run: Run,
+    estimator: Any,
+    train: tuple[Any, Any],
+    shown: Any,
+    *,
+    data: Mapping[str, Any],
+    result: Mapping[str, Any],
+    test: Mapping[str, Any],
+    command: str,
+    looks: str = "",
+) -> str:
     """The report of a run.
 
     Args:
-        run: A trained run with data.json, result.json and test.safetensors.
+        run: A trained run.
         estimator: The fitted model of the run.
         train: Rows and targets that it learned from, as it sees them.
-        shown: The raw rows of test.safetensors, in its order: a frame, an array or Pictures.
+        shown: The raw rows of `test`, in its order: a frame, an array or Pictures.
+        data: What data.json holds.
+        result: What result.json holds.
+        test: What test.safetensors holds; `predicted` is None of a model that predicts nothing.
         command: What repeats the run.
         looks: How often its test rows were used for testing, in a sentence.
     """
-    data, result = _json(run, "data.json"), _json(run, "result.json")
-    test: dict[str, Any] = run.tree("test.safetensors") if run.has("test.safetensors") else {}
-    test = test if "predicted" in test else {}
+    test = test if test.get("predicted") is not None else {}
     title = f"{result.get('family', type(estimator).__name__)} on {data.get('name', 'data')}"
     sections = {
         "Result": _result(result, looks),
@@ -79,10 +90,6 @@ def page(run: Run, estimator: Any, train: tuple[Any, Any], shown: Any, *, comman
     head = f"{heading(1, title, 'top')}{_lead(data, result)}{_warnings(data, result)}"
     body = "\n".join(f"<section>\n{heading(2, name)}\n{inside}\n</section>" for name, inside in parts.items())
     return _document(title, list(parts), head, body)
-
-
-def _json(run: Run, name: str) -> dict[str, Any]:
-    return json.loads(run.read(name)) if run.has(name) else {}
 
 
 def _document(title: str, names: list[str], head: str, body: str) -> str:
@@ -138,8 +145,8 @@ def _warnings(data: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     )
 
 
-def _number(value: float) -> str:
-    return Table({"": [value]}).text().split("\n")[-1]
+def _number(value: float | None) -> str:
+    return "none" if value is None else Table({"": [value]}).text().split("\n")[-1]
 
 
 def _interval(result: Mapping[str, Any], name: str) -> str:
@@ -167,7 +174,8 @@ def _result(result: Mapping[str, Any], looks: str) -> str:
 
 
 def _training(run: Run, estimator: Any) -> str:
-    history = getattr(estimator, "history_", None) or run.rows()
+    rows = getattr(estimator, "history_", None) or run.rows()
+    history = [{k: v for k, v in row.items() if k != "seconds"} for row in rows]  # a page says nothing of its day
     if not history:
         return paragraph("The model was found in one step, without a course of training.")
     reason = getattr(estimator, "stop_reason_", "")

@@ -43,6 +43,7 @@ class Context:
     def __init__(self, process: Process, history: list[dict[str, float]], run: Run | None, rounds: float) -> None:
         self.process, self.history, self.run, self.rounds = process, history, run, rounds
         self.step, self.round, self.reason = 0, 0, ""
+        self.caught: list[BaseException] = []  # ends the loop after this step and its checkpoint, then is raised
 
     def stop(self, reason: str) -> None:
         """End the loop after this step."""
@@ -150,7 +151,11 @@ class Progress(Callback):
         if now - self.begin < self.delay or now - self.shown < (0.1 if self.bar else self.delay):
             return
         self.shown = now
-        self._draw(ctx)
+        try:
+            self._draw(ctx)
+        except BrokenPipeError as error:  # nobody reads it: the run ends with a checkpoint
+            self.visible, self.bar = False, None
+            ctx.caught.append(error)
 
     def on_end(self, ctx: Context) -> None:
         """Leave the last line standing."""

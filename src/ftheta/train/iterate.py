@@ -56,7 +56,7 @@ def iterate(
     context = Context(process, [] if history is None else history, run, rounds)
     loop = _Loop(context, callbacks, every)
     scope = process.scope() if hasattr(process, "scope") else nullcontext()  # type: ignore[attr-defined]
-    with nullcontext() if run is None else run, scope, _signals() as caught:
+    with nullcontext() if run is None else run, scope, _deferred(context.caught):
         loop.resume()
         loop.start()
         deadline = time.monotonic() + seconds
@@ -66,15 +66,15 @@ def iterate(
                     context.stop("rounds")
                 elif time.monotonic() >= deadline:
                     context.stop("seconds")
-                elif caught:
+                elif context.caught:
                     context.stop("interrupted")
                 else:
                     loop.step()
             loop.checkpoint()
         finally:
             loop.end()
-    if caught:
-        raise KeyboardInterrupt if caught[0] == signal.SIGINT else SystemExit(128 + caught[0])
+    if context.caught:
+        raise context.caught[0]
     return context.history
 
 
@@ -108,6 +108,8 @@ class _Loop:
                 "it with what started it, or choose another run."
             ) from error
         context.history[:] = run.rows()
+        if context.history and hasattr(context.process, "seconds"):  # times are in metrics.jsonl only
+            context.process.seconds = context.history[-1].get("seconds", 0.0)  # type: ignore[attr-defined]
         self.saved_step = step
 
     def start(self) -> None:
@@ -193,24 +195,38 @@ def _compare(then: Mapping[str, Any], now: Mapping[str, Any], run: Run, exact: b
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM wait for the end of the step; a second one does not. Only in the main thread."""
-    caught: list[int] = []
+def _deferred(caught: list[BaseException]) -> Iterator[None]:
+    """What Ctrl-C and SIGTERM raise waits in `caught` until the step is done and a checkpoint is written; what a second
+    one raises does not wait. A handler that raises nothing is left alone. Only in the main thread.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield caught
+        yield
         return
+    given = {s: signal.getsignal(s) for s in _USUAL}
+    found = {s: h for s, h in given.items() if h is not None and (s == signal.SIGINT or h is not signal.SIG_IGN)}
+    own = {s: getattr(h, "own", {}).get(s, h) for s, h in found.items()}  # of a loop inside a loop, the program's
 
     def note(number: int, frame: Any) -> None:
-        if caught:
-            raise KeyboardInterrupt
-        caught.append(number)
+        handler = own[signal.Signals(number)]
+        try:
+            (handler if callable(handler) else _USUAL[signal.Signals(number)])(number, frame)
+        except BaseException as error:
+            if caught:
+                raise
+            caught.append(error)
 
-    watched = [
-        s for s in (signal.SIGINT, signal.SIGTERM) if s == signal.SIGINT or signal.getsignal(s) == signal.SIG_DFL
-    ]
-    old = {s: signal.signal(s, note) for s in watched}
+    note.own = own  # type: ignore[attr-defined]
+    for number in found:
+        signal.signal(number, note)
     try:
-        yield caught
+        yield
     finally:
-        for number, handler in old.items():
+        for number, handler in found.items():
             signal.signal(number, handler)
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
+
+
+_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminate}

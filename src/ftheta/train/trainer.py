@@ -344,7 +344,6 @@ class Trainer:
             "optimizers": {n: copied(o.state_dict()) for n, o in self.optimizers.items()},
             "source": self.source.state_dict(),
             "place": [self.step, self.epoch, self.position, self.rows],
-            "seconds": self.seconds,
             "sums": copied(self.sums),
             "weights_seen": dict(self.weights_seen),
             "once": dict(self.once),
@@ -361,7 +360,7 @@ class Trainer:
             restore(self.optimizers[name], state)
         self.source.load_state_dict(tree["source"])
         self.step, self.epoch, self.position, self.rows = tree["place"]
-        self.seconds, self._stream, self._looked = tree["seconds"], None, self.step
+        self._stream, self._looked = None, self.step
         if self.plateau:
             self.plateau.state = list(tree["plateau"])
         for name, count in tree["evaluations"].items():
