@@ -407,7 +407,7 @@ import sys, time
 from ftheta.store import Run
 with Run(sys.argv[1]):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

@@ -28,7 +28,7 @@ from ftheta.models import MLPClassifier
 from ftheta.store import Run, dump_tree, load_tree
 from tests.mutation import in_child
 
-SECONDS, MEGABYTES = 1.0, 256
+SECONDS, MEGABYTES = 10.0, 256  # of the CPU: an hour or a gigabyte is what an open door would cost
 DEEP = 200_000
 X = np.random.default_rng(0).normal(size=(20, 2))
 
@@ -339,7 +339,7 @@ def test_there_are_thirty_of_them_and_more():
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the limits of Linux")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_refused_or_read_within_a_second_and_256_megabytes(name, tmp_path):
+def test_a_bomb_is_refused_or_read_within_ten_seconds_and_256_megabytes(name, tmp_path):
     door, content = BOMBS[name]
     act = door(tmp_path, content())
     found = in_child(lambda: opened(act, tmp_path), MEGABYTES)

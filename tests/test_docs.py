@@ -29,6 +29,8 @@ PAGES = [ROOT / "README.md", *GUIDE]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
 SLOW = {"README.md", "docs/explain.md", "docs/likelihoods.md", "docs/mlp.md"}
 
+DRAWN = "On another processor these numbers differ, because rounding changes random draws:"
+
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -58,11 +60,11 @@ def prose(page):
 # ---- code
 
 
-def same(said, shown):
+def same(said, shown, rel=0.02):
     """Whether two texts agree but for white space, rules of tables, and 2 % of a number."""
     numbers = [[float(n) for n in NUMBER.findall(text)] for text in (said, shown)]
     words = [re.sub(r"-{2,}", "-", " ".join(NUMBER.sub("#", text).split())) for text in (said, shown)]
-    return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], rel=0.02)
+    return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], rel=rel)
 
 
 def test_a_shown_number_may_be_off_by_two_per_cent_and_no_more():
@@ -72,7 +74,7 @@ def test_a_shown_number_may_be_off_by_two_per_cent_and_no_more():
 
 @of_pages(PAGES)
 def test_its_python_runs_from_top_to_bottom_and_prints_what_it_shows(page, tmp_path, monkeypatch):
-    """All blocks of a page share one module; a block of text right below one is what it prints."""
+    """All blocks of a page share one module; a block of text right below one is what it prints; below DRAWN, nearly."""
     monkeypatch.chdir(tmp_path)
     module = ModuleType(f"page_{page.stem}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -88,8 +90,10 @@ def run(page, module):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile("\n" * line + code, str(page), "exec"), vars(module))
             said = out.getvalue()
-        elif language == "text" and said is not None and not before.strip():
-            assert same(said, code), f"{name_of(page)} line {line} shows\n{code}\nbut it prints\n{said}"
+        elif language == "text" and said is not None and before.strip() in ("", DRAWN):
+            assert same(said, code, 0.5 if before.strip() else 0.02), (
+                f"{name_of(page)} line {line} shows\n{code}\nbut it prints\n{said}"
+            )
             said = None
         else:
             said = None

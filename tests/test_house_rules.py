@@ -224,6 +224,12 @@ def test_a_room_exports_exactly_the_names_of_its_files():
     assert {room: names for room, names in wrong.items() if names} == {}
 
 
+def test_no_name_looks_like_a_test():
+    """pytest takes them for tests where a file is given by its path."""
+    made = [node for tree in TREES.values() for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    assert [node.name for node in made if node.name.startswith(("Test", "test"))] == []
+
+
 def test_names_of_the_root_resolve_to_what_they_say():
     for name, target in ftheta._names().items():
         module, _, attribute = target.partition(":")

@@ -40,7 +40,7 @@ from tests.mutation import in_child, mutated, peak
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(6, 3)).round(3)
-SECONDS, MEGABYTES = 1.0, 512
+SECONDS, MEGABYTES = 10.0, 512
 
 
 def same(a, b):

@@ -6,7 +6,6 @@ import inspect
 import sys
 import weakref
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -496,21 +495,19 @@ def test_engine_and_primitives_are_two_files_to_be_read_in_one_sitting():
 
 
 def chain(n):
-    """v <- 0.999 v + x, n / 2 times: slope less the right one; seconds a node to record and to walk back."""
-    start = process_time()
+    """v <- 0.999 v + x, n / 2 times: the slope less the right one."""
     x = v = variable(1e-3)
     for _ in range(n // 2):
         v = v * 0.999 + x
-    middle = process_time()
     slope, left = backward(v)[x], 0.999 ** (n // 2)
-    return slope - (1000 * (1 - left) + left), (middle - start) / n, (process_time() - middle) / n
+    return slope - (1000 * (1 - left) + left)
 
 
 def test_long_chains_neither_recurse_nor_stay():
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200)
     try:
-        wrong, _, _ = chain(20_000)
+        wrong = chain(20_000)
     finally:
         sys.setrecursionlimit(limit)
     assert abs(wrong) < 1e-9
@@ -529,12 +526,10 @@ def test_long_chains_neither_recurse_nor_stay():
 @pytest.mark.middle
 @pytest.mark.slow
 def test_a_million_nodes_are_recorded_walked_back_and_freed():
-    """The bounds of time are 5 and 10 µs a node; a busy machine is given three times that."""
     import resource
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    wrong, record, back = chain(1_000_000)
-    assert abs(wrong) < 1e-9 and record < 15e-6 and record + back < 30e-6
+    assert abs(chain(1_000_000)) < 1e-9
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 900_000  # kB
 
 

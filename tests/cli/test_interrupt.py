@@ -159,7 +159,7 @@ def stop(number, after=10):
         while epochs_of("r") < after and child.poll() is None:
             time.sleep(0.02)
         child.send_signal(number)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=600)
     finally:
         child.kill()
     return child.returncode, out, err

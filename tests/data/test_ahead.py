@@ -3,26 +3,35 @@
 import gc
 import threading
 import time
+import weakref
 
 import pytest
 
+from ftheta.data import _ahead
 from ftheta.data._ahead import ahead
+
+EARLIER = weakref.WeakSet()  # threads of tests before this one
 
 
 def threads():
-    return [t for t in threading.enumerate() if t.name == "ftheta-ahead"]
+    return [t for t in threading.enumerate() if t.name == "ftheta-ahead" and t not in EARLIER]
 
 
-def gone(seconds=2.0):
-    end = time.monotonic() + seconds
-    while threads() and time.monotonic() < end:
-        time.sleep(0.01)
-    return not threads()
+def until(condition):
+    """Whether it becomes true; a busy machine may take its time."""
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
+    return condition()
+
+
+def gone():
+    return until(lambda: not threads())
 
 
 @pytest.fixture(autouse=True)
 def none_is_left():
-    assert gone()
+    EARLIER.update(threads())
     yield
     assert gone()
 
@@ -51,8 +60,9 @@ def test_it_is_ahead_by_the_depth_and_no_more():
     items = ahead(make, 4)
     assert made == []  # nothing before the first is asked for
     next(items)
-    time.sleep(0.3)
-    assert len(made) == 6  # 1 given, 4 in the queue, 1 in hand
+    assert until(lambda: len(made) >= 6)  # 1 given, 4 in the queue, 1 in hand
+    time.sleep(0.05)  # time to make another
+    assert len(made) == 6
     items.close()
 
 
@@ -79,22 +89,25 @@ def test_it_raises_even_if_the_function_does():
 
 
 @pytest.mark.parametrize("depth", [1, 3])
-def test_closing_ends_the_thread_at_once_and_closes_what_it_reads(depth):
-    closed = []
+def test_closing_ends_a_thread_that_waits_and_closes_what_it_reads(depth, monkeypatch):
+    monkeypatch.setattr(_ahead, "PATIENCE", 3600)
+    made, closed = [], []
 
     def make():
         try:
             while True:
+                made.append(0)
                 yield 0
         finally:
             closed.append(True)
 
     items = ahead(make, depth)
     next(items)
-    time.sleep(0.05)
-    begin = time.monotonic()
-    items.close()
-    assert not threads() and time.monotonic() - begin < 0.15 and closed == [True]
+    assert until(lambda: len(made) == depth + 2)
+    closing = threading.Thread(target=items.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive() and not threads() and closed == [True]
 
 
 def test_an_iterator_that_nobody_holds_ends_its_thread():

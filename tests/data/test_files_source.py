@@ -87,7 +87,10 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
     monkeypatch.setattr(files_source, "AHEAD", 3 * 2 * 24)  # three batches of two pictures
     batches = Files(open_images(folder).x, batch_size=2, cache=False).batches(0, 0, Draw(0))
     next(batches)
-    time.sleep(0.3)
+    end = time.monotonic() + 60
+    while len(names) < 2 * (1 + 3 + 1) and time.monotonic() < end:
+        time.sleep(0.001)
+    time.sleep(0.05)  # time to decode another
     assert len(names) == 2 * (1 + 3 + 1) and threading.current_thread() not in names
     batches.close()
 

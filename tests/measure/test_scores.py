@@ -1,7 +1,6 @@
 """Scores: the metrics of the room, resampled as if rows were drawn again; intervals cover, and "none" is said."""
 
 import json
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -242,15 +241,12 @@ def test_levels_are_shares(level):
         regression([0, 1], [0.5, 0.5], low=[0, 0], high=[1, 1], nominal=level)
 
 
-# ---- fast, and right
+# ---- small, and right
 
 
-@pytest.mark.parametrize(("n", "seconds"), [(1000, 0.5), pytest.param(200_000, 3.0, marks=pytest.mark.slow)])
-def test_scores_are_fast_and_small(n, seconds):
-    y, p, _ = made(n, 10, 0)
-    start = time.perf_counter()
-    classification(y, p)
-    assert time.perf_counter() - start < seconds
+@pytest.mark.slow
+def test_scores_of_many_rows_take_little_memory():
+    y, p, _ = made(200_000, 10, 0)
     tracemalloc.start()
     classification(y, p)
     peak = tracemalloc.get_traced_memory()[1]

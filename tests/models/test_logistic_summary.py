@@ -59,9 +59,9 @@ def test_all_numbers_are_those_of_statsmodels_on_thirty_problems(classes):
 def test_the_ratio_of_each_coefficient_is_that_of_a_fit_without_it():
     x, y = problem(6, 2)
     ours, x1 = LogisticRegression(l2=0.0).fit(x, y).summary_, sm.add_constant(x)
-    whole = sm.Logit(y, x1).fit(disp=0, tol=1e-14)
+    whole = sm.Logit(y, x1).fit(disp=0, tol=1e-10)  # Newton squares what is left
     for j, (ratio, p) in enumerate(zip(ours.ratios, ours.ratios_p, strict=True)):
-        without = sm.Logit(y, np.delete(x1, j, 1)).fit(disp=0, tol=1e-14, maxiter=100)
+        without = sm.Logit(y, np.delete(x1, j, 1)).fit(disp=0, tol=1e-10, maxiter=100)
         assert ratio == pytest.approx(2 * (whole.llf - without.llf), rel=1e-7, abs=1e-8)
         assert p == pytest.approx(stats.chi2.sf(2 * (whole.llf - without.llf), 1), rel=1e-6)
     np.testing.assert_allclose(ours.odds_ratios, np.exp(whole.params))

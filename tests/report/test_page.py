@@ -53,6 +53,7 @@ def run_of(name, **changes):
 
 @cache
 def text_of(name, **changes):
+    """Not under `undrawn`: the page is kept, with its figures."""
     return run_of(name, **changes).page()
 
 
@@ -161,7 +162,7 @@ def test_columns_notes_and_leaks_are_said(tmp_path, undrawn):
 def test_numbers_of_training_rows_are_not_sold_as_a_test(tmp_path, undrawn):
     said = "No rows were set aside: these numbers are of rows that the model has seen."
     assert said in changed(tmp_path, result={"part": "training rows"}).page()
-    assert said not in text_of("wine")
+    assert said not in run_of("wine").page()
 
 
 def test_how_often_the_test_rows_were_used_is_said_below_the_result(undrawn):
@@ -169,7 +170,7 @@ def test_how_often_the_test_rows_were_used_is_said_below_the_result(undrawn):
     text = made.page(looks="Twice & <more>.")
     result, _, rest = text.partition('id="training"')
     assert "</table>" in result.partition("Twice &amp; &lt;more&gt;.")[0] and "Twice" not in rest
-    assert "Twice" not in text_of("wine")
+    assert "Twice" not in run_of("wine").page()
 
 
 def test_every_explanation_is_there_with_table_and_figure():

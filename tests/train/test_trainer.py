@@ -56,7 +56,7 @@ def test_a_thousand_rows_in_batches_of_64_are_16_steps_and_the_last_has_40_rows(
     assert sizes == ([64] * 15 + [40]) * 2
     counted = [[row[k] for k in ("epoch", "step", "rows")] for row in history]
     assert counted == [[1, 16, 1000], [2, 32, 2000]] and made.step == 32
-    assert 0 < history[0]["seconds"] < history[1]["seconds"] < 60
+    assert 0 < history[0]["seconds"] < history[1]["seconds"]
     assert made.source.batch_size == 64 and made.length == math.ceil(1000 / 64)
 
 

@@ -58,7 +58,7 @@ def compare_pixels(
         "paired t": measure.paired_t(d),
         "Wilcoxon signed ranks": measure.wilcoxon(d),
     }
-    tested = (measure.Tested("accuracy", name, *f, float(d.mean()), low, high) for name, f in tests.items())
+    tested = (measure.PairedTest("accuracy", name, *f, float(d.mean()), low, high) for name, f in tests.items())
     values = {"accuracy": (float(of_a.mean()), float(of_b.mean()))}
     return measure.Comparison(names, len(y), _LEVEL, values, tuple(tested))
 

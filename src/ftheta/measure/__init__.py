@@ -24,7 +24,7 @@ Arrays, lists, tensors and pandas Series in; numbers or a Result with `table()`,
 from __future__ import annotations
 
 from .calibration import Calibration, calibration, ece
-from .compare import Comparison, Tested, compare, mcnemar, mcnemar_corrected, paired_t, sign_flip, wilcoxon
+from .compare import Comparison, PairedTest, compare, mcnemar, mcnemar_corrected, paired_t, sign_flip, wilcoxon
 from .conformal import half_width
 from .confusion import Confusion, confusion
 from .cost import CostCurve, cost_curve
@@ -65,13 +65,13 @@ __all__ = [
     "Confusion",
     "CostCurve",
     "Densities",
+    "PairedTest",
     "PrecisionRecall",
     "Rejection",
     "Residuals",
     "Roc",
     "Score",
     "Scores",
-    "Tested",
     "Threshold",
     "accuracy",
     "against_truth",

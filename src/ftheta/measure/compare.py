@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
-    "Tested",
+    "PairedTest",
     "compare",
     "mcnemar",
     "mcnemar_corrected",
@@ -96,7 +96,7 @@ def sign_flip(d: Any, seed: int = 0) -> tuple[float, float]:
 # ---- the comparison
 
 
-class Tested(NamedTuple):
+class PairedTest(NamedTuple):
     """One test of one measure; the difference is A's minus B's, `low` and `high` None where there is no interval."""
 
     measure: str
@@ -124,12 +124,12 @@ class Comparison(Result):
     n: int
     level: float
     values: dict[str, tuple[float, float]]
-    tests: tuple[Tested, ...]
+    tests: tuple[PairedTest, ...]
 
     def table(self) -> Table:
         """One line a test; an interval that cannot be had is "none"."""
         ends = [("none", "none") if t.low is None else (t.low, t.high) for t in self.tests]
-        columns = {name: [getattr(t, name) for t in self.tests] for name in Tested._fields[:5]}
+        columns = {name: [getattr(t, name) for t in self.tests] for name in PairedTest._fields[:5]}
         columns |= {"low": [e[0] for e in ends], "high": [e[1] for e in ends], "n": [self.n] * len(ends)}
         return Table(columns, self.meaning)
 
@@ -203,7 +203,7 @@ def _labels(y: Any, a: Any, b: Any, classes: Sequence[Any] | None, boot: Bootstr
     measure, interval = "accuracy", _interval(d, boot) if sum(only) >= _ROWS else (None, None)
     tests = {"McNemar exact": mcnemar(*only), "McNemar χ², corrected": mcnemar_corrected(*only)}
     values = {measure: (float((first == t).mean()), float((second == t).mean()))}
-    return values, tuple(Tested(measure, name, *found, float(d.mean()), *interval) for name, found in tests.items())
+    return values, tuple(PairedTest(measure, name, *found, float(d.mean()), *interval) for name, found in tests.items())
 
 
 def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
@@ -215,7 +215,7 @@ def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
         values[measure] = float(each[0].mean()), float(each[1].mean())
         found = {"sign flips": sign_flip(d, boot.seed), "paired t": paired_t(d), "Wilcoxon signed ranks": wilcoxon(d)}
         interval = _interval(d, boot)
-        tests += [Tested(measure, name, *f, float(d.mean()), *interval) for name, f in found.items()]
+        tests += [PairedTest(measure, name, *f, float(d.mean()), *interval) for name, f in found.items()]
     return values, tuple(tests)
 
 
