@@ -172,6 +172,13 @@ def test_a_rate_below_one_makes_a_share_of_every_step():
     assert path.points[:, 0].tolist() == pytest.approx([1, 0.5, 0.25, 0.125])
 
 
+@pytest.mark.parametrize("control", ["damping", "halving", "none"])
+def test_damping_that_is_given_is_in_the_first_step(control):
+    """(H + λ) d = -g of x² + 4y²: 2x / (2 + 3) and 8y / (8 + 3)."""
+    path = newton(lambda x: x[0] ** 2 + 4 * x[1] ** 2, [1.0, 1.0], control=control, damping=3.0, steps=1)
+    assert path.points[1] == pytest.approx([1 - 2 / 5, 1 - 8 / 11])
+
+
 def test_damping_falls_back_to_nothing_after_steps_that_gain():
     path = newton(rosenbrock, [-1.2, 1.0], control="damping")
     assert np.abs(path.points[-1] - 1).max() < 1e-12  # quadratic at the end: with any λ left it is linear
