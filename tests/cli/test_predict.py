@@ -76,13 +76,6 @@ def test_a_built_in_data_set_predicts_from_a_file_with_its_columns(ok):
     assert len(rows) == 4 and list(rows[0]) == ["prediction", "p(setosa)", "p(versicolor)", "p(virginica)"]
 
 
-def test_numbers_that_name_the_rows_are_copied_as_they_stand_also_beside_a_gap(ok):
-    table("homes.csv", number=range(1001, 1061))
-    ok("train", "linear", "homes.csv", "--target", "price", "--run", "r")
-    write("new.csv", ("number", "a", "b"), (7, 1, 1), ("", 0, 0), (12, 1, 0))
-    assert [row["number"] for row in rows_of(ok("predict", "r", "new.csv").out)] == ["7", "", "12"]
-
-
 def test_days_and_months_are_read_as_in_training(ok):
     """03/04/2021 alone could be either; among days above 12 it cannot, and other rows say their own order."""
     days = [(f"{1 + i % 28:02d}/{1 + i % 12:02d}/2021", i % 12) for i in range(100)]
