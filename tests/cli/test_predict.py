@@ -2,14 +2,17 @@
 
 import csv
 import io
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import ftheta
+from ftheta.store import load_tree
 from tests.cli._things import QUICK, flip, table, write
 
 
@@ -42,6 +45,21 @@ def test_a_regression_predicts_one_number_a_row(ok):
     assert list(rows[0]) == ["prediction", "low", "high"]
     np.testing.assert_allclose([float(r["prediction"]) for r in rows], [3.1, -1.65], atol=1e-3)
     assert all(float(r["low"]) <= float(r["prediction"]) <= float(r["high"]) for r in rows)
+
+
+def test_intervals_of_a_closed_form_are_those_of_rows_that_it_has_not_seen(ok):
+    """With 40 columns of noise residuals of rows that were fitted are far too small; the final fit uses all rows."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(120, 40)).round(4), rng.normal(size=120).round(4)
+    names = [f"c{j}" for j in range(40)]
+    write("t.csv", [*names, "y"], *np.column_stack([x, y]).tolist())
+    ok("train", "linear", "t.csv", "--target", "y", "--validation", 0.25, "--run", "r")
+    parts = load_tree(Path("r/split.safetensors"))
+    aside, learned = parts["validation"], parts["train"]
+    away = np.sort(np.abs(y[aside] - LinearRegression().fit(x[learned], y[learned]).predict(x[aside])))
+    rows = pd.read_csv(io.StringIO(ok("predict", "r", "t.csv").out))
+    place = math.ceil((len(aside) + 1) * 0.95) - 1
+    np.testing.assert_allclose(rows["high"] - rows["low"], 2 * away[place], rtol=1e-6)
 
 
 def test_a_file_of_one_column_is_a_table_too(ok):

@@ -54,6 +54,13 @@ def test_rare_levels_share_a_column_that_new_levels_take_too():
     assert plan.surprise(column) == ""
 
 
+def test_a_level_is_rare_by_its_share_of_all_rows_and_missing_cells_are_rows():
+    cells = ["a"] * 600 + ["b"] * 397 + ["c"] * 3
+    assert learn(pd.Series(cells), "x").levels == ("a", "b", "c")  # 3 of 1,000
+    plan = learn(pd.Series(cells + [None] * 3000), "x")
+    assert plan.levels == ("a", "b") and plan.rare == ("c",)  # 3 of 4,000
+
+
 def test_a_new_level_without_a_rare_column_is_none_of_the_levels():
     plan = learn(pd.Series(["a", "b"] * 5), "x")
     assert plan.outputs == ("x=a", "x=b")
@@ -111,6 +118,12 @@ def test_text_of_its_own_in_most_rows_is_an_identifier():
     assert isinstance(learn(names.head(19), "name"), Levels)
     assert "every row holds 'x'" in learn(pd.Series(["x"] * 5), "c").did()
     assert "it is empty" in learn(pd.Series([None, None]), "c").did()
+
+
+def test_missing_cells_have_no_part_in_whether_text_is_an_identifier():
+    names = [f"person {i}" for i in range(30)]
+    assert "30 different values in 30 rows" in learn(pd.Series(names + [None] * 70), "name").did()
+    assert isinstance(learn(pd.Series(names[:10] + [None] * 70), "name"), Levels)  # too few to tell
 
 
 def test_a_date_is_days_and_places_on_circles():

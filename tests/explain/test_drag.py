@@ -36,6 +36,12 @@ def test_the_farthest_row_is_taken_where_none_is_named():
     assert explain.drag(LinearRegression().fit(x, Y), x, Y).row == 11
 
 
+def test_the_farthest_row_is_the_same_in_any_units():
+    x = X * [1e-3, 1.0, 1e3]
+    x[11, 0] = 8e-3
+    assert explain.drag(LinearRegression().fit(x, Y), x, Y).row == 11
+
+
 def test_a_feature_can_be_dragged_and_places_chosen():
     rows = pd.DataFrame(X, columns=["a", "b", "c"])
     found = explain.drag(LinearRegression().fit(rows, Y), rows, Y, row=2, column=1, to=[-5.0, 0.0, 5.0])

@@ -164,6 +164,12 @@ def test_the_bounds_between_the_kinds(norm, kind):
     assert found.kind == kind and bool(found.advice) == (kind != "healthy") and found.table().text() and found.figure()
 
 
+def test_growth_is_that_of_the_largest_step_wherever_it_is():
+    assert made([[3.0, 4.0], [0.0, 5e4], [0.3, 0.4]]).growth == pytest.approx(1e4)  # ‖(3, 4)‖ = 5
+    passing = made([[0.01, 0.01], [20.0, 20.0], [0.01, 0.01]])
+    assert passing.kind == "exploding" and passing.factor == 1
+
+
 def test_advice_knows_what_the_net_is_made_of():
     norm = [[1e-5, 1e-3, 1.0]]
     assert len(made(norm, kinds=("Tanh",)).advice) == 4 and "Tanh" in made(norm, kinds=("Tanh",)).advice[0]

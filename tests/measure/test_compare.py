@@ -87,6 +87,12 @@ def test_a_comparison_of_labels():
     assert [axes.get_xlabel() for axes in found.figure().axes] == ["accuracy of mlp minus linear"]
 
 
+@pytest.mark.parametrize(("level", "better"), [(0.9, True), (0.95, True), (0.97, False), (0.99, False)])
+def test_a_difference_counts_where_p_is_below_one_minus_the_level(level, better):
+    found = compare(["x"] * 9, ["x"] * 9, ["x"] * 3 + ["z"] * 6, level=level)  # 6 rows on which one is right
+    assert found.tests[0].p == pytest.approx(2 / 2**6) and ("A is better" in found.meaning) == better
+
+
 def test_numbers_may_be_labels():
     y, a, b = [0, 1, 1], [0, 1, 0], [0, 0, 0]
     assert compare(y, a, b, classes=[0, 1]).tests[0].measure == "accuracy"

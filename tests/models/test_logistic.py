@@ -48,6 +48,15 @@ def test_it_agrees_with_scikit_learn(seed, classes):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_balanced_classes_are_counted_in_weights_as_in_repeated_rows(classes):
+    x, y, weight = problem(1, classes)
+    times = np.where(y == 0, 5, 1 + np.arange(len(y)) % 3)
+    model = LogisticRegression(class_weight="balanced", l2=0.01)
+    truth = model.fit(np.repeat(x, times, axis=0), np.repeat(y, times)).predict_proba(x)
+    np.testing.assert_allclose(model.fit(x, y, times).predict_proba(x), truth, atol=1e-8)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_the_gradient_is_zero_at_the_optimum_and_larger_beside_it(classes):
     x, y, weight = problem(0, classes)
     model = LogisticRegression(l2=0.01).fit(x, y, weight)

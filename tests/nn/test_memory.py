@@ -126,6 +126,13 @@ def test_a_layer_of_one_step_is_multihead_attention(heads):
     torch.testing.assert_close(layer.association(state, stored, missing=missing), weights, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(("n_in", "heads", "width"), [(8, 2, 4), (7, 2, 4), (9, 4, 3), (2, 3, 1)])
+def test_heads_are_as_wide_as_their_share_of_the_state_rounded_up(n_in, heads, width):
+    layer = HopfieldLayer(n_in, 5, heads=heads)
+    assert [part.out_features for part in (layer.query, layer.key, layer.value)] == [heads * width] * 3
+    assert layer.beta == pytest.approx(width**-0.5) and layer(normal(1, 4, n_in).float()).shape == (1, 4, 5)
+
+
 def test_a_normalised_layer_sees_neither_scale_nor_shift_of_a_row():
     layer = HopfieldLayer(6, 2).double()
     state, stored = normal(3, 6), normal(5, 6, seed=1)

@@ -108,6 +108,7 @@ def test_a_block_is_its_layers_in_the_order_it_names_forward_and_backward(order,
             last = (order, step, f"conv{k + 1}" in f) == ("post", "act", False)  # comes after the sum
             h = h if last else F.relu(h) if step == "act" else steps[step](h)
     gate = f["squeeze"].gate
+    assert gate[0].out_features == 12 // 2
     z = torch.sigmoid(gate[2](F.relu(gate[0](h.mean((2, 3))))))
     s = block.shortcut
     short = normed(conv(x, s.conv), s.norm) if order == "post" else conv(x, s)

@@ -160,9 +160,23 @@ def test_a_region_confines_the_steps_and_grows():
     assert np.abs(np.diff(path.points[:, 0])).round(9).tolist() == [1, 2, 4, 8, 16, 32, 37]
 
 
+def test_a_step_that_does_not_gain_leaves_a_quarter_of_itself_as_the_radius():
+    """Of √(1 + x²) at 2 Newton's step is -x (1 + x²) = -10, inside of any radius above that, and F is higher there."""
+    for radius in (11.0, 100.0, 1e9):
+        path = newton(lambda x: torch.sqrt(1 + x[0] ** 2), [2.0], control="region", radius=radius, steps=1)
+        assert path.points[1, 0] == pytest.approx(2 - 10 / 4)
+
+
 def test_a_rate_below_one_makes_a_share_of_every_step():
     path = minimise(lambda x: x @ x, [1.0], optimizer="newton", lr=0.5, steps=3)
     assert path.points[:, 0].tolist() == pytest.approx([1, 0.5, 0.25, 0.125])
+
+
+@pytest.mark.parametrize("control", ["damping", "halving", "none"])
+def test_damping_that_is_given_is_in_the_first_step(control):
+    """(H + λ) d = -g of x² + 4y²: 2x / (2 + 3) and 8y / (8 + 3)."""
+    path = newton(lambda x: x[0] ** 2 + 4 * x[1] ** 2, [1.0, 1.0], control=control, damping=3.0, steps=1)
+    assert path.points[1] == pytest.approx([1 - 2 / 5, 1 - 8 / 11])
 
 
 def test_damping_falls_back_to_nothing_after_steps_that_gain():

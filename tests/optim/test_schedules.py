@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.errors import InputError
-from ftheta.optim import SCHEDULES, factor
+from ftheta.optim import SCHEDULES, Plateau, factor
 
 every = pytest.mark.parametrize("name", SCHEDULES)
 
@@ -68,6 +68,13 @@ def test_a_factor_lies_between_zero_and_one_and_never_rises_after_the_warm_up(na
 def test_no_update_within_the_horizon_is_wasted_and_the_last_value_stays(name):
     assert all(factor(name, s, 40, warmup=5) > 0 for s in range(40))
     assert factor(name, 40, 40) == factor(name, 400, 40)
+
+
+@pytest.mark.parametrize("patience", [1, 2, 3])
+def test_a_plateau_waits_anew_after_each_time_that_it_has_slowed_down(patience):
+    slow = Plateau(factor=0.5, patience=patience)
+    assert [slow.see(1.0) for _ in range(1 + 3 * patience)] == [0.5 ** (k // patience) for k in range(1 + 3 * patience)]
+    assert slow.see(0.9) == 0.5**3 and slow.see(0.9) == 0.5 ** (4 if patience == 1 else 3)
 
 
 def test_an_unknown_schedule_is_answered_with_the_nearest():

@@ -33,6 +33,14 @@ def test_a_penalty_of_zero_is_left_out_of_a_log_axis_but_steps_begin_at_it():
     assert steps.axes[0].get_xlabel() == "steps" and not steps.axes[0].xaxis_inverted()
 
 
+def test_degrees_of_freedom_stand_above_their_penalty_in_whatever_order_they_are_given():
+    for order in ([0, 1, 2], [2, 0, 1]):
+        at, dof = np.array([0.1, 1.0, 10.0])[order], np.array([3.0, 2.0, 1.0])[order]
+        above = paths(at, np.ones((3, 1)), ["a"], dof=dof).axes[-1]
+        said = {float(x): label.get_text() for x, label in zip(above.get_xticks(), above.get_xticklabels(), strict=True)}
+        assert said == {0.1: "3", 1.0: "2", 10.0: "1"}
+
+
 def test_the_seven_largest_have_names_and_colours_of_their_own():
     coefs = np.outer([0, 1.0], np.arange(1.0, 11))
     axes = paths([2.0, 1.0], coefs, [f"c{j}" for j in range(10)]).axes[0]
