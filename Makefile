@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
+unexport PYTHONDONTWRITEBYTECODE # compiling every test anew takes 15 s per worker
+
 .PHONY: demo test lint middle soak ledger ledger-check bench faults clean
 
 demo: .venv/installed
