@@ -10,6 +10,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):  # read when NumPy and torch are impo
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="ftheta-cache-")  # decoded pictures; workers inherit it
 
+import gc
 import ipaddress
 import socket
 import subprocess
@@ -33,6 +34,10 @@ def pytest_configure(config):
     for name in ("connect", "connect_ex"):
         patch.setattr(socket.socket, name, _local_only(getattr(socket.socket, name)))
     config.add_cleanup(patch.undo)
+
+
+def pytest_collection_finish():
+    gc.freeze()  # the collector need not walk thousands of tests again and again
 
 
 def _local_only(connect):
