@@ -129,7 +129,7 @@ def test_a_report_says_how_often_its_test_rows_were_looked_at(ok, pets):
     assert twice in Run(pets).read("report.html").decode() and Run(pets).verify() == []
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_report_that_was_left_out_can_be_written_later(ok):
     table("homes.csv")
     command = ("train", "linear", "homes.csv", "--target", "price", "--run", "r")
