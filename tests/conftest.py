@@ -5,8 +5,9 @@ import tempfile
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported; scikit-learn's array checks need it
 os.environ.setdefault("MPLBACKEND", "Agg")
-for library in ("OMP", "OPENBLAS", "MKL"):  # read when NumPy and torch are imported, here and in child processes
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are imported, here and in child processes
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="ftheta-cache-")  # decoded pictures; workers inherit it
 
