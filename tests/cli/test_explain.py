@@ -13,7 +13,7 @@ from ftheta.store import Run
 from tests.cli._things import QUICK, snapshot, table
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_all_explanations_are_shown_and_drawn(ok, pets):
     names = explain.available(ftheta.load(pets)[-1])
     done = ok("explain", pets)

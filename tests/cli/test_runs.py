@@ -118,7 +118,7 @@ def test_the_test_part_decides_nothing_and_is_scored_once(ok, monkeypatch):
     assert "accuracy" in ok("train", "--resume", "runs/test").out
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("A170", "B046", covers="ftheta.cli.runs.report")
 def test_a_report_says_how_often_its_test_rows_were_looked_at(ok, pets):
     once, twice = "These rows were used for testing once.", "These rows were used for testing 2 times (mlp 2)"
