@@ -37,10 +37,6 @@ def pytest_configure(config):
     config.add_cleanup(patch.undo)
 
 
-def pytest_collection_finish():
-    gc.freeze()  # the collector need not walk thousands of tests again and again
-
-
 def _local_only(connect):
     def guarded(self, address):
         if self.family != getattr(socket, "AF_UNIX", None) and not _is_loopback(address[0]):
@@ -65,6 +61,10 @@ def data_dir():
     folder = Path(os.environ["FTHETA_DATA"])
     assert folder.is_dir(), f"FTHETA_DATA is {folder}, which is not a folder."
     return folder
+
+
+def pytest_collection_finish():
+    gc.freeze()  # the collector need not walk thousands of tests again and again
 
 
 @pytest.fixture

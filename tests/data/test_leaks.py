@@ -171,7 +171,7 @@ def test_columns_that_only_go_with_the_target_are_no_leak():
     assert leaks(x[:10], [0, 1, 2], [3, 4], y[:10] > 0) == ()  # too few rows to speak of
 
 
-@pytest.mark.middle
+@pytest.mark.slow
 def test_a_million_rows_take_less_than_a_second():
     rng = np.random.default_rng(0)
     x = pd.DataFrame(rng.normal(size=(1_000_000, 16)))

@@ -245,7 +245,7 @@ def test_levels_are_shares(level):
 # ---- fast, and right
 
 
-@pytest.mark.parametrize(("n", "seconds"), [(1000, 0.5), pytest.param(200_000, 3.0, marks=pytest.mark.middle)])
+@pytest.mark.parametrize(("n", "seconds"), [(1000, 0.5), pytest.param(200_000, 3.0, marks=pytest.mark.slow)])
 def test_scores_are_fast_and_small(n, seconds):
     y, p, _ = made(n, 10, 0)
     start = time.perf_counter()

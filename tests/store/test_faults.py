@@ -241,7 +241,8 @@ def killed(work, event, k):
 
 
 @needs_fork
-@pytest.mark.parametrize("half", [pytest.param(False, marks=pytest.mark.middle), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [False, True])
 def test_kill_9_at_any_call_loses_no_finished_step_and_the_resumed_run_is_the_same(tmp_path, half):
     calls = count(lambda: train(tmp_path / "whole"))
     whole = result(tmp_path / "whole")
