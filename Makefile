@@ -12,6 +12,8 @@ VENV := $(UV) venv --quiet --python $(PYTHON) .venv
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python --torch-backend $(TORCH) --constraint constraints.txt
 endif
 
+unexport PYTHONDONTWRITEBYTECODE # compiling every test anew takes 15 s per worker
+
 .PHONY: demo test lint middle soak ledger ledger-check bench faults clean
 
 demo: .venv/installed

@@ -5,9 +5,13 @@ import tempfile
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported; scikit-learn's array checks need it
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are imported, here and in child processes
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="ftheta-cache-")  # decoded pictures; workers inherit it
 
+import gc
 import ipaddress
 import socket
 import subprocess
@@ -63,6 +67,10 @@ def data_dir():
     folder = Path(os.environ["FTHETA_DATA"])
     assert folder.is_dir(), f"FTHETA_DATA is {folder}, which is not a folder."
     return folder
+
+
+def pytest_collection_finish():
+    gc.freeze()  # the collector need not walk thousands of tests again and again
 
 
 @pytest.fixture

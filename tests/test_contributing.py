@@ -72,7 +72,7 @@ def test_its_example_runs(family):
     assert sum(result.attempted for result in found) == 2 and not any(result.failed for result in found)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_it_passes_all_of_scikit_learns_checks(family, dtype):
     found = check_estimator(family.Denoiser(dtype=dtype), on_fail=None, on_skip=None)

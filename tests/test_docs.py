@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[1]
 GUIDE = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", *GUIDE]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
-SLOW = {"README.md", "docs/explain.md", "docs/likelihoods.md", "docs/mlp.md"}
 
 DRAWN = "On another processor these numbers differ, because rounding changes random draws:"
 
@@ -37,11 +36,6 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 def name_of(page):
     return page.relative_to(ROOT).as_posix()
-
-
-def of_pages(pages):
-    marks = {page: [pytest.mark.slow] if name_of(page) in SLOW else [] for page in pages}
-    return pytest.mark.parametrize("page", [pytest.param(p, marks=marks[p], id=name_of(p)) for p in pages])
 
 
 def fences(page):
@@ -72,7 +66,9 @@ def test_a_shown_number_may_be_off_by_two_per_cent_and_no_more():
     assert not same("loss 1.03", "loss 1.00") and not same("loss 1.0", "gain 1.0") and not same("1 2", "1")
 
 
-@of_pages(PAGES)
+@pytest.mark.parametrize(
+    "page", [PAGES[0], *(pytest.param(page, marks=pytest.mark.middle) for page in GUIDE)], ids=name_of
+)
 def test_its_python_runs_from_top_to_bottom_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     """All blocks of a page share one module; a block of text right below one is what it prints; below DRAWN, nearly."""
     monkeypatch.chdir(tmp_path)

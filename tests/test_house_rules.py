@@ -1,10 +1,9 @@
 """House rules, held by tests: sizes, the direction of imports, public names, and what no file of the library may do."""
 
 import ast
-import io
 import socket
 import statistics
-import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,6 @@ MACHINERY_LINES = 3340
 ON_CALL = {"cli", "lab", "studies"}  # rooms whose files are imported one at a time, when they are asked for
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}
-TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
 
 
 def module_of(path):
@@ -45,31 +43,45 @@ def module_of(path):
 MODULES = {module_of(path): path for path in SOURCES}
 
 
-def code_lines(source):
+@cache
+def facts_of(path):
+    """Code lines, sizes of functions, imports, public names and offences of a file; the tree is not kept."""
+    nodes = nodes_of(SOURCES[path])
+    code, functions = code_lines(SOURCES[path], nodes), ast.FunctionDef | ast.AsyncFunctionDef
+    found = [node for node in nodes if isinstance(node, functions)]
+    sizes = [(len(code.intersection(range(n.lineno, n.end_lineno + 1))), f"{n.lineno} {n.name}") for n in found]
+    return len(code), sizes, list(imports_in(path, nodes)), public_in(nodes[0]), list(offences(nodes))
+
+
+def nodes_of(source):
+    return list(ast.walk(ast.parse(source)))
+
+
+def code_lines(source, nodes):
     """Numbers of the lines that carry code: no blank line, comment or docstring."""
-    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    lines = {n for token in tokens if token.type not in empty for n in range(token.start[0], token.end[0] + 1)}
+    lines = {n for n, line in enumerate(source.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")}
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(ast.parse(source)):
+    texts = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
+    lines.update(n for node in texts for n in range(node.lineno, node.end_lineno + 1))  # with their blank lines
+    for node in nodes:
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
 
 
 def function_sizes():
-    for path, tree in TREES.items():
-        code = code_lines(SOURCES[path])
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                size = sum(node.lineno <= n <= node.end_lineno for n in code)
-                yield size, f"{path.relative_to(SRC)}:{node.lineno} {node.name}"
+    for path in SOURCES:
+        yield from ((size, f"{path.relative_to(SRC)}:{where}") for size, where in facts_of(path)[1])
 
 
 def imports_of(path):
     """Modules of the package that a file imports, with the line; imports inside functions count."""
+    return facts_of(path)[2]
+
+
+def imports_in(path, nodes):
     here = ["ftheta", *path.relative_to(SRC).with_suffix("").parts]
-    for node in ast.walk(TREES[path]):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -120,7 +132,11 @@ def import_graph(name=lambda module: module):
 
 def public_names(module):
     """The literal list `__all__` of a module, or None."""
-    for node in TREES[MODULES[module]].body:
+    return facts_of(MODULES[module])[3]
+
+
+def public_in(tree):
+    for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == "__all__":
             return ast.literal_eval(node.value)
@@ -134,7 +150,7 @@ def test_code_lines_are_counted_without_blanks_comments_and_docstrings():
     source = (
         'def f(x):\n    """Twice.\n\n    More.\n    """\n    # why\n\n    y = """a\nb"""\n    return (\n        y)\n'
     )
-    assert code_lines(source) == {1, 8, 9, 10, 11}
+    assert code_lines(source, nodes_of(source)) == {1, 8, 9, 10, 11}
 
 
 def test_functions_are_short():
@@ -156,7 +172,7 @@ def test_the_machinery_does_not_grow_unnoticed():
         return any(module == part or module.startswith(part + ".") for part in MACHINERY)
 
     missing = [part for part in MACHINERY if part not in MODULES]
-    sizes = {module: len(code_lines(SOURCES[path])) for module, path in MODULES.items() if is_machinery(module)}
+    sizes = {module: facts_of(path)[0] for module, path in MODULES.items() if is_machinery(module)}
     assert missing == []
     assert sum(sizes.values()) <= MACHINERY_LINES, sizes
 
@@ -252,8 +268,8 @@ BANNED_CALLS = {"eval", "exec", "print", "breakpoint", "__import__", "yaml.load"
 BANNED_KEYWORDS = {("allow_pickle", True), ("shell", True), ("weights_only", False)}
 
 
-def offences(tree):
-    for node in ast.walk(tree):
+def offences(nodes):
+    for node in nodes:
         if isinstance(node, ast.Assert):
             yield node.lineno, "assert"
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -262,7 +278,7 @@ def offences(tree):
             )
             yield from ((node.lineno, f"import {name}") for name in sorted(names & BANNED_IMPORTS))
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
+            called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
             if called in BANNED_CALLS or called.endswith((".extractall", "load_pickle", "read_pickle")):
                 yield node.lineno, called
             given = {(k.arg, k.value.value) for k in node.keywords if isinstance(k.value, ast.Constant)}
@@ -284,15 +300,15 @@ def offences(tree):
     ],
 )
 def test_an_offence_would_be_found(code, found):
-    assert [what for _, what in offences(ast.parse(code))] == [found]
+    assert [what for _, what in offences(nodes_of(code))] == [found]
 
 
 def test_what_is_allowed_is_no_offence():
-    assert list(offences(ast.parse("net.eval()\nnp.load(path, allow_pickle=False)\nclick.echo(x)\nimport json"))) == []
+    assert list(offences(nodes_of("net.eval()\nnp.load(path, allow_pickle=False)\nclick.echo(x)\nimport json"))) == []
 
 
 def test_no_file_asserts_prints_or_runs_code_from_files():
-    found = [f"{module}:{line} {what}" for module, path in MODULES.items() for line, what in offences(TREES[path])]
+    found = [f"{module}:{line} {what}" for module, path in MODULES.items() for line, what in facts_of(path)[4]]
     assert found == []
 
 

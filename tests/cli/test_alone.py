@@ -71,13 +71,18 @@ def test_a_column_that_is_named_is_no_visible_unit(ok):
     assert ftheta.load("r").steps[-1][1].n_features_in_ == 6
 
 
+OF_LAYERS = {"chains", "filled-in", "filters", "samples"}
+RBM = ("rbm", "digits", *SMALL), OF_LAYERS
+DBM = ("dbm", "digits", "--hidden", "6,4", "--epochs", "1"), OF_LAYERS
+
+
 @pytest.mark.parametrize(
     ("model", "shown"),
     [
         (("hopfield", "digits"), {"basins", "energy-surface", "recalled"}),
-        (("rbm", "digits", *SMALL), {"chains", "filled-in", "filters", "samples"}),
-        (("dbm", "digits", "--hidden", "6,4", "--epochs", "1"), {"chains", "filled-in", "filters", "samples"}),
-        (("boltzmann", "bits.csv", "--epochs", "2"), {"curves", "samples"}),
+        pytest.param(*RBM, marks=pytest.mark.middle),
+        pytest.param(*DBM, marks=pytest.mark.middle),
+        pytest.param(("boltzmann", "bits.csv", "--epochs", "2"), {"curves", "samples"}, marks=pytest.mark.middle),
     ],
 )
 def test_all_that_a_machine_can_show_is_drawn(ok, model, shown):
@@ -88,6 +93,7 @@ def test_all_that_a_machine_can_show_is_drawn(ok, model, shown):
     assert shown <= set(names) and done.err.splitlines() == [f"drawn: drawn/{name}.svg" for name in names]
 
 
+@pytest.mark.middle
 def test_the_report_of_a_machine_has_its_result_and_its_inside(ok):
     bits("bits.csv")
     ok("train", "rbm", "bits.csv", "--run", "r", "--hidden", "4", "--epochs", "2", "--report")

@@ -141,11 +141,16 @@ def test_numbers_that_name_rows_are_written_as_they_stood(ok):
 @pytest.mark.middle
 @pytest.mark.parametrize("name", [*FILES, *EMBEDDED])
 def test_seventeen_data_sets_train_with_no_option_but_the_target(ok, refused, name):
+    """Three of them as a user does it, in a process of their own; the others for fewer epochs."""
     case = Case(name)
-    done = subprocess.run([*PYTHON, "train", "mlp", *case.words], env=ENV, capture_output=True, text=True)
-    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    if name in ("passengers", "energy", "iris"):
+        done = subprocess.run([*PYTHON, "train", "mlp", *case.words], env=ENV, capture_output=True, text=True)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+        out = done.stdout
+    else:
+        out = ok("train", "mlp", *case.words, "--epochs", 10, "--report").out
     (folder,) = Path(f"runs/mlp-{name}").iterdir()
     case.run = str(folder)
-    assert done.stdout.splitlines()[-1] == f"Run folder: {folder} (report.html shows it all)"
+    assert out.splitlines()[-1] == f"Run folder: {folder} (report.html shows it all)"
     assert (folder / "report.html").stat().st_size > 10_000 and Run(folder).verify() == []
     hold(case, ok, refused)

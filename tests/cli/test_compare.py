@@ -166,6 +166,7 @@ def test_many_runs_have_one_line_each(runs):
     assert list(found) == ["a training", *(f"{name} validation" for name in ("b", "b0", "b1", "b2"))]
 
 
+@pytest.mark.middle
 def test_runs_of_one_name_are_told_apart_by_their_folders(ok, runs):
     shutil.copytree("runs/b", "runs/more/a")
     found = json.loads(ok("runs", "compare", "runs/a", "runs/more/a", "--json", "-o", "drawn").out)

@@ -102,8 +102,8 @@ def test_a_series_is_shown_by_its_values(ok, tmp_path, monkeypatch):
     assert [line.strip() for line in out.split("first values")[1].splitlines()[2:5]] == ["86.00", "141.0", "95.00"]
 
 
+@pytest.mark.middle
 @pytest.mark.data
-@pytest.mark.slow
 def test_pictures_and_text_are_shown(ok, monkeypatch, data_dir):
     monkeypatch.setenv("FTHETA_DATA", str(data_dir))
     out = ok("data", "show", "mnist").out

@@ -12,7 +12,7 @@ from ftheta.cli import _subject
 from tests.cli._things import QUICK, snapshot, table
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_all_explanations_are_shown_and_drawn(ok, pets):
     names = explain.available(ftheta.load(pets)[-1])
     before = snapshot(pets)

@@ -108,6 +108,7 @@ def test_a_grey_photo_of_another_size_is_brought_to_the_nets_and_that_is_said(ok
     assert "note: large.png: resized from 40x40 to 10x10\n" in done.err
 
 
+@pytest.mark.middle
 def test_a_net_of_grey_digits_reads_a_colour_photo_of_another_size_and_says_what_it_did_to_it(ok):
     pets("grey", 12, colour=False)
     net = ("--set", "filters=[4]", "--set", "pool=mean", "--set", "activation=tanh", "--hidden", 8)

@@ -42,6 +42,7 @@ def test_what_a_rule_needs_is_one_sentence_before_a_folder_is_made(refused, line
     assert re.search(said, refused("train", *line.split(), *(() if line.startswith("linear") else SMALL)))
 
 
+@pytest.mark.middle
 def test_a_found_rate_is_a_setting_like_any_other(ok):
     done = ok("train", "mlp", "iris", *SMALL, "--lr", "find", "--run", "r")
     found = re.search(r"note: --lr find: Suggested rate for adam: (\S+)\. Sharpness \S+, 2/λ = ", done.err)

@@ -119,7 +119,7 @@ def test_the_test_part_decides_nothing_and_is_scored_once(ok, monkeypatch):
     assert "accuracy" in ok("train", "--resume", "runs/test").out
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("A170", "B046", covers="ftheta.cli.runs.report")
 def test_a_report_says_how_often_its_test_rows_were_looked_at(ok, pets):
     once, twice = "These rows were used for testing once.", "These rows were used for testing 2 times (mlp 2)"
@@ -133,7 +133,7 @@ def test_a_report_says_how_often_its_test_rows_were_looked_at(ok, pets):
     assert twice in Run(pets).read("report.html").decode() and Run(pets).verify() == []
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_report_that_was_left_out_can_be_written_later(ok):
     table("homes.csv")
     command = ("train", "linear", "homes.csv", "--target", "price", "--run", "r")

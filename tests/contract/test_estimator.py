@@ -79,13 +79,27 @@ def test_the_suite_tries_every_public_estimator():
 # ---- scikit-learn's rules
 
 
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")  # some of its data deserve it
-@parametrize_with_checks(VARIANTS)
+SINGLE = [v for v in VARIANTS if getattr(v, "dtype", None) != "float64"]
+DOUBLE = [v for v in VARIANTS if v not in SINGLE]
+QUICK = {"hidden": (16,), "epochs": 40, "lr": 0.1}  # nets that learn what the checks ask for in little time
+CHECKED = [small(v, **{k: n for k, n in QUICK.items() if type(v) in NEURAL and takes(type(v), k)}) for v in SINGLE]
+rank = pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")  # some of its data deserve it
+
+
+@rank
+@parametrize_with_checks(CHECKED)
 def test_scikit_learn(estimator, check):
     try:
         check(estimator)
     except SkipTest as reason:
         pytest.fail(f"A check that does not run proves nothing: {reason}")
+
+
+@pytest.mark.middle
+@rank
+@parametrize_with_checks(DOUBLE)
+def test_scikit_learn_in_float64_and_as_large_as_they_are(estimator, check):
+    test_scikit_learn(estimator, check)
 
 
 EXTRA = ["check_param_validation", "check_dataframe_column_names_consistency", "check_inplace_ensure_writeable"]
@@ -97,7 +111,7 @@ EXTRA_OF_TRANSFORMERS = [
     "check_set_output_transform_pandas",
     "check_set_output_transform_polars",
 ]
-PAIRS = [(v, c) for v in VARIANTS for c in EXTRA + EXTRA_OF_TRANSFORMERS * hasattr(v, "transform")]
+PAIRS = [(v, c) for v in SINGLE for c in EXTRA + EXTRA_OF_TRANSFORMERS * hasattr(v, "transform")]
 
 
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")  # the checks pass both kinds
@@ -133,7 +147,7 @@ np.savez(f"{sys.argv[1]}/found.npz", **found)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_another_process_fits_the_same_bytes_and_loads_what_was_saved_to_the_last_bit(tmp_path):
     fitted = {name_of(given): small(given).fit(*data(given)) for given in VARIANTS}
     for name, estimator in fitted.items():

@@ -1,8 +1,8 @@
 """What every estimator of images must do: read from the catalog, on small images with a bar that stands or lies."""
 
-import json
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -91,19 +91,23 @@ def test_bytes_floats_and_flat_rows_are_the_same_images(cls):
     np.testing.assert_allclose(made.predict_proba(X.astype(np.uint16) * 257), expected, atol=1e-6)
 
 
-@each
-def test_a_saved_model_is_loaded_by_a_new_process(cls, tmp_path):
-    X, y = data(cls)
-    made = small(cls).fit(X, y)
-    made.save(tmp_path / "model")
-    np.save(tmp_path / "X.npy", X)
-    code = (
-        "import sys, json, numpy as np, ftheta; "
-        "m = ftheta.load(sys.argv[1] + '/model'); "
-        "print(json.dumps(m.predict_proba(np.load(sys.argv[1] + '/X.npy')).tolist()))"
-    )
-    said = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    same(np.array(json.loads(said.stdout), dtype=np.float32), made.predict_proba(X))
+CHILD = """
+import sys, numpy as np, ftheta
+for name in sys.argv[2:]:
+    X = np.load(f"{sys.argv[1]}/{name}.npy")
+    np.save(f"{sys.argv[1]}/{name}-said.npy", ftheta.load(f"{sys.argv[1]}/{name}").predict_proba(X))
+"""
+
+
+@pytest.mark.middle
+def test_saved_models_are_loaded_by_a_new_process(tmp_path):
+    made = {cls.__name__: small(cls).fit(*data(cls)) for cls in CLASSES}
+    for cls in CLASSES:
+        made[cls.__name__].save(tmp_path / cls.__name__)
+        np.save(tmp_path / f"{cls.__name__}.npy", data(cls)[0])
+    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), *made], check=True)
+    for cls in CLASSES:
+        same(np.load(tmp_path / f"{cls.__name__}-said.npy"), made[cls.__name__].predict_proba(data(cls)[0]))
 
 
 @each
@@ -187,22 +191,24 @@ BAD = {
 }
 
 
+@cache
+def fitted(cls):
+    return small(cls, epochs=1).fit(*data(cls))
+
+
 @each
 @pytest.mark.parametrize("what", [w for w in BAD if w != "another size"])
 def test_bad_images_are_one_sentence(cls, what):
-    X, y = data(cls)
     change, said = BAD[what]
-    made = small(cls, epochs=1).fit(X, y)
     with pytest.raises(FThetaError, match=said) as caught:
-        made.predict(change(X))
+        fitted(cls).predict(change(data(cls)[0]))
     assert "\n" not in str(caught.value)
 
 
 @classifier
 def test_images_of_another_size_are_one_sentence(cls):
-    X, y = data(cls)
     with pytest.raises(InputError, match=BAD["another size"][1]):
-        small(cls, epochs=1).fit(X, y).predict(X[:, :, :8])
+        fitted(cls).predict(data(cls)[0][:, :, :8])
 
 
 @classifier

@@ -92,7 +92,7 @@ def test_a_short_step_goes_downhill_and_many_lower_a_convex_loss(name):
     assert height(problem) < before
     theta = start()
     problem, optimizer = bowl(theta), make(name, [theta])
-    for _ in range(400):
+    for _ in range(80 if RULES[name].full_batch else 400):
         step(optimizer, problem)
     assert height(problem) < 0.7 * before
 
@@ -172,10 +172,11 @@ def test_fused_kernels_change_nothing(name):
 
 
 @every
-@pytest.mark.parametrize("lr", [0, -0.1, math.nan, math.inf, "0.1", True])
-def test_a_rate_is_a_positive_number(name, lr):
-    with pytest.raises(InputError, match=rf"The 'lr' parameter of {name} must be a float in the range \(0, inf\). Got"):
-        make(name, [start()], lr=lr)
+def test_a_rate_is_a_positive_number(name):
+    said = rf"The 'lr' parameter of {name} must be a float in the range \(0, inf\). Got"
+    for lr in (0, -0.1, math.nan, math.inf, "0.1", True):
+        with pytest.raises(InputError, match=said):
+            make(name, [start()], lr=lr)
 
 
 @every

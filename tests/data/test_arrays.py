@@ -6,6 +6,7 @@ import struct
 import warnings
 import zipfile
 import zlib
+from itertools import product
 
 import numpy as np
 import pytest
@@ -55,15 +56,14 @@ def refused_each(path, files, read=read_arrays):
 
 
 @pytest.mark.parametrize("dtype", "b1 i1 <i2 >i4 <i8 u1 >u2 <u4 <u8 <f2 >f4 <f8 >f8".split())
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
-def test_a_matrix_of_any_type_and_order_is_a_table_of_float64(dtype, order, version, tmp_path):
-    x = np.asarray(RNG.integers(0, 2, (5, 3)), dtype=dtype, order=order)
-    (tmp_path / "a.npy").write_bytes(npy(x, version))
-    found = read_arrays(tmp_path / "a.npy")
-    assert found.x.to_numpy().tolist() == x.astype(float).tolist()
-    assert set(found.x.dtypes) == {np.dtype("float64")} and found.y is None and found.task == "none"
-    assert found.name == "a" and found.feature_names == ("x0", "x1", "x2") == tuple(found.x.columns)
+def test_a_matrix_of_any_type_and_order_is_a_table_of_float64(dtype, tmp_path):
+    for order, version in product("CF", [(1, 0), (2, 0), (3, 0)]):
+        x = np.asarray(RNG.integers(0, 2, (5, 3)), dtype=dtype, order=order)
+        (tmp_path / "a.npy").write_bytes(npy(x, version))
+        found = read_arrays(tmp_path / "a.npy")
+        assert found.x.to_numpy().tolist() == x.astype(float).tolist()
+        assert set(found.x.dtypes) == {np.dtype("float64")} and found.y is None and found.task == "none"
+        assert found.name == "a" and found.feature_names == ("x0", "x1", "x2") == tuple(found.x.columns)
 
 
 def test_a_column_is_the_target_and_whole_numbers_are_classes(tmp_path):

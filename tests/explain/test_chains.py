@@ -122,6 +122,7 @@ def test_the_picture_has_a_line_of_pictures_for_each_chain():
     assert distance.get_title() == "Distance: chains and their mean" and free.get_ylabel() == "free energy (nats)"
 
 
+@pytest.mark.middle
 @pytest.mark.ledger("B132", covers="ftheta.explain.chains")
 def test_chains_from_test_digits_leave_them_slowly_and_end_in_the_distribution_of_the_machine():
     """A step keeps more than 85 % of the pixels; after 1000, a chain is as far from its own digit as from others."""

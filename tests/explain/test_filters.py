@@ -182,7 +182,7 @@ def test_a_machine_is_known_by_its_chains_and_weights():
         filters(RBM(4, 2), shape=(3, 3))
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("B135", covers="ftheta.explain.filters")
 def test_filters_and_samples_of_both_machines_are_grids_of_pictures():
     """Units of a first layer weigh some of the pixels, as the RBM's do; those of the second combine several of them."""

@@ -254,7 +254,7 @@ def test_scores_of_many_rows_take_little_memory():
     assert peak < 200e6
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_intervals_of_an_accuracy_and_an_rmse_cover():
     hits = {"accuracy": 0, "RMSE": 0}
     for seed in range(200):
@@ -268,7 +268,7 @@ def test_intervals_of_an_accuracy_and_an_rmse_cover():
     assert all(182 <= h <= 198 for h in hits.values()), hits  # 0.91 to 0.99: 2.6 standard errors about 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_intervals_of_sharp_areas_cover():
     truth = {name: OF_CLASSES[name](*made(200_000, 10, 10**6, scale=16.0)[:2], range(10)) for name in AREAS}
     assert truth["ROC AUC"] == pytest.approx(0.998, abs=0.001)

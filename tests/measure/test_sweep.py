@@ -27,7 +27,7 @@ def test_counts_above_every_score(rows):
 @pytest.mark.parametrize(
     ("influence", "area"), [(auc_influence, roc_auc_score), (ap_influence, average_precision_score)]
 )
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(rows=ROWS)
 def test_influences_are_derivatives_by_the_weights(influence, area, rows):
     positive, score = np.array([True, False] + [r[0] for r in rows]), np.array([3, 4] + [r[1] for r in rows])

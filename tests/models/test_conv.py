@@ -36,6 +36,7 @@ def learned(digits):
     return net().fit(*digits[:2])
 
 
+@pytest.mark.middle
 def test_digits_are_read_better_than_by_a_linear_model(digits, learned):
     x, y, new, labels = digits
     linear = ftheta.LogisticRegression().fit(x.reshape(1000, -1), y).score(new.reshape(-1, 64), labels)

@@ -64,6 +64,7 @@ def test_blocks_of_rows_do_not_show():
     )
 
 
+@pytest.mark.middle
 @pytest.mark.ledger("A036", covers="ftheta.models.LinearRegression")
 def test_a_plane_passes_and_a_curve_is_found():
     """At the 5 % level a linear truth fails in 5 % of repetitions, a curved one in almost all; both shares are said."""

@@ -212,6 +212,7 @@ def test_raw_outputs_of_several_classes_add_up_to_zero():
     np.testing.assert_allclose(model.decision_function(x).sum(1), 0, atol=1e-10)
 
 
+@pytest.mark.middle
 def test_both_solvers_agree_with_scikit_learn_to_the_eighth_digit_on_thirty_problems():
     for seed in range(30):
         x, y, weight = problem(seed, 2 + seed % 3)

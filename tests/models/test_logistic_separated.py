@@ -38,6 +38,7 @@ def problem(seed):
     return x, y, len(classes)
 
 
+@pytest.mark.middle
 def test_it_is_the_linear_programme_of_all_rows_on_sixty_problems():
     found = {seed: separated(*problem(seed)) for seed in range(60)}
     assert found == {seed: truth(*problem(seed)) for seed in range(60)}

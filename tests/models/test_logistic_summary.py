@@ -29,7 +29,7 @@ def theirs(x, y):
     return fitted
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.middle)])
 @pytest.mark.filterwarnings("ignore:Maximum Likelihood optimization failed")
 def test_all_numbers_are_those_of_statsmodels_on_thirty_problems(classes):
     for seed in range(30):

@@ -60,7 +60,7 @@ def test_parameters_are_one_vector_and_each_vector_is_one_member_of_the_family(h
     assert np.array_equal(model.predict_proba(X), before)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("C056", covers="ftheta.models.MLPRegressor")
 def test_a_shallow_net_reaches_the_noise_floor_by_gradient_descent():
     x, noise = np.linspace(-2, 2, 200)[:, None], 0.1
@@ -72,7 +72,7 @@ def test_a_shallow_net_reaches_the_noise_floor_by_gradient_descent():
     assert model.history_[-1]["loss"] < model.history_[0]["loss"] and model.history_[-1]["step"] == 1500
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("B048", covers="ftheta.train.Training")
 def test_penalties_and_dropout_change_weights_and_the_error_on_new_rows():
     local = np.random.default_rng(2)

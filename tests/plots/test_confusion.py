@@ -34,8 +34,7 @@ def test_a_class_without_rows_stays_white():
     assert np.ma.getmaskarray(figure.axes[0].images[0].get_array()).tolist() == [[False, False], [True, True]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [2, 3, 10, 20, 100])
+@pytest.mark.parametrize("k", [2, 3, *(pytest.param(k, marks=pytest.mark.middle) for k in (10, 20, 100))])
 @pytest.mark.parametrize("name", ["{}", "a class with a long name {}"])
 def test_everything_fits_and_names_do_not_overlap(k, name):
     figure = confusion(np.full((k, k), 1234), [name.format(i) for i in range(k)])

@@ -36,8 +36,9 @@ def test_errors_stand_beside_those_of_the_mean_image():
     assert "mean image" not in {line.get_label() for line in alone.lines}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("r", "shape"), [(4, (8, 8)), (1, (1, 12)), (3, (3, 6, 4))])
+@pytest.mark.parametrize(
+    ("r", "shape"), [pytest.param(4, (8, 8), marks=pytest.mark.middle), (1, (1, 12)), (3, (3, 6, 4))]
+)
 def test_nothing_leaves_the_figure(r, shape):
     steps, n = [1, 5, 1000], 8
     made, rows = RNG.random((r, 3, n, *shape)), [5, 10, 15, 20][:r]

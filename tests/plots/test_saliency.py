@@ -47,7 +47,7 @@ def test_a_signal_is_a_line_over_its_map():
     assert figure.axes[1].get_xlabel() == "place" and figure.axes[0].get_ylabel() == "signal"
 
 
-@pytest.mark.parametrize("n", [1, 2, 6])
+@pytest.mark.parametrize("n", [1, 2, pytest.param(6, marks=pytest.mark.middle)])
 def test_no_two_texts_overlap(n):
     figure = saliency(X[:n], MAPS[:n], ["for a class with a long name"] * n, label="saliency (integrated)")
     canvas = FigureCanvasAgg(figure)

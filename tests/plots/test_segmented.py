@@ -59,8 +59,9 @@ def test_colour_images_and_many_classes_are_drawn():
     assert np.isfinite(flat.axes[0].images[0].get_array()).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "k"), [(1, 2), (6, 4), (3, 12)])
+@pytest.mark.parametrize(
+    ("n", "k"), [(1, 2), *(pytest.param(*nk, marks=pytest.mark.middle) for nk in [(6, 4), (3, 12)])]
+)
 def test_nothing_lies_outside_the_figure(n, k):
     shape = (n, 8, 8)
     figure = segmented(np.ones(shape), np.zeros(shape, int), np.zeros(shape, int), [f"a class {i}" for i in range(k)])

@@ -71,7 +71,7 @@ KINDS = ["wine", "diabetes"]
 kinds = pytest.mark.parametrize("name", KINDS)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_the_same_run_gives_the_same_bytes():
     assert run_of("wine").page() == text_of("wine")
 
@@ -122,7 +122,7 @@ def test_the_most_wrong_pictures_are_pictures(tmp_path, undrawn):
     assert len(pictures) == 24 and all(re.match(r"Row \d+: \d( taken for \d|, unsure)$", p["alt"]) for p in pictures)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_somebodys_words_stay_words():
     """Names of data, target, columns and classes, notes, leaks and the command, in text, attributes and figures."""
     strange = {"leaks": [f"leak {NASTY}"], "notes": [f"note {NASTY}"], "licence": f"licence {NASTY}"}

@@ -82,8 +82,7 @@ trees = st.recursive(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(trees)
 def test_every_tree_comes_back_bit_for_bit(tree):
     data = dump_tree(tree)

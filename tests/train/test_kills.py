@@ -161,7 +161,7 @@ def campaign(work, result, folder, kills, seed=0, readable=readable):
     return dict(counts)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.parametrize("job", JOBS)
 def test_three_kills_lose_nothing(job, tmp_path):
     found = campaign(*JOBS[job], tmp_path, kills=3)

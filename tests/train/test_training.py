@@ -66,7 +66,7 @@ def free():
     return trials()
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("C151", covers="ftheta.train.EarlyStopping")
 def test_early_stopping_takes_most_of_what_overfitting_adds(free):
     """Stated: 0.457 -> 0.046. Here five sets of six trials gave 0.15 to 0.33 -> 0.04 to 0.06, below half in each."""
@@ -77,7 +77,7 @@ def test_early_stopping_takes_most_of_what_overfitting_adds(free):
         assert {"loss", "valid_loss"} <= set(net.history_[-1])
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("C153", "A162", covers="ftheta.MLPRegressor")
 def test_dropout_takes_a_part_of_it(free):
     """Stated: 0.457 -> 0.109. Here it helped in four of five sets of six trials: 0.06 to 0.16, half on average."""
@@ -85,7 +85,7 @@ def test_dropout_takes_a_part_of_it(free):
     assert 0.01 < errors.mean() < 0.75 * free[0].mean()
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("B048", covers="ftheta.train.Training")
 def test_l1_and_l2_shrink_the_weights_and_the_test_error(free):
     """L2 makes all weights smaller, L1 makes most of them nothing; dropout is tried above."""

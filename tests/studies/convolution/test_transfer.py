@@ -69,7 +69,7 @@ def test_the_saved_head_knows_nothing(tmp_path):
     assert score > 0.8 and left < 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["accuracy"].shape == (2, TINY.seeds, 2, 3) and evidence["old"].shape == (2, TINY.seeds)

@@ -13,8 +13,8 @@ def test_a_fifth_of_the_small_digits_is_unseen_and_values_are_shares():
     assert len(np.unique(np.concatenate([data.x, data.new]), axis=0)) == 1797
 
 
+@pytest.mark.middle
 @pytest.mark.data
-@pytest.mark.slow
 def test_the_unseen_digits_of_mnist_are_the_official_ones(data_dir):
     data = digits("mnist")
     assert (data.x.shape, data.new.shape, data.shape) == ((60_000, 784), (10_000, 784), (28, 28))

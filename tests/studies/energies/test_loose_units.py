@@ -26,6 +26,7 @@ def test_a_unit_that_is_always_on_is_not_loose_and_one_that_sees_a_pixel_is(monk
     assert [loose for _, loose in loose_units._machine(TINY, 0, 0)] == [1, 1]
 
 
+@pytest.mark.middle
 def test_both_starts_are_those_of_the_study(monkeypatch):
     made = []
     monkeypatch.setattr(RestrictedBoltzmannMachine, "partial_fit", lambda self, x: made.append(self) or self.fit(x))

@@ -124,7 +124,7 @@ def test_gains_that_are_not_sure_are_not_reproduced():
     assert judge(made(((7, 6.99), (7, 6.99)), (SAME, SAME), noise=0.1))[0].verdict == "not reproduced"
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run_and_a_potential_with_the_wrong_sign_has_another_verdict(monkeypatch):
     evidence = measure(TINY)
     assert evidence["distance"].shape == (2, 2, 2) and evidence["pictures"].shape == (2, 2, 64, 8, 8)

@@ -52,8 +52,8 @@ def test_the_confusion_of_either_model_is_drawn():
     assert list(figures(made(0.9, 0.95))) == ["linear", "network"]
 
 
+@pytest.mark.middle
 @pytest.mark.data
-@pytest.mark.slow
 def test_the_test_digits_are_the_official_ones(data_dir):
     x, y, new, answers = _rows(Config())
     assert (x.shape, new.shape) == ((60_000, 784), (10_000, 784))

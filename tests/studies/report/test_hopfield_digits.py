@@ -157,8 +157,8 @@ def test_a_small_run():
     ]
 
 
+@pytest.mark.middle
 @pytest.mark.data
-@pytest.mark.slow
 def test_the_real_digits_are_held_by_the_design_and_not_by_hebbs_rule(data_dir):
     evidence = measure(Config(sizes=((28, 28),), trials=2))
     found = judge(evidence)
