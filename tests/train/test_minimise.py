@@ -71,7 +71,7 @@ def test_full_batch_descent_reports_which_rule_ended_it():
     assert minimise(line, [0.0, 0.0], lr=1.1 * LIMIT, steps=20).values[-1] > 39
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.ledger("C088", covers="ftheta.train.rates", printed="converged", right="diverged")
 def test_a_convex_loss_is_descended_to_its_minimum_below_the_stability_limit_only(ledger):
     for seed in range(3):
