@@ -6,8 +6,18 @@
 `run`: the folder of a run.
 """
 
-from .files import to_toml, write_atomic
+from .files import to_toml, write_atomic, write_folder
 from .run import Run
 from .tree import Tree, dump_tree, load_tree, parse_tree, save_tree
 
-__all__ = ["Run", "Tree", "dump_tree", "load_tree", "parse_tree", "save_tree", "to_toml", "write_atomic"]
+__all__ = [
+    "Run",
+    "Tree",
+    "dump_tree",
+    "load_tree",
+    "parse_tree",
+    "save_tree",
+    "to_toml",
+    "write_atomic",
+    "write_folder",
+]

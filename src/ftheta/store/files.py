@@ -24,7 +24,7 @@ from typing import Any
 
 from ..errors import FileFormatError, InputError, InputTypeError, StoreError
 
-__all__ = ["to_toml", "write_atomic"]
+__all__ = ["to_toml", "write_atomic", "write_folder"]
 
 
 @contextlib.contextmanager
@@ -105,6 +105,22 @@ def write_atomic(path: Path, data: bytes) -> str:
             raise
         sync_folder(path.parent)
     return sha256(data)
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a whole folder, all or nothing; one that is not empty is refused."""
+    path = Path(path).resolve()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path} exists and is not an empty folder; nothing was changed. Choose another folder.")
+    with reported(path, sum(map(len, files.values()))):
+        try:
+            for name, data in files.items():
+                write_atomic(temporary / name, data)
+            os.replace(temporary, path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
 
 
 def sha256(data: bytes) -> str:
