@@ -13,11 +13,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from .. import check
+from ..check import Finite, Positive
 from ..errors import FileFormatError
 from .encode import date, days_of, numbers, places
 from .encode import number as standardized
@@ -73,8 +75,8 @@ class Number(Plan):
     """A number, standardised."""
 
     name: str | None
-    mean: float
-    scale: float
+    mean: Finite
+    scale: Positive
     constant: bool
     missing: bool = False
     kind: ClassVar[str] = "number"
@@ -161,9 +163,9 @@ class Date(Plan):
     """A date as days, and as places on circles."""
 
     name: str | None
-    mean: float
-    scale: float
-    circles: tuple[str, ...]
+    mean: Finite
+    scale: Positive
+    circles: tuple[Literal["year", "week", "day"], ...]
     missing: bool = False
     kind: ClassVar[str] = "date"
 
@@ -337,4 +339,5 @@ def plan_of(state: Mapping[str, Any]) -> Plan:
             f"Column {given.get('name')!r} is of kind {kind!r}; this version of fθ knows {', '.join(kinds)}. "
             "Install the version that wrote it, or newer."
         )
+    check.parameters(kind, check.constraints(kinds[kind], [f.name for f in fields(kinds[kind])]), given)
     return kinds[kind](**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
