@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
+from itertools import product
 from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -114,7 +115,8 @@ def _check_parameters(estimator: Any) -> None:
             raise InputError(catalog.nearest("option of the optimizer:", key, rule.known))
 
 
-Task = Literal["binary", "multiclass", "multilabel", "regression", "none"]
+USES = ("predict", "predict_proba", "decision_function", "predict_interval", "transform")
+Task = Literal["binary", "multiclass", "multilabel", "regression", "segment", "none"]
 
 
 class Learned:
@@ -143,12 +145,20 @@ def restore(estimator: Any, state: Any, where: str, *, rehearse: bool = True) ->
     if "modules" in state and rehearse:
         _rehearse(copy(estimator), state, where)
     estimator.set_state(state)
-    if "classes_" in state and "target_" in state:
-        kind, n = state["target_"]
-        if state["classes_"].shape != (2 if kind == "binary" else n,):
-            raise FileFormatError(f"{where}: classes_ has shape {state['classes_'].shape}, the target is {kind} {n}.")
-    if "modules" not in state:
+    if "modules" in state:
+        _check_target(state)
+    else:
         _try(estimator)
+
+
+def _check_target(state: Mapping[str, Any]) -> None:
+    """Classes, or the units of y, are those of the target."""
+    kind, n = state["target_"]
+    units = ((n,) if n else (), "f")
+    wanted = {"classes_": ((2 if kind == "binary" else n,), "biufUO"), "y_mean_": units, "y_scale_": units}
+    for name, (shape, kinds) in wanted.items():
+        if name in state and (state[name].shape != shape or state[name].dtype.kind not in kinds):
+            raise ValueError(f"{name} has shape {state[name].shape} and dtype {state[name].dtype}, expected {shape}")
 
 
 def _reject_not_finite(state: Any, where: str, name: str = "") -> None:
@@ -170,14 +180,15 @@ def _has_fraction(state: Any) -> bool:
 
 
 def _try(estimator: Any) -> None:
-    """One row of zeros through an estimator without a net: what was learned fits together, or an error says so."""
-    names = getattr(estimator, "feature_names_in_", None)
-    for use in (
-        getattr(estimator, name) for name in ("predict", "predict_proba", "transform") if hasattr(estimator, name)
-    ):
-        row = np.zeros((1, estimator.n_features_in_))
+    """Rows of zeros through an estimator without a net: what was learned fits together, or an error says so."""
+    columns = getattr(estimator, "feature_names_in_", None)
+    for name, n in product([name for name in USES if hasattr(estimator, name)], (2, 3)):
+        rows = np.zeros((n, estimator.n_features_in_))
         with suppress(FThetaError), warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-            use(row if names is None else pd.DataFrame(row, columns=names))
+            found = getattr(estimator, name)(rows if columns is None else pd.DataFrame(rows, columns=columns))
+            width = found.shape[1] if found.ndim > 1 else 2
+            if name in ("predict_proba", "decision_function") and width != len(estimator.classes_):
+                raise TypeError(f"{len(estimator.classes_)} classes for {width} outputs")
 
 
 def _rehearse(estimator: Any, state: Mapping[str, Any], where: str) -> None:
