@@ -76,11 +76,13 @@ def export(
         encoding: Of the characters of CSV files.
     """
     check_is_fitted(estimator)
+    if half_width is not None and type(half_width) is not float:
+        raise FileFormatError(f"half_width is {half_width!r:.40}, expected a number or None. Use another copy.")
     parts = _parts(estimator, half_width)
     constants = {
         "ABOUT": about,
         "TARGET": target,
-        "CLASSES": list(classes),
+        "CLASSES": [str(name) for name in classes],
         "LIKELIHOOD": parts.likelihood,
         "UNITS": list(parts.units),
         "HALF_WIDTH": half_width,
@@ -96,7 +98,10 @@ def export(
 
 
 def _codec(encoding: str) -> str:
-    name = codecs.lookup(encoding).name
+    try:
+        name = codecs.lookup(encoding).name
+    except (LookupError, TypeError, ValueError):
+        raise InputError(f"encoding={encoding!r:.40} is not the name of an encoding, e.g. utf-8 or latin-1.") from None
     return "utf-8-sig" if name == "utf-8" else name
 
 

@@ -282,7 +282,14 @@ def main() -> None:
     plan = json.loads((HERE / "encoder.json").read_text(encoding="utf-8"))
     names = [c["name"] for c in plan.get("columns", ()) if "identifier" in c.get("why", "")]
     named = rows.reindex(columns=names) if names else pd.DataFrame(index=range(len(rows)))
-    pd.concat([named, predict(rows)], axis=1).to_csv(sys.stdout, index=False)
+    found = pd.concat([named, predict(rows)], axis=1).map(inert)
+    found.to_csv(sys.stdout, index=False, header=[inert(str(name)) for name in found], lineterminator="\n")
+
+
+def inert(cell: Any) -> Any:
+    """The cell; a quote is put before text that a spreadsheet would run as a formula."""
+    formula = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not PLAIN.fullmatch(cell)
+    return f"'{cell}" if formula else cell
 
 
 if __name__ == "__main__":
