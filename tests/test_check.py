@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from annotated_types import Ge, Le
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -17,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from ftheta import check
-from ftheta.check import Count, NonNegative, Positive, RandomState, Share, Widths
+from ftheta.check import Count, NonNegative, Positive, RandomState, Setting, Share, Widths
 from ftheta.errors import InputError, InputTypeError
 
 
@@ -45,22 +46,30 @@ class Knobs:
     seed: RandomState = None
     weights: Mapping[Any, float] | Literal["balanced"] | None = None
     make: Callable[[int], int] | None = None
+    pair: tuple[float, float] = (0.0, 1.0)
+    threads: Annotated[int, Ge(1), Le(64)] | None = None
+    options: Mapping[str, Setting] = {}
+    number: float = 0.0
     thing: Any = None
 
 
 GOOD_AND_BAD = {
-    "count": ([1, 3, np.int64(2)], [0, -1, 1.5, "1", None]),
-    "positive": ([1e-9, 2, None, np.float32(1)], [0, 0.0, -1.0, "x"]),
-    "share": ([0, 0.0, 0.99], [1, 1.0, -0.1, None]),
+    "count": ([1, 3, np.int64(2)], [0, -1, 1.5, "1", None, True]),
+    "positive": ([1e-9, 2, None, np.float32(1)], [0, 0.0, -1.0, "x", True, np.inf]),
+    "share": ([0, 0.0, 0.99], [1, 1.0, -0.1, None, False]),
     "least": ([0, 0.0, 7.5], [-1e-9, None]),
-    "widths": ([(), (3, 4), [5]], [3, None, 2.5]),
+    "widths": ([(), (3, 4), [5]], [3, None, 2.5, "3", ("3",), (3, -4), (True,), (2.0,), (None,)]),
     "batch": ([1, "auto"], ["all", 0, None]),
     "name": (["x"], [1, None]),
-    "names": (["x", ["x", "y"], ("x",)], [1, None]),
+    "names": (["x", ["x", "y"], ("x",)], [1, None, [1], ("x", None)]),
     "flag": ([True, False, np.bool_(True)], ["x", None, 2.5]),
-    "seed": ([None, 0, 7, np.random.RandomState(0)], ["x", -1, 1.5]),
-    "weights": ([None, "balanced", {0: 2.0}], ["even", 3]),
+    "seed": ([None, 0, 7, np.random.RandomState(0)], ["x", -1, 1.5, True, 2**32]),
+    "weights": ([None, "balanced", {0: 2.0}], ["even", 3, {0: "2"}, {0: True}]),
     "make": ([None, abs], [3]),
+    "pair": ([(0.5, 1)], [(0.5,), (1, 2, 3), (1, "x"), 1.0]),
+    "threads": ([1, 64, None], [0, 65, True]),
+    "options": ([{}, {"a": 1, "b": (0.9, 0.99), "c": "x", "d": None}], [{1: 2}, {"a": {}}, {"a": object()}, "a", None]),
+    "number": ([1, -2.5, np.inf], [np.nan, True, "1", None]),
     "thing": ([None, 3, "x", object()], []),
 }
 

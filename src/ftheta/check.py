@@ -8,27 +8,38 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    Options,
+    StrOptions,
+    _Constraint,
+    make_constraint,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_array, validate_data
 
 from .errors import InputError, InputTypeError
 
 __all__ = [
     "Count",
+    "Finite",
     "NonNegative",
     "Positive",
     "RandomState",
+    "Setting",
     "Share",
+    "Size",
     "Widths",
     "constraints",
     "not_finite",
@@ -44,7 +55,10 @@ Count = Annotated[int, Ge(1)]
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Lt(1)]
+Finite = Annotated[float, Gt(-np.inf), Lt(np.inf)]
+Size = Annotated[int, Ge(1), Le(2**26)]  # of an input; what a file says beyond that is damage
 Widths = tuple[Count, ...]
+Setting = bool | int | float | str | None | tuple[float, ...]
 RandomState = Annotated[int | None, "random_state"]
 
 
@@ -70,31 +84,72 @@ def _constraints(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _constraint(hint: Any) -> list[Any]:
-    if get_origin(hint) is Annotated:
-        base, *marks = get_args(hint)
-        return ["random_state"] if marks == ["random_state"] else [_interval(base, marks)]
-    if get_origin(hint) in (Union, types.UnionType):
-        return [c for part in get_args(hint) for c in _constraint(part)]
-    if get_origin(hint) is Literal:
-        return [StrOptions(set(get_args(hint)))]
-    return [_BARE[hint]] if hint in _BARE else [_container(get_origin(hint) or hint)]
-
-
-_BARE: dict[Any, Any] = {type(None): None, bool: "boolean", int: Integral, float: Real, Any: object}
-
-
-def _container(kind: Any) -> Any:
+    kind, parts = get_origin(hint) or hint, get_args(hint)
+    if kind is Annotated:
+        return _SEED if parts[1:] == ("random_state",) else [_interval(parts[0], parts[1:])]
+    if kind in (Union, types.UnionType):
+        return [c for part in parts for c in _constraint(part)]
+    if kind is Literal:
+        return [StrOptions(set(parts))]
+    if hint in _BARE:
+        return [_BARE[hint]]
+    if isinstance(kind, type) and issubclass(kind, Sequence | Mapping) and parts:
+        return [_Each(kind, parts)]
     if kind in (tuple, Sequence):
-        return Sequence
-    return callable if kind is types.FunctionType or getattr(kind, "__name__", "") == "Callable" else kind
+        return [Sequence]
+    return [callable if kind is types.FunctionType or getattr(kind, "__name__", "") == "Callable" else kind]
 
 
-def _interval(base: type, marks: list[Any]) -> Interval:
-    low = next((m for m in marks if isinstance(m, Ge | Gt)), None)
-    high = next((m for m in marks if isinstance(m, Lt)), None)
-    closed = "left" if isinstance(low, Ge) else "neither"
-    edge = getattr(low, "ge", getattr(low, "gt", None))
-    return Interval(Integral if base is int else Real, edge, high and high.lt, closed=closed)
+def _interval(base: type, marks: Sequence[Any]) -> Interval:
+    ends = {type(mark): astuple(mark)[0] for mark in marks}
+    low, high = ends.get(Ge, ends.get(Gt)), ends.get(Le, ends.get(Lt))
+    closed = {(True, True): "both", (True, False): "left", (False, True): "right"}.get((Ge in ends, Le in ends))
+    return _Number(Integral if base is int else Real, low, high, closed=closed or "neither")
+
+
+class _Number(Interval):
+    """A range of numbers; True and False are not numbers."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+class _Each(Options):
+    """A sequence or a table whose items all satisfy their own constraints."""
+
+    def __init__(self, kind: type, parts: Sequence[Any]) -> None:
+        _Constraint.__init__(self)
+        self.kind: type = Mapping if issubclass(kind, Mapping) else Sequence
+        self.length = len(parts) if kind is tuple and Ellipsis not in parts else None
+        self.allowed = [[make_constraint(c) for c in _constraint(part)] for part in parts if part is not Ellipsis]
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        if not isinstance(val, self.kind) or isinstance(val, str | bytes):
+            return False
+        if isinstance(val, Mapping):
+            keys, values = self.allowed
+            return all(_fits(key, keys) and _fits(item, values) for key, item in val.items())
+        if self.length is None:
+            return all(_fits(item, self.allowed[0]) for item in val)
+        return len(val) == self.length and all(map(_fits, val, self.allowed))
+
+    def __str__(self) -> str:
+        of = ", ".join(" or ".join(map(str, each)) for each in self.allowed)
+        return f"{'a table' if self.kind is Mapping else 'a sequence'} of {of}"
+
+
+def _fits(value: Any, allowed: Sequence[Any]) -> bool:
+    return any(c.is_satisfied_by(value) for c in allowed)
+
+
+_SEED = [_Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+_BARE: dict[Any, Any] = {
+    type(None): None,
+    bool: "boolean",
+    int: _Number(Integral, None, None, closed="neither"),
+    float: _Number(Real, -np.inf, np.inf, closed="both"),
+    Any: object,
+}
 
 
 def parameters(name: str, allowed: dict[str, Any], values: dict[str, Any]) -> None:

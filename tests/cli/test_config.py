@@ -103,7 +103,7 @@ class Knobs:
 
 
 def test_values_take_the_types_of_the_fields():
-    found = typed(Knobs, {"size": "3", "hidden": [4, 5], "rate": 1}, "here")
+    found = typed(Knobs, {"size": 3, "hidden": [4, 5], "rate": 1}, "here")
     assert found == {"size": 3, "hidden": (4, 5), "rate": 1.0} and isinstance(found["rate"], float)
 
 
@@ -112,6 +112,13 @@ def test_values_take_the_types_of_the_fields():
     [
         ({"size": -4}, "size=-4 should be greater than or equal to 1 or 'auto'."),
         ({"size": "abc"}, "size='abc' should be a valid integer or 'auto'."),
+        ({"size": "3"}, "size='3' should be a valid integer or 'auto'."),
+        ({"size": True}, "size=True should be a valid integer or 'auto'."),
+        ({"size": 3.0}, "size=3.0 should be a valid integer or 'auto'."),
+        ({"hidden": ["64"]}, "hidden=['64'], where '64' should be a valid integer."),
+        ({"hidden": "64"}, "hidden='64' should be a list."),
+        ({"rate": True}, "rate=True should be a valid number."),
+        ({"rate": "0.1"}, "rate='0.1' should be a valid number."),
         ({"hidden": [4, -3]}, "hidden=[4, -3], where -3 should be greater than or equal to 1."),
         ({"hidden": "x"}, "hidden='x' should be a list."),
         ({"rate": "x"}, "rate='x' should be a valid number."),
@@ -128,6 +135,10 @@ def test_a_value_of_another_type_is_one_sentence(values, sentence):
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
+        ({"seed": True}, "seed=True should be a valid integer."),
+        ({"seed": "3"}, "seed='3' should be a valid integer."),
+        ({"skip_bad": 1}, "skip_bad=1 should be a valid boolean."),
+        ({"target": 3}, "target=3 should be text."),
         ({"sed": 1}, "Unknown key 'sed'. Did you mean 'seed'"),
         ({"seed": -1}, "seed=-1 should be greater than or equal to 0."),
         ({"seed": 2**32}, "seed=4294967296 should be less than 4294967296."),
@@ -149,6 +160,26 @@ def test_the_knobs_of_training_can_be_set_from_text():
     assert Training(**typed(Training, values, "")) == replace(
         Training(), clip_norm=1.0, freeze=("a",), options={"momentum": 0.5}, schedule="cosine"
     )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"accumulate": True},
+        {"threads": 1025},
+        {"threads": 0},
+        {"threads": "4"},
+        {"freeze": "hidden1"},
+        {"freeze": [1]},
+        {"options": {"momentum": {"a": 1}}},
+        {"options": [1]},
+        {"rates": {"a": "1"}},
+        {"restore_best": 1},
+    ],
+)
+def test_knobs_of_another_type_are_refused(values):
+    with pytest.raises(InputError, match=rf"^training: {next(iter(values))}=.* should be "):
+        typed(Training, values, "training")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -149,7 +150,10 @@ def merge(*parts: Mapping[str, Any], where: str = "configuration") -> Config:
 
 
 def typed(cls: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Values turned into the types of a dataclass's fields, or one sentence with key, value and expectation."""
+    """Values of TOML as the types of a dataclass's fields, or one sentence with key, value and expectation.
+
+    "5" and true are not numbers, and a list is a tuple where one is expected: the rules of JSON, which TOML shares.
+    """
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     hints, known, result = get_type_hints(cls, include_extras=True), [f.name for f in fields(cls)], {}
@@ -157,22 +161,23 @@ def typed(cls: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
         if name not in known:
             raise InputError(f"{where}: {nearest('key', name, known)}")
         try:
-            adapter = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
-            result[name] = adapter.validate_python(value)
+            adapter = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True, strict=True))
+            result[name] = adapter.validate_json(json.dumps(value, default=str))
         except ValidationError as error:
-            raise InputError(f"{where}: {_complaint(name, value, error.errors())}") from None
+            raise InputError(f"{where}: {_complaint(name, value, error.errors(include_url=False))}") from None
     return result
 
 
 def _complaint(name: str, value: Any, problems: list[Any]) -> str:
     """`hidden=[64, -3], where -3 should be greater than or equal to 1.`"""
+    problems = [p for p in problems if p["type"] != "needs_python_object"] or problems
     inner = problems[0]["input"]
-    place = "" if inner is value else f", where {inner!r}"
+    place = "" if inner == value else f", where {inner!r}"
     wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(", unable")[0] for p in problems)
     words = (
         " or ".join(wanted)
-        .replace("a valid tuple", "a list")
-        .replace("a valid dictionary", "a table")
+        .replace("a valid array", "a list")
+        .replace("an object", "a table")
         .replace("a valid string", "text")
     )
     return f"{name}={value!r}{place} should be {words}."

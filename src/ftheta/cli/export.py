@@ -25,20 +25,17 @@ __all__ = ["command"]
 def command(run: str, python: bool, output: Path | None) -> None:
     """Write RUN (a folder, an id, or last) as a folder that predicts and trains without fθ.
 
-    `python model.py new.csv` there answers as `ftheta predict RUN new.csv` does; its train() is a plain loop with the
-    same loss, optimizer and schedule. The run itself stays as it is.
+    `python model.py new.csv` there predicts the same as `ftheta predict RUN new.csv`; its train() is a plain loop of
+    Adam with the same loss. The run itself stays as it is.
     """
     if not python:
         raise InputError(f"`ftheta export {run}`: in which format? --python is the only one so far; say it.")
     found = find_run(run)
     folder = output or Path(f"{found.path.resolve().name}-python")
-    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not empty; nothing was changed. Choose another folder with -o.")
     files = _files(found)
-    from ..store import write_atomic
+    from ..store import write_folder
 
-    for name, content in files.items():
-        write_atomic(folder / name, content)
+    write_folder(folder, files)
     click.echo(f"{folder}: {', '.join(files)}; try: python {folder / next(iter(files))} --help")
 
 
@@ -58,10 +55,10 @@ def _files(run: Run) -> dict[str, bytes]:
     return export(
         estimator,
         _with_form(encoder.get_state(), dict(facts["form"] or {})),
-        title=f"{config['model']} trained on {facts['name']}, {by}.",
+        about=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
         classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),
-        spread=None if spread is None else spread["half_width"],
+        half_width=None if spread is None else spread["half_width"],
         encoding=config.get("encoding", "utf-8"),
     )
 

@@ -13,25 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .encode import MISSING, PLAIN, numbers
+
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["MISSING", "Form", "Settled", "numbers", "plain_number", "settle"]
 
-MISSING = (
-    *("", "na", "NA", "Na", "nan", "NaN", "NAN", "n/a", "N/A", "n.a.", "null", "NULL", "Null", "none", "None", "NONE"),
-    *("?", "-", "--", ".", "#N/A", "#NA", "<NA>", "#DIV/0!", "#VALUE!", "missing", "Missing"),
-)
 STRAY = 3  # so many different words in a column of numbers are taken for missing values,
 STRAY_CELLS = 0.1  # if no larger share of its cells is one of them
 
-_SIGN, _MONEY = r"[+-]?", r"[$€£]?"
-_PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
-_COMMA = re.compile(rf"{_SIGN}{_MONEY}([1-9]\d{{0,2}}(\.\d{{3}})+|\d+)(,\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1.234,5
-_POINT = re.compile(rf"{_SIGN}{_MONEY}([1-9]\d{{0,2}}(,\d{{3}})+|\d+)(\.\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1,234.5
 _CODE = re.compile(r"0\d+")  # a number in form only: 01003
-_DECORATION = str.maketrans("", "", "$€£%")
-_SPACES = str.maketrans({**dict.fromkeys(" \u00a0\u202f'’", ""), "\u2212": "-"})
 
 
 def _with_times(*days: str) -> tuple[str, ...]:
@@ -76,35 +68,7 @@ def plain_number(cell: str) -> bool:
         >>> [plain_number(cell) for cell in ("-1.5e3", " 7 ", "1,5", "1_0", "x")]
         [True, True, False, False, False]
     """
-    return _PLAIN.fullmatch(cell.strip()) is not None
-
-
-def numbers(cells: Sequence[str], *, comma: bool = False) -> tuple[np.ndarray, str]:
-    """Each cell as a number, NaN for those that are none, and how they are written: "", "1.234,5" or "1,234.5".
-
-    Args:
-        cells: Text.
-        comma: Which of the two it is where all cells fit both, as 1,250 does: whether commas mark decimals.
-
-    Example:
-        >>> numbers(["1.234,5", "7", "red"])
-        (array([1234.5, 7. , nan]), '1.234,5')
-        >>> numbers(["1,250", "(7)"])
-        (array([1250., -7.]), '1,234.5')
-    """
-    stripped = [re.sub(r"\((.*)\)", r"-\1", cell.translate(_SPACES)) for cell in cells]
-    ways = {"": _PLAIN, **dict(sorted({"1.234,5": _COMMA, "1,234.5": _POINT}.items(), reverse=comma))}
-    fits = {way: [pattern.fullmatch(cell) is not None for cell in stripped] for way, pattern in ways.items()}
-    way = max(fits, key=lambda w: sum(fits[w]))  # the first of equals
-    found = [_value(cell, way) if fit else np.nan for cell, fit in zip(stripped, fits[way], strict=True)]
-    return np.array(found, dtype=float), way if sum(fits[way]) else ""
-
-
-def _value(cell: str, way: str) -> float:
-    cell = cell.translate(_DECORATION)
-    if way == "1.234,5":
-        cell = cell.replace(".", "").replace(",", ".")
-    return float(cell.replace(",", ""))
+    return PLAIN.fullmatch(cell.strip()) is not None
 
 
 def settle(column: pd.Series, form: Form, *, strict: bool = False, missing: Sequence[str] = MISSING) -> Settled:
@@ -128,8 +92,6 @@ def settle(column: pd.Series, form: Form, *, strict: bool = False, missing: Sequ
     if any(map(_CODE.fullmatch, levels)):
         return Settled(_merged(column, levels), f"column {column.name!r}: codes with leading zeros, kept as text")
     values, way = numbers(levels, comma=form.comma)
-    if form.comma and way == "" and any("." in level for level in levels) and all(map(_COMMA.fullmatch, levels)):
-        values, way = np.array([_value(level, "1.234,5") for level in levels]), "1.234,5"
     found = _as_numbers(column, levels, values, way, strict)
     return found or _as_dates(column, levels) or Settled(_merged(column, levels))
 

@@ -13,13 +13,16 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from .. import check
+from ..check import Finite, Positive
 from ..errors import FileFormatError
-from ._cells import numbers
+from .encode import date, days_of, numbers, places
+from .encode import number as standardized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +35,6 @@ IDENTIFIER_ROWS = 20  # from so many rows on a column can be recognised as an id
 IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
 _IDENTIFIER = re.compile(r"(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames)$|^unnamed|[a-z]Id$", re.IGNORECASE)
 _DAY = 86400.0
-_CIRCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # days
 Values = np.ndarray
 
 
@@ -73,8 +75,8 @@ class Number(Plan):
     """A number, standardised."""
 
     name: str | None
-    mean: float
-    scale: float
+    mean: Finite
+    scale: Positive
     constant: bool
     missing: bool = False
     kind: ClassVar[str] = "number"
@@ -97,13 +99,7 @@ class Number(Plan):
         return values[cells.cat.codes.to_numpy()]
 
     def write(self, values: Values, out: np.ndarray) -> None:
-        z = (values - self.mean) / self.scale
-        gone = np.isnan(z)
-        if gone.any():
-            z[gone] = 0.0
-        out[:, 0] = z
-        if self.missing:
-            out[:, 1] = gone
+        out[:] = standardized(values, self.mean, self.scale, self.missing)
 
     def surprise(self, column: pd.Series) -> str:
         gone = np.isnan(self.read(column))
@@ -141,10 +137,7 @@ class Levels(Plan):
     def read(self, column: pd.Series) -> Values:
         """The column of `outputs` of each cell, -1 for none."""
         cells = _text_levels(column)
-        place = {level: j for j, level in enumerate(self.levels)}
-        other = len(self.levels) if self.rare else -1
-        gone = len(self.levels) + bool(self.rare) if self.missing else -1
-        table = np.array([place.get(str(level), other) for level in cells.cat.categories] + [gone], dtype=np.int32)
+        table = places([*map(str, cells.cat.categories), None], self.levels, self.rare, self.missing)
         return table[cells.cat.codes.to_numpy()]
 
     def write(self, values: Values, out: np.ndarray) -> None:
@@ -170,9 +163,9 @@ class Date(Plan):
     """A date as days, and as places on circles."""
 
     name: str | None
-    mean: float
-    scale: float
-    circles: tuple[str, ...]
+    mean: Finite
+    scale: Positive
+    circles: tuple[Literal["year", "week", "day"], ...]
     missing: bool = False
     kind: ClassVar[str] = "date"
 
@@ -195,14 +188,7 @@ class Date(Plan):
         )
 
     def write(self, values: Values, out: np.ndarray) -> None:
-        gone = np.isnan(values)
-        out[:, 0] = (values - self.mean) / self.scale
-        for i, circle in enumerate(self.circles):
-            angle = 2 * np.pi * values / _CIRCLES[circle]
-            out[:, 1 + 2 * i], out[:, 2 + 2 * i] = np.sin(angle), np.cos(angle)
-        out[gone] = 0.0
-        if self.missing:
-            out[:, -1] = gone
+        out[:] = date(values, self.mean, self.scale, self.circles, self.missing)
 
 
 @dataclass(frozen=True)
@@ -326,8 +312,7 @@ def _days(column: pd.Series) -> np.ndarray:
     if column.dtype.kind in "biuf":  # a number is no date
         return np.full(len(column), np.nan)
     stamps = pd.to_datetime(column.astype(object) if column.dtype == "category" else column, errors="coerce")
-    seconds = stamps.to_numpy(dtype="datetime64[s]")
-    return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / _DAY)
+    return days_of(stamps)
 
 
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -354,4 +339,5 @@ def plan_of(state: Mapping[str, Any]) -> Plan:
             f"Column {given.get('name')!r} is of kind {kind!r}; this version of fθ knows {', '.join(kinds)}. "
             "Install the version that wrote it, or newer."
         )
+    check.parameters(kind, check.constraints(kinds[kind], [f.name for f in fields(kinds[kind])]), given)
     return kinds[kind](**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})

@@ -121,6 +121,7 @@ class RangeEncoder(Encoder):
         self = cls(state["dtype"], state["support"], bool(state["together"]))
         self.low_, self.high_ = (np.asarray(state[name], dtype=float) for name in ("low", "high"))
         self.n_features_in_ = int(state["n"])
+        np.broadcast_shapes(self.low_.shape, self.high_.shape, (self.n_features_in_,))
         if state["names"]:
             self.feature_names_in_ = np.array(state["names"], dtype=object)
         return self

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
+from itertools import product
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_type_hints
 
+import numpy as np
+import pandas as pd
 import torch
+from annotated_types import Ge, Le, Lt
 from sklearn.pipeline import make_pipeline
 from torch import Tensor, nn
 from torch.nn.modules.module import (
@@ -15,14 +23,15 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from .. import catalog
+from .. import catalog, check, optim
 from ..base import FORMAT, Estimator
+from ..check import Size
 from ..data import InputSpec, TargetSpec, encoder_of
 from ..errors import FileFormatError, FThetaError, InputError, RunError
 from ..store import Run
 from ..train import Training
 
-__all__ = ["fill", "load"]
+__all__ = ["described", "facts_of", "fill", "load", "restore"]
 
 
 def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | None = None) -> Any:
@@ -45,7 +54,7 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
     run.sound()
     if not run.has("model.safetensors"):
         raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
-    try:
+    with described(path):
         estimator = _estimator(run, module)
         if not run.has("encoder.json"):
             return estimator
@@ -53,12 +62,19 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         if hasattr(estimator, "feature_names_in_"):
             encoder.set_output(transform="pandas")
         return make_pipeline(encoder, estimator)
+
+
+@contextmanager
+def described(path: str | Path) -> Iterator[None]:
+    """What goes wrong with the content of files is one sentence that names their folder."""
+    try:
+        yield
     except FThetaError as error:
         if str(path) in str(error):
             raise
         raise type(error)(f"{path}: {error}") from error
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         raise FileFormatError(f"{path}: its files do not describe a model ({reason}). Use another copy.") from error
 
 
@@ -81,10 +97,96 @@ def _estimator(run: Run, module: Any) -> Estimator:
             )
         params["module"] = module
     estimator = cls(**params)
-    if "modules" in tree["state"] and module is None:
-        _rehearse(cls(**params), tree["state"], f"{run.path}/model.safetensors")
-    estimator.set_state(tree["state"])
+    _check_parameters(estimator)
+    restore(estimator, tree["state"], f"{run.path}/model.safetensors", rehearse=module is None)
     return estimator
+
+
+def _check_parameters(estimator: Any) -> None:
+    """Every parameter against its annotation, as `fit` does; the knobs of training too."""
+    estimator._check_parameters()
+    knobs = getattr(estimator, "training", None)
+    if isinstance(knobs, Training):
+        check.parameters("Training", check.constraints(Training, vars(knobs)), vars(knobs))
+        rule = optim.rule(str(knobs.options.get("rule", estimator.optimizer)))
+        for key in knobs.options.keys() - {"rule", "lr", *rule.known}:
+            raise InputError(catalog.nearest("option of the optimizer:", key, rule.known))
+
+
+USES = ("predict", "predict_proba", "decision_function", "predict_interval", "transform")
+Task = Literal["binary", "multiclass", "multilabel", "regression", "segment", "none"]
+
+
+class Learned:
+    """What several classes learn, and of which kind it is."""
+
+    classes_: np.ndarray
+    feature_names_in_: np.ndarray
+    history_: Sequence[Mapping[str, Real | str | None]]
+    input_: tuple[tuple[Size, ...]]
+    modules: Mapping[str, Mapping[str, Tensor]]
+    n_features_in_: Size
+    n_iter_: Annotated[int, Ge(0)]
+    note_: str
+    seed_: Annotated[int, Ge(0), Lt(2**32)]
+    stop_reason_: str
+    target_: tuple[Task, Annotated[int, Ge(0), Le(2**26)]]
+    y_mean_: np.ndarray
+    y_scale_: np.ndarray
+
+
+def restore(estimator: Any, state: Any, where: str, *, rehearse: bool = True) -> None:
+    """Put learned state that came from a file into an estimator, if it is what such an estimator learns."""
+    known = get_type_hints(Learned)
+    check.parameters(type(estimator).__name__, check.constraints(Learned, known), state)
+    _reject_not_finite({name: value for name, value in state.items() if name != "history_"}, where)
+    if "modules" in state and rehearse:
+        _rehearse(copy(estimator), state, where)
+    estimator.set_state(state)
+    if "modules" in state:
+        _check_target(state)
+    else:
+        _try(estimator)
+
+
+def _check_target(state: Mapping[str, Any]) -> None:
+    """Classes, or the units of y, are those of the target."""
+    kind, n = state["target_"]
+    units = ((n,) if n else (), "f")
+    wanted = {"classes_": ((2 if kind == "binary" else n,), "biufUO"), "y_mean_": units, "y_scale_": units}
+    for name, (shape, kinds) in wanted.items():
+        if name in state and (state[name].shape != shape or state[name].dtype.kind not in kinds):
+            raise ValueError(f"{name} has shape {state[name].shape} and dtype {state[name].dtype}, expected {shape}")
+
+
+def _reject_not_finite(state: Any, where: str, name: str = "") -> None:
+    """Raise for weights that are not finite; plain estimators may learn an infinite number, but never NaN."""
+    if isinstance(state, Mapping | list | tuple):
+        for key, value in state.items() if isinstance(state, Mapping) else enumerate(state):
+            _reject_not_finite(value, where, f"{name}.{key}".removeprefix(".").removeprefix("modules.module_."))
+        return
+    values = torch.as_tensor(state) if isinstance(state, Tensor | np.ndarray | float) and _has_fraction(state) else None
+    if values is not None:
+        bad = int((~values.isfinite() if isinstance(state, Tensor) else values.isnan()).sum())
+        if bad:
+            some = f"{bad} value{'s' * (bad > 1)} that {'are' if bad > 1 else 'is'} not finite"
+            raise FileFormatError(f"{where}: {name!r} holds {some}; no answer would mean anything. Train it again.")
+
+
+def _has_fraction(state: Any) -> bool:
+    return state.dtype.is_floating_point if isinstance(state, Tensor) else np.asarray(state).dtype.kind == "f"
+
+
+def _try(estimator: Any) -> None:
+    """Rows of zeros through an estimator without a net: what was learned fits together, or an error says so."""
+    columns = getattr(estimator, "feature_names_in_", None)
+    for name, n in product([name for name in USES if hasattr(estimator, name)], (2, 3)):
+        rows = np.zeros((n, estimator.n_features_in_))
+        with suppress(FThetaError), warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+            found = getattr(estimator, name)(rows if columns is None else pd.DataFrame(rows, columns=columns))
+            width = found.shape[1] if found.ndim > 1 else 2
+            if name in ("predict_proba", "decision_function") and width != len(estimator.classes_):
+                raise TypeError(f"{len(estimator.classes_)} classes for {width} outputs")
 
 
 def _rehearse(estimator: Any, state: Mapping[str, Any], where: str) -> None:
@@ -98,6 +200,7 @@ def _rehearse(estimator: Any, state: Mapping[str, Any], where: str) -> None:
         if made > 4 * held + 1000:
             raise FileFormatError(f"{where}: holds {held} numbers, its net has more. It is damaged; use another copy.")
 
+    Estimator.set_state(estimator, {name: value for name, value in state.items() if name != "modules"})
     estimator.input_, estimator.target_ = InputSpec(*state["input_"]), TargetSpec(*state["target_"])
     hooks = register_module_parameter_registration_hook(count), register_module_buffer_registration_hook(count)
     try:
@@ -106,6 +209,15 @@ def _rehearse(estimator: Any, state: Mapping[str, Any], where: str) -> None:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """What fit.json says of the fit that a run holds."""
+    found = json.loads(run.read("fit.json"))
+    match found:
+        case {"class": str(), "parameters": dict(), "data": str(), "seed": int(seed)} if 0 <= seed < 2**32:
+            return found
+    raise FileFormatError(f"{run.path}/fit.json does not describe a fit. Use another copy, or another run folder.")
 
 
 def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:

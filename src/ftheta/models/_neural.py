@@ -35,7 +35,7 @@ from ..train import EarlyStopping, Objective, Progress, Trainer, Training, devic
 from ..train import evaluate as evaluate_objective
 from ._chains import seed_of
 from ._epochs import Epochs
-from ._files import fill
+from ._files import described, facts_of, fill, restore
 from ._rows import Arrays, digest, fitting, merge_equal, source_of, tensors, unit, work_of
 
 __all__ = ["NeuralEstimator", "NeuralTransformer"]
@@ -171,14 +171,14 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         self._train(self.epochs, run)
 
     def _seed_of(self, run: Run) -> int:
-        return json.loads(run.read("fit.json"))["seed"] if run.has("fit.json") else self._fresh_seed()
+        return facts_of(run)["seed"] if run.has("fit.json") else self._fresh_seed()
 
     def _fit_in_run(self, rows: Arrays, held: Arrays | None, seed: int, run: Run) -> None:
         """Start a run, continue it, or take the model of a finished one."""
         facts = {"class": type(self).__name__, "parameters": self._facts(), "data": digest(rows, held)}
         if not run.has("fit.json"):
             run.write("fit.json", json.dumps({**facts, "seed": seed}, indent=2) + "\n")
-        known = json.loads(run.read("fit.json"))
+        known = facts_of(run)
         differing = [key for key in facts if facts[key] != known[key]]
         if differing:
             raise RunError(
@@ -186,7 +186,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
                 "only. Choose another run folder."
             )
         if run.status == "finished":
-            self.set_state(run.sound().tree("model.safetensors")["state"])
+            with described(run.path):
+                restore(self, run.sound().tree("model.safetensors")["state"], f"{run.path}/model.safetensors")
             return
         self._fit_rows(rows, held, seed, run)
         self._save_into(run)

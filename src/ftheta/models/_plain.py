@@ -22,9 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 from .. import check, likelihoods
 from ..base import Estimator
 from ..errors import InputError
-from . import _script_nets
-from ._export import Source
-from ._script import filled
 from ._supervised import encode_labels, learn_classes, warn_unseen
 
 __all__ = [
@@ -36,7 +33,6 @@ __all__ = [
     "PlainRegressor",
     "PlaneClassifier",
     "in_parts",
-    "linear_source",
     "whole",
 ]
 
@@ -174,10 +170,3 @@ def in_parts(f: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray
     for low in range(step, len(x), step):
         found[low : low + step] = f(x[low : low + step])
     return found
-
-
-def linear_source(w: np.ndarray, b: np.ndarray, likelihood: str, train: str) -> Source:
-    """w (R, D) and b (R,) as a net in plain PyTorch."""
-    net = filled(_script_nets.LINEAR, inputs=w.shape[1], outputs=w.shape[0])
-    weights = {"linear.weight": torch.from_numpy(w), "linear.bias": torch.from_numpy(b)}
-    return Source(net, weights, likelihood, train, "float64")

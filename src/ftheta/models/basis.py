@@ -12,6 +12,7 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import Any, Literal, Self
@@ -26,6 +27,7 @@ from .. import check
 from ..check import Count, NonNegative, Positive
 from ..errors import InputError
 from ..formulas import SHAPES, exponents, in_powers, orthogonal, products, recurrence, sinusoids, solve, translated
+from ..store import Tree
 from ..train import iterate
 from ._basis_learn import VariableProjection
 from ._basis_terms import Terms, called, function_name, monomial, placed
@@ -229,6 +231,13 @@ class BasisRegression(PlainRegressor):
             )
 
     # ---- the functions
+
+    def set_state(self, state: Mapping[str, Tree]) -> None:
+        """Put back what `get_state` gave; a degree that a file names is compared with the weights before it is used."""
+        super().set_state(state)
+        d, n = len(self.half_), len(self.weights_)
+        if self.basis in WITH_DEGREE and (max(self.degree, d) > n or comb(d + self.degree, d) != n):
+            raise InputError(f"degree={self.degree} does not fit {n} weights of {d} columns.")
 
     def _finite(self, x: np.ndarray) -> np.ndarray:
         """The functions of the rows of fit."""

@@ -23,9 +23,7 @@ from .. import check
 from ..catalog import nearest
 from ..errors import InputError
 from ..formulas import interval, solve
-from . import _script_nets
-from ._export import Source
-from ._plain import KeepsRows, Learned, LinearAnswers, PlainRegressor, linear_source
+from ._plain import KeepsRows, Learned, LinearAnswers, PlainRegressor
 
 if TYPE_CHECKING:
     from ._summary import LinearSummary
@@ -134,16 +132,6 @@ class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
                 "weights that the model was fitted to, or fit it again."
             )
         return found
-
-    def source(self) -> Source:
-        """The net and its training as plain PyTorch; for one target."""
-        check_is_fitted(self)
-        if self.coef_.ndim > 1:
-            raise InputError(
-                f"LinearRegression was fitted to {len(self.coef_)} targets; a script is written for one. Fit one each."
-            )
-        train = _script_nets.LEAST_SQUARES if self.fit_intercept else _script_nets.LEAST_SQUARES_THROUGH_0
-        return linear_source(self.coef_[None], np.reshape(self.intercept_, 1), "Gaussian", train)
 
 
 def _counted(rows: Learned) -> Learned:

@@ -30,13 +30,10 @@ from ..errors import InputError
 from ..likelihoods import Categorical, Likelihood
 from ..store import Tree
 from ..train import Callback, Context, iterate, threads, threads_for
-from . import _script_nets
-from ._export import Source
 from ._logistic_separated import no_maximum
 from ._logistic_solvers import MOST_FOR_NEWTON, Orthant, QuasiNewton
-from ._plain import KeepsRows, Learned, LinearClassifier, linear_source, whole
+from ._plain import KeepsRows, Learned, LinearClassifier, whole
 from ._rows import class_weights
-from ._script import filled
 from ._softmax import Softmax, curved, ridge, scaled_solve, standards
 from ._supervised import encode_labels
 
@@ -280,33 +277,6 @@ class LogisticRegression(KeepsRows, LinearClassifier):
         theta = theta[1:] - theta[0] if len(theta) > 1 else theta  # (K - 1, D + 1), against the first class
         weight = np.ones(len(rows.x)) if rows.weight is None else rows.weight
         return summarise(rows.x, rows.y, weight, names, self.classes_.tolist(), theta, l1=self.l1, l2=self.l2_)
-
-    def source(self) -> Source:
-        """The net and its training as plain PyTorch; without an L1 penalty."""
-        check_is_fitted(self)
-        if self.l1:
-            raise InputError(
-                f"l1={self.l1:g}: the written training is Newton's method, which has no L1 penalty. Fit with l1=0."
-            )
-        two, solver = len(self.classes_) == 2, self._chosen(self.coef_.shape[1])
-        train = filled(
-            _script_nets.NEWTON,
-            **{"steps": self.max_iter, "tolerance": self._tolerance(solver), "l2": self.l2_},
-            outputs=len(self.coef_),
-            weight=self._written_weights(),
-            law="Bernoulli(logits=raw[:, 0])" if two else "Categorical(logits=raw)",
-            p=f"(x @ theta.T).{'sigmoid()' if two else 'softmax(1)'}",
-            centre="" if two else _script_nets.CENTRE,
-        )
-        return linear_source(self.coef_, self.intercept_, "Bernoulli" if two else "Categorical", train)
-
-    def _written_weights(self) -> str:
-        if self.class_weight is None:
-            return "torch.ones_like(target, dtype=DTYPE)"
-        if self.class_weight == "balanced":
-            return "1 / target.long().bincount().to(DTYPE)[target.long()]"
-        given = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_))).tolist()
-        return f"torch.tensor({given}, dtype=DTYPE)[target.long()]"
 
 
 def _tensors(rows: Learned) -> tuple[Tensor, Tensor, Tensor]:

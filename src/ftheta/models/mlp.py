@@ -11,24 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sklearn.utils.validation import check_is_fitted
-from torch import nn
-
 from ..check import Share, Widths
 from ..data import InputSpec, TargetSpec
-from ..nn import ACTIVATIONS, MLP, SCHEMES
-from ._export import Source, in_steps
+from ..nn import MLP
 from ._supervised import NeuralClassifier, NeuralRegressor, NeuralSupervised
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
-
-_WRITTEN = {  # others: F.name({})
-    "identity": "{}",
-    "sin": "torch.sin({})",
-    "bump": "torch.exp(-{}.square())",
-    "sign": "torch.sign(torch.sign({}) - 0.5)",
-    "step": "torch.relu(torch.sign({}))",
-}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,45 +34,6 @@ class _Perceptron(NeuralSupervised):
         return MLP(
             x.shape[0], n_raw, tuple(self.hidden), activation=self.activation, dropout=self.dropout, init=self.init
         )
-
-    def source(self) -> Source:
-        """The net and its training as plain PyTorch."""
-        check_is_fitted(self)
-        return in_steps(self, self._net())
-
-    def _net(self) -> str:
-        """The class of the net, written out."""
-        names = [self.activation] * len(self.hidden) if isinstance(self.activation, str) else list(self.activation)
-        dense = [(name, layer) for name, layer in self.module_.named_children() if isinstance(layer, nn.Linear)]
-        widths = [dense[0][1].in_features, *(layer.out_features for _, layer in dense)]
-        layers, passes = [], []
-        for (name, layer), act in zip(dense, [*names, "identity"], strict=True):
-            layers.append(f"self.{name} = nn.Linear({layer.in_features}, {layer.out_features})")
-            layers += _start(name, layer, ACTIVATIONS[act].init if self.init == "auto" else self.init)
-            if name != "output":
-                passes.append("x = " + _WRITTEN.get(act, f"F.{act}({{}})").format(f"self.{name}(x)"))
-                passes += [f"x = F.dropout(x, {self.dropout!r}, self.training)"] if self.dropout else []
-        passes.append("return self.output(x)")
-        layers += ["self.log_var = nn.Parameter(torch.zeros(1))"] if "log_var" in self.likelihood_.state_dict() else []
-        return _NET.format(" -> ".join(map(str, widths)), *("\n        ".join(lines) for lines in (layers, passes)))
-
-
-_NET = """class Net(nn.Module):
-    \"""Affine maps with activations between them: {}; the last numbers are raw.\"""
-
-    def __init__(self):
-        super().__init__()
-        {}
-
-    def forward(self, x):
-        {}
-"""
-
-
-def _start(name: str, layer: nn.Linear, scheme: str) -> list[str]:
-    """How its weights start."""
-    sigma = SCHEMES[scheme](layer.in_features, layer.out_features, 0.01)
-    return [f"nn.init.normal_(self.{name}.weight, std={sigma!r})  # {scheme}", f"nn.init.zeros_(self.{name}.bias)"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from math import inf, isfinite
+from operator import index
 from typing import Any
 
 import torch
@@ -99,8 +100,8 @@ class _Loop:
             _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
             context.process.load_state_dict(tree["process"])
             _give_back(self.callbacks, tree["callbacks"], run)
-            context.step, context.round, context.reason = step, tree["round"], tree["reason"]
-        except (LookupError, TypeError) as error:
+            context.step, context.round, context.reason = step, index(tree["round"]), str(tree["reason"])
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, FThetaError):
                 raise
             raise RunError(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from math import ceil, isfinite
+from operator import index
 from typing import Any
 
 import torch
@@ -359,7 +360,7 @@ class Trainer:
         for name, state in tree["optimizers"].items():
             restore(self.optimizers[name], state)
         self.source.load_state_dict(tree["source"])
-        self.step, self.epoch, self.position, self.rows = tree["place"]
+        self.step, self.epoch, self.position, self.rows = map(index, tree["place"])
         self._stream, self._looked = None, self.step
         if self.plateau:
             self.plateau.state = list(tree["plateau"])

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
-from ..check import Count, NonNegative, Positive, Share
+from ..check import Count, NonNegative, Positive, Setting, Share
 
 __all__ = ["Training"]
 
@@ -43,7 +43,7 @@ class Training:
         restore_best: With `patience` and validation rows, put the best weights back at the end.
         seconds: Time budget.
         every: Seconds between checkpoints.
-        threads: Threads of torch; None chooses by the size of the work.
+        threads: Threads of torch, at most 1024; None chooses by the size of the work.
         progress: Show progress; None: on a terminal or in a notebook.
 
     Example:
@@ -59,16 +59,16 @@ class Training:
     accumulate: Count = 1
     shuffle: bool = True
     schedule: str = "constant"
-    shape: Mapping[str, Any] = field(default_factory=dict)
+    shape: Mapping[str, Setting] = field(default_factory=dict)
     grow: bool = False
     warmup: Annotated[int, Ge(0)] = 0
     gradient_noise: NonNegative = 0.0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Setting] = field(default_factory=dict)
     freeze: tuple[str, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict)
     ema: Share = 0.0
     restore_best: bool = True
     seconds: float = inf
     every: NonNegative = 30.0
-    threads: Count | None = None
+    threads: Annotated[int, Ge(1), Le(1024)] | None = None
     progress: bool | None = None

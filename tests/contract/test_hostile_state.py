@@ -1,0 +1,94 @@
+"""What a file says of any estimator may be absurd: loading it or using it gives one error of fθ, and quickly."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+
+import ftheta
+from ftheta import catalog
+from ftheta.errors import FThetaError, InputError
+from ftheta.store import Run
+
+CARDS = [(card, task) for card in catalog.CARDS.values() for task in card.targets]
+LONG = 10**9
+ABSURD = [
+    "x",
+    -1,
+    10**9,
+    10**30,
+    1e308,
+    None,
+    True,
+    [],
+    {},
+    ["x"],
+    np.zeros(0),
+    np.full((2, 3), np.nan),
+    np.array(["x"]),
+]
+SETTINGS = {"epochs": 1, "random_state": 0, "hidden": (3,), "filters": (2,), "n_hidden": 3, "max_iter": 50}
+
+
+def fitted(card, task):
+    """A small estimator of a line of the catalog, and a row of its kind."""
+    cls = catalog.resolve(card.name, task)
+    own = {k: v for k, v in SETTINGS.items() if k in cls().get_params(deep=False)}
+    own = {k: (3, 2) if (k, card.name) == ("hidden", "dbm") else v for k, v in own.items()}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) if card.input == "table" else rng.random((12, 1, 8, 8))
+    if card.support != "real" and card.input == "table":
+        X = np.where(X > 0, 1.0, -1.0 if card.support == "sign" else 0.0)
+    y = rng.normal(size=len(X)) if task == "regress" else np.arange(len(X)) % 2
+    y = rng.integers(0, 2, (len(X), 8, 8)) if task == "segment" else y
+    return cls(**own).fit(X, y), X[:2]
+
+
+def used(model, X):
+    for name in ("predict", "predict_proba", "transform", "decision_function", "predict_interval"):
+        if hasattr(model, name):
+            with suppress(InputError):  # e.g. no interval
+                getattr(model, name)(X)
+
+
+def places(tree, path=()):
+    """Every entry of a tree by its path, inner ones too."""
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree[:2]):
+        yield (*path, key)
+        if isinstance(value, dict | list | tuple):
+            yield from places(value, (*path, key))
+
+
+def changed(tree, path, value):
+    """A copy of a tree with another value at a path."""
+    if not path:
+        return value
+    if isinstance(tree, dict):
+        return {**tree, path[0]: changed(tree[path[0]], path[1:], value)}
+    return type(tree)(changed(item, path[1:], value) if i == path[0] else item for i, item in enumerate(tree))
+
+
+@pytest.mark.middle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("card", "task"), CARDS, ids=lambda part: getattr(part, "name", part))
+def test_absurd_values_of_a_file_are_one_error(card, task, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda fd: None)
+    model, X = fitted(card, task)
+    path = model.save(tmp_path / "model")
+    tree = Run(path).tree("model.safetensors")
+    used(ftheta.load(path), X)
+    rng, refused = np.random.default_rng(1), 0
+    for place in places(tree):
+        absurd = [
+            value for value in (*ABSURD, torch.zeros(2)) if place[0] == "state" or value is not LONG
+        ]  # a long loop
+        for value in rng.permutation(np.arange(len(absurd)))[:4]:
+            with Run(path) as run:
+                run.write("model.safetensors", changed(tree, place, absurd[value]))
+            try:
+                used(ftheta.load(path), X)
+            except FThetaError as error:
+                refused += 1
+                assert len(str(error)) < 2000, place
+    assert refused > 10
