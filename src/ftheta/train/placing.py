@@ -2,16 +2,21 @@
 
     work = rows x weights;   below `WORK_FOR_THREADS` one thread
 
-For small nets a second thread costs more than it brings.
+For small nets a second thread costs more than it brings, and on a busy machine it can cost twenty times as much.
+torch counts threads for each thread of Python, the BLAS of NumPy and SciPy for the whole process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
 import torch
+from threadpoolctl import LibController, ThreadpoolController
 
+from ..draw import process_lock
 from ..errors import InputError
 
 __all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "device_for", "threads", "threads_for"]
@@ -20,20 +25,72 @@ WORK_FOR_THREADS = 1e7  # multiply-adds of a forward pass; measured by `make ben
 WORK_FOR_DEVICE = 1e9
 
 
+_COUNTS = process_lock()  # held while thread counts change
+_bounds: list[int] = []  # of BLAS, by all that are now inside `threads`
+_before: dict[LibController, int] = {}  # threads of each BLAS without a bound
+
+
 def threads_for(work: float) -> int:
     """Threads for a step of this many multiply-adds."""
-    return 1 if work < WORK_FOR_THREADS else torch.get_num_threads()
+    return 1 if work < WORK_FOR_THREADS else _threads_here()
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Run with this many threads, and put the old count back."""
-    old = torch.get_num_threads()
-    torch.set_num_threads(count)
+    """Run with this many threads of torch, and at most as many of NumPy's and SciPy's BLAS; put the old counts back.
+
+    Other threads of Python keep their count of torch. Of BLAS the smallest bound of all that run now holds.
+    """
+    old = _threads_here()
+    with _blas_bounded(count):
+        _set_threads_here(count)
+        try:
+            yield
+        finally:
+            _set_threads_here(old)
+
+
+def _threads_here() -> int:
+    with _COUNTS:
+        return torch.get_num_threads()
+
+
+def _set_threads_here(count: int) -> None:
+    """For this thread of Python alone; torch starts new ones with the last count set by any, so that is put back."""
+    with _COUNTS:
+        if count != torch.get_num_threads():
+            with ThreadPoolExecutor(1) as new:
+                first = new.submit(torch.get_num_threads).result()
+                torch.set_num_threads(count)
+                new.submit(torch.set_num_threads, first).result()
+
+
+@contextmanager
+def _blas_bounded(count: int) -> Iterator[None]:
+    with _COUNTS:
+        if not _bounds:
+            _before.update({blas: blas.get_num_threads() for blas in _blas()})
+        _bounds.append(count)
+        _apply_bounds()
     try:
         yield
     finally:
-        torch.set_num_threads(old)
+        with _COUNTS:
+            _bounds.remove(count)
+            _apply_bounds()
+
+
+def _apply_bounds() -> None:
+    for blas, before in _before.items():
+        blas.set_num_threads(min([before, *_bounds]))
+
+
+@cache
+def _blas() -> list[LibController]:
+    """Found once, which takes a millisecond, when both are loaded."""
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def device_for(name: str, work: float = 0.0) -> torch.device:
