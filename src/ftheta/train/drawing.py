@@ -112,5 +112,5 @@ def _has_foreign(part: nn.Module) -> bool:
 
 
 def _others() -> tuple[Any, ...]:
-    name, keys, *rest = np.random.get_state()
-    return name, keys.tobytes(), *rest, random.getstate()
+    numpy: Any = np.random.get_state()
+    return numpy[1].tobytes(), *numpy[2:], random.getstate()

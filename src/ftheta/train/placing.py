@@ -11,23 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 
 import torch
-from threadpoolctl import LibController, ThreadpoolController
+from threadpoolctl import LibController, OpenBLASController, get_cached_controller
 
 from ..draw import process_lock
 from ..errors import InputError
 
-__all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "device_for", "threads", "threads_for"]
+__all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "blas_threads", "device_for", "threads", "threads_for"]
 
 WORK_FOR_THREADS = 1e7  # multiply-adds of a forward pass; measured by `make bench ONLY=threads`
 WORK_FOR_DEVICE = 1e9
 
 
+class _Blas:
+    """A library, its threads without a bound, and those that were set last."""
+
+    def __init__(self, library: LibController, before: int) -> None:
+        self.library, self.before, self.now = library, before, before
+
+
 _COUNTS = process_lock()  # held while thread counts change
 _bounds: list[int] = []  # of BLAS, by all that are now inside `threads`
-_before: dict[LibController, int] = {}  # threads of each BLAS without a bound
+_of_blas: list[_Blas] = []
 
 
 def threads_for(work: float) -> int:
@@ -39,10 +45,10 @@ def threads_for(work: float) -> int:
 def threads(count: int) -> Iterator[None]:
     """Run with this many threads of torch, and at most as many of NumPy's and SciPy's BLAS; put the old counts back.
 
-    Other threads of Python keep their count of torch. Of BLAS the smallest bound of all that run now holds.
+    Other threads of Python keep their count of torch.
     """
     old = _threads_here()
-    with _blas_bounded(count):
+    with blas_threads(count):
         _set_threads_here(count)
         try:
             yield
@@ -66,10 +72,12 @@ def _set_threads_here(count: int) -> None:
 
 
 @contextmanager
-def _blas_bounded(count: int) -> Iterator[None]:
+def blas_threads(count: int) -> Iterator[None]:
+    """At most this many threads of NumPy's and SciPy's BLAS; of several that run now the smallest bound holds."""
     with _COUNTS:
         if not _bounds:
-            _before.update({blas: blas.get_num_threads() for blas in _blas()})
+            found = get_cached_controller().select(user_api="blas").lib_controllers
+            _of_blas[:] = [_Blas(library, library.get_num_threads() or 1) for library in found]
         _bounds.append(count)
         _apply_bounds()
     try:
@@ -81,16 +89,11 @@ def _blas_bounded(count: int) -> Iterator[None]:
 
 
 def _apply_bounds() -> None:
-    for blas, before in _before.items():
-        blas.set_num_threads(min([before, *_bounds]))
-
-
-@cache
-def _blas() -> list[LibController]:
-    """Found once, which takes a millisecond, when both are loaded."""
-    import scipy.linalg  # noqa: F401
-
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    for blas in _of_blas:
+        if blas.library.get_num_threads() == blas.now:  # else somebody has set it since
+            blas.library.set_num_threads(min([blas.before, *_bounds]))
+            blas.now = blas.library.get_num_threads() or 1
+    OpenBLASController.clear_controlling_thread()  # any thread may be the next
 
 
 def device_for(name: str, work: float = 0.0) -> torch.device:
