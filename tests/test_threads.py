@@ -21,6 +21,7 @@ from ftheta.data import Rows, Stream
 from ftheta.draw import Draw
 from ftheta.likelihoods import Gaussian
 from ftheta.models import ConvNetClassifier, LinearRegression, MLPClassifier, MLPRegressor, ModuleClassifier
+from ftheta.nn import Dropout, StochasticDepth
 from ftheta.train import Callback, Supervised, Trainer, Training, iterate
 from tests.contract.enrolled import CLASSES, NEURAL, data, name_of, small
 
@@ -106,11 +107,17 @@ def test_joblib_with_threads_learns_what_one_thread_learns(hasty):
     assert all(same(alone[family], numbers) for family, numbers in zip(names, found, strict=True))
 
 
-def explained(probability):
-    """Of a net with dropout in training mode, whose weights do not come from a generator."""
-    net = nn.Sequential(nn.Linear(5, 8), nn.Dropout(probability), nn.Linear(8, 3))
-    for p in net.parameters():
+def half(n_in, n_out):
+    """A layer that draws nothing when it is made."""
+    layer = nn.utils.skip_init(nn.Linear, n_in, n_out)
+    for p in layer.parameters():
         nn.init.constant_(p, 0.5)
+    return layer
+
+
+def explained(probability):
+    """Of a net with dropout in training mode."""
+    net = nn.Sequential(half(5, 8), nn.Dropout(probability), half(8, 3))
     X, y = flat()
     found = explain.activations(net, X, training=True)
     flow = explain.gradient_flow(net, X, y, loss=nn.CrossEntropyLoss(reduction="none"), training=True)
@@ -118,10 +125,9 @@ def explained(probability):
 
 
 def test_explanations_in_threads_are_those_of_one(hasty):
-    with Draw(0).scope():  # layers draw their first weights
-        alone = {p: explained(p) for p in (0.2, 0.5)}
-    found = in_eight_threads(Draw(0).scope()(explained), [0.2, 0.5] * 4)
-    assert alone[0.2] != alone[0.5] and found == [alone[0.2], alone[0.5]] * 4
+    alone = {p: explained(p) for p in (0.2, 0.5)}
+    found = in_eight_threads(explained, [0.2, 0.5] * 20)
+    assert alone[0.2] != alone[0.5] and found == [alone[0.2], alone[0.5]] * 20
 
 
 class Pause(Callback):
@@ -173,14 +179,48 @@ def test_a_net_that_draws_nothing_does_not_wait_for_those_that_draw():
         job.result(60)
 
 
+def ours(layer, call):
+    """The layer in a net of fθ's own, which says how it is called."""
+    kind = type("Net", (nn.Module,), {"__module__": "ftheta.nn.net", "forward": lambda self, x: call(self.layer, x)})
+    net = kind()
+    net.layer = layer
+    return net
+
+
+def blown_up(x):
+    return x.view(-1, 1, 4, 4).tile(2, 2)
+
+
+DRAWING = {
+    "dropout": lambda: nn.AlphaDropout(0.5),
+    "cheap dropout": lambda: Dropout(0.5),
+    "rrelu": lambda: nn.RReLU(),
+    "stochastic depth": lambda: StochasticDepth(0.5),
+    "gru": lambda: ours(nn.GRU(16, 16, 2, dropout=0.5), lambda layer, x: layer(x)[0]),
+    "attention": lambda: ours(nn.MultiheadAttention(16, 2, dropout=0.5), lambda layer, x: layer(x, x, x)[0]),
+    "transformer": lambda: nn.TransformerEncoderLayer(16, 2, 8),
+    "pooling": lambda: ours(
+        nn.FractionalMaxPool2d(2, 4), lambda layer, x: layer(x.view(-1, 1, 4, 4).tile(2, 2)).flatten(1)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWING)
+def test_layers_that_draw_repeat_their_draws_and_leave_no_trace(hasty, kind):
+    x = torch.linspace(-1, 1, 96).view(6, 16)
+    with Draw(0).scope():
+        nets = [nn.Sequential(DRAWING[kind](), half(16, 1)) for _ in range(2)]
+        nets[0].load_state_dict(nets[1].state_dict())
+    found = [iterate(Trainer(Supervised(n, Gaussian()), Rows(x, x[:, 0], batch_size=3)), rounds=2) for n in nets]
+    assert [row["loss"] for row in found[0]] == [row["loss"] for row in found[1]]
+
+
 @pytest.mark.parametrize("draw", [lambda: torch.rand(()), lambda: np.random.rand(), lambda: random.random()])
 def test_a_loss_and_an_augmentation_of_the_user_repeat_their_draws_and_leave_no_trace(hasty, draw):
     x = torch.linspace(-1, 1, 32)[:, None]
 
     def history():
-        with Draw(5).scope():
-            net = nn.Linear(1, 1)
-        objective = Supervised(net, lambda raw, y: (raw[:, 0] - y).square() * (1 + draw()))
+        objective = Supervised(half(1, 1), lambda raw, y: (raw[:, 0] - y).square() * (1 + draw()))
         shaken = lambda batch, place: batch._replace(x=batch.x * (1 + draw()))  # noqa: E731
         trainer = Trainer(
             objective, Rows(x, x[:, 0], batch_size=8), augment=shaken, validation=Rows(x, x[:, 0], batch_size=8)
@@ -198,14 +238,13 @@ def test_the_order_of_a_loader_is_that_of_the_seed(hasty):
         note = lambda batch, place: seen.append(batch.y.tolist()) or batch  # noqa: E731
         source = Stream(DataLoader(rows, batch_size=8, shuffle=True), length=4)
         held = Stream(DataLoader(rows, batch_size=8, shuffle=True), length=4)
-        trainer = Trainer(Supervised(nn.Linear(1, 1), Gaussian()), source, augment=note, validation=held, seed=seed)
+        trainer = Trainer(Supervised(half(1, 1), Gaussian()), source, augment=note, validation=held, seed=seed)
         iterate(trainer, rounds=2)
         return seen
 
-    with Draw(0).scope():
-        first = order(1)
-        assert first != order(2) and first[:4] != first[4:]
-    assert in_eight_threads(Draw(0).scope()(order), [1] * 4) == [first] * 4
+    first = order(1)
+    assert first != order(2) and first[:4] != first[4:]
+    assert in_eight_threads(order, [1] * 4) == [first] * 4
 
 
 # ---- threads of torch and of BLAS

@@ -21,8 +21,8 @@ from ..data.batch import Batch
 from ..draw import Draw
 from ..errors import InputError
 from ..likelihoods import Likelihood
+from ._drawing import Drawing
 from ._jacobian import Jacobians, at_a_time, no_residuals, times_hessian
-from .drawing import Drawing
 from .objective import Loss, Objective, Supervised
 from .training import Training
 

@@ -11,7 +11,7 @@ import torch
 
 from ..data.sources import Source
 from ..draw import Draw
-from .drawing import Drawing, batches_of
+from ._drawing import Drawing, batches_of
 from .objective import Objective
 
 __all__ = ["evaluate"]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..data.batch import Batch
 from ..draw import Draw
 from ._curvature import Curvature
-from .drawing import Drawing
+from ._drawing import Drawing
 from .objective import Loss, Objective, Player
 from .training import Training
 

@@ -23,10 +23,10 @@ from ..data.sources import Source
 from ..draw import Draw
 from ..errors import InputError
 from ..store import Tree
+from ._drawing import Drawing, Foreign, batches_of, is_foreign
 from ._guard import all_finite, explain, lone_row
 from ._state import copied, restore
 from .averaging import Average
-from .drawing import Drawing, Foreign, batches_of, is_foreign
 from .evaluating import evaluate
 from .objective import Loss, Objective, Player
 from .placing import threads, threads_for

@@ -28,7 +28,13 @@ from ..nn import StochasticDepth
 __all__ = ["Drawing", "Foreign", "batches_of", "is_foreign"]
 
 OURS = ("nn", "likelihoods", "train", "models", "data")
-KNOWN = ("abc.", "builtins.", "torch.", *(f"ftheta.{name}." for name in OURS))  # where code that draws is listed below
+KNOWN = (
+    "abc.",
+    "builtins.",
+    "weakref.",
+    "torch.",
+    *(f"ftheta.{name}." for name in OURS),
+)  # where code that draws is listed below
 RANDOM = (
     nn.modules.dropout._DropoutNd,
     nn.FractionalMaxPool2d,
