@@ -413,9 +413,44 @@ FAULTS = [
     Fault(
         "draw: the old state is not put back",
         "draw.py",
-        "            torch.set_rng_state(saved[0])\n",
+        "        torch.set_rng_state(state)\n",
         "",
         ("tests/test_draw.py",),
+    ),
+    Fault(
+        "draw: threads share the global generators",
+        "draw.py",
+        "with GENERATORS, _kept_torch()",
+        "with _kept_torch()",
+        ("tests/test_threads.py",),
+    ),
+    Fault(
+        "drawing: stochastic depth counts as a layer that draws nothing",
+        "train/_drawing.py",
+        "    StochasticDepth,\n)",
+        ")",
+        ("tests/test_threads.py",),
+    ),
+    Fault(
+        "drawing: a function of the user's counts as one that draws nothing",
+        "train/_drawing.py",
+        "callable(item) and is_foreign(item)",
+        "isinstance(item, nn.Module) and is_foreign(item)",
+        ("tests/test_threads.py",),
+    ),
+    Fault(
+        "threads: new threads keep the count of a fit",
+        "train/placing.py",
+        "                new.submit(torch.set_num_threads, first).result()\n",
+        "",
+        ("tests/test_threads.py",),
+    ),
+    Fault(
+        "threads: BLAS is unbounded by the first fit that ends",
+        "train/placing.py",
+        "min([blas.before, *_bounds])",
+        "min([blas.before, *_bounds[-1:]])",
+        ("tests/test_threads.py",),
     ),
     # ---- data in, numbers out
     Fault(

@@ -82,10 +82,10 @@ def _tensors(value: Any, like: Tensor, name: str) -> Any:
 @contextmanager
 def untouched(module: nn.Module, *, training: bool = False) -> Iterator[None]:
     """Evaluation mode (or training mode) and a fixed draw; modes, buffers and generators go back on every exit."""
-    modes = [(part, part.training) for part in module.modules()]
-    buffers = [(b, b.clone()) for b in module.buffers()]
-    held = [(part, dict(part._buffers)) for part in module.modules()]
     with DRAW.scope():
+        modes = [(part, part.training) for part in module.modules()]
+        buffers = [(b, b.clone()) for b in module.buffers()]
+        held = [(part, dict(part._buffers)) for part in module.modules()]
         try:
             module.train(training)
             yield

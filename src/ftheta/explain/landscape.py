@@ -239,11 +239,8 @@ def plane(
     centre = torch.from_numpy(at).to(start)
 
     def f(place: Tensor) -> Tensor:
-        state = torch.get_rng_state()
-        DRAW.seed_global()
-        value = theta.loss(start + (place.to(start) - centre) @ both)
-        torch.set_rng_state(state)
-        return value
+        with DRAW.scope(only_torch=True):
+            return theta.loss(start + (place.to(start) - centre) @ both)
 
     return f
 

@@ -27,6 +27,7 @@ from ..draw import Draw, fresh_seed
 from ..errors import InputError
 from ..formulas import bipolar, corrupt
 from ..results import Table
+from ._plain import FewThreads
 
 __all__ = ["AssociativeMemory", "Basins", "Recall"]
 
@@ -74,7 +75,7 @@ class Basins(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
+class AssociativeMemory(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Base of the memories. Learned: patterns_ (P, N), labels_ (P,) or None, note_, seed_."""
 
     n_features_in_: ClassVar[int]  # set by `fit`; no parameter
@@ -116,7 +117,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         self.note_ = _note(first[which.ravel()], labels)
         if len(first) == 1 < len(x):
             warnings.warn(
-                f"All {len(x)} patterns are equal: the memory holds one. Pass rows that differ.", stacklevel=3
+                f"All {len(x)} patterns are equal: the memory holds one. Pass rows that differ.", stacklevel=4
             )
         first.sort()
         self.patterns_ = x[first]

@@ -229,7 +229,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         with Draw(seed).at("build").scope():
             self._make_parts()
             objective = self.objective(self.module_, self.target_).to(getattr(torch, self.dtype))
-        self._work = work_of(self.module_, self.input_.shape)
+            self._work = work_of(self.module_, self.input_.shape)
         self._device = device_for(self.device, self._work * (AUTO if self.batch_size == "auto" else self.batch_size))
         return objective.to(self._device)
 
@@ -335,7 +335,8 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         source = Rows(batch.x, batch.y, batch.weight, batch_size=self.part, shuffle=False)
         draw = Draw(self.seed_).at("evaluate")
         with draw.scope():
-            return evaluate_objective(self.objective(self.module_, self.target_).eval(), source, draw)
+            objective = self.objective(self.module_, self.target_).eval()
+        return evaluate_objective(objective, source, draw)
 
     def _apply(self, f: Callable[[Tensor], Tensor], X: ArrayLike) -> np.ndarray:
         """f of rows, in parts, in evaluation mode, without gradients."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 from .. import check, likelihoods
 from ..base import Estimator
 from ..errors import InputError
+from ..train import blas_threads, threads_for
 from ._supervised import encode_labels, learn_classes, warn_unseen
 
 __all__ = [
+    "FewThreads",
     "KeepsRows",
     "Learned",
     "LinearAnswers",
@@ -37,6 +40,7 @@ __all__ = [
 ]
 
 PART = 2**18  # numbers of X at a time
+WORK = 1e9  # n D² multiply-adds of a decomposition, about a tenth of a second
 
 
 class Learned(NamedTuple):
@@ -53,6 +57,29 @@ class Learned(NamedTuple):
     weight: np.ndarray | None
 
 
+class FewThreads:
+    """Its fits use one thread of BLAS, or as many as torch where that saves more than a tenth of a second.
+
+    Among other work a second thread makes a decomposition 10 to 500 times slower, at every size.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit: Any = _bounded(vars(cls)["fit"])
+
+
+def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fit)
+    def bounded(self: Any, X: Any, *rest: Any, **named: Any) -> Any:
+        shape = getattr(X, "shape", ())
+        work = shape[0] * shape[1] ** 2 if len(shape) == 2 else 0
+        with blas_threads(1 if work < WORK else threads_for(work)):
+            return fit(self, X, *rest, **named)
+
+    return bounded
+
+
 @contextmanager
 def whole(estimator: Any) -> Iterator[None]:
     """What is learned here is learned whole: after Ctrl-C or an error the estimator is what it was before."""
@@ -66,7 +93,7 @@ def whole(estimator: Any) -> Iterator[None]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PlainRegressor(RegressorMixin, Estimator):
+class PlainRegressor(FewThreads, RegressorMixin, Estimator):
     """A regressor that is found without a net."""
 
     def _learned(self, X: Any, y: Any, sample_weight: Any, *, columns: bool = False) -> Learned:
@@ -111,7 +138,7 @@ class LinearAnswers(_Planes):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PlainClassifier(ClassifierMixin, Estimator):
+class PlainClassifier(FewThreads, ClassifierMixin, Estimator):
     """A classifier that is found without a net."""
 
     def _learned(self, X: Any, y: Any, sample_weight: Any, *, dtype: str = "float64") -> Learned:

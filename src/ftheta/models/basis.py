@@ -227,7 +227,7 @@ class BasisRegression(PlainRegressor):
                 f"The loss still fell after max_iter={self.max_iter} steps of learning; take more of them, or fewer "
                 "functions.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # ---- the functions

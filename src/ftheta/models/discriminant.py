@@ -58,7 +58,7 @@ class _Discriminant(Generative):
                 f"The classes differ in directions in which no class varies (within classes X spans {spread.rank} of "
                 f"{len(size)}), and these are not used. Give shrinkage=0.1, say, to use them.",
                 np.exceptions.RankWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return spread
 
@@ -222,7 +222,7 @@ class QuadraticDiscriminant(_Discriminant):
                 f"{pooled.rank} directions, so its covariance is singular and it takes that of all classes. Give "
                 "shrinkage=0.1, say, or more rows.",
                 np.exceptions.RankWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

@@ -109,7 +109,7 @@ class HopfieldNetwork(AssociativeMemory):
         self._prepare()
         problem = self._problem()
         if problem:
-            warnings.warn(problem, UserWarning, stacklevel=2)
+            warnings.warn(problem, UserWarning, stacklevel=3)
         return self
 
     def set_state(self, state: Mapping[str, Tree]) -> None:

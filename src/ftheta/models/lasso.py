@@ -355,7 +355,7 @@ class Lasso(LinearAnswers, PlainRegressor):
         late = min(late, int((gaps > self.tol * (problem.y @ problem.y) / problem.total).sum()))  # a gap is a proof
         if late:
             said = _not_converged(late, len(alphas), self.max_iter, self.tol)
-            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+            warnings.warn(said, ConvergenceWarning, stacklevel=4)
         with np.errstate(over="ignore"):  # inf where the objective itself is beyond float64
             gaps = np.nan_to_num(gaps, nan=np.inf, posinf=np.inf) * problem.y_scale * problem.y_scale
         return problem.coefficients(w), gaps, problem.freedom(w, l2), sweeps

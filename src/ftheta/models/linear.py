@@ -70,7 +70,7 @@ class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
         x, y, weight = _counted(kept)
         found = solve(x, y, weight, intercept=self.fit_intercept)
         if found.doubtful:
-            warnings.warn(found.doubtful, np.exceptions.RankWarning, stacklevel=2)
+            warnings.warn(found.doubtful, np.exceptions.RankWarning, stacklevel=3)
         w = found.x[int(self.fit_intercept) :]
         b = found.x[0] if self.fit_intercept else np.zeros(w.shape[1])
         self.rank_, self.condition_, self.root_ = found.rank - self.fit_intercept, found.condition, found.root

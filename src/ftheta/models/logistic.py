@@ -178,12 +178,12 @@ class LogisticRegression(KeepsRows, LinearClassifier):
         with threads(threads_for(rows.x.size) if solver == "newton" else 1):  # thin products gain nothing by two
             process = self._solved(rows, solver)
             if not self.l1 and not self.l2 and self._separated(process, rows):
-                warnings.warn(SEPARABLE, ConvergenceWarning, stacklevel=3)
+                warnings.warn(SEPARABLE, ConvergenceWarning, stacklevel=4)
                 self.l2_ = SEPARATED
                 process = self._solved(rows, solver)
         if self.history_[-1]["gradient"] > self._tolerance(solver):
             said = _not_converged(self.history_[-1], self.max_iter, solver, process.reason)
-            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+            warnings.warn(said, ConvergenceWarning, stacklevel=4)
         w, b = (part.numpy() for part in process.coefficients())  # (R, D), (R,)
         # a constant added to all classes changes nothing but Σ |w|
         self.coef_ = w - w.mean(0) if len(w) > 1 and not self.l1 else w

@@ -77,7 +77,7 @@ class ModernHopfield(AssociativeMemory):
                 f"{p} patterns are more than the about {room:.4g} random ones that {n} units hold with "
                 f"{self._words()}. Store fewer, or take interaction='exponential'.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

@@ -248,7 +248,7 @@ class Perceptron(PlaneClassifier):
         self.coef_, self.intercept_ = theta[:, :-1] / unit, theta[:, -1].copy()  # (R, D), (R,)
         self.mistakes_, self.n_iter_, self.converged_ = process.mistakes, process.epoch, bool(process.reason)
         if not self.converged_:
-            warnings.warn(self._unfinished(x, index, process.least), ConvergenceWarning, stacklevel=2)
+            warnings.warn(self._unfinished(x, index, process.least), ConvergenceWarning, stacklevel=3)
         return self
 
     def _process(self, x: np.ndarray, index: np.ndarray) -> _OneByOne:

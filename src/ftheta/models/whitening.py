@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .. import check
 from ..base import Estimator
 from ..errors import InputError
-from ._plain import in_parts
+from ._plain import FewThreads, in_parts
 
 __all__ = ["Whitening", "principal_axes"]
 
@@ -47,7 +47,7 @@ def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Whitening(OneToOneFeatureMixin, TransformerMixin, Estimator):
+class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Scale or whiten the columns of a table by what the training rows say.
 
     Learned: `mean_` (D,), `whitening_` W (K, D), `colouring_` (D, K), which goes back; for "standard" the scales of the

@@ -8,7 +8,7 @@ from .iterate import iterate
 from .many import many
 from .minimise import Function, Path, minimise, rates
 from .objective import Loss, Objective, Player, Supervised
-from .placing import WORK_FOR_DEVICE, WORK_FOR_THREADS, device_for, threads, threads_for
+from .placing import WORK_FOR_DEVICE, WORK_FOR_THREADS, blas_threads, device_for, threads, threads_for
 from .problem import Problem
 from .recorder import Recorder
 from .stacked import Stacked
@@ -37,6 +37,7 @@ __all__ = [
     "Supervised",
     "Trainer",
     "Training",
+    "blas_threads",
     "device_for",
     "evaluate",
     "iterate",

@@ -21,6 +21,7 @@ from ..data.batch import Batch
 from ..draw import Draw
 from ..errors import InputError
 from ..likelihoods import Likelihood
+from ._drawing import Drawing
 from ._jacobian import Jacobians, at_a_time, no_residuals, times_hessian
 from .objective import Loss, Objective, Supervised
 from .training import Training
@@ -39,6 +40,8 @@ class Curvature:
     penalised: list[nn.Parameter]
     batches: Sequence[Batch]
     evaluations: int
+    drawing: Drawing
+    draw: Draw
 
     def __init__(self) -> None:
         self.decays: Tensor | None = None
@@ -103,7 +106,8 @@ class Curvature:
 
     def residuals(self) -> tuple[Tensor, Tensor]:
         """Residuals and their Jacobian in θ: r (N,), J (N, P), with mean loss = ‖r‖² / 2 + constant."""
-        parts = [_weighed(*part) for part in self._jacobians("residual")]
+        with self.drawing.scope(self.draw):
+            parts = [_weighed(*part) for part in self._jacobians("residual")]
         root = sum(weight for *_, weight in parts) ** 0.5
         return torch.cat([r for r, _, _ in parts]) / root, torch.cat([j for _, j, _ in parts]) / root
 
@@ -111,10 +115,11 @@ class Curvature:
         """F but for a constant as a sum of squares, with penalty: ½‖r‖² (), Jᵀr (P,), JᵀJ (P, P), in float64 and
         without all of J at once."""
         sums: tuple[Any, ...] | None = None
-        for r, jacobian, weight in (_weighed(*part) for part in self._jacobians("residual")):
-            r, jacobian = r.double(), jacobian.double()
-            part = torch.dot(r, r) / 2, r @ jacobian, jacobian.T @ jacobian, weight
-            sums = part if sums is None else tuple(map(add, sums, part))
+        with self.drawing.scope(self.draw):
+            for r, jacobian, weight in (_weighed(*part) for part in self._jacobians("residual")):
+                r, jacobian = r.double(), jacobian.double()
+                part = torch.dot(r, r) / 2, r @ jacobian, jacobian.T @ jacobian, weight
+                sums = part if sums is None else tuple(map(add, sums, part))
         cost, g, matrix, weight = cast(tuple[Any, ...], sums)
         decay, theta = self.decay().double(), torch.cat([p.detach().reshape(-1) for p in self.parameters]).double()
         pull, matrix = decay * theta, matrix / weight
@@ -126,10 +131,11 @@ class Curvature:
         in float64."""
         curvature = cast(Likelihood, self.objective.likelihood).curvature
         matrix, weight = torch.zeros(()), 0.0
-        for raw, jacobian, w in self._jacobians("raw"):
-            bend = curvature(raw) if w is None else w[:, None, None] * curvature(raw)  # (m, R, R)
-            flat, bent = jacobian.flatten(0, 1).double(), (bend @ jacobian).flatten(0, 1).double()  # (m R, P)
-            matrix, weight = matrix + flat.T @ bent, weight + (len(raw) if w is None else float(w.sum()))
+        with self.drawing.scope(self.draw):
+            for raw, jacobian, w in self._jacobians("raw"):
+                bend = curvature(raw) if w is None else w[:, None, None] * curvature(raw)  # (m, R, R)
+                flat, bent = jacobian.flatten(0, 1).double(), (bend @ jacobian).flatten(0, 1).double()  # (m R, P)
+                matrix, weight = matrix + flat.T @ bent, weight + (len(raw) if w is None else float(w.sum()))
         return matrix / weight + self.decay().double().diag()
 
     def hvp(self, v: Tensor) -> Tensor:
@@ -147,11 +153,11 @@ class Curvature:
         """A linear function of ∇²F, penalty aside, from that of the parts of F."""
         self.evaluations += 1
         total, weight, once = torch.zeros(()), 0.0, None
-        with torch.enable_grad():
+        with torch.enable_grad(), self.drawing.scope(self.draw):
             for micro in range(len(self.batches)):
                 loss = self._loss(micro)
                 total, weight, once = total + of(loss.total), weight + loss.weight, loss.once
-        return total / weight if once is None else total / weight + of(once)
+            return total / weight if once is None else total / weight + of(once)
 
     def _jacobians(self, what: str) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
         self.evaluations += 1

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
+from ..draw import GENERATORS
 from ..errors import NonFiniteError
 
 __all__ = ["all_finite", "explain", "lone_row"]
@@ -122,7 +123,7 @@ def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> Iterator[None]:
 
 @contextmanager
 def _anomaly() -> Iterator[None]:
-    with warnings.catch_warnings():
+    with GENERATORS, warnings.catch_warnings():  # both are of the whole process: one thread at a time
         warnings.simplefilter("ignore")
         with torch.autograd.detect_anomaly():
             yield

@@ -53,6 +53,7 @@ class Stack:
         patience: int | None,
     ) -> None:
         self.trainers, self.rows, self.held, self.rule, self.patience = trainers, rows, held, optimizer, patience
+        self.drawing = trainers[0].drawing
         self.training, self.horizon = trainers[0].training, trainers[0].horizon or 1
         self.members = np.arange(len(trainers))  # who is still here
         self.reasons, self.sizes = [""] * len(trainers), rows.sizes.tolist()
@@ -99,13 +100,13 @@ class Stack:
             p.grad = None
         several, whole = len(batches) > 1, cast(Any, 0.0)
         for micro, batch in enumerate(batches):
-            self.rows.draws[0].at("train", step, micro, "stack").seed_global()  # for dropout
-            loss = self.loss.losses(batch)
-            whole = whole + loss.weight
-            roots, cotangents = [loss.total], [self._full(loss.total, 1.0 if several else 1 / whole)]
-            if loss.once is not None and micro == len(batches) - 1 and loss.once.requires_grad:
-                roots, cotangents = [*roots, loss.once], [*cotangents, self._full(loss.once, whole if several else 1.0)]
-            torch.autograd.backward(roots, cotangents)
+            with self.drawing.scope(self.rows.draws[0].at("train", step, micro, "stack")):
+                loss = self.loss.losses(batch)
+                whole = whole + loss.weight
+                roots, seeds = [loss.total], [self._full(loss.total, 1.0 if several else 1 / whole)]
+                if loss.once is not None and micro == len(batches) - 1 and loss.once.requires_grad:
+                    roots, seeds = [*roots, loss.once], [*seeds, self._full(loss.once, whole if several else 1.0)]
+                torch.autograd.backward(roots, seeds)
             self._tally(loss)
         for p in self.parameters if several else ():
             if p.grad is not None:
@@ -202,8 +203,9 @@ class Stack:
         sums: dict[str, Any] = {}
         self.stack.eval()
         for b in range(len(self.held)):
-            self.rows.draws[0].at("valid", epoch, b).seed_global()
-            for name, (total, weight) in self.loss.reports(self.held.batch(b)).items():
+            with self.drawing.scope(self.rows.draws[0].at("valid", epoch, b), training=False):
+                found = self.loss.reports(self.held.batch(b))
+            for name, (total, weight) in found.items():
                 kept = sums.get(name, (0.0, 0.0))
                 sums[name] = kept[0] + total.double(), kept[1] + weight
         self.stack.train()

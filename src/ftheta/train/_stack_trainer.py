@@ -64,9 +64,9 @@ class StackTrainer:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Training mode, the thread count for this size of work, and the global generators put back at the end."""
+        """Training mode, and the thread count for this size of work."""
         work = max(stack.work() for stack in self.stacks)
-        with threads(self.training.threads or threads_for(work)), self.draw.scope():
+        with threads(self.training.threads or threads_for(work)):
             for stack in self.stacks:
                 stack.stack.train()
             self._clock = time.perf_counter()

@@ -2,38 +2,98 @@
 
     work = rows x weights;   below `WORK_FOR_THREADS` one thread
 
-For small nets a second thread costs more than it brings.
+For small nets a second thread costs more than it brings, and on a busy machine it can cost twenty times as much.
+torch counts threads for each thread of Python, the BLAS of NumPy and SciPy for the whole process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import LibController, OpenBLASController, get_cached_controller
 
+from ..draw import process_lock
 from ..errors import InputError
 
-__all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "device_for", "threads", "threads_for"]
+__all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "blas_threads", "device_for", "threads", "threads_for"]
 
 WORK_FOR_THREADS = 1e7  # multiply-adds of a forward pass; measured by `make bench ONLY=threads`
 WORK_FOR_DEVICE = 1e9
 
 
+class _Blas:
+    """A library, its threads without a bound, and those that were set last."""
+
+    def __init__(self, library: LibController, before: int) -> None:
+        self.library, self.before, self.now = library, before, before
+
+
+_COUNTS = process_lock()  # held while thread counts change
+_bounds: list[int] = []  # of BLAS, by all that are now inside `threads`
+_of_blas: list[_Blas] = []
+
+
 def threads_for(work: float) -> int:
     """Threads for a step of this many multiply-adds."""
-    return 1 if work < WORK_FOR_THREADS else torch.get_num_threads()
+    return 1 if work < WORK_FOR_THREADS else _threads_here()
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Run with this many threads, and put the old count back."""
-    old = torch.get_num_threads()
-    torch.set_num_threads(count)
+    """Run with this many threads of torch, and at most as many of NumPy's and SciPy's BLAS; put the old counts back.
+
+    Other threads of Python keep their count of torch.
+    """
+    old = _threads_here()
+    with blas_threads(count):
+        _set_threads_here(count)
+        try:
+            yield
+        finally:
+            _set_threads_here(old)
+
+
+def _threads_here() -> int:
+    with _COUNTS:
+        return torch.get_num_threads()
+
+
+def _set_threads_here(count: int) -> None:
+    """For this thread of Python alone; torch starts new ones with the last count set by any, so that is put back."""
+    with _COUNTS:
+        if count != torch.get_num_threads():
+            with ThreadPoolExecutor(1) as new:
+                first = new.submit(torch.get_num_threads).result()
+                torch.set_num_threads(count)
+                new.submit(torch.set_num_threads, first).result()
+
+
+@contextmanager
+def blas_threads(count: int) -> Iterator[None]:
+    """At most this many threads of NumPy's and SciPy's BLAS; of several that run now the smallest bound holds."""
+    with _COUNTS:
+        if not _bounds:
+            found = get_cached_controller().select(user_api="blas").lib_controllers
+            _of_blas[:] = [_Blas(library, library.get_num_threads() or 1) for library in found]
+        _bounds.append(count)
+        _apply_bounds()
     try:
         yield
     finally:
-        torch.set_num_threads(old)
+        with _COUNTS:
+            _bounds.remove(count)
+            _apply_bounds()
+
+
+def _apply_bounds() -> None:
+    for blas in _of_blas:
+        if blas.library.get_num_threads() == blas.now:  # else somebody has set it since
+            blas.library.set_num_threads(min([blas.before, *_bounds]))
+            blas.now = blas.library.get_num_threads() or 1
+    OpenBLASController.clear_controlling_thread()  # any thread may be the next
 
 
 def device_for(name: str, work: float = 0.0) -> torch.device:

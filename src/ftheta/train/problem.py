@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ..data.batch import Batch
 from ..draw import Draw
 from ._curvature import Curvature
+from ._drawing import Drawing
 from .objective import Loss, Objective, Player
 from .training import Training
 
@@ -29,9 +30,19 @@ class Problem(Curvature):
         player: Who moves.
         training: Penalties and clipping.
         pure: Put buffers back before every evaluation; needed where a rule evaluates more than once.
+        drawing: What the objective draws from, where that is known.
     """
 
-    def __init__(self, objective: Objective, player: Player, training: Training, *, pure: bool = False) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        player: Player,
+        training: Training,
+        *,
+        pure: bool = False,
+        drawing: Drawing | None = None,
+    ) -> None:
+        self.drawing = drawing or Drawing(objective)
         self.objective, self.player, self.training = objective, player.name, training
         self.parameters = player.tensors()
         own = {id(p) for p in self.parameters}
@@ -56,7 +67,8 @@ class Problem(Curvature):
         self.evaluations += 1
         for p in self.parameters:
             p.grad = None
-        losses = self._backward_one() if len(self.batches) == 1 else self._backward_many()
+        with self.drawing.scope(self.draw):
+            losses = self._backward_one() if len(self.batches) == 1 else self._backward_many()
         self._finish_gradient()
         self.first = self.first or losses
         return losses
@@ -69,7 +81,7 @@ class Problem(Curvature):
     def value(self) -> Tensor:
         """F(θ) alone."""
         self.evaluations += 1
-        with torch.no_grad():
+        with torch.no_grad(), self.drawing.scope(self.draw):
             losses = [self._loss(i) for i in range(len(self.batches))]
             self.first = self.first or losses
             return self._value(losses)
@@ -79,7 +91,8 @@ class Problem(Curvature):
         for buffer, kept in zip(self.buffers, self.kept, strict=True):
             buffer.data.copy_(kept)
         draw = self.draw.at(micro)
-        draw.seed_global()
+        if self.drawing:
+            draw.seed_global()
         return draw
 
     def _loss(self, micro: int) -> Loss:

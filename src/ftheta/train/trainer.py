@@ -24,6 +24,7 @@ from ..data.sources import Source
 from ..draw import Draw
 from ..errors import InputError
 from ..store import Tree
+from ._drawing import Drawing, Foreign, batches_of, is_foreign
 from ._guard import all_finite, explain, lone_row
 from ._state import copied, restore
 from .averaging import Average
@@ -83,7 +84,11 @@ class Trainer:
         self.players = {p.name: p for p in objective.roster}
         self.names = {n: {**training.options, **p.optim}.get("rule", optimizer) for n, p in self.players.items()}
         self.closures = {n for n, name in self.names.items() if optim.rule(name).needs != "gradient"}
-        self.problems = {n: Problem(objective, p, training, pure=n in self.closures) for n, p in self.players.items()}
+        self.drawing, self.foreign = Drawing(objective), Foreign() if is_foreign(augment) else None
+        self.problems = {
+            n: Problem(objective, p, training, pure=n in self.closures, drawing=self.drawing)
+            for n, p in self.players.items()
+        }
         self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
         self.rates = {n: [g["lr"] for g in o.param_groups] for n, o in self.optimizers.items()}
         self.has_after = type(objective).after is not Objective.after
@@ -157,9 +162,9 @@ class Trainer:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Training mode, the thread count for this size of work, and the global generators put back at the end."""
+        """Training mode, and the thread count for this size of work."""
         count = self.training.threads or threads_for(self._work())
-        with threads(count), self.draw.scope(), self.average.hidden() if self.average else nullcontext():
+        with threads(count), self.average.hidden() if self.average else nullcontext():
             self.train_mode()
             self.look()
             self._clock = time.perf_counter()
@@ -206,7 +211,7 @@ class Trainer:
                 done = self.epoch * ceil(self.first_length / self.training.accumulate)  # updates, had it not grown
                 size = round(self.first_size / max(self._shape(done), 1e-9))
                 self.source = self.source.resized(min(max(size, 1), self.source.n))
-            self._stream = self.source.batches(self.epoch, self.position, self.draw.at("order", self.epoch))
+            self._stream = batches_of(self.source, self.epoch, self.position, self.draw.at("order", self.epoch))
         batches = [next(self._stream)]
         while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
             batches.append(next(self._stream))
@@ -217,7 +222,8 @@ class Trainer:
     def _update(self, batches: Sequence[Batch]) -> None:
         draw, together = self.draw.at("train", self.step), self.objective.simultaneous
         if self.augment:
-            batches = [self.augment(batch, draw.at("augment", i)) for i, batch in enumerate(batches)]
+            with self.foreign.scope(draw) if self.foreign else nullcontext():
+                batches = [self.augment(batch, draw.at("augment", i)) for i, batch in enumerate(batches)]
         movers = self.players if not self.has_turns or (turn := self.objective.turn(self.step)) is None else turn
         for name in movers:
             problem = self.problems[name]
@@ -243,8 +249,7 @@ class Trainer:
     def _after(self, name: str, batches: Sequence[Batch], draw: Draw) -> None:
         if self.has_after:
             here = draw.at("after", name)
-            here.seed_global()
-            with torch.no_grad():
+            with torch.no_grad(), self.drawing.scope(here):
                 self.objective.after(name, batches[-1], here)
 
     def _tally(self, name: str, losses: Sequence[Loss]) -> None:
@@ -299,7 +304,7 @@ class Trainer:
         row = self._row()
         if self.validation is not None:
             with self.average.shown() if self.average else nullcontext():
-                found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch))
+                found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
             row |= {f"valid_{name}": value for name, value in found.items()}
         if not all(map(isfinite, row.values())):
             self.look()
