@@ -1,6 +1,7 @@
 """House rules, held by tests: sizes, the direction of imports, public names, and what no file of the library may do."""
 
 import ast
+import re
 import socket
 import statistics
 from functools import cache
@@ -29,7 +30,7 @@ MACHINERY = (  # a module, or a folder of modules
     *("train._guard", "train.callbacks", "train.iterate", "train.objective", "train.placing", "train.problem"),
     *("train.trainer", "train.training", "data.batch", "data.sources", "optim.making", "models._neural"),
 )
-MACHINERY_LINES = 3420
+MACHINERY_LINES = 3490
 ON_CALL = {"cli", "lab", "studies"}  # rooms whose files are imported one at a time, when they are asked for
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}
@@ -230,8 +231,10 @@ def test_a_room_exports_exactly_the_names_of_its_files():
     wrong = {}
     rooms = {m for m, path in MODULES.items() if m and path.name == "__init__.py" and room_of(m) not in ON_CALL}
     for room in rooms:
-        files = [m for m in MODULES if m.rpartition(".")[0] == room]
-        may = {name for m in files for name in public_names(m) or ()}
+        files = [m for m, path in MODULES.items() if m.rpartition(".")[0] == room and path.name != "__init__.py"]
+        may = {
+            name for m in files for name in public_names(m) or re.findall(r"^(?:def )?(\w+)", SOURCES[MODULES[m]], re.M)
+        }
         must = {name for m in files if not m.rpartition(".")[2].startswith("_") for name in public_names(m) or ()}
         stated = public_names(room) or []
         wrong[room] = (
@@ -242,8 +245,8 @@ def test_a_room_exports_exactly_the_names_of_its_files():
 
 def test_no_name_looks_like_a_test():
     """pytest takes them for tests where a file is given by its path."""
-    made = [node for tree in TREES.values() for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-    assert [node.name for node in made if node.name.startswith(("Test", "test"))] == []
+    made = [name for source in SOURCES.values() for name in re.findall(r"^(?:class|def) (\w+)", source, re.M)]
+    assert [name for name in made if name.startswith(("Test", "test"))] == []
 
 
 def test_names_of_the_root_resolve_to_what_they_say():
