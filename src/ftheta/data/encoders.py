@@ -20,5 +20,5 @@ def encoder_of(state: Mapping[str, Any]) -> TableEncoder | PixelEncoder | ImageE
     kind = state.get("encoder", "table")
     if kind not in _KINDS:
         known = ", ".join(map(repr, _KINDS))
-        raise FileFormatError(f"Unknown encoder {kind!r}; this version of fθ knows {known}. Upgrade fθ.")
+        raise FileFormatError(f"Unknown encoder {kind!r:.80}; this version of fθ knows {known}. Upgrade fθ.")
     return _KINDS[kind].from_state(state)

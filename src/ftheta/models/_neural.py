@@ -171,14 +171,14 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         self._train(self.epochs, run)
 
     def _seed_of(self, run: Run) -> int:
-        return json.loads(run.read("fit.json"))["seed"] if run.has("fit.json") else self._fresh_seed()
+        return run.json("fit.json")["seed"] if run.has("fit.json") else self._fresh_seed()
 
     def _fit_in_run(self, rows: Arrays, held: Arrays | None, seed: int, run: Run) -> None:
         """Start a run, continue it, or take the model of a finished one."""
         facts = {"class": type(self).__name__, "parameters": self._facts(), "data": digest(rows, held)}
         if not run.has("fit.json"):
             run.write("fit.json", json.dumps({**facts, "seed": seed}, indent=2) + "\n")
-        known = json.loads(run.read("fit.json"))
+        known = run.json("fit.json")
         differing = [key for key in facts if facts[key] != known[key]]
         if differing:
             raise RunError(
