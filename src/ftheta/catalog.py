@@ -185,11 +185,11 @@ CARDS: dict[str, Card] = {card.name: card for card in _TABLE}
 
 def nearest(what: str, name: object, known: Iterable[object]) -> str:
     """The sentence for an unknown name: what it is, the nearest known ones, and all of them."""
-    names = [str(k) for k in known]
-    close = get_close_matches(str(name), names, n=3, cutoff=0.5)
+    names, asked = [str(k) for k in known], str(name)[:80]
+    close = get_close_matches(asked, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
-    return f"Unknown {what} {str(name)!r}.{hint} Known: {', '.join(names[:20])}{more}."
+    return f"Unknown {what} {asked!r}.{hint} Known: {', '.join(names[:20])}{more}."
 
 
 def card(name: str) -> Card:

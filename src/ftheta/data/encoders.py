@@ -22,7 +22,7 @@ def encoder_of(state: Mapping[str, Any]) -> TableEncoder | PixelEncoder | ImageE
     kind = state.get("encoder", "table") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(map(repr, _KINDS))
-        raise FileFormatError(f"Unknown encoder {kind!r}; this version of fθ knows {known}. Upgrade fθ.")
+        raise FileFormatError(f"Unknown encoder {kind!r:.80}; this version of fθ knows {known}. Upgrade fθ.")
     try:
         check.parameters("the encoder", check.constraints(_State, get_type_hints(_State)), dict(state))
         return _KINDS[kind].from_state(state)

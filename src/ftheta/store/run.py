@@ -26,7 +26,7 @@ from ._kept import LEFT, Kept
 from ._lock import take_lock
 from ._log import METRICS, line_of, rows_of
 from ._manifest import MANIFEST, NAME, OWN, TWICE, Mark, compare, copy_of, mark_of, sealed
-from .files import damaged, reported, utf8, write_all
+from .files import damaged, reported, strict_json, utf8, write_all
 from .tree import Tree, dump_tree, parse_tree
 
 __all__ = ["Run"]
@@ -143,6 +143,10 @@ class Run:
             return self._folder.good(name, files[name])
 
         return self._steady(found)
+
+    def json(self, name: str) -> Any:
+        """A file of the run that holds strict JSON."""
+        return strict_json(self.read(name), str(self.path / name))
 
     def tree(self, name: str) -> Tree:
         """A file of the run that was written as a tree."""
