@@ -58,7 +58,7 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         estimator = _estimator(run, module)
         if not run.has("encoder.json"):
             return estimator
-        encoder = encoder_of(json.loads(run.read("encoder.json")))
+        encoder = encoder_of(run.json("encoder.json"))
         if hasattr(estimator, "feature_names_in_"):
             encoder.set_output(transform="pandas")
         return make_pipeline(encoder, estimator)
@@ -79,7 +79,7 @@ def described(path: str | Path) -> Iterator[None]:
 
 
 def _estimator(run: Run, module: Any) -> Estimator:
-    config = json.loads(run.read("config.json"))
+    config = run.json("config.json")
     if config.get("format", 0) > FORMAT:
         raise FileFormatError(
             f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. "
@@ -213,7 +213,7 @@ def _rehearse(estimator: Any, state: Mapping[str, Any], where: str) -> None:
 
 def facts_of(run: Run) -> dict[str, Any]:
     """What fit.json says of the fit that a run holds."""
-    found = json.loads(run.read("fit.json"))
+    found = run.json("fit.json")
     match found:
         case {"class": str(), "parameters": dict(), "data": str(), "seed": int(seed)} if 0 <= seed < 2**32:
             return found
