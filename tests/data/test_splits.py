@@ -155,6 +155,12 @@ def test_whole_groups_are_on_one_side(sizes, fraction, seed):
     assert abs(len(aside) - fraction * len(groups)) <= max(sizes) + 0.5
 
 
+@pytest.mark.parametrize(("fraction", "aside"), [(0.1, 10), (0.4, 10), (0.6, 20), (0.9, 20)])
+def test_as_many_groups_are_set_aside_as_come_nearest_to_the_fraction(fraction, aside):
+    groups = np.repeat(["a", "b", "c"], 10)
+    assert [len(part) for part in holdout(30, fraction, Draw(0), groups=groups)] == [30 - aside, aside]
+
+
 def test_every_group_is_set_aside_at_times():
     groups = np.repeat(np.arange(10), 3)
     asides = [holdout(30, 0.2, Draw(seed), groups=groups)[1] for seed in range(200)]
