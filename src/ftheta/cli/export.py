@@ -32,9 +32,11 @@ def command(run: str, python: bool, output: Path | None) -> None:
         raise InputError(f"`ftheta export {run}`: in which format? --python is the only one so far; say it.")
     found = find_run(run)
     folder = output or Path(f"{found.path.resolve().name}-python")
-    files = _files(found)
+    from ..models._files import described
     from ..store import write_folder
 
+    with described(found.path):
+        files = _files(found)
     write_folder(folder, files)
     click.echo(f"{folder}: {', '.join(files)}; try: python {folder / next(iter(files))} --help")
 
