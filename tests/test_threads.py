@@ -278,6 +278,7 @@ def test_fits_that_overlap_leave_the_thread_counts_as_they_were(two):
         first, job = started(one, linear())
         assert set(blas().values()) == {1} and in_a_new_thread(torch.get_num_threads) == torch.get_num_threads() == 2
         second, later = started(other, linear(threads=2))
+        assert set(blas().values()) == {1}  # the smaller bound
         first.go_on.set()
         job.result(60)
         assert set(blas().values()) == {2}  # the bound of the one that still runs

@@ -14,7 +14,7 @@ import os
 import random
 import secrets
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import RLock
@@ -88,31 +88,20 @@ class Draw:
         Args:
             only_torch: Leave NumPy's and Python's generators alone.
         """
-        with GENERATORS, _kept_torch(), nullcontext() if only_torch else _kept_others():
-            self.seed_global()
-            if not only_torch:
-                np.random.seed(self.key() % 2**32)
-                random.seed(self.key())
-            yield
-
-
-@contextmanager
-def _kept_torch() -> Iterator[None]:
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    state, cuda = torch.get_rng_state(), [torch.cuda.get_rng_state(i) for i in devices]
-    try:
-        yield
-    finally:
-        torch.set_rng_state(state)
-        for i, state in zip(devices, cuda, strict=True):
-            torch.cuda.set_rng_state(state, i)
-
-
-@contextmanager
-def _kept_others() -> Iterator[None]:
-    state = np.random.get_state(), random.getstate()
-    try:
-        yield
-    finally:
-        np.random.set_state(state[0])
-        random.setstate(state[1])
+        with GENERATORS:
+            others = None if only_torch else (np.random.get_state(), random.getstate())
+            devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+            state, cuda = torch.get_rng_state(), [torch.cuda.get_rng_state(i) for i in devices]
+            try:
+                self.seed_global()
+                if others:
+                    np.random.seed(self.key() % 2**32)
+                    random.seed(self.key())
+                yield
+            finally:
+                torch.set_rng_state(state)
+                for i, state in zip(devices, cuda, strict=True):
+                    torch.cuda.set_rng_state(state, i)
+                if others:
+                    np.random.set_state(others[0])
+                    random.setstate(others[1])

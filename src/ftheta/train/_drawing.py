@@ -27,14 +27,8 @@ from ..nn import StochasticDepth
 
 __all__ = ["Drawing", "Foreign", "batches_of", "is_foreign"]
 
-OURS = ("nn", "likelihoods", "train", "models", "data")
-KNOWN = (
-    "abc.",
-    "builtins.",
-    "weakref.",
-    "torch.",
-    *(f"ftheta.{name}." for name in OURS),
-)  # where code that draws is listed below
+OURS = tuple(f"ftheta.{name}." for name in ("nn", "likelihoods", "train", "models", "data"))
+KNOWN = ("abc.", "builtins.", "weakref.", "torch.", *OURS)  # where what draws is one of the layers below
 RANDOM = (
     nn.modules.dropout._DropoutNd,
     nn.FractionalMaxPool2d,
