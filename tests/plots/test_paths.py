@@ -37,7 +37,9 @@ def test_degrees_of_freedom_stand_above_their_penalty_in_whatever_order_they_are
     for order in ([0, 1, 2], [2, 0, 1]):
         at, dof = np.array([0.1, 1.0, 10.0])[order], np.array([3.0, 2.0, 1.0])[order]
         above = paths(at, np.ones((3, 1)), ["a"], dof=dof).axes[-1]
-        said = {float(x): label.get_text() for x, label in zip(above.get_xticks(), above.get_xticklabels(), strict=True)}
+        said = {
+            float(x): label.get_text() for x, label in zip(above.get_xticks(), above.get_xticklabels(), strict=True)
+        }
         assert said == {0.1: "3", 1.0: "2", 10.0: "1"}
 
 
