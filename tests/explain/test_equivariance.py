@@ -71,7 +71,7 @@ def test_shared_kernels_are_equivariant_and_not_invariant(ledger, border):
 
 
 def test_the_border_of_a_coarse_map_is_rounded_up():
-    """A step of 2: places 0, 1, 2 lie 0, 2, 4 inputs from the edge, which a window of 7, moved by 2, sees from there."""
+    """A step of 2: places 0, 1, 2 lie 0, 2, 4 inputs from the edge; a window of 7, moved by 2, sees it there."""
     torch.manual_seed(0)
     layer = nn.Conv1d(1, 4, 7, stride=2, padding=3).double()
     found = [equivariance(layer, Shift(2), maps(3, 1, 24), border=b).equivariance[0, 0] for b in (4, 5)]
