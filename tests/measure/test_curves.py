@@ -70,6 +70,8 @@ def test_what_is_said():
         "Precision and recall on 4 rows: average precision 0.833 for class y; chance is 0.500."
     )
     assert precision_recall(y, s).figure().axes[0].lines[-1].get_ydata() == pytest.approx([0.5, 0.5])
+    many = precision_recall(*probabilities(4))  # each of them against the others
+    assert many.figure().axes[0].lines[-1].get_ydata() == pytest.approx([0.25, 0.25])
     assert roc(y, s).table().columns == {"class": ["y"], "rows": [2], "ROC AUC": [0.75]}
     three = roc([0, 1, 2], np.eye(3)[[0, 2, 2]]).alt
     assert three.startswith(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from ftheta import measure
+from ftheta.data import make
 from ftheta.errors import InputError
 from ftheta.measure import Bootstrap, classification, regression, wilson
 from ftheta.measure.scores import _area, _areas, _mean_recall, _r2, _root_mean
@@ -231,6 +232,26 @@ def test_seed_and_level_are_used():
     assert first == classification(y, p) != classification(y, p, seed=1)
     wide, narrow = (by_name(classification(y, p, level=level))["log loss"] for level in (0.95, 0.5))
     assert wide.low < narrow.low < narrow.high < wide.high
+
+
+Y3, P3, _ = made(80, 3, 0)
+Y2, P2 = Y3 / 2, P3[:, 1]
+MADE = make("two-gaussians", n=80)
+ENDS = {
+    "labels": lambda **o: [(s.low, s.high) for s in measure.labels(Y3, P3.argmax(1), **o).scores],
+    "regression": lambda **o: [(s.low, s.high) for s in regression(Y2, P2, low=P2 * 0.5, high=P2 + 0.3, **o).scores],
+    "compare": lambda **o: [(t.low, t.high) for t in measure.compare(Y2, P2, np.full(80, 0.5), **o).tests],
+    "against truth": lambda **o: [r[2:] for r in measure.against_truth(MADE, np.full((80, 2), 0.5), **o).error[::2]],
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_seed_and_level_reach_every_interval(name):
+    wide, narrow, other = (
+        np.array(ENDS[name](**o), float) for o in ({"level": 0.99}, {"level": 0.8}, {"level": 0.8, "seed": 1})
+    )
+    assert (np.diff(wide) > 1.2 * np.diff(narrow)).all() and len(wide) > 1
+    assert (narrow != other).any() and np.array_equal(narrow, ENDS[name](level=0.8, seed=0))
 
 
 @pytest.mark.parametrize("level", [0.0, 95])

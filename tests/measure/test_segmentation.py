@@ -59,6 +59,7 @@ def test_ignored_pixels_are_not_counted():
     assert pixel_accuracy(TRUTH, ANSWER, ignore=7) == accuracy_score(t, a)
     np.testing.assert_allclose(iou(TRUTH, ANSWER, ignore=7)[:2], jaccard_score(t, a, average=None, labels=[0, 2]))
     np.testing.assert_allclose(dice(TRUTH, ANSWER, ignore=7)[:2], f1_score(t, a, average=None, labels=[0, 2]))
+    assert mean_iou(TRUTH, ANSWER, ignore=7) == np.nanmean(iou(TRUTH, ANSWER, ignore=7)) != mean_iou(TRUTH, ANSWER)
     near = boundary(TRUTH) & kept
     assert boundary_accuracy(TRUTH, ANSWER, ignore=7) == (TRUTH == ANSWER)[near].mean()
 

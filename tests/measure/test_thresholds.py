@@ -64,6 +64,8 @@ def test_what_is_said_of_one_threshold():
     table = found.table().columns
     assert table["rows"] == ["1 of 2", "2 of 2", "0 of 2", "1 of 1", "3 of 4"]
     assert (table["low"][0], table["high"][0]) == wilson(1, 2)
+    turned = at_threshold(["n", "n", "y", "y"], [0.9, 0.4, 0.4, 0.1], 0.4, classes=["y", "n"])
+    assert (turned.tp, turned.fn, turned.tn, turned.fp) == (1, 1, 2, 0) and turned.classes == ("y", "n")
     none = at_threshold(["n", "n", "y", "y"], [0.1, 0.6, 0.6, 0.9], 0.95)
     assert math.isnan(none.precision) and none.table().columns["value"][3] is None
     drawn = {t.get_text().split("\n")[0] for t in found.figure().axes[0].texts}

@@ -296,9 +296,8 @@ def test_gradient_noise_has_the_stated_deviation_and_falls_with_the_updates():
             return Loss(0 * self.theta.sum(), 1.0)
 
     seen = Places()
-    train(
-        Nothing(), one_row(), steps=4, optimizer="gd", lr=1.0, training=Training(gradient_noise=0.3), callbacks=[seen]
-    )
+    twice = Rows(torch.zeros(2, 1), batch_size=1)  # updates an epoch: it is updates that count
+    train(Nothing(), twice, steps=4, optimizer="sgd", lr=1.0, training=Training(gradient_noise=0.3), callbacks=[seen])
     moves = torch.diff(torch.stack([torch.zeros(20000, dtype=torch.float64), *seen.seen]), dim=0)
     expected = [0.3 * (1 + s) ** -0.55 for s in range(4)]
     assert moves.std(dim=1).tolist() == pytest.approx(expected, rel=0.02)
