@@ -24,7 +24,9 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests._ledger"]
 
-settings.register_profile("test", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "test", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("soak", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("FTHETA_PROFILE", "test"))
 

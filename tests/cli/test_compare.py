@@ -138,7 +138,7 @@ def test_of_many_runs_each_is_tested_against_the_first(ok, runs):
     assert said[1] == "2 runs were tested against b: with so many, trust a p below 0.025 only."
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
     done = ok("runs", "compare", "a", "b", "linear", "-o", "drawn/here")
     names = ["metrics", "curves", "compare-a-b", "compare-a-linear"]

@@ -288,6 +288,7 @@ def test_own_labels_of_pixels_come_in_an_array(ok, refused):
     )
 
 
+@pytest.mark.middle
 def test_two_runs_on_pixels_are_compared_image_by_image(ok, refused, runs):
     ok("train", "unet", "shapes", "--epochs", 1, "--set", "filters=3,2", "--test", 0.06, "--run", "runs/u/v")
     done = ok("runs", "compare", "u", "v")

@@ -11,6 +11,12 @@ from ftheta.studies.evidence import lifting
 TINY = ("study", "evidence/lifting", "--tiny")
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Its figures, which take time, are left out."""
+    monkeypatch.setattr(lifting, "figures", lambda evidence: {})
+
+
 def test_a_study_shows_its_findings_and_where_they_are(ok):
     done = ok(*TINY)
     lines = done.out.splitlines()
@@ -28,6 +34,7 @@ def test_a_study_without_a_verdict_shows_its_tables(ok):
     assert "18496" in done.out.replace(",", "") and done.out.splitlines()[-1].startswith("Folder: ")
 
 
+@pytest.mark.middle
 def test_tables_follow_the_findings(ok):
     done = ok("study", "report/hopfield-2d", "--tiny")
     (folder,) = Path("runs/study/report-hopfield-2d").iterdir()
@@ -36,14 +43,14 @@ def test_tables_follow_the_findings(ok):
     assert done.out.index("verdict") < min(done.out.index(table["caption"]) for table in tables.values())
 
 
-def test_the_second_call_is_served_from_the_folder_and_says_so(ok, monkeypatch):
+def test_the_second_call_is_served_from_the_folder_and_says_so(ok, undrawn, monkeypatch):
     first = ok(*TINY).out.splitlines()
     monkeypatch.setattr(lifting, "measure", None)
     again = ok(*TINY).out.splitlines()
     assert again[:-1] == first[:-1] and again[-1].endswith("taken from there)")
 
 
-def test_json_is_one_object(ok):
+def test_json_is_one_object(ok, undrawn):
     found = json.loads(ok(*TINY, "--json", "--run", "mine").out)
     assert found["study"] == "evidence/lifting" and found["path"] == "mine" and found["cached"] is False
     assert [f["row"] for f in found["findings"]] == ["A276", "A277", "A278"]
@@ -51,7 +58,7 @@ def test_json_is_one_object(ok):
     assert json.loads(ok(*TINY, "--json", "--run", "mine").out) == found | {"cached": True}
 
 
-def test_settings_are_changed_one_by_one(ok):
+def test_settings_are_changed_one_by_one(ok, undrawn):
     found = ok(*TINY, "--set", "seeds=3", "--set", "n = 50", "--run", "mine")
     assert "[config]\nn = 50\nseeds = 3\n" in Path("mine/config.toml").read_text() and found.code == 0
 
@@ -80,7 +87,7 @@ def test_a_study_without_its_data_says_where_they_belong(refused, monkeypatch, t
     assert refused("study", "evidence/digits").startswith("'mnist' is not on this machine. ")
 
 
-def test_an_interrupt_keeps_what_was_measured(ft, ok, monkeypatch):
+def test_an_interrupt_keeps_what_was_measured(ft, ok, undrawn, monkeypatch):
     with monkeypatch.context() as patch:
         kept, calls = lifting._seed, []
 
@@ -99,7 +106,7 @@ def test_an_interrupt_keeps_what_was_measured(ft, ok, monkeypatch):
         assert calls == [0, 1, 1]
 
 
-def test_a_full_run_can_be_recorded(ok, monkeypatch, tmp_path):
+def test_a_full_run_can_be_recorded(ok, undrawn, monkeypatch, tmp_path):
     recorded = []
     monkeypatch.setattr(lifting, "Config", lambda: lifting.TINY)
     monkeypatch.setattr("ftheta.cli.study.typed", lambda *args: {})

@@ -163,7 +163,7 @@ def pictures(monkeypatch, cache):
     return list(arrays.values())
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_pictures_are_rows_of_pixels_with_the_official_test_part_last(pictures, cache):
     data = load("mnist")
     assert (data.x.shape, data.x.dtype, data.shape, data.official) == ((70_000, 784), np.uint8, (28, 28), 10_000)
@@ -290,8 +290,8 @@ def test_a_member_with_another_digest_is_not_used(cache, tiny, monkeypatch):
 # --- the files themselves ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.middle
 @pytest.mark.data
-@pytest.mark.slow
 def test_mnist_is_mnist(data_dir):
     data = load("mnist")
     assert facts("mnist") == ("mnist", data.kind, data.rows, data.columns, data.task, str(data_dir / "mnist"))

@@ -151,6 +151,7 @@ def test_joint_training_learns_the_distribution(fitted):
     assert [set(row) >= {"loss", "reconstruction"} for row in fitted.history_] == [True] * 300
 
 
+@pytest.mark.middle
 def test_greedy_initialisation_gives_a_start_and_joint_training_improves_it():
     rows = torch.tensor(PATTERNS).float()
     bare, greedy = (machine(greedy=epochs, epochs=1, lr=1e-9).fit(X) for epochs in (0, 40))

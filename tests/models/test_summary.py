@@ -245,8 +245,18 @@ def of(x, y, weight=None, intercept=True):
     x = np.asarray(x, dtype=float)
     found = summarise(x, np.asarray(y, dtype=float), weight, named(x.shape[1]), intercept)
     assert "nan" not in str(found)  # what cannot be said is left out
-    found.figure()
     return found
+
+
+def test_the_figure_is_drawn_however_little_there_is_to_show():
+    x, y = made()
+    plain, still = np.column_stack([x, np.arange(30) == 7]), np.column_stack([x, np.ones(30)])
+    for rows, target in ((plain, y), (still, y), (np.ones((30, 2)), y), (x, x @ [1.0, 2.0]), (x, np.full(30, -1e9))):
+        assert of(rows, target).figure().axes
+    for up in (1e-150, 1e150):
+        assert of(x * up, y / up).figure().axes
+    assert of(x, y, np.where(np.arange(30) % 3, 2e300, 0.0)).figure().axes
+    assert of(np.zeros((30, 2)), y, intercept=False).figure().axes
 
 
 STATISTICS = ("r2", "adjusted", "f", "f_p", "sigma", "aic", "bic", "dof", "leverage", "cooks", "condition", "tests")

@@ -186,6 +186,7 @@ def test_held_visibles_stay_and_the_others_are_drawn_given_them():
     assert far(share(found, 3)[4:], p[4:] / p[4:].sum()) < 0.01
 
 
+@pytest.mark.middle
 @pytest.mark.ledger("B323", covers="ftheta.nn.DBM")
 def test_a_belief_net_of_the_same_stack_is_another_distribution_and_each_sampler_gives_its_own():
     machine, g = drawn(2, 2, 2, std=1.5, seed=11), G().manual_seed(0)

@@ -42,6 +42,7 @@ def rastrigin(theta):
     return (theta.square() - 10 * torch.cos(2 * math.pi * theta) + 10).sum()
 
 
+@pytest.mark.middle
 @pytest.mark.ledger("A114", covers="ftheta.optim.Genetic")
 def test_it_descends_stairs_and_leaves_dents_that_a_gradient_cannot():
     _, _, losses = grow(stairs, [3.0, -4.0, 5.0], 60)

@@ -215,6 +215,7 @@ def test_why_training_ended_is_said(monkeypatch, undrawn):
     assert "8 epochs. Ended early: no better for 3 epochs." in run.page()
 
 
+@pytest.mark.middle
 def test_a_model_in_closed_form_without_probabilities_or_test_has_a_page(tmp_path):
     """A run that holds little gives a page that says little."""
     X, y = np.eye(4), np.arange(4.0)

@@ -222,6 +222,7 @@ def test_the_path_as_table_and_figure():
     assert (axes.get_xlabel(), axes.get_title()) == ("step", "Ended: all 2 steps are made")
 
 
+@pytest.mark.middle
 def test_what_has_no_gradient_or_is_not_defined_everywhere_is_for_the_genetic_algorithm():
     steps = minimise(lambda x: x.round().long().abs().sum(), [3.0, -2.0], optimizer="genetic", steps=40)
     assert steps.values[-1] == 0 and steps.reason == "all 40 steps are made"

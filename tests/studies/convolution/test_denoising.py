@@ -40,7 +40,7 @@ def test_tables_and_figures_have_a_row_a_way():
     assert [t.get_text() for t in axes.get_yticklabels()] == list(WAYS) and "PSNR (dB)" in axes.get_xlabel()
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run():
     """Noise of standard deviation 1/4 is -20 log₁₀(1/4) = 12.04 dB; the mean of nine pixels is far above it."""
     found = measure(TINY)["psnr"]

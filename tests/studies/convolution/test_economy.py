@@ -71,6 +71,7 @@ def test_verdicts_on_images(conv, verdict):
     assert np.array(found.measured) == pytest.approx(np.array(conv) - best + 0.001)
 
 
+@pytest.mark.middle
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["dense"].shape == (2, TINY.seeds, 2, 2) and evidence["conv"].shape == (2, TINY.seeds, 2, 2)

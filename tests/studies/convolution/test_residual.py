@@ -119,6 +119,7 @@ def test_a_linear_layer_keeps_the_input_and_a_constant_loses_it():
     assert found[0] == pytest.approx(1) and found[1] == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.middle
 def test_a_small_run_has_every_network():
     evidence = measure(TINY)
     shape = (2, 2, 2, TINY.seeds)

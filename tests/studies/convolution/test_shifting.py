@@ -107,7 +107,7 @@ def test_changes_and_violations_by_hand():
     assert still["changed"] == still["violation"] == still["worst"] == 0 and still["accuracy"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run_has_every_network():
     evidence = measure(TINY)
     shape = (TINY.seeds, len(NETS))

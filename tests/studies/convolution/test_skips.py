@@ -44,7 +44,7 @@ def test_tables_and_figures_have_a_row_a_kind():
     assert any(text.get_text().startswith("4.0") for text in first.texts)  # 1 - 0.96 of the first kind
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["boundary"].shape == evidence["rest"].shape == (TINY.seeds, 3) and evidence["sizes"]

@@ -82,6 +82,7 @@ def test_half_is_where_half_of_the_patterns_are_stable(monkeypatch):
     assert study._half(Draw(0), KINDS[0], 4, 3) == pytest.approx(32)  # 2^5
 
 
+@pytest.mark.middle
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["recalled"].shape == (2, 5, 5) and evidence["half"].shape == (2, 4, 2)

@@ -78,7 +78,7 @@ def test_it_says_how_many_printed_values_are_in_range_and_which_size_is_best():
     assert "is at -800 in the median" in why
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run_and_a_density_without_bandwidths_has_another_verdict(monkeypatch):
     evidence = measure(TINY)
     assert evidence["density"].shape == (5, 6, 3) and evidence["likelihood"].shape == (2, 2, 2)

@@ -180,6 +180,7 @@ def test_verdicts(changes, verdict):
     assert found.measured == pytest.approx([*shares, 1.25]) and "16 units, 3 tours" in found.why
 
 
+@pytest.mark.middle
 def test_a_network_without_a_tour_says_so():
     evidence = made()
     found = tables(evidence)["tours"].columns
@@ -194,7 +195,7 @@ def test_a_network_without_a_tour_says_so():
     assert np.isnan(judge(none)[0].measured[-1]) and len(figures(none)["networks"].axes) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run():
     evidence = measure(TINY)
     assert evidence["tour"].shape == (4, 2, 3, 5) and evidence["tours"] == 12

@@ -55,7 +55,7 @@ def verdict_of(row, config):
     return {f.row: f.verdict for f in judge(measure(config))}[row]
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 @pytest.mark.parametrize(
     ("row", "name", "entry", "verdict"),
     [

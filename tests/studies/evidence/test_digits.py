@@ -40,7 +40,7 @@ def test_verdicts(linear, network, verdict):
     assert found.measured == [linear, network] and "later study" in found.why
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_broken_activation_changes_the_verdict(monkeypatch):
     """On the small digits, where both read about 90 %: not the printed numbers, but the network is no worse."""
     assert judge(measure(TINY))[0].verdict == "not reproduced"

@@ -51,7 +51,7 @@ def test_the_rule_is_patience_epochs_after_the_best(values, epochs):
     assert _stop(np.array(values), 2) == epochs
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_broken_parts_change_the_verdict(monkeypatch):
     assert judge(measure(TINY))[0].verdict == stopping.CLAIMS["B040"]
     right = EarlyStopping.on_row

@@ -45,7 +45,7 @@ def test_verdicts(changes, verdicts):
     assert [f.verdict for f in found] == verdicts and [f.row for f in found] == list(CLAIMS)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_broken_rule_changes_the_verdicts(monkeypatch):
     evidence = measure(TINY)
     assert {f.row: f.verdict for f in judge(evidence)} == CLAIMS

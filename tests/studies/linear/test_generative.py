@@ -42,6 +42,7 @@ def test_a_lead_within_its_error_is_no_lead():
     assert "few rows favour the class model: no" in judge(evidence)[0].why
 
 
+@pytest.mark.middle
 def test_a_small_run_measures_excess_above_zero():
     evidence = measure(TINY)
     assert evidence["excess"].shape == (2, 2, TINY.seeds, 3) and (evidence["excess"] >= 0).all()

@@ -80,7 +80,7 @@ def test_middles_tell_a_convex_region_from_another():
     assert [_outside(layers, 3000) > 0 for layers in NETS.values()] == [False, False, True, True]
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_rule_of_the_wrong_sign_changes_the_verdicts(monkeypatch):
     evidence = measure(TINY)
     assert {f.row: f.verdict for f in judge(evidence)} == CLAIMS

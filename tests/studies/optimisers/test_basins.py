@@ -109,7 +109,7 @@ def test_full_batches_descend_as_a_plain_loop_does():
     torch.testing.assert_close(_descend(config, x, y, config.n, 1.0)[0, 1], theta)
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_batches_that_hold_all_rows_gain_nothing(monkeypatch):
     evidence = measure(TINY)
     titles = [axes.get_title().partition(":")[0] for axes in figures(evidence)["basins"].axes[:2]]

@@ -52,6 +52,7 @@ def test_the_tables_have_distances_and_bytes():
     assert found["memory"].columns["rows"] == list(MEMORY)
 
 
+@pytest.mark.middle
 def test_a_small_run_grows_the_batch_instead_of_shrinking_the_rate():
     evidence = measure(TINY)
     constant, falling, growing = evidence["grown"].transpose(1, 0, 2)

@@ -55,6 +55,7 @@ def test_verdicts(i, changes, verdict):
     assert (found.row, found.verdict) == (("B013", "A130", "B017", "A129")[i], verdict)
 
 
+@pytest.mark.middle
 def test_a_small_run_agrees_with_closed_forms():
     evidence = measure(TINY)
     x, y = line_rows(TINY.rows, Draw(0).at("rates"))

@@ -32,6 +32,7 @@ def test_verdicts(changes, verdict):
     assert (found.row, found.verdict) == ("B012", verdict)
 
 
+@pytest.mark.middle
 def test_a_small_run_has_a_variance_that_falls_with_the_batch_and_a_loss_that_jitters_with_the_rate():
     evidence = measure(TINY)
     assert evidence["variance"][:, 0, 0] / evidence["variance"][:, 0, 2] == pytest.approx(50, rel=0.3)

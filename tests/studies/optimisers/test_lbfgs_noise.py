@@ -51,6 +51,7 @@ def test_both_errors_must_be_good_and_never_is_one_more_than_the_last():
     assert _until_good(evidence)[:2].tolist() == [[40] * 4, [101] * 4]
 
 
+@pytest.mark.middle
 def test_a_small_run_has_a_panel_a_level_and_one_a_number_of_rows():
     evidence = measure(TINY)
     assert evidence["train"].shape == evidence["valid"].shape == (4, 2, TINY.epochs + 1)

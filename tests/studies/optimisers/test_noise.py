@@ -51,6 +51,7 @@ def test_the_table_has_a_line_for_every_level_and_rule():
     assert columns["validation error"][0] == pytest.approx(0.5, abs=1e-3)
 
 
+@pytest.mark.middle
 def test_a_small_run_has_three_panels_of_five_lines_against_epochs_and_time():
     evidence = measure(TINY)
     assert evidence["train"].shape == (3, 5, TINY.seeds, TINY.epochs + 1)

@@ -76,6 +76,7 @@ def test_the_table_says_what_each_rate_does():
     assert columns["0.1"][1] == "diverged" and columns["0.1"][0] == "converged" and columns["problem"] == PROBLEMS
 
 
+@pytest.mark.middle
 def test_a_small_run_knows_the_edge_and_the_limit():
     evidence = measure(TINY)
     (first, below), (_, above) = evidence["edge"]

@@ -41,7 +41,7 @@ def test_verdicts(changes, verdict):
     assert found.measured[1] == 1e-16 and "at d = 1000 it leaves" in found.why  # the last size that Newton was given
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_tiny_race_measures_all_three_and_leaves_newton_out_where_it_is_too_large():
     evidence = measure(TINY)
     left = evidence["left"]

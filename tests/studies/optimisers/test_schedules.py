@@ -48,6 +48,7 @@ def test_the_table_names_those_that_end_higher():
     assert "three of four seeds: plateau." in judge(made(lower=6))[0].why
 
 
+@pytest.mark.middle
 def test_a_small_run_has_a_curve_a_schedule_from_the_same_start():
     evidence = measure(TINY)
     assert evidence["decayed"].shape == (TINY.seeds, len(SHAPES), TINY.updates + 1)

@@ -53,6 +53,7 @@ def test_what_never_arrives_has_no_number():
     assert judge(evidence)[0].measured[0][:2] == [None, 150]
 
 
+@pytest.mark.middle
 def test_a_small_run_times_every_rule():
     evidence = measure(TINY)
     assert evidence["rules"] == list(RULES) and "lm" in RULES and evidence["epochs"].shape == (len(RULES), TINY.seeds)

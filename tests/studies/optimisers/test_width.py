@@ -44,6 +44,7 @@ def test_the_ranking_starts_with_the_lowest_error_of_each_size():
     assert columns["training error"][10] == pytest.approx(0.01) and columns["validation error"][14] == pytest.approx(20)
 
 
+@pytest.mark.middle
 def test_a_small_run_has_a_panel_a_size():
     evidence = measure(TINY)
     assert evidence["train"].shape == (3, 5, TINY.seeds, TINY.epochs + 1)

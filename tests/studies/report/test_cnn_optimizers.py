@@ -60,7 +60,7 @@ def test_the_arms_are_one_network_and_the_printed_optimizers():
     assert set(PRINTED) < set(arms) and arms["sgd"]["training"]["schedule"] == "cosine"
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_the_whole_runs_on_small_digits():
     evidence = measure(TINY)
     assert [len(runs) for runs in evidence["arms"].values()] == [3, 3, 3, 3]

@@ -65,7 +65,7 @@ def test_the_rim_is_cut_off_at_all_sides(monkeypatch):
     assert seen[0].shape[1:] == (1, 6, 6) and np.array_equal(seen[1], digits("digits").x_test[:, :, 1:7, 1:7])
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_the_whole_runs_on_small_digits():
     evidence = measure(TINY)
     assert len(evidence["runs"]) == 3 and len(evidence["runs"][0]["predicted"]) == len(evidence["y"])

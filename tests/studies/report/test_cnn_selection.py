@@ -39,7 +39,7 @@ def test_each_step_keeps_what_was_chosen_before(monkeypatch):
     assert tables(evidence)["choices"].text().count("yes") == 4 and judge(evidence) == []
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_the_whole_runs_on_small_digits():
     evidence = measure(TINY)
     assert [len(step["valid"]) for step in evidence["steps"]] == [2, 2, 1, 2]

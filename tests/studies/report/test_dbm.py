@@ -44,7 +44,7 @@ def test_a_lead_that_is_not_sure_does_not_count():
     assert found.verdict == "not reproduced" and "ahead in: nothing." in found.why
 
 
-@pytest.mark.slow
+@pytest.mark.middle
 def test_a_small_run_and_a_machine_that_repeats_itself_loses_its_variety(monkeypatch):
     evidence = measure(TINY)
     assert evidence["scores"].shape == (3, 3, 3) and evidence["pictures"].shape == (3, 64, 8, 8)
