@@ -134,8 +134,8 @@ class _Each(Options):
         return len(val) == self.length and all(map(_fits, val, self.allowed))
 
     def __str__(self) -> str:
-        of = ", ".join(" or ".join(map(str, each)) for each in self.allowed)
-        return f"{'a table' if self.kind is Mapping else 'a sequence'} of {of}"
+        of = [" or ".join(map(str, each)) for each in self.allowed]
+        return f"a table, each value {of[1]}" if self.kind is Mapping else f"a sequence, each item {', '.join(of)}"
 
 
 def _fits(value: Any, allowed: Sequence[Any]) -> bool:
