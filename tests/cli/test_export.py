@@ -120,7 +120,7 @@ def test_other_models_say_so_in_one_sentence(ok, refused):
     table("pets.csv", "kind")
     ok("train", "lda", "pets.csv", "--target", "kind", "--run", "m")
     said = refused("export", "m", "--python")
-    assert said.startswith("LinearDiscriminant cannot be exported as Python yet; mlp and linear can.")
+    assert said.startswith("LinearDiscriminant cannot be exported as Python yet; mlp and linear models can.")
 
 
 def test_an_unfinished_run_and_no_run_are_one_sentence(refused, pets):
