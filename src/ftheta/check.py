@@ -113,6 +113,10 @@ class _Number(Interval):
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
+    def __str__(self) -> str:
+        all_of_them = self.left in (None, -np.inf) and self.right in (None, np.inf)
+        return super().__str__().partition(" in the range")[0] if all_of_them else super().__str__()
+
 
 class _Each(Options):
     """A sequence or a table whose items all satisfy their own constraints."""
