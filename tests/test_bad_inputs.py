@@ -267,9 +267,10 @@ def test_22_30_bad_settings_of_neural_estimators(cls, settings, text):
 
 def test_22_sizes_of_layers():
     for hidden, text in [
-        ((0,), "layer 'hidden1' must be an int.*Got 0"),
-        ((8, -2), "layer 'hidden2'.*Got -2"),
-        ("ab", "'hidden1'.*Got 'a'"),
+        ((0,), r"'hidden' .* must be a sequence, each item an int in the range \[1, inf\). Got \(0,\)"),
+        ((8, -2), r"'hidden' .*Got \(8, -2\)"),
+        ((True,), r"'hidden' .*Got \(True,\)"),
+        ("ab", "'hidden' .*Got 'ab'"),
     ]:
         with pytest.raises(ValueError, match=text):
             MLPClassifier(hidden=hidden).fit(*data(MLPClassifier))

@@ -113,6 +113,10 @@ class _Number(Interval):
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
+    def __str__(self) -> str:
+        all_of_them = self.left in (None, -np.inf) and self.right in (None, np.inf)
+        return super().__str__().partition(" in the range")[0] if all_of_them else super().__str__()
+
 
 class _Each(Options):
     """A sequence or a table whose items all satisfy their own constraints."""
@@ -134,8 +138,8 @@ class _Each(Options):
         return len(val) == self.length and all(map(_fits, val, self.allowed))
 
     def __str__(self) -> str:
-        of = ", ".join(" or ".join(map(str, each)) for each in self.allowed)
-        return f"{'a table' if self.kind is Mapping else 'a sequence'} of {of}"
+        of = [" or ".join(map(str, each)) for each in self.allowed]
+        return f"a table, each value {of[1]}" if self.kind is Mapping else f"a sequence, each item {', '.join(of)}"
 
 
 def _fits(value: Any, allowed: Sequence[Any]) -> bool:

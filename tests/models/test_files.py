@@ -12,7 +12,7 @@ from sklearn.base import clone
 import ftheta
 from ftheta.data import TableEncoder
 from ftheta.errors import FileFormatError, FThetaError, InputError, RunError
-from ftheta.models import LinearRegression, MLPClassifier, MLPRegressor
+from ftheta.models import BasisRegression, LinearRegression, MLPClassifier, MLPRegressor, RestrictedBoltzmannMachine
 from ftheta.store import Run
 from ftheta.train import Training
 
@@ -196,28 +196,149 @@ def test_a_model_or_task_that_is_not_in_the_catalog_is_never_imported(saved, tmp
             ftheta.load(rewritten(saved, tmp_path / str(i), config=config))
 
 
+def within(*path, value):
+    """A change of a tree: another value at a place."""
+
+    def change(tree):
+        for key in path[:-1]:
+            tree = tree.setdefault(key, {}) if tree.get(key) is not None else tree.update({key: {}}) or tree[key]
+        tree[path[-1]] = value
+
+    return change
+
+
 NONSENSE = {
-    "a parameter that does not exist": lambda tree: tree["params"].update(nothing=1),
     "no parameters": lambda tree: tree.pop("params"),
     "parameters that are no table": lambda tree: tree.update(params=[1, 2]),
     "no state": lambda tree: tree.pop("state"),
     "no specs": lambda tree: tree["state"].pop("input_"),
-    "specs that are no specs": lambda tree: tree["state"].update(input_=7),
     "no modules": lambda tree: tree["state"].pop("modules"),
-    "tensors that are text": lambda tree: tree["state"]["modules"]["module_"].update({"output.bias": "x"}),
-    "a module that does not exist": lambda tree: tree["state"]["modules"].update(other_={}),
-    "a method as an attribute": lambda tree: tree["state"].update(predict="x"),
-    "a private attribute": lambda tree: tree["state"].update(_trainer_="x"),
-    "a knob that does not exist": lambda tree: tree["params"].update(training={"nothing": 1}),
-    "hidden layers of text": lambda tree: tree["params"].update(hidden="abc"),
+    "no classes": lambda tree: tree["state"].update(classes_=np.array([])),
+    **{
+        f"{'.'.join(path)} = {value!r:.40}": within(*path, value=value)
+        for path, value in [
+            (("params", "nothing"), 1),
+            (("params", "hidden"), "abc"),
+            (("params", "hidden"), ("64",)),
+            (("params", "hidden"), (True,)),
+            (("params", "hidden"), (2.0,)),
+            (("params", "epochs"), "5"),
+            (("params", "epochs"), True),
+            (("params", "epochs"), "1); __import__('os').mkdir('x')#"),
+            (("params", "patience"), [1]),
+            (("params", "lr"), "0.1"),
+            (("params", "lr"), float("nan")),
+            (("params", "dropout"), True),
+            (("params", "random_state"), True),
+            (("params", "dtype"), "float16"),
+            (("params", "activation"), "exec"),
+            (("params", "activation"), (1,)),
+            (("params", "optimizer"), 3),
+            (("params", "class_weight"), {"yes": "2"}),
+            (("params", "training"), {"nothing": 1}),
+            (("params", "training"), {"threads": 1025}),
+            (("params", "training"), {"accumulate": True}),
+            (("params", "training"), {"clip_norm": "1"}),
+            (("params", "training"), {"freeze": "a"}),
+            (("params", "training"), {"freeze": (1,)}),
+            (("params", "training"), {"options": {"nothing": 1}}),
+            (("params", "training"), {"options": {"eps=1, x": 1}}),
+            (("params", "training"), {"options": {3: 1}}),
+            (("params", "training"), {"options": {"eps": {"a": 1}}}),
+            (("params", "training"), {"options": {"rule": "os.mkdir"}}),
+            (("params", "training"), {"rates": {"a": "1"}}),
+            (("state", "input_"), 7),
+            (("state", "input_"), ((10**12,),)),
+            (("state", "input_"), ((-3,),)),
+            (("state", "target_"), ("exec", 0)),
+            (("state", "target_"), ("multiclass", 10**12)),
+            (("state", "target_"), ("multiclass", 2)),
+            (("state", "n_features_in_"), "3"),
+            (("state", "n_features_in_"), 10**12),
+            (("state", "classes_"), "ab"),
+            (("state", "classes_"), np.array(["a", "b", "c"])),
+            (("state", "seed_"), "0"),
+            (("state", "seed_"), -1),
+            (("state", "history_"), "x"),
+            (("state", "history_"), [{"loss": [1]}]),
+            (("state", "stop_reason_"), 3),
+            (("state", "modules", "module_", "output.bias"), "x"),
+            (("state", "modules", "other_"), {}),
+            (("state", "predict"), "x"),
+            (("state", "_trainer_"), "x"),
+        ]
+    },
 }
 
 
 @pytest.mark.parametrize("case", NONSENSE)
-def test_whole_files_that_describe_no_model_are_file_errors(saved, tmp_path, case):
-    with pytest.raises(ValueError, match="not describe a model|is not learned by|hidden1") as caught:
-        ftheta.load(rewritten(saved, tmp_path / "changed", change=NONSENSE[case]))
-    assert isinstance(caught.value, FThetaError)
+def test_whole_files_that_describe_no_model_are_one_error_that_names_the_folder(saved, tmp_path, case):
+    path = rewritten(saved, tmp_path / "changed", change=NONSENSE[case])
+    with pytest.raises(FThetaError) as caught:
+        ftheta.load(path)
+    assert str(path) in str(caught.value) and len(str(caught.value)) < 1000
+    if case.startswith("state"):
+        with pytest.raises(FThetaError):
+            MLPClassifier(**QUICK).fit(X, y, run=path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_named(saved, tmp_path, value):
+    def spoil(tree):
+        tree["state"]["modules"]["module_"]["hidden1.weight"][:2, 0] = value
+
+    path = rewritten(saved, tmp_path / "changed", change=spoil)
+    with pytest.raises(FileFormatError, match="'hidden1.weight' holds 2 values that are not finite") as caught:
+        ftheta.load(path)
+    assert str(path) in str(caught.value)
+    plain = LinearRegression().fit(X, X[:, 0]).save(tmp_path / "plain")
+    bad = rewritten(plain, tmp_path / "bad", change=lambda tree: tree["state"].update(coef_=np.full(3, np.nan)))
+    with pytest.raises(FileFormatError, match="'coef_' holds 3 values that are not finite"):
+        ftheta.load(bad)
+
+
+def test_an_infinite_deviation_of_a_line_through_two_points_is_no_damage(tmp_path):
+    line = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
+    assert line.sigma_ == np.inf and ftheta.load(line.save(tmp_path / "a")).sigma_ == np.inf
+
+
+def test_a_degree_that_does_not_fit_the_weights_takes_no_memory(tmp_path):
+    model = BasisRegression(degree=2).fit(X, X[:, 0]).save(tmp_path / "a")
+    for k, degree in enumerate((1, 10**9)):
+        with pytest.raises(FThetaError, match=f"degree={degree} does not fit 10 weights of 3 columns"):
+            ftheta.load(
+                rewritten(model, tmp_path / str(k), change=lambda tree, d=degree: tree["params"].update(degree=d))
+            )
+
+
+def test_a_machine_that_starts_at_the_means_comes_back(tmp_path):
+    bits = (X > 0).astype(float)
+    model = RestrictedBoltzmannMachine(n_hidden=3, start_at_means=True, epochs=1, random_state=0).fit(bits)
+    loaded = ftheta.load(model.save(tmp_path / "a"))
+    assert np.array_equal(loaded.transform(bits), model.transform(bits))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": "0"},
+        {"seed": True},
+        {"seed": -1},
+        {"seed": 10**30},
+        {"parameters": 3},
+        {"class": None},
+        {"data": []},
+    ],
+    ids=str,
+)
+def test_facts_of_a_fit_that_describe_none_are_one_error(tmp_path, change):
+    path = tmp_path / "run"
+    MLPClassifier(**QUICK).fit(X, y, run=path)
+    with Run(path) as run:
+        run.write("fit.json", json.dumps(json.loads(run.read("fit.json")) | change))
+    with pytest.raises(FThetaError, match="fit.json does not describe a fit") as caught:
+        MLPClassifier(**QUICK).fit(X, y, run=path)
+    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,6 @@ def test_priors_are_learned_given_or_uniform(cls):
         {0: 0.5, 1: 0.5, 2: 0.5},
         {0: 0.5, 1: 0.5, 2: 0},
         {0: 0.5, 1: 0.2, 5: 0.3},
-        {0: 0.5, 1: 0.2, 2: "much"},
     ],
     ids=str,
 )

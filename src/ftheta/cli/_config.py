@@ -172,7 +172,7 @@ def _complaint(name: str, value: Any, problems: list[Any]) -> str:
     """`hidden=[64, -3], where -3 should be greater than or equal to 1.`"""
     problems = [p for p in problems if p["type"] != "needs_python_object"] or problems
     inner = problems[0]["input"]
-    place = "" if inner == value else f", where {inner!r}"
+    place = "" if repr(inner) == repr(value) else f", where {inner!r}"
     wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(", unable")[0] for p in problems)
     words = (
         " or ".join(wanted)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .encode import MISSING, PLAIN, numbers
+from .encode._exported import MISSING, PLAIN, numbers
 
 if TYPE_CHECKING:
     import pandas as pd

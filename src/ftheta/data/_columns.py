@@ -21,8 +21,8 @@ import numpy as np
 from .. import check
 from ..check import Finite, Positive
 from ..errors import FileFormatError
-from .encode import date, days_of, numbers, places
-from .encode import number as standardized
+from .encode._exported import date, days_of, numbers, places
+from .encode._exported import number as standardized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -275,7 +275,7 @@ def _learn_date(column: pd.Series, name: str | None) -> Plan:
         "week": lambda: span >= 7,
         "day": lambda: bool((there != np.floor(there)).any()),
     }
-    circles = tuple(circle for circle, found in there_is.items() if found())
+    circles: Any = tuple(circle for circle, found in there_is.items() if found())
     return Date(name, mean, scale, circles, len(there) < len(days))
 
 

@@ -125,8 +125,8 @@ def _parts(estimator: Any, half_width: float | None) -> _Parts:
     law = type(getattr(estimator, "likelihood_", None))
     if not _is_chain(module) or getattr(likelihoods, law.__name__, None) is not law:
         raise InputError(
-            f"{name} cannot be exported as Python yet; mlp and linear can. Its weights are in the model.safetensors "
-            "of the run."
+            f"{name} cannot be exported as Python yet; mlp and linear models can. Its weights are in the "
+            "model.safetensors of the run."
         )
     weights = {**module.state_dict(), **estimator.likelihood_.state_dict()}
     units = float(getattr(estimator, "y_mean_", 0.0)), float(getattr(estimator, "y_scale_", 1.0))

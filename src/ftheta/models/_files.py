@@ -214,7 +214,7 @@ def facts_of(run: Run) -> dict[str, Any]:
     """What fit.json says of the fit that a run holds."""
     found = run.json("fit.json")
     match found:
-        case {"class": str(), "parameters": dict(), "data": str(), "seed": int(seed)} if 0 <= seed < 2**32:
+        case {"class": str(), "parameters": dict(), "data": str(), "seed": s} if type(s) is int and 0 <= s < 2**32:
             return found
     raise FileFormatError(f"{run.path}/fit.json does not describe a fit. Use another copy, or another run folder.")
 

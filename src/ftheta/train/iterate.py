@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from ..errors import FThetaError, NonFiniteError, RunError
+from ..errors import NonFiniteError, RunError
 from ..store import Run
 from .callbacks import Callback, Context, Process
 
@@ -102,7 +102,7 @@ class _Loop:
             _give_back(self.callbacks, tree["callbacks"], run)
             context.step, context.round, context.reason = step, index(tree["round"]), str(tree["reason"])
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, FThetaError):
+            if isinstance(error, RunError):
                 raise
             raise RunError(
                 f"The checkpoint in {run.path} is not one of this process ({type(error).__name__}: {error}). Continue "

@@ -98,7 +98,8 @@ class Trainer:
         self._check()
         self.average = Average(objective, training.ema) if training.ema else None
         self.feed(source)
-        self.plateau = optim.Plateau(**training.shape) if training.schedule == "plateau" else None
+        shape: Any = training.shape
+        self.plateau = optim.Plateau(**shape) if training.schedule == "plateau" else None
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
         self._begin_epoch()
@@ -371,7 +372,11 @@ class Trainer:
             self.plateau.state = list(tree["plateau"])
         for name, count in tree["evaluations"].items():
             self.problems[name].evaluations = count
-        self.sums, self.weights_seen, self.once = copied(tree["sums"]), dict(tree["weights_seen"]), dict(tree["once"])
+        self.sums, self.weights_seen, self.once = (
+            dict(copied(tree["sums"])),
+            dict(tree["weights_seen"]),
+            dict(tree["once"]),
+        )
         self._good = self._state() if self.exact else None
 
     def look(self) -> None:
