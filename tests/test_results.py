@@ -131,3 +131,19 @@ def test_a_result_is_frozen_and_its_parts_are_not_optional():
 
 def test_nothing_heavy_is_imported(fresh):
     assert fresh("import ftheta.results") == set()
+
+
+def test_the_last_bit_of_a_layout_does_not_change_a_drawing():
+    """Constrained layout does not repeat it, and matplotlib names parts of a drawing by it."""
+    drawn = []
+    for left in (0.1, np.nextafter(0.1, 1)):
+        figure = Figure()
+        axes = figure.add_axes((left, 0.1, 0.8, 0.8))
+        axes.plot([0, 1], [0, 1], marker="o")
+        axes.scatter([0, 1], [1, 0], c=[0.0, 1.0])
+        drawn.append(svg(figure))
+    assert drawn[0] == drawn[1]
+    tree = ElementTree.fromstring(drawn[0])
+    names = [part.get("id") for part in tree.iter() if part.get("id")]
+    used = {value[1:] for part in tree.iter() for key, value in part.items() if key.endswith("href")}
+    assert len(set(names)) == len(names) and used and used <= set(names)

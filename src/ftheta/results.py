@@ -6,6 +6,7 @@ A Result is a frozen dataclass of arrays that knows its `table()` and its `figur
 from __future__ import annotations
 
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -142,7 +143,14 @@ def svg(figure: Figure, alt: str = "") -> str:
     with rc_context({"svg.hashsalt": "ftheta"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     said = escape(alt or "; ".join(title for axes in figure.axes if (title := axes.get_title())), quote=True)
-    return f'<svg role="img" aria-label="{said}"{stream.getvalue().partition("<svg")[2]}'
+    return f'<svg role="img" aria-label="{said}"{_counted(stream.getvalue().partition("<svg")[2])}'
+
+
+def _counted(text: str) -> str:
+    """Names inside a drawing as numbers: matplotlib's are hashes of places, whose last bit a layout does not repeat."""
+    hashed = dict.fromkeys(re.findall(r'id="(\w*[0-9a-f]{10})"', text))
+    short = {name: f"id{k}" for k, name in enumerate(hashed)}
+    return re.sub(r'(id="|#)(\w+)', lambda found: found[1] + short.get(found[2], found[2]), text)
 
 
 def _plain(value: Any) -> Any:

@@ -56,7 +56,8 @@ def equal_files(a, b):
     named = [
         {str(Path(k).relative_to(run)): v for k, v in found.items()} for run, found in zip((a, b), held, strict=True)
     ]
-    assert [k for k in named[0] if named[0][k] != named[1].get(k)] == [] and named[0].keys() == named[1].keys()
+    differing = [k for k in named[0].keys() | named[1].keys() if named[0].get(k, 0) != named[1].get(k, 0)]
+    assert differing == [], differing
     return True
 
 

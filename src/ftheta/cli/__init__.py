@@ -45,6 +45,14 @@ class Verbs(click.Group):
             raise click.UsageError(nearest("command", cmd_name, VERBS))
         return import_module(f"{__name__}.{cmd_name}").command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Click would make 1 of a broken pipe."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _mute()
+            sys.exit(141)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
@@ -78,8 +86,6 @@ def main() -> None:
         cli.main(sys.argv[1:] or ["--help"], prog_name="ftheta", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except SystemExit as end:
-        sys.exit(141 if isinstance(end.__context__, BrokenPipeError) else end.code)  # of a broken pipe click makes 1
     except click.UsageError as error:
         message = error.format_message()
         message += "" if message[-1] in ".?" else "."
@@ -108,6 +114,15 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         if hasattr(getattr(sys, name), "reconfigure"):
             getattr(sys, name).reconfigure(errors="replace")
+
+
+def _mute() -> None:
+    """Streams that nobody reads lead nowhere, so that nothing fails when Python flushes them at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _terminate(number: int, frame: Any) -> NoReturn:

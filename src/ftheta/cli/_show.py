@@ -52,8 +52,10 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def _inert(cell: Any) -> Any:
-    formula = isinstance(cell, str) and _FORMULA.fullmatch(cell) and not _NUMBER.fullmatch(cell)
-    return f"'{cell}" if formula else cell
+    if not isinstance(cell, str):
+        return cell
+    whole = "\n".join(re.split("\r\n?", cell))  # a line feed is quoted, a carriage return would begin a row
+    return f"'{whole}" if _FORMULA.fullmatch(cell) and not _NUMBER.fullmatch(cell) else whole
 
 
 figures_option = click.option(

@@ -45,7 +45,8 @@ def command(
         echo(sentence if sentence.startswith("drawn:") else f"note: {sentence}", err=True)
     text = csv_text(found)
     if output is None:
-        click.echo(clean(text) if sys.stdout.isatty() else text, nl=False)  # a file gets every character as it is
+        sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a file gets every character as it is
+        sys.stdout.flush()
         return
     from ..store import write_atomic
 

@@ -100,17 +100,23 @@ class _Loop:
             _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
             context.process.load_state_dict(tree["process"])
             _give_back(self.callbacks, tree["callbacks"], run)
+<<<<<<< HEAD
             context.step, context.round, context.reason = step, index(tree["round"]), str(tree["reason"])
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, RunError):
+=======
+            context.step, context.round, context.reason = step, tree["round"], tree["reason"]
+            context.history[:] = run.rows()
+            if context.history and hasattr(context.process, "seconds"):  # times are in metrics.jsonl only
+                context.process.seconds = 0.0 + context.history[-1].get("seconds", 0.0)  # type: ignore[attr-defined]
+        except (LookupError, TypeError) as error:
+            if isinstance(error, FThetaError):
+>>>>>>> w/cli
                 raise
             raise RunError(
                 f"The checkpoint in {run.path} is not one of this process ({type(error).__name__}: {error}). Continue "
                 "it with what started it, or choose another run."
             ) from error
-        context.history[:] = run.rows()
-        if context.history and hasattr(context.process, "seconds"):  # times are in metrics.jsonl only
-            context.process.seconds = context.history[-1].get("seconds", 0.0)  # type: ignore[attr-defined]
         self.saved_step = step
 
     def start(self) -> None:
