@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from ..errors import NonFiniteError, RunError
+from ..errors import FileFormatError, NonFiniteError, RunError
 from ..store import Run
 from .callbacks import Callback, Context, Process
 
@@ -100,18 +100,12 @@ class _Loop:
             _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
             context.process.load_state_dict(tree["process"])
             _give_back(self.callbacks, tree["callbacks"], run)
-<<<<<<< HEAD
             context.step, context.round, context.reason = step, index(tree["round"]), str(tree["reason"])
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, RunError):
-=======
-            context.step, context.round, context.reason = step, tree["round"], tree["reason"]
             context.history[:] = run.rows()
             if context.history and hasattr(context.process, "seconds"):  # times are in metrics.jsonl only
                 context.process.seconds = 0.0 + context.history[-1].get("seconds", 0.0)  # type: ignore[attr-defined]
-        except (LookupError, TypeError) as error:
-            if isinstance(error, FThetaError):
->>>>>>> w/cli
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            if isinstance(error, RunError | FileFormatError):
                 raise
             raise RunError(
                 f"The checkpoint in {run.path} is not one of this process ({type(error).__name__}: {error}). Continue "
