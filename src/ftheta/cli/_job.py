@@ -15,7 +15,7 @@ from ..data import TableEncoder, leaks
 from ..errors import FileFormatError, InputError, RunError
 from ..models._first_try import L2, settings
 from ..results import Table, svg
-from ..store import Run, write_atomic
+from ..store import Run
 from ..train import Training
 from . import _files
 from ._answers import Answers, answer, assessed, class_names, scores, spread_of
@@ -195,8 +195,7 @@ class Job:
             if not run.has(name):
                 run.write(name, content)
             elif isinstance(content, str) and _is_damaged(run, name):
-                write_atomic(run.path / name, content.encode())
-                run.read(name)  # refused, if it is not the same again
+                run.repair(name, content)  # refused, if it is not the same again
         if run.status == "finished":
             run.sound()
 

@@ -106,7 +106,7 @@ class Curvature:
 
     def residuals(self) -> tuple[Tensor, Tensor]:
         """Residuals and their Jacobian in θ: r (N,), J (N, P), with mean loss = ‖r‖² / 2 + constant."""
-        with self.drawing.scope(self.draw):
+        with self.drawing.scope(self.draw, seed=False):
             parts = [_weighed(*part) for part in self._jacobians("residual")]
         root = sum(weight for *_, weight in parts) ** 0.5
         return torch.cat([r for r, _, _ in parts]) / root, torch.cat([j for _, j, _ in parts]) / root
@@ -115,7 +115,7 @@ class Curvature:
         """F but for a constant as a sum of squares, with penalty: ½‖r‖² (), Jᵀr (P,), JᵀJ (P, P), in float64 and
         without all of J at once."""
         sums: tuple[Any, ...] | None = None
-        with self.drawing.scope(self.draw):
+        with self.drawing.scope(self.draw, seed=False):
             for r, jacobian, weight in (_weighed(*part) for part in self._jacobians("residual")):
                 r, jacobian = r.double(), jacobian.double()
                 part = torch.dot(r, r) / 2, r @ jacobian, jacobian.T @ jacobian, weight
@@ -131,7 +131,7 @@ class Curvature:
         in float64."""
         curvature = cast(Likelihood, self.objective.likelihood).curvature
         matrix, weight = torch.zeros(()), 0.0
-        with self.drawing.scope(self.draw):
+        with self.drawing.scope(self.draw, seed=False):
             for raw, jacobian, w in self._jacobians("raw"):
                 bend = curvature(raw) if w is None else w[:, None, None] * curvature(raw)  # (m, R, R)
                 flat, bent = jacobian.flatten(0, 1).double(), (bend @ jacobian).flatten(0, 1).double()  # (m R, P)
@@ -153,7 +153,7 @@ class Curvature:
         """A linear function of ∇²F, penalty aside, from that of the parts of F."""
         self.evaluations += 1
         total, weight, once = torch.zeros(()), 0.0, None
-        with torch.enable_grad(), self.drawing.scope(self.draw):
+        with torch.enable_grad(), self.drawing.scope(self.draw, seed=False):
             for micro in range(len(self.batches)):
                 loss = self._loss(micro)
                 total, weight, once = total + of(loss.total), weight + loss.weight, loss.once

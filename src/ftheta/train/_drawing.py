@@ -22,7 +22,7 @@ from torch import nn
 
 from ..data.batch import Batch
 from ..data.sources import Source
-from ..draw import Draw
+from ..draw import Draw, Kept
 from ..nn import StochasticDepth
 
 __all__ = ["Drawing", "Foreign", "batches_of", "is_foreign"]
@@ -42,17 +42,16 @@ RANDOM = (
 
 class Foreign:
     """The scope of calls of the user's code. The first call shows whether it draws from NumPy or Python: saving these
-    generators costs twenty times as much as saving torch's, and few modules use them."""
+    generators costs fifty times as much as saving torch's, and few modules use them."""
 
     only_torch: bool | None = None  # None: not known yet
 
+    def scope(self, draw: Draw, *, seed: bool = True) -> AbstractContextManager[None]:
+        """All generators that it draws from seeded, the states of before put back."""
+        return self._first(draw) if self.only_torch is None else _scope(draw, seed, only_torch=self.only_torch)
+
     @contextmanager
-    def scope(self, draw: Draw) -> Iterator[None]:
-        """All generators it draws from seeded, the states of before put back."""
-        if self.only_torch is not None:
-            with draw.scope(only_torch=self.only_torch):
-                yield
-            return
+    def _first(self, draw: Draw) -> Iterator[None]:
         with draw.scope():
             before = _others()
             yield
@@ -75,11 +74,11 @@ class Drawing:
         """Whether there is anything to seed in training mode."""
         return self.dropout or self.foreign is not None
 
-    def scope(self, draw: Draw, *, training: bool = True) -> AbstractContextManager[None]:
-        """What one evaluation needs, in this mode."""
+    def scope(self, draw: Draw, *, training: bool = True, seed: bool = True) -> AbstractContextManager[None]:
+        """What one evaluation needs, in this mode; not `seed`: torch is seeded inside."""
         if self.foreign:
-            return self.foreign[training].scope(draw)
-        return draw.scope(only_torch=True) if self.dropout and training else nullcontext()
+            return self.foreign[training].scope(draw, seed=seed)
+        return _scope(draw, seed, only_torch=True) if self.dropout and training else nullcontext()
 
 
 def batches_of(source: Source, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
@@ -109,6 +108,10 @@ def _has_foreign(part: nn.Module) -> bool:
     held = [*vars(part).values(), *part._forward_hooks.values(), *part._forward_pre_hooks.values()]
     flat = [item for value in held for item in (value if isinstance(value, list | tuple) else [value])]
     return is_foreign(part) or any(callable(item) and is_foreign(item) for item in flat)
+
+
+def _scope(draw: Draw, seed: bool, *, only_torch: bool) -> AbstractContextManager[None]:
+    return draw.scope(only_torch=only_torch) if seed or not only_torch else Kept(only_torch=True)
 
 
 def _others() -> tuple[Any, ...]:

@@ -167,7 +167,7 @@ def _at_once(trainer: Trainer, rows: StackedRows) -> int:
 def _check(trainers: Sequence[Trainer], optimizer: str) -> None:
     check_alike([t.objective for t in trainers])
     first, objective = trainers[0], trainers[0].objective
-    name = first.training.options.get("rule", optimizer)
+    name = str(first.training.options.get("rule", optimizer))
     if not optim.rule(name).elementwise or optim.rule(name).needs != "gradient":
         raise InputError(
             f"optimizer={name!r} looks at all parameters together, so it cannot move many members as one. Use one that "

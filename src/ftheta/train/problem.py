@@ -67,7 +67,7 @@ class Problem(Curvature):
         self.evaluations += 1
         for p in self.parameters:
             p.grad = None
-        with self.drawing.scope(self.draw):
+        with self.drawing.scope(self.draw, seed=False):
             losses = self._backward_one() if len(self.batches) == 1 else self._backward_many()
         self._finish_gradient()
         self.first = self.first or losses
@@ -81,7 +81,7 @@ class Problem(Curvature):
     def value(self) -> Tensor:
         """F(θ) alone."""
         self.evaluations += 1
-        with torch.no_grad(), self.drawing.scope(self.draw):
+        with torch.no_grad(), self.drawing.scope(self.draw, seed=False):
             losses = [self._loss(i) for i in range(len(self.batches))]
             self.first = self.first or losses
             return self._value(losses)
