@@ -486,7 +486,7 @@ def test_a_file_that_does_not_fit_the_run_is_one_sentence(refused, runs):
     cut(Path("cut.png"))
     assert "cut.png: a damaged picture (" in refused("predict", runs[0], "cut.png")
     said = refused("export", runs[0], "--python")
-    assert said.startswith("ConvNetClassifier cannot be exported as Python yet; mlp and linear can.")
+    assert said.startswith("ConvNetClassifier cannot be exported as Python yet; mlp and linear models can.")
 
 
 def test_a_photo_is_no_row_of_a_table(ok, refused):

@@ -32,11 +32,9 @@ def command(run: str, python: bool, output: Path | None) -> None:
         raise InputError(f"`ftheta export {run}`: in which format? --python is the only one so far; say it.")
     found = find_run(run)
     folder = output or Path(f"{found.path.resolve().name}-python")
-    from ..models._files import described
+    files = _files(found)
     from ..store import write_folder
 
-    with described(found.path):
-        files = _files(found)
     write_folder(folder, files)
     click.echo(f"{folder}: {', '.join(files)}; try: python {folder / next(iter(files))} --help")
 
@@ -45,22 +43,35 @@ def _files(run: Run) -> dict[str, bytes]:
     """What is written, by name."""
     from .. import __version__
     from ..models._export import export
-    from ..models._files import load
+    from ..models._files import described, load
     from ._answers import class_names
 
     config = settings(run)
     encoder, estimator = load(run.path)
+<<<<<<< HEAD
     facts = facts_of(run)
     spread = interval(run)
+=======
+>>>>>>> w/export
     classes = getattr(estimator, "classes_", None)
     by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
+    with described(run.path):
+        facts = json.loads(run.read("data.json"))
+        spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
+        state = _with_form(encoder.get_state(), facts.get("form") or {})
+        names = () if classes is None else class_names(classes.tolist(), facts["classes"])
+        half_width = None if spread is None else spread["half_width"]
     return export(
         estimator,
+<<<<<<< HEAD
         _with_form(encoder.get_state(), dict(facts["form"] or {})),
+=======
+        state,
+>>>>>>> w/export
         about=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
-        classes=() if classes is None else class_names(classes.tolist(), facts["classes"]),
-        half_width=None if spread is None else spread["half_width"],
+        classes=names,
+        half_width=half_width,
         encoding=config.get("encoding", "utf-8"),
     )
 
