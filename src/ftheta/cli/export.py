@@ -48,30 +48,19 @@ def _files(run: Run) -> dict[str, bytes]:
 
     config = settings(run)
     encoder, estimator = load(run.path)
-<<<<<<< HEAD
-    facts = facts_of(run)
-    spread = interval(run)
-=======
->>>>>>> w/export
+    facts, spread = facts_of(run), interval(run)
     classes = getattr(estimator, "classes_", None)
     by = f"written by fθ {__version__} from the run {run.path.resolve().name}"
     with described(run.path):
-        facts = json.loads(run.read("data.json"))
-        spread = json.loads(run.read("interval.json")) if run.has("interval.json") else None
-        state = _with_form(encoder.get_state(), facts.get("form") or {})
+        state = _with_form(encoder.get_state(), dict(facts["form"] or {}))
         names = () if classes is None else class_names(classes.tolist(), facts["classes"])
-        half_width = None if spread is None else spread["half_width"]
     return export(
         estimator,
-<<<<<<< HEAD
-        _with_form(encoder.get_state(), dict(facts["form"] or {})),
-=======
         state,
->>>>>>> w/export
         about=f"{config['model']} trained on {facts['name']}, {by}.",
         target=config["target"],
         classes=names,
-        half_width=half_width,
+        half_width=None if spread is None else spread["half_width"],
         encoding=config.get("encoding", "utf-8"),
     )
 
