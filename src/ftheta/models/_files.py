@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -78,7 +79,7 @@ def described(path: str | Path) -> Iterator[None]:
 
 
 def _estimator(run: Run, module: Any) -> Estimator:
-    config = run.json("config.json")
+    config = json.loads(run.read("config.json"))
     if config.get("format", 0) > FORMAT:
         raise FileFormatError(
             f"{run.path} was written by fθ {config.get('ftheta')}, whose format this version does not know. "

@@ -4,6 +4,7 @@
 |---|---|---|
 | layers of torch and fθ | nothing | nothing |
 | the same, with dropout | torch, in training mode | torch's generator seeded, under the lock |
+| another objective of fθ than `Supervised`, e.g. with chains | torch | the same, in both modes |
 | a module, function or hook of the user's | anything | all generators seeded, under the lock |
 
 The lock covers the backward pass too: a checkpointed module computes its forward pass again there.
@@ -24,6 +25,7 @@ from ..data.batch import Batch
 from ..data.sources import Source
 from ..draw import Draw, Kept
 from ..nn import StochasticDepth
+from .objective import Objective, Supervised
 
 __all__ = ["Drawing", "Foreign", "batches_of", "is_foreign"]
 
@@ -68,17 +70,20 @@ class Drawing:
     def __init__(self, module: nn.Module) -> None:
         parts = list(module.modules())
         self.dropout = any(isinstance(part, RANDOM) for part in parts)
+        self.sampled = any(isinstance(part, Objective) and type(part) is not Supervised for part in parts)
         self.foreign = {mode: Foreign() for mode in (True, False)} if any(map(_has_foreign, parts)) else None
 
     def __bool__(self) -> bool:
         """Whether there is anything to seed in training mode."""
-        return self.dropout or self.foreign is not None
+        return self.dropout or self.sampled or self.foreign is not None
 
     def scope(self, draw: Draw, *, training: bool = True, seed: bool = True) -> AbstractContextManager[None]:
         """What one evaluation needs, in this mode; not `seed`: torch is seeded inside."""
         if self.foreign:
             return self.foreign[training].scope(draw, seed=seed)
-        return _scope(draw, seed, only_torch=True) if self.dropout and training else nullcontext()
+        if self.sampled or (self.dropout and training):
+            return _scope(draw, seed, only_torch=True)
+        return nullcontext()
 
 
 def batches_of(source: Source, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
