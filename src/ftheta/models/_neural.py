@@ -187,6 +187,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
             )
         if run.status == "finished":
             self.set_state(run.sound().tree("model.safetensors")["state"])
+            self.history_ = run.rows()  # with its times
             return
         self._fit_rows(rows, held, seed, run)
         self._save_into(run)
