@@ -188,6 +188,7 @@ class NeuralEstimator(CallbackSupportMixin, Estimator):
         if run.status == "finished":
             with described(run.path):
                 restore(self, run.sound().tree("model.safetensors")["state"], f"{run.path}/model.safetensors")
+            self.history_ = run.rows()  # with its times
             return
         self._fit_rows(rows, held, seed, run)
         self._save_into(run)

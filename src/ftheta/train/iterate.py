@@ -203,14 +203,13 @@ def _deferred(caught: list[BaseException]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    given = {s: signal.getsignal(s) for s in _USUAL}
-    found = {s: h for s, h in given.items() if h is not None and (s == signal.SIGINT or h is not signal.SIG_IGN)}
+    left_alone = {signal.SIGINT: (None,), signal.SIGTERM: (None, signal.SIG_IGN)}
+    found = {s: h for s, alone in left_alone.items() if (h := signal.getsignal(s)) not in alone}
     own = {s: getattr(h, "own", {}).get(s, h) for s, h in found.items()}  # of a loop inside a loop, the program's
 
-    def note(number: int, frame: Any) -> None:
-        handler = own[signal.Signals(number)]
+    def note(number: Any, frame: Any) -> None:
         try:
-            (handler if callable(handler) else _USUAL[signal.Signals(number)])(number, frame)
+            (own[number] if callable(own[number]) else _USUAL[number])(number, frame)
         except BaseException as error:
             if caught:
                 raise
