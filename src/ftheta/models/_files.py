@@ -153,10 +153,11 @@ def _check_target(state: Mapping[str, Any]) -> None:
     """Classes, or the units of y, are those of the target."""
     kind, n = state["target_"]
     units = ((n,) if n else (), "f")
-    wanted = {"classes_": ((2 if kind == "binary" else n,), "biufUO"), "y_mean_": units, "y_scale_": units}
-    for name, (shape, kinds) in wanted.items():
-        if name in state and (state[name].shape != shape or state[name].dtype.kind not in kinds):
-            raise ValueError(f"{name} has shape {state[name].shape} and dtype {state[name].dtype}, expected {shape}")
+    wanted = {"none": {}, "regression": {"y_mean_": units, "y_scale_": units}}
+    for name, (shape, kinds) in wanted.get(kind, {"classes_": ((n or 2,), "biufUO")}).items():
+        found = state[name]
+        if found.shape != shape or found.dtype.kind not in kinds:
+            raise ValueError(f"{name} has shape {found.shape} and dtype {found.dtype}, expected shape {shape}")
 
 
 def _reject_not_finite(state: Any, where: str, name: str = "") -> None:
