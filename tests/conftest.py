@@ -9,6 +9,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="ftheta-cache-")  # decoded pictures; workers inherit it
 
 import ipaddress
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +28,7 @@ settings.load_profile(os.environ.get("FTHETA_PROFILE", "test"))
 
 def pytest_configure(config):
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
     patch = pytest.MonkeyPatch()
     for name in ("connect", "connect_ex"):
         patch.setattr(socket.socket, name, _local_only(getattr(socket.socket, name)))
