@@ -13,6 +13,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 import gc
 import ipaddress
+import signal
 import socket
 import subprocess
 import sys
@@ -33,6 +34,7 @@ settings.load_profile(os.environ.get("FTHETA_PROFILE", "test"))
 
 def pytest_configure(config):
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
     patch = pytest.MonkeyPatch()
     for name in ("connect", "connect_ex"):
         patch.setattr(socket.socket, name, _local_only(getattr(socket.socket, name)))
