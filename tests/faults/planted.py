@@ -455,7 +455,7 @@ FAULTS = [
     # ---- data in, numbers out
     Fault(
         "csv: a decimal comma is dropped",
-        "data/_cells.py",
+        "data/encode/_exported.py",
         '.replace(",", ".")',
         '.replace(",", "")',
         ("tests/data/test_delimited.py",),
@@ -476,19 +476,19 @@ FAULTS = [
     ),
     Fault(
         "levels: a new level is the first one",
-        "data/_columns.py",
-        "other = len(self.levels) if self.rare else -1",
-        "other = len(self.levels) if self.rare else 0",
+        "data/encode/_exported.py",
+        "other, gone = len(levels) if rare else -1",
+        "other, gone = len(levels) if rare else 0",
         TABLES,
     ),
     Fault(
         "numbers: missing cells are not marked",
-        "data/_columns.py",
-        "            out[:, 1] = gone",
-        "            out[:, 1] = 0",
+        "data/encode/_exported.py",
+        "return np.stack([z, gone], 1)",
+        "return np.stack([z, 0 * gone], 1)",
         TABLES,
     ),
-    Fault("dates: a year of 360 days", "data/_columns.py", '"year": 365.2425', '"year": 360.0', TABLES),
+    Fault("dates: a year of 360 days", "data/encode/_exported.py", '"year": 365.2425', '"year": 360.0', TABLES),
     Fault(
         "encoded: codes are off by a column",
         "data/table.py",

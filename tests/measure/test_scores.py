@@ -236,12 +236,12 @@ def test_seed_and_level_are_used():
 
 Y3, P3, _ = made(80, 3, 0)
 Y2, P2 = Y3 / 2, P3[:, 1]
-MADE = make("two-gaussians", n=80)
+KNOWN = make("two-gaussians", n=80)
 ENDS = {
     "labels": lambda **o: [(s.low, s.high) for s in measure.labels(Y3, P3.argmax(1), **o).scores],
     "regression": lambda **o: [(s.low, s.high) for s in regression(Y2, P2, low=P2 * 0.5, high=P2 + 0.3, **o).scores],
     "compare": lambda **o: [(t.low, t.high) for t in measure.compare(Y2, P2, np.full(80, 0.5), **o).tests],
-    "against truth": lambda **o: [r[2:] for r in measure.against_truth(MADE, np.full((80, 2), 0.5), **o).error[::2]],
+    "against truth": lambda **o: [r[2:] for r in measure.against_truth(KNOWN, np.full((80, 2), 0.5), **o).error[::2]],
 }
 
 

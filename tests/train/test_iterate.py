@@ -265,7 +265,6 @@ def test_callbacks_without_a_state_may_come_and_go_and_others_may_not(tmp_path):
         (("round",), None),
         (("process", "place"), "abcd"),
         (("process", "place"), (1, 2)),
-        (("process", "seconds"), "soon"),
         (("process", "optimizers"), 3),
         (("process", "objective"), {"module.weight": torch.zeros(7)}),
         (("process", "sums"), "x"),
