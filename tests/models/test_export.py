@@ -68,7 +68,7 @@ def written(folder, estimator, encoder, classes=(), spread=None, **options):
     module = importlib.util.module_from_spec(spec)
     exec(
         compile(made[SCRIPT], folder / SCRIPT, "exec"), vars(module)
-    )  # a script of the same size a moment ago is not it
+    )  # never cached bytecode
     return module
 
 
