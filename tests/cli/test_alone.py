@@ -76,6 +76,7 @@ RBM = ("rbm", "digits", *SMALL), OF_LAYERS
 DBM = ("dbm", "digits", "--hidden", "6,4", "--epochs", "1"), OF_LAYERS
 
 
+@pytest.mark.middle
 @pytest.mark.parametrize(
     ("model", "shown"),
     [

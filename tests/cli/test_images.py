@@ -142,6 +142,7 @@ def test_a_folder_is_predicted_file_by_file_with_classes_or_without(ok, runs):
     assert not (runs[0] / "figures").exists()
 
 
+@pytest.mark.middle
 @pytest.mark.parametrize("model", ["convnet", "resnet"])
 def test_a_folder_run_goes_on_where_it_was_stopped(ft, ok, monkeypatch, model):
     pets("pets", 8)

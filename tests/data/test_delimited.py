@@ -168,6 +168,7 @@ def test_an_encoding_can_be_named(csv):
         read_csv(late)
 
 
+@pytest.mark.middle
 def test_thousands_of_columns_are_read_and_too_many_refused(csv):
     wide = ",".join(f"c{i}" for i in range(3000)) + "\n" + ("1," * 2999 + "2\n") * 3
     assert read_csv(csv(wide)).x.shape == (3, 3000)

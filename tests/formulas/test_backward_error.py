@@ -133,6 +133,7 @@ def epoch(lr):
     return torch.stack([descend(each, BEGIN, lr) for each in permutations(BATCHES)]).mean(0)
 
 
+@pytest.mark.middle
 def test_an_epoch_is_off_the_flow_of_the_sgd_loss_by_the_third_order_and_off_others_by_the_second():
     rates = (0.05, 0.025)
     ends = [epoch(lr) for lr in rates]

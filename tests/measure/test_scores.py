@@ -118,6 +118,7 @@ def test_an_area_near_one_is_as_wide_as_rows_drawn_again_say(name):
     assert found.low < low + 0.1 * (high - low) and found.high < high + 0.1 * (high - low)
 
 
+@pytest.mark.middle
 @pytest.mark.parametrize("name", AREAS)
 def test_areas_of_many_rows_are_as_wide_as_rows_drawn_again_say(name):
     y, p, _ = made(2001, 3, 1)
@@ -265,6 +266,7 @@ def test_levels_are_shares(level):
 # ---- small, and right
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 def test_scores_of_many_rows_take_little_memory():
     y, p, _ = made(200_000, 10, 0)

@@ -66,9 +66,7 @@ def written(folder, estimator, encoder, classes=(), spread=None, **options):
         (folder / name).write_bytes(content)
     spec = importlib.util.spec_from_file_location("exported", folder / SCRIPT)
     module = importlib.util.module_from_spec(spec)
-    exec(
-        compile(made[SCRIPT], folder / SCRIPT, "exec"), vars(module)
-    )  # never cached bytecode
+    exec(compile(made[SCRIPT], folder / SCRIPT, "exec"), vars(module))  # never cached bytecode
     return module
 
 

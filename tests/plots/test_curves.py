@@ -75,6 +75,7 @@ def test_nothing_to_draw_is_said(columns):
         curves(columns)
 
 
+@pytest.mark.middle
 def test_matplotlib_is_imported_when_a_figure_is_drawn(fresh):
     assert "matplotlib" not in fresh("import ftheta.plots")
     assert fresh(

@@ -46,6 +46,7 @@ def test_verdicts(evidence, verdict):
     assert ("behind on passengers" in found.why) == (kept_up(evidence["scores"][0])[2] is False)
 
 
+@pytest.mark.middle
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.middle) if n == "orders" else n for n in FILES])
 def test_an_awkward_file_is_read_whole(name, tmp_path):
     path = tmp_path / f"{name}.csv"

@@ -124,6 +124,7 @@ def test_first_and_medoid_are_of_their_class():
     assert (small[3] == np.where(means > 8, 1, -1).ravel()).all()
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 def test_a_small_run():
     evidence = measure(TINY)

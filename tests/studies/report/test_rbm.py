@@ -96,6 +96,7 @@ def test_printed_values_stand_beside_what_was_found():
     assert len(axes.get_yticks()) == 16 and "nats" in axes.get_xlabel()
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 def test_a_small_run_and_fantasies_that_are_the_data_have_other_verdicts(monkeypatch):
     evidence = measure(TINY)
