@@ -14,7 +14,7 @@ endif
 
 unexport PYTHONDONTWRITEBYTECODE # compiling every test anew takes 15 s per worker
 
-.PHONY: demo test lint middle soak ledger ledger-check bench faults clean
+.PHONY: demo test lint middle stubs soak ledger ledger-check bench faults clean
 
 demo: .venv/installed
 	$(BIN)/ftheta train mlp digits --hidden 256,256 --batch-size 16 --epochs 60 --lr 0.001 --set dropout=0.5 --set patience=60 --set training.schedule=cosine
@@ -33,6 +33,9 @@ ALONE := tests/train/test_kills.py tests/test_memory.py tests/cli/test_interrupt
 middle: .venv/installed-dev
 	$(BIN)/pytest tests -m middle -n 2 --dist worksteal -q $(ALONE:%=--ignore=%)
 	$(BIN)/pytest $(ALONE) -m middle -q
+
+stubs: .venv/installed-dev
+	$(BIN)/python -m ftheta.catalog.stubs
 
 soak: .venv/installed-dev
 	FTHETA_PROFILE=soak $(BIN)/pytest tests -m soak

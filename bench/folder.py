@@ -2,9 +2,9 @@
 
     conv 3x3 (32) - max pool 2 - relu - conv 3x3 (64) - max pool 2 - relu - dropout - dense (10)      34,826 parameters
 
-One epoch of batches of 128 with Adam. The first epoch over the files decodes them and writes the cache, later ones read
-it. Bars: the first reaches 60 % of the speed in memory, later ones 90 %, the loader alone 80 % of bare decoding (one
-thread, `np.asarray(Image.open(file))`); 200,000 files take at most 1 GB above the net.
+One epoch of batches of 128 with Adam. The first epoch over the files decodes them and keeps the pixels in memory, later
+ones read those. Bars: the first reaches 60 % of the speed in memory, later ones 90 %, the loader alone 80 % of bare
+decoding (one thread, `np.asarray(Image.open(file))`); 200,000 files take at most 1 GB above the net.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -76,13 +73,6 @@ def bare(paths: list[Path]) -> None:
             np.asarray(picture)
 
 
-@contextmanager
-def cache_in(folder: Path) -> Iterator[None]:
-    """A cache of decoded pictures of its own."""
-    with patch("ftheta.data._picture_cache.cache_folder", lambda: folder):
-        yield
-
-
 def above(folder: Path, steps: int) -> tuple[float, int]:
     """MB that opening the folder and these steps take at most above the net, in a process of its own; and n."""
     root = Path(__file__).parents[1]
@@ -98,9 +88,8 @@ def child(folder: str, steps: int) -> None:
     few = torch.rand(BATCH, 1, 28, 28), torch.zeros(BATCH, dtype=torch.long)
     epoch(Rows(*few, batch_size=BATCH))
     before = _status("VmRSS")
-    with tempfile.TemporaryDirectory() as cache, cache_in(Path(cache)):
-        data = open_images(folder)
-        epoch(Files(data.x, _labels(data), batch_size=BATCH), steps)
+    data = open_images(folder)
+    epoch(Files(data.x, _labels(data), batch_size=BATCH), steps)
     sys.stdout.write(f"{_status('VmHWM') - before} {data.rows}\n")
 
 
@@ -129,27 +118,24 @@ def run(settings: Settings) -> Report:
         what = make(folder, n)
         data = open_images(folder)
         y, paths = _labels(data), data.x.paths
-        pixels = np.asarray(open_images(folder, cache=False).x)
+        pixels = np.asarray(data.x)
         memory = Rows(torch.from_numpy(pixels).float() / 255, y, batch_size=BATCH)
-        files, uncached = Files(data.x, y, batch_size=BATCH), Files(data.x, y, batch_size=BATCH, cache=False)
-        caches = (Path(place) / f"cache {i}" for i in range(settings.repetitions))
-        current: list[Path] = []
+        files = Files(data.x, y, batch_size=BATCH)  # all decoded
+
+        def fresh() -> Files:
+            return Files(open_images(folder).x, y, batch_size=BATCH)
+
         runs = {
             "in memory": lambda _: epoch(memory),
-            "files, first epoch": lambda _: epoch(files),
+            "files, first epoch": lambda _: epoch(fresh()),
             "files, later epochs": lambda _: epoch(files),
             "bare Pillow": lambda _: bare(paths),
-            "loader, nothing cached": lambda _: loaded(uncached),
+            "loader, nothing cached": lambda _: loaded(fresh()),
             "loader, all cached": lambda _: loaded(files),
         }
         epoch(memory, 2)  # warm up
         with threads(count):
-            times = alternate(
-                runs,
-                settings.repetitions,
-                before=lambda _: current.append(next(caches)),
-                around=lambda _: cache_in(current[-1]),
-            )
+            times = alternate(runs, settings.repetitions)
         _more(folder, MANY // n if not settings.quick else 2)
         mb, many = above(folder, 2 if settings.quick else 300)
     report = Report("folder", f"{n} PNG files of {what}, 28 x 28", "one epoch", against="reference/this")

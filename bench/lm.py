@@ -32,7 +32,7 @@ SEEDS = (0, 2, 3, 9, 12, 13)
 ASKED = {"scipy lm, finite differences": 4.0, "scipy trf, Jacobian": 1 / 1.5}
 X = np.linspace(-3, 3, N)[:, None]
 Y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=N)
-WEIGHTS = np.r_[0:H, 2 * H : 3 * H]  # of (w₁, b₁, w₂, b₂): what is penalised
+WEIGHTS = np.r_[0:H, 2 * H : 3 * H]  # of (w₁, b₁, w₂, b₂): what is penalized
 PENALTY = np.zeros((2 * H, 3 * H + 1))
 PENALTY[np.arange(2 * H), WEIGHTS] = (2 * L2) ** 0.5
 
@@ -43,7 +43,7 @@ def start(seed: int) -> np.ndarray:
 
 
 def residuals(theta: np.ndarray) -> np.ndarray:
-    """Errors over √n, then the penalised weights: (240,)."""
+    """Errors over √n, then the penalized weights: (240,)."""
     hidden = np.tanh(X * theta[:H] + theta[H : 2 * H])
     errors = hidden @ theta[2 * H : 3 * H] + (theta[3 * H] - Y)
     return np.concatenate([errors / N**0.5, (2 * L2) ** 0.5 * theta[WEIGHTS]])

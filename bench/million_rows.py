@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ftheta.data import Encoded, TableEncoder, read_csv
+from ftheta.data import TableEncoder, read_csv
 
 from . import bare
 from ._report import Line, Report
@@ -45,19 +45,19 @@ def make(path: Path, n: int) -> None:
     pd.DataFrame(columns).to_csv(path, index=False)
 
 
-def ours(path: Path) -> Encoded:
+def ours(path: Path) -> np.ndarray:
     """Read, encode, one epoch; gives the encoded table."""
-    from ftheta.models.mlp import MLPClassifier
+    from ftheta import MLPClassifier
 
     x, y = encoded(path)
     MLPClassifier(hidden=(HIDDEN,), epochs=1, batch_size=BATCH, lr=RATE, random_state=0).fit(x, y)
     return x
 
 
-def encoded(path: Path) -> tuple[Encoded, np.ndarray]:
+def encoded(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """The table as the net sees it; the frame it was read into is let go."""
     data = read_csv(path, "label")
-    return TableEncoder("float32").fit(data.x).encode(data.x), np.asarray(data.y)
+    return TableEncoder("float32").fit(data.x).transform(data.x), np.asarray(data.y)
 
 
 def theirs(path: Path, x: torch.Tensor, y: torch.Tensor, choice: bare.Choice) -> None:

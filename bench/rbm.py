@@ -16,7 +16,7 @@ import torch
 from sklearn.neural_network import BernoulliRBM
 
 from ftheta.models import RestrictedBoltzmannMachine
-from ftheta.nn import RBM
+from ftheta.models.energy.rbm_net import RBM
 
 from ._report import Line, Report
 from ._timing import CORES, Settings, alternate, compare, fastest, ratios, summarise, threads

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from ftheta.models import MLPClassifier, MLPRegressor
-from ftheta.train import many
+from ftheta.train import fit_many
 
 from ._report import Line, Report
 from ._timing import Settings, alternate, ratios, summarise
@@ -72,7 +72,7 @@ def run(settings: Settings) -> Report:
                 _fit(estimator, problem)
 
         def stacked(_: int, estimator: Any = estimator, problems: Sequence[Any] = problems) -> None:
-            many(estimator, problems)
+            fit_many(estimator, problems)
 
         alternate({"alone": alone, "stacked": stacked}, 1)  # warm-up
         times = alternate({"alone": alone, "stacked": stacked}, settings.repetitions)
@@ -92,7 +92,7 @@ def run(settings: Settings) -> Report:
 
 def difference(estimator: Any, problems: Sequence[Any]) -> float:
     """The largest difference between a weight of a member and the same weight of the network trained alone."""
-    pairs = zip(many(estimator, problems), (_fit(estimator, problem) for problem in problems), strict=True)
+    pairs = zip(fit_many(estimator, problems), (_fit(estimator, problem) for problem in problems), strict=True)
     both = [zip(a.module_.parameters(), b.module_.parameters(), strict=True) for a, b in pairs]
     return max((p - q).abs().max().item() for pair in both for p, q in pair)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,11 +17,11 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 import ftheta
-from ftheta import explain, measure, models, optim, plots, studies
-from ftheta.data import Batch, augmentation, load, make
+from ftheta import explain, formulas, measure, models, optim, plots
+from ftheta.data import Batch, augmentation, load, make_dataset
 from ftheta.draw import Draw
 from ftheta.nn import ACTIVATIONS, MLP, UNet, activation
-from ftheta.plots._style import GREY, PALETTE, legend, panel
+from ftheta.plots import GREY, PALETTE, legend, panel
 from ftheta.results import svg
 
 __all__ = ["FIGURES"]
@@ -240,20 +239,20 @@ def lasso() -> Figure:
 
 def terms() -> Figure:
     """Gaussians that moved to where a sine bends, each with its weight."""
-    data = make("sinusoid", n=80)
+    data = make_dataset("sinusoid", n=80)
     model = ftheta.BasisRegression(basis="gaussian", size=4, learn=True).fit(data.x, data.y)
     return model.terms(data.x, data.y).figure()
 
 
 def densities() -> Figure:
     """Two classes along one feature."""
-    data = make("two-gaussians", n=2000)
+    data = make_dataset("two-gaussians", n=2000)
     return measure.densities(data.y, data.x["x1"], "gaussian", name="x1").figure()
 
 
 def _validated() -> tuple[np.ndarray, np.ndarray]:
     """Labels of validation rows, and the probabilities of a model for them."""
-    train, valid = (make("two-gaussians", n=2000, seed=s) for s in (0, 1))
+    train, valid = (make_dataset("two-gaussians", n=2000, seed=s) for s in (0, 1))
     return valid.y, ftheta.LogisticRegression().fit(train.x, train.y).predict_proba(valid.x)
 
 
@@ -269,7 +268,7 @@ def cost() -> Figure:
 
 def regions() -> Figure:
     """Which class wins where."""
-    data = make("blobs", n=300)
+    data = make_dataset("blobs", n=300)
     return explain.regions(ftheta.LogisticRegression().fit(data.x, data.y), data.x, data.y).figure()
 
 
@@ -282,7 +281,7 @@ def ellipses() -> Figure:
 
 def forecasts() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels, true probabilities and those of a forecaster that is too sure, of the page on measuring."""
-    moons = make("moons", n=1000, noise=0.35, seed=1)
+    moons = make_dataset("moons", n=1000, noise=0.35, seed=1)
     one = moons.truth.probability(moons.x)
     right = np.stack([1 - one, one], axis=1)
     return moons.y, right, right**3 / (right**3).sum(axis=1, keepdims=True)
@@ -308,13 +307,14 @@ def reliability() -> Figure:
 
 def network() -> Figure:
     """A dense network from its widths, and what dropout leaves of it."""
-    return explain.network([4, 6, 5, 3], dropped=0.4, seed=2).figure()
+    return explain.network([4, 6, 5, 3], dropped=0.4, random_state=2).figure()
 
 
 def bands() -> Figure:
     """The figure of the study evidence/noise, of one seed."""
-    study = studies.load("evidence/noise")
-    return study.figures(study.measure(replace(study.Config(), seeds=1)))["bands"]
+    from ftheta.studies.evidence import noise as study
+
+    return study.bands(study.study.run(seeds=1))
 
 
 def race() -> Figure:
@@ -342,8 +342,21 @@ def landscape() -> Figure:
 
 def implicit() -> Figure:
     """Descent, the flow of its loss, and the flow of the modified loss."""
-    study = studies.load("optimisers/implicit")
-    return study.figures(study.measure(replace(study.TINY, grid=60)))["surface-modified"]
+    lr, start = 0.1, torch.tensor([2.0, 1.5], dtype=torch.double)
+    loss = lambda theta: (theta[0] * theta[1] - 1) ** 2 / 2 + 0.1 * theta[0] ** 2  # noqa: E731
+    changed, times, points = formulas.modified_gd(loss, lr), np.linspace(0, 1, 120).tolist(), [start]
+    for _ in range(10):
+        points.append(points[-1] - lr * torch.func.grad(loss)(points[-1]))
+    a, b = torch.linspace(0.9, 2.1, 60, dtype=torch.double), torch.linspace(0.7, 1.6, 60, dtype=torch.double)
+    surface = torch.vmap(changed)(torch.cartesian_prod(a, b)).reshape(60, 60).T
+    paths = {
+        "gradient descent": torch.stack(points).numpy(),
+        "flow of L": formulas.gradient_flow(loss, start, times).numpy(),
+        "flow of the modified loss": formulas.gradient_flow(changed, start, times).numpy(),
+    }
+    title = f"L + (α/4) ‖∇L‖², α = {lr:g}"
+    ground = (a.numpy(), b.numpy(), surface.contiguous().numpy())
+    return plots.contours(ground, paths, title=title, labels=("a", "b"), value="loss")
 
 
 @cache
@@ -385,7 +398,8 @@ def augmented() -> Figure:
         "mixup": "mixup",
     }
     copies = {name: augmentation(spec, n_classes=10)(batch, Draw(1)).x.numpy() for name, spec in ways.items()}
-    return plots.augmented(x.numpy(), copies)
+    images = np.stack([x.numpy(), *copies.values()], 1)  # (image, copy, channel, row, column)
+    return plots.patches({", ".join(["original", *copies]): images}, [digits.y[:6]], x="copy", y="digit")
 
 
 def segments() -> Figure:
@@ -398,7 +412,7 @@ def segments() -> Figure:
 
 def unet() -> Figure:
     """A U-Net from its module."""
-    return explain.diagram(UNet((1, 64, 64), 2, (16, 32, 64, 128)), shape=(1, 64, 64)).figure()
+    return explain.diagram(UNet((1, 64, 64), 2, (16, 32, 64, 128)), input_shape=(1, 64, 64)).figure()
 
 
 @cache
@@ -411,7 +425,7 @@ def memory() -> ftheta.HopfieldNetwork:
 
 def recalled() -> Figure:
     """Digits, what noise makes of them, and what is recalled."""
-    return explain.recalled(memory(), noise=(0.1, 0.2, 0.3), steps=(1, 10, 10)).figure()
+    return explain.recall(memory(), noise=(0.1, 0.2, 0.3), steps=(1, 10, 10)).figure()
 
 
 def plane() -> ftheta.HopfieldNetwork:
@@ -450,7 +464,7 @@ def chains() -> Figure:
 def filled_in() -> Figure:
     """Rows of digits that were removed, filled in."""
     made, _ = machine()
-    return explain.filled_in(made, (load("digits").x.to_numpy()[1500:] >= 8).astype(float)).figure()
+    return explain.fill_in(made, (load("digits").x.to_numpy()[1500:] >= 8).astype(float)).figure()
 
 
 def backprop() -> Figure:

@@ -1,9 +1,9 @@
 """The ledger's side of pytest: the fixture that checks a correction, and the collector of claims.
 
-    @pytest.mark.ledger("C025", "C026", covers="ftheta.nn.MLP")               a test that confirms two rows
-    @pytest.mark.ledger("C025", covers="...", printed=-4.417, right=0.417)    one that corrects: ledger(computed)
-    CLAIMS = {"C900": "confirmed"}                                            in a study's module
-    <!-- ledger: C031, C032 documented -->                                    on a page of docs/
+    @pytest.mark.ledger("C025", "C026", covers="ftheta.nn.MLP")               two rows where the source is right
+    @pytest.mark.ledger("C025", covers="...", printed=-4.417, right=0.417)    one where it is wrong: ledger(computed)
+    @study.claim("C900", says="...")                                          in a study; findings.json has the verdict
+    <!-- ledger: C031, C032 documented -->                                    on a page of docs/; its erratum decides
     C033 = "The reason."                                                      in declined.toml
 
 `--ledger-write` collects all of them into claims.json, `--ledger-check` compares; neither runs a test.
@@ -20,11 +20,13 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from ftheta.studies._running import claimed_rows
+
 FOLDER = "src/ftheta/studies/ledger"
 VERDICTS = {
-    "test": ["confirmed", "corrected"],
-    "study": ["confirmed", "corrected", "refuted", "not reproduced"],
-    "page": ["documented"],
+    "test": ["right", "wrong"],
+    "study": ["right", "loose", "wrong", "incomplete", "undecided"],
+    "page": ["right", "loose", "wrong", "incomplete"],
     "declined": ["declined"],
 }
 _called, _marks = pytest.StashKey[set[str]](), pytest.StashKey[list]()
@@ -156,26 +158,36 @@ def _malformed(marks):
 def _of_tests(marks):
     for where, mark in marks:
         states = {key: _plain(mark.kwargs[key]) for key in ("covers", "printed", "right") if key in mark.kwargs}
-        verdict = "corrected" if "printed" in states else "confirmed"
+        verdict = "wrong" if "printed" in states else "right"
         for row in mark.args:
             yield row, {"kind": "test", "where": where, "verdict": verdict, **states}
 
 
 def _of_studies(root):
+    recorded = json.loads((root / FOLDER / "findings.json").read_text(encoding="utf-8"))
     for path in sorted((root / "src/ftheta/studies").glob("*/[!_]*.py")):
         name = f"{path.parent.name}/{path.stem.replace('_', '-')}"
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CLAIMS":
-                for row, verdict in ast.literal_eval(node.value).items():
-                    yield row, {"kind": "study", "where": name, "verdict": verdict}
+        verdicts = {f["row"]: f["verdict"] for f in recorded.get(name, {"findings": []})["findings"]}
+        for row in claimed_rows(ast.parse(path.read_text(encoding="utf-8"))):
+            yield row, {"kind": "study", "where": name, "verdict": verdicts.get(row, "undecided")}
 
 
 def _of_pages(root):
+    errata = {
+        row["id"]: row["erratum"] for table in (root / FOLDER).glob("*.csv") for row in csv.DictReader(_lines(table))
+    }
     for path in sorted((root / "docs").rglob("*.md")):
         for words in re.findall(r"<!--\s*ledger:(.*?)-->", path.read_text(encoding="utf-8"), flags=re.DOTALL):
-            *ids, verdict = words.replace(",", " ").split() or [""]
-            for row in ids or [verdict]:
+            *ids, word = words.replace(",", " ").split() or [""]
+            for row in ids or [word]:
+                verdict = _of_erratum(errata.get(row, "")) if word == "documented" else word
                 yield row, {"kind": "page", "where": path.relative_to(root).as_posix(), "verdict": verdict}
+
+
+def _of_erratum(text):
+    """What the tag in front of an erratum says of the source."""
+    tags = {"[MAJOR]": "wrong", "[ERROR]": "wrong", "[MISPRINT]": "wrong", "[OMISSION]": "incomplete"}
+    return tags.get(text.partition(" ")[0], "loose" if text else "right")
 
 
 def _of_declined(root):

@@ -17,6 +17,7 @@ import pytest
 import torch
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import InvalidParameterError
 from torch import nn
 
@@ -167,6 +168,7 @@ EVERY = {
 }
 
 NOBODY = {"3 NaN in y": TRANSFORMERS, "7 another number of rows": TRANSFORMERS}  # y is not looked at
+NOBODY |= {"18 sparse X": {cls for cls in CLASSES if get_tags(cls()).input_tags.sparse}}
 NOBODY |= {case: set(CLASSES) - set(WEIGHTED) for case in EVERY if case.startswith("21")}
 
 
@@ -215,7 +217,7 @@ def test_2_a_value_too_large_for_float32_has_a_way_out():
     X, y = data(MLPRegressor)
     with pytest.raises(InputError) as caught:
         MLPRegressor().fit(spoiled(X, 1e39, 4, 0), y)
-    told(caught.value, r"\(1e\+39\)", "too large for float32 at row 4, column 0", "use dtype='float64'")
+    told(caught.value, r"\(1e\+39\)", "too large for float32 at row 4, column 0", "use dtype=float64")
 
 
 def test_14_one_row_before_a_batch_norm():
@@ -233,7 +235,7 @@ def test_14_one_row_before_a_batch_norm():
 
 def test_15_a_constant_column_is_centred_with_one_warning():
     X = pd.DataFrame({"a": [1.0, 2, 3], "unit": [14.62] * 3})
-    with pytest.warns(UserWarning, match=r"'unit'.*constant.*14.62.*centred, not scaled") as caught:
+    with pytest.warns(UserWarning, match=r"'unit'.*constant.*14.62.*centered, not scaled") as caught:
         z = TableEncoder().fit_transform(X)
     assert len(caught) == 1 and np.asarray(z)[:, 1].tolist() == [0, 0, 0]
     assert np.isfinite(MLPRegressor(**QUICK).fit(X, [1.0, 2, 3]).predict(X)).all()
@@ -281,7 +283,7 @@ def test_22_sizes_of_layers():
 def test_23_the_nearest_name_is_offered():
     with pytest.raises(InputError, match="Unknown parameter of MLPClassifier: 'epoch'. Did you mean 'epochs'"):
         MLPClassifier().set_params(epoch=3)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch'"):
+    with pytest.raises(TypeError, match="Did you mean 'epochs'"):
         MLPClassifier(epoch=3)
 
 

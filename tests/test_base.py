@@ -44,7 +44,7 @@ class Toy(Estimator):
 @pytest.fixture
 def listed(monkeypatch):
     """Toy in the catalog, for as long as a test lasts."""
-    monkeypatch.setitem(catalog.CARDS, "toy", catalog.Card("toy", {"none": f"{__name__}:Toy"}))
+    monkeypatch.setitem(catalog.CARDS, "toy", catalog.Card("toy", {("table", "none"): f"{__name__}:Toy"}))
 
 
 def test_parameters_are_checked_when_it_fits_not_when_it_is_made():
@@ -87,8 +87,8 @@ def test_the_state_is_what_ends_in_an_underscore():
 
 
 def test_a_class_outside_the_catalog_has_no_name_in_a_file(tmp_path):
-    assert card_of(MLPClassifier) == ("mlp", "classify")
-    with pytest.raises(InputError, match="Toy is not in the catalog, so no file can name it. Add its line"):
+    assert card_of(MLPClassifier) == ("mlp", "table", "classify")
+    with pytest.raises(InputError, match="Toy is not in the catalog, so no file can name it. Add its card"):
         Toy().fit([[1.0]]).save(tmp_path / "toy")
     assert not (tmp_path / "toy").exists()
 

@@ -21,9 +21,9 @@ from PIL import Image
 from safetensors.numpy import save
 
 import ftheta
-from ftheta.cli._config import merge, read_config
 from ftheta.data import open_images, read
 from ftheta.errors import FThetaError
+from ftheta.jobs.config import merge, read_config
 from ftheta.models import MLPClassifier
 from ftheta.store import Run, dump_tree, load_tree
 from tests.mutation import in_child
@@ -193,7 +193,7 @@ def picture(folder, content):
 
 def small_picture(folder, content):
     picture(folder, content)
-    return lambda: np.asarray(open_images(folder / "p", size=(28, 28), cache=False).x)
+    return lambda: np.asarray(open_images(folder / "p", size=(28, 28)).x)
 
 
 def config(folder, content):

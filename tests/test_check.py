@@ -333,3 +333,11 @@ def test_weights_are_numbers_of_the_rows():
 def test_weights_that_cannot_be_used_get_one_sentence(given, text):
     with pytest.raises(InputError, match=text):
         check.weights(given, 10)
+
+
+def test_missing_values_pass_where_they_are_allowed_and_infinite_ones_do_not():
+    X = np.array([[1.0, np.nan], [3.0, 4.0]])
+    np.testing.assert_array_equal(table(X, allow_nan=True), X)
+    for bad in (np.inf, -np.inf):
+        with pytest.raises(InputError, match="inf"):
+            table(np.where(np.isnan(X), bad, X), allow_nan=True)

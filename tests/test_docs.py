@@ -15,13 +15,10 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from ftheta import catalog, data, likelihoods, measure, nn, optim, train
+from ftheta import catalog, data, likelihoods, measure, nn, optim, studies, train
 from ftheta.cli import cli
 from ftheta.explain import _registry
-from ftheta.measure import metrics
-from ftheta.models._neural import NeuralEstimator
-from ftheta.models._supervised import NeuralClassifier
-from ftheta.studies import _study
+from ftheta.models import NeuralClassifier
 
 ROOT = Path(__file__).parents[1]
 GUIDE = sorted((ROOT / "docs").rglob("*.md"))
@@ -128,7 +125,7 @@ def check_settings(params):
     if params["resume"] or not params["model"]:
         return
     targets = catalog.card(params["model"]).targets
-    known = {f.name for task in targets for f in fields(catalog.resolve(params["model"], task))}
+    known = {f.name for pair in targets for f in fields(catalog.resolve(params["model"], *pair))}
     is_table, is_folder = params["data"].endswith(".csv"), params["data"].endswith("/")
     assert is_table == bool(params["target"]) and (is_table or is_folder or params["data"] in data.names())
     for key in (item.partition("=")[0] for item in params["set"]):
@@ -254,7 +251,7 @@ def test_every_schedule_and_every_knob_of_training_is_on_its_page():
     table = rows("training.md")
     assert set(optim.SCHEDULES) <= set(table)
     for knob in fields(train.Training):
-        default = "{}" if knob.name in ("options", "rates", "shape") else str(knob.default)
+        default = "{}" if knob.name in ("options", "rate_factors", "schedule_options") else str(knob.default)
         assert table[knob.name][0] == f"`{default}`", knob.name
 
 
@@ -272,17 +269,18 @@ def test_every_likelihood_and_every_data_set_is_on_its_page():
     assert set(likelihoods.NAMES) <= set(table) and classes <= {cells[0] for cells in table.values()}
     table = rows("data.md")
     for name in data.names():
-        found = data.facts(name)
+        found = data.info(name)
         assert table[name][:3] == [str(found.rows), str(found.columns), found.task]
 
 
 def test_every_study_and_every_metric_is_on_its_page():
     table = rows("studies.md")
     assert {name: table[name][0] for name in table if "/" in name} == {
-        name: _study.card(name).question for name in _study.names()
+        name: studies.info(name).question for name in studies.names()
     }
-    table = rows("measure.md")
-    assert {"ece", *metrics.__all__} == {name for name in table if hasattr(measure, name)}
+    scored = measure.classification([0, 1], [0.2, 0.8]).scores + measure.regression([0, 1], [0, 2]).scores
+    text = TEXT[ROOT / "docs/measure.md"]
+    assert [s.name for s in scored if f"| {s.name} |" not in text] == []
 
 
 PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | {  # class, or card, to its page
@@ -298,12 +296,13 @@ PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | 
 @pytest.mark.parametrize("model", catalog.CARDS)
 def test_every_parameter_of_a_family_is_on_its_page(model):
     """Those that nets share stand on the page of the perceptron, those of the loop on that of training."""
-    for task in catalog.card(model).targets:
-        cls = catalog.resolve(model, task)
+    for kind, task in catalog.card(model).targets:
+        cls = catalog.resolve(model, kind, task)
         page = PAGE.get(cls.__name__) or PAGE[model]
         own = rows(page)
-        like = catalog.resolve("mlp", task) if page == "module.md" else NeuralClassifier
-        shared = {f.name for f in fields(like)} if issubclass(cls, NeuralEstimator) and page != "mlp.md" else ()
+        like = catalog.resolve("mlp", "table", task) if page == "module.md" else NeuralClassifier
+        net = {"batch_size", "optimizer"} <= {f.name for f in fields(cls)}
+        shared = {f.name for f in fields(like)} if net and page != "mlp.md" else ()
         mine = {f.name for f in fields(cls)} - set(shared)
         assert mine <= set(own), mine - set(own)
         for field in fields(cls):

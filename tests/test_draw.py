@@ -134,3 +134,11 @@ def test_fresh_seeds_fit_31_bits_and_differ():
     before = globals_now()
     fresh_seed()
     assert globals_now() == before
+
+
+def test_numbers_of_numpy_and_python_are_those_of_the_place_too():
+    found = []
+    for place in (Draw(3).at("train", 1), Draw(3).at("train", 2), Draw(4).at("train", 1), Draw(3).at("train", 1)):
+        with place.scope():
+            found.append((np.random.rand(), random.random(), torch.rand(1).item()))
+    assert found[0] == found[3] and all(len({row[i] for row in found[:3]}) == 3 for i in range(3))

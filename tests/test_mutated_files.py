@@ -31,9 +31,9 @@ import torch
 from PIL import Image
 
 import ftheta
-from ftheta.cli._config import merge, read_config
 from ftheta.data import TableEncoder, read_arrays, read_csv, read_idx_array, read_images, read_parquet, read_text
 from ftheta.errors import FileFormatError, FThetaError
+from ftheta.jobs.config import merge, read_config
 from ftheta.models import MLPClassifier
 from ftheta.store import Run, dump_tree, load_tree, to_toml
 from tests.mutation import in_child, mutated, peak

@@ -31,7 +31,7 @@ def test_text_is_aligned_with_numbers_to_the_right():
     ("value", "text"),
     [
         (None, ""), (True, "True"), (3, "3"), (np.int64(12345678), "12345678"), (1234.4, "1234"), (0.0, "0.000"),
-        (0.00001234567, "1.235e-05"), (math.nan, "nan"), (-math.inf, "-inf"), (torch.tensor(2.5), "2.500"), ("x", "x"),
+        (0.00001234567, "1.235e-05"), (math.nan, ""), (-math.inf, "-inf"), (torch.tensor(2.5), "2.500"), ("x", "x"),
         (123456.0, "1.235e+05"),
     ],
 )  # fmt: skip
@@ -98,8 +98,12 @@ def test_columns_of_different_length_are_refused():
 class Loss(Result):
     values: np.ndarray
 
-    def table(self) -> Table:
-        return Table({"loss": self.values})
+    def columns(self):
+        return {"loss": self.values, "weight": None}
+
+    @property
+    def caption(self):
+        return "Loss per epoch"
 
     def figure(self) -> Figure:
         return curves({"loss": self.values})
@@ -108,6 +112,19 @@ class Loss(Result):
 def test_a_result_shows_its_table_and_its_figure():
     html = Loss(np.array([3.0, 2.0]))._repr_html_()
     assert html.startswith("<table>") and "<svg" in html and html.rstrip().endswith("</svg>") and "<?xml" not in html
+    assert 'aria-label="Loss per epoch"' in html
+
+
+def test_a_result_declares_columns_and_caption():
+    table = Loss(np.array([3.0, np.nan])).table()
+    assert table.text().split("\n") == ["Loss per epoch", " loss", "-----", "3.000", ""]
+    assert np.isnan(table.frame()["loss"][1]) and list(table.columns) == ["loss"]
+
+
+def test_the_repr_of_a_result_fits_on_a_screen():
+    assert repr(Loss(np.zeros((300, 4)))) == "Loss(values=ndarray(300, 4))"
+    assert repr(Loss(list(range(1000)))) == "Loss(values=list of 1000)"
+    assert len(repr(Loss("x" * 1000))) < 100
 
 
 def test_a_figure_says_in_words_what_it_shows():

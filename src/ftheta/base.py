@@ -7,7 +7,8 @@ dataclass; its fields are its parameters.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
@@ -17,24 +18,25 @@ from sklearn.base import BaseEstimator
 
 from . import catalog
 from .check import constraints, parameters
-from .errors import InputError
+from .errors import InputError, InputTypeError
 from .store import Run, Tree
 
 __all__ = ["FORMAT", "Estimator", "card_of"]
 
-FORMAT = 1  # of saved models
+FORMAT = 2  # of saved models
 MODEL, CONFIG = "model.safetensors", "config.json"
 
 
-def card_of(cls: type) -> tuple[str, str]:
-    """Name and task under which the catalog lists a class."""
+def card_of(cls: type) -> tuple[str, str, str]:
+    """Name, kind of data and task under which the catalog lists a class."""
     here = f"{cls.__module__}:{cls.__qualname__}"
+    catalog.install()
     for card in catalog.CARDS.values():
-        for task, where in card.targets.items():
+        for (kind, task), where in card.targets.items():
             if where == here:
-                return card.name, task
+                return card.name, kind, task
     raise InputError(
-        f"{cls.__qualname__} is not in the catalog, so no file can name it. Add its line to ftheta/catalog.py."
+        f"{cls.__qualname__} is not in the catalog, so no file can name it. Add its card: catalog.register(Card(...))."
     )
 
 
@@ -43,6 +45,7 @@ class Estimator(BaseEstimator):
     """Base of all estimators: parameters are dataclass fields, learned attributes end in `_`."""
 
     refused: ClassVar[tuple[str, ...]] = ()  # parameters that no file can hold
+    code: ClassVar[tuple[str, ...]] = ("optimizer",)  # parameters that may be code, which a fitted model does not need
 
     @property
     def _parameter_constraints(self) -> dict[str, Any]:
@@ -52,12 +55,28 @@ class Estimator(BaseEstimator):
         """Raise scikit-learn's InvalidParameterError for the first parameter out of its range."""
         parameters(type(self).__name__, self._parameter_constraints, self.get_params(deep=False))
 
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """An unknown parameter is answered with the one that is meant, also where scikit-learn calls it otherwise."""
+        for key in params.keys() - {f.name for f in fields(cls)}:
+            raise InputTypeError(_unknown(cls, key, [f.name for f in fields(cls)]))
+        return super().__new__(cls)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; `deep` also gives those of estimators, and fields as `training__name`, inside them."""
+        params = super().get_params(deep=deep)
+        for name in list(params) if deep else ():
+            holder = None if "__" in name else self._dataclass_of(name)
+            if holder is not None and isinstance(params[name], holder | None):
+                value = self._default_of(name, holder) if params[name] is None else params[name]
+                params |= {f"{name}__{field.name}": getattr(value, field.name) for field in fields(holder)}
+        return params
+
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `knobs__name` replaces one field of a dataclass parameter, creating it if it is None."""
+        """Set parameters; `training__name` replaces one field of a dataclass parameter, creating it if it is None."""
         known = self.get_params(deep=False)
         for key in params:
             if key.split("__")[0] not in known:
-                raise InputError(catalog.nearest(f"parameter of {type(self).__name__}:", key, known))
+                raise InputError(_unknown(type(self), key, known))
         for key in [k for k in params if "__" in k]:
             name, _, inner = key.partition("__")
             holder = self._dataclass_of(name)
@@ -74,14 +93,18 @@ class Estimator(BaseEstimator):
         if inner not in known:
             raise InputError(catalog.nearest(f"parameter of {holder.__name__}:", inner, known))
         current = getattr(self, name)
-        setattr(self, name, replace(holder() if current is None else current, **{inner: value}))
+        setattr(self, name, replace(self._default_of(name, holder) if current is None else current, **{inner: value}))
+
+    def _default_of(self, name: str, holder: type) -> Any:
+        """What None means for a dataclass parameter."""
+        return holder()
 
     def get_state(self) -> dict[str, Tree]:
         """What was learned, as a tree of arrays and plain values."""
         return {name: value for name, value in sorted(vars(self).items()) if _is_learned(name)}
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
-        """Put back what `get_state` gave."""
+        """Restore what `get_state` returned."""
         for name, value in state.items():
             if not _is_learned(name):
                 raise InputError(f"{name!r} is not learned by {type(self).__name__}: what is learned ends in '_'.")
@@ -90,12 +113,12 @@ class Estimator(BaseEstimator):
     def _params_tree(self) -> dict[str, Tree]:
         params = {k: _as_dict(v) for k, v in self.get_params(deep=False).items()}
         for name, value in params.items():
-            if name not in self.refused and not _is_json(value):
+            if name not in self.refused and not _is_json(value) and not (name in self.code and callable(value)):
                 raise InputError(
                     f"Parameter {name}={value!r} of {type(self).__name__} cannot be put into a file: it is neither "
                     "a plain value nor registered. Use a name or plain values instead."
                 )
-        return {k: v for k, v in params.items() if k not in self.refused}
+        return {k: v for k, v in params.items() if k not in self.refused and not (k in self.code and callable(v))}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the fitted estimator into a folder: model.safetensors, config.json, manifest.json; no code.
@@ -115,16 +138,45 @@ class Estimator(BaseEstimator):
     def _files(self) -> tuple[str, dict[str, Tree]]:
         from . import __version__
 
-        name, task = card_of(type(self))
+        name, kind, task = card_of(type(self))
         params, state = self._params_tree(), self.get_state()
         if not Estimator.get_state(self):
             raise InputError(f"This {type(self).__name__} instance is not fitted yet. Call fit before save.")
-        config = {"format": FORMAT, "ftheta": __version__, "model": name, "task": task, "params": params}
+        config = {"format": FORMAT, "ftheta": __version__, "model": name, "kind": kind, "task": task, "params": params}
         return json.dumps(config, indent=2) + "\n", {"params": params, "state": state}
 
     def _save_into(self, run: Run, files: tuple[str, dict[str, Tree]] | None = None) -> None:
         config, tree = files or self._files()
         run.finish({MODEL: tree, CONFIG: config})
+
+
+ELSEWHERE = {  # names of scikit-learn, and what is meant by them here
+    "hidden_layer_sizes": "hidden",
+    "max_iter": "epochs",
+    "n_iter_no_change": "patience",
+    "early_stopping": "patience=10 together with validation=0.1",
+    "validation_fraction": "validation",
+    "learning_rate_init": "lr",
+    "learning_rate": "lr, or training=Training(schedule=...)",
+    "solver": "optimizer",
+    "tol": "training=Training(min_delta=...)",
+    "alpha": "training=Training(l2=...)",
+    "momentum": "training=Training(options={'momentum': 0.9})",
+    "verbose": "training=Training(progress=...)",
+    "shuffle": "training=Training(shuffle=...)",
+    "C": "l2 or training=Training(l2=...), about 1 / (2 n C),",
+    "penalty": "l1 and l2, of the model or in training=Training(...),",
+    "n_components": "n_hidden",
+    "n_estimators": "epochs",
+    "n_jobs": "training=Training(threads=...)",
+}
+
+
+def _unknown(cls: type, key: str, known: Iterable[str]) -> str:
+    said = catalog.nearest(f"parameter of {cls.__name__}:", key, known)
+    here = ELSEWHERE.get(key, "")
+    meant = set(re.findall(r"\w+", here)) & set(known)
+    return f"{said} scikit-learn's {key} is {here} here." if meant else said
 
 
 def _refuse_other(run: Run, overwrite: bool) -> None:
@@ -144,7 +196,9 @@ def _refuse_other(run: Run, overwrite: bool) -> None:
 def _as_dict(value: Any) -> Any:
     if isinstance(value, np.generic):  # as a search over a grid of numbers sets them
         return value.item()
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    return {k: v for k, v in asdict(value).items() if not callable(v)}  # e.g. a schedule of the user's
 
 
 def _is_learned(name: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
-from scipy import sparse
+from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import (
     Interval,
@@ -32,24 +32,9 @@ from sklearn.utils.validation import check_array, validate_data
 from .errors import InputError, InputTypeError
 
 __all__ = [
-    "Count",
-    "Finite",
-    "NonNegative",
-    "Positive",
-    "RandomState",
-    "Setting",
-    "Share",
-    "Size",
-    "Widths",
-    "constraints",
-    "not_finite",
-    "parameters",
-    "plain",
-    "reject_memory",
-    "table",
-    "target",
-    "weights",
-]
+    "Count", "Finite", "NonNegative", "Positive", "RandomState", "Setting", "Share", "Size", "Widths", "at_least",
+    "constraints", "not_finite", "parameters", "plain", "reject_memory", "table", "target", "weights",
+]  # fmt: skip
 
 Count = Annotated[int, Ge(1)]
 Positive = Annotated[float, Gt(0)]
@@ -66,14 +51,7 @@ RandomState = Annotated[int | None, "random_state"]
 
 
 def constraints(cls: type, names: Iterable[str]) -> dict[str, Any]:
-    """scikit-learn's table of parameter constraints, read from the annotations of a class.
-
-    Example:
-        >>> class Knobs:
-        ...     lr: Positive | None = None
-        >>> constraints(Knobs, ["lr"])["lr"][1] is None
-        True
-    """
+    """scikit-learn's table of parameter constraints, read from the annotations of a class."""
     return dict(_constraints(cls, tuple(names)))
 
 
@@ -161,20 +139,47 @@ def parameters(name: str, allowed: dict[str, Any], values: dict[str, Any]) -> No
     validate_parameter_constraints(allowed, values, name)
 
 
+def at_least(name: str, value: Any, least: float, *, integer: bool = False) -> Any:
+    """The value of an argument, if it is a number (an integer) of at least so much.
+
+    Example:
+        >>> at_least("stride", 2, 1, integer=True)
+        2
+    """
+    kind = Integral if integer else Real
+    number = isinstance(value, kind) and not isinstance(value, bool)
+    if not number or not value >= least:  # pyright: ignore[reportOperatorIssue]  # NaN is not
+        raise InputError(f"{name}={value!r}; it must be {'an integer' if integer else 'a number'} of at least {least}.")
+    return value
+
+
 # ---- X
 
+LARGEST = 1e100  # number whose square, summed over rows, still has room in float64
 LITTLE = 2**26  # bytes that are always there: to ask the system takes longer than to check them
 
 
 def plain(X: Any) -> Any:
-    """A torch tensor as a NumPy array; anything else as it is."""
-    return X.detach().cpu().numpy() if hasattr(X, "detach") and hasattr(X, "cpu") else X
+    """A torch tensor as a NumPy array, an Arrow table as a data frame; anything else as it is."""
+    if hasattr(X, "detach") and hasattr(X, "cpu"):
+        return X.detach().cpu().numpy()
+    return X.to_pandas() if type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "to_pandas") else X
 
 
 def table(
-    estimator: Any, X: Any, *, dtype: str, reset: bool, allow_nd: bool = False, allow_nan: bool = False
+    estimator: Any,
+    X: Any,
+    *,
+    dtype: str,
+    reset: bool,
+    allow_nd: bool = False,
+    allow_nan: bool = False,
+    integers: bool = False,
 ) -> np.ndarray:
-    """X as an array of the dtype, finite but for NaN where allowed: (n, D), or (n, ...) for more axes."""
+    """X as an array of the dtype, finite but for NaN where allowed: (n, D), or (n, ...) for more axes.
+
+    With `integers`, integers stay integers: int64, or uint8 for images.
+    """
     X = plain(X)
     _reject_kind(type(estimator).__name__, X)
     reject_memory(X, dtype)
@@ -187,18 +192,20 @@ def table(
         raise InputError(_with_advice(str(error))) from None
     except TypeError as error:
         raise InputTypeError(f"{error}; X must hold numbers only.") from None
+    if integers and (kind := _integer_kind(X, checked)):
+        return np.ascontiguousarray(checked, dtype=kind)
     with np.errstate(over="ignore"):
         result = np.ascontiguousarray(checked, dtype=dtype)
     ends = [f.reduce(result, axis=None) for f in ((np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum))]
-    if not (~np.isinf(ends) if allow_nan else np.isfinite(ends)).all():  # of two numbers: no mask as large as X
+    if any(not (abs(float(end)) <= LARGEST or allow_nan and np.isnan(end)) for end in ends):
         raise InputError(not_finite(np.asarray(checked), result, names))
-    fitted = result.shape[1:] if reset or not allow_nd else tuple(estimator.input_.shape)
-    if result.shape[1:] != fitted:
-        raise InputError(
-            f"X has rows of shape {result.shape[1:]}, but {type(estimator).__name__} was fitted with {fitted}. "
-            "Pass rows of that shape."
-        )
     return result
+
+
+def _integer_kind(X: Any, checked: Any) -> str:
+    """The dtype of integers that stay as they are: int64, uint8 for images; "" where X has others."""
+    kinds = {getattr(t, "kind", "O") for t in X.dtypes} if hasattr(X, "dtypes") else {np.asarray(X).dtype.kind}
+    return ("uint8" if checked.dtype == np.uint8 and checked.ndim > 2 else "int64") if kinds <= {"i", "u"} else ""
 
 
 def _numeric(X: Any, dtype: str) -> Any:
@@ -207,10 +214,15 @@ def _numeric(X: Any, dtype: str) -> Any:
 
 
 def _reject_kind(name: str, X: Any) -> None:
-    if sparse.issparse(X):
+    if issparse(X):
         size = np.prod(X.shape) * 8 / 1e9
         raise InputTypeError(
             f"X is a scipy sparse matrix; {name} takes dense input. Convert with X.toarray() (about {size:.1g} GB)."
+        )
+    if isinstance(X, Mapping) or (isinstance(X, tuple) and X and all(np.ndim(part) > 1 for part in X)):
+        raise InputTypeError(
+            f"X is a {type(X).__name__} of {len(X)} parts; {name} takes one table. Join its columns first, e.g. with "
+            "pandas.DataFrame or np.hstack."
         )
     shape = np.shape(X) if isinstance(X, np.ndarray) or hasattr(X, "dtype") else None
     if shape is not None and len(shape) == 1:
@@ -218,10 +230,10 @@ def _reject_kind(name: str, X: Any) -> None:
             f"X must be 2-D, got shape {shape}. Reshape your data: X.reshape(-1, 1) for one feature, "
             "X.reshape(1, -1) for one sample."
         )
-    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") == "c":
         raise InputError(
-            f"Complex data not supported: X has dtype {X.dtype}. "
-            "Take X.real, np.abs(X), or stack both parts as columns."
+            f"Complex data not supported: X has dtype {dtype}. Take X.real, np.abs(X), or stack both parts as columns."
         )
     _reject_text(X)
 
@@ -240,7 +252,7 @@ def _loose_columns(X: Any) -> Iterable[tuple[Any, Iterable[Any]]]:
     """Name and cells of the columns that may hold text."""
     if hasattr(X, "columns"):
         columns = [(str(c), X.iloc[:, j] if hasattr(X, "iloc") else X[c]) for j, c in enumerate(X.columns)]
-        return [(n, c.to_numpy() if getattr(c.dtype, "kind", "O") not in "fiubc" else ()) for n, c in columns]
+        return [(n, c.to_numpy() if getattr(c.dtype, "kind", "O") not in "fiubcMm" else ()) for n, c in columns]
     array = np.asarray(X) if not isinstance(X, np.ndarray) and hasattr(X, "__array__") else X
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "OUS":
         return [(str(j), array[:, j].tolist()) for j in range(array.shape[1])]
@@ -275,7 +287,7 @@ def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None 
     """The sentence for numbers that are not finite, or too large for the dtype they are cast to."""
     given = given.astype(np.float64, copy=False)
     bad = np.isnan(given)
-    first = np.argwhere(bad if bad.any() else ~np.isfinite(cast))[0]
+    first = np.argwhere(bad if bad.any() else ~np.isfinite(cast) | (np.abs(given) > LARGEST))[0]
     row, column = int(first[0]), ", ".join(str(int(i)) for i in first[1:])
     place = f"row {row}, column {f'{names[int(first[1])]!r} ({column})' if names else column}"
     if bad.any():
@@ -285,8 +297,8 @@ def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None 
         )
     value = given[tuple(first)]
     return (
-        f"X contains inf or a value too large for {cast.dtype} at {place} ({value:g}). "
-        "Rescale the column or use dtype='float64'."
+        f"X contains inf or a value too large for {cast.dtype} at {place} ({value:g}). Rescale the column"
+        f"{'; at most 1e100 is taken' if cast.dtype == np.float64 else ' or use dtype=float64'}."
     )
 
 
@@ -325,7 +337,7 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
             f"{name} requires y to be passed, but the target y is None. Pass one target for each row of X."
         )
     y = plain(y)
-    if sparse.issparse(y):
+    if issparse(y):
         raise InputTypeError(f"y is a scipy sparse matrix; {name} takes dense targets. Convert with y.toarray().")
     kind: Any = np.float64 if numeric else None
     try:
@@ -354,9 +366,10 @@ def _reject_bad_target(y: np.ndarray) -> None:
     if y.dtype.kind == "c":
         raise InputError(f"Complex data not supported: y has dtype {y.dtype}. Take y.real or np.abs(y).")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        index = int(np.argwhere(~np.isfinite(y))[0][0])
-        kind = "NaN" if np.isnan(y[index]).any() else "inf"
+        kind = "NaN" if np.isnan(y[index := int(np.argwhere(~np.isfinite(y))[0][0])]).any() else "inf"
         raise InputError(f"y contains {kind} at index {index}. Remove those rows; targets cannot be imputed.")
+    if y.dtype == np.float64 and y.size and np.abs(y).max() > LARGEST:
+        raise InputError(f"y holds {y.flat[np.abs(y).argmax()]:.3g}; at most {LARGEST:g} is taken. Rescale y.")
     missing = [i for i, v in enumerate(y.ravel()) if v is None or v != v] if y.dtype.kind == "O" else []
     if missing:
         raise InputError(f"y contains NaN at index {missing[0]}. Remove those rows; targets cannot be imputed.")
@@ -373,9 +386,8 @@ def weights(given: Any, n: int) -> np.ndarray | None:
     w = np.full(n, w) if w.ndim == 0 else w
     if w.shape != (n,):
         raise InputError(f"sample_weight has shape {w.shape}, expected ({n},): one weight for each row of X.")
-    if not np.isfinite(w).all() or (w < 0).any():
-        i = int(np.argmax(~(np.isfinite(w) & (w >= 0))))
-        raise InputError(f"sample_weight[{i}] is {w[i]}; weights must be finite and >= 0.")
+    if (wrong := ~((w >= 0) & (w <= LARGEST))).any():
+        raise InputError(f"sample_weight[{wrong.argmax()}] is {w[wrong][0]}; weights must be finite and >= 0, <1e100.")
     if not w.any():
         raise InputError("all sample weights are zero: nothing to fit. Give at least one row a weight > 0.")
     return w

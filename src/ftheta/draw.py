@@ -17,14 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from numbers import Integral
 from threading import RLock
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils import check_random_state
 from torch import Generator
 
-__all__ = ["GENERATORS", "Draw", "Kept", "fresh_seed", "process_lock"]
+__all__ = ["GENERATORS", "Draw", "Kept", "fresh_seed", "process_lock", "seed_of"]
 
 
 def process_lock() -> Any:
@@ -44,12 +46,23 @@ def fresh_seed() -> int:
     return secrets.randbits(31)
 
 
+def seed_of(random_state: Any) -> int:
+    """A seed from what scikit-learn takes as random_state; None is fresh entropy at every call."""
+    if random_state is None:
+        return fresh_seed()
+    return (
+        int(random_state)
+        if isinstance(random_state, Integral)
+        else int(check_random_state(random_state).randint(2**31 - 1))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
     """A place in a run, from which randomness is drawn.
 
     Args:
-        seed: Seed of the whole run.
+        seed: Seed of the run.
         path: Where in the run this is; grows with `at`.
 
     Example:
@@ -82,7 +95,7 @@ class Draw:
 
     @contextmanager
     def scope(self, *, only_torch: bool = False) -> Iterator[None]:
-        """Seed the global generators of torch, NumPy and Python, and put their old states back on every exit."""
+        """Seed the global generators of torch, NumPy and Python, and restore their old states on every exit."""
         with Kept(only_torch=only_torch):
             self.seed_global()
             if not only_torch:
@@ -92,7 +105,7 @@ class Draw:
 
 
 class Kept:
-    """The global generators for one thread; their states are put back on every exit.
+    """The global generators for one thread; their states are restored on every exit.
 
     Args:
         only_torch: Not NumPy's and Python's, which take 100 microseconds; torch's take 2.

@@ -1,6 +1,6 @@
-"""What a measurement or an explanation gives back: arrays, a table and a figure.
+"""What a measurement or an explanation returns: arrays, a table and a figure.
 
-A Result is a frozen dataclass of arrays that knows its `table()` and its `figure()`; `plots/` draws, when asked.
+A Result is a frozen dataclass of arrays; a subclass declares columns, a caption and a drawing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import io
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from html import escape
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "Table", "svg"]
 
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
+_WORDS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum"}
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {c: f"\\text{word}{{}}" for c, word in _WORDS.items()}
 _MARKDOWN = {"|": r"\|", "\n": " ", "\r": " ", "*": r"\*", "_": r"\_", "`": r"\`", "<": "&lt;"}
 
 
@@ -46,20 +43,22 @@ class Table:
     caption: str = ""
 
     def __post_init__(self) -> None:
+        lists = {name: [_plain(v) for v in column] for name, column in self.columns.items()}
+        object.__setattr__(self, "columns", lists)
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) > 1:
             raise InputError(f"The columns of a table differ in length: {lengths}. Give each the same number of cells.")
 
     def _cells(self, clean: Callable[[str], str] = str) -> tuple[list[str], list[list[str]], list[bool]]:
         """Header, rows of text, and which columns are numbers."""
-        columns = [[_plain(v) for v in column] for column in self.columns.values()]
+        columns = self.columns.values()
         numeric = [any(map(_is_number, c)) and all(v is None or _is_number(v) for v in c) for c in columns]
         rows = [[clean(_text(v)) for v in row] for row in zip(*columns, strict=True)]
         return [clean(str(name)) for name in self.columns], rows, numeric
 
     def as_json(self) -> dict[str, Any]:
         """Caption and columns as JSON values."""
-        return {"caption": self.caption, "columns": {n: [_plain(v) for v in c] for n, c in self.columns.items()}}
+        return {"caption": self.caption, "columns": dict(self.columns)}
 
     def text(self) -> str:
         """Aligned columns, numbers to the right."""
@@ -88,10 +87,8 @@ class Table:
         lines = [f"{' & '.join(line)} \\\\" for line in [header, *rows]]
         columns, rule = "".join("r" if n else "l" for n in numeric), "\\hline"
         body = [f"\\begin{{tabular}}{{{columns}}}", rule, lines[0], rule, *lines[1:], rule, "\\end{tabular}"]
-        if not self.caption:
-            return "\n".join(body)
         head = ["\\begin{table}", "\\centering", f"\\caption{{{clean(self.caption)}}}"]
-        return "\n".join([*head, *body, "\\end{table}"])
+        return "\n".join([*head, *body, "\\end{table}"] if self.caption else body)
 
     def html(self) -> str:
         """A `<table>`, escaped."""
@@ -112,22 +109,48 @@ class Table:
         """The columns as a pandas frame, unrounded."""
         import pandas as pd
 
-        return pd.DataFrame({name: list(map(_plain, column)) for name, column in self.columns.items()})
+        return pd.DataFrame(dict(self.columns))
 
 
 class Result(ABC):
-    """Base of the frozen dataclasses of arrays that measuring and explaining give back."""
+    """Base of the frozen dataclasses of arrays that measuring and explaining return."""
 
-    @abstractmethod
-    def table(self) -> Table:
-        """The numbers."""
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Result.__repr__  # so that dataclass() does not write one with all the numbers
+
+    def columns(self) -> Mapping[str, Any]:
+        """Columns of the table: lists or arrays of equal length; a column that is None is left out."""
+        raise NotImplementedError(f"{type(self).__name__} has neither columns() nor table().")
+
+    @property
+    def caption(self) -> str:
+        """What table and figure show, in one sentence."""
+        return ""
 
     @abstractmethod
     def figure(self) -> Figure:
-        """The picture: one function of `plots/`."""
+        """The picture."""
+
+    def table(self) -> Table:
+        """The numbers."""
+        return Table({name: column for name, column in self.columns().items() if column is not None}, self.caption)
+
+    def __repr__(self) -> str:
+        parts = [f"{f.name}={_brief(getattr(self, f.name))}" for f in fields(self) if f.repr]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        return f"{self.table().html()}\n{svg(self.figure())}"
+        return f"{self.table().html()}\n{svg(self.figure(), self.caption)}"
+
+
+def _brief(value: Any) -> str:
+    """A value in at most 60 characters: shape of an array, length of a collection."""
+    if shape := getattr(value, "shape", ()):
+        return f"{type(value).__name__}{tuple(shape)}"
+    text, many = repr(value), hasattr(value, "__len__") and not isinstance(value, str)
+    return text if len(text) <= 60 else f"{type(value).__name__} of {len(value)}" if many else f"{text[:57]}..."
 
 
 def svg(figure: Figure, alt: str = "") -> str:
@@ -163,8 +186,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Whole numbers in full, other numbers with four significant digits, None as nothing."""
-    if value is None:
+    """Integers in full, other numbers with four significant digits, None and NaN as an empty cell."""
+    if value is None or value != value:
         return ""
     if not _is_number(value) or isinstance(value, Integral):
         return str(value)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ftheta.autodiff import PRIMITIVES, grad, hvp, jvp, layers, vjp
-from ftheta.autodiff.samples import SAMPLES
+from tests.autodiff._samples import SAMPLES
 from tests.autodiff._torch import TORCH
 
 TOLERANCE = 1e-7

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from ftheta.autodiff import PRIMITIVES, plain, primitives
-from ftheta.autodiff.samples import SAMPLES
 from tests.autodiff._checking import CHECKS, Case
+from tests.autodiff._samples import SAMPLES
 
 CASES = {name: [Case(name, sample) for sample in SAMPLES[name].samples] for name in PRIMITIVES}
 

@@ -12,8 +12,8 @@ from scipy.signal import convolve2d, correlate2d
 
 import ftheta.autodiff as ad
 from ftheta.autodiff import PRIMITIVES, grad, jacobian, jvp, layers, value_and_grad, vjp
-from ftheta.autodiff.samples import SAMPLES
 from tests.autodiff._checking import CHECKS, Case, differences, relative, several
+from tests.autodiff._samples import SAMPLES
 
 THEMES = {
     "sums": ["add", "subtract", "negative"],
@@ -169,6 +169,26 @@ def test_the_slope_of_the_sigmoid_is_a_quarter_at_most():
     slope = vjp(ad.sigmoid, x)[1](np.ones(121))
     np.testing.assert_allclose(slope, s * (1 - s), rtol=1e-12)
     assert slope.max() == slope[60] == 0.25
+
+
+def test_slope_and_alpha_are_those_given_in_value_and_derivative():
+    z = np.array([-2.0, -0.5, 0.7])
+    for f, value, slope in (
+        (lambda x: ad.leaky_relu(x, 0.3), np.where(z > 0, z, 0.3 * z), np.where(z > 0, 1, 0.3)),
+        (lambda x: ad.elu(x, alpha=2.0), np.where(z > 0, z, 2 * (np.exp(z) - 1)), np.where(z > 0, 1, 2 * np.exp(z))),
+    ):
+        y, pull = vjp(f, z)
+        np.testing.assert_allclose([y, pull(np.ones(3)), jvp(f, z, np.ones(3))[1]], [value, slope, slope])
+
+
+def test_extreme_values_of_one_axis_share_their_gradient_with_the_axis_kept_or_not():
+    x = np.array([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]])
+    for keepdims in (False, True):
+        g = np.array([2.0, 5.0]).reshape((2, 1) if keepdims else 2)
+        found = vjp(lambda a, keep=keepdims: ad.max(a, axis=1, keepdims=keep), x)[1](g)
+        np.testing.assert_array_equal(found, [[0, 1, 1], [5, 0, 0]])
+        y, tangent = jvp(lambda a, keep=keepdims: ad.max(a, axis=1, keepdims=keep), x, np.arange(6.0).reshape(2, 3))
+        assert y.shape == tangent.shape == g.shape and tangent.ravel().tolist() == [1.5, 3.0]
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "softplus", "gelu", "silu", "tanh", "elu"])

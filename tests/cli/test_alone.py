@@ -10,9 +10,9 @@ import pytest
 
 import ftheta
 from ftheta import explain
-from ftheta.cli._answers import assessed
 from ftheta.data import load
 from ftheta.results import Table
+from ftheta.tasks import Generate
 
 SMALL = ("--hidden", "6", "--epochs", "2")
 
@@ -25,7 +25,7 @@ def bits(name, n=60, labelled=False):
 
 def test_a_memory_of_digits_stores_one_of_each_class_and_says_what_cues_become(ok):
     done = ok("train", "hopfield", "digits", "--run", "r")
-    assert "hopfield (store) on digits" in done.err and "ended in a stored pattern" in done.out
+    assert "hopfield (recall) on digits" in done.err and "ended in a stored pattern" in done.out
     net = ftheta.load("r").steps[-1][1]
     assert sorted(net.labels_.tolist()) == list(range(10)) and set(np.unique(net.patterns_)) == {-1.0, 1.0}
     digits = load("digits")
@@ -54,7 +54,7 @@ def test_new_cues_are_named_by_what_they_recall(ok):
 def test_a_machine_learns_from_a_file_without_a_target_and_draws_rows(ok):
     bits("bits.csv")
     done = ok("train", "rbm", "bits.csv", "--run", "r", *SMALL)
-    assert "rbm (density) on bits: 48 training, 12 test rows" in done.err and "mean log p(v) / nats" in done.out
+    assert "rbm (generate) on bits: 48 training, 12 test rows" in done.err and "mean log p(v) / nats" in done.out
     machine = ftheta.load("r").steps[-1][1]
     assert machine.n_hidden == 6 and machine.n_iter_ == 2
     done = ok("sample", "r", "-n", "7", "--steps", "5", "--seed", "3", "-o", "drawn.csv", "--figures", "drawn")
@@ -71,7 +71,7 @@ def test_a_column_that_is_named_is_no_visible_unit(ok):
     assert ftheta.load("r").steps[-1][1].n_features_in_ == 6
 
 
-OF_LAYERS = {"chains", "filled-in", "filters", "samples"}
+OF_LAYERS = {"chains", "fill-in", "filters", "samples"}
 RBM = ("rbm", "digits", *SMALL), OF_LAYERS
 DBM = ("dbm", "digits", "--hidden", "6,4", "--epochs", "1"), OF_LAYERS
 
@@ -80,7 +80,7 @@ DBM = ("dbm", "digits", "--hidden", "6,4", "--epochs", "1"), OF_LAYERS
 @pytest.mark.parametrize(
     ("model", "shown"),
     [
-        (("hopfield", "digits"), {"basins", "energy-surface", "recalled"}),
+        (("hopfield", "digits"), {"basins", "energy-surface", "recall"}),
         pytest.param(*RBM, marks=pytest.mark.middle),
         pytest.param(*DBM, marks=pytest.mark.middle),
         pytest.param(("boltzmann", "bits.csv", "--epochs", "2"), {"curves", "samples"}, marks=pytest.mark.middle),
@@ -99,7 +99,7 @@ def test_the_report_of_a_machine_has_its_result_and_its_inside(ok):
     bits("bits.csv")
     ok("train", "rbm", "bits.csv", "--run", "r", "--hidden", "4", "--epochs", "2", "--report")
     page = Path("r/report.html").read_text(encoding="utf-8")
-    assert "mean log p(v)" in page and "Model of how the rows are spread" in page and "Most wrong" not in page
+    assert "mean log p(v)" in page and "Model of how the rows are distributed" in page and "Most wrong" not in page
 
 
 def test_two_machines_are_compared_by_their_measures(ok):
@@ -113,9 +113,9 @@ def test_two_machines_are_compared_by_their_measures(ok):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (("train", "rbm", "bits.csv", "--task", "classify"), "learns from rows alone"),
+        (("train", "rbm", "bits.csv", "--task", "classify"), "rbm is for generate"),
         (("train", "rbm", "bits.csv", "--hidden", "4,4"), "one hidden layer"),
-        (("train", "rbm", "words.csv"), "'kind' holds no numbers"),
+        (("train", "rbm", "words.csv"), "'kind' does not hold numbers"),
         (("predict", "r", "bits.csv"), "predicts nothing"),
         (("sample", "r", "-o", "bits.csv"), "the file exists"),
         (("sample", "r", "-o", "drawn.txt"), "ends in .csv or .npy"),
@@ -135,7 +135,7 @@ def test_what_cannot_be_done_is_one_sentence(ok, ft, command, said):
 
 def test_intervals_are_of_nearly_two_standard_errors_and_none_stays_none():
     table = Table({"measure": ["a", "b", "c"], "value": [2.0, 5.0, 1.0], "error": [0.5, "none", None]})
-    found = assessed(SimpleNamespace(assess=lambda X: table), None)
+    found = Generate().score(None, {}, model=SimpleNamespace(assess=lambda X: table))
     assert found["scores"] == {"a": 2.0, "b": 5.0, "c": 1.0}
     assert found["intervals"]["a"] == pytest.approx([1.02, 2.98])
     assert found["intervals"]["b"] is None and found["method"] == {"a": "standard error", "b": "none", "c": "none"}

@@ -20,8 +20,8 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
     ("args", "sentence"),
     [
         ("trian", "Unknown command 'trian'. Did you mean 'train'?"),
-        ("train", "Say what to train and on what: ftheta train MODEL DATA, e.g. ftheta train mlp digits."),
-        ("train mlp", "Say what to train and on what"),
+        ("train", "Name a model and data: ftheta train MODEL DATA, e.g. ftheta train mlp digits."),
+        ("train mlp", "Name a model and data"),
         ("train mpl iris", "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, basis, ridge, lasso, elastic-net,"),
         ("train mlp iirs", "Unknown data set or file 'iirs'. Did you mean 'iris'"),
         ("train mlp my.csv --target y", "Unknown data set or file 'my.csv'. Known: "),
@@ -33,10 +33,10 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
         ("train mlp iris --set training.clip_nrm=1", "training: Unknown key 'clip_nrm'. Did you mean 'clip_norm'"),
         ("train mlp iris --set training.schedule=cosin", "Unknown schedule 'cosin'. Did you mean 'cosine'?"),
         ("train mlp iris --set activation=rel", "Unknown activation 'rel'. Did you mean 'relu'"),
-        ("train mlp iris --set init=hee", "Unknown initialiser 'hee'. Did you mean 'he'?"),
+        ("train mlp iris --set init=hee", "Unknown initializer 'hee'. Did you mean 'he'?"),
         ("train mlp diabetes --set likelihood=gausian", "Unknown likelihood 'gausian'. Did you mean 'gaussian'"),
         ("train mlp iris --target kind", "--target kind: the data set 'iris' has its own target; leave --target out."),
-        ("train mlp iris --task clasify", "Invalid value for '--task': 'clasify' is not one of 'classify', 'regress'."),
+        ("train mlp iris --task clasify", "--task clasify: mlp is for classify, regress. Leave --task out."),
         ("train linear diabetes --epochs 3", "model 'linear': Unknown key 'epochs'. Known: fit_intercept."),
         ("train linear iris --set training.l2=1", "model 'linear': Unknown key 'training.l2'."),
         ("train mlp iris --device cuda:99", "device='cuda:99' asked for, but no such device is present"),
@@ -75,7 +75,7 @@ def test_unknown_names_are_answered_with_the_nearest_known_ones(refused, args, s
         ("--test some", "--test some: expected a share such as 0.2, none, or a file; there is no such file."),
         ("--validation -1", "command line: validation=-1.0 should be greater than or equal to 0 or 'auto'."),
         ("--time soon", "--time soon: expected a time such as 90s, 10m or 2h."),
-        ("--set dropout=1.5", "model 'mlp': dropout=1.5 should be less than 1."),
+        ("--set dropout=1.5", "model 'mlp': dropout=1.5 should be less than 1"),
         ("--set dtype=float16", "model 'mlp': dtype='float16' should be 'float32' or 'float64'."),
         ("--set class_weight=equal", "model 'mlp': class_weight='equal' should be a table or 'balanced'."),
         ("--set patience=0", "model 'mlp': patience=0 should be greater than or equal to 1."),
@@ -139,10 +139,10 @@ class Bomb:
         ("x.png", PNG, "its content is one PNG image; fθ does not open it."),
         ("x.csv", PNG, "its content is one PNG image; fθ does not open it."),
         ("x.pkl", pickle.dumps(Bomb()), "its content is a pickle"),
-        ("x.pt", b"PK\x03\x04" + bytes(40), "its content is a zip archive (as .xlsx and .pt files are)"),
-        ("x.bin", bytes(range(256)), "not UTF-8"),
+        ("x.pt", b"PK\x03\x04" + bytes(40), "its content is a zip archive (as .pt files are)"),
+        ("x.bin", bytes(range(256)), "x.bin "),
         ("x.csv", b"a,y\n1,\x002\n", "a zero byte, so the file is binary or damaged."),
-        ("x.html", b"<html><table></table></html>", "its content is HTML, not CSV."),
+        ("x.html", b"<html><table></table></html>", "its content is HTML, not a table."),
     ],
 )
 def test_another_kind_of_file_is_told_by_its_content_and_never_run(refused, name, content, sentence):
@@ -180,10 +180,10 @@ def test_a_table_that_may_not_be_read_is_one_sentence(ft, monkeypatch):
     ("target", "flags", "sentence"),
     [
         ("kind", ["--task", "regress"], "x: the target holds text ('cat'); --task regress needs numbers."),
-        ("price", ["--task", "classify"], "x: the target holds 0.7, which is no class. Say --task regress."),
+        ("price", ["--task", "classify"], "x: the target holds 0.7, which is not a class. Use --task regress."),
         ("prise", [], "x.csv: Unknown target column 'prise'. Did you mean 'price'?"),
         ("same", [], "x: the target has 1 class only ('k', 9 rows); at least 2 are needed."),
-        ("each", [], "--test 0.2: 2 of 9 rows cannot be set aside: each of 9 classes keeps one row"),
+        ("each", [], "--test 0.2: 2 of 9 rows cannot be held out: each of 9 classes keeps one row"),
     ],
 )
 def test_a_target_that_does_not_fit_is_one_sentence(refused, target, flags, sentence):
@@ -286,7 +286,7 @@ def test_the_checkpoint_of_another_run_is_refused(refused, stopped):
     for name in names:
         shutil.copy(other / name, mine / name)
     said = refused("train", "--resume", "mine")
-    assert said.startswith("mine has no whole checkpoint: step-") and said.endswith("Start a new run.")
+    assert said.startswith("mine has no complete checkpoint: step-") and said.endswith("Start a new run.")
     assert f"{names[0]} digest differs" in said and f"{names[1]} digest differs" in said
 
 
@@ -303,7 +303,7 @@ def test_a_truncated_checkpoint_is_noticed(ft, refused, stopped, whole):
     for file in sorted(mine.glob("checkpoint-*"))[whole:]:
         file.write_bytes(file.read_bytes()[:-9])
     if not whole:
-        assert refused("train", "--resume", "mine").startswith("mine has no whole checkpoint")
+        assert refused("train", "--resume", "mine").startswith("mine has no complete checkpoint")
         return
     done = ft("train", "--resume", "mine")
     assert done.code == 0 and "Resuming from step" in done.err
@@ -385,4 +385,4 @@ def test_a_class_that_only_test_rows_have_is_refused_before_training(refused):
     table("learn.csv", "kind")
     write("test.csv", ("a", "b", "kind"), (1, 2, "cat"), (1, 1, "cow"), (0, 0, "cow"))
     said = refused("train", "mlp", "learn.csv", "--target", "kind", "--test", "test.csv")
-    assert said.startswith("learn: 2 of 3 test rows have a class that no training row has ('cow'). Leave them out, or")
+    assert said.startswith("test.csv: 2 of 3 test rows have a class that no training row has ('cow').")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_rel
 
-from ftheta.cli._compare import Compared
+from ftheta.jobs import compare_runs
 from ftheta.store import Run
 from tests.cli._things import QUICK, call, table
 
@@ -151,7 +151,7 @@ def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
 
 
 def test_curves_of_all_runs_are_in_one_figure_with_their_own_lengths(runs):
-    found = Compared.of([Run(f"runs/{name}") for name in ("a", "b", "linear")])._curves()
+    found = compare_runs([Run(f"runs/{name}") for name in ("a", "b", "linear")])._curves()
     rows = {name: Run(f"runs/{name}").rows() for name in "ab"}
     assert list(found) == ["a training", "b training", "b validation"]
     assert [len(v) for v in found.values()] == [30] * 3
@@ -162,7 +162,7 @@ def test_curves_of_all_runs_are_in_one_figure_with_their_own_lengths(runs):
 def test_many_runs_have_one_line_each(runs):
     for k in range(3):
         shutil.copytree("runs/b", f"runs/b{k}")
-    found = Compared.of([Run(f"runs/{name}") for name in ("a", "b", "b0", "b1", "b2")])._curves()
+    found = compare_runs([Run(f"runs/{name}") for name in ("a", "b", "b0", "b1", "b2")])._curves()
     assert list(found) == ["a training", *(f"{name} validation" for name in ("b", "b0", "b1", "b2"))]
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_compared_is_one_sentence(refused, runs):
     assert refused("runs", "compare", "a").startswith("Comparing takes two runs or more, got 1.")
     assert refused("runs", "compare", "a", "b", "runs/a") == "runs/a was given twice. Give each run once."
     said = refused("runs", "compare", "a", "low")
-    assert said.startswith("a and low have different tasks, one predicts classes and one numbers")
+    assert said.startswith("a and low have different tasks, classify and regress")
     said = refused("runs", "compare", "all", "a")
     assert said == "runs/all has no test part: its numbers are of rows that it learned from. Train it with one."
     Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')

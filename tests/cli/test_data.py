@@ -7,83 +7,122 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ftheta.cli._config import Config
-from ftheta.cli._data import digest, open_data, split, task_of
+from ftheta import catalog
+from ftheta.catalog import DataCard
 from ftheta.data import Dataset
 from ftheta.errors import FileFormatError, InputError
+from ftheta.jobs import merge, prepare
+from ftheta.jobs.prepare import digest
 from ftheta.store import load_tree
 from tests.cli._things import QUICK, table, write
 
 
-def made(y, n=None, task="none", x=0.0):
+def made(y, task="none", x=0.0):
     y = np.asarray(y)
-    frame = pd.DataFrame({"a": np.arange(len(y), dtype=float) + x})
+    frame = pd.DataFrame({"a": np.sin(np.arange(len(y))) + x})
     return Dataset("made", frame, y, ("a",), (), task)
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """prepared(dataset, model="mlp", **settings): what `prepare` decides for a data set that was made here."""
+
+    def run(dataset, model="mlp", **settings):
+        monkeypatch.setitem(catalog.DATASETS, "made", DataCard("made", f"{__name__}:made"))
+        monkeypatch.setattr("ftheta.data.load", lambda name: dataset)
+        return prepare(merge({"model": model, "data": "made", **settings}))
+
+    return run
 
 
 @pytest.mark.parametrize(
     ("y", "kind", "asked", "task"),
     [
-        ([1.5, 2.5], "regression", "", "regress"),
-        ([0, 1], "binary", "", "classify"),
-        (["a", "b", "c"], "multiclass", "", "classify"),
-        ([0, 1], "binary", "regress", "regress"),
-        (list(range(30)), "regression", "classify", "classify"),
-        ([0.0, 1.0], "binary", "classify", "classify"),
+        ([1.5, 2.5] * 20, "regression", "", "regress"),
+        ([0, 1] * 20, "binary", "", "classify"),
+        (["a", "b", "c"] * 20, "multiclass", "", "classify"),
+        ([0, 1] * 20, "binary", "regress", "regress"),
+        (list(range(30)) * 4, "regression", "classify", "classify"),
+        ([0.0, 1.0] * 20, "binary", "classify", "classify"),
     ],
 )
-def test_the_task_is_what_was_asked_for_or_what_the_target_says(y, kind, asked, task):
-    assert task_of(made(y, task=kind), asked) == task
+def test_the_task_is_what_was_asked_for_or_what_the_target_says(prepared, y, kind, asked, task):
+    assert prepared(made(y, task=kind), task=asked).task.name == task
 
 
 @pytest.mark.parametrize(
-    ("y", "asked", "sentence"),
+    ("y", "kind", "asked", "sentence"),
     [
-        (["dog", "cat"], "regress", r"made: the target holds text \('dog'\); --task regress needs numbers\."),
-        ([1.0, 3.27], "classify", r"made: the target holds 3\.27, which is no class\. Say --task regress\."),
-        (["cat"] * 4, "", r"1 class only \('cat', 4 rows\); at least 2 are needed\. Check --target and the rows\."),
-        ([2, 2], "classify", r"made: the target has 1 class only \('2', 2 rows\)"),
+        (["dog", "cat"], "binary", "regress", r"made: the target holds text \('dog'\); --task regress needs numbers\."),
+        ([1.0, 3.27], "regression", "classify", r"the target holds 3\.27, which is not a class\. Use --task regress\."),
+        (["cat"] * 4, "binary", "", r"1 class only \('cat', 4 rows\); at least 2 are needed\. Check --target"),
+        ([2, 2], "binary", "classify", r"made: the target has 1 class only \('2', 2 rows\)"),
+        ([0, 1], "binary", "clasify", r"--task clasify: mlp is for classify, regress\."),
     ],
 )
-def test_a_target_that_cannot_be_of_the_task_is_one_sentence(y, asked, sentence):
+def test_a_target_that_cannot_be_of_the_task_is_one_sentence(prepared, y, kind, asked, sentence):
     with pytest.raises(InputError, match=sentence):
-        task_of(made(y), asked)
+        prepared(made(y, kind), task=asked)
+
+
+def test_a_model_that_does_not_learn_such_targets_is_one_sentence(prepared):
+    with pytest.raises(InputError, match="The target of made is numbers, which lda does not learn; it is for classify"):
+        prepared(made([1.5, 2.5], "regression"), "lda")
 
 
 def test_a_file_without_a_target_column_asks_for_it(tmp_path):
     file = table(tmp_path / "pets.csv", "kind")
     with pytest.raises(FileFormatError) as caught:
-        open_data(Config(data=str(file)))
-    asked = "which column is to be predicted? Say --target COLUMN. Its columns: a, b, kind."
+        prepare(merge({"model": "mlp", "data": str(file)}))
+    asked = "which column is to be predicted? Use --target COLUMN. Its columns: a, b, kind."
     assert str(caught.value) == f"{file}: {asked}"
 
 
-def test_parts_do_not_depend_on_each_others_size():
+def test_parts_do_not_depend_on_each_others_size(prepared):
     """The test part is the same for every share of validation."""
-    dataset = made(np.arange(40) % 2)
-    small, large = (split(Config(validation=share), dataset, "classify") for share in (0.1, 0.5))
+    dataset = made(np.arange(40) % 2, "binary")
+    small, large = (prepared(dataset, validation=share).split for share in (0.1, 0.5))
     assert np.array_equal(small.test, large.test) and len(small.validation) < len(large.validation)
-    assert not np.array_equal(small.test, split(Config(seed=1), dataset, "classify").test)
+    assert not np.array_equal(small.test, prepared(dataset, seed=1).split.test)
 
 
-def test_parts_that_were_not_asked_for_are_empty():
-    parts = split(Config(test=0.0, validation=0.0), made([0, 1, 0]), "classify")
+@pytest.mark.parametrize("none", [0.0, "none"])
+def test_parts_that_were_not_asked_for_are_empty(prepared, none):
+    parts = prepared(made([0, 1, 0], "binary"), test=none, validation=0.0).split
     assert [part.tolist() for part in parts] == [[0, 1, 2], [], []]
 
 
 @pytest.mark.parametrize(
-    ("y", "config", "sentence"),
+    ("y", "settings", "sentence"),
     [
-        ([1.5], Config(), "--test 0.2: 1 row cannot be divided into two parts; at least 2 rows are needed."),
-        ([1.5, 2.5], Config(), "--validation 0.1: 1 row cannot be divided into two parts"),
-        ([0, 1], Config(test=0.25), "--test 0.25: 1 of 2 rows cannot be set aside: each of 2 classes keeps one row"),
+        ([1.5], {}, "--test 0.2: 1 row cannot be divided into two parts; at least 2 rows are needed."),
+        ([1.5, 2.5], {}, "--validation 0.1: 1 row cannot be divided into two parts"),
+        ([0, 1], {"test": 0.25}, "--test 0.25: 1 of 2 rows cannot be held out: each of 2 classes keeps one row"),
     ],
 )
-def test_too_few_rows_for_a_part_are_one_sentence(y, config, sentence):
+def test_too_few_rows_for_a_part_are_one_sentence(prepared, y, settings, sentence):
     with pytest.raises(InputError) as caught:
-        split(config, made(y), "classify" if isinstance(y[0], int) else "regress")
+        prepared(made(y, "binary" if isinstance(y[0], int) else "regression"), **settings)
     part = sentence.split()[0]
-    assert str(caught.value).startswith(sentence) and str(caught.value).endswith(f" Give more rows, or say {part} 0.")
+    assert str(caught.value).startswith(sentence) and str(caught.value).endswith(f" Give more rows, or use {part} 0.")
+
+
+def test_an_explicit_share_wins_over_the_official_test_part(prepared):
+    dataset = Dataset("made", made(np.arange(50) % 2).x, np.arange(50) % 2, ("a",), (), "binary", official=5)
+    assert prepared(dataset).split.test.tolist() == [45, 46, 47, 48, 49]
+    assert len(prepared(dataset, test=0.2).split.test) == 10
+
+
+def test_a_chronological_split_follows_the_time_column(ok):
+    """A file sorted newest first is tested on its newest rows."""
+    rows = [(f"2021-{1 + i // 28:02d}-{1 + i % 28:02d}", 59 - i, i % 7 + 0.5, i * 0.5) for i in range(60)]
+    write("x.csv", ("day", "age", "a", "y"), *reversed(rows))
+    for run, how in (("dates", ()), ("named", ("--time-column", "day")), ("other", ("--time-column", "age"))):
+        ok("train", "linear", "x.csv", "--target", "y", "--split", "chronological", *how, "--run", run)
+    tested = {run: sorted(load_tree(Path(run, "test.safetensors"))["y"]) for run in ("dates", "named", "other")}
+    newest = [i * 0.5 for i in range(48, 60)]
+    assert tested["dates"] == tested["named"] == newest and tested["other"] == [i * 0.5 for i in range(12)]
+    assert "rows are in the order of 'day'" in Path("dates/data.json").read_text()
 
 
 def test_the_digest_sees_values_targets_names_and_rows():
@@ -114,8 +153,9 @@ def test_a_test_file_is_read_as_the_training_file_was(ok):
     ok("train", "mlp", "train.csv", "--target", "y", "--test", "test.csv", "--run", "r", *QUICK)
     kinds = {c["name"]: c["kind"] for c in json.loads(Path("r/data.json").read_text())["columns"]}
     assert kinds == {"a": "number", "day": "date", "t": "levels"}
-    assert load_tree(Path("r/split.safetensors"))["test"].tolist() == [60, 61]
-    assert json.loads(Path("r/result.json").read_text())["rows"] == 2
+    assert len(load_tree(Path("r/split.safetensors"))["test"]) == 0
+    result = json.loads(Path("r/result.json").read_text())
+    assert (result["rows"], result["part"]) == (2, "test file")
 
 
 def test_many_whole_numbers_are_classes_if_that_is_asked_for(ok):

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from ftheta.data import load, names, real
+from ftheta.data import load, names
+from ftheta.data.sets import download as real
 from tests.cli._things import write
 
 
@@ -22,7 +23,7 @@ def put_series(folder, monkeypatch, values=(86, 141, 95)):
     (folder / "laser").mkdir(parents=True)
     (folder / "laser/santafe_a.txt").write_bytes(content)
     digest = {"laser/santafe_a.txt": real.sha256(content).hexdigest()}
-    monkeypatch.setitem(real.REAL, "santafe-laser", real.REAL["santafe-laser"]._replace(rows=3, files=digest))
+    monkeypatch.setitem(real.REAL, "santafe-laser", real.REAL["santafe-laser"]._replace(files=digest))
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------
@@ -34,8 +35,8 @@ def test_every_data_set_has_a_line(ok):
     assert [line.split()[0] for line in lines] == list(names())
     assert lines[3].split() == ["iris", "table", "150", "4", "multiclass", "built", "in"]
     assert lines[5].split() == ["cholesterol", "table", "10", "2", "regression", "built", "in"]
-    assert lines[7].split() == ["moons", "table", "1000", "2", "binary", "made"]
-    assert lines[-3].split() == ["mnist", "image", "70000", "784", "multiclass", "not", "here"]
+    assert lines[7].split() == ["moons", "table", "1000", "2", "binary", "synthetic"]
+    assert lines[-3].split() == ["mnist", "image", "70000", "784", "multiclass", "not", "downloaded"]
 
 
 def test_the_list_as_json(ok):
@@ -53,7 +54,7 @@ def test_a_table_is_shown_with_its_columns_rows_and_classes(ok):
         ["sepal", "width", "(cm)", "number", "0", "23", "2.000", "4.400"]
     ]
     assert "            5.100             3.500              1.400            0.2000  setosa\n" in out
-    assert "versicolor    50  33.3 %\n" in out and "licence: CC BY 4.0\n" in out and "Fisher, R. A. (1936)" in out
+    assert "versicolor     50  33.3 %\n" in out and "license: CC BY 4.0\n" in out and "Fisher, R. A. (1936)" in out
 
 
 def test_a_made_set_is_shown_with_its_truth(ok):
@@ -98,7 +99,8 @@ def test_a_file_is_shown_as_it_is_read(ok, tmp_path):
 def test_a_series_is_shown_by_its_values(ok, tmp_path, monkeypatch):
     put_series(tmp_path / "cache", monkeypatch)
     out = ok("data", "show", "santafe-laser").out
-    assert out.startswith("santafe-laser (series): 3 values\n") and "note: The competition gave the first" in out
+    assert out.startswith("santafe-laser (series): 3 values, 1 column\n")
+    assert "note: The competition gave the first" in out
     assert [line.strip() for line in out.split("first values")[1].splitlines()[2:5]] == ["86.00", "141.0", "95.00"]
 
 
@@ -107,10 +109,8 @@ def test_a_series_is_shown_by_its_values(ok, tmp_path, monkeypatch):
 def test_pictures_and_text_are_shown(ok, monkeypatch, data_dir):
     monkeypatch.setenv("FTHETA_DATA", str(data_dir))
     out = ok("data", "show", "mnist").out
-    assert out.startswith(
-        "mnist (image): 70,000 pictures, 28 x 28 pixels, multiclass (10 classes), the last 10,000 are"
-    )
-    assert "pixel  number        0     256       0      255\n" in out and "\n7      7293  10.4 %\n" in out
+    assert out.startswith("mnist (image): 70,000 images, 28x28 pixels, multiclass (10 classes), the last 10,000 are")
+    assert "pixel  number        0     256       0      255\n" in out and "\n7       7293  10.4 %\n" in out
     out = ok("data", "show", "tinyshakespeare").out
     assert out.startswith("tinyshakespeare (text): 1,115,394 characters\n") and "\nFirst Citizen:\n" in out
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_shown_or_fetched_is_one_sentence(refused, args, text):
 
 def test_what_needs_no_file_needs_no_fetching(ok):
     assert ok("data", "get", "iris").out == "iris is built in: there is nothing to fetch.\n"
-    assert ok("data", "get", "moons", "--offline").out == "moons is made: there is nothing to fetch.\n"
+    assert ok("data", "get", "moons", "--offline").out == "moons is synthetic: there is nothing to fetch.\n"
 
 
 def test_what_is_here_is_checked_and_named(ok, refused, tmp_path, monkeypatch):

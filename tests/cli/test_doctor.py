@@ -25,7 +25,7 @@ def test_json_is_one_object(ok, monkeypatch, tmp_path):
 def test_what_is_missing_is_said(ok, monkeypatch):
     monkeypatch.setenv("FTHETA_DATA", "nowhere")
     monkeypatch.setenv("FTHETA_PROGRESS", "0")
-    monkeypatch.setattr("ftheta.cli.doctor.PACKAGES", ("no-such-package",))
+    monkeypatch.setattr("ftheta.jobs.runs.PACKAGES", ("no-such-package",))
     monkeypatch.setattr("os.access", lambda *_: False)
     monkeypatch.setattr("ftheta.cli.doctor.find_spec", lambda name: None)
     monkeypatch.setattr("ftheta.cli.doctor.which", lambda name: None)

@@ -1,14 +1,13 @@
 """`ftheta explain`: what a run can show, as tables, and as figures in a folder that is asked for."""
 
 import re
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import ftheta
 from ftheta import explain
-from ftheta.cli import _subject
 from tests.cli._things import QUICK, snapshot, table
 
 
@@ -26,9 +25,9 @@ def test_all_explanations_are_shown_and_drawn(ok, pets):
 
 
 def test_what_cannot_be_had_says_why_and_the_others_follow(ok, refused, pets, monkeypatch):
-    monkeypatch.setattr(sys.modules["ftheta.explain.backprop"], "_MOST", 1)
+    monkeypatch.setattr("ftheta.explain.gradients.backprop.MAX_GRADIENTS", 1)
     monkeypatch.setattr(explain, "available", lambda model: ["summary", "backprop", "curves"])
-    said = "1 rows and 33 parameters have 33 gradients, more than 1; pass a smaller most=, or a smaller net."
+    said = "1 rows and 33 parameters have 33 gradients, more than 1; pass a smaller max_rows=, or a smaller net."
     done = ok("explain", pets, "--figures", "drawn")
     drawn = [f"drawn: drawn/{name}.svg" for name in ("summary", "curves")]
     assert done.err.splitlines() == [drawn[0], f"backprop: {said}", drawn[1]]
@@ -60,13 +59,13 @@ def test_the_list_says_what_there_is_without_data_and_draws_nothing(ok, pets):
     header, _, *rows = ok("explain", pets, "--list").out.splitlines()
     found = dict(re.split(" {2,}", row) for row in rows)
     assert header.split() == ["explanation", "what"] and list(found) == explain.available(ftheta.load(pets)[-1])
-    assert found["curves"] == "The learning curves of a fitted estimator, with the best epoch."
+    assert found["curves"] == "Learning curves, with the best epoch."
     assert ok("explain", pets, "curves", "--list").out.splitlines()[2].startswith("curves")
     assert snapshot() == before
 
 
 def test_rows_of_many_are_evenly_spaced(ok, pets, monkeypatch):
-    monkeypatch.setattr(_subject, "EXPLAINED", 20)
+    monkeypatch.setattr(import_module("ftheta.jobs.prepare"), "EXPLAINED", 20)
     assert "Activations of 16 rows." in ok("explain", pets, "activations").out  # every third of 48
 
 
@@ -93,7 +92,7 @@ def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
 
 
 def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
-    monkeypatch.setattr(_subject, "EXPLAINED", 20)
+    monkeypatch.setattr(import_module("ftheta.jobs.prepare"), "EXPLAINED", 20)
     ok("train", "linear", table("prices.csv"), "--target", "price", "--run", "r")
     assert "48" in ok("explain", "r", "statistics").out.partition("-----")[0]  # 80 % of 60
 
@@ -118,7 +117,7 @@ def test_a_model_without_explanations_says_so(ok, pets, monkeypatch):
 
 def test_rows_that_have_changed_are_noticed(refused, pets):
     Path("pets.csv").write_text(Path("pets.csv").read_text().replace("cat", "dog", 1))
-    assert refused("explain", pets) == f"pets.csv has changed since {pets} was trained on it. Put the old data back."
+    assert refused("explain", pets) == f"pets.csv has changed since {pets} was trained on it. Restore the old data."
 
 
 @pytest.mark.parametrize("run", ["nope", "pets.csv", "runs"])

@@ -15,7 +15,7 @@ import pytest
 
 import ftheta
 from ftheta.store import Run
-from ftheta.studies.evidence._awkward import FILES, content
+from tests.cli._awkward import FILES, content
 from tests.cli._things import QUICK, snapshot, table
 
 SLOW = ("genes", "linear")  # Newton's method on 6,003 parameters takes minutes
@@ -110,17 +110,11 @@ def test_a_failure_in_the_middle_leaves_no_folder(ft, pets, monkeypatch):
     assert done.code != 0 and len(calls) > 2 and snapshot() == before
 
 
-def test_a_format_must_be_said(refused, pets):
-    assert refused("export", "last") == (
-        "`ftheta export last`: in which format? --python is the only one so far; say it."
-    )
-
-
 def test_other_models_say_so_in_one_sentence(ok, refused):
     table("pets.csv", "kind")
-    ok("train", "lda", "pets.csv", "--target", "kind", "--run", "m")
+    ok("train", "gaussian-nb", "pets.csv", "--target", "kind", "--run", "m")
     said = refused("export", "m", "--python")
-    assert said.startswith("LinearDiscriminant cannot be exported as Python yet; mlp and linear models can.")
+    assert said.startswith("GaussianNaiveBayes cannot be exported as Python yet; mlp and linear models can.")
 
 
 def test_an_unfinished_run_and_no_run_are_one_sentence(refused, pets):
@@ -262,7 +256,7 @@ PLACES = {
     "key of training.options": in_params("training", "options", "KEY"),
     "value of training.options": in_params("training", "options", "weight_decay"),
     "rule of training.options": in_params("training", "options", "rule"),
-    "key of training.rates": in_params("training", "rates", "KEY"),
+    "key of training.rate_factors": in_params("training", "rate_factors", "KEY"),
     "target_": in_params("target_", of="state"),
     "input_": in_params("input_", of="state"),
     "classes_": classes,

@@ -71,7 +71,7 @@ def runs(ft, made, tmp_path):
 # ---- a folder of pictures
 
 
-@pytest.mark.ledger("A198", covers="ftheta.models.conv.ConvNetClassifier")
+@pytest.mark.ledger("A198", covers="ftheta.models.image.convnet.ConvNetClassifier")
 def test_blocks_and_head_are_configured_trained_on_images_and_looked_into(ok, runs):
     model = ftheta.load(runs[0])[-1]
     kinds = [type(part).__name__ for part in model.module_]
@@ -95,7 +95,7 @@ def test_a_photo_has_a_label_a_probability_and_its_saliency_drawn_where_it_is_as
     assert list(row) == ["file", "prediction", "p(cat)", "p(dog)"]
     assert (row["file"], row["prediction"]) == ("my dog.png", "dog") and p[1] > 0.5
     np.testing.assert_allclose([float(row["p(cat)"]), float(row["p(dog)"])], p, rtol=1e-5)
-    assert done.err == "drawn: drawn/predicted-my-dog.svg shows which pixels spoke for it\n"
+    assert done.err == "drawn: drawn/predicted-my-dog.svg shows which pixels speak for the class\n"
     assert "saliency" in Path("drawn/predicted-my-dog.svg").read_text()
     assert ok("predict", runs[0], "my dog.png") == done._replace(err="") and snapshot(runs[0]) == before
 
@@ -104,7 +104,7 @@ def test_a_grey_photo_of_another_size_is_brought_to_the_nets_and_that_is_said(ok
     Image.fromarray(picture("cat", np.random.default_rng(8), 40, colour=False)).save("large.png")
     done = ok("predict", runs[0], "large.png")
     assert rows_of(done.out)[0]["prediction"] == "cat"
-    assert "note: large.png: grey became RGB of three equal channels\n" in done.err
+    assert "note: large.png: gray became RGB of three equal channels\n" in done.err
     assert "note: large.png: resized from 40x40 to 10x10\n" in done.err
 
 
@@ -117,7 +117,7 @@ def test_a_net_of_grey_digits_reads_a_colour_photo_of_another_size_and_says_what
         Image.fromarray(picture(kind, np.random.default_rng(9), 46)).save(f"{kind}.jpg")
         done = ok("predict", "r", f"{kind}.jpg")
         assert rows_of(done.out)[0]["prediction"] == kind
-        assert f"note: {kind}.jpg: colours became grey\n" in done.err
+        assert f"note: {kind}.jpg: colors became gray\n" in done.err
         assert f"note: {kind}.jpg: resized from 46x46 to 10x10\n" in done.err
 
 
@@ -184,7 +184,7 @@ def test_the_test_part_may_be_a_folder_of_its_own(ok):
     pets("train", 6)
     pets("elsewhere/test", 3, size=14, seed=3)
     done = ok("train", "convnet", "train", "--test", "elsewhere/test", *QUICK, "--run", "r")
-    assert "12 training, 6 test rows, 10x10 pixels in colour" in done.err
+    assert "12 training, 6 test rows, 10x10 pixels in color" in done.err
     encoder, model = ftheta.load("r")
     seen = rows_of(ok("predict", "r", "elsewhere/test").out)
     kept = Run("r").tree("test.safetensors")
@@ -211,7 +211,7 @@ def test_data_show_says_what_is_in_a_folder(ok):
     assert (found["rows"], found["shape"], found["classes"]) == (9, [SIZE, SIZE, 3], {"cat": 4, "dog": 5})
     assert any("resized to 10x10" in note for note in found["notes"])
     assert any("left out as bad: 1 files" in note and "broken.png" in note for note in found["notes"])
-    assert "9 pictures, 10 x 10 x 3 pixels, binary (2 classes)" in ok("data", "show", "pets").out
+    assert "9 images, 10x10 pixels in color, binary (2 classes)" in ok("data", "show", "pets").out
 
 
 # ---- a class for every pixel
@@ -230,9 +230,8 @@ def test_images_with_masks_are_a_folder_to_learn_pixels_from(ok, refused):
     done = ok("train", "unet", "cells", "--set", "filters=4,4", "--epochs", 12, "--lr", 0.02, "--run", "r")
     assert "unet (segment) on cells: 22 training, 6 test, 2 validation rows, 16x16 pixels" in done.err
     assert json.loads(Path("r/result.json").read_text())["scores"]["pixel accuracy"] > 0.95
-    assert "cells has a class for every pixel, which convnet does not learn. Use unet." in refused(
-        "train", "convnet", "cells"
-    )
+    said = refused("train", "convnet", "cells")
+    assert said.startswith("The target of cells is classes of pixels, which convnet does not learn")
     assert "a class for every pixel. Use a model that learns that: unet." in refused("train", "mlp", "cells")
     Path("cells/masks/3.png").unlink()
     assert "images/3.png: no mask of this name in masks." in refused("train", "unet", "cells")
@@ -295,24 +294,24 @@ def test_two_runs_on_pixels_are_compared_image_by_image(ok, refused, runs):
     done = ok("runs", "compare", "u", "v")
     assert "paired t" in done.out and "on the same 30 rows" in done.out
     said = refused("runs", "compare", "u", "c")
-    assert said.startswith("u and c have different tasks, one predicts classes of pixels and one classes,")
+    assert said.startswith("u and c have different tasks, segment and classify,")
 
 
 def test_data_show_counts_pixels(ok):
     lines = ok("data", "show", "shapes").out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("class "))
     shares = [float(line.split()[-2]) for line in lines[start + 2 : start + 6]]
-    assert "pixels" in lines[start] and sum(shares) == pytest.approx(100, abs=0.2)
+    assert "count" in lines[start] and sum(shares) == pytest.approx(100, abs=0.2)
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("mlp", "shapes"), "shapes has a class for every pixel, which mlp does not learn. Use unet."),
-        (("convnet", "shapes"), "shapes has a class for every pixel, which convnet does not learn. Use unet."),
-        (("unet", "digits"), "digits has one target for each row, and unet learns a class for every pixel. Use conv"),
-        (("unet", "shapes", "--task", "classify"), "--task classify: shapes has a class for every pixel. Leave --task"),
-        (("unet", "shapes", "--split", "stratified"), "--split stratified: shapes has a class for every pixel, not"),
+        (("mlp", "shapes"), "The target of shapes is classes of pixels, which mlp does not learn"),
+        (("convnet", "shapes"), "The target of shapes is classes of pixels, which convnet does not learn"),
+        (("unet", "digits"), "The target of digits is classes, which unet does not learn; it is for segment. Use"),
+        (("unet", "shapes", "--task", "classify"), "--task classify: unet is for segment. Leave --task"),
+        (("unet", "shapes", "--split", "stratified"), "--split stratified: shapes does not have one class per row"),
     ],
 )
 def test_what_is_not_of_pixels_is_refused_for_them(refused, args, said):
@@ -336,7 +335,7 @@ def test_pictures_of_any_size_and_mode_are_taken_and_what_was_done_is_said(ok):
     Image.fromarray(x[:6]).save(root / "cat/turned.jpg", exif=exif)
     (root / "cow").mkdir()
     done = ok("train", "convnet", "pets", *QUICK, "--run", "r")
-    assert "10x10 pixels in colour" in done.err and ftheta.load("r")[-1].classes_.tolist() == ["cat", "dog"]
+    assert "10x10 pixels in color" in done.err and ftheta.load("r")[-1].classes_.tolist() == ["cat", "dog"]
     notes = [line for line in done.err.splitlines() if line.startswith("note: ")]
     assert notes == [
         "note: no class of its own: 1 folders without pictures, e.g. cow",
@@ -370,8 +369,8 @@ def cut(file):
 
 
 BAD = {
-    "no picture": (lambda file: file.write_bytes(b"no picture"), "no PNG or JPEG picture, or a damaged one."),
-    "empty": (lambda file: file.write_bytes(b""), "no PNG or JPEG picture, or a damaged one."),
+    "no picture": (lambda file: file.write_bytes(b"no picture"), "not a PNG or JPEG picture, or a damaged one."),
+    "empty": (lambda file: file.write_bytes(b""), "not a PNG or JPEG picture, or a damaged one."),
     "cut": (cut, "a damaged picture ("),
     "bomb": (bomb, "too many pixels, at most 16777216 are read."),
 }
@@ -444,15 +443,15 @@ def unseen():
 REFUSED = {
     "one class": (
         empty_class,
-        "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check folders",
+        "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check",
     ),
     "no class folders": (without_classes, "pets/dog: no pictures in folders of their classes. Put those of each class"),
     "one pixel": (tiny, "pool1 has windows of 2x2, but only 1x1 pixels reach it. Use fewer stages"),
     "kernel": (large_kernel, "conv1 has windows of 11x11, but only 10x10 pixels reach it."),
-    "a table": (a_table, "pets is a table, and ConvNetClassifier learns from images. Give a folder of pictures or a"),
+    "a table": (a_table, "pets is a table (60 rows), and convnet learns from data of the kind image"),
     "a column": (a_column, "--target kind: the classes of pets are the names of its folders; leave --target out."),
-    "a test file": (a_test_file, "--test new: pets is a folder of pictures; give a folder like it."),
-    "an unseen class": (unseen, "pets: 2 of 4 test rows have a class that no training row has ('cow')."),
+    "a test file": (a_test_file, "the model was fitted with 300 values (3x10x10"),
+    "an unseen class": (unseen, "new/test: 2 of 4 test rows have a class that no training row has ('cow')."),
 }
 
 
@@ -464,37 +463,37 @@ def test_what_cannot_be_learned_from_is_one_sentence(refused, make, said):
 @pytest.mark.parametrize("args", [("mlp", "digits", "--size", 8), ("convnet", "digits", "--skip-bad")], ids=str)
 def test_flags_of_folders_are_for_folders(refused, args):
     flag = next(word for word in args if str(word).startswith("--"))
-    assert refused("train", *args) == f"{flag} is for a folder of pictures and a model of images, e.g. convnet."
+    assert refused("train", *args) == f"{flag} is for a folder of images and a model of images, e.g. convnet."
 
 
-def test_pictures_of_two_sizes_are_no_table(refused):
+def test_pictures_of_two_sizes_are_brought_to_one_for_a_model_of_tables(ok):
     pets("pets")
     Image.fromarray(picture("cat", np.random.default_rng(0), 12)).save("pets/cat/x.png")
-    assert "Bring all pictures to one size first." in refused("train", "mlp", "pets")
+    assert "resized to" in ok("train", "mlp", "pets", "--epochs", "1").err
 
 
 def test_a_file_that_does_not_fit_the_run_is_one_sentence(refused, runs):
     table("pets.csv", "kind")
     assert refused("predict", runs[0], "pets.csv") == (
-        "pets.csv is a table, and the run was trained on images. Give a picture or a folder."
+        "pets.csv is a table, and the run was trained on images. Give an image or a folder."
     )
     Path("x.idx").write_bytes(struct.pack(">BBBB3I", 0, 0, 8, 3, 2, 5, 4) + bytes(40))
     assert refused("predict", runs[0], "x.idx").startswith(
-        "The images have shape (20,); the model was fitted with 3x10"
+        "The rows have shape (20,); the model was fitted with 300 values (3x10x10"
     )
     assert "nope.png: no such file" in refused("predict", runs[0], "nope.png")
-    assert refused("predict", runs[0], "pets.csv", "--skip-bad").startswith("--skip-bad is for a folder of pictures")
+    assert refused("predict", runs[0], "pets.csv", "--skip-bad").startswith("--skip-bad is for a folder of images")
     cut(Path("cut.png"))
     assert "cut.png: a damaged picture (" in refused("predict", runs[0], "cut.png")
     said = refused("export", runs[0], "--python")
-    assert said.startswith("ConvNetClassifier cannot be exported as Python yet; mlp and linear models can.")
+    assert "ConvNetClassifier cannot be exported as Python yet; mlp and linear models can." in said
 
 
 def test_a_photo_is_no_row_of_a_table(ok, refused):
     table("pets.csv", "kind")
     ok("train", "linear", "pets.csv", "--target", "kind", "--run", "r")
     Image.fromarray(picture("cat", np.random.default_rng(0))).save("x.png")
-    said = "x.png is a picture, and the run was trained on rows of numbers. Give a file like its data."
+    said = "x.png is an image, and the run was trained on rows of numbers. Give a file like its data."
     assert refused("predict", "r", "x.png") == said
 
 
@@ -507,12 +506,12 @@ def test_the_report_shows_what_a_net_sees(ok, runs):
     page = (runs[0] / "report.html").read_text()
     for name in ("filters", "feature-maps", "saliency", "receptive-field", "top-patches", "diagram"):
         assert f'id="explain-{name}"' in page
-    assert page.count("<img alt=") == 5 and "pictures of 10×10×3" in page  # of five test pictures the least probable
+    assert page.count("<img alt=") == 5 and "images of 10×10×3" in page  # of five test pictures the least probable
 
 
 @pytest.mark.middle
 def test_the_report_shows_classes_of_pixels(ok, runs, monkeypatch):
-    monkeypatch.setattr(sys.modules["ftheta.report.page"], "NUMBERS", 1)
+    monkeypatch.setattr(sys.modules["ftheta.jobs.prepare"], "NUMBERS", 1)
     ok("runs", "report", runs[1])
     page = (runs[1] / "report.html").read_text()
     assert 'id="explain-segments"' in page and "Confusion matrix of the pixels" in page

@@ -7,20 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from ftheta.cli import _job
 from ftheta.store import Run, files
 from tests.cli._things import ENV, PYTHON, equal_files, weights
 
 SLOW = ("--hidden", 16, "--set", "dropout=0.2", "--set", "patience=3", "--set", "training.schedule=cosine")
 ALL = ("train", "mlp", "iris", "--epochs", 8, "--batch-size", 16, "--lr", 0.1, "--set", "training.accumulate=2", *SLOW)
 AGAIN = "Continue with: ftheta train --resume r"
-NOTHING = f"Stopped; there is no checkpoint yet, and training will start again. {AGAIN}"
-THREE = f"Stopped; kept up to step 12, after 3 epochs. {AGAIN}"  # of 120 rows, 2 x 16 at a time
-ALL_OF_IT = f"Stopped; the trained model is kept. {AGAIN}"
+NOTHING = f"Interrupted; there is no checkpoint yet, and training will start again. {AGAIN}"
+THREE = f"Interrupted; kept up to step 12, after 3 epochs. {AGAIN}"  # of 120 rows, 2 x 16 at a time
+ALL_OF_IT = f"Interrupted; the trained model is kept. {AGAIN}"
 
 
 @pytest.fixture
@@ -73,9 +73,12 @@ def test_a_signal_leaves_a_run_that_goes_on_to_the_same_weights(ft, ok, signals,
 def test_a_second_ctrl_c_says_what_is_kept_where_that_is_not_all(ft, ok, signals):
     signals(signal.SIGINT, signal.SIGINT)
     done = ft(*ALL, "--set", "training.every=0", "--run", "r")  # a checkpoint for every step
-    said = f"Stopped; kept up to step 11, after 2 epochs. {AGAIN}"
+    said = f"Interrupted; kept up to step 11, after 2 epochs. {AGAIN}"
     assert done.code == 130 and done.err.strip().splitlines()[-1] == said
     ok("train", "--resume", "r")
+
+
+JOB = import_module("ftheta.jobs.train")
 
 
 def interrupted(*_):
@@ -83,18 +86,19 @@ def interrupted(*_):
 
 
 def test_ctrl_c_before_the_folder_exists_leaves_nothing(ft, monkeypatch):
-    monkeypatch.setattr(_job.Job, "_rehearse", interrupted)
+    monkeypatch.setattr(JOB, "_dry_run", interrupted)
     done = ft(*ALL, "--run", "r")
     assert (done.code, done.out, done.err.strip()) == (130, "", "") and not Path("r").exists()
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"), [("headline", NOTHING), ("fit", NOTHING), ("ending", ALL_OF_IT), ("evaluate", ALL_OF_IT)]
+    ("moment", "said"),
+    [("_fit", NOTHING), ("_stop_message", ALL_OF_IT), ("_evaluate", ALL_OF_IT)],
 )
 def test_ctrl_c_between_the_steps_says_the_command_too(ft, ok, monkeypatch, moment, said):
     whole = ok(*ALL, "--run", "whole")
     with monkeypatch.context() as patch:
-        patch.setattr(_job.Job, moment, interrupted)
+        patch.setattr(JOB, moment, interrupted)
         done = ft(*ALL, "--run", "r")
     assert done.code == 130 and done.err.strip().splitlines()[-1] == said
     assert ok("train", "--resume", "r").out == whole.out.replace("whole", "r")
@@ -121,14 +125,14 @@ def test_trouble_in_the_report_leaves_result_and_run(ft, ok, monkeypatch, troubl
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_all", troubled)
-        patch.setattr("ftheta.report.page", lambda *_, **__: "<!DOCTYPE html>")
+        patch.setattr("ftheta.jobs.report.page", lambda *_, **__: "<!DOCTYPE html>")
         done = ft(*ALL, "--report", "--run", "r")
     assert (done.code, done.out) == (code, whole.replace("whole", "r"))
-    lost = "The result stands and is kept; only report.html is missing. Write it with: ftheta runs report r"
+    lost = "The result is saved, but report.html could not be written. Write it with: ftheta runs report r"
     assert lost in done.err.splitlines() and said in done.err
     assert Run("r").status == "finished" and Run("r").verify() == [] and not Run("r").has("report.html")
     assert not list(Path("r").glob("*.tmp"))
-    monkeypatch.setattr("ftheta.report.page", lambda *_, **__: "<!DOCTYPE html>")
+    monkeypatch.setattr("ftheta.jobs.report.page", lambda *_, **__: "<!DOCTYPE html>")
     ok("runs", "report", "r")
     assert Run("r").has("report.html")
 
@@ -136,7 +140,7 @@ def test_trouble_in_the_report_leaves_result_and_run(ft, ok, monkeypatch, troubl
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_elsewhere_has_its_exit_code_and_the_handlers_stay(ft, monkeypatch, number, code):
     before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    monkeypatch.setattr("ftheta.cli.doctor.checkup", lambda: signal.raise_signal(number))
+    monkeypatch.setattr("ftheta.cli.doctor.environment", lambda: signal.raise_signal(number))
     assert ft("doctor").code == code
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
 
@@ -179,9 +183,11 @@ def test_a_real_process_that_is_stopped_and_resumed_ends_with_the_same_weights(f
     returned, out, err = stop(number)
     assert (returned, out) == (code, "")
     if number == signal.SIGKILL:
-        assert "Stopped" not in err
+        assert "Interrupted" not in err
     else:
-        assert re.fullmatch(rf"Stopped; kept up to step \d+, after \d+ epochs\. {AGAIN}", err.strip().splitlines()[-1])
+        assert re.fullmatch(
+            rf"Interrupted; kept up to step \d+, after \d+ epochs\. {AGAIN}", err.strip().splitlines()[-1]
+        )
     assert Run("r").status == "running" and epochs_of("r") < 60
     resumed = subprocess.run([*PYTHON, "train", "--resume", "r"], env=ENV, capture_output=True, text=True)
     assert resumed.returncode == 0, resumed.stderr
@@ -208,9 +214,9 @@ def test_a_run_that_another_process_trains_is_refused(refused):
 HURRIED = """
 from functools import partial
 from ftheta.cli import main
-from ftheta.models import _neural
+from ftheta.models._base import stepped
 from ftheta.train import Progress
-_neural.Progress = partial(Progress, delay=0.0)
+stepped.Progress = partial(Progress, delay=0.0)
 main()
 """
 

@@ -2,12 +2,12 @@
 
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ftheta.cli._job import Job
 from ftheta.store import Run
 from tests.cli._things import QUICK, call, flip, table
 
@@ -141,6 +141,8 @@ def test_one_bad_run_does_not_hide_the_others(ok, here):
 
 # ---- resuming with damaged parts
 
+JOB = import_module("ftheta.jobs.train")
+
 
 @pytest.mark.parametrize("name", ["encoder.json", "data.json"])
 def test_what_can_be_made_again_is_made_again_before_training(ft, ok, monkeypatch, name):
@@ -148,13 +150,13 @@ def test_what_can_be_made_again_is_made_again_before_training(ft, ok, monkeypatc
     train = ("train", "mlp", "prices.csv", "--target", "price", *QUICK)
     ok(*train, "--run", "whole")
     with monkeypatch.context() as patch:
-        patch.setattr(Job, "fit", lambda *_: 1 / 0)
+        patch.setattr(JOB, "_fit", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ft(*train, "--run", "r")
     before = Path("r", name).read_bytes()
     flip(f"r/{name}")
-    seen, fit = [], Job.fit
-    monkeypatch.setattr(Job, "fit", lambda self, run: seen.append(Path("r", name).read_bytes()) or fit(self, run))
+    seen, fit = [], JOB._fit
+    monkeypatch.setattr(JOB, "_fit", lambda *given: seen.append(Path("r", name).read_bytes()) or fit(*given))
     ok("train", "--resume", "r")
     assert seen == [before] and Run("r").verify() == []
 

@@ -94,7 +94,7 @@ def test_show_counts_who_looked_at_the_same_test_rows(ok):
     assert ok("runs", "show", "runs/mlp/0").out.splitlines()[-1] == twice
     assert ok("runs", "show", "runs/linear/0").out.splitlines()[-1] == twice
     assert ok("runs", "show", "1").out.splitlines()[-1] == "These rows were used for testing once."
-    assert ok("runs", "show", "all").out.splitlines()[-1] == "No rows were set aside for testing."
+    assert ok("runs", "show", "all").out.splitlines()[-1] == "No rows were held out for testing."
 
 
 @pytest.mark.ledger("A170", "B046", covers="ftheta.cli.runs.show")
@@ -113,9 +113,9 @@ def test_the_test_part_decides_nothing_and_is_scored_once(ok, monkeypatch):
     scores = [json.loads(run.read("result.json"))["scores"]["accuracy"] for run in (first, second)]
     assert scores[0] == pytest.approx(1 - scores[1]) and scores[0] != scores[1]
     parts = first.tree("split.safetensors")  # which rows touched which decision
-    assert [len(parts[name]) for name in ("train", "validation", "test")] == [63, 27, 40]
-    assert sorted(int(row) for name in ("train", "validation", "test") for row in parts[name]) == list(range(130))
-    monkeypatch.setattr("ftheta.cli._job.answer", None)  # whoever scores again fails
+    assert [len(parts[name]) for name in ("train", "validation", "test")] == [63, 27, 0]
+    assert sorted(int(row) for name in ("train", "validation") for row in parts[name]) == list(range(90))
+    monkeypatch.setattr("ftheta.tasks.Classify.predict", None)  # whoever scores again fails
     assert "accuracy" in ok("train", "--resume", "runs/test").out
 
 
@@ -149,10 +149,10 @@ def test_a_report_that_was_left_out_can_be_written_later(ok):
 def test_a_report_needs_a_result_and_the_same_data(refused, pets):
     Path("pets.csv").write_text(Path("pets.csv").read_text().replace("cat", "dog", 1))
     said = refused("runs", "report", pets)
-    assert said == f"pets.csv has changed since {pets} was trained on it. Put the old data back."
+    assert said == f"pets.csv has changed since {pets} was trained on it. Restore the old data."
     Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
     said = refused("runs", "report", "half")
-    assert said == "runs/half holds no finished model. Finish it with: ftheta train --resume runs/half"
+    assert said == "runs/half has no result yet. Finish it with: ftheta train --resume runs/half"
 
 
 def test_a_report_of_a_model_that_was_not_tested_yet_says_how_to_go_on(ft, refused, monkeypatch):
@@ -160,7 +160,7 @@ def test_a_report_of_a_model_that_was_not_tested_yet_says_how_to_go_on(ft, refus
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("ftheta.cli._job.Job.evaluate", interrupted)
+        patch.setattr("ftheta.tasks.Classify.predict", interrupted)
         assert ft("train", "mlp", "iris", *QUICK, "--run", "r").code == 130
     assert refused("runs", "report", "r") == "r has no result yet. Finish it with: ftheta train --resume r"
 

@@ -32,7 +32,7 @@ SERVED = [
 
 @pytest.mark.parametrize("command", SERVED, ids=" ".join)
 def test_a_run_is_only_read_also_while_another_process_holds_it(ok, pets, command, monkeypatch):
-    monkeypatch.setattr("ftheta.report.page", lambda *_, **__: "<!DOCTYPE html>")
+    monkeypatch.setattr("ftheta.jobs.report.page", lambda *_, **__: "<!DOCTYPE html>")
     with Run(pets):  # its lock cannot be taken twice, and a read-only folder has none
         before = stamps(pets)
         os.chmod(pets, 0o555)
@@ -65,7 +65,7 @@ def test_predictions_in_parallel_are_those_of_one(ok, pets, tmp_path):
     "command", [("predict", "pets.csv"), ("export", "--python"), ("explain", "summary"), ("runs report",)], ids=str
 )
 def test_what_is_written_is_whole_or_not_there(ft, pets, monkeypatch, command):
-    monkeypatch.setattr("ftheta.report.page", lambda *_, **__: "<!DOCTYPE html>")
+    monkeypatch.setattr("ftheta.jobs.report.page", lambda *_, **__: "<!DOCTYPE html>")
 
     def full(fd, data):
         os.write(fd, data[:3])
@@ -101,7 +101,7 @@ def test_the_same_command_gives_the_same_files(ok, command):
         ok("train", *command, "--report", "--run", f"runs/{run}")
     assert equal_files("runs/a", "runs/b")
     page = Path("runs/a/report.html").read_text(encoding="utf-8")
-    assert "the same command on the same versions give the same files" in page
+    assert "the same command with the same versions give the same files" in page
 
 
 def test_equal_runs_have_equal_models_and_keep_their_times_in_the_log(ok):

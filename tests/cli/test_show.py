@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from ftheta.cli._show import echo_table, result_table
+from ftheta.cli._show import echo_table
+from ftheta.jobs.results import result_table
 from ftheta.results import Table
 
 

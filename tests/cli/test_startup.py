@@ -31,7 +31,6 @@ def loaded_by(*args, cwd):
         "models",
         "models --json",
         "runs",
-        "studies",
         "ledger",
         "ledger --milestone core --json",
     ],
@@ -41,13 +40,26 @@ def test_nothing_heavy_is_loaded(tmp_path, args):
 
 
 @pytest.mark.parametrize(
-    "verb", ["train", "predict", "explain", "runs", "models", "studies", "study", "ledger", "doctor"]
+    "verb", ["train", "predict", "evaluate", "explain", "runs", "models", "study", "ledger", "doctor"]
 )
 def test_the_help_of_a_verb_loads_nothing_heavy(tmp_path, verb):
     assert loaded_by(verb, "--help", cwd=tmp_path) == set()
 
 
-@pytest.mark.parametrize("args", ["runs", "runs --json", "runs show last", "runs verify last"])
+def test_listing_data_sets_does_not_load_torch(tmp_path):
+    assert loaded_by("data", cwd=tmp_path).isdisjoint({"torch", "sklearn", "scipy"})
+
+
+@pytest.mark.middle
+def test_a_simple_training_loads_few_of_our_modules(tmp_path):
+    """363 of them once."""
+    code = "import sys; from ftheta.cli import main; main(); print(sum(m.startswith('ftheta') for m in sys.modules))"
+    command = [sys.executable, "-c", code, "train", "linear", "wine", "--run", "r"]
+    done = subprocess.run(command, env=ENV, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(done.stdout.splitlines()[-1]) <= 363 / 2
+
+
+@pytest.mark.parametrize("args", ["studies", "runs", "runs --json", "runs show last", "runs verify last"])
 def test_runs_are_read_without_the_libraries_that_made_them(pets, tmp_path, args):
     """NumPy, which the room of files needs for trees, and pydantic, which checks what is in them."""
     assert loaded_by(*args.split(), cwd=tmp_path) <= {"numpy", "safetensors", "pydantic"}
@@ -92,7 +104,7 @@ def test_a_fault_of_ours_is_not_hidden(ft, monkeypatch):
     def broken():
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("ftheta.cli.doctor.checkup", broken)
+    monkeypatch.setattr("ftheta.cli.doctor.environment", broken)
     with pytest.raises(RuntimeError, match="ours"):
         ft("doctor")
 
@@ -101,6 +113,6 @@ def test_memory_that_ran_out_is_one_sentence(ft, monkeypatch):
     def greedy():
         raise MemoryError
 
-    monkeypatch.setattr("ftheta.cli.doctor.checkup", greedy)
+    monkeypatch.setattr("ftheta.cli.doctor.environment", greedy)
     said = "Error: Not enough memory. Use smaller layers, smaller batches or less data.\n"
     assert ft("doctor") == (2, "", said)

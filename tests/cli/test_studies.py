@@ -3,22 +3,25 @@
 import json
 import re
 
-from ftheta.studies import _ledger, _study
+from ftheta.studies import ledger as _ledger
+from ftheta.studies import names
 
 
 def test_every_study_has_a_line(ok):
     header, _, *lines = ok("studies").out.splitlines()
     assert header.split() == ["study", "verdicts", "date", "question"]
-    assert [line.split()[0] for line in lines] == list(_study.names())
+    assert [line.split()[0] for line in lines] == list(names())
     assert all(line.endswith("?") for line in lines)
-    date = _ledger.recorded()["evidence/splits"]["date"]
-    assert any(re.match(rf"evidence/splits +2 confirmed +{date} +What does a split", line) for line in lines)
+    date = _ledger.recorded()["optimisers/noise"]["date"]
+    assert any(re.match(rf"optimisers/noise +1 right +{date} +Which of five rules", line) for line in lines)
 
 
 def test_json_has_a_verdict_for_every_row(ok):
     found = {study["study"]: study for study in map(json.loads, ok("studies", "--json").out.splitlines())}
-    assert list(found) == list(_study.names())
-    assert found["evidence/noise"]["verdicts"] == _study.card("evidence/noise").claims
+    assert list(found) == list(names())
+    assert found["evidence/noise"]["verdicts"] == {
+        f["row"]: f["verdict"] for f in _ledger.recorded()["evidence/noise"]["findings"]
+    }
     assert found["evidence/noise"]["versions"]["torch"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ftheta.models import _neural
+from ftheta.models._base import stepped
 from ftheta.train import Progress
 from tests.cli._things import ENV, PYTHON, QUICK
 
@@ -22,7 +22,7 @@ LINE = re.compile(r"epoch \d+/\d+  loss \S+  valid_loss \S+  valid_accuracy \S+"
 def hurried(monkeypatch):
     """Progress that does not wait two seconds."""
     monkeypatch.setenv("FTHETA_PROGRESS", "1")
-    monkeypatch.setattr(_neural, "Progress", partial(Progress, delay=0.0))
+    monkeypatch.setattr(stepped, "Progress", partial(Progress, delay=0.0))
 
 
 def test_progress_goes_to_stderr_and_the_result_to_stdout(ok, hurried):

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import ftheta
-from ftheta.cli import _job
 from ftheta.data import load
 from ftheta.store import Run, load_tree
+from ftheta.tasks import Classify
 from tests.cli._things import QUICK, snapshot, table, weights
 
 
@@ -156,7 +156,7 @@ def test_validation_rows_help_a_model_that_cannot_watch_them(ok):
 def test_a_constant_column_is_a_note(ok):
     table("c.csv", "kind", unit=[7] * 60)
     done = ok("train", "mlp", "c.csv", "--target", "kind", *QUICK)
-    assert done.err.splitlines()[0] == "Note: Column 'unit' (2) is constant (7): it was centred, not scaled."
+    assert done.err.splitlines()[0] == "Note: Column 'unit' (2) is constant (7): it was centered, not scaled."
 
 
 def test_a_file_may_have_the_name_of_a_data_set(ok):
@@ -185,14 +185,14 @@ def test_a_finished_closed_form_is_not_written_again(ok):
     assert written("r") == times
 
 
-def full_disk(*_):
+def full_disk(*_, **__):
     raise OSError(errno.ENOSPC, "No space left on device", "b")
 
 
 def test_a_run_that_was_stopped_before_its_result_gets_it_later(ft, ok, monkeypatch):
     first = ok("train", "mlp", "iris", *QUICK, "--run", "a")
     with monkeypatch.context() as patch:
-        patch.setattr(_job, "scores", full_disk)
+        patch.setattr(Classify, "score", full_disk)
         done = ft("train", "mlp", "iris", *QUICK, "--run", "b")
     sentence = "b cannot be used: No space left on device. Check path and permissions."
     assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {sentence}")

@@ -11,10 +11,10 @@ from torch import nn
 from ftheta import catalog
 
 CLASSES = [
-    catalog.resolve(card.name, task)
+    catalog.resolve(card.name, kind, task)
     for card in catalog.CARDS.values()
-    if (card.input, card.support) == ("table", "real")
-    for task in card.targets
+    for kind, task in card.targets
+    if kind == "table" and task in ("classify", "regress", "transform")
 ]
 
 
@@ -40,7 +40,7 @@ def name_of(estimator):
 def small(given, **settings):
     """An estimator of this class (or like this one) that fits in a few milliseconds, always the same."""
     cls = given if isinstance(given, type) else type(given)
-    quick = {"epochs": 6, "random_state": 0, "hidden": (12,)}
+    quick = {"epochs": 6, "random_state": 0, "hidden": (12,), "scale_y": True}
     own = {} if isinstance(given, type) else given.get_params(deep=False)
     return cls(**(own | {k: v for k, v in quick.items() if takes(cls, k)} | settings))
 

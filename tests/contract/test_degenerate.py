@@ -59,8 +59,11 @@ PINNED = {  # (data set, estimator) -> what it says
     ): r"1000 inputs have 167668501 functions \(polynomial, degree=3, size=6\)",
     ("two rows", "Discriminant"): "No column of X varies within a class: each class is one point",
     ("scale 1e150", "float32"): TOO_LARGE,
-    ("answers of scale 1e200", "Regressor-float32"): r"y holds \S+e\+200, which is too large for float32. Rescale y",
-    ("scale 1e150", "Regressor-float64"): "Loss became inf at epoch 1, step 1",
+    ("scale 1e150", ""): r"value too large for float64 at row 0, column 0 .* Rescale the column; at most 1e100",
+    (
+        "answers of scale 1e200",
+        "Regressor|LinearReg|BasisReg|Ridge|Lasso|ElasticNet",
+    ): r"y holds \S+e\+200; at most 1e\+100 is taken",
 }
 
 

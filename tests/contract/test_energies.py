@@ -51,7 +51,7 @@ CASES = {
     "pcd": Case(RestrictedBoltzmannMachine, "transform", RBM),
     "cd": Case(RestrictedBoltzmannMachine, "transform", RBM | {"method": "cd", "k": 2}),
     "tempering": Case(RestrictedBoltzmannMachine, "transform", RBM | {"method": "tempering", "temperatures": 3}),
-    "centred": Case(RestrictedBoltzmannMachine, "transform", RBM | {"centred": True, "sample_pixels": True}),
+    "centered": Case(RestrictedBoltzmannMachine, "transform", RBM | {"centered": True, "sample_pixels": True}),
     "gaussian": Case(RestrictedBoltzmannMachine, "transform", RBM | {"visible": "gaussian"}),
     "softmax": Case(
         RestrictedBoltzmannMachine, "transform", RBM | {"visible": "softmax", "categories": 2, "n_hidden": 3}

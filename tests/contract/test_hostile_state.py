@@ -11,7 +11,7 @@ from ftheta import catalog
 from ftheta.errors import FThetaError, InputError
 from ftheta.store import Run
 
-CARDS = [(card, task) for card in catalog.CARDS.values() for task in card.targets]
+CARDS = [(card, task) for card in catalog.CARDS.values() for task in card.tasks]
 GONE = object()
 ABSURD = ["x", -1, 1e308, None, True, [], {}, ["x"], np.zeros(0), np.full((2, 3), np.nan), np.array(["x"]), GONE]
 HUGE = [10**9, 10**30, torch.zeros(2)]  # not of parameters, which may say how often something is repeated
@@ -20,13 +20,13 @@ SETTINGS = {"epochs": 1, "random_state": 0, "hidden": (3,), "filters": (2,), "n_
 
 def fitted(card, task):
     """A small estimator of a line of the catalog, and a row of its kind."""
-    cls = catalog.resolve(card.name, task)
+    cls = catalog.resolve(card.name, card.kinds[0], task)
     own = {k: v for k, v in SETTINGS.items() if k in cls().get_params(deep=False)}
     own = {k: (3, 2) if (k, card.name) == ("hidden", "dbm") else v for k, v in own.items()}
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3)) if card.input == "table" else rng.random((12, 1, 8, 8))
-    if card.support != "real" and card.input == "table":
-        X = np.where(X > 0, 1.0, -1.0 if card.support == "sign" else 0.0)
+    X = rng.normal(size=(40, 3)) if "table" in card.kinds else rng.random((12, 1, 8, 8))
+    if task in ("recall", "generate"):
+        X = np.where(X > 0, 1.0, -1.0 if task == "recall" else 0.0)
     y = rng.normal(size=len(X)) if task == "regress" else np.arange(len(X)) % 2
     y = rng.integers(0, 2, (len(X), 8, 8)) if task == "segment" else y
     return cls(**own).fit(X, y), X[:2]

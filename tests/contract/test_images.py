@@ -19,10 +19,10 @@ from ftheta.errors import FThetaError, InputError
 from ftheta.train import Training
 
 CLASSES = [
-    catalog.resolve(card.name, task)
+    catalog.resolve(card.name, kind, task)
     for card in catalog.CARDS.values()
-    if card.input == "image"
-    for task in card.targets
+    for kind, task in card.targets
+    if kind == "image"
 ]
 CLASSIFIERS = [cls for cls in CLASSES if cls.__name__.endswith("Classifier")]
 each = pytest.mark.parametrize("cls", CLASSES)
@@ -180,7 +180,7 @@ BAD = {
     "colour": (lambda X: np.repeat(X, 3, axis=1), r"X has images of 3( channel|x12x10)"),
     "channels last": (
         lambda X: np.repeat(X, 3, axis=1).transpose(0, 2, 3, 1),
-        r"looks like \(n, height, width, channels\)",
+        r"X has images of 3x12x10 \(channels x height x width\), but \w+ was fitted with 1x12x10",
     ),
     "flat": (lambda X: X.reshape(len(X), -1), r"flat rows with image_shape"),
     "text": (lambda X: X.astype(str), r"X holds <U3; \w+ needs pixels"),

@@ -15,10 +15,10 @@ from ftheta.data import Batch, Rows
 from ftheta.data.batch import take
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.models._contrastive import Contrastive, Tempering
-from ftheta.nn import rbm as nn_rbm
+from ftheta.models.energy import rbm_net
+from ftheta.models.energy.contrastive import Contrastive, Tempering
 from ftheta.store import dump_tree, parse_tree
-from ftheta.train import Function, Loss, Objective, Problem, Trainer, Training, iterate
+from ftheta.train import FunctionObjective, Loss, Objective, Problem, Trainer, Training, iterate
 from tests.contract.enrolled import NEURAL, data, name_of, small
 from tests.train._toys import RBM, WGAN, Bilinear, Distillation, TargetNet, binary, line, same, seeded, timeless
 
@@ -48,12 +48,14 @@ SUBJECTS = {
     "RBM": lambda: toy(RBM, binary(4)),
     "TargetNet": lambda: toy(TargetNet, torch.zeros(4, 1)),
     "Distillation": lambda: toy(lambda: Distillation().double(), line()[0]),
-    "Contrastive": lambda: toy(lambda: Contrastive(nn_rbm.RBM(4, 3), chains=5).double(), binary(4)),
+    "Contrastive": lambda: toy(lambda: Contrastive(rbm_net.RBM(4, 3), chains=5).double(), binary(4)),
     "Contrastive centred": lambda: toy(
-        lambda: Contrastive(nn_rbm.RBM(4, 3), chains=5, mean=torch.full((4,), 0.5)).double(), binary(4)
+        lambda: Contrastive(rbm_net.RBM(4, 3), chains=5, mean=torch.full((4,), 0.5)).double(), binary(4)
     ),
-    "Tempering": lambda: toy(lambda: Tempering(nn_rbm.RBM(4, 3), temperatures=3, chains=5).double(), binary(4)),
-    "Function": lambda: toy(lambda: Function([torch.sum, torch.prod] * 3, [0.5, 2.0]), torch.arange(6)),
+    "Tempering": lambda: toy(lambda: Tempering(rbm_net.RBM(4, 3), temperatures=3, chains=5).double(), binary(4)),
+    "FunctionObjective": lambda: toy(
+        lambda: FunctionObjective([torch.sum, torch.prod] * 3, [0.5, 2.0]), torch.arange(6)
+    ),
 }
 
 
@@ -93,7 +95,7 @@ def mean(losses):
 
 def is_random(objective, batch):
     """Whether the loss depends on its draw."""
-    totals = [one_loss(objective, p.name, batch, Draw(seed)).total for p in objective.roster for seed in (0, 1)]
+    totals = [one_loss(objective, p.name, batch, Draw(seed)).total for p in objective.player_list for seed in (0, 1)]
     return any(not a.equal(b) for a, b in zip(totals[::2], totals[1::2], strict=True))
 
 
@@ -102,8 +104,8 @@ def is_random(objective, batch):
 
 def test_players_have_names_and_parameters_of_their_own(subject):
     objective = subject.make()
-    names, own = [p.name for p in objective.roster], [id(t) for p in objective.roster for t in p.tensors()]
-    assert names and len(set(names)) == len(names) and all(p.tensors() for p in objective.roster)
+    names, own = [p.name for p in objective.player_list], [id(t) for p in objective.player_list for t in p.tensors()]
+    assert names and len(set(names)) == len(names) and all(p.tensors() for p in objective.player_list)
     assert len(set(own)) == len(own) and set(own) <= {id(p) for p in objective.parameters() if p.requires_grad}
     fixed = {id(p) for name in objective.constants for p in getattr(objective, name).parameters()}
     assert not fixed & set(own)
@@ -111,7 +113,7 @@ def test_players_have_names_and_parameters_of_their_own(subject):
 
 def test_every_player_has_his_turn_and_nobody_else(subject):
     objective = subject.make()
-    names = {p.name for p in objective.roster}
+    names = {p.name for p in objective.player_list}
     turns = [names if objective.turn(step) is None else set(objective.turn(step)) for step in range(50)]
     assert set.union(*turns) == names and all(turns)
 
@@ -121,7 +123,7 @@ def test_every_player_has_his_turn_and_nobody_else(subject):
 
 def test_a_loss_is_a_pair_of_a_sum_with_a_gradient_and_a_positive_weight(subject):
     objective = subject.make()
-    for player in objective.roster:
+    for player in objective.player_list:
         loss = one_loss(objective, player.name, subject.batch)
         assert isinstance(loss, Loss) and loss.total.shape == () and loss.total.requires_grad
         assert float(loss.weight) > 0 and (loss.once is None or loss.once.shape == ())
@@ -132,7 +134,7 @@ def test_a_loss_is_a_pair_of_a_sum_with_a_gradient_and_a_positive_weight(subject
 def test_the_same_rows_and_draw_give_the_same_loss_bit_for_bit(subject):
     objective = subject.make().train()
     kept = objective.weights()
-    for player in objective.roster:
+    for player in objective.player_list:
         first = one_loss(objective, player.name, subject.batch)
         objective.set_weights(kept)
         torch.rand(7)
@@ -147,7 +149,7 @@ def test_sums_of_parts_make_the_sum_of_the_whole(subject):
         return
     cuts = [slice(0, 1), slice(1, 3), slice(3, batch.n)]
     parts = [Batch(*(take(field, cut) for field in batch[:3])) for cut in cuts]
-    for player in objective.roster:
+    for player in objective.player_list:
         whole = mean([one_loss(objective, player.name, batch)])
         torch.testing.assert_close(
             mean([one_loss(objective, player.name, p) for p in parts]), whole, rtol=1e-10, atol=0
@@ -163,7 +165,7 @@ def test_a_row_of_weight_three_is_three_rows(subject):
     index = torch.repeat_interleave(torch.arange(batch.n), times.long())
     copies = Batch(take(batch.x, index), take(batch.y, index))
     weighed = Batch(batch.x, batch.y, times)
-    for player in objective.roster:
+    for player in objective.player_list:
         a, b = (mean([one_loss(objective, player.name, rows)]) for rows in (copies, weighed))
         torch.testing.assert_close(a, b, rtol=1e-10, atol=0)
 
@@ -175,7 +177,7 @@ def test_some_objectives_were_compared_row_by_row():
 
 def test_gradients_reach_every_parameter_of_the_player_and_no_other(subject):
     objective, reached = subject.make().train(), set()
-    for player in objective.roster:
+    for player in objective.player_list:
         for p in objective.parameters():
             p.grad = None
         problem = Problem(objective, player, Training())
@@ -186,13 +188,13 @@ def test_gradients_reach_every_parameter_of_the_player_and_no_other(subject):
         assert with_gradient == {id(p) for p in player.tensors()}
         assert any(p.grad.abs().sum() > 0 for p in player.tensors())
         reached |= with_gradient
-    assert reached == {id(t) for p in objective.roster for t in p.tensors()}
+    assert reached == {id(t) for p in objective.player_list for t in p.tensors()}
 
 
 def test_a_gradient_in_closed_form_is_autograds_of_the_same_draw(subject):
     objective = subject.make().train()
     kept = objective.weights()
-    for player in objective.roster:
+    for player in objective.player_list:
         with HERE.scope():
             found = objective.gradient(player.name, subject.batch, HERE)
         if found is None:
@@ -223,7 +225,7 @@ def test_evaluation_reports_a_loss_and_changes_nothing(subject):
 def test_after_keeps_shapes_types_and_finiteness(subject):
     objective = subject.make()
     kept = objective.weights()
-    for player in objective.roster:
+    for player in objective.player_list:
         with torch.no_grad():
             assert objective.after(player.name, subject.batch, Draw(0)) is None
     now = objective.weights()
@@ -241,7 +243,7 @@ def test_constants_stay_in_evaluation_mode(subject):
 
 def test_the_door_gives_what_the_method_gives(subject):
     objective = subject.make().eval()
-    name = objective.roster[0].name
+    name = objective.player_list[0].name
     with Draw(0).scope():
         door = objective("loss", name, subject.batch, Draw(0))
     assert door.total.equal(one_loss(objective, name, subject.batch).total)
@@ -252,11 +254,11 @@ def test_residuals_are_half_of_the_loss_squared_or_none(subject):
     r = objective.residual(subject.batch)
     if r is None:
         return
-    loss = one_loss(objective, objective.roster[0].name, subject.batch).total
+    loss = one_loss(objective, objective.player_list[0].name, subject.batch).total
     with torch.no_grad():
         for p in objective.parameters():
             p.mul_(1.1)
-    moved = one_loss(objective, objective.roster[0].name, subject.batch).total
+    moved = one_loss(objective, objective.player_list[0].name, subject.batch).total
     change = (objective.residual(subject.batch).square().sum() - r.square().sum()) / 2
     torch.testing.assert_close(moved - loss, change, rtol=1e-8, atol=1e-8)
 

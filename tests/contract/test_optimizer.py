@@ -11,7 +11,7 @@ from ftheta.data import Batch, Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.likelihoods import Gaussian
-from ftheta.optim import RULES, Whole, make
+from ftheta.optim import RULES, ClosureOptimizer, make
 from ftheta.store import dump_tree, parse_tree
 from ftheta.train import Player, Problem, Supervised, Trainer, Training, iterate
 
@@ -45,7 +45,7 @@ def bowl(*parts, mine=None, unused=()):
 
 def step(optimizer, problem):
     """One update, the way the trainer makes it."""
-    if isinstance(optimizer, Whole | torch.optim.LBFGS):
+    if isinstance(optimizer, ClosureOptimizer | torch.optim.LBFGS):
         optimizer.step(problem)
     else:
         problem.gradient()
@@ -64,7 +64,7 @@ def start(dtype=torch.double, n=4):
 def test_every_rule_is_tried_and_says_what_it_is():
     torchs = {"gd", "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw"}
     ours = {
-        "normalised-gd",
+        "normalized-gd",
         "ema-momentum",
         "steepest",
         "cg",

@@ -5,42 +5,26 @@ import math
 import pkgutil
 import random
 from collections.abc import Mapping
+from math import inf
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPRegressor, models, train
+from ftheta import models, train
 from ftheta.data import Rows
-from ftheta.likelihoods import Bernoulli
-from ftheta.models._basis_learn import VariableProjection
-from ftheta.models._coordinate import CoordinateDescent
-from ftheta.models._logistic_solvers import Orthant, QuasiNewton
-from ftheta.models._plain import Learned
-from ftheta.models._softmax import Softmax
-from ftheta.models.logistic import Newton
-from ftheta.models.perceptron import DeltaRule, PerceptronRule
+from ftheta.models.linear.coordinate import CoordinateDescent
+from ftheta.models.linear.logistic_solvers import LogisticNewton, LogisticProblem
+from ftheta.models.linear.perceptron import DeltaRule, PerceptronRule
 from ftheta.store import Run, dump_tree, parse_tree
-from ftheta.train import Process, Supervised, Trainer, iterate
-from ftheta.train._stack_trainer import StackTrainer
+from ftheta.train import Phases, Process, Steps, Supervised, Trainer, iterate
 from tests.train._toys import WGAN, KMeans, blobs, line, same, seeded, square, timeless
 
 
 def newton():
-    x, y = line()
-    return Newton(x, (y > 0).double(), torch.ones(24, dtype=torch.float64), Bernoulli(), 1, 0.01)
-
-
-def softmax():
-    x, y = line(n=60)
-    return Softmax(x, torch.bucketize(y, torch.tensor([-0.5, 0.5])), torch.ones(60, dtype=torch.float64), 3, 1e-4)
-
-
-def projection():
-    x = np.linspace(-1, 1, 40)[:, None]
-    centres, widths = np.linspace(-1, 1, 4)[None], np.full((1, 4), 0.3)
-    return VariableProjection(Learned(x, np.sin(5 * x), None), "gaussian", centres, widths, 0.0, intercept=True)
+    x, y = (part.numpy() for part in line())
+    return LogisticNewton(LogisticProblem(x, (y > 0).astype(int), np.ones(24), 1, 0.01), 1e-6)
 
 
 def online(rule, **settings):
@@ -58,24 +42,27 @@ def two_players():
     return Trainer(seeded(WGAN), Rows(line(n=12, features=1, dtype=torch.float32)[0], batch_size=5))
 
 
-def stack():
-    x, y = (part.numpy() for part in line())
-    models = [MLPRegressor(hidden=(4,), batch_size=10, dtype="float64", random_state=i) for i in range(3)]
-    return StackTrainer([model.prepare(x, y) for model in models], optimizer="adam", patience=None)
+class Countdown(Steps):
+    kept = ("n", "halves")
+
+    def __init__(self):
+        self.n, self.halves = 7, np.ones(2)
+
+    def advance(self):
+        self.n, self.halves = self.n - 1, self.halves / 2
+        return {"n": self.n} if self.n % 2 == 0 else None
+
+
+def phases():
+    return Phases([(Countdown, 2), (trainer, inf)])
 
 
 EXAMPLES = {  # class: what makes one, always the same
     Trainer: [trainer, two_players],
-    Newton: [newton],
-    QuasiNewton: [lambda: QuasiNewton(softmax(), 1e-6)],
-    Orthant: [
-        lambda: Orthant(softmax(), 1e-6, 1e-3, newton=False),
-        lambda: Orthant(softmax(), 1e-6, 1e-3, newton=True),
-    ],
-    StackTrainer: [stack],
+    LogisticNewton: [newton],
+    Phases: [phases],
     PerceptronRule: [lambda: online(PerceptronRule)],
     DeltaRule: [lambda: online(DeltaRule, lr=0.001)],
-    VariableProjection: [projection],
     CoordinateDescent: [lambda: CoordinateDescent(*(part.numpy() for part in line()), 0.01)],
     KMeans: [lambda: KMeans(*blobs(n=300, centres=6, seed=1))],
 }
@@ -92,12 +79,12 @@ def public():
         for module in map(importlib.import_module, names):
             for name in getattr(module, "__all__", ()):
                 value = getattr(module, name)
-                if isinstance(value, type) and hasattr(value, "advance") and value is not Process:
+                if isinstance(value, type) and hasattr(value, "advance") and value not in (Process, Steps):
                     yield value
 
 
 def test_every_public_process_is_tried():
-    assert {Trainer, Newton} <= set(public()) <= set(EXAMPLES)
+    assert {Trainer, LogisticNewton} <= set(public()) <= set(EXAMPLES)
 
 
 def steps(process, n):

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from ftheta import data
-from ftheta.data import Batch, Files, Rows, Stream, open_images
+from ftheta.data import Batch, Files, Indexed, Rows, Stream, open_images
 from ftheta.draw import Draw
 from ftheta.errors import RunError
 from ftheta.store import Run
@@ -37,7 +37,7 @@ def pictures():
         folder.mkdir()
         for i, row in enumerate(X.to(torch.uint8).numpy()):
             Image.fromarray(row[None]).save(folder / f"{i:02}.png")
-    return open_images(folder.parent, cache=False).x
+    return open_images(folder.parent).x
 
 
 MAKE = {
@@ -46,6 +46,8 @@ MAKE = {
     "rows of arrays": (Rows, lambda: Rows(X.numpy(), Y.numpy(), W.numpy(), batch_size=B)),
     "rows of dicts": (Rows, lambda: Rows({"a": X, "b": (X, X)}, Y, W, batch_size=B)),
     "all rows at once": (Rows, lambda: Rows(X, Y, W, batch_size=N)),
+    "indexed": (Indexed, lambda: Indexed(N, lambda i, _: Batch(X[i], Y[i], W[i], i), batch_size=B)),
+    "indexed, ahead": (Indexed, lambda: Indexed(N, lambda i, _: Batch(X[i], Y[i], W[i], i), batch_size=B, ahead=2)),
     "files": (Files, lambda: Files(pictures(), Y, W, batch_size=B)),
     "files in order": (Files, lambda: Files(pictures(), Y, W, batch_size=B, shuffle=False)),
     "all files at once": (Files, lambda: Files(pictures(), Y, W, batch_size=N)),
@@ -57,7 +59,7 @@ MAKE = {
         lambda: Stream(DataLoader(TensorDataset(X, Y, W), batch_size=B, generator=torch.Generator()), 5),
     ),
 }
-PUBLIC = [v for v in (getattr(data, name) for name in data.__all__) if isinstance(v, type)]
+PUBLIC = [v for v in (getattr(data, name) for name in dir(data)) if isinstance(v, type)]
 CLASSES = {cls for cls in PUBLIC if hasattr(cls, "batches") and not getattr(cls, "_is_protocol", False)}
 every = pytest.mark.parametrize("how", MAKE)
 exact = pytest.mark.parametrize("how", [how for how, (cls, _) in MAKE.items() if cls.exact])
@@ -175,7 +177,7 @@ def test_resuming_is_exact_or_says_that_it_is_not(how, tmp_path):
         return
     with (
         Run(tmp_path / "a") as run,
-        pytest.raises(RunError, match="a plain iterator as source, which cannot be put back"),
+        pytest.raises(RunError, match="a plain iterator as source, which cannot return"),
     ):
         iterate(resumed, steps=4, run=run)
     with Run(tmp_path / "a", allow_inexact=True) as run:

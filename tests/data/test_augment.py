@@ -359,7 +359,7 @@ def test_an_unknown_axis_is_named():
 def test_rows_that_are_no_images_are_refused(name):
     with pytest.raises(InputError, match=r"\(rows, channels, height, width\), got shape \(6, 180\); reshape"):
         augmentation(name)(Batch(torch.rand(6, 180)), DRAW)
-    with pytest.raises(InputError, match=r"tensor of floats, got torch.uint8; divide whole numbers by 255"):
+    with pytest.raises(InputError, match=r"tensor of floats, got torch.uint8; divide integers by 255"):
         augmentation(name)(Batch(torch.zeros(6, 1, 5, 5, dtype=torch.uint8)), DRAW)
     with pytest.raises(InputError, match="tensor of floats, got dict"):
         augmentation(name)(Batch({"a": torch.rand(6, 1, 5, 5)}), DRAW)
@@ -387,3 +387,29 @@ def test_views_of_an_image_smaller_than_the_shift_are_blank():
 def test_there_are_1_to_25_views(k):
     with pytest.raises(InputError, match=f"1 to 25 of them, got k={k}"):
         views(k)
+
+
+# ---- options of each move
+
+
+@pytest.mark.parametrize("fill", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("name", MOVES)
+def test_every_move_fills_what_it_uncovers_as_it_is_told(name, fill):
+    moved = getattr(data, name)(Batch(torch.ones(4, 1, 9, 9)), DRAW, 3.0, fill=fill)
+    assert (moved.x < 0.99).any() == (fill == "zeros")
+
+
+@pytest.mark.parametrize("fill", ["border", "reflection"])
+def test_the_rim_that_comes_in_is_the_border_or_the_mirror_image(fill):
+    x = torch.rand(5, 1, 1, 8, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+    moved = data.crop(Batch(x), DRAW, 3, fill=fill).x.numpy()
+    padded = np.pad(x.numpy(), ((0, 0), (0, 0), (0, 0), (3, 3)), {"border": "edge", "reflection": "reflect"}[fill])
+    offsets = [[s for s in range(7) if np.allclose(m, p[..., s : s + 8])] for m, p in zip(moved, padded, strict=True)]
+    assert all(offsets) and len({o[0] for o in offsets}) > 1
+
+
+def test_labels_of_pixels_are_never_mixed():
+    y = torch.where(torch.arange(12) % 3 == 0, 7, 0).expand(6, 12, 12)
+    for name in ("rotate", "shift", "scale", "shear"):
+        found = augmentation({name: 0.7 if name == "scale" else 30.0})(Batch(torch.rand(6, 1, 12, 12), y), DRAW)
+        assert set(found.y.unique().tolist()) <= {0, 7} and not torch.equal(found.y, y)

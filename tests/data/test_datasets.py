@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import KFold
 
-from ftheta.data import Dataset, Rows, holdout, kfold, load
+from ftheta.data import Dataset, Rows, holdout, load
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 
@@ -58,4 +59,6 @@ def test_pairs_go_in_and_the_same_pairs_come_out_of_splits_and_batches(name, n, 
 
     train, test = holdout(n, 0.2, Draw(0))
     assert served(train) | served(test) == pairs
-    assert set().union(*(served(test) for _, test in kfold(n, 5, Draw(0)))) == pairs
+    assert (
+        set().union(*(served(test) for _, test in KFold(5, shuffle=True, random_state=0).split(np.zeros(n)))) == pairs
+    )

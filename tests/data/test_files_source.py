@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from ftheta.data import Files, Rows, files_source, open_images, picture_files
+from ftheta.data import Files, Rows, files_source, open_images
+from ftheta.data.io import pictures as picture_files
 from ftheta.draw import Draw
 from ftheta.errors import FileFormatError, InputError
 from ftheta.store import Run
@@ -18,11 +19,6 @@ from ftheta.train import Supervised, Trainer, iterate
 N = 23
 X = np.random.default_rng(0).integers(0, 256, (N, 1, 4, 6), dtype=np.uint8)
 Y, W = np.arange(N), np.arange(N) + 1.0
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr("ftheta.data._picture_cache.cache_folder", lambda: tmp_path / "cache")
 
 
 @pytest.fixture
@@ -62,9 +58,9 @@ def test_without_targets_and_weights_there_are_none(folder):
 
 
 def test_it_can_have_another_batch_size_and_keeps_the_rest(folder):
-    x, knobs = open_images(folder).x, {"shuffle": False, "dtype": torch.float64, "cache": False}
+    x, knobs = open_images(folder).x, {"shuffle": False, "dtype": torch.float64}
     other = Files(x, Y, W, batch_size=5, **knobs).resized(7)
-    assert (other.batch_size, other.shuffle, other.dtype, other.cache) == (7, False, torch.float64, False)
+    assert (other.batch_size, other.shuffle, other.dtype) == (7, False, torch.float64)
     same(epoch_of(other), epoch_of(Files(x, Y, W, batch_size=7, **knobs)))
 
 
@@ -85,7 +81,7 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
 
     monkeypatch.setattr(picture_files, "decode", watched)
     monkeypatch.setattr(files_source, "AHEAD", 3 * 2 * 24)  # three batches of two pictures
-    batches = Files(open_images(folder).x, batch_size=2, cache=False).batches(0, 0, Draw(0))
+    batches = Files(open_images(folder).x, batch_size=2).batches(0, 0, Draw(0))
     next(batches)
     end = time.monotonic() + 60
     while len(names) < 2 * (1 + 3 + 1) and time.monotonic() < end:
@@ -100,40 +96,8 @@ def test_a_bad_picture_is_raised_where_it_is_taken(folder):
     (folder / "a/13.png").write_bytes(b"gone bad")
     batches = Files(x, batch_size=5, shuffle=False).batches(0, 0, Draw(0))
     next(batches), next(batches)
-    with pytest.raises(FileFormatError, match="13.png: no PNG or JPEG picture.* Or leave bad files out: skip_bad"):
+    with pytest.raises(FileFormatError, match="13.png: not a PNG or JPEG picture.* Or leave bad files out: skip_bad"):
         next(batches)
-    assert x.bad == {}
-
-
-def test_bad_pictures_are_left_out_of_their_batch(folder):
-    data = open_images(folder, skip_bad=True)
-    for i in (3, 13):
-        (folder / f"a/{i:02}.png").write_bytes((folder / f"a/{i:02}.png").read_bytes()[:-40])
-    files = Files(data.x, Y, W, batch_size=5)
-    for _ in range(2):
-        found = epoch_of(files)
-        wanted = epoch_of(Rows(torch.from_numpy(X).float() / 255, Y, W, batch_size=5))
-        for a, b in zip(found, wanted, strict=True):
-            keep = ~torch.isin(b.index, torch.tensor([3, 13]))
-            assert all(torch.equal(p, q[keep]) for p, q in zip(a, b, strict=True))
-        same(epoch_of(Files(data.x, Y, W, batch_size=5), start=2), found[2:])
-    assert sorted(data.x.bad) == ["a/03.png", "a/13.png"]
-
-
-def test_a_batch_that_would_be_empty_holds_the_next_good_picture(folder):
-    data = open_images(folder, skip_bad=True)
-    for i in (10, 21, 22, 0):
-        (folder / f"a/{i:02}.png").write_bytes(b"")
-    found = epoch_of(Files(data.x, Y, batch_size=1, shuffle=False))
-    assert [batch.index.item() for batch in found] == [1, *range(1, 10), 11, *range(11, 21), 1, 1]
-
-
-def test_nothing_but_bad_pictures_is_one_sentence(folder):
-    data = open_images(folder, skip_bad=True)
-    for file in (folder / "a").iterdir():
-        file.write_bytes(b"")
-    with pytest.raises(FileFormatError, match="all: none of the 23 pictures can be decoded"):
-        epoch_of(Files(data.x, batch_size=5))
 
 
 def test_what_cannot_be_is_refused(folder):
@@ -154,15 +118,15 @@ def trainer_of(source):
     return net, Trainer(Supervised(net, lambda raw, y: (raw[:, 0] - y).square()), source, optimizer="sgd", lr=1e-4)
 
 
-def test_training_resumes_in_mid_epoch_bit_for_bit_with_and_without_cache(folder, tmp_path):
-    def source(cache):
-        return Files(open_images(folder).x, Y.astype(np.float32), W, batch_size=5, cache=cache)
+def test_training_resumes_in_mid_epoch_bit_for_bit(folder, tmp_path):
+    def source():
+        return Files(open_images(folder).x, Y.astype(np.float32), W, batch_size=5)
 
     whole, all_at_once = trainer_of(Rows(torch.from_numpy(X).float() / 255, Y.astype(np.float32), W, batch_size=5))
     iterate(all_at_once, steps=8)
     with Run(tmp_path / "run") as run:
-        iterate(trainer_of(source(True))[1], steps=3, run=run)
-    again, resumed = trainer_of(source(False))
+        iterate(trainer_of(source())[1], steps=3, run=run)
+    again, resumed = trainer_of(source())
     with Run(tmp_path / "run") as run:
         iterate(resumed, steps=8, run=run)
     assert torch.equal(again[1].weight, whole[1].weight)

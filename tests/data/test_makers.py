@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.special import i0e
 from scipy.stats import kstest, multivariate_normal, norm
 
-from ftheta.data import MAKERS, blobs, circles, heteroscedastic, make, moons, polynomial, two_gaussians, xor
+from ftheta.data import SYNTHETIC, blobs, circles, heteroscedastic, make_dataset, moons, polynomial, two_gaussians, xor
 from ftheta.errors import InputError
 
 BINARY = ["moons", "circles", "spirals", "xor", "checkerboard", "two-gaussians"]
 NUMBERS = ["sinusoid", "friedman", "polynomial", "heteroscedastic"]
-TABLES = [name for name in MAKERS if name != "shapes"]  # which has a test file of its own
+TABLES = [name for name in SYNTHETIC if name != "shapes"]  # which has a test file of its own
 N = 40_000
 
 
@@ -24,9 +24,9 @@ def grid(low=-2.0, high=2.0, size=9):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_made_set_is_a_whole_data_set(name):
-    data = make(name, n=101)
+    data = make_dataset(name, n=101)
     assert isinstance(data.x, pd.DataFrame) and data.rows == 101 and np.isfinite(data.x.to_numpy()).all()
-    assert tuple(data.x.columns) == data.feature_names and data.name == name and data.truth.formula and data.licence
+    assert tuple(data.x.columns) == data.feature_names and data.name == name and data.truth.formula and data.license
     if data.task == "regression":
         assert data.y.dtype == float and data.target_names == () and data.truth.bayes_error is None
     else:
@@ -36,26 +36,30 @@ def test_a_made_set_is_a_whole_data_set(name):
 @pytest.mark.parametrize("name", TABLES)
 def test_the_seed_and_the_name_decide_every_number(name):
     state = np.random.get_state()[1].tolist()
-    first, again, other = make(name, n=50, seed=3), make(name, n=50, seed=3), make(name, n=50, seed=4)
+    first, again, other = (
+        make_dataset(name, n=50, seed=3),
+        make_dataset(name, n=50, seed=3),
+        make_dataset(name, n=50, seed=4),
+    )
     assert first.x.equals(again.x) and np.array_equal(first.y, again.y) and not first.x.equals(other.x)
     assert np.random.get_state()[1].tolist() == state
 
 
 def test_two_sets_of_one_seed_have_noise_of_their_own():
-    a, b = make("sinusoid", n=50), make("heteroscedastic", n=50)
+    a, b = make_dataset("sinusoid", n=50), make_dataset("heteroscedastic", n=50)
     assert abs(np.corrcoef(a.x["x"], b.x["x"])[0, 1]) < 0.5
 
 
 @pytest.mark.parametrize("name", ["moons", "circles", "spirals", "xor", "two-gaussians", "blobs"])
 def test_classes_are_as_equal_as_the_rows_allow(name):
-    assert np.ptp(np.bincount(make(name, n=100).y)) <= 1
+    assert np.ptp(np.bincount(make_dataset(name, n=100).y)) <= 1
 
 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("noise", [None, 0.3])
 def test_the_probability_is_calibrated_and_gives_the_bayes_error(name, noise):
     """E[(y - p) g] = 0 for g = each tenth of p and each half plane; the error of p > ½ is the stated one."""
-    data = make(name, n=N, noise=noise, seed=1)
+    data = make_dataset(name, n=N, noise=noise, seed=1)
     x, y, p = data.x.to_numpy(), data.y, data.truth.probability(data.x.to_numpy())
     for inside in [*((p >= k / 10) & (p <= k / 10 + 0.1) for k in range(10)), *(x[:, j] > 0.3 for j in (0, 1))]:
         assert abs((y - p)[inside].sum()) <= 4.5 * np.sqrt((p * (1 - p))[inside].sum()) + 1
@@ -66,7 +70,7 @@ def test_the_probability_is_calibrated_and_gives_the_bayes_error(name, noise):
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_residuals_are_standard_normal_everywhere(name):
-    data = make(name, n=N, seed=1)
+    data = make_dataset(name, n=N, seed=1)
     x = data.x.to_numpy()
     z = (data.y - data.truth.mean(x)) / data.truth.scale(x)
     assert kstest(z, norm.cdf).pvalue > 1e-3
@@ -130,7 +134,7 @@ def test_two_blobs_are_two_gaussians():
 def test_the_curves_are_those_of_scikit_learn(name, theirs):
     """Without noise each row lies on scikit-learn's curve of its class, and all of the curve is reached."""
     x, y = theirs()
-    ours = make(name, n=4000, noise=0)
+    ours = make_dataset(name, n=4000, noise=0)
     assert ours.truth.bayes_error == 0 and ours.truth.probability is None
     for c in (0, 1):
         mine = ours.x.to_numpy()[ours.y == c]
@@ -139,7 +143,7 @@ def test_the_curves_are_those_of_scikit_learn(name, theirs):
 
 
 def test_spirals_are_two_arms_opposite_each_other():
-    data = make("spirals", n=2000, noise=0)
+    data = make_dataset("spirals", n=2000, noise=0)
     x = data.x.to_numpy() * (1 - 2 * data.y[:, None])
     radius, angle = np.linalg.norm(x, axis=1), np.arctan2(x[:, 1], x[:, 0])
     assert kstest(radius, "uniform").pvalue > 1e-3
@@ -148,7 +152,7 @@ def test_spirals_are_two_arms_opposite_each_other():
 
 def test_friedman_has_the_mean_of_scikit_learn():
     x, y = sklearn.datasets.make_friedman1(200, noise=0.0, random_state=0)
-    np.testing.assert_allclose(make("friedman", n=5).truth.mean(x), y, rtol=1e-12)
+    np.testing.assert_allclose(make_dataset("friedman", n=5).truth.mean(x), y, rtol=1e-12)
 
 
 def test_a_polynomial_has_the_coefficients_it_was_given():
@@ -165,7 +169,7 @@ def test_the_heteroscedastic_truth_at_three_places():
 
 
 def test_checkerboard_labels_are_wrong_as_often_as_asked():
-    data = make("checkerboard", n=N, noise=0.2)
+    data = make_dataset("checkerboard", n=N, noise=0.2)
     parity = np.floor(data.x.to_numpy()).sum(axis=1) % 2
     assert (parity != data.y).mean() == pytest.approx(0.2, abs=4.5 * np.sqrt(0.16 / N))
     counts = np.unique(np.floor(data.x.to_numpy()), axis=0, return_counts=True)[1]
@@ -180,7 +184,7 @@ def test_a_table_goes_into_the_truth_as_an_array_does():
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        ("moon", {}, "Unknown made data set 'moon'. Did you mean 'moons'"),
+        ("moon", {}, "Unknown synthetic data set 'moon'. Did you mean 'moons'"),
         ("moons", {"n": 1}, "'moons' was asked for 1 row; at least 2 are needed."),
         ("blobs", {"n": 2}, "'blobs' was asked for 2 rows; at least 3 are needed."),
         ("sinusoid", {"noise": -1}, "The noise of 'sinusoid' is -1; give a finite number that is not negative."),
@@ -191,9 +195,27 @@ def test_a_table_goes_into_the_truth_as_an_array_does():
 )
 def test_what_cannot_be_made_is_said(name, options, text):
     with pytest.raises(InputError, match=text):
-        make(name, **options)
+        make_dataset(name, **options)
 
 
 def test_one_blob_is_refused():
     with pytest.raises(InputError, match="'blobs' was asked for 1 classes; at least 2 are needed"):
         blobs(classes=1)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_noise_of_numbers_is_as_large_as_asked_for(name):
+    quiet, loud = (make_dataset(name, n=400, noise=noise, seed=1) for noise in (0.5, 2.0))
+    first, second = (made.y - made.truth.mean(made.x) for made in (quiet, loud))
+    np.testing.assert_allclose(second, 4 * first, atol=1e-9)
+
+
+def test_a_sinusoid_is_one_period():
+    data = make_dataset("sinusoid", n=50, noise=0.0)
+    np.testing.assert_allclose(data.truth.mean([[0.0], [0.25], [0.5], [0.75], [1.0]]), [0, 1, 0, -1, 0], atol=1e-12)
+    np.testing.assert_allclose(data.y, np.sin(2 * np.pi * data.x["x"]), atol=1e-12)
+
+
+def test_labels_come_in_random_order():
+    y = make_dataset("moons", n=200).y
+    assert np.bincount(y).tolist() == [100, 100] and 60 < (np.diff(y) != 0).sum() < 140

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ftheta.data import facts, fetch, load, real
+from ftheta.data import fetch, info, load
+from ftheta.data.sets import download as real
 from ftheta.errors import FileFormatError, InputError
 
 SERIES = np.array([86, 141, 95, 41])
@@ -48,7 +49,7 @@ def tiny(monkeypatch):
     np.save(npy, SERIES[:, None])
     entry = real.REAL["santafe-laser"]
     wheel = entry.wheel._replace(package="lasers==1.0", digest="ab" * 32, member_digest=digest(npy.getvalue()))
-    small = entry._replace(rows=4, files={"laser/santafe_a.txt": digest(LINES)}, wheel=wheel)
+    small = entry._replace(files={"laser/santafe_a.txt": digest(LINES)}, wheel=wheel)
     monkeypatch.setitem(real.REAL, "santafe-laser", small)
     return wheel_of(wheel.member, npy.getvalue())
 
@@ -76,12 +77,12 @@ def put(folder, content=LINES):
 
 
 def test_the_named_folder_goes_before_the_cache(cache, tiny, monkeypatch, tmp_path):
-    assert facts("santafe-laser").where == "not here"
+    assert info("santafe-laser").where == "not downloaded"
     put(cache)
-    assert facts("santafe-laser").where == str(cache / "laser")
+    assert info("santafe-laser").where == str(cache / "laser")
     put(tmp_path / "own")
     monkeypatch.setenv("FTHETA_DATA", str(tmp_path / "own"))
-    assert facts("santafe-laser").where == str(tmp_path / "own/laser")
+    assert info("santafe-laser").where == str(tmp_path / "own/laser")
     monkeypatch.setenv("FTHETA_DATA", str(tmp_path / "nowhere"))
     data = load("santafe-laser")
     assert data.x.tolist() == SERIES.tolist() and data.x.dtype == float and data.kind == "series" and data.y is None
@@ -118,7 +119,7 @@ def test_a_file_with_other_content_is_refused(cache, tiny):
     with pytest.raises(FileFormatError, match=r"santafe_a.txt: the content has SHA-256 \w{12}..., expected \w{12}"):
         load("santafe-laser")
     (cache / "laser/santafe_a.txt").write_bytes(b"86\nx\n")
-    with pytest.raises(FileFormatError, match="santafe_a.txt: not one whole number a line"):
+    with pytest.raises(FileFormatError, match="santafe_a.txt: not one integer per line"):
         load("santafe-laser")
 
 
@@ -276,7 +277,7 @@ def test_a_pip_that_fails_is_one_sentence(cache, tiny, monkeypatch, code, stderr
     with pytest.raises(InputError) as error:
         fetch("santafe-laser")
     text = str(error.value)
-    assert f"lasers==1.0 could not be fetched; pip said: {said}" in text and "\n" not in text
+    assert f"lasers==1.0 could not be fetched; pip: {said}" in text and "\n" not in text
     assert f"Put santafe_a.txt into {cache / 'laser'}" in text and not cache.exists()
 
 
@@ -294,7 +295,7 @@ def test_a_member_with_another_digest_is_not_used(cache, tiny, monkeypatch):
 @pytest.mark.data
 def test_mnist_is_mnist(data_dir):
     data = load("mnist")
-    assert facts("mnist") == ("mnist", data.kind, data.rows, data.columns, data.task, str(data_dir / "mnist"))
+    assert info("mnist") == ("mnist", data.kind, data.rows, data.columns, data.task, str(data_dir / "mnist"))
     assert np.bincount(data.y[:60_000]).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     assert np.bincount(data.y[60_000:]).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert round(data.x[:60_000].mean() / 255, 4) == 0.1307 and data.x.max() == 255
@@ -303,7 +304,7 @@ def test_mnist_is_mnist(data_dir):
 @pytest.mark.data
 def test_the_laser_has_1000_values_of_the_competition_and_9093_that_followed(data_dir):
     data = load("santafe-laser")
-    assert facts("santafe-laser")[:5] == ("santafe-laser", data.kind, data.rows, data.columns, data.task)
+    assert info("santafe-laser")[:5] == ("santafe-laser", data.kind, data.rows, data.columns, data.task)
     assert data.x.shape == (10_093,) and data.x[:5].tolist() == [86, 141, 95, 41, 22]
     assert (data.x.min(), data.x.max()) == (0, 255) and "first 1,000 values" in data.notes[0]
 
@@ -311,5 +312,5 @@ def test_the_laser_has_1000_values_of_the_competition_and_9093_that_followed(dat
 @pytest.mark.data
 def test_shakespeare_begins_with_a_citizen(data_dir):
     data = load("tinyshakespeare")
-    assert facts("tinyshakespeare")[:5] == ("tinyshakespeare", data.kind, data.rows, data.columns, data.task)
+    assert info("tinyshakespeare")[:5] == ("tinyshakespeare", data.kind, data.rows, data.columns, data.task)
     assert data.x.startswith("First Citizen:\nBefore we proceed") and len(set(data.x)) == 65

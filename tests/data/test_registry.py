@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ftheta.data import MAKERS, facts, load, names
+from ftheta.data import SYNTHETIC, info, load, names
 from ftheta.errors import InputError
 
 BUILT_IN = ("breast-cancer", "diabetes", "digits", "iris", "wine", "cholesterol", "sprint")
@@ -27,19 +27,19 @@ def test_shape_task_and_names_agree(name, shape, task, classes):
     assert data.x.shape == shape and data.y.shape == shape[:1] and data.task == task
     assert tuple(data.x.columns) == data.feature_names and len(data.target_names) == classes
     assert classes == 0 or np.array_equal(np.unique(data.y), np.arange(classes))
-    assert np.isfinite(data.x.to_numpy()).all() and data.licence and data.citation
+    assert np.isfinite(data.x.to_numpy()).all() and data.license and data.citation
     assert len(repr(data)) < 500
 
 
 def test_names_are_the_built_in_the_made_and_the_real():
-    assert names() == (*BUILT_IN, *MAKERS, *FILES)
+    assert names() == (*BUILT_IN, *SYNTHETIC, *FILES)
 
 
-@pytest.mark.parametrize("name", [*BUILT_IN, *MAKERS])
+@pytest.mark.parametrize("name", [*BUILT_IN, *SYNTHETIC])
 def test_facts_agree_with_what_is_loaded(name):
     data = load(name)
-    where = "made" if name in MAKERS else "built in"
-    assert facts(name) == (name, data.kind, data.rows, data.columns, data.task, where)
+    where = "synthetic" if name in SYNTHETIC else "built in"
+    assert info(name) == (name, data.kind, data.rows, data.columns, data.task, where)
 
 
 def test_diabetes_is_raw():
@@ -47,7 +47,7 @@ def test_diabetes_is_raw():
     assert 18 <= load("diabetes").x["age"].min() and load("diabetes").x["age"].max() < 100
 
 
-@pytest.mark.parametrize("ask", [load, facts])
+@pytest.mark.parametrize("ask", [load, info])
 def test_an_unknown_name_is_answered_with_the_nearest(ask):
     with pytest.raises(InputError, match=r"Unknown data set 'digit'\. Did you mean 'digits'"):
         ask("digit")

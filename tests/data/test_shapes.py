@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ftheta.data import load, make, shapes
-from ftheta.data.shapes import _figures
+from ftheta.data import load, make_dataset, shapes
+from ftheta.data.sets.shapes import _figures
 from ftheta.errors import InputError
 
 
@@ -13,12 +13,12 @@ def test_it_is_a_whole_data_set_by_name():
     assert data.task == "segment" and data.kind == "image" and data.shape == (32, 32) and data.outputs == 4
     assert data.x.shape == (data.rows, 1024) == (500, data.columns) and data.x.dtype == np.uint8
     assert data.y.shape == (500, 32, 32) and data.y.dtype.kind == "i" and len(data.feature_names) == 1024
-    assert set(np.unique(data.y)) == {0, 1, 2, 3} and data.truth.formula and data.licence
+    assert set(np.unique(data.y)) == {0, 1, 2, 3} and data.truth.formula and data.license
 
 
 def test_the_seed_decides_every_pixel():
     state = np.random.get_state()[1].tolist()
-    first, again, other = (make("shapes", n=20, seed=seed) for seed in (3, 3, 4))
+    first, again, other = (make_dataset("shapes", n=20, seed=seed) for seed in (3, 3, 4))
     assert np.array_equal(first.x, again.x) and np.array_equal(first.y, again.y)
     assert not np.array_equal(first.y, other.y) and np.random.get_state()[1].tolist() == state
 

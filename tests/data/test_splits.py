@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 
-from ftheta.data import SPLITS, holdout, kfold
+from ftheta.data import SPLITS, holdout
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 
@@ -58,9 +57,9 @@ def test_the_draw_decides_and_each_row_is_as_likely(split):
 @pytest.mark.parametrize(
     ("n", "fraction", "options", "text"),
     [
-        (10, 0.0, {}, r"fraction to set aside is 0\.0; it must lie between 0 and 1"),
-        (10, 1.5, {}, r"fraction to set aside is 1\.5"),
-        (10, float("nan"), {}, "fraction to set aside is nan"),
+        (10, 0.0, {}, r"fraction to hold out is 0\.0; it must be between 0 and 1"),
+        (10, 1.5, {}, r"fraction to hold out is 1\.5"),
+        (10, float("nan"), {}, "fraction to hold out is nan"),
         (1, 0.5, {}, "1 row cannot be divided into two parts"),
         (0, 0.5, {}, "0 rows cannot be divided into two parts"),
         (10, 0.2, {"split": "stratifed"}, "Unknown split 'stratifed'. Did you mean 'stratified'"),
@@ -78,7 +77,7 @@ def test_the_draw_decides_and_each_row_is_as_likely(split):
             10,
             0.5,
             {"split": "stratified", "y": np.arange(10) % 9},
-            "5 of 10 rows cannot be set aside: each of 9 classes",
+            "5 of 10 rows cannot be held out: each of 9 classes",
         ),
     ],
 )
@@ -168,75 +167,21 @@ def test_every_group_is_set_aside_at_times():
     assert {len(a) for a in asides} == {6} and np.abs(counts - 40).max() < 5 * np.sqrt(40 * 0.8)
 
 
-# --- folds ------------------------------------------------------------------------------------------------------------
+def test_what_is_left_of_a_fraction_goes_to_the_largest_remainders():
+    y = np.repeat(["a", "b", "c"], [5, 3, 2])  # 0.3 of them: 1.5, 0.9, 0.6
+    _, aside = holdout(10, 0.3, Draw(0), split="stratified", y=y)
+    assert y[aside].tolist() == ["a", "b", "c"]
+    y = np.repeat(["a", "b", "c"], [8, 5, 7])  # 0.25: 2, 1.25, 1.75
+    _, aside = holdout(20, 0.25, Draw(0), split="stratified", y=y)
+    assert [int((y[aside] == c).sum()) for c in "abc"] == [2, 1, 2]
 
 
-@given(
-    n=st.integers(4, 60), k=st.integers(2, 4), split=st.sampled_from(["random", "stratified"]), seed=st.integers(0, 9)
-)
-def test_each_row_is_tested_on_once_and_folds_are_equal(n, k, split, seed):
-    folds = kfold(n, k, Draw(seed), split=split, y=np.zeros(n))
-    assert sorted(np.concatenate([test for _, test in folds])) == list(range(n)) and len(folds) == k
-    for train, test in folds:
-        assert np.array_equal(np.setdiff1d(np.arange(n), test), train) and n // k <= len(test) <= n // k + 1
-
-
-def test_the_draw_decides_the_folds():
-    def tests(seed):
-        return [test.tolist() for _, test in kfold(20, 4, Draw(seed))]
-
-    assert tests(1) == tests(1) != tests(2) and tests(1) != [list(range(i, 20, 4)) for i in range(4)]
-
-
-@given(st.lists(st.integers(5, 30), min_size=2, max_size=6), st.integers(2, 5), st.integers(0, 9))
-def test_stratified_folds_share_each_class_evenly(sizes, k, seed):
-    y = np.random.default_rng(seed).permutation(np.repeat([f"c{i}" for i in range(len(sizes))], sizes))
-    for c, size in enumerate(sizes):
-        counts = [(y[test] == f"c{c}").sum() for _, test in kfold(len(y), k, Draw(seed), split="stratified", y=y)]
-        assert sum(counts) == size and max(counts) - min(counts) <= 1
-
-
-def test_stratified_folds_of_numbers_have_like_means():
-    y = np.random.default_rng(0).normal(size=500)
-    means = [y[test].mean() for _, test in kfold(500, 5, Draw(0), split="stratified", y=y)]
-    plain = [y[test].mean() for _, test in kfold(500, 5, Draw(0))]
-    assert np.std(means) < 0.03 < np.std(plain) * 2
-
-
-@pytest.mark.parametrize(("n", "k"), [(12, 3), (13, 4), (100, 5), (5, 4)])
-def test_chronological_folds_are_those_of_scikit_learn(n, k):
-    theirs = TimeSeriesSplit(k).split(np.zeros((n, 1)))
-    for (train, test), (past, future) in zip(kfold(n, k, Draw(0), split="chronological"), theirs, strict=True):
-        assert train.tolist() == past.tolist() and test.tolist() == future.tolist()
-
-
-def test_folds_of_groups_are_as_even_as_those_of_scikit_learn():
-    groups = np.random.default_rng(0).integers(0, 17, 200)
-    folds = kfold(200, 4, Draw(0), groups=groups)
-    theirs = GroupKFold(4).split(np.zeros((200, 1)), groups=groups)
-    assert sorted(len(test) for _, test in folds) == sorted(len(test) for _, test in theirs)
-    assert all(not set(groups[train]) & set(groups[test]) for train, test in folds)
-    assert sorted(np.concatenate([test for _, test in folds])) == list(range(200))
-
-
-@pytest.mark.parametrize(
-    ("n", "k", "options", "text"),
-    [
-        (10, 1, {}, "n_splits=1, but 10 rows allow 2 to 10 folds"),
-        (10, 11, {}, "n_splits=11, but 10 rows allow 2 to 10 folds"),
-        (10, 10, {"split": "chronological"}, "n_splits=10, but 10 rows allow 2 to 9 folds"),
-        (10, 2, {"split": "rnd"}, "Unknown split 'rnd'"),
-        (10, 2, {"split": "stratified"}, "one label for each of 10 rows, got no y"),
-        (
-            10,
-            5,
-            {"split": "stratified", "y": list("xxxyyyyyyy")},
-            "^n_splits=5 but class 'x' has 3 rows. Use n_splits<=3 or merge the class.$",
-        ),
-        (10, 5, {"split": "stratified", "y": list("xyyyyyyyyy")}, "class 'x' has 1 row. Merge the class or use"),
-        (10, 4, {"groups": list("aabbbccccc")}, "n_splits=4 but groups= names 3 groups. Use n_splits<=3."),
-    ],
-)
-def test_folds_that_cannot_be_made_are_said(n, k, options, text):
-    with pytest.raises(InputError, match=text):
-        kfold(n, k, Draw(0), **options)
+def test_twenty_different_numbers_are_classes_and_more_are_bins():
+    for values, each in ((20, {1}), (21, {0, 1, 2, 3})):
+        y = np.repeat(np.arange(values), 2)
+        _, aside = holdout(2 * values, 0.5, Draw(0), split="stratified", y=y)
+        counts = np.bincount(y[aside], minlength=values)
+        assert set(counts) <= each and (values == 20 or set(counts) != {1})
+    names = np.repeat([f"c{i}" for i in range(30)], 2)  # names are classes however many
+    _, aside = holdout(60, 0.5, Draw(0), split="stratified", y=names)
+    assert len(set(names[aside])) == 30

@@ -12,7 +12,7 @@ from torch import nn
 from ftheta import MLPClassifier
 from ftheta.errors import InputError
 from ftheta.explain import animate
-from tests.report._browser import CHECK, browser
+from tests.jobs._browser import CHECK, browser
 
 
 def net():
@@ -34,7 +34,7 @@ class Skip(nn.Module):
 
 def test_the_numbers_are_those_of_autograd_and_of_one_step():
     module = net()
-    film = animate(module, X, Y, row=1, rate=0.5)
+    film = animate(module, X, Y, row=1, lr=0.5)
     h, kept = X[1:], []
     for part in [nn.Identity(), *module]:
         h = part(h)
@@ -43,29 +43,26 @@ def test_the_numbers_are_those_of_autograd_and_of_one_step():
         kept.append(h)
     loss = ((h[:, 0] - Y[1:]) ** 2).mean() / 2
     loss.backward()
-    assert film.names == ("input", "0", "1", "2", "3") and film.kinds == (
-        "row of",
-        "Linear",
-        "Sigmoid",
-        "Linear",
-        "Sigmoid",
-    )
-    for value, delta, truth in zip(film.values[1:], film.deltas[1:], kept[1:], strict=True):
-        np.testing.assert_allclose(value, truth.detach()[0])
+    steps = film.passes.steps
+    assert [step.kind for step in steps] == ["input", "Linear", "Sigmoid", "Linear", "Sigmoid"]
+    for step, delta, truth in zip(steps[1:], film.deltas[1:], kept[1:], strict=True):
+        np.testing.assert_allclose(step.value[0], truth.detach()[0])
         np.testing.assert_allclose(delta, truth.grad[0])
     for name, p in module.named_parameters():
-        np.testing.assert_allclose(film.weights[name][1], p.grad)
+        np.testing.assert_allclose(film.passes.gradient[name], p.grad)
     with torch.no_grad():
         for p in module.parameters():
             p.sub_(0.5 * p.grad)
         after = ((module(X[1:])[:, 0] - Y[1:]) ** 2).mean() / 2
     np.testing.assert_allclose(film.loss, [float(loss.detach()), float(after)])
-    assert film.chained == (False, True, True, True, True) and film.target == 0 and film.loss[1] < film.loss[0]
+    assert film.passes.targets == 0 and film.loss[1] < film.loss[0]
 
 
 def test_a_way_past_a_layer_is_not_drawn_as_a_chain():
     film = animate(Skip(), torch.randn(1, 3), torch.randn(1, 2))
-    assert film.names == ("input", "a", "act", "b") and film.chained == (False, True, True, False)
+    assert [step.name for step in film.passes.steps] == ["input", "a", "act", "+", "b"]
+    lines = film.html().count("<line")
+    assert lines == 2 * (9 + 6) + 3  # both dense layers before and after, and the activation; the sum has two parents
 
 
 class Parts(HTMLParser):
@@ -82,16 +79,18 @@ class Parts(HTMLParser):
 
 
 def test_the_page_has_every_number_and_fetches_nothing():
-    film = animate(net(), X, Y, rate=0.5)
+    film = animate(net(), X, Y, lr=0.5)
     page = film.html()
     parts = Parts()
     parts.feed(page)
     assert parts.frames == 5 + 1 + 5 + 1  # forward, loss, backward, update
-    for value, delta in zip(film.values, film.deltas, strict=True):
-        assert {f"{v:.3g}" for v in value} <= set(parts.texts) and {f"δ {d:.3g}" for d in delta} <= set(parts.texts)
+    for step, delta in zip(film.passes.steps, film.deltas, strict=True):
+        assert {f"{v:.3g}" for v in step.value[0]} <= set(parts.texts) and {f"δ {d:.3g}" for d in delta} <= set(
+            parts.texts
+        )
     assert "default-src 'none'" in page and not re.search(r"https?:|src=|@import|url\(", page)
     assert all(button in page for button in ('id="play"', 'id="next"', 'id="back"', 'type="range"'))
-    assert "prefers-reduced-motion" in page and page == animate(net(), X, Y, rate=0.5).html()
+    assert "prefers-reduced-motion" in page and page == animate(net(), X, Y, lr=0.5).html()
     lines = [a for tag, a in parts.tags if tag == "line"]
     assert sum(a["class"] == "minus" for a in lines) + sum(a["class"] == "plus" for a in lines) == 2 * (6 + 3)
 
@@ -112,7 +111,7 @@ def test_large_layers_show_some_of_their_units_and_lengths():
     big = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3))
     film = animate(big, torch.randn(2, 1, 8, 8), torch.tensor([1, 2]), row=1)
     page = film.html()
-    assert "57 more" in page and "‖value‖ = " in page and "Conv2d 2×6×6" in page and film.target == 2
+    assert "57 more" in page and "‖value‖ = " in page and "Conv2d 2×6×6" in page and film.passes.targets == 2
     assert film.table().columns["values"] == [64, 72, 72, 18, 18, 3] and film.figure().axes[0].get_title()
 
 
@@ -121,7 +120,7 @@ def test_whole_numbers_as_input_and_an_estimator():
     film = animate(words, torch.tensor([[0, 4]]), torch.tensor([1]))
     assert film.deltas[0] is None and film.html().count('class="frame"') == 4 + 1 + 3 + 1
     model = MLPClassifier(hidden=(3,), epochs=1, random_state=0).fit(X.numpy(), ["a", "b"])
-    assert animate(model, X.numpy(), ["a", "b"], row=1).target == 1
+    assert animate(model, X.numpy(), ["a", "b"], row=1).passes.targets == 1
 
 
 def test_a_file_is_not_overwritten_without_being_asked(tmp_path):
@@ -137,19 +136,12 @@ def test_a_file_is_not_overwritten_without_being_asked(tmp_path):
 
 
 def test_what_has_no_film_is_a_sentence():
-    with pytest.raises(InputError, match=r"rate=0; a learning rate is above 0"):
-        animate(net(), X, Y, rate=0)
-
-    class Bare(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.ModuleList([nn.Linear(2, 1)])
-
-        def forward(self, x):
-            return x @ self.inner[0].weight.T
-
-    with pytest.raises(InputError, match=r"Bare calls no layer on these rows"):
-        animate(Bare(), X, Y)
+    with pytest.raises(InputError, match=r"lr=0; a learning rate is above 0"):
+        animate(net(), X, Y, lr=0)
+    with pytest.raises(InputError, match=r"row=5, but there are 2 rows"):
+        animate(net(), X, Y, row=5)
+    with pytest.raises(InputError, match="y is None"):
+        animate(net(), X)
 
 
 # ---- in a browser

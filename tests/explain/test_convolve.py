@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_said():
         convolve(X[None], np.eye(2))
     with pytest.raises(InputError, match=r"x has shape \(4, 4\) and the kernel \(2,\); give both as many axes"):
         convolve(X, [1, 2])
-    with pytest.raises(InputError, match="kernel is no array of numbers"):
+    with pytest.raises(InputError, match="kernel is not an array of numbers"):
         convolve(X, [[1, 2], [3]])
     with pytest.raises(InputError, match="pooling 'average'"):
         pool(X, 2, "average")

@@ -42,13 +42,13 @@ def test_without_validation_the_training_loss_decides():
 
 def test_rows_may_lack_columns_and_hold_what_is_no_number():
     found = of({"epoch": 1, "loss": 1.0, "note": "x", "ok": True}, {"epoch": 2, "loss": np.nan, "valid_loss": 4.0})
-    assert list(found.columns) == ["epoch", "loss", "valid_loss"] and found.best == 2
-    assert np.isnan(found.columns["valid_loss"][0]) and np.isnan(found.columns["loss"][1])
+    assert list(found.history) == ["epoch", "loss", "valid_loss"] and found.best == 2
+    assert np.isnan(found.history["valid_loss"][0]) and np.isnan(found.history["loss"][1])
 
 
 def test_rounds_are_counted_where_nobody_counted_epochs():
     found = of({"loss": 2.0, "inertia": 7.0}, {"loss": 1.0, "inertia": 5.0})
-    assert found.columns["round"].tolist() == [1, 2] and found.best == 2
+    assert found.history["round"].tolist() == [1, 2] and found.best == 2
     assert found.figure().axes[0].get_xlabel() == "round"
 
 
@@ -85,9 +85,19 @@ def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
 
 def test_any_estimator_with_a_history_has_curves():
     found = curves(LogisticRegression().fit(X, Y))
-    assert found.best == len(found.columns["loss"]) and found.watched == "loss"  # Newton's method only goes down
+    assert found.best == len(found.history["loss"]) and found.watched == "loss"  # Newton's method only goes down
 
 
 def test_an_empty_history_gets_a_sentence():
     with pytest.raises(InputError, match=r"The history_ of SimpleNamespace has no rows; train for one epoch first\."):
         of()
+
+
+def test_players_are_drawn_beside_a_validation_loss():
+    rows = ({"epoch": e, "critic": 1.0 * e, "generator": 2.0, "valid_loss": 4.0 - e, "lr": 0.1} for e in (1, 2))
+    assert {"critic", "generator"} < set(lines(of(*rows)))
+
+
+def test_a_validation_that_never_gave_a_number_decides_nothing():
+    found = of({"epoch": 1, "loss": 3.0, "valid_loss": np.nan}, {"epoch": 2, "loss": 2.0, "valid_loss": np.nan})
+    assert (found.watched, found.best) == ("loss", 2)

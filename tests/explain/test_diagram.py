@@ -17,7 +17,7 @@ def drawn(found):
 @pytest.mark.ledger("A373", covers="ftheta.explain.diagram")
 @pytest.mark.parametrize("filters", [(4, 8), (4, 8, 16), (2, 4, 8, 16)])
 def test_a_u_net_is_a_u_with_channels_sizes_and_skips(filters):
-    found = diagram(UNet((1, 32, 48), 3, filters), shape=(1, 32, 48)).blocks()
+    found = diagram(UNet((1, 32, 48), 3, filters), input_shape=(1, 32, 48)).blocks()
     deep = len(filters) - 1
     levels = [node.level for node in found.nodes]
     assert levels[:2] == [0, 0] and levels[1 : deep + 2] == list(range(deep + 1)) and levels[-1] == 0
@@ -28,9 +28,9 @@ def test_a_u_net_is_a_u_with_channels_sizes_and_skips(filters):
     for a, b in found.skips:
         assert found.nodes[b].name == "concat" and found.nodes[a].level == found.nodes[b].level
         assert found.nodes[b].shape[0] == 2 * found.nodes[a].shape[0]
-    said = drawn(diagram(UNet((1, 32, 48), 3, filters), shape=(1, 32, 48)))
-    assert all(" × ".join(map(str, shape)) in said for shape in down.values())
-    assert said.count("‖") == deep
+    said = drawn(diagram(UNet((1, 32, 48), 3, filters), input_shape=(1, 32, 48)))
+    assert all(any("×".join(map(str, shape)) in words for words in said) for shape in down.values())
+    assert sum(words.startswith("concat") for words in said) == deep
 
 
 @pytest.mark.ledger("C211", covers="ftheta.explain.diagram")
@@ -41,13 +41,13 @@ def test_a_residual_block_shows_its_layers_and_the_skip_over_them_and_runs():
     kinds = ["BatchNorm2d", "ReLU", "Conv2d 3×3"]
     assert [node.kinds[0] for node in found.nodes[1:-1]] == kinds * 2
     assert found.skips == [(0, 7)] and found.nodes[7].name == "+" and found.nodes[7].sources == (0, 6)
-    assert drawn(found)[::2] == ["input", *kinds, *kinds, "+"] and drawn(found)[1::2] == ["8 × 16 × 16"] * 8
+    assert drawn(found) == [f"{word}\n8×16×16" for word in ("input", *kinds, *kinds, "+")]
     assert block(x).shape == x.shape
     torch.testing.assert_close(block(x), x + block.branch(x))
 
 
 def test_a_strided_block_projects_its_shortcut_and_a_gate_multiplies():
-    found = diagram(residual_block(4, 8, stride=2, squeeze=2), shape=(4, 12, 12))
+    found = diagram(residual_block(4, 8, stride=2, squeeze=2), input_shape=(4, 12, 12))
     signs = [node.name for node in found.nodes if not node.kinds]
     assert signs == ["input", "×", "+"]
     names = [node.name for node in found.nodes]
@@ -59,17 +59,17 @@ def test_a_strided_block_projects_its_shortcut_and_a_gate_multiplies():
 
 
 def test_dense_blocks_concatenate_all_that_came_before():
-    found = diagram(DenseBlock(3, 4, 3), shape=(3, 8, 8))
+    found = diagram(DenseBlock(3, 4, 3), input_shape=(3, 8, 8))
     assert [node.shape[0] for node in found.nodes if node.name == "concat"] == [7, 11, 15]
     assert found.skips == [(0, 4), (4, 8), (8, 12)]
 
 
 def test_a_plain_chain_has_no_skips_and_a_line_for_each_layer():
-    found = diagram(ConvNet((1, 28, 28), 10), shape=(1, 28, 28))
+    found = diagram(ConvNet((1, 28, 28), 10), input_shape=(1, 28, 28))
     assert found.skips == [] and found.title == "ConvNet, 34,826 parameters"
     columns = found.table().columns
-    assert columns["layer"][:4] == ["input", "conv1", "pool1", "act1"] and columns["gives"][1] == "32 × 26 × 26"
-    assert columns["takes"] == ["", *map(str, range(len(found.nodes) - 1))]
+    assert columns["layer"][:4] == ["input", "conv1", "pool1", "act1"] and columns["output"][1] == "32 × 26 × 26"
+    assert columns["inputs"] == ["", *map(str, range(len(found.nodes) - 1))]
     assert columns["level"][-1] == max(columns["level"]) == 2
     assert "edges past other nodes: 0" in found.table().caption
 
@@ -106,10 +106,10 @@ class Joined(nn.Module):
         return self.factor * self.add(h, self.b(h))
 
 
-def test_a_join_that_is_a_layer_has_all_its_sources_and_a_net_with_weights_comes_after_its_layers():
-    found = diagram(Joined(), shape=(1, 8, 8))
-    assert [node.name for node in found.nodes] == ["input", "a", "b", "add", "Joined"]
-    assert [node.sources for node in found.nodes] == [(), (0,), (1,), (1, 2), (3,)]
+def test_a_join_that_is_a_layer_has_all_its_sources():
+    found = diagram(Joined(), input_shape=(1, 8, 8))
+    assert [node.name for node in found.nodes] == ["input", "a", "b", "add"]
+    assert [node.sources for node in found.nodes] == [(), (0,), (1,), (1, 2)]
 
 
 def test_a_block_ends_where_a_skip_begins():
@@ -122,28 +122,13 @@ def test_a_block_ends_where_a_skip_begins():
             h = self.a(x)
             return h + self.c(self.b(h))
 
-    found = diagram(Late(), shape=(2, 8, 8)).blocks()
+    found = diagram(Late(), input_shape=(2, 8, 8)).blocks()
     assert [node.name for node in found.nodes] == ["input", "a", "b - c", "+"]
     assert found.nodes[2].kinds == ("Conv2d 3×3",) * 2 and found.nodes[3].sources == (1, 2)
 
 
-def test_arrows_that_pass_one_another_have_their_own_heights():
-    class Nested(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.b, self.c = (nn.Conv2d(2, 2, 3, padding=1) for _ in range(3))
-
-        def forward(self, x):
-            h = self.a(x)
-            return x + (h + self.c(self.b(h)))
-
-    found = diagram(Nested(), shape=(2, 8, 8))
-    heights = [line.get_ydata()[-1] for line in found.figure().axes[0].lines]
-    assert len(heights) == len(set(heights)) == 2 == len(found.skips)
-
-
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(InputTypeError, match=r"^Linear has no convolution; diagram needs a module"):
-        diagram(nn.Linear(2, 2), shape=(2,))
+        diagram(nn.Linear(2, 2), input_shape=(2,))
     with pytest.raises(InputError, match=r"got rows of shape \(1, 9\); expected maps"):
-        diagram(nn.Conv1d(1, 1, 3), shape=(9,))
+        diagram(nn.Conv1d(1, 1, 3), input_shape=(9,))

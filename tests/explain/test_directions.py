@@ -8,13 +8,13 @@ from torch import nn
 
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.explain._directions import filter_normalised, leading, positions, stacked
+from ftheta.explain.surface._directions import filter_normalized, leading, positions, stacked
 
 RNG = np.random.default_rng(0)
 
 
 def drawn(parts, stream="d1", biases=False):
-    flat = filter_normalised(parts, Draw(0).generator(stream), biases=biases)
+    flat = filter_normalized(parts, Draw(0).generator(stream), biases=biases)
     return dict(zip(parts, flat.split([p.numel() for p in parts.values()]), strict=True))
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import PoissonRegressor, RidgeClassifier
 
 from ftheta import LinearRegression, LogisticRegression, explain
-from ftheta.data import make
+from ftheta.data import make_dataset
 from ftheta.errors import InputError
 
 RNG = np.random.default_rng(1)
@@ -54,7 +54,7 @@ def test_a_feature_can_be_dragged_and_places_chosen():
 
 
 def test_a_class_moves_along_a_feature():
-    data = make("two-gaussians", n=60)
+    data = make_dataset("two-gaussians", n=60)
     x, y = data.x.to_numpy(), data.y
     found = explain.drag(LogisticRegression().fit(x, y), x, y, row=5)
     assert found.moved == "x1" and found.home == x[5, 0] and set(found.y) == {0.0, 1.0}
@@ -70,7 +70,7 @@ def test_table_and_words_name_the_ends():
     np.testing.assert_allclose(columns["where it was"], np.r_[MODEL.intercept_, MODEL.coef_], atol=1e-10)
     changes = np.abs(found.coefficients - found.coefficients[10]).max(0)
     np.testing.assert_allclose(columns["largest change"], changes, atol=1e-12)
-    assert f"Row 3 dragged along y from {found.places[0]:.4g} to {found.places[-1]:.4g}" in found.alt
+    assert f"Row 3 dragged along y from {found.places[0]:.4g} to {found.places[-1]:.4g}" in found.caption
 
 
 def test_one_feature_is_drawn_as_lines_that_swing():

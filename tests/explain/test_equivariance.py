@@ -7,7 +7,7 @@ from torch import nn
 
 from ftheta import ModuleClassifier
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain import equivariance, invariance
+from ftheta.explain import equivariance
 from ftheta.nn import Flip, Shift, Turn, cyclic, invariant
 
 
@@ -17,6 +17,20 @@ def maps(*shape, seed=0):
 
 def circular(n_in, n_out, stride=1):
     return nn.Conv2d(n_in, n_out, 3, stride=stride, padding=1, padding_mode="circular").double()
+
+
+def invariance(net, transforms, x):
+    """Largest |f(t(x)) - f(x)| of the output."""
+    return float(equivariance(net, transforms, x).invariance[-1].max())
+
+
+class Function(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def forward(self, x):
+        return self.f(x)
 
 
 SHIFTS = [Shift(by) for by in [(0, 1), (3, 0), (-2, 5), (7, 7)]]
@@ -107,13 +121,13 @@ def test_pooling_after_a_convolution_is_not_invariant_and_pooling_over_all_place
     assert invariance(nn.Sequential(circular(1, 8), nn.AdaptiveMaxPool2d(1)), Shift(1), maps(3, 1, 12, 12)) < 1e-14
 
 
-@pytest.mark.ledger("C170", covers="ftheta.explain.invariance")
+@pytest.mark.ledger("C170", covers="ftheta.explain.equivariance")
 def test_the_largest_number_of_a_map_does_not_move():
     family = [Shift(1), Shift((5, -3)), Flip(), Turn(1), Turn(2)]
     assert invariance(nn.AdaptiveMaxPool2d(1), family, maps(3, 2, 8, 8)) == 0
     assert invariance(nn.AdaptiveAvgPool2d(1), family, maps(3, 2, 8, 8)) < 1e-15
     x = maps(3, 8)
-    assert invariance(lambda v: v[:, :1], [Shift(0), Shift(1)], x) == float((x[:, 7] - x[:, 0]).abs().max())
+    assert invariance(Function(lambda v: v[:, :1]), [Shift(0), Shift(1)], x) == float((x[:, 7] - x[:, 0]).abs().max())
 
 
 @pytest.mark.ledger("C189", covers="ftheta.nn.invariant", printed=0.0, right=13.9395)
@@ -124,13 +138,13 @@ def test_a_maximum_over_a_set_that_is_no_group_is_not_invariant(ledger):
     def g(v):
         return v @ w
 
-    assert invariance(invariant(g, cyclic(4)), cyclic(4), x) == 0
-    assert invariance(invariant(g, cyclic(4), "sum"), cyclic(4), x) < 1e-14
-    ledger(invariance(invariant(g, cyclic(4)[:2]), cyclic(4), x))
+    assert invariance(Function(invariant(g, cyclic(4))), cyclic(4), x) == 0
+    assert invariance(Function(invariant(g, cyclic(4), "sum")), cyclic(4), x) < 1e-14
+    ledger(invariance(Function(invariant(g, cyclic(4)[:2])), cyclic(4), x))
 
 
-def test_functions_and_own_transformations_are_taken_as_they_are():
-    found = equivariance(lambda x: x.square(), [torch.neg, lambda x: x.roll(1, -1)], maps(2, 1, 6))
+def test_own_transformations_are_taken_as_they_are():
+    found = equivariance(Function(lambda x: x.square()), [torch.neg, lambda x: x.roll(1, -1)], maps(2, 1, 6))
     assert found.transforms == ("neg", "<lambda>") and found.names == ("Function",)
     assert found.invariance[0, 0] == 0 and found.equivariance[0, 0] == pytest.approx(2 * found.scale[0])
     assert found.equivariance[0, 1] == 0 and found.invariance[0, 1] > 0.1
@@ -140,8 +154,6 @@ def test_a_quarter_turn_of_what_is_no_square_can_be_compared_with_the_turned_map
     blur = nn.AvgPool2d(3, 1)
     found = equivariance(blur, Turn(1), maps(2, 1, 6, 9))
     assert found.equivariance[0, 0] < 1e-15 and np.isnan(found.invariance[0, 0]) and np.isnan(found.changed[0, 0])
-    with pytest.raises(InputError, match=r"turn 90° changes what AvgPool2d gives from .*; invariance compares equal"):
-        invariance(blur, Turn(1), maps(2, 1, 6, 9))
 
 
 def test_an_estimator_shows_its_layers_under_the_usual_transformations():
@@ -153,7 +165,7 @@ def test_an_estimator_shows_its_layers_under_the_usual_transformations():
     assert found.transforms == ("shift 1", "shift 2", "flip left-right", "flip top-bottom", "turn 90°")
     assert found.names == ("0", "1", "2", "3") and found.n == 12
     lines = found.table().columns
-    assert lines["layer"][:6] == ["0"] * 5 + ["1"] and lines["|f(t(x)) - t(f(x))|"][-1] is None
+    assert lines["layer"][:6] == ["0"] * 5 + ["1"] and np.isnan(lines["|f(t(x)) - t(f(x))|"][-1])
     assert lines["changed %"][0] == pytest.approx(100 * found.changed[0, 0])
 
 
@@ -174,6 +186,6 @@ def test_what_cannot_be_measured_is_said():
     with pytest.raises(InputError, match=r"transform=\[\]; expected functions of a batch"):
         equivariance(circular(1, 1), [], maps(1, 1, 8, 8))
     with pytest.raises(InputError, match=r"got torch.int64 of shape \(3,\); expected rows of floats"):
-        equivariance(lambda x: x, Shift(1), np.arange(3))
-    with pytest.raises(InputError, match="Function gave no tensor"):
-        equivariance(lambda x: 1, Shift(1), maps(2, 3))
+        equivariance(nn.Identity(), Shift(1), np.arange(3))
+    with pytest.raises(InputError, match="Function returned no tensor"):
+        equivariance(Function(lambda x: 1), Shift(1), maps(2, 3))

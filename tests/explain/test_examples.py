@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ftheta import MLPClassifier
-from ftheta.errors import InputError, InputTypeError
+from ftheta.errors import InputError
 from ftheta.explain import example_gradients
 from ftheta.formulas import taylor
 from ftheta.train import Supervised
@@ -142,6 +142,9 @@ def test_an_objective_that_is_no_sum_gets_a_sentence():
         example_gradients(model, X, Y)
 
 
-def test_a_module_without_a_loss_gets_a_sentence():
-    with pytest.raises(InputTypeError, match="example_gradients needs a fitted estimator"):
-        example_gradients(line(), X4, Y4)
+def test_a_module_without_a_loss_has_the_usual_one_and_targets_are_needed():
+    net, x = nn.Linear(3, 1).double(), torch.randn(4, 3).double()
+    found = example_gradients(net, x, torch.zeros(4).double())
+    np.testing.assert_allclose(found.total[:3], (net(x).T @ x).detach().numpy()[0])
+    with pytest.raises(InputError, match="y is None"):
+        example_gradients(net, x)

@@ -13,7 +13,7 @@ from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import available, filters, samples
 from ftheta.formulas import edge_kernels
 from ftheta.models import DeepBoltzmannMachine, RestrictedBoltzmannMachine
-from ftheta.nn import RBM
+from ftheta.models.energy.rbm_net import RBM
 
 RNG = np.random.default_rng(0)
 
@@ -76,7 +76,7 @@ def test_a_layer_can_be_chosen_and_sizes_without_classical_kernels_have_none():
     for layer in ("1", "2"):
         found = filters(net, layer)
         assert found.names == found.nearest == () and np.isnan(found.chance) and found.cosine.shape[1] == 0
-        assert "nearest" not in found.table().columns and "no classical kernels of this size" in found.alt
+        assert "nearest" not in found.table().columns and "no classical kernels of this size" in found.caption
         assert found.figure().axes[0].get_title() == f"Filters of {layer}"
         assert len(filters(net, layer, X=np.zeros((1, 1, 6, 6))).figure().axes) == 4  # colours of the weights are one
 
@@ -156,7 +156,7 @@ def test_inputs_count_the_pixels_or_units_that_are_weighed():
     found = filters(Stack(first, second))
     np.testing.assert_allclose(found.inputs["hidden 1"], [1, 3, 100 / 82, 0])
     np.testing.assert_allclose(found.inputs["hidden 2"], [2, 4])
-    assert "of hidden 1 (4 units) 1.1, of hidden 2 (2 units) 3.0" in found.alt
+    assert "of hidden 1 (4 units) 1.1, of hidden 2 (2 units) 3.0" in found.caption
 
 
 def test_a_machine_is_known_by_its_chains_and_weights():

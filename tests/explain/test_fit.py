@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta import LinearRegression, LogisticRegression, MLPRegressor, explain
-from ftheta.data import load, make
+from ftheta.data import load, make_dataset
 from ftheta.errors import InputError, InputTypeError
 
 PATIENTS = load("cholesterol")
@@ -20,7 +20,11 @@ def test_each_feature_against_cholesterol_and_all_three_in_space():
     model = LinearRegression().fit(PATIENTS.x, PATIENTS.y)
     found = explain.fit(model, PATIENTS.x, PATIENTS.y)
     columns = found.table().columns
-    assert list(zip(columns["of"], columns["with"], strict=True)) == [("age", "y"), ("bmi", "y"), ("age", "bmi")]
+    assert list(zip(columns["feature"], columns["correlated with"], strict=True)) == [
+        ("age", "y"),
+        ("bmi", "y"),
+        ("age", "bmi"),
+    ]
     np.testing.assert_allclose(columns["correlation"], [0.993963, 0.994226, 0.984101], atol=5e-7)
     first, second, space = found.figure().axes
     for axes, name in ((first, "age"), (second, "bmi")):
@@ -41,7 +45,7 @@ def test_the_plane_has_a_stick_for_every_patient_of_a_half(part, mean):
     for stick, row, high in zip(sticks, x.to_numpy(), y, strict=True):
         ends = 25.684211 + 0.936842 * row[0] + 5.789474 * row[1]
         np.testing.assert_allclose(stick, [[row[0]] * 2, [row[1]] * 2, [high, ends]], atol=1e-4)
-    assert f"mean squared residual {mean:.6g}" in found.alt
+    assert f"mean squared residual {mean:.6g}" in found.caption
     assert np.mean((found.y - found.predicted) ** 2) == pytest.approx(mean, abs=5e-6)
 
 
@@ -54,23 +58,22 @@ def test_the_surface_is_what_the_model_says_there():
 
 
 def test_one_feature_is_a_curve():
-    data = make("sinusoid", n=50)
+    data = make_dataset("sinusoid", n=50)
     model = MLPRegressor(hidden=(8,), epochs=3, random_state=0).fit(data.x.to_numpy(), data.y)
     found = explain.fit(model, data.x, data.y)
     (axes,) = found.figure().axes
     curve = next(line for line in axes.lines if line.get_label() == "fit")
     np.testing.assert_allclose(curve.get_ydata(), model.predict(found.grid[0][:, None].astype(np.float32)), atol=1e-5)
-    assert found.table().columns["with"] == ["y"]
+    assert found.table().columns["correlated with"] == ["y"]
 
 
 def test_a_constant_column_has_no_correlation():
     x = np.ones((5, 1))
-    assert explain.fit(LinearRegression().fit(x, np.arange(5.0)), x, np.arange(5.0)).table().columns["correlation"] == [
-        None
-    ]
+    found = explain.fit(LinearRegression().fit(x, np.arange(5.0)), x, np.arange(5.0))
+    assert np.isnan(found.table().columns["correlation"]).all()
 
 
-@pytest.mark.parametrize("unit", [1e150, 1e-150])
+@pytest.mark.parametrize("unit", [1e90, 1e-90])
 def test_units_change_no_correlation(unit):
     x, y = PATIENTS.x.to_numpy(), PATIENTS.y
     found = explain.fit(LinearRegression().fit(x * unit, y), x * unit, y)
@@ -80,7 +83,7 @@ def test_units_change_no_correlation(unit):
 
 def test_a_regressor_of_several_numbers_is_refused():
     two = LinearRegression().fit(PATIENTS.x, np.c_[PATIENTS.y, PATIENTS.y])
-    with pytest.raises(InputTypeError, match=r"predicts \(10, 2\) for 10 rows; fit draws one number a row"):
+    with pytest.raises(InputTypeError, match=r"predicts \(10, 2\) for 10 rows; fit draws one number per row"):
         explain.fit(two, PATIENTS.x, PATIENTS.y)
 
 
@@ -89,7 +92,7 @@ def test_what_cannot_be_drawn_is_said():
     classes = LogisticRegression().fit(PATIENTS.x, PATIENTS.y > 230)
     for model in (wide, classes):
         assert "fit" not in explain.available(model)
-        with pytest.raises(InputTypeError, match="is no plain regressor of one or two features; fit needs"):
+        with pytest.raises(InputTypeError, match="is not a regressor of one or two features"):
             explain.fit(model, PATIENTS.x, PATIENTS.y)
     model = LinearRegression().fit(PATIENTS.x, PATIENTS.y)
     with pytest.raises(InputError, match=r"y has shape \(4,\); fit needs one target for each of the 10 rows of X"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from torch import nn
 
 from ftheta import MLPClassifier, MLPRegressor, Training
@@ -68,7 +69,7 @@ def test_nets_are_told_apart(nets, name, seed):
     assert found.kind == kind, found.verdict
     if kind == "vanishing":
         assert found.factor < 1e-2 and found.verdict.startswith("The gradient vanishes: ‖g‖ of 0 is")
-        assert any("residual" in said for said in found.advice) and any("Normalise" in said for said in found.advice)
+        assert any("residual" in said for said in found.advice) and any("Normalize" in said for said in found.advice)
     elif kind == "exploding":
         assert any("clip_norm" in said for said in found.advice) and any(
             "smaller learning rate" in s for s in found.advice
@@ -214,3 +215,18 @@ def test_a_rule_without_gradients_is_a_sentence_and_no_vanishing_gradient():
         flow_over_steps(MLPRegressor(hidden=(3,), optimizer="lm", random_state=0), X, Y, steps=2)
     other = flow_over_steps(MLPRegressor(hidden=(3,), optimizer="lbfgs", random_state=0), X, Y, steps=2)
     assert other.kind == "healthy" and (other.norm > 0).all()
+
+
+def test_growth_is_that_of_the_largest_step_and_not_of_the_last():
+    norm = np.array([[3.0, 4.0], [30.0, 40.0], [6.0, 8.0]])  # of all layers together 5, 50 and 10
+    found = FlowOverSteps(("a", "b"), np.arange(3), norm, np.ones_like(norm), ())
+    assert found.growth == pytest.approx(10)
+    assert FlowOverSteps(("a", "b"), np.arange(3), norm[[0, 2]], np.ones((2, 2)), ()).growth == pytest.approx(2)
+
+
+def test_a_copy_starts_with_the_weights_of_the_last_fit():
+    x = np.linspace(-1, 1, 32)[:, None]
+    model = MLPRegressor(hidden=(4,), epochs=1).fit(x, x[:, 0])
+    same = clone(model).set_params(random_state=model.seed_)
+    one, two = (flow_over_steps(m, x, x[:, 0], steps=2) for m in (model, same))
+    np.testing.assert_array_equal(one.norm, two.norm)

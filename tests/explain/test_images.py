@@ -6,23 +6,16 @@ import torch
 from torch import nn
 
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain._images import Pictures, convolutions, fields_of, has_convolution, layer_named, tapped
+from ftheta.explain._probe import calls, layer_named
+from ftheta.explain.images._images import Pictures, convolutions, has_convolution
 
 RNG = np.random.default_rng(0)
-FLAT = nn.Sequential(nn.Unflatten(1, (1, 4, 5)), nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(12, 3))
 
 
 def test_convolutions_are_found_by_name_however_deep():
     net = nn.Sequential(nn.Sequential(nn.Conv2d(1, 2, 1)), nn.Linear(2, 2), nn.Conv1d(1, 1, 1))
     assert list(convolutions(net)) == ["0.0", "2"] and list(convolutions(nn.Conv1d(1, 1, 1))) == ["Conv1d"]
     assert has_convolution(net) and not has_convolution(nn.Linear(1, 1))
-
-
-def test_flat_rows_take_the_shape_in_which_they_come_to_the_first_convolution():
-    net = Pictures(FLAT, RNG.normal(size=(6, 20)), "me")
-    assert net.x.shape == (6, 1, 4, 5) and net.places == (4, 5)
-    torch.testing.assert_close(net(net.x), FLAT(net.x.flatten(1)))
-    assert fields_of(net, ["1"])["1"][0](1, 1, False) == (1, 3)  # not the whole picture
 
 
 def test_large_pictures_go_one_by_one():
@@ -43,11 +36,6 @@ def test_rows_of_another_kind_get_a_sentence():
         Pictures(nn.Conv2d(1, 1, 1), (np.zeros((2, 1, 3, 3)),), "me")
     with pytest.raises(InputError, match=r"X has shape \(1, 3, 3\); me needs \(B, C, H, W\). Add the missing axes"):
         Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 3, 3)), "me")
-    with pytest.raises(InputError, match=r"Sequential failed on 2 rows of shape \(19,\)"):
-        Pictures(FLAT, np.zeros((2, 19)), "me")
-    wide = nn.Sequential(nn.Linear(3, 4), nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 1, 1))
-    with pytest.raises(InputError, match=r"X has shape \(2, 3\); me needs \(B, C, H, W\)"):
-        Pictures(wide, np.zeros((2, 3)), "me")
 
 
 def test_a_net_that_gives_no_tensor_gets_a_sentence():
@@ -56,7 +44,7 @@ def test_a_net_that_gives_no_tensor_gets_a_sentence():
             return None
 
     net = Pictures(Silent(1, 1, 1), np.zeros((1, 1, 2, 2)), "me")
-    with pytest.raises(InputTypeError, match=r"Silent gave no tensor; a net that gives one is needed"):
+    with pytest.raises(InputTypeError, match=r"Silent returned no tensor; a net that returns one is needed"):
         net(net.x)
 
 
@@ -67,7 +55,7 @@ def test_a_net_that_gives_something_else_than_rows_first_gets_a_sentence():
             return raw.mean(), raw
 
     net = Pictures(Loss(1, 1, 1), np.zeros((3, 1, 2, 2)), "me")
-    with pytest.raises(InputTypeError, match=r"Loss gave \(\) first for 3 rows; a net that gives \(rows, outputs\)"):
+    with pytest.raises(InputTypeError, match=r"Loss returned \(\) first for 3 rows"):
         net.scores(net.x)
 
 
@@ -95,10 +83,12 @@ def test_targets_are_the_largest_outputs_or_classes_by_name():
     assert net.names(3) == ("a", "b", "c") and net.names(2) == ("0", "1")
     assert net.targets(None, scores).tolist() == [1, 0]
     assert net.targets("c", scores).tolist() == [2, 2] and net.targets(["b", "a"], scores).tolist() == [1, 0]
-    with pytest.raises(InputError, match=r"target has 3 entries for 2 rows; pass one, or one a row"):
+    with pytest.raises(InputError, match=r"target has 3 entries for 2 rows; pass one, or one per row"):
         net.targets(["a"] * 3, scores)
     with pytest.raises(InputError, match=r"Unknown target 'd'. Known: a, b, c"):
         net.targets("d", scores)
+    numbers = Pictures(Classifier([0, 1, 2], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)), "me")
+    assert numbers.targets(1.0, scores).tolist() == numbers.targets(True, scores).tolist() == [1, 1]
     bare = Pictures(nn.Conv2d(1, 3, 1), np.zeros((2, 1, 1, 1)), "me")
     assert bare.targets(np.int64(2), scores).tolist() == [2, 2]
 
@@ -106,10 +96,10 @@ def test_targets_are_the_largest_outputs_or_classes_by_name():
 def test_what_a_layer_gives_is_kept_as_it_was_before_a_layer_wrote_into_it():
     net = nn.Sequential(nn.Conv2d(1, 2, 1), nn.ReLU(inplace=True))
     x = torch.tensor(RNG.normal(size=(2, 1, 3, 3)), dtype=torch.float32)
-    with tapped(net[0]) as found:
+    with calls(net, ["0"], clone=True) as found:
         net(x)
-    torch.testing.assert_close(found[0], net[0](x))
-    assert (found[0] < 0).any() and not net[0]._forward_hooks
+    torch.testing.assert_close(found[0].out, net[0](x))
+    assert (found[0].out < 0).any() and not net[0]._forward_hooks
 
 
 def test_an_unknown_layer_is_named():

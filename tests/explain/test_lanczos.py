@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ftheta.explain._lanczos import lanczos, ritz
+from ftheta.explain.surface._lanczos import lanczos, ritz
 
 RNG = np.random.default_rng(0)
 

@@ -11,7 +11,8 @@ from ftheta import MLPClassifier, MLPRegressor
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.explain import _sweep, available, jaggedness, landscape, plane
+from ftheta.explain import available, jaggedness, landscape, plane
+from ftheta.explain.surface import _sweep
 from ftheta.train import Recorder, Supervised, Trainer, iterate
 
 RNG = np.random.default_rng(0)
@@ -33,11 +34,11 @@ def straight(w=-1.0, b=3.0):
     return net
 
 
-def descent(batch_size, steps=60, seed=0, lr=0.1):
+def descent(batch_size, steps=60, random_state=0, lr=0.1):
     """The path of plain descent from (-1, 3)."""
     recorder, net = Recorder(every=1), straight()
     source = Rows(torch.from_numpy(X), torch.from_numpy(Y), batch_size=batch_size)
-    trainer = Trainer(Supervised(net, half_square), source, optimizer="sgd", lr=lr, seed=seed)
+    trainer = Trainer(Supervised(net, half_square), source, optimizer="sgd", lr=lr, seed=random_state)
     iterate(trainer, steps=steps, callbacks=[recorder])
     return net, recorder
 
@@ -88,7 +89,7 @@ def test_every_batch_has_its_own_surface_with_its_own_minimum():
 
 def test_the_minimum_of_a_batch_is_that_of_its_rows():
     """A batch of two rows has the line through them; any two rows will do."""
-    found = landscape(straight(), X, Y, loss=half_square, directions="axes", batches=2, batch_size=2, seed=3)
+    found = landscape(straight(), X, Y, loss=half_square, directions="axes", batches=2, batch_size=2, random_state=3)
     order = torch.randperm(60, generator=Draw(3).at("landscape").generator("0"))
     np.testing.assert_allclose(found.batches[1], surface(found.x, found.y, order[2:4].numpy()), rtol=1e-10)
 
@@ -96,7 +97,7 @@ def test_the_minimum_of_a_batch_is_that_of_its_rows():
 @pytest.mark.ledger("A132", covers="ftheta.explain.jaggedness")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_descents_are_the_more_jagged_the_fewer_rows_they_see(seed):
-    paths = {name: descent(size, seed=seed)[1] for name, size in (("full", 60), ("batches", 10), ("single", 1))}
+    paths = {name: descent(size, random_state=seed)[1] for name, size in (("full", 60), ("batches", 10), ("single", 1))}
     found = landscape(straight(), X, Y, loss=half_square, directions="axes", path=paths)
     one, some, few = found.jaggedness.values()
     assert 1 <= one < 1.05 * one < some < 1.2 * some < few
@@ -140,9 +141,9 @@ def moved(net, vector):
     return nn.functional.cross_entropy(copy(torch.from_numpy(IMAGES)), torch.from_numpy(LABELS)).item()
 
 
-@pytest.mark.parametrize("least", [1, 10**9])
-def test_every_point_has_the_loss_of_its_weights_batched_or_not(monkeypatch, least):
-    monkeypatch.setattr(_sweep, "LEAST", least)
+@pytest.mark.parametrize("cache", [1, 10**9])
+def test_every_point_has_the_loss_of_its_weights_batched_or_not(monkeypatch, cache):
+    monkeypatch.setattr(_sweep, "CACHE", cache)
     net = net_of(5, 4, 3)
     theta = nn.utils.parameters_to_vector(net.parameters()).detach().numpy()
     d = RNG.normal(size=(2, len(theta)))
@@ -151,15 +152,6 @@ def test_every_point_has_the_loss_of_its_weights_batched_or_not(monkeypatch, lea
     truth = [[moved(net, theta + a * d[0] + b * d[1]) for a in found.x] for b in found.y]
     np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
     np.testing.assert_allclose(found.value, moved(net, theta), rtol=1e-10)
-
-
-def test_small_nets_are_batched_and_large_ones_are_not(monkeypatch):
-    chunks = []
-    run = _sweep.iterate
-    monkeypatch.setattr(_sweep, "iterate", lambda p, **knobs: (chunks.append(p.chunk), run(p, **knobs)))
-    for widths in ((5, 4, 3), (5, 3000, 3)):
-        landscape(net_of(*widths), IMAGES, LABELS, loss=ROW_LOSS, points=5)
-    assert chunks == [26, 1]
 
 
 def test_a_module_that_cannot_be_batched_goes_point_by_point():
@@ -182,7 +174,7 @@ def test_scaling_a_relu_layer_up_and_the_next_one_down_changes_nothing():
         scaled[2].weight.div_(10)
     one, two = (landscape(n, IMAGES, LABELS, loss=ROW_LOSS, points=7) for n in (net, scaled))
     np.testing.assert_allclose(two.loss, one.loss, rtol=1e-9)
-    other = landscape(net, IMAGES, LABELS, loss=ROW_LOSS, points=7, seed=1)
+    other = landscape(net, IMAGES, LABELS, loss=ROW_LOSS, points=7, random_state=1)
     assert not np.allclose(other.loss, one.loss)
 
 
@@ -204,7 +196,7 @@ def test_the_plane_of_a_path_holds_what_it_says_of_it():
 
 
 def test_rows_are_evenly_spaced_where_there_are_too_many():
-    found = landscape(straight(), X, Y, loss=half_square, directions="axes", rows=3, points=3)
+    found = landscape(straight(), X, Y, loss=half_square, directions="axes", max_rows=3, points=3)
     np.testing.assert_allclose(found.loss, surface(found.x, found.y, [0, 30, 59]), rtol=1e-10)
     assert found.n == 3
 
@@ -248,23 +240,6 @@ def test_an_interruption_leaves_the_module_as_it_was():
     assert net.weight is own and torch.equal(own, before) and net.training
 
 
-def test_the_time_is_estimated_before_it_starts(capsys):
-    found = landscape(straight(), X, Y, loss=half_square, directions="axes", points=5)
-    assert found.seconds > 0 and found.estimate > 0
-    ahead = _sweep._Ahead("landscape", 12.4, show=True)
-    context = _sweep.Context(None, [], None, 625)
-    ahead.on_start(context)
-    ahead.on_end(context)
-    assert capsys.readouterr().err == "landscape, about 12 s: part 0/625\n"
-    short = _sweep._Ahead("landscape", 1.0, show=True)
-    short.on_start(context)
-    short.on_end(context)
-    assert capsys.readouterr().err == ""
-
-
-# --- a plane as a function
-
-
 def test_a_plane_is_the_same_surface_with_its_derivatives():
     net = straight().float()
     f = plane(net, X, Y, "axes", loss=half_square)
@@ -282,8 +257,8 @@ def test_a_plane_is_the_same_surface_with_its_derivatives():
 
 def test_a_plane_agrees_with_its_landscape():
     model = MLPClassifier(hidden=(6,), epochs=2, dtype="float64", random_state=0).fit(IMAGES, LABELS)
-    found = landscape(model, IMAGES, LABELS, points=3, seed=4)
-    f = plane(model, IMAGES, LABELS, seed=4)
+    found = landscape(model, IMAGES, LABELS, points=3, random_state=4)
+    f = plane(model, IMAGES, LABELS, random_state=4)
     truth = [[f(torch.tensor([a, b])).item() for a in found.x] for b in found.y]
     np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
 
@@ -306,7 +281,7 @@ def test_two_parameters_are_shown_on_their_own_axes_and_more_at_random():
     pair = nn.Linear(2, 1, bias=False)
     assert landscape(pair, IMAGES[:, :2], LABELS, loss=half_square, points=3).names == ("weight[0]", "weight[1]")
     found = landscape(nn.Linear(5, 3), IMAGES, LABELS, loss=ROW_LOSS, points=3)
-    assert found.names == ("random direction 1 (filter-normalised)", "random direction 2 (filter-normalised)")
+    assert found.names == ("random direction 1 (filter-normalized)", "random direction 2 (filter-normalized)")
 
 
 def test_biases_move_where_the_weights_span_no_plane():
@@ -342,7 +317,7 @@ def test_a_model_of_one_parameter_has_no_landscape():
         ({"box": ((1, 0), (0, 1))}, r"The grid would go from \[\[1\.0, 0\.0\], \[0\.0, 1\.0\]\]"),
         ({"directions": ([1, 1], [2, 2])}, r"The two directions span no plane"),
         ({"directions": ([1, np.nan], [2, 2])}, r"The two directions span no plane: one is zero or not finite"),
-        ({"rows": 0}, r"rows=0; take at least one row"),
+        ({"max_rows": 0}, r"max_rows=0; take at least one row"),
         ({"batches": -1}, r"batches=-1; ask for 1 or more mini-batches, or for none with 0"),
         ({"batches": 2, "batch_size": 61}, r"batch_size=61 of 60 rows; choose one from 1 to 60"),
     ],

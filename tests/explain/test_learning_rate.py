@@ -8,7 +8,7 @@ from sklearn.base import clone
 from ftheta import LinearRegression, MLPClassifier, MLPRegressor
 from ftheta.errors import InputError, InputTypeError, NonFiniteError
 from ftheta.explain import available, learning_rate
-from ftheta.explain.learning_rate import _capped, _smooth, _suggestion
+from ftheta.explain.surface.learning_rate import _capped, _smooth, _suggestion
 from ftheta.train import Player, Training
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_a_group_with_a_rate_of_its_own_keeps_its_share():
 
         def objective(self, module, target):
             found, (weight, bias) = super().objective(module, target), module.parameters()
-            found.roster = (Player("loss", [{"params": [weight], "lr": 0.5}, {"params": [bias], "lr": 0.1}]),)
+            found.player_list = (Player("loss", [{"params": [weight], "lr": 0.5}, {"params": [bias], "lr": 0.1}]),)
             return found
 
     model = Slower(hidden=(), optimizer="gd", dtype="float64", random_state=0)
@@ -179,4 +179,12 @@ def test_wrong_settings_and_objects_get_a_sentence():
     with pytest.raises(
         NonFiniteError, match=r"The loss of MLPRegressor is .* look at the rows, or start with a smaller"
     ):
-        learning_rate(line(hidden=(3,), activation="identity"), 1e200 * X, Y)
+        learning_rate(line(hidden=(3,), activation="identity", dtype="float32"), 1e30 * X, Y)
+
+
+def test_the_sharpness_is_of_so_many_rows():
+    for rows in (None, 6):
+        some = slice(None) if rows is None else np.linspace(0, 59, 6).round().astype(int)
+        truth = np.linalg.eigvalsh(DESIGN[some].T @ DESIGN[some] / (rows or 60))[-1]
+        assert learning_rate(line(), X, Y, max_rows=rows, steps=10).sharpness == pytest.approx(truth, rel=1e-4)
+    assert np.isnan(learning_rate(line(), X, Y, curvature=False, steps=10).sharpness)

@@ -8,7 +8,6 @@ from sklearn.neural_network import BernoulliRBM
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.explain._machines import (
-    advance,
     aside,
     ask,
     fitted,
@@ -16,7 +15,7 @@ from ftheta.explain._machines import (
     some_rows,
     whole_numbers,
 )
-from ftheta.nn import RBM
+from ftheta.models.energy.rbm_net import RBM
 
 HERE = Draw(3)
 
@@ -42,68 +41,6 @@ def test_a_seed_is_given_as_it_is_taken():
     assert ask(lambda n: n, 5, draw=HERE) == 5
     weight = torch.ones(2, requires_grad=True)
     assert not ask(lambda: weight * 2, draw=HERE).requires_grad
-
-
-@pytest.mark.parametrize("machine", [Shift(), ShiftOnce()])
-def test_chains_of_an_own_machine_make_as_many_steps_as_asked(machine):
-    x = np.arange(8.0).reshape(2, 4)
-    np.testing.assert_array_equal(advance(machine, x, 3, HERE), np.roll(x, 3, axis=1))
-    assert advance(machine, x, 0, HERE) is x
-
-
-def test_a_module_gets_tensors_of_its_own_kind_and_gives_arrays():
-    machine = RBM(4, 3).double()
-    made = advance(machine, np.zeros((5, 4)), 2, HERE)
-    truth = machine.gibbs(torch.zeros(5, 4, dtype=torch.float64), 2, HERE.generator())
-    assert isinstance(made, np.ndarray)
-    np.testing.assert_array_equal(made, truth.numpy())
-
-
-def test_a_chain_that_leaves_the_numbers_is_one_sentence():
-    class Diverges:
-        def gibbs(self, X, steps):
-            return X * np.inf
-
-    with pytest.raises(InputError, match=r"A chain of Diverges left the finite numbers within 3 step\(s\).*smaller"):
-        advance(Diverges(), np.ones((1, 2)), 3, HERE)
-
-
-def test_a_draw_decides_whatever_the_source_of_the_noise():
-    class Global:
-        def gibbs(self, X, steps):
-            for _ in range(steps):
-                X = X + np.random.normal(size=X.shape) + torch.randn(X.shape).double().numpy()
-            return X
-
-    x = np.zeros((3, 4))
-    peer = BernoulliRBM(2, n_iter=1, random_state=np.random.RandomState(0)).fit(np.eye(4))
-    assert (advance(Global(), x, 1, HERE) != advance(Global(), x, 1, HERE.at(1))).all()
-    for machine in (Global(), peer, RBM(4, 3)):
-        np.testing.assert_array_equal(advance(machine, x, 5, HERE), advance(machine, x, 5, HERE))
-
-
-def test_asking_leaves_the_generators_alone():
-    machine = BernoulliRBM(2, n_iter=1, random_state=np.random.RandomState(0)).fit(np.eye(4))
-    torch.manual_seed(5)
-    advance(machine, np.zeros((3, 4)), 4, HERE)
-    assert not hasattr(machine, "random_state_")  # its own `gibbs` makes one
-    machine.gibbs(np.zeros((1, 4)))
-    states = [machine.random_state_.get_state()[1].copy(), np.random.get_state()[1].copy()]
-    torch_state = torch.get_rng_state()
-    advance(machine, np.zeros((3, 4)), 4, HERE)
-    with aside(machine) as other:
-        other.random_state_.rand()
-        first = np.random.rand(), torch.rand(2).tolist()
-    np.testing.assert_equal([machine.random_state_.get_state()[1], np.random.get_state()[1]], states)
-    assert torch.equal(torch.get_rng_state(), torch_state)
-    with aside(machine):
-        assert (np.random.rand(), torch.rand(2).tolist()) == first
-
-
-def test_clamped_units_stay():
-    x, held = np.zeros((30, 4)), np.array([True, False, False, True])
-    made = advance(RBM(4, 3), x, 3, HERE, clamp=held)
-    assert not made[:, held].any() and made[:, ~held].any()
 
 
 def test_a_module_goes_back_to_its_mode():

@@ -9,7 +9,7 @@ from torch import nn
 
 from ftheta.data import Batch
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain._probe import batch_of, first_tensor, fitting, forward, layers_of, untouched, watching
+from ftheta.explain._probe import batch_of, calls, first_tensor, fitting, forward, layers_of, untouched
 
 
 class Counting(nn.Module):
@@ -62,7 +62,7 @@ def test_a_backward_pass_that_waits_outside_still_works():
 
 def test_hooks_go_away_after_an_error():
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    with pytest.raises(ZeroDivisionError), watching(net, lambda *seen: None):
+    with pytest.raises(ZeroDivisionError), calls(net):
         assert all(part._forward_hooks for part in net)
         _ = 1 / 0
     assert not any(part._forward_hooks for part in net)

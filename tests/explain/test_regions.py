@@ -7,10 +7,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ftheta import LinearRegression, LogisticRegression, MLPClassifier, explain
-from ftheta.data import make
+from ftheta.data import make_dataset
 from ftheta.errors import InputError, InputTypeError
 
-DATA = make("blobs", n=120)
+DATA = make_dataset("blobs", n=120)
 X, Y = DATA.x.to_numpy(), DATA.y
 MODEL = LogisticRegression().fit(X, Y)
 
@@ -44,7 +44,7 @@ def test_the_table_counts_places_and_rows():
         assert columns["share of the plane"][k] == pytest.approx(mine.mean())
         assert columns["of it below 75% sure"][k] == pytest.approx((p.max(1)[mine] < 0.75).mean())
         assert columns["rows"][k] == (k == Y).sum()
-    assert f"on {(p.max(1) < 0.75).mean():.0%} of the plane" in found.alt
+    assert f"on {(p.max(1) < 0.75).mean():.0%} of the plane" in found.caption
 
 
 def test_a_classifier_without_probabilities_is_sure_everywhere():
@@ -93,7 +93,7 @@ def test_a_neural_classifier_shows_its_regions_too():
         ({"X": X[:, :1]}, InputError, r"X has shape \(120, 1\); regions needs rows of the 2 features"),
         ({"X": X[:0]}, InputError, r"X has shape \(0, 2\)"),
         ({"X": np.where(X == X[3, 1], np.nan, X)}, InputError, r"X holds nan at \[3, 1\]; finite numbers are needed"),
-        ({"X": [["a", "b"]]}, InputTypeError, "X holds what is no number, or rows of different lengths"),
+        ({"X": [["a", "b"]]}, InputTypeError, "X must be numeric"),
         ({"columns": ("a", "b")}, InputError, r"columns=\('a', 'b'\); two different numbers"),
         ({"columns": 1}, InputError, "columns=1; two different numbers"),
         ({"columns": (0, 1, 1)}, InputError, r"columns=\(0, 1, 1\); two different numbers"),
@@ -126,5 +126,5 @@ def test_what_is_no_classifier_is_refused():
 def test_more_than_two_features_ask_for_columns():
     model = LogisticRegression().fit(np.c_[X, X[:, 0] ** 2], Y)
     assert "regions" not in explain.available(model)
-    with pytest.raises(InputTypeError, match=r"of two features but of 3; regions needs two: pass columns="):
+    with pytest.raises(InputTypeError, match=r"has 3 features"):
         explain.regions(model, np.c_[X, X[:, 0] ** 2], Y)

@@ -9,7 +9,7 @@ from torch.nn.functional import interpolate
 from ftheta import ModuleClassifier
 from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import saliency
-from ftheta.explain.saliency import METHODS
+from ftheta.explain.images.saliency import METHODS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 2, 6, 7))
@@ -179,11 +179,11 @@ def test_an_estimator_says_its_classes_and_one_logit_speaks_for_both():
 def test_table_and_figure_say_what_is_explained():
     found = saliency(deep(), X, method="integrated", target=1)
     columns = found.table().columns
-    assert columns["target"] == ("1",) * 5 and np.allclose(columns["gap"], found.gap)
+    assert list(columns["target"]) == ["1"] * 5 and np.allclose(columns["gap"], found.gap)
     assert np.allclose(columns["sum"], found.maps.sum((1, 2)))
     where = np.unravel_index(np.abs(found.maps[0]).argmax(), (6, 7))
     assert columns["strongest at"][0] == str(tuple(map(int, where)))
-    assert "integrated" in found.alt and "6 x 7" in found.alt
+    assert "integrated" in found.caption and "6 x 7" in found.caption
     assert found.figure().axes[0].get_title() == "for 1"
     long = saliency(deep(), np.repeat(X, 4, axis=0)).table()
     assert len(long.columns["row"]) == 12 and "The first 12 of 20 rows" in long.caption
@@ -207,14 +207,14 @@ def test_gradcam_weighs_the_last_layer_that_has_a_part_in_the_output():
     np.testing.assert_array_equal(
         saliency(net, X, method="gradcam").values, saliency(net, X, method="gradcam", layer="main").values
     )
-    with pytest.raises(InputTypeError, match=r"No gradient comes back from the output to what is of shape \(5, 1, 4"):
+    with pytest.raises(InputTypeError, match=r"No gradient reaches the tensor of shape \(5, 1, 4"):
         saliency(net, X, method="gradcam", layer="aside")
 
 
 def test_a_net_that_lets_no_gradient_through_gets_a_sentence_and_occlusion_a_map():
     net = Aside(hard=True).requires_grad_(False)
     for method in ("gradient", "integrated", "smoothgrad", "gradcam"):
-        with pytest.raises(InputTypeError, match=r"No gradient comes back from the output .* or the method occlusion"):
+        with pytest.raises(InputTypeError, match=r"No gradient reaches .* or the method occlusion"):
             saliency(net, X, method=method)
     assert saliency(net, X, method="occlusion").values.any()
 
@@ -223,9 +223,9 @@ def test_what_cannot_be_done_gets_a_sentence():
     net = deep()
     with pytest.raises(InputError, match=r"Unknown method 'gradients'.*gradient"):
         saliency(net, X, method="gradients")
-    with pytest.raises(InputError, match=r"steps is 0 and size is 1; at least 1 each, and a window within \(6, 7\)"):
+    with pytest.raises(InputError, match=r"steps=0, size=1; integers from 1, and a window within \(6, 7\)"):
         saliency(net, X, method="integrated", steps=0)
-    with pytest.raises(InputError, match=r"steps is 1 and size is 7"):
+    with pytest.raises(InputError, match=r"steps=1, size=7"):
         saliency(net, X, method="occlusion", size=7)
     with pytest.raises(InputError, match=r"baseline has shape \(3,\) for rows of shape \(2, 6, 7\)"):
         saliency(net, X, method="occlusion", baseline=np.zeros(3))
@@ -233,3 +233,26 @@ def test_what_cannot_be_done_gets_a_sentence():
         saliency(net, X, method="gradcam", layer="4")
     with pytest.raises(InputTypeError, match=r"Flatten has no maps; gradcam needs a layer that gives some"):
         saliency(nn.Flatten(), X, method="gradcam")
+
+
+def test_every_row_may_have_a_baseline_of_its_own():
+    net, base = linear(), RNG.normal(size=X.shape)
+    found = saliency(net, X, method="integrated", target=2, baseline=base, steps=1)
+    np.testing.assert_allclose(found.values, weights(net)[2] * (X - base))
+    np.testing.assert_allclose(found.gap, 0, atol=1e-12)
+
+
+def test_every_row_may_have_a_target_of_its_own():
+    net, chosen = linear(), [2, 0, 1, 1, 0]
+    np.testing.assert_allclose(saliency(net, X, target=chosen).values, weights(net)[chosen])
+
+
+def test_windows_of_occlusion_are_a_sixth_of_the_shorter_side_unless_told():
+    x = RNG.normal(size=(1, 1, 12, 18))
+    net = nn.Sequential(nn.Conv2d(1, 1, (12, 18)), nn.Flatten()).double()
+    own, two, three = (saliency(net, x, method="occlusion", size=size).values for size in (None, 2, 3))
+    assert np.array_equal(own, two) and not np.allclose(own, three)
+
+
+def test_a_short_table_has_no_word_of_rows_left_out():
+    assert "The first" not in saliency(deep(), X).table().caption

@@ -45,7 +45,7 @@ def test_maps_of_a_net_fall_as_its_layers_are_randomised_from_the_output_down(me
 def test_an_edge_detector_does_not_pass():
     found = saliency_check(deep(), X, method=edges)
     assert found.correlation.tolist() == pytest.approx([1, 1, 1]) and not found.passes
-    assert found.method == "edges" and "hardly depends on the weights" in found.alt
+    assert found.method == "edges" and "hardly depends on the weights" in found.caption
 
 
 def test_it_is_the_rank_correlation_of_a_net_with_other_weights():
@@ -63,7 +63,7 @@ def test_it_is_the_rank_correlation_of_a_net_with_other_weights():
     assert found.absolute[0] == pytest.approx(spearmanr(abs(before), abs(after)).statistic)
     assert found.spread[0] == pytest.approx(0, abs=1e-12)
     assert 0.7 < np.linalg.norm(after) / np.linalg.norm(before) < 1.4
-    again, other = (saliency_check(net, X, method=weights, seed=seed).correlation[0] for seed in (0, 1))
+    again, other = (saliency_check(net, X, method=weights, random_state=seed).correlation[0] for seed in (0, 1))
     assert again == found.correlation[0] != other
 
 
@@ -89,7 +89,7 @@ def test_the_first_rows_are_taken_and_the_net_is_left_alone():
 
 def test_table_and_figure_show_every_step():
     found = saliency_check(deep(), X)
-    assert found.table().columns["randomised down to"] == ["output", "conv2", "conv1"]
+    assert found.table().columns["randomized down to"] == ["output", "conv2", "conv1"]
     titles = [axes.get_title() for axes in found.figure().axes if axes.get_title()]
     assert titles == ["as trained", *(f"{n}\nr = {r:.2f}" for n, r in zip(found.names, found.correlation, strict=True))]
 

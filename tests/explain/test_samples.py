@@ -48,7 +48,10 @@ def test_nearest_rows_and_distances_are_those_of_scikit_learn():
     others, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X[::3])
     np.testing.assert_allclose(found.usual, others[:, 1])
     assert found.table().columns["distance"] == found.distance.tolist()
-    assert f"{np.median(found.distance):.4g}, of training rows to one another {np.median(found.usual):.4g}" in found.alt
+    assert (
+        f"{np.median(found.distance):.4g}, of training rows to one another {np.median(found.usual):.4g}"
+        in found.caption
+    )
 
 
 def test_distances_come_in_parts_alike(monkeypatch):
@@ -61,8 +64,8 @@ def test_distances_come_in_parts_alike(monkeypatch):
 
 def test_a_model_that_knows_its_rows_by_heart_is_found_out():
     found = samples(Copies(), X, 30)
-    assert not found.distance.any() and found.usual.min() > 1 and found.alt.endswith("30 copies.")
-    assert samples(Copies(2.0), X, 30).alt.endswith("0 copies.")
+    assert not found.distance.any() and found.usual.min() > 1 and found.caption.endswith("30 copies.")
+    assert samples(Copies(2.0), X, 30).caption.endswith("0 copies.")
 
 
 def test_rows_that_are_there_twice_are_their_own_neighbours():
@@ -73,7 +76,7 @@ def test_rows_that_are_there_twice_are_their_own_neighbours():
 def test_samples_of_any_shape_are_pictures():
     found = samples(Pictures(), n=6)
     assert found.rows.shape == (6, 20) and found.shape == (1, 5, 4) and found.distance is None
-    assert set(found.table().columns) == {"sample", "mean"} and found.alt == "6 sample(s)."
+    assert set(found.table().columns) == {"sample", "mean"} and found.caption == "6 sample(s)."
     assert samples(Copies(), n=3).shape == (4, 4) and samples(Copies(), n=3, shape=(2, 8)).shape == (2, 8)
     same = samples(Pictures(), torch.zeros(2, 5, 4), n=6)
     np.testing.assert_array_equal(same.rows, found.rows)
@@ -105,7 +108,7 @@ def test_models_that_are_fitted_and_sample_are_offered_it():
 
 def test_one_training_row_has_no_others():
     found = samples(Copies(1.0), X[:1], 3)
-    assert len(found.usual) == 0 and "to one another" not in found.alt and found.figure()
+    assert len(found.usual) == 0 and "to one another" not in found.caption and found.figure()
 
 
 def test_what_cannot_be_shown_is_said():

@@ -40,8 +40,8 @@ def test_the_table_is_that_of_scikit_learn():
     np.testing.assert_allclose(columns["IoU"], jaccard_score(t, a, average=None))
     np.testing.assert_allclose(columns["Dice"], f1_score(t, a, average=None))
     outline = 100 * boundary_accuracy(LABELS, Threshold().predict(X))
-    assert f"{100 * (t == a).mean():.1f} % of the pixels are right, {outline:.1f} % of those beside" in found.alt
-    assert f"mean IoU {jaccard_score(t, a, average='macro', labels=[2, 5]):.3f}." in found.alt
+    assert f"{100 * (t == a).mean():.1f} % of the pixels are right, {outline:.1f} % of those beside" in found.caption
+    assert f"mean IoU {jaccard_score(t, a, average='macro', labels=[2, 5]):.3f}." in found.caption
 
 
 def test_the_picture_shows_the_first_six_images():
@@ -55,7 +55,7 @@ def test_flat_rows_are_images_too_and_one_class_has_no_outline():
     flat = X.reshape(12, -1)
     assert np.array_equal(explain.segments(Threshold(), flat, LABELS).images[:, 0], X)
     alone = explain.segments(Threshold(), 0 * X, np.full_like(LABELS, 2))
-    assert "beside" not in alone.alt and alone.table().columns["IoU"] == [1.0, None]
+    assert "beside" not in alone.caption and np.isnan(alone.table().columns["IoU"][1])
 
 
 def test_ignored_pixels_are_not_counted():
@@ -84,5 +84,5 @@ def test_what_cannot_be_shown_is_said():
         explain.segments(Threshold(), X, LABELS[:-1])
     with pytest.raises(InputError, match=r"X is str \(\) for pixels \(12, 16, 16\); segments draws arrays"):
         explain.segments(Named(), "a folder", LABELS)
-    with pytest.raises(InputError, match="y holds label 7, which is none of the classes 2, 5"):
+    with pytest.raises(InputError, match="y holds label 7, which is not one of the classes 2, 5"):
         explain.segments(Threshold(), X, np.full_like(LABELS, 7))

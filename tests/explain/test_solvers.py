@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 
 from ftheta import LinearRegression, LogisticRegression, explain
-from ftheta.data import load, make
+from ftheta.data import load, make_dataset
 from ftheta.errors import InputError, InputTypeError
 
 PATIENTS = load("cholesterol")
@@ -73,7 +73,7 @@ def test_own_rules_and_start():
         ({"X": X.iloc[:, :1]}, r"X has shape \(5, 1\); solvers needs rows of the 2 features"),
         ({"X": X.iloc[:3]}, r"y has shape \(5,\); solvers needs one target for each of the 3 rows"),
         ({"y": np.append(Y[:-1], np.nan)}, r"y holds nan at \[4\]; finite numbers are needed"),
-        ({"y": ["a"] * 5}, "y holds what is no number"),
+        ({"y": ["a"] * 5}, "y must be numeric"),
         ({"start": (0.0,)}, r"start=\(0.0,\); two numbers are needed"),
         ({"columns": "ab"}, "columns=ab; two different numbers"),
     ],
@@ -101,7 +101,7 @@ def test_what_is_no_linear_model_is_refused():
 
 
 def test_several_planes_are_refused():
-    data = make("blobs", n=60)
+    data = make_dataset("blobs", n=60)
     model = LogisticRegression().fit(data.x, data.y)
     assert "solvers" not in explain.available(model)
     with pytest.raises(InputTypeError, match="is no plain linear model of one number or two classes"):

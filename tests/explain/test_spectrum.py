@@ -77,7 +77,7 @@ def test_moments_of_the_density_are_those_of_the_eigenvalues():
 
 
 def test_the_error_of_the_trace_is_that_of_a_mean_over_probes():
-    traces = [spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, density=False, seed=s).trace for s in range(60)]
+    traces = [spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, density=False, random_state=s).trace for s in range(60)]
     found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, probes=40)
     assert np.mean(traces) == pytest.approx(TRUTH.sum(), rel=0.2)
     assert found.trace_error == pytest.approx(np.std(traces) / 40**0.5, rel=0.4)
@@ -154,6 +154,7 @@ def test_table_and_figure_show_the_ends():
     table = found.table()
     assert table.columns["quantity"] == ["λ1", "λ2", "λ3", "smallest λ", "trace", "mean λ", "2/λ1"]
     assert table.columns["value"][0] == found.top[0] and table.columns["value"][-1] == found.limit
+    assert table.columns["value"][3:6] == [found.bottom, found.trace, pytest.approx(found.trace / 178)]
     assert table.caption.startswith("Hessian of 178 parameters at 60 rows, by Lanczos' method; loss ")
     lines = {line.get_label(): line.get_xdata() for line in found.figure().axes[0].lines}
     np.testing.assert_allclose(lines[f"3 largest: {found.top[0]:.3g} to {found.top[2]:.3g}"], found.top)
@@ -161,7 +162,7 @@ def test_table_and_figure_show_the_ends():
 
 
 def test_what_cannot_be_found_gets_a_sentence():
-    with pytest.raises(InputError, match=r"k=5, steps=3, probes=3; all must be at least 1, and steps at least k"):
+    with pytest.raises(InputError, match=r"k=5, steps=3, probes=3; integers from 1, and steps at least k"):
         spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=3)
     with pytest.raises(NonFiniteError, match=r"The loss at the weights is nan; there is no curvature"):
         spectrum(BIG, X * np.nan, LABELS, loss=ROW_LOSS)
@@ -175,3 +176,44 @@ def test_what_cannot_be_found_gets_a_sentence():
     model = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(X, LABELS)
     with pytest.raises(InputError, match=r"MLPClassifier learns from targets, but y is None"):
         sharpness(model, X)
+
+
+# --- options
+
+
+def squares(raw, y):
+    return (raw[:, 0] - y) ** 2 / 2
+
+
+def test_at_most_so_many_rows_are_taken_evenly_spaced():
+    net, x = nn.Linear(3, 1, bias=False).double(), np.repeat(np.diag([1.0, 2.0, 3.0]), 20, axis=0)
+    for rows, n in ((None, 60), (6, 6), (1000, 60)):
+        found = spectrum(net, x, np.zeros(60), loss=squares, max_rows=rows)
+        assert found.n == n
+        np.testing.assert_allclose(found.top, [3.0, 4 / 3, 1 / 3])
+    big = np.repeat(np.diag([1.0, 2.0, 3.0]), [1000, 500, 500], axis=0)
+    for rows, truth in ((4, 9 / 4), (None, 9 / 4), (3, 3.0)):  # three evenly spaced: one of each
+        assert sharpness(net, big, np.zeros(2000), loss=squares, max_rows=rows) == pytest.approx(truth, rel=1e-3)
+    assert spectrum(net, big, np.zeros(2000), loss=squares).n == 1000
+
+
+def test_tolerance_and_seed_of_the_sharpness_are_used():
+    close = sharpness(BIG, X, LABELS, loss=ROW_LOSS, tolerance=1e-9)
+    rough = {sharpness(BIG, X, LABELS, loss=ROW_LOSS, tolerance=0.5, random_state=s) for s in (0, 1)}
+    assert close == pytest.approx(TRUTH[0], rel=1e-12) and len(rough) == 2
+    assert all(abs(value - TRUTH[0]) > 1e-6 for value in rough)
+    assert sharpness(BIG, X, LABELS, loss=ROW_LOSS, steps=2) < 0.999 * TRUTH[0]
+
+
+@pytest.mark.parametrize("width", [0.1, 0.5])
+def test_a_density_is_as_wide_as_asked_for(width):
+    found = spectrum(nn.Linear(1, 1, bias=False).double(), [[2.0]], [0.0], loss=squares)  # one eigenvalue, 4
+    bell = np.exp(-0.5 * (np.array([0.0, 1.0]) / width) ** 2) / (width * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(found.density([4, 5], width), bell)
+
+
+def test_the_error_of_the_trace_of_two_probes_is_half_of_their_difference():
+    one = [spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, probes=p).trace for p in (1, 2)]
+    found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, probes=2)
+    second = 2 * one[1] - one[0]
+    assert found.trace_error == pytest.approx(abs(one[0] - second) / 2)

@@ -124,7 +124,6 @@ def test_multiply_adds_are_those_of_torch(name):
     found = summary(net, input_shape=shape)
     assert found.multiply_adds.sum() == by_torch(net, torch.zeros(3, *shape)) > 0
     assert found.outputs[-1] == tuple(net(torch.zeros(3, *shape)).shape[1:])
-    assert found.uncounted == ()
 
 
 @pytest.mark.parametrize(("kind", "gates"), [(nn.RNN, 1), (nn.GRU, 3), (nn.LSTM, 4)])
@@ -159,29 +158,18 @@ def test_a_cell_pays_for_one_step(kind, gates):
     assert summary(kind(3, 5), input_shape=(3,)).multiply_adds.tolist() == [gates * 5 * (3 + 5)]
 
 
-def test_products_that_are_not_counted_are_named():
-    net = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-    found = summary(net, input_shape=(3, 8))
-    assert found.uncounted == ("MultiheadAttention",) and row(found, "self_attn")["multiply-adds"] == 0
-    assert "Products inside MultiheadAttention are not counted." in found.table().caption
-    assert found.parameters.sum() == sum(p.numel() for p in net.parameters())
-    assert row(found, "self_attn.out_proj") | {"tensors": 0} == {
-        "layer": "self_attn.out_proj",
-        "kind": "NonDynamicallyQuantizableLinear",
-        "output": None,
-        "tensors": 0,
-        "parameters": 72,
-        "multiply-adds": 0,
-        "calls": 0,
-    }
-    notes = [text.get_text() for text in found.figure().axes[0].texts]
-    assert notes == ["not counted", "", "384 multiply-adds", "384 multiply-adds", "", "never called"]
+def test_attention_is_counted_too():
+    """Q, K, V and the output: 4 T d²; scores and mixture: 2 T² d."""
+    layer = nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
+    found = summary(layer, input_shape=(5, 8))
+    assert row(found, "self_attn")["multiply-adds"] == 4 * 5 * 64 + 2 * 25 * 8
+    assert found.multiply_adds.sum() == 4 * 5 * 64 + 2 * 25 * 8 + 2 * 5 * 8 * 16
 
 
 def test_a_look_up_is_no_product_and_no_dense_layer():
     net = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 2))
     found = summary(net, np.array([[1, 2, 3]]))
-    assert found.multiply_adds.tolist() == [0, 3 * 4 * 2] and found.uncounted == () and not found.dense
+    assert found.multiply_adds.tolist() == [0, 3 * 4 * 2] and not found.dense
     assert found.outputs == ((3, 4), (3, 2)) and found.widths is None
 
 
@@ -222,7 +210,7 @@ def test_a_matrix_outside_of_dense_layers_is_named():
             return x @ self.matrix
 
     found = summary(Own(), input_shape=(3,))
-    assert found.uncounted == ("Own",) and not found.dense and found.parameters.tolist() == [6]
+    assert not found.dense and found.parameters.tolist() == [6]
 
 
 def test_heads_side_by_side_are_no_chain():
@@ -245,7 +233,7 @@ def test_a_dense_layer_that_never_runs_leaves_the_form_of_the_net_open():
     net.spare = nn.Linear(2, 1)
     net.forward = lambda x: net[1](net[0](x))
     found = summary(net, input_shape=(3,))
-    assert not found.dense and found.chain is None and found.uncounted == ("Linear",)
+    assert not found.dense and found.chain is None
 
 
 def test_a_net_with_normalisation_is_still_dense():
@@ -256,7 +244,7 @@ def test_a_net_with_normalisation_is_still_dense():
 def test_weight_normalised_layers_count_as_what_they_are():
     net = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 4, bias=False)), nn.Linear(4, 2))
     found = summary(net, input_shape=(3,))
-    assert found.multiply_adds.sum() == 20 and found.uncounted == () and found.widths == (4,)
+    assert found.multiply_adds.sum() == 20 and found.widths == (4,)
     assert found.parameters.sum() == sum(p.numel() for p in net.parameters())
 
 
@@ -281,7 +269,7 @@ def test_an_estimator_knows_its_rows_and_a_module_is_told():
     model = MLPClassifier(hidden=(3,), epochs=1, dtype="float64", random_state=0).fit(X, y)
     of_rows = [summary(model), summary(model, X), summary(model.module_, X), summary(model.module_, input_shape=[4])]
     assert len({found.table().text() for found in of_rows}) == 1
-    with pytest.raises(InputError, match=r"MLP does not say what its rows look like; pass X, or input_shape="):
+    with pytest.raises(InputError, match=r"MLP does not know the shape of its rows"):
         summary(model.module_)
 
 

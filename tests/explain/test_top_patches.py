@@ -70,7 +70,7 @@ def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_w
         made = synthesise(model, name, 0, X=images[:50], steps=20)
         low, high = made.field.T
         assert tuple(high - low + 1) == field and made.values[0] > made.start[0]
-    assert "0 3 x 3, 2 5 x 5, 4 7 x 7" in found.alt
+    assert "0 3 x 3, 2 5 x 5, 4 7 x 7" in found.caption
 
 
 def test_of_a_layer_that_runs_twice_the_last_run_is_looked_at():
@@ -108,7 +108,7 @@ def test_signals_and_few_rows():
 
 def test_what_gives_no_maps_and_units_that_are_not_there_get_a_sentence():
     net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten()).double()
-    with pytest.raises(InputError, match=r"1 gave \(1, 168\), which are no maps; choose layers that give"):
+    with pytest.raises(InputError, match=r"1 does not give maps"):
         top_patches(net, X, ["1"])
     for units in (0, [3], [-1], []):
         with pytest.raises(InputError, match=r"units is .*; pass how many, or numbers from 0 to 2"):

@@ -7,7 +7,7 @@ import torch
 from ftheta.errors import InputError
 from ftheta.explain import trajectories
 from ftheta.formulas import SURFACES, Surface, rosenbrock
-from ftheta.train import minimise
+from ftheta.train import minimize
 
 
 def drawn(axes):
@@ -18,7 +18,7 @@ def test_each_path_is_that_of_the_rule_alone():
     found = trajectories("ravine", ["adam", ("gd", 0.05), ("momentum", 0.01, {"momentum": 0.5})], steps=12, lr=0.02)
     assert list(found.paths) == ["adam lr=0.02", "gd lr=0.05", "momentum lr=0.01 momentum=0.5"]
     ground = SURFACES["ravine"]
-    alone = minimise(ground, ground.start, optimizer="momentum", lr=0.01, options={"momentum": 0.5}, steps=12)
+    alone = minimize(ground, ground.start, optimizer="momentum", lr=0.01, options={"momentum": 0.5}, steps=12)
     assert found.paths["momentum lr=0.01 momentum=0.5"].points.tolist() == alone.points.tolist()
     assert list(trajectories("ravine", "adam", steps=1).paths) == ["adam"]  # its own rate
 
@@ -111,7 +111,7 @@ def test_the_grid_is_the_surface():
     [
         ("mountain", ["gd"], {}, r"Unknown surface 'mountain'"),
         ("ravine", ["gdd"], {}, r"Unknown optimizer 'gdd'"),
-        ("ravine", [("gd", 0.1, {}, 1)], {}, r"\('gd', 0\.1, \{\}, 1\) is no rule to race; a name, \(name, lr\) or"),
+        ("ravine", [("gd", 0.1, {}, 1)], {}, r"\('gd', 0\.1, \{\}, 1\) is not a rule; a name, \(name, lr\) or"),
         ("ravine", [], {}, r"optimizers is empty; name at least one rule"),
         ("ravine", ["gd", "gd"], {}, r"Two of the optimizers are the same: gd, gd\. Give each once\."),
         ("ravine", ["gd"], {"start": (1, 2, 3)}, r"start \(1\.0, 2\.0, 3\.0\) and box .* do not fit ravine"),
@@ -130,3 +130,13 @@ def test_a_given_surface_keeps_its_start_unless_another_is_given():
     own = Surface("bowl", lambda p: p.square().sum(-1), (1.0, 1.0), ((-2, 2), (-2, 2)), ((0.0, 0.0),), "x² + y²")
     assert trajectories(own, ["gd"], steps=1).surface.start == (1, 1)
     assert trajectories(own, ["gd"], start=(0.5, 0), steps=1).paths["gd"].points[0].tolist() == [0.5, 0]
+
+
+@pytest.mark.parametrize("size", [None, 61, 201])
+def test_the_surface_of_a_function_of_one_point_is_the_same_at_any_size(size):
+    def one_point(x):
+        return (x - torch.tensor([0.3, -0.2], dtype=x.dtype)).square().sum()
+
+    found = trajectories(one_point, ["gd"], start=(1, 1), box=((-1, 1), (-1, 1)), steps=2, lr=0.1, size=size)
+    x, y, z = found.grid
+    np.testing.assert_allclose(z, (x - 0.3) ** 2 + (y[:, None] + 0.2) ** 2)

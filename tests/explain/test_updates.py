@@ -132,3 +132,8 @@ def test_the_figure_shows_what_went_in_and_what_came_out():
 def test_what_cannot_be_fed_gets_a_sentence(rules, gradients, knobs, sentence):
     with pytest.raises(InputError, match=sentence):
         updates(rules, gradients, **knobs)
+
+
+def test_whole_numbers_are_taken_as_gradients():
+    np.testing.assert_allclose(updates("gd", [1, 2], lr=0.5).updates["gd"][:, 0], [-0.5, -1.0])
+    assert updates("gd", [[1, 2, 3]], lr=0.5).updates["gd"].shape == (1, 3)

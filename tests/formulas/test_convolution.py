@@ -187,6 +187,8 @@ def test_groups_and_no_bias_are_counted_as_torch_has_them():
 def test_groups_that_do_not_divide_the_channels_have_no_count():
     with pytest.raises(InputError, match="groups=2 must divide both n_in=3 and n_out=4"):
         conv_parameters(3, 4, 3, groups=2)
+    with pytest.raises(InputError, match="groups=2 must divide both n_in=4 and n_out=3"):
+        conv_parameters(4, 3, 3, groups=2)
     with pytest.raises(InputError, match=r"groups must be an int in the range \[1, inf\). Got 0"):
         conv_parameters(3, 4, 3, groups=0)
 
@@ -304,3 +306,14 @@ def test_transposed_sums_are_those_of_torch_and_the_adjoint(image, stride, paddi
 def test_a_transposed_convolution_needs_the_maps_of_its_bank():
     with pytest.raises(InputError, match=r"w \(3, 2, 3\) is for 3 channels, and x \(2, 5\) has 2"):
         transposed(np.ones((2, 5)), np.ones((3, 2, 3)))
+
+
+@pytest.mark.parametrize("size", [output_size, transposed_size])
+@pytest.mark.parametrize(
+    ("name", "bad"), [("n", 0), ("kernel", 0), ("stride", 0), ("padding", -1), ("dilation", 0), ("output_padding", -1)]
+)
+def test_every_number_of_a_size_is_checked(size, name, bad):
+    knobs = {"n": 9, "kernel": 3, "stride": 2, "padding": 1, "dilation": 1} | {name: bad}
+    if (size, name) != (output_size, "output_padding"):
+        with pytest.raises(InputError, match=f"{name}|{name.replace('_', ' ')}"):
+            size(**knobs)

@@ -102,3 +102,11 @@ def test_priors_that_are_no_two_shares_are_refused(priors):
     for of in (gaussian_boundary, gaussian_bayes_error):
         with pytest.raises(InputError, match=r"priors=\(.*\): give two shares > 0 that add up to 1"):
             of(M1, M2, C, priors)
+
+
+def test_whole_numbers_are_numbers():
+    c = [[2, 1], [1, 3]]
+    np.testing.assert_allclose(mahalanobis([[1, 2]], [0, 0], c) ** 2, [1.4])  # (1, 2) C⁻¹ (1, 2)ᵀ
+    w, b = gaussian_boundary([0, 1], [2, 0], c, (0.2, 0.8))
+    first, second = (multivariate_normal(m, c).logpdf([0.3, 0.7]) for m in ([0, 1], [2, 0]))
+    assert w @ [0.3, 0.7] + b == pytest.approx(second - first + np.log(4))

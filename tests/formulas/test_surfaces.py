@@ -90,3 +90,18 @@ def test_bowls_and_valleys_that_cannot_be_get_a_sentence():
         quadratic(2, 1)
     with pytest.raises(InputError, match=r"rosenbrock\(n=1\): at least 2 dimensions"):
         rosenbrock(1)
+
+
+def test_a_bowl_of_any_size_is_half_the_squares_of_its_residuals_in_double_precision():
+    ground = quadratic(50.0, n=4)
+    theta = torch.tensor([0.3, -1.0, 2.0, 0.7], dtype=torch.float64)
+    curvature = 50.0 ** (torch.arange(4, dtype=torch.float64) / 3)
+    torch.testing.assert_close(ground(theta), (curvature * theta**2).sum() / 2, rtol=1e-14, atol=0)
+    torch.testing.assert_close(ground.residuals(theta), curvature.sqrt() * theta, rtol=1e-14, atol=0)
+
+
+def test_a_valley_of_more_dimensions_starts_on_both_sides_and_has_a_box_of_each():
+    valley = rosenbrock(5)
+    assert valley.start == (-1.2, 1.0, -1.2, 1.0, -1.2) and len(valley.box) == 5 == len(valley.minima[0])
+    assert rosenbrock(2).box != valley.box[:2] and quadratic(9.0, n=3).equation != quadratic(9.0).equation
+    assert all(low < x < high for (low, high), x in zip(valley.box, valley.start, strict=True))

@@ -183,3 +183,13 @@ def test_the_gradient_of_probabilities_is_softmax_minus_them():
 def test_targets_that_are_neither_are_named(y):
     with pytest.raises(InputError, match=r"for raw outputs \(1, 3\): pass class indices of shape \(1,\), or probab"):
         likelihood.nll(LOGITS, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_probabilities_of_either_precision_are_labels(dtype):
+    q = torch.tensor([[0.2, 0.3, 0.5]], dtype=dtype)
+    raw = torch.tensor([[2.0, 1.0, 0.1]])
+    found = likelihood.nll(raw, q)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, -(q.float() * raw.log_softmax(-1)).sum(-1))
+    torch.testing.assert_close(likelihood.total(raw, q), found.sum())

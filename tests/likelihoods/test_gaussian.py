@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch.autograd import grad
 
-from ftheta.data.batch import TargetSpec
+from ftheta.data.specs import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import VARIANCE_FLOOR, Gaussian, HeteroscedasticGaussian, LearnedGaussian
 
@@ -18,7 +18,7 @@ Y, F = torch.tensor([1.0, 2.0, 4.0], dtype=torch.double), torch.tensor([[1.5], [
 moderate = st.floats(-50, 50)
 
 
-def minimise(parameters, loss):
+def minimize(parameters, loss):
     optimizer = torch.optim.LBFGS(
         parameters, line_search_fn="strong_wolfe", max_iter=200, tolerance_grad=1e-12, tolerance_change=1e-18
     )
@@ -63,7 +63,7 @@ def test_any_fixed_variance_gives_least_squares(scale):
     y = 2 * x[:, 0] - 1 + torch.sin(9 * x[:, 0])
     design = torch.cat((x, torch.ones_like(x)), 1)
     theta = torch.zeros(2, 1, dtype=torch.double, requires_grad=True)
-    minimise([theta], lambda: Gaussian(scale).total(design @ theta, y))
+    minimize([theta], lambda: Gaussian(scale).total(design @ theta, y))
     torch.testing.assert_close(theta.detach(), torch.linalg.lstsq(design, y[:, None]).solution, rtol=1e-6, atol=1e-8)
 
 
@@ -107,7 +107,7 @@ def test_fifty_deviations_away_the_log_density_is_finite():
 @pytest.mark.ledger("C037", covers="ftheta.likelihoods.LearnedGaussian")
 def test_the_learned_variance_is_the_mean_squared_residual():
     likelihood = LearnedGaussian().double()
-    minimise(likelihood.parameters(), lambda: likelihood.total(F, Y))
+    minimize(likelihood.parameters(), lambda: likelihood.total(F, Y))
     assert likelihood.variance.item() == pytest.approx(0.5, rel=1e-6)
     assert likelihood.variance.log().item() == pytest.approx(-0.6931, abs=1e-4)
     assert likelihood.total(F, Y).item() == pytest.approx(3.21709, abs=1e-5)
@@ -116,7 +116,7 @@ def test_the_learned_variance_is_the_mean_squared_residual():
 def test_each_target_learns_its_own_variance():
     likelihood = LearnedGaussian.of(TargetSpec("regression", 2)).double()
     raw, y = torch.zeros(4, 2).double(), torch.tensor([[1.0, 3], [-1, 3], [1, -3], [-1, -3]], dtype=torch.double)
-    minimise(likelihood.parameters(), lambda: likelihood.total(raw, y))
+    minimize(likelihood.parameters(), lambda: likelihood.total(raw, y))
     torch.testing.assert_close(
         likelihood.variance.detach(), torch.tensor([1.0, 9.0], dtype=torch.double), rtol=1e-6, atol=0
     )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftheta.data.batch import TargetSpec
+from ftheta.data.specs import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import (
     NAMES,
@@ -53,7 +53,7 @@ def test_the_task_picks_the_loss_and_its_gradient(spec, kind, y, reference):
 
 @pytest.mark.ledger("C074", covers="ftheta.likelihoods.for_task")
 def test_the_output_map_follows_the_task_and_the_hidden_layers_stay():
-    specs = {"regression": 0, "binary": 0, "multiclass": 3}
+    specs = {"regression": 1, "binary": 2, "multiclass": 3}
     nets = {kind: MLP(4, for_task(TargetSpec(kind, n)).n_raw(TargetSpec(kind, n)), (8,)) for kind, n in specs.items()}
     assert {kind: net.output.out_features for kind, net in nets.items()} == {
         "regression": 1,

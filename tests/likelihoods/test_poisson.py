@@ -31,7 +31,7 @@ def test_intervals_are_whole_counts_also_at_rate_zero():
 
 
 def test_counts_are_neither_standardised_nor_least_squares():
-    assert not Poisson.standardise and Poisson.support == "count"
+    assert not Poisson.standardize and Poisson.support == "count"
     assert Poisson().residual(torch.zeros(1, 1), torch.zeros(1)) is None
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import distributions as D
 
-from ftheta.data.batch import TargetSpec
+from ftheta.data.specs import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import (
     Bernoulli,

@@ -83,7 +83,7 @@ def test_a_comparison_of_labels():
     assert table.caption == found.meaning and list(table.columns) == (
         ["measure", "test", "statistic", "p", "difference", "low", "high", "n"]
     )
-    assert found.alt.startswith(f"Difference 0.25, 95 % interval {exact.low:.4g} to {exact.high:.4g}. Accuracy is")
+    assert found.caption.startswith(f"Difference 0.25, 95 % interval {exact.low:.4g} to {exact.high:.4g}. Accuracy is")
     assert [axes.get_xlabel() for axes in found.figure().axes] == ["accuracy of mlp minus linear"]
 
 
@@ -96,7 +96,9 @@ def test_a_difference_counts_where_p_is_below_one_minus_the_level(level, better)
 def test_numbers_may_be_labels():
     y, a, b = [0, 1, 1], [0, 1, 0], [0, 0, 0]
     assert compare(y, a, b, classes=[0, 1]).tests[0].measure == "accuracy"
-    assert compare(y, a, b).tests[0].measure == "mean squared error"
+    assert compare(y, a, b) == compare(y, a, b, classes=[0, 1])
+    assert compare(y, np.array(a) + 0.5, b).tests[0].measure == "mean squared error"
+    assert compare(range(30), range(30), range(1, 31)).tests[0].measure == "mean squared error"
 
 
 def test_a_comparison_of_numbers():
@@ -121,7 +123,7 @@ def test_equal_models_are_not_told_apart_and_have_no_interval():
         "chance alone could make this difference (sign flips, p = 1); these rows do not tell which is better."
     )
     assert set(found.table().columns["low"]) == {"none"} and found.figure()
-    assert found.alt == f"Difference 0. {found.meaning}"
+    assert found.caption == f"Difference 0. {found.meaning}"
 
 
 def test_intervals_need_ten_rows_that_differ():
@@ -142,3 +144,41 @@ def test_intervals_need_ten_rows_that_differ():
 def test_rows_must_be_the_same(arguments, said):
     with pytest.raises(InputError, match=said):
         compare(*arguments)
+
+
+def test_the_seed_decides_the_flips():
+    d = np.random.default_rng(3).normal(0.2, 1, 40)
+    assert sign_flip(d, 1) == sign_flip(d, 1) != sign_flip(d, 2)
+    assert sign_flip(d, 1)[1] == pytest.approx(sign_flip(d, 2)[1], abs=0.03)
+    many = np.random.default_rng(3).normal(0.01, 1, 3000)  # dealt into hands at random
+    assert sign_flip(many, 1)[1] != sign_flip(many, 2)[1]
+
+
+def test_ten_rows_of_numbers_have_an_interval_which_the_table_shows():
+    y, b = np.arange(10.0), np.arange(10.0) + np.linspace(1, 2, 10)
+    enough, few = compare(y, y, b), compare(y[1:], y[1:], b[1:])
+    columns = enough.table().columns
+    assert columns["low"] == [t.low for t in enough.tests] and columns["high"] == [t.high for t in enough.tests]
+    assert -4 < columns["low"][0] < -1.5 > columns["high"][0] > -3 and {t.low for t in few.tests} == {None}
+
+
+def test_a_difference_that_is_the_same_in_every_row_has_no_interval():
+    y = np.arange(12.0)
+    assert {(t.low, t.high) for t in compare(y, y, y + 1).tests} == {(None, None)}
+
+
+def test_the_seed_of_a_comparison_reaches_the_flips():
+    rng = np.random.default_rng(5)
+    y, a, b = rng.normal(size=(3, 40))
+    first, second = (compare(y, a, b, seed=seed).tests[0] for seed in (1, 2))
+    assert first.test == "sign flips" and first.p != second.p
+
+
+def test_the_figure_has_the_difference_and_its_interval_on_the_right_side():
+    y = np.arange(40.0)
+    found = compare(y, y, y + np.linspace(1, 2, 40))  # A is better: the difference is below 0
+    for axes, measure in zip(found.figure().axes, ("mean squared error", "mean absolute error"), strict=True):
+        test = next(t for t in found.tests if t.measure == measure)
+        shown = [float(x) for line in axes.lines for x in np.ravel(line.get_xdata())]
+        shown += [float(x) for part in axes.collections for path in part.get_paths() for x in path.vertices[:, 0]]
+        assert min(abs(x - test.difference) for x in shown) < 1e-9 < min(abs(x + test.difference) for x in shown)

@@ -29,13 +29,13 @@ def test_counts_and_shares_are_scikit_learns(rows):
 
 def test_the_rival_of_a_class_is_named():
     found = confusion(["a", "a", "a", "a", "b", "c"], ["a", "b", "c", "c", "b", "a"])
-    assert found.table().columns["most often taken for"] == ["c", None, "a"]
-    assert found.table().columns["so often"] == [2, None, 1]
-    assert found.alt == (
+    assert found.table().columns["most confused with"] == ["c", None, "a"]
+    assert found.table().columns["count"] == [2, None, 1]
+    assert found.caption == (
         "Confusion matrix of 3 classes on 6 rows: 2 (33.3 %) are right; "
         "the most frequent error is a taken for c, 2 times."
     )
-    assert confusion([1, 2], [1, 2]).alt == "Confusion matrix of 2 classes on 2 rows: 2 (100.0 %) are right."
+    assert confusion([1, 2], [1, 2]).caption == "Confusion matrix of 2 classes on 2 rows: 2 (100.0 %) are right."
     assert found.figure().axes[0].get_title() == "Confusion matrix"
 
 

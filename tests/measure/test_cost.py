@@ -44,13 +44,13 @@ def test_perfect_and_useless_scores():
     y = np.array([0, 0, 1, 1])
     perfect, useless = cost_curve(y, [0.1, 0.2, 0.8, 0.9]), cost_curve(y, [0.5, 0.5, 0.5, 0.5])
     assert perfect.area == 0 and useless.area == pytest.approx(0.25, abs=1e-4)
-    assert "constant answers: from 0.005 to 0.995" in perfect.alt and "constant answers: nowhere" in useless.alt
+    assert "constant answers: from 0.005 to 0.995" in perfect.caption and "constant answers: nowhere" in useless.caption
 
 
 def test_what_is_said_and_drawn():
     y, p = np.where(rows()[0] == 1, "y", "n"), rows()[1]
     found = cost_curve(y, p)
-    assert found.alt.startswith(f"Cost curve on 60 rows: area {found.area:.4g} (constant answers 0.25);")
+    assert found.caption.startswith(f"Cost curve on 60 rows: area {found.area:.4g} (constant answers 0.25);")
     table = found.table().columns
     assert table["PC"] == pytest.approx(np.arange(1, 10) / 10)
     assert table["constant answer"] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.4, 0.3, 0.2, 0.1])

@@ -65,18 +65,16 @@ def test_absent_classes_have_no_curve():
 
 def test_what_is_said():
     y, s = ["n", "y", "n", "y"], [0.1, 0.9, 0.6, 0.4]
-    assert roc(y, s).alt == "ROC on 4 rows: area under the curve 0.750 for class y; chance is 0.5."
-    assert precision_recall(y, s).alt == (
-        "Precision and recall on 4 rows: average precision 0.833 for class y; chance is 0.500."
+    assert roc(y, s).caption == "ROC on 4 rows: ROC AUC 0.750 for class y; chance is 0.5."
+    assert precision_recall(y, s).caption == (
+        "Precision and recall on 4 rows: average precision 0.833 for class y; chance is 0.5."
     )
     assert precision_recall(y, s).figure().axes[0].lines[-1].get_ydata() == pytest.approx([0.5, 0.5])
     many = precision_recall(*probabilities(4))  # each of them against the others
     assert many.figure().axes[0].lines[-1].get_ydata() == pytest.approx([0.25, 0.25])
     assert roc(y, s).table().columns == {"class": ["y"], "rows": [2], "ROC AUC": [0.75]}
-    three = roc([0, 1, 2], np.eye(3)[[0, 2, 2]]).alt
-    assert three.startswith(
-        "ROC on 3 rows: mean area under the curve 0.750 over 3 classes, from 0.500 (1) to 1.000 (0)"
-    )
+    three = roc([0, 1, 2], np.eye(3)[[0, 2, 2]]).caption
+    assert three.startswith("ROC on 3 rows: mean ROC AUC 0.750 over 3 classes, from 0.500 (1) to 1.000 (0)")
 
 
 @pytest.mark.parametrize("curve", [roc, precision_recall])

@@ -12,13 +12,13 @@ from scipy.special import expit
 from sklearn.model_selection import FixedThresholdClassifier
 
 from ftheta import explain
-from ftheta.data import makers
+from ftheta.data import two_gaussians
 from ftheta.errors import InputError, InputTypeError
 from ftheta.measure import decide
 from ftheta.models import LogisticRegression
 
 RNG = np.random.default_rng(0)
-ROWS = makers.two_gaussians(300, seed=3)
+ROWS = two_gaussians(300, seed=3)
 MODEL = LogisticRegression().fit(ROWS.x, np.where(ROWS.y == 1, "ill", "a well"))
 THREE = RNG.dirichlet(np.ones(3), 40)
 

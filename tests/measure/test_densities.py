@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import gaussian_kde, norm
 
-from ftheta.data import makers
+from ftheta.data import two_gaussians
 from ftheta.errors import InputError
 from ftheta.formulas import gaussian_rule
 from ftheta.measure import densities
@@ -48,7 +48,7 @@ def test_gaussian_cuts_and_risk_are_the_closed_form():
 
 
 def test_on_made_data_the_cut_and_the_risk_are_near_the_truth():
-    made = makers.two_gaussians(20_000, seed=1)
+    made = two_gaussians(20_000, seed=1)
     found = densities(made.y, made.x["x1"], "gaussian", name="x1")
     assert found.cuts == pytest.approx([0], abs=0.05) and found.risk == pytest.approx(made.truth.bayes_error, abs=0.006)
 
@@ -83,12 +83,12 @@ def test_three_classes_and_what_is_said():
     found = densities(y, x, name="length (cm)")
     assert found.answers.tolist() == [0, 1, 2] and found.posterior.sum(0) == pytest.approx(np.ones(len(found.x)))
     cuts = [f"{c:.4g}" for c in found.cuts]
-    assert found.alt == (
+    assert found.caption == (
         f"Densities of length (cm) in 3 classes on 90 rows (kde); the best answer changes at {', '.join(cuts)}; "
         f"expected cost {found.risk:.4g} under these densities."
     )
     table = found.table().columns
-    assert table["the answer from"] == [f"-inf to {cuts[0]}", f"{cuts[0]} to {cuts[1]}", f"{cuts[1]} to inf"]
+    assert table["predicted for"] == [f"-inf to {cuts[0]}", f"{cuts[0]} to {cuts[1]}", f"{cuts[1]} to inf"]
     assert table["rows"] == [30, 30, 30] and table["class"] == ["a", "b", "c"]
     upper, lower, strip = found.figure().axes
     assert strip.get_xlabel() == "length (cm)" and f"risk {found.risk:.4g}" in upper.get_title()

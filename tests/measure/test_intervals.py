@@ -69,7 +69,7 @@ def test_seed_and_level_are_used():
 
 def test_what_no_resample_moves_has_no_interval():
     assert Bootstrap(30).interval((np.ones(30), np.full(30, 0.1)), mean) is None
-    assert Bootstrap(30).folded([np.full(30, 0.1)]) is None
+    assert Bootstrap(30).abs_interval([np.full(30, 0.1)]) is None
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])
@@ -77,7 +77,39 @@ def test_folded_means_of_noise_may_be_zero_and_large_ones_are_covered(shift):
     rng, hit = np.random.default_rng(0), 0
     for seed in range(100):
         c = rng.normal(shift, 1, (200, 8)) * (np.arange(200)[:, None] % 8 == np.arange(8))
-        low, high = Bootstrap(200, seed=seed, resamples=300).folded(c.T)
+        low, high = Bootstrap(200, seed=seed, resamples=300).abs_interval(c.T)
         assert low <= abs(c.sum(0)).sum() / 200 <= high
         hit += low <= shift <= high
     assert hit >= 90
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_interval_is_its_formula_also_where_many_resamples_are_equal(level):
+    """Half of those equal to the value count as below it; ends are those of Weibull's quantiles."""
+    x = np.arange(14) % 7 < 2
+    boot = Bootstrap(14, level, resamples=400, seed=3)
+    drawn = np.array([np.repeat(x, w.astype(int)).mean() for w in boot.weights])
+    below = ((drawn < x.mean()).sum() + (drawn == x.mean()).sum() / 2) / 400
+    left_out = np.array([np.delete(x, i).mean() for i in range(14)])
+    pull, z0 = left_out.mean() - left_out, stats.norm.ppf(below)
+    a = (pull**3).sum() / (pull**2).sum() ** 1.5 / 6
+    z = z0 + stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    ends = stats.mstats.mquantiles(drawn, stats.norm.cdf(z0 + z / (1 - a * z)), alphap=0, betap=0)
+    assert boot.interval((np.ones(14), x), mean) == pytest.approx(tuple(ends))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_folded_interval_is_its_formula(level):
+    rng = np.random.default_rng(4)
+    c = rng.normal((1.0, -0.6, 0.05), 1.0, (40, 3))
+    boot = Bootstrap(40, level, resamples=300, seed=5)
+    low, high = boot.abs_interval(c.T)
+    g, drawn = c.mean(0), np.array([np.average(c, axis=0, weights=w) for w in boot.weights])
+    kept = [m if abs(m) > 2 * s else 0.0 for m, s in zip(g, drawn.std(0), strict=True)]
+    error = [sum(abs(k + d - m) - abs(k) for k, d, m in zip(kept, row, g, strict=True)) for row in drawn]
+    signed = [sum(np.sign(m) * (d - m) for d, m in zip(row, g, strict=True)) for row in drawn]
+    ends = [
+        stats.mstats.mquantiles(v, share, alphap=0, betap=0)[0]
+        for v, share in ((error, (1 + level) / 2), (signed, (1 - level) / 2))
+    ]
+    assert 0.0 in kept and (low, high) == pytest.approx((abs(g).sum() - ends[0], abs(g).sum() - ends[1]))

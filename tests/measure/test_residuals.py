@@ -13,7 +13,7 @@ from ftheta.models import LinearRegression
 def test_the_table_is_of_true_minus_predicted():
     found = residuals(pd.Series([1.0, 2.0, 3.0, 4.0, 5.0]), [0.0, 2.0, 2.0, 4.0, 8.0], name="price (€)")
     table = found.table().columns
-    said = dict(zip(table["of the residuals"], table["in units of price (€)"], strict=True))
+    said = dict(zip(table["statistic"], table["in units of price (€)"], strict=True))
     assert said == pytest.approx(
         {
             "mean": -0.2,
@@ -29,7 +29,7 @@ def test_the_table_is_of_true_minus_predicted():
             "sum of squares (unit²)": 11,
         }
     )
-    assert found.alt == (
+    assert found.caption == (
         "Residuals of price (€) on 5 rows: mean -0.2, standard deviation 1.47, "
         "half of them between 0 and 1, the largest -3."
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta.errors import InputError, InputTypeError
-from ftheta.measure._rows import coded, labelled, level_of, numbers, scored
+from ftheta.measure._rows import coded, labeled, level_of, numbers, scored
 
 
 def test_labels_are_positions_in_the_order_given():
@@ -21,7 +21,7 @@ def test_numbers_and_their_text_are_different_classes():
 
 
 def test_classes_are_found_in_all_labels():
-    assert labelled(None, y=["b"], predicted=["a"])[0] == ["a", "b"]
+    assert labeled(None, y=["b"], predicted=["a"])[0] == ["a", "b"]
 
 
 def test_one_column_is_the_second_of_two_classes():
@@ -48,4 +48,4 @@ def test_labels_of_several_kinds_have_no_order():
     with pytest.raises(
         InputTypeError, match="y mixes labels of kinds int, str, which have no order; make them all alike"
     ):
-        labelled(None, y=np.array([0, "a"], dtype=object))
+        labeled(None, y=np.array([0, "a"], dtype=object))

@@ -107,7 +107,7 @@ def test_tensors_and_one_image_are_maps_too():
             TRUTH,
             ANSWER * 0.5,
             InputTypeError,
-            "predicted holds float64, but labels of pixels are whole numbers: pass pr",
+            "predicted holds float64, but labels of pixels are integers: pass pr",
         ),
     ],
 )
@@ -122,5 +122,5 @@ def test_what_cannot_be_measured_is_said():
     with pytest.raises(InputError, match="All pixels of y are 1, which is ignored; nothing is left to measure"):
         pixel_accuracy([[1, 1]], [[1, 0]], ignore=1)
     for d in (0, 1.5):
-        with pytest.raises(InputError, match=f"d={d}; the width of the band is a whole number of pixels, at least 1"):
+        with pytest.raises(InputError, match=f"d={d}; the width of the band is an integer number of pixels"):
             boundary(TRUTH, d)

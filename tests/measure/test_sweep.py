@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from ftheta.measure import Bootstrap
-from ftheta.measure._sweep import ap_influence, auc_influence, drawn_areas, log_odds, sweep, sweeps
+from ftheta.measure._sweep import ap_influence, auc_influence, log_odds, sweep, sweeps
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=25)
 
@@ -35,24 +34,6 @@ def test_influences_are_derivatives_by_the_weights(influence, area, rows):
     step = h * np.eye(n)
     slope = [area(positive, score, sample_weight=1 + e) - area(positive, score, sample_weight=1 - e) for e in step]
     assert influence(positive, sweep(positive, score)) == pytest.approx(n * np.array(slope) / (2 * h), abs=1e-6)
-
-
-def test_areas_of_resamples_are_scikit_learns_of_repeated_rows():
-    rng = np.random.default_rng(0)
-    truth, p = rng.integers(0, 3, 30), rng.integers(0, 8, (30, 3)) / 10  # 8 scores: every one is tied
-    w = Bootstrap(30, resamples=60).weights.astype(int)
-    w[0] *= truth != 0  # no positive of class 0
-    w[1] *= truth == 0  # and no negative
-    for positive, score in ((truth == k, p[:, k]) for k in range(3)):
-        found = drawn_areas(positive, sweep(positive, score), w.T.astype(float))
-        for area, column in zip(found.T, w, strict=True):
-            t, s = np.repeat(positive, column), np.repeat(score, column)
-            assert area[0] == pytest.approx(
-                roc_auc_score(t, s) if 0 < t.sum() < len(t) else np.nan, abs=1e-10, nan_ok=True
-            )
-            assert area[1] == pytest.approx(
-                average_precision_score(t, s) if t.any() else np.nan, abs=1e-10, nan_ok=True
-            )
 
 
 def test_the_log_odds_interval_of_an_auc_is_delongs():

@@ -57,7 +57,7 @@ def test_sensitivity_specificity_and_the_area_as_a_probability():
 def test_what_is_said_of_one_threshold():
     found = at_threshold(["n", "n", "y", "y"], [0.1, 0.6, 0.6, 0.9], 0.6)  # a score on the threshold is not above it
     assert (found.tp, found.fn, found.tn, found.fp) == (1, 1, 2, 0)
-    assert found.alt == (
+    assert found.caption == (
         "Confusion matrix at threshold 0.6: of class y 1 rows found and 1 missed, of class n 2 left alone and "
         "0 false alarms."
     )
@@ -125,7 +125,7 @@ def test_precision_and_recall_are_kept():
     held = threshold(y, p, "precision at recall", at_least=0.9)
     assert held.value == pytest.approx(precision[:-1][recall[:-1] >= 0.9].max())
     assert at_threshold(y, p, held.threshold).recall >= 0.9
-    assert "optimism" not in held.alt
+    assert "optimism" not in held.caption
 
 
 @pytest.mark.ledger("A045", covers="ftheta.measure.threshold", printed="precision rises", right="precision falls")
@@ -210,9 +210,9 @@ def test_of_equals_the_middle_one_is_chosen():
 def test_what_is_said():
     y, p = ["n", "n", "y", "y"], [0.1, 0.4, 0.3, 0.9]
     found = threshold(y, p, "cost", loss=[[0, 1], [10, 0]])
-    assert found.alt.startswith(
+    assert found.caption.startswith(
         "Chosen on these 4 rows, which must be validation rows: class y where p > 0.2 ("
-    ) and found.alt.endswith(f"cost 0.25 there, {found.corrected:.4g} without the optimism of choosing.")
+    ) and found.caption.endswith(f"cost 0.25 there, {found.corrected:.4g} without the optimism of choosing.")
     table = found.table().columns
     assert table["threshold"] == ["chosen", "one half", "if p is calibrated"]
     assert table["p above"] == pytest.approx([0.2, 0.5, 1 / 11]) and table["cost"] == pytest.approx([0.25, 2.5, 0.5])
@@ -251,5 +251,5 @@ def test_sentences(change, says):
 
 @pytest.mark.parametrize("t", [float("nan"), "half", None])
 def test_a_threshold_is_a_number(t):
-    with pytest.raises(InputError, match="threshold is .*; give a number"):
+    with pytest.raises(InputError, match="threshold is .*; pass a number"):
         at_threshold([0, 1], [0.2, 0.7], t)

@@ -97,7 +97,7 @@ def test_penalties_and_dropout_change_weights_and_the_error_on_new_rows():
 def test_each_hidden_layer_may_have_its_own_activation():
     model = MLPRegressor(hidden=(4, 3), activation=("tanh", "relu"), epochs=1).fit(X, X[:, 0])
     assert [type(m).__name__ for m in model.module_][1::2] == ["Tanh", "ReLU"]
-    with pytest.raises(InputError, match="activation names 3 activations for 2 hidden layers"):
+    with pytest.raises(InputError, match="activation has 3 values for 2 hidden layers"):
         MLPRegressor(hidden=(4, 3), activation=("tanh", "relu", "relu")).fit(X, X[:, 0])
     with pytest.raises(InputError, match="Did you mean 'relu'"):
         MLPRegressor(activation="relo").fit(X, X[:, 0])

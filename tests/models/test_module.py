@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from torch import nn
 
 import ftheta
-from ftheta.data import InputSpec, TargetSpec
+from ftheta.data import InputSpec
 from ftheta.errors import InputError, RunError
 from ftheta.models import ModuleClassifier, ModuleRegressor
 from ftheta.train import Training
@@ -63,7 +63,7 @@ def test_a_function_builds_it_anew_from_the_shapes():
 
     model = ModuleClassifier(module=build, **QUICK)
     first = digest(model.fit(X, y))
-    assert seen[0] == (InputSpec((3,)), TargetSpec("multiclass", 3))
+    assert seen[0][0] == InputSpec((3,)) and seen[0][1][:2] == ("multiclass", 3)
     assert digest(model.fit(X, y)) == first  # made under the seed
     assert digest(clone(model).set_params(random_state=1).fit(X, y)) != first
 
@@ -85,19 +85,19 @@ def test_two_classes_may_have_one_output_or_two(outputs):
     np.testing.assert_allclose(model.decision_function(X), log_odds, rtol=1e-3, atol=1e-4)
     assert model.evaluate(X, labels)["accuracy"] == pytest.approx(model.score(X, labels))
     balanced = ModuleClassifier(module=net(outputs), class_weight="balanced", **QUICK).fit(X, labels)
-    assert balanced.class_weight_ == pytest.approx(130 / (2 * np.bincount(labels == "yes")))
+    assert balanced.target_.facts["weights"] == pytest.approx(130 / (2 * np.bincount(labels == "yes")))
 
 
 def test_a_wrong_number_of_outputs_is_named():
     with pytest.raises(
-        InputError, match="module= gives 5 outputs a row, but multiclass targets need 3. Change the last"
+        InputError, match="module= gives 5 outputs per row, but multiclass targets need 3. Change the last"
     ):
         ModuleClassifier(module=net(5)).fit(X, y)
-    with pytest.raises(InputError, match="module= gives 3 outputs a row, but binary targets need 1"):
+    with pytest.raises(InputError, match="module= gives 3 outputs per row, but binary targets need 1"):
         ModuleClassifier(module=net(3)).fit(X, y > 0)
-    with pytest.raises(InputError, match="module= gives 3 outputs a row, but regression targets need 2"):
+    with pytest.raises(InputError, match="module= gives 3 outputs per row, but regression targets need 2"):
         ModuleRegressor(module=net(3)).fit(X, X[:, :2])
-    with pytest.raises(InputError, match="module= gives 1 outputs a row, but regression targets need 2"):
+    with pytest.raises(InputError, match="module= gives 1 outputs per row, but regression targets need 2"):
         ModuleRegressor(module=net(1), likelihood="gaussian-heteroscedastic").fit(X, X[:, 0])
 
 
@@ -227,7 +227,7 @@ def test_its_file_holds_no_code_and_fills_a_module_of_the_same_names_and_shapes(
             r"'0.weight' is \(6, 3\), the model needs \(7, 3\)",
         ),
         (nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 3)), "missing: 2.bias, 2.weight; unexpected: 3.bias"),
-        (nn.Linear(3, 4), "gives 4 outputs a row"),
+        (nn.Linear(3, 4), "gives 4 outputs per row"),
     ],
     ids=["widths", "names", "outputs"],
 )

@@ -14,8 +14,8 @@ from torch import nn
 import ftheta
 from ftheta.data import Batch
 from ftheta.errors import InputError, RunError
-from ftheta.models import MLPClassifier, MLPRegressor, _neural
-from ftheta.models._neural import NeuralTransformer, fill
+from ftheta.models import MLPClassifier, MLPRegressor, NeuralEstimator, NeuralTransformer
+from ftheta.models._base.files import fill
 from ftheta.store import Run
 from ftheta.train import Loss, Objective, Trainer, Training
 from tests.contract.enrolled import digest
@@ -41,7 +41,7 @@ def test_a_batch_is_two_hundred_rows_unless_another_number_is_asked_for():
     assert steps(MLPClassifier(**QUICK, batch_size=100, training=Training(accumulate=2)).fit(X, y)) == [2, 4, 6, 8]
 
 
-@pytest.mark.parametrize("optimizer", ["gd", "lbfgs", "normalised-gd"])
+@pytest.mark.parametrize("optimizer", ["gd", "lbfgs", "normalized-gd"])
 def test_rules_for_all_rows_get_all_rows(optimizer):
     model = MLPClassifier(**QUICK, optimizer=optimizer).fit(X, y)
     assert steps(model) == [1, 2, 3, 4]
@@ -77,7 +77,7 @@ def test_a_schedule_ends_with_the_last_update(settings):
 def test_predictions_in_parts_are_the_predictions(monkeypatch):
     model = MLPClassifier(**QUICK).fit(X, y)
     whole = model.predict_proba(X)
-    monkeypatch.setattr(_neural.NeuralEstimator, "part", 64)
+    monkeypatch.setattr(NeuralEstimator, "part", 64)
     assert np.array_equal(model.predict_proba(X), whole)
     assert model.evaluate(X, y)["loss"] == pytest.approx(-np.log(whole[np.arange(330), y]).mean(), rel=1e-5)
 
@@ -179,7 +179,7 @@ class Squeeze(NeuralTransformer):
         return Reconstruction(module)
 
     def transform(self, X):
-        return self._apply(self.module_[0], X)
+        return self.apply(self.module_[0], X)
 
 
 class Reconstruction(Objective):
@@ -359,7 +359,8 @@ def test_the_batch_is_what_the_net_sees():
 def test_a_state_is_plain_values_and_tensors_and_makes_the_same_model():
     model = MLPRegressor(**QUICK, likelihood="gaussian-learned").fit(X, X[:, :2])
     state = model.get_state()
-    json.dumps({k: v for k, v in state.items() if isinstance(v, str | int | float | list | tuple)})
+    plain = {k: v for k, v in state.items() if isinstance(v, str | int | float | list | tuple)}
+    json.dumps(plain, default=np.ndarray.tolist)
     other = MLPRegressor(**QUICK, likelihood="gaussian-learned")
     other.set_state(state)
     assert digest(other) == digest(model)

@@ -10,7 +10,7 @@ from ftheta.data import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import NAMES, Gaussian, Laplace
 from ftheta.models import LogisticRegression, MLPClassifier, MLPRegressor, ModuleRegressor
-from ftheta.models._supervised import encode_labels, learn_classes
+from ftheta.tasks import encode_labels, learn_classes
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, size=(240, 2))
@@ -25,7 +25,7 @@ SMOOTH = [name for name in NAMES if name != "poisson"]
 @pytest.mark.parametrize(
     ("y", "classes", "spec"),
     [
-        ([1, 0, 1], [0, 1], TargetSpec("binary")),
+        ([1, 0, 1], [0, 1], TargetSpec("binary", 2)),
         (["b", "a", "c"], ["a", "b", "c"], TargetSpec("multiclass", 3)),
         ([0.0, 1.0, 2.0], [0, 1, 2], TargetSpec("multiclass", 3)),
         ([[0, 1], [1, 1]], [0, 1], TargetSpec("multilabel", 2)),
@@ -33,13 +33,13 @@ SMOOTH = [name for name in NAMES if name != "poisson"]
 )
 @pytest.mark.ledger("C004", covers="ftheta.models.MLPClassifier")
 def test_the_target_says_which_task_it_is(y, classes, spec):
-    found, task = learn_classes("Toy", np.array(y))
-    assert found.tolist() == classes and task == spec
+    found = learn_classes("Toy", np.array(y))
+    assert found.facts["classes"].tolist() == classes and found[:2] == spec[:2]
 
 
 def test_classes_may_be_told_beforehand():
-    found, task = learn_classes("Toy", np.array([1, 1]), classes=[2, 0, 1])
-    assert found.tolist() == [0, 1, 2] and task == TargetSpec("multiclass", 3)
+    found = learn_classes("Toy", np.array([1, 1]), classes=[2, 0, 1])
+    assert found.facts["classes"].tolist() == [0, 1, 2] and found[:2] == ("multiclass", 3)
 
 
 def test_targets_that_are_no_classes_are_refused():
@@ -171,15 +171,16 @@ def test_units_come_from_the_training_rows_alone():
     y = Y[:, 0].copy()
     y[200:] += 1e6
     model = MLPRegressor(**QUICK).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
-    assert model.y_mean_ == pytest.approx(y[:200].mean()) and model.y_scale_ == pytest.approx(y[:200].std())
+    assert model.target_.facts["mean"] == pytest.approx(y[:200].mean())
+    assert model.target_.facts["scale"] == pytest.approx(y[:200].std())
     held = MLPRegressor(**QUICK, validation=0.5).fit(X, Y[:, 0])
-    assert held.y_mean_ != pytest.approx(Y[:, 0].mean(), rel=1e-6)
+    assert held.target_.facts["mean"] != pytest.approx(Y[:, 0].mean(), rel=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, 14.62, -1e8])
 def test_a_constant_target_is_predicted(value):
     model = MLPRegressor(**QUICK | {"epochs": 150}).fit(X, np.full(len(X), value))
-    assert model.y_scale_ == 1
+    assert model.target_.facts["scale"] == 1
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-6, atol=0.2)
 
 
@@ -187,15 +188,16 @@ def test_weights_count_in_the_units_too():
     weight = np.where(np.arange(len(X)) < 100, 3.0, 0.0) + np.linspace(0, 1, len(X))
     model = MLPRegressor(**QUICK).fit(X, Y[:, 0], weight)
     mean = np.average(Y[:, 0], weights=weight)
-    assert model.y_mean_ == pytest.approx(mean)
-    assert model.y_scale_ == pytest.approx(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
+    assert model.target_.facts["mean"] == pytest.approx(mean)
+    assert model.target_.facts["scale"] == pytest.approx(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
 
 
 def test_the_first_part_sets_the_units_of_all_parts():
     model = MLPRegressor(**QUICK).partial_fit(X, Y)
-    units = model.y_mean_.copy(), model.y_scale_.copy()
+    units = {name: value.copy() for name, value in model.target_.facts.items()}
     model.partial_fit(X, 1000 * Y)
-    assert np.array_equal(model.y_mean_, units[0]) and np.array_equal(model.y_scale_, units[1])
+    assert units.keys() == {"mean", "scale"}
+    assert all(np.array_equal(model.target_.facts[name], value) for name, value in units.items())
 
 
 # ---- intervals

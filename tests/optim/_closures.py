@@ -41,6 +41,6 @@ def settled(rule, closure, most=1000):
     """Updates until the rule says why it stops, and how many."""
     for n in range(1, most + 1):
         rule.step(closure)
-        if rule.reason:
+        if rule.stop_reason:
             return n
     return most

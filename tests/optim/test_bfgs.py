@@ -31,7 +31,7 @@ def test_the_inverse_stays_symmetric_and_positive_definite_on_the_way_to_where_s
         rule.step(closure)
         h = rule.memory["inverse"].numpy() if "inverse" in rule.memory else np.eye(3)
         assert np.linalg.eigvalsh(h).min() > 0 and np.abs(h - h.T).max() <= 1e-12 * np.abs(h).max()
-        if rule.reason:
+        if rule.stop_reason:
             break
     truth = minimize(rosen, start, jac=rosen_der, method="BFGS", options={"gtol": 1e-9}).x
     np.testing.assert_allclose(closure.x, truth, atol=1e-6)

@@ -23,12 +23,12 @@ def test_two_by_two_in_two_steps_along_conjugate_directions(beta, ledger):
     rule = ConjugateGradient([closure.theta], beta=beta, search="exact")
     rule.step(closure)
     first = rule.memory["d"]
-    assert rule.facts["step_length"] == pytest.approx(0.22054, abs=5e-6)
+    assert rule.info["step_length"] == pytest.approx(0.22054, abs=5e-6)
     assert closure.x == pytest.approx([0.2356, 0.3384], abs=5e-5)
     rule.step(closure)
     second = rule.memory["d"]
     assert rule.memory["beta"] == pytest.approx(0.008771, abs=5e-7)
-    assert rule.facts["step_length"] == pytest.approx(0.41220, abs=5e-6)
+    assert rule.info["step_length"] == pytest.approx(0.41220, abs=5e-6)
     assert closure.x == pytest.approx([1 / 11, 7 / 11], abs=1e-10)
     assert (first @ a @ second).item() == pytest.approx(0, abs=1e-10)
     ledger((first @ second).item(), rtol=1e-3)
@@ -55,7 +55,7 @@ def test_rosenbrock_ends_where_scipy_ends(beta, search):
     start = [-1.2, 1.0, 0.5]
     closure = Closure(rosenbrock, start)
     rule = make("cg", [closure.theta], options={"beta": beta, "search": search})
-    assert settled(rule, closure) < 200 and rule.reason == "the gradient is below 1e-10"
+    assert settled(rule, closure) < 200 and rule.stop_reason == "the gradient is below 1e-10"
     truth = minimize(rosen, start, jac=rosen_der, method="BFGS", options={"gtol": 1e-9}).x
     np.testing.assert_allclose(closure.x, truth, atol=1e-6)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ftheta.errors import InputError
-from ftheta.optim import SEARCHES, ConjugateGradient, Steepest, make
+from ftheta.optim import BFGS, LBFGS, SEARCHES, ConjugateGradient, Steepest, make
 
 from ._closures import Closure, quadratic, rosenbrock, settled
 
@@ -26,7 +26,7 @@ def test_exact_steepest_descent_takes_the_steps_of_the_closed_form():
         t = g @ g / (g @ a @ g)
         x = x - t * g
         rule.step(closure)
-        assert rule.facts["step_length"] == pytest.approx(t, rel=1e-8)
+        assert rule.info["step_length"] == pytest.approx(t, rel=1e-8)
         np.testing.assert_allclose(closure.x, x, rtol=0, atol=1e-10)
         assert abs(g @ (a @ x - b)) <= 1e-9 * (g @ g)
 
@@ -48,12 +48,12 @@ def test_no_update_raises_the_loss_and_its_facts_are_those_of_the_update(name, s
     for _ in range(15):
         before, count = closure.f(closure.theta).item(), closure.count
         assert rule.step(closure).item() == before
-        assert rule.facts["trials"] == closure.count - count
+        assert rule.info["trials"] == closure.count - count
         after = closure.f(closure.theta)
-        assert after.item() < before or rule.reason
+        assert after.item() < before or rule.stop_reason
         gradient = torch.autograd.grad(after, closure.theta)[0]
-        assert rule.facts["gradient_norm"] == pytest.approx(gradient.norm().item(), rel=1e-12)
-        if rule.reason:
+        assert rule.info["gradient_norm"] == pytest.approx(gradient.norm().item(), rel=1e-12)
+        if rule.stop_reason:
             break
 
 
@@ -66,7 +66,7 @@ def test_several_directions_an_update_are_the_same_steps_with_fewer_evaluations(
         iterations = 0
         for _ in range(updates):
             rule.step(closure)
-            iterations += rule.facts["iterations"]
+            iterations += rule.info["iterations"]
         ends.append((closure.x.tolist(), iterations, closure.count))
     (x, n, count), *others = ends
     assert n == 12
@@ -108,7 +108,7 @@ def test_a_direction_that_does_not_descend_is_given_up_for_the_gradient():
     uphill = torch.tensor([1e3, 0.0], dtype=torch.float64)
     rule.memory.update(t=1.0, slope=-1.0, d=uphill, g=torch.tensor([0.1, -0.2], dtype=torch.float64))
     rule.step(closure)
-    assert rule.facts["restarts"] == 1 and rule.reason == ""
+    assert rule.info["restarts"] == 1 and rule.stop_reason == ""
     assert closure.x == pytest.approx([0, 0], abs=1e-12)
 
 
@@ -124,7 +124,7 @@ def test_a_search_that_fails_is_done_again_along_the_gradient_from_the_same_plac
     bad = torch.tensor([1e40, 0.0], dtype=torch.float64)
     rule.memory.update(t=1.0, slope=-1.0, d=bad, g=torch.tensor([0.0, 1e-9], dtype=torch.float64))
     rule.step(closure)
-    assert rule.facts["restarts"] == 1
+    assert rule.info["restarts"] == 1
     assert math.isfinite(f(closure.theta).item())
 
 
@@ -135,7 +135,7 @@ def test_a_direction_that_is_not_finite_is_given_up_and_the_parameters_come_back
     g = torch.tensor([0.0, 1e-9], dtype=torch.float64)
     rule.memory.update(t=1.0, slope=-1.0, d=torch.tensor([math.inf, 0.0], dtype=torch.float64), g=g)
     rule.step(closure)
-    assert rule.facts["restarts"] == 1 and rule.reason == ""
+    assert rule.info["restarts"] == 1 and rule.stop_reason == ""
     assert ((closure.x - 2) ** 2).sum() < 5
 
 
@@ -145,7 +145,7 @@ def test_a_gradient_whose_square_is_zero_ends_with_a_reason(name, search):
     closure = Closure(lambda t: 1e-170 * (t**2).sum(), [1.0, 2.0])
     rule = make(name, [closure.theta], options={"search": search, "tolerance_grad": 0.0})
     rule.step(closure)
-    assert rule.reason == "the direction does not descend" and closure.x.tolist() == [1.0, 2.0]
+    assert rule.stop_reason == "the direction does not descend" and closure.x.tolist() == [1.0, 2.0]
 
 
 @every
@@ -159,7 +159,7 @@ def test_a_gradient_that_lies_leaves_the_parameters_where_they_were(name):
     closure = Liar(lambda t: (t**2).sum(), [1.0, 0.3])
     rule = make(name, [closure.theta])
     rule.step(closure)
-    assert rule.reason == "no step along this direction lowers the loss" and rule.facts["step_length"] == 0
+    assert rule.stop_reason == "no step along this direction lowers the loss" and rule.info["step_length"] == 0
     assert closure.x.tolist() == [1.0, 0.3] and closure.count <= 130
 
 
@@ -171,7 +171,7 @@ def test_a_surface_without_a_minimum_ends_with_the_reason_and_the_lowest_point(n
     start = f(closure.theta).item()
     assert settled(rule, closure, most=20) < 20 and closure.count < 500
     # a cubic may hold its first step in its valley; from there the rule may also end at rest
-    assert rule.reason.startswith(("the loss has no minimum along this direction", "the gradient is below"))
+    assert rule.stop_reason.startswith(("the loss has no minimum along this direction", "the gradient is below"))
     assert f(closure.theta).item() < start and np.isfinite(closure.x).all()
 
 
@@ -181,7 +181,7 @@ def test_a_start_that_is_not_finite_is_not_left_and_named(name, search):
     closure = Closure(lambda t: t.log().sum(), [-1.0, 1.0])
     rule = make(name, [closure.theta], options={"search": search})
     assert rule.step(closure).isnan()
-    assert rule.reason == "the loss or its gradient is not finite"
+    assert rule.stop_reason == "the loss or its gradient is not finite"
     assert closure.count == 1 and closure.x.tolist() == [-1.0, 1.0]
 
 
@@ -200,8 +200,8 @@ def test_what_it_finds_at_the_end_of_an_update_it_says_at_the_start_of_the_next(
     """So that the last row of a history has the loss where training ended."""
     closure = Closure(lambda t: (t**2).sum() / 2, [3.0, 4.0])
     rule = make(name, [closure.theta], options={"search": "exact", "max_iter": 50})
-    assert rule.step(closure).item() == 12.5 and rule.reason == "" and rule.facts["gradient_norm"] < 1e-10
-    assert rule.step(closure).item() < 1e-20 and rule.reason == "the gradient is below 1e-10"
+    assert rule.step(closure).item() == 12.5 and rule.stop_reason == "" and rule.info["gradient_norm"] < 1e-10
+    assert rule.step(closure).item() < 1e-20 and rule.stop_reason == "the gradient is below 1e-10"
 
 
 @every
@@ -209,7 +209,7 @@ def test_at_rest_it_says_so_after_one_evaluation(name):
     closure = Closure(lambda t: (t**2).sum(), [0.0, 0.0])
     rule = make(name, [closure.theta])
     rule.step(closure)
-    assert rule.reason == "the gradient is below 1e-10" and closure.count == 1 and rule.facts["iterations"] == 0
+    assert rule.stop_reason == "the gradient is below 1e-10" and closure.count == 1 and rule.info["iterations"] == 0
 
 
 @every
@@ -228,6 +228,65 @@ def test_an_unknown_search_and_no_iterations_are_refused():
     with pytest.raises(InputError, match=r"Unknown line search 'wolf'\. Did you mean 'wolfe'.*Known: wolfe, back"):
         Steepest(theta, search="wolf")
     with pytest.raises(
-        InputError, match=r"Optimizer 'cg' refuses what it was given: max_iter=0; it must be at least 1\.$"
+        InputError, match=r"Optimizer 'cg' refuses what it was given: max_iter=0; it must be an integer of at least 1"
     ):
         make("cg", theta, options={"max_iter": 0})
+
+
+# ---- every option reaches every rule
+
+
+class Watched(Closure):
+    """Keeps the places where it was evaluated."""
+
+    def __init__(self, f, start):
+        super().__init__(f, start)
+        self.places = []
+
+    def __call__(self):
+        self.places.append(self.x)
+        return super().__call__()
+
+
+def bowl(theta):
+    return (theta[0] ** 2 + 9 * theta[1] ** 2) / 2
+
+
+kinds = pytest.mark.parametrize("kind", [Steepest, ConjugateGradient, BFGS, LBFGS])
+
+
+@kinds
+@pytest.mark.parametrize("lr", [0.01, 0.5])
+def test_the_first_step_that_is_tried_is_the_rate_over_the_length_of_the_gradient(kind, lr):
+    closure = Watched(bowl, [3.0, 1.0])
+    kind([closure.theta], lr=lr).step(closure)
+    g = np.array([3.0, 9.0])
+    np.testing.assert_allclose(closure.places[1], closure.places[0] - lr * g / np.linalg.norm(g))
+
+
+@kinds
+def test_the_search_that_is_named_is_made(kind):
+    slopes = {}
+    for search in ("exact", "backtracking", "wolfe"):
+        closure = Watched(bowl, [3.0, 1.0])
+        kind([closure.theta], lr=0.1, search=search, max_iter=1).step(closure)
+        g, now = np.array([3.0, 9.0]), np.array([1.0, 9.0]) * closure.x
+        slopes[search] = abs(g @ now) / (g @ g), closure.count
+    assert slopes["exact"][0] < 1e-9 and slopes["backtracking"][1] == 2  # the first step lowers the loss
+    assert slopes["backtracking"][0] > 0.9 > slopes["wolfe"][0] > 1e-9 or kind is ConjugateGradient  # c₂ is 0.1 there
+
+
+@kinds
+def test_an_update_makes_as_many_directions_as_asked_for(kind):
+    closure = Closure(rosenbrock, [-1.2, 1.0])
+    rule = kind([closure.theta], max_iter=3)
+    rule.step(closure)
+    assert rule.info["iterations"] == 3
+
+
+@kinds
+def test_a_gradient_below_the_tolerance_ends_it(kind):
+    closure = Closure(bowl, [0.3, 0.01])
+    rule = kind([closure.theta], tolerance_grad=0.4)
+    rule.step(closure)
+    assert rule.stop_reason == "the gradient is below 0.4" and closure.x.tolist() == [0.3, 0.01]

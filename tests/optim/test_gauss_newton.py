@@ -12,7 +12,7 @@ from ftheta.train import Supervised, Trainer, Training, iterate
 
 
 def fit(net, x, y, rule="gauss-newton", rounds=50, training=Training(), **options):
-    training = Training(l2=training.l2, penalise_bias=training.penalise_bias, options=options)
+    training = Training(l2=training.l2, penalize_bias=training.penalize_bias, options=options)
     trainer = Trainer(Supervised(net, Gaussian()), Rows(x, y, batch_size=len(x)), optimizer=rule, training=training)
     return trainer, iterate(trainer, rounds=rounds)
 

@@ -58,7 +58,7 @@ def test_the_loss_never_rises_and_a_generation_costs_one_value_a_member():
     before = losses[-1]
     assert before == rule.memory["values"].min()  # θ is the best member
     assert rule.step(box).item() == before  # F at the start of the update
-    assert rule.reason == "" and set(rule.facts) == {"population_loss", "population_spread"}
+    assert rule.stop_reason == "" and set(rule.info) == {"population_loss", "population_spread"}
 
 
 def test_the_first_population_lies_around_theta_and_holds_it():
@@ -129,9 +129,9 @@ def test_from_its_state_it_goes_on_to_the_same_bits():
 
 def test_members_without_a_finite_loss_lose_and_if_all_have_none_it_says_so_and_stays():
     rule, _, losses = grow(lambda t: torch.where(t[0] > 0, t.square().sum(), torch.nan), [3.0, 1.0], 30)
-    assert losses[-1] < 0.05 and rule.reason == ""
+    assert losses[-1] < 0.05 and rule.stop_reason == ""
     rule, box, _ = grow(lambda t: t.sum() * torch.nan, [3.0, 1.0], 1)
-    assert rule.reason == "no member of the population has a finite loss" and box.theta.tolist() == [3.0, 1.0]
+    assert rule.stop_reason == "no member of the population has a finite loss" and box.theta.tolist() == [3.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from torch import nn
 
 from ftheta.errors import InputError
 from ftheta.nn import MLP
-from ftheta.optim import freeze, make, parameter_groups
+from ftheta.optim import freeze, make, scaled_rates
 
 
 class Holder(nn.Module):
@@ -52,21 +52,18 @@ def test_a_failed_freeze_changes_nothing():
     assert all(p.requires_grad for p in net.parameters())
 
 
-def test_groups_take_the_first_pattern_that_fits_and_leave_out_the_frozen():
+def test_rates_take_the_first_pattern_that_fits_and_leave_out_the_frozen():
     net = MLP(3, 2, (4, 4))
     freeze(net, ["hidden2.*"])
-    groups = parameter_groups(net, {"hidden1.weight": {"lr": 0.5}, "*.weight": {"weight_decay": 0.1}})
+    groups = scaled_rates(net, net.parameters(), {"hidden1.weight": 0.5, "*.weight": 0.1, "hidden1.*": 3.0}, 0.2)
     names = {id(p): name for name, p in net.named_parameters()}
-    found = [({k: v for k, v in g.items() if k != "params"}, [names[id(p)] for p in g["params"]]) for g in groups]
+    found = [(g["lr"], [names[id(p)] for p in g["params"]]) for g in groups]
     assert found == [
-        ({"lr": 0.5}, ["hidden1.weight"]),
-        ({"weight_decay": 0.1}, ["output.weight"]),
-        ({}, ["hidden1.bias", "output.bias"]),
+        (0.1, ["hidden1.weight"]),
+        (pytest.approx(0.02), ["output.weight"]),
+        (pytest.approx(0.6), ["hidden1.bias"]),
+        (0.2, ["output.bias"]),
     ]
-    assert [g["lr"] for g in make("adam", groups, lr=0.01).param_groups] == [0.5, 0.01, 0.01]
-
-
-def test_a_group_that_is_left_empty_is_dropped():
-    assert len(parameter_groups(nn.Linear(2, 1), {"*": {"lr": 0.5}})) == 1
+    assert len(scaled_rates(net, net.parameters(), {"*": 0.5}, 0.2)) == 1
     with pytest.raises(InputError, match="No parameter has a name like 'head"):
-        parameter_groups(nn.Linear(2, 1), {"head.*": {"lr": 0.5}})
+        scaled_rates(net, net.parameters(), {"head.*": 0.5}, 0.2)

@@ -21,7 +21,7 @@ def test_n_iterations_reach_the_minimum_of_a_quadratic(n):
     a, b, closure = quadratic(n, condition=10)
     rule = LBFGS([closure.theta], search="exact", max_iter=n, tolerance_grad=0.0)
     rule.step(closure)
-    assert rule.facts["iterations"] == n
+    assert rule.info["iterations"] == n
     np.testing.assert_allclose(closure.x, np.linalg.solve(a, b), rtol=0, atol=1e-10)
 
 
@@ -95,5 +95,5 @@ def test_evaluations_on_rosenbrock_are_at_most_a_tenth_more_than_those_of_scipy(
 
 
 def test_a_history_without_pairs_is_refused():
-    with pytest.raises(InputError, match=r"history_size=0; it must be at least 1, e\.g\. 20"):
+    with pytest.raises(InputError, match=r"history_size=0; it must be an integer of at least 1"):
         LBFGS([torch.zeros(1, requires_grad=True)], history_size=0)

@@ -205,3 +205,26 @@ def test_a_search_ends_whatever_the_function_answers(name, numbers, first):
     assert 0 <= found.t < math.inf and found.value <= 1.0 + 1e-13
     assert found.t == 0 or found.t in calls
     assert (found.reason == "") <= (found.t > 0)
+
+
+@every
+@pytest.mark.parametrize("first", [0.01, 0.3, 7.0])
+def test_the_first_step_that_is_tried_is_the_one_given(name, first):
+    line = bowl(1.0)
+    line.search(name, first)
+    assert line.tried[0] == first
+
+
+@every
+def test_what_the_precision_hides_does_not_count_as_a_rise(name):
+    """φ rises by 10⁻⁷, which is rounding where the precision is 10⁻⁷ and a rise where it is 10⁻¹⁶."""
+    blurred = Counted(lambda t: 1.0 + 1e-7 * (t > 0), lambda t: 1e-6 * (t - 1))
+    assert blurred.search(name, eps=1e-7).t == 1.0
+    assert blurred.search(name).t == 0.0
+
+
+def test_an_exact_search_ends_as_the_precision_allows():
+    curved = Counted(lambda t: math.exp(t) - 3 * t, lambda t: math.exp(t) - 3)  # least at log 3
+    coarse, fine = curved.search("exact", 0.1, eps=1e-7), curved.search("exact", 0.1)
+    assert coarse.evaluations < fine.evaluations and abs(coarse.t - math.log(3)) < 1e-3
+    assert abs(fine.t - math.log(3)) < 1e-10

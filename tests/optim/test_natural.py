@@ -108,7 +108,7 @@ def test_a_small_natural_step_is_the_same_under_a_curved_rewriting_to_first_orde
     y = torch.exp(0.3 + 0.8 * x[:, 0]).round()
 
     def moved(net, lr):
-        problem = Problem(Supervised(net, Poisson()), Supervised(net, Poisson()).roster[0], Training(), pure=True)
+        problem = Problem(Supervised(net, Poisson()), Supervised(net, Poisson()).player_list[0], Training(), pure=True)
         problem.bind([Batch(x, y)], Draw(0))
         make("natural", list(net.parameters()), lr=lr).step(problem)
         return net.read(net.phi).detach()

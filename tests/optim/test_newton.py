@@ -8,14 +8,14 @@ import torch
 
 from ftheta.errors import InputError
 from ftheta.optim import make
-from ftheta.train import minimise
+from ftheta.train import minimize
 
 CONTROLS = ("damping", "region", "halving")
 every_control = pytest.mark.parametrize("control", CONTROLS)
 
 
 def newton(f, start, steps=60, **options):
-    return minimise(f, start, optimizer="newton", steps=steps, options=options)
+    return minimize(f, start, optimizer="newton", steps=steps, options=options)
 
 
 def rosenbrock(x):
@@ -59,9 +59,9 @@ def test_the_damping_that_a_singular_hessian_needs_is_in_the_facts():
     theta = torch.nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.double))
     rule = make("newton", [theta])
     rule.step(Valley(theta))
-    assert rule.facts["damping"] > 0 and rule.facts["gain"] > 0.9 and not rule.reason
-    assert set(rule.facts) == {"gradient_norm", "damping", "step_norm", "gain"}
-    assert rule.facts["gradient_norm"] == pytest.approx(3 * 2**0.5)
+    assert rule.info["damping"] > 0 and rule.info["gain"] > 0.9 and not rule.stop_reason
+    assert set(rule.info) == {"gradient_norm", "damping", "step_norm", "gain"}
+    assert rule.info["gradient_norm"] == pytest.approx(3 * 2**0.5)
 
 
 class Valley:
@@ -146,7 +146,7 @@ def test_it_is_its_own_recursion_in_numpy_for_50_steps():
     """Of Σ log cosh(θ - a) + θ²/20 with a rate of 0.1: tanh(θ - a) + θ/10 over sech²(θ - a) + 1/10."""
     a = np.array([0.5, -1.0, 2.0])
     shift, theta = torch.from_numpy(a), np.array([0.3, -0.2, 1.4])
-    path = minimise(
+    path = minimize(
         lambda x: (torch.log(torch.cosh(x - shift)) + x**2 / 20).sum(), theta, optimizer="newton", lr=0.1, steps=50
     )
     assert len(path.points) == 51
@@ -168,7 +168,7 @@ def test_a_step_that_does_not_gain_leaves_a_quarter_of_itself_as_the_radius():
 
 
 def test_a_rate_below_one_makes_a_share_of_every_step():
-    path = minimise(lambda x: x @ x, [1.0], optimizer="newton", lr=0.5, steps=3)
+    path = minimize(lambda x: x @ x, [1.0], optimizer="newton", lr=0.5, steps=3)
     assert path.points[:, 0].tolist() == pytest.approx([1, 0.5, 0.25, 0.125])
 
 
@@ -194,7 +194,7 @@ def test_a_point_without_a_finite_gradient_is_said():
     [
         ({"control": "dampin"}, "Unknown control 'dampin'. Did you mean 'damping'"),
         ({"damping": -1.0}, "damping=-1.0"),
-        ({"radius": 0.0}, "radius=0.0 must be above 0"),
+        ({"radius": 0.0}, "radius=0.0; it must be above 0"),
         ({"ftol": -1e-3}, "ftol=-0.001"),
     ],
 )

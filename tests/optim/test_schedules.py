@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.errors import InputError
-from ftheta.optim import SCHEDULES, Plateau, factor
+from ftheta.optim import SCHEDULES, Plateau, check_schedule, factor
 
 every = pytest.mark.parametrize("name", SCHEDULES)
 
@@ -36,11 +36,11 @@ def test_steps_fall_at_a_half_and_at_three_quarters():
 def test_rates_of_the_three_schedules_with_their_settings():
     cosine = [0.1 * factor("cosine", s, 100) for s in (0, 25, 50, 75, 100)]
     assert cosine == pytest.approx([0.1, 0.08536, 0.05, 0.01464, 0], abs=5e-6)
-    assert 0.1 * factor("step", 65, 100, shape={"factor": 0.5, "at": (0.3, 0.6, 0.9)}) == pytest.approx(0.025)
-    assert 0.1 * factor("exponential", 50, 100, shape={"end": 0.99**100}) == pytest.approx(0.06050, abs=5e-6)
-    assert [factor(name, 100, 100, shape={"end": 0.3}) for name in ("cosine", "linear", "inverse", "inverse-sqrt")] == (
-        pytest.approx([0.3] * 4)
-    )
+    assert 0.1 * factor("step", 65, 100, options={"factor": 0.5, "at": (0.3, 0.6, 0.9)}) == pytest.approx(0.025)
+    assert 0.1 * factor("exponential", 50, 100, options={"end": 0.99**100}) == pytest.approx(0.06050, abs=5e-6)
+    assert [
+        factor(name, 100, 100, options={"end": 0.3}) for name in ("cosine", "linear", "inverse", "inverse-sqrt")
+    ] == (pytest.approx([0.3] * 4))
 
 
 @pytest.mark.ledger("A140", covers="ftheta.optim.factor")
@@ -80,3 +80,21 @@ def test_a_plateau_waits_anew_after_each_time_that_it_has_slowed_down(patience):
 def test_an_unknown_schedule_is_answered_with_the_nearest():
     with pytest.raises(InputError, match=r"Unknown schedule 'cosin'.*[Dd]id you mean 'cosine'.* Known: constant, step"):
         factor("cosin", 0, 10)
+
+
+@pytest.mark.parametrize("name", ["cosine", "linear", "exponential", "inverse", "inverse-sqrt"])
+def test_a_schedule_may_end_at_zero_where_its_formula_allows(name):
+    if name in ("cosine", "linear"):
+        assert factor(name, 10, 10, options={"end": 0.0}) == pytest.approx(0.0, abs=1e-12)
+    else:
+        with pytest.raises(InputError, match=rf"'end' of schedule '{name}' must be above 0. Got 0.0"):
+            check_schedule(name, {"end": 0.0})
+    assert factor(name, 10, 10, options={"end": 0.25}) == pytest.approx(0.25)
+    with pytest.raises(InputError, match="must be (0 or )?above"):
+        check_schedule(name, {"end": -0.1})
+
+
+def test_places_of_steps_are_a_list():
+    assert [factor("step", s, 4, options={"at": [0.25], "factor": 0.5}) for s in range(3)] == [1.0, 0.5, 0.5]
+    with pytest.raises(InputError, match="'at' of schedule 'step' must be a list of numbers from 0 to 1. Got 0.5"):
+        check_schedule("step", {"at": 0.5})

@@ -1,5 +1,6 @@
 """Every rule against its own recursion in NumPy, and the table's answers to bad input."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.optimize import brentq, minimize, rosen, rosen_der
 from torch import nn
 
 from ftheta.errors import InputError
-from ftheta.optim import RULES, NormalisedGD, Rule, make, rule, step
+from ftheta.optim import RULES, NormalizedGD, Rule, make, rule
 
 START = np.array([1.5, -2.0, 0.7, 0.01, 3.0])
 CURVATURE = np.array([1.0, 0.3, 5.0, 2.0, 0.05])
@@ -161,7 +162,7 @@ RECURSIONS = {
     "cg": (conjugate(lambda g, old: g @ (g - old) / (old @ old)), None, EXACT),
     "bfgs": (bfgs(), None, EXACT),
     "lbfgs": (lbfgs(3), None, EXACT | {"history_size": 3}),
-    "normalised-gd": (normalised(0.05), 0.05, {}),
+    "normalized-gd": (normalised(0.05), 0.05, {}),
 }
 FAST = {"cg": 25, "bfgs": 9, "lbfgs": 11}  # steps to the minimum; rounding alone decides what follows
 _OWN = "test_it_is_its_own_recursion_in_numpy_for_50_steps"
@@ -389,8 +390,8 @@ def test_what_a_rule_asks_for():
     assert {n for n in RULES if rule(n).needs == "residuals"} == {"gauss-newton", "lm"}
     assert {n for n in RULES if rule(n).needs == "curvature"} == {"natural"}
     more = {n for n in RULES if rule(n).needs != "gradient"}
-    assert {n for n in RULES if rule(n).full_batch} == more | {"gd", "normalised-gd"}
-    assert {n for n in RULES if not rule(n).elementwise} == more | {"normalised-gd"}
+    assert {n for n in RULES if rule(n).full_batch} == more | {"gd", "normalized-gd"}
+    assert {n for n in RULES if not rule(n).elementwise} == more | {"normalized-gd"}
 
 
 @pytest.mark.parametrize("name", [n for n in RULES if RULES[n].elementwise])
@@ -455,8 +456,8 @@ def test_groups_keep_their_own_rates_and_options():
 
 
 def test_a_rule_of_ones_own_fits_the_table(monkeypatch):
-    monkeypatch.setitem(RULES, "mine", Rule(NormalisedGD, 0.5, "θ <- θ - η g / ‖g‖"))
-    assert isinstance(make("mine", [torch.zeros(1, requires_grad=True)]), NormalisedGD)
+    monkeypatch.setitem(RULES, "mine", Rule(NormalizedGD, 0.5, "θ <- θ - η g / ‖g‖"))
+    assert isinstance(make("mine", [torch.zeros(1, requires_grad=True)]), NormalizedGD)
 
 
 WEIGHT = torch.zeros(2, requires_grad=True)
@@ -504,31 +505,49 @@ def test_what_torch_refuses_is_an_input_error():
         make("lbfgs", [{"params": [WEIGHT]}, {"params": [torch.zeros(1, requires_grad=True)]}])
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.needs == "gradient"])
-def test_step_moves_as_the_optimizers_own_step_does_and_tells_hooks(name):
-    parameters = [torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(2)]
-    ours, theirs = (make(name, [p]) for p in parameters)
-    heard = []
-    for i in range(6):
-        for p in parameters:
-            p.grad = 2 * p.detach()
-        if i == 3:
-            ours.register_step_pre_hook(lambda *_: heard.append(1))
-        step(ours)
-        theirs.step()
-    assert torch.equal(*parameters) and len(heard) == 3
+# ---- of the user's own
 
 
-@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.5}, {"maximize": True}, {"momentum": 0.5}])
-def test_gradient_descent_steps_by_groups_and_leaves_what_has_no_gradient(options):
-    made = []
-    for move in (step, lambda optimizer: optimizer.step()):
-        a, b, c = (torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(3))
-        optimizer = make("sgd", [{"params": [a, b]}, {"params": [c], "lr": 0.25}], 0.5, options)
-        for _ in range(3):
-            a.grad, c.grad = 2 * a.detach(), 3 * c.detach()
-            move(optimizer)
-        made.append([a, b, c])
-    for mine, other in zip(*made, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-6, atol=0)
-    assert made[0][1].tolist() == [1, -2]
+class Signs(torch.optim.Optimizer):
+    """θ <- θ - η sign(g)."""
+
+    def __init__(self, params, lr=0.25):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p -= group["lr"] * p.grad.sign()
+
+
+@pytest.mark.parametrize(
+    ("choice", "lr", "moved"),
+    [
+        (Signs, None, 0.25),
+        (Signs, 0.5, 0.5),
+        (torch.optim.SGD, 0.5, 1.0),
+        (partial(torch.optim.SGD, momentum=0.9), 0.5, 1.0),
+        (lambda params, lr: Signs(params, lr=2 * lr), 0.5, 1.0),
+        (lambda params: Signs(params), None, 0.25),
+    ],
+)
+def test_a_class_or_a_factory_is_taken_for_a_name(choice, lr, moved):
+    theta = torch.tensor([1.0], requires_grad=True)
+    theta.grad = torch.tensor([2.0])
+    make(choice, [theta], lr).step()
+    assert theta.item() == pytest.approx(1 - moved)
+
+
+@pytest.mark.parametrize(
+    ("choice", "given", "message"),
+    [
+        (Signs, {"options": {"beta": 1}}, "option of optimizer 'Signs': 'beta'"),
+        (lambda params: Signs(params), {"lr": 0.1}, "takes no lr"),
+        (lambda params, lr: None, {}, "made a NoneType; a torch.optim.Optimizer is needed"),
+        (3, {}, "optimizer=3; pass a name"),
+    ],
+)
+def test_what_is_not_an_optimizer_is_one_sentence(choice, given, message):
+    with pytest.raises(InputError, match=message):
+        make(choice, [torch.zeros(1, requires_grad=True)], **given)

@@ -43,7 +43,7 @@ def test_without_a_whole_checkpoint_a_run_cannot_go_on(path):
     a, b = (path / f"checkpoint-{n}.safetensors" for n in (2, 3))
     a.rename(path / "c"), b.rename(a), (path / "c").rename(b)  # two files swapped
     for _ in range(2):
-        with pytest.raises(FileFormatError, match="no whole checkpoint: step-00003: checkpoint-3.* Start a new run."):
+        with pytest.raises(FileFormatError, match="no complete checkpoint: step-00003: checkpoint-3.* Start a new"):
             with Run(path) as run:
                 run.latest()
     assert len(run.verify()) == 2 and a.exists() and b.exists()

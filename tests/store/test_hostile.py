@@ -45,7 +45,7 @@ HOSTILE = {
         "does not begin with a safetensors header of at most 8 MB",
     ),
     "a header over 8 MB": (build(b"{" + b" " * (8 << 20) + b"}"), "header of at most 8 MB"),
-    "a header cut off": (build({"a": 1})[:12], "cut off: its header takes 8 bytes, the whole file has 12"),
+    "a header cut off": (build({"a": 1})[:12], "cut off: its header takes 8 bytes, the file has 12"),
     "no JSON": (build(b"{nothing}"), "not strict JSON"),
     "no UTF-8": (build(b'{"\xff": 1}'), "not strict JSON"),
     "UTF-16": (build("{}".encode("utf-16-le")), "not strict JSON"),
@@ -185,7 +185,7 @@ def test_mutated_files_give_a_tree_or_the_one_error():
 def test_what_is_not_a_file_is_named(tmp_path):
     with pytest.raises(FileFormatError, match="none cannot be read: No such file or directory. Check path and perm"):
         load_tree(tmp_path / "none")
-    with pytest.raises(FileFormatError, match="cannot be read: it is not a regular file. Give the path of a file."):
+    with pytest.raises(FileFormatError, match="cannot be read: it is not a regular file. Use the path of a file."):
         load_tree(tmp_path)
 
 

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from ftheta.studies import _ledger
-from ftheta.studies._ledger import Claim, Count, Row, erratum_open, evidence, record, rows, status, summary, verdict
+from ftheta.studies import ledger as _ledger
+from ftheta.studies.ledger import Claim, Count, Row, erratum_open, evidence, record, rows, status, summary, verdict
 
 pytest_plugins = ["pytester"]
 
@@ -15,10 +15,10 @@ def row(id="C1", *, same_as="", erratum="", milestone="core", area="linear", kin
     return Row(id, area, milestone, same_as, "value", "an item", kind, "source", "works", "", erratum)
 
 
-TEST = Claim("test", "tests/test_a.py::test_a", "confirmed", "ftheta.errors")
-FIX = Claim("test", "tests/test_b.py::test_b", "corrected", "ftheta.errors", printed=1, right=2)
-STUDY = Claim("study", "linear/ridge", "refuted")
-PAGE = Claim("page", "docs/linear.md", "documented")
+TEST = Claim("test", "tests/test_a.py::test_a", "right", "ftheta.errors")
+FIX = Claim("test", "tests/test_b.py::test_b", "wrong", "ftheta.errors", printed=1, right=2)
+STUDY = Claim("study", "linear/ridge", "loose")
+PAGE = Claim("page", "docs/linear.md", "incomplete")
 NO = Claim("declined", "Needs a robot.", "declined")
 
 
@@ -27,25 +27,25 @@ NO = Claim("declined", "Needs a robot.", "declined")
 
 def test_the_ledger_is_package_data():
     table = rows()
-    assert len(table) == len({r.id for r in table}) == 1119
-    assert sum(not r.same_as for r in table) == 942
+    assert len(table) == len({r.id for r in table}) == 1120
+    assert sum(not r.same_as for r in table) == 943
     assert {r.same_as for r in table} - {""} <= {r.id for r in table if not r.same_as}
     assert len(rows("core")) == 71 and {r.milestone for r in rows("core")} == {"core"}
 
 
 def test_reading_the_ledger_imports_nothing_heavy(fresh):
-    assert fresh("from ftheta.studies._ledger import rows, summary; summary(rows())") == set()
+    assert fresh("from ftheta.studies.ledger import rows, summary; summary(rows())") == set()
 
 
 @pytest.mark.parametrize(
     ("claims", "state", "said"),
     [
         ([], "open", "open"),
-        ([TEST], "component", "confirmed"),
-        ([PAGE, TEST], "component", "confirmed"),
-        ([TEST, FIX], "component", "corrected"),
-        ([STUDY, PAGE], "study", "refuted"),
-        ([PAGE], "documented", "documented"),
+        ([TEST], "verified", "right"),
+        ([PAGE, TEST], "verified", "incomplete"),
+        ([TEST, FIX], "verified", "wrong"),
+        ([STUDY, PAGE], "measured", "loose"),
+        ([PAGE], "documented", "incomplete"),
         ([NO], "declined", "declined"),
     ],
 )
@@ -57,7 +57,7 @@ def test_status_and_verdict_are_the_strongest_of_the_claims(claims, state, said)
 
 def test_a_row_without_a_claim_follows_its_canonical_row():
     follower = row("C2", same_as="C1")
-    assert status(follower, {"C1": [TEST]}) == "component"
+    assert status(follower, {"C1": [TEST]}) == "verified"
     assert status(follower, {"C1": [TEST], "C2": [PAGE]}) == "documented"
     assert status(row("C2"), {"C1": [TEST]}) == "open"
 
@@ -79,29 +79,27 @@ def test_summary_counts_covered_of_all_by_group():
     assert counts["kind"] == {"formula": counts["all"]["all"]}
 
 
-def test_record_is_one_json_object():
-    assert json.loads(json.dumps(record(row(), {"C1": [TEST]}))) == {
-        "id": "C1",
-        "area": "linear",
-        "milestone": "core",
-        "kind": "formula",
-        "check": "value",
-        "same_as": "",
-        "item": "an item",
-        "status": "component",
-        "evidence": ["tests/test_a.py::test_a"],
-        "verdict": "confirmed",
-        "date": "",
+def test_record_has_what_the_source_says_and_our_reference_apart(monkeypatch):
+    checks = [{"text": "a", "holds": True, "number": "1", "missing": False}]
+    finding = {"row": "C1", "source_says": 3, "reference": 2, "right": None, "verdict": "loose", "checks": checks}
+    monkeypatch.setattr(_ledger, "recorded", lambda: {"linear/ridge": {"date": "2026-03-01", "findings": [finding]}})
+    found = json.loads(json.dumps(record(row(), {"C1": [TEST, STUDY]})))
+    assert {k: found[k] for k in ("status", "verdict", "date")} == {
+        "status": "verified",
+        "verdict": "loose",
+        "date": "2026-03-01",
     }
+    assert (found["source_says"], found["reference"], found["right"], found["checks"]) == (3, 2, None, checks)
+    assert found["evidence"] == ["tests/test_a.py::test_a", "linear/ridge"]
+    corrected = record(row(), {"C1": [FIX]})
+    assert (corrected["source_says"], corrected["right"], corrected["reference"], corrected["date"]) == (1, 2, None, "")
 
 
-def test_the_date_is_that_of_the_study_that_looked_last(monkeypatch):
-    monkeypatch.setattr(_ledger, "recorded", lambda: {"a/b": {"date": "2026-01-02"}, "a/c": {"date": "2026-03-01"}})
-    found = [Claim("study", name, "confirmed") for name in ("a/b", "a/c", "a/unrecorded")]
-    assert (
-        _ledger.dated(row(), {"C1": found}) == "2026-03-01" and _ledger.dated(row(), {"C1": found[:1]}) == "2026-01-02"
-    )
-    assert _ledger.dated(row(), {"C1": found[2:]}) == _ledger.dated(row(), {"C1": [TEST]}) == ""
+def test_rows_by_source_text_and_errors():
+    assert {r.source[:3] for r in rows(source="004")} == {"004"}
+    assert "A038" in [r.id for r in rows(search="GALTON")]
+    wrong = rows(errors=True)
+    assert 300 < len(wrong) < 700 and all(r.erratum or verdict(r) in ("wrong", "loose", "incomplete") for r in wrong)
 
 
 def test_claims_name_what_exists():
@@ -137,7 +135,11 @@ def house(pytester):
     (folder / "notes.csv").write_text("id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\n", encoding="utf-8")
     (folder / "declined.toml").write_text('C4 = "Needs a robot."\n', encoding="utf-8")
     (folder / "claims.json").write_text("{}", encoding="utf-8")
-    (folder.parent / "linear/ridge_path.py").write_text('CLAIMS = {"C2": "refuted"}\n', encoding="utf-8")
+    (folder.parent / "linear/ridge_path.py").write_text(
+        '@study.claim("C2", says="x")\ndef f(m): ...\n', encoding="utf-8"
+    )
+    found = {"linear/ridge-path": {"findings": [{"row": "C2", "verdict": "wrong"}]}}
+    (folder / "findings.json").write_text(json.dumps(found), encoding="utf-8")
     (pytester.path / "docs/page.md").write_text("Text. <!-- ledger: C2, C3 documented -->\n", encoding="utf-8")
     pytester.makeini("[pytest]\nmarkers =\n    ledger\n    soak\naddopts = -p no:cacheprovider")
     return pytester
@@ -227,13 +229,13 @@ def test_claims_are_collected_from_tests_studies_pages_and_declined_rows(house):
     assert result.ret == 0
     result.stdout.fnmatch_lines(["4 rows of the ledger are claimed."])
     file = "test_claims_are_collected_from_tests_studies_pages_and_declined_rows.py"
-    many = {"kind": "test", "where": f"{file}::test_many", "verdict": "confirmed", "covers": "x"}
-    right = {"kind": "test", "where": f"{file}::test_right", "verdict": "corrected", "covers": "y"}
-    page = {"kind": "page", "where": "docs/page.md", "verdict": "documented"}
+    many = {"kind": "test", "where": f"{file}::test_many", "verdict": "right", "covers": "x"}
+    right = {"kind": "test", "where": f"{file}::test_right", "verdict": "wrong", "covers": "y"}
+    page = {"kind": "page", "where": "docs/page.md", "verdict": "right"}
     assert claims_of(house) == {
         "C1": [many],
-        "C2": [page, {"kind": "study", "where": "linear/ridge-path", "verdict": "refuted"}],
-        "C3": [page, many, right | {"printed": [1.0, "inf"], "right": [1.0, 2.0]}],
+        "C2": [page, {"kind": "study", "where": "linear/ridge-path", "verdict": "wrong"}],
+        "C3": [page | {"verdict": "loose"}, many, right | {"printed": [1.0, "inf"], "right": [1.0, 2.0]}],
         "C4": [{"kind": "declined", "where": "Needs a robot.", "verdict": "declined"}],
     }
     assert house.runpytest("-p", "tests._ledger", "--ledger-check").ret == 0
@@ -284,13 +286,8 @@ def test_a_marker_that_says_nothing_of_the_ledger_fails(house, option, marker, m
             "<!-- ledger: C9 documented -->",
             "docs/page.md claims 'C9', which is not a row of the ledger.",
         ),
-        ("docs/page.md", "<!-- ledger: C3 -->", "docs/page.md says 'C3' of C3; a page says documented."),
-        ("docs/page.md", "<!-- ledger: C2 C3 -->", "docs/page.md says 'C3' of C2; a page says documented."),
-        (
-            "src/ftheta/studies/linear/a.py",
-            'CLAIMS = {"C1": "true"}',
-            "linear/a says 'true' of C1; a study says confirmed*",
-        ),
+        ("docs/page.md", "<!-- ledger: C3 -->", "docs/page.md says 'C3' of C3; a page says right *"),
+        ("docs/page.md", "<!-- ledger: C2 C3 -->", "docs/page.md says 'C3' of C2; a page says right *"),
         ("src/ftheta/studies/ledger/declined.toml", 'C9 = "No."', "No. claims 'C9', which is not a row of the ledger."),
     ],
 )

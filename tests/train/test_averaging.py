@@ -98,7 +98,7 @@ def test_rates_by_name_scale_the_step_of_plain_descent():
         Rows(x, x.sum(1), batch_size=8),
         optimizer="sgd",
         lr=0.1,
-        training=Training(rates={"0.*": 0.5}),
+        training=Training(rate_factors={"0.*": 0.5}),
     )
     trainer.advance()
     moves = {k: (start[k] - v) / p.grad for (k, v), p in zip(net.state_dict().items(), net.parameters(), strict=True)}
@@ -109,7 +109,7 @@ def test_rates_by_name_scale_the_step_of_plain_descent():
 def test_rates_keep_their_ratio_under_a_schedule():
     net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
     x = torch.randn(8, 2)
-    knobs = Training(rates={"0.*": 0.25}, schedule="cosine")
+    knobs = Training(rate_factors={"0.*": 0.25}, schedule="cosine")
     trainer = Trainer(Supervised(net, square), Rows(x, x.sum(1), batch_size=4), lr=0.1, training=knobs, horizon=10)
     for _ in range(4):
         trainer.advance()
@@ -123,7 +123,7 @@ def test_a_pattern_that_fits_nothing_is_one_sentence():
         Trainer(
             Supervised(net, square),
             Rows(torch.zeros(2, 2), torch.zeros(2), batch_size=2),
-            training=Training(rates={"conv9.*": 0.1}),
+            training=Training(rate_factors={"conv9.*": 0.1}),
         )
 
 

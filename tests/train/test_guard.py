@@ -12,7 +12,7 @@ from ftheta.data import Rows, Stream
 from ftheta.draw import Draw
 from ftheta.errors import NonFiniteError
 from ftheta.store import Run
-from ftheta.train import LOOK, Callback, Supervised, Trainer, Training, iterate, trainer
+from ftheta.train import CHECK_EVERY, Callback, Supervised, Trainer, Training, iterate, trainer
 from ftheta.train._guard import all_finite
 from tests.train._toys import KMeans, blobs, line, seeded, square
 
@@ -72,7 +72,7 @@ def test_what_is_not_finite_is_noticed_within_100_steps_named_and_not_written(wh
     made, callbacks, step, rows = inject(what, value, chosen)
     with pytest.raises(NonFiniteError) as caught, Run(tmp_path) as run:
         iterate(made, rounds=2, callbacks=callbacks, run=run, every=0.05)
-    assert step - 1 <= callbacks[1].steps < step + LOOK
+    assert step - 1 <= callbacks[1].steps < step + CHECK_EVERY
     said = str(caught.value)
     if what == "learning rate":
         assert re.match(rf"The learning rate became {value} by epoch 1, step \d+\. Last good state: step \d+\.", said)
@@ -83,7 +83,7 @@ def test_what_is_not_finite_is_noticed_within_100_steps_named_and_not_written(wh
         )
         assert re.fullmatch(expected, said), said
     start = int(re.search(r"Last good state: step (\d+)", said)[1])
-    assert start < step and step - start <= LOOK
+    assert start < step and step - start <= CHECK_EVERY
     kept = Run(tmp_path).latest()
     assert kept is None or (kept[1] < step and finite(kept[0]["process"]))
     assert all(finite(row) for row in Run(tmp_path).rows())

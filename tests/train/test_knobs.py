@@ -175,7 +175,7 @@ def test_a_plateau_slows_the_rate_where_the_loss_stops_falling():
         def loss(self, player, batch, draw):
             return Loss(0.0 * self.theta + 1.0, 1.0)
 
-    training = Training(schedule="plateau", shape={"factor": 0.5, "patience": 2})
+    training = Training(schedule="plateau", schedule_options={"factor": 0.5, "patience": 2})
     _, history = train(Flat(), one_row(), rounds=6, optimizer="gd", lr=0.8, training=training)
     assert [row["lr"] for row in history] == [0.8, 0.8, 0.8, 0.4, 0.4, 0.2]
 
@@ -192,7 +192,7 @@ def test_a_plateau_of_several_players_watches_the_first():
         def loss(self, player, batch, draw):
             return super().loss(player, batch, draw) if player == "falls" else Loss(0 * self.other + 1, 1.0)
 
-    training = Training(schedule="plateau", shape={"factor": 0.5, "patience": 2})
+    training = Training(schedule="plateau", schedule_options={"factor": 0.5, "patience": 2})
     _, history = train(Two(), one_row(), rounds=6, optimizer="gd", lr=0.1, training=training)
     assert {row["lr"] for row in history} == {0.1} and history[-1]["falls"] < history[0]["falls"]
 
@@ -201,7 +201,7 @@ def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
     x, y = line()
 
     def made():
-        training = Training(schedule="plateau", shape={"factor": 0.5, "patience": 1})
+        training = Training(schedule="plateau", schedule_options={"factor": 0.5, "patience": 1})
         return Trainer(
             Supervised(net(), square), Rows(x, y, batch_size=24), optimizer="gd", lr=0.3, training=training,
             validation=Rows(x[:4], y[:4] + 3, batch_size=4),
@@ -226,7 +226,7 @@ def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
 ])  # fmt: skip
 def test_settings_of_a_schedule_are_checked_before_the_first_update(shape, said):
     with pytest.raises(InputError, match=said):
-        Trainer(EachRow(2), one_row(), horizon=10, training=Training(schedule="step", shape=shape))
+        Trainer(EachRow(2), one_row(), horizon=10, training=Training(schedule="step", schedule_options=shape))
 
 
 # ---- growing batches
@@ -240,7 +240,7 @@ def test_the_batch_grows_by_what_the_schedule_would_shrink_the_rate():
             sizes.append(batch.n)
             return super().loss(player, batch, draw)
 
-    training = Training(schedule="step", shape={"factor": 0.25, "at": (0.5, 0.75)}, grow=True)
+    training = Training(schedule="step", schedule_options={"factor": 0.25, "at": (0.5, 0.75)}, grow_batch=True)
     source = Rows(torch.zeros(64, 1), batch_size=4)
     _, history = train(Sizes(64), source, rounds=4, optimizer="sgd", lr=0.1, training=training, horizon=64)
     assert sizes == [4] * 32 + [16] * 4 + [64]
@@ -250,11 +250,11 @@ def test_the_batch_grows_by_what_the_schedule_would_shrink_the_rate():
 
 @pytest.mark.parametrize(("knobs", "steps"), [
     ({"accumulate": 2}, [8, 8, 2, 1]),  # half of the updates are done after half of the epochs
-    ({"shape": {"factor": 100.0, "at": (0.5,)}}, [16, 16, 64, 64]),  # a rate that rises: no batch below one row
+    ({"schedule_options": {"factor": 100.0, "at": (0.5,)}}, [16, 16, 64, 64]),  # no batch below one row
 ])  # fmt: skip
 def test_updates_of_several_batches_and_schedules_that_rise_have_their_sizes_too(knobs, steps):
     shape = {"factor": 0.25, "at": (0.5, 0.75)}
-    training = Training(**({"schedule": "step", "shape": shape, "grow": True} | knobs))
+    training = Training(**({"schedule": "step", "schedule_options": shape, "grow_batch": True} | knobs))
     source, horizon = Rows(torch.zeros(64, 1), batch_size=4), 64 // training.accumulate
     _, history = train(EachRow(64), source, rounds=4, optimizer="sgd", lr=0.1, training=training, horizon=horizon)
     assert np.diff([0, *(row["step"] for row in history)]).tolist() == steps
@@ -264,7 +264,7 @@ def test_a_growing_batch_resumes_in_the_middle_of_an_epoch():
     x, y = line(n=40)
 
     def made():
-        training = Training(schedule="exponential", grow=True, warmup=3)
+        training = Training(schedule="exponential", grow_batch=True, warmup=3)
         source = Rows(x, y, batch_size=4)
         return Trainer(Supervised(net(), square), source, optimizer="sgd", lr=0.05, training=training, horizon=60)
 
@@ -279,8 +279,8 @@ def test_a_growing_batch_resumes_in_the_middle_of_an_epoch():
 @pytest.mark.parametrize("source", [Rows(torch.zeros(4, 1), batch_size=2), Stream([torch.zeros(4, 1)], 1)])
 def test_growing_needs_a_schedule_and_rows(source):
     schedule = "constant" if isinstance(source, Rows) else "step"
-    with pytest.raises(InputError, match=r"grow=True needs a schedule and a source of rows"):
-        Trainer(EachRow(4), source, training=Training(grow=True, schedule=schedule), horizon=3)
+    with pytest.raises(InputError, match=r"grow_batch=True needs a schedule and a source of rows"):
+        Trainer(EachRow(4), source, training=Training(grow_batch=True, schedule=schedule), horizon=3)
 
 
 # ---- noisy gradients
@@ -347,7 +347,7 @@ def test_prepare_is_fit_without_the_training():
     x, y = line(dtype=torch.float32)
     model = MLPRegressor(hidden=(4,), epochs=5, validation=0.25, random_state=3)
     trainer = model.prepare(x.numpy(), y.numpy())
-    assert trainer.step == 0 and trainer.source.n == 18 and trainer.validation.n == 6 and trainer.horizon == 5
+    assert trainer.step == 0 and trainer.source.n == 18 and trainer.validation.n == 6 and trainer.rates.horizon == 5
     iterate(trainer, rounds=5)
     again = MLPRegressor(hidden=(4,), epochs=5, validation=0.25, random_state=3).fit(x.numpy(), y.numpy())
     np.testing.assert_array_equal(model.predict(x.numpy()), again.predict(x.numpy()))

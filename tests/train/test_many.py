@@ -1,4 +1,6 @@
-"""Each member of `many` against the same estimator fitted alone; stopping, sharing, padding; and what is refused."""
+"""Each member of `fit_many` against the same estimator fitted alone; stopping, filling up, and what is refused."""
+
+import sys
 
 import numpy as np
 import pytest
@@ -8,14 +10,11 @@ from sklearn.linear_model import LinearRegression
 from torch import nn
 
 import ftheta
-from ftheta.data import Rows
 from ftheta.errors import InputError
-from ftheta.models import MLPClassifier, MLPRegressor, ModuleRegressor
-from ftheta.train import Supervised, Trainer, Training, _stack_trainer, iterate, many
-from ftheta.train._stack_rows import StackedRows
-from ftheta.train._stack_trainer import StackTrainer
+from ftheta.models import MLPClassifier, MLPRegressor, ModuleRegressor, RestrictedBoltzmannMachine
+from ftheta.train import Callback, Training, _stack, fit_many, watched
 
-from ._toys import RBM, WGAN, line, one_row, same, square, timeless
+from ._toys import same, timeless
 
 NET = {"hidden": (6,), "activation": "tanh", "dtype": "float64", "epochs": 12}
 DATA = ("X", "y", "sample_weight", "X_val", "y_val")
@@ -41,7 +40,7 @@ def alone(estimator, problem):
 
 def assert_as_alone(estimator, problems, tolerance=1e-9):
     """Weights, history and the reason of the end are those of each problem fitted by itself."""
-    members = many(estimator, problems)
+    members = fit_many(estimator, problems)
     for member, problem in zip(members, problems, strict=True):
         other = alone(estimator, problem)
         for name, value in other.module_.state_dict().items():
@@ -63,12 +62,11 @@ def assert_as_alone(estimator, problems, tolerance=1e-9):
     [
         {},
         {"batch_size": 7},  # a short last batch
-        {"batch_size": 7, "training": Training(accumulate=2)},
-        {"training": Training(l2=0.01, l1=0.003, penalise_bias=True)},
+        {"training": Training(l2=0.01, l1=0.003, penalize_bias=True)},
         {"training": Training(clip_norm=0.05), "optimizer": "sgd"},
         {"training": Training(clip_value=0.01), "optimizer": "momentum"},
         {"training": Training(schedule="cosine", warmup=4), "optimizer": "nesterov"},
-        {"training": Training(gradient_noise=0.1), "optimizer": "gd"},
+        {"optimizer": "gd"},
         {"training": Training(freeze=("hidden1.weight",)), "optimizer": "adamw"},
         {"training": Training(options={"weight_decay": 0.1}), "optimizer": "adadelta"},
         {"optimizer": "rmsprop"},
@@ -92,12 +90,6 @@ def test_members_may_have_rates_of_their_own(optimizer):
     problems = [{**p, "lr": lr} for p, lr in zip(waves_of(0, 1, 2), (0.003, 0.03, 0.8), strict=True)]
     training = Training(schedule="exponential", options={"weight_decay": 0.01} if optimizer == "adamw" else {})
     assert_as_alone(MLPRegressor(**NET, optimizer=optimizer, training=training), problems)
-
-
-def test_a_plateau_slows_each_member_by_itself():
-    training = Training(schedule="plateau", shape={"patience": 1, "factor": 0.3})
-    members = assert_as_alone(MLPRegressor(**NET, lr=0.7, training=training), waves_of(0, 1, 2))
-    assert len({member.history_[-1]["lr"] for member in members}) > 1
 
 
 def test_members_may_have_penalties_of_their_own():
@@ -161,8 +153,8 @@ def test_batch_norm_keeps_its_statistics():
     assert_as_alone(ModuleRegressor(module=net, dtype="float64", **knobs), waves_of(0, 1))
 
 
-def test_many_small_stacks_are_as_one(monkeypatch):
-    monkeypatch.setattr(_stack_trainer, "CACHED", 2 * 6 * 8 * 24)  # two members
+def test_groups_that_fit_the_cache_are_as_one(monkeypatch):
+    monkeypatch.setattr(sys.modules["ftheta.train.many"], "CACHED", 2 * 6 * 8 * 24)  # two members
     assert_as_alone(MLPRegressor(**NET, validation=0.2, patience=2, lr=0.3), waves_of(*range(5)))
 
 
@@ -189,7 +181,7 @@ def test_patience_without_validation_watches_the_training_loss():
 def test_a_member_that_diverges_leaves_and_the_others_go_on():
     problems = [{**p, "lr": lr} for p, lr in zip(waves_of(0, 1, 2), (0.05, 1e200, 0.05), strict=True)]
     estimator = MLPRegressor(**{**NET, "activation": "relu", "epochs": 30}, optimizer="sgd")
-    members = many(estimator, problems)
+    members = fit_many(estimator, problems)
     bad = members[1]
     assert bad.stop_reason_.startswith("loss or weights became nan or inf by step")
     assert "Try lr=1e+199 (now 1e+200)" in bad.stop_reason_
@@ -211,53 +203,57 @@ def test_a_member_that_diverges_leaves_and_the_others_go_on():
 def test_a_member_that_is_lost_at_once_has_the_weights_of_its_start(lr, knobs):
     (problem,) = waves_of(0)
     estimator = MLPRegressor(**{**NET, "activation": "relu", "dtype": "float32", "optimizer": "sgd", **knobs})
-    good, bad = many(estimator, [{**problem, "lr": 0.05}, {**problem, "lr": lr}])
-    start = clone(estimator).set_params(random_state=0)
-    start.prepare(problem["X"], problem["y"])
-    assert same(dict(bad.module_.state_dict()), dict(start.module_.state_dict()))
+    (bad,) = fit_many(estimator, [{**problem, "lr": lr}])
+    start = alone(clone(estimator).set_params(lr=1e-30, epochs=1), problem)
+    torch.testing.assert_close(bad.module_.state_dict(), start.module_.state_dict())
     assert bad.stop_reason_.startswith("loss or weights became nan or inf by step")
-    assert good.stop_reason_ == "rounds"
 
 
 def test_a_diverged_member_has_the_weights_of_the_last_look(monkeypatch):
     """The rate is fine until step 3; the guard has looked after step 2."""
-    from ftheta.train import _stack
-
-    monkeypatch.setattr(_stack, "LOOK", 2)
+    monkeypatch.setattr(_stack, "CHECK_EVERY", 2)
     estimator = MLPRegressor(
-        **NET, optimizer="sgd", training=Training(schedule="step", shape={"factor": 1e300, "at": (0.3,)})
+        **NET, optimizer="sgd", training=Training(schedule="step", schedule_options={"factor": 1e300, "at": (0.3,)})
     )
     (problem,) = waves_of(0)
-    (member,) = many(estimator, [problem])
+    (member,) = fit_many(estimator, [problem])
     assert "last good state: step 4" in member.stop_reason_
     four = alone(clone(estimator).set_params(training=None, epochs=4), problem)
     np.testing.assert_allclose(member.predict(problem["X"]), four.predict(problem["X"]), rtol=1e-10)
 
 
 def test_when_all_have_stopped_training_ends():
-    process = StackTrainer([MLPRegressor(**NET, lr=2.0).prepare(*waves(seed=s)) for s in (0, 1)], patience=1)
-    history = iterate(process, rounds=500)
-    assert len(history) < 500
-    assert process.reason == "every member has stopped"
-    assert history[-1]["members"] == 0
+    watcher = Rounds()
+    with watched(watcher):
+        fit_many(MLPRegressor(**{**NET, "epochs": 500}, lr=2.0, patience=1), waves_of(0, 1))
+    assert len(watcher.rows) < 500
+    assert watcher.rows[-1]["members"] == 0
+
+
+class Rounds(Callback):
+    def __init__(self):
+        self.rows = []
+
+    def on_row(self, ctx, row):
+        self.rows.append(row)
 
 
 # ---- rows
 
 
-def test_rows_that_members_share_are_kept_once(monkeypatch):
+def test_members_with_the_same_rows_keep_their_own_weights():
+    """Not those of the first member."""
     X, y = waves(24)
-    seen = []
-    original = StackedRows.__init__
-    monkeypatch.setattr(StackedRows, "__init__", lambda self, *a: (original(self, *a), seen.append(self))[0])
-    many(MLPRegressor(**NET, batch_size=8), [{"X": X, "y": y, "random_state": s} for s in range(3)])
-    many(MLPRegressor(**NET, batch_size=8, validation=0.25), [{"X": X, "y": y, "random_state": s} for s in range(3)])
-    assert [len(rows.x) for rows in seen] == [24, 3 * 18, 3 * 6]
+    weights = [None, np.linspace(0.1, 2, 24), np.linspace(2, 0.1, 24)]
+    problems = [{"X": X, "y": y, "sample_weight": w, "random_state": 0} for w in weights]
+    members = assert_as_alone(MLPRegressor(**NET), problems)
+    assert_as_alone(MLPRegressor(**NET, batch_size=7), problems)
+    assert len({float(member.predict(X[:1])[0]) for member in members}) == 3
 
 
 def test_one_problem_is_a_stack_of_one_and_none_is_none():
     assert_as_alone(MLPRegressor(**NET), waves_of(3))
-    assert many(MLPRegressor(), []) == []
+    assert fit_many(MLPRegressor(), []) == []
 
 
 # ---- results
@@ -265,7 +261,7 @@ def test_one_problem_is_a_stack_of_one_and_none_is_none():
 
 def test_members_are_ordinary_fitted_estimators(tmp_path):
     estimator, problems = MLPRegressor(**NET), waves_of(0, 1)
-    member = many(estimator, problems)[1]
+    member = fit_many(estimator, problems)[1]
     X, y = problems[1]["X"], problems[1]["y"]
     assert ftheta.load(member.save(tmp_path / "member")).predict(X) == pytest.approx(member.predict(X))
     assert member.evaluate(X, y)["loss"] == pytest.approx(alone(estimator, problems[1]).evaluate(X, y)["loss"])
@@ -279,112 +275,42 @@ def test_members_are_ordinary_fitted_estimators(tmp_path):
 def test_dropout_trains_and_the_global_generator_is_left_alone():
     torch.manual_seed(3)
     state = torch.get_rng_state()
-    one, two = (many(MLPRegressor(**NET, dropout=0.3), waves_of(0, 1)) for _ in range(2))
+    one, two = (fit_many(MLPRegressor(**NET, dropout=0.3), waves_of(0, 1)) for _ in range(2))
     assert torch.equal(torch.get_rng_state(), state)
     for a, b in zip(one, two, strict=True):
         assert same(dict(a.module_.state_dict()), dict(b.module_.state_dict()))
 
 
-def test_an_interrupted_stack_goes_on_bit_for_bit():
-    def process():
-        knobs = {"validation": 0.3, "lr": 0.2, "batch_size": 8}
-        nets = [MLPRegressor(**NET, **knobs, random_state=s) for s in range(4)]
-        return StackTrainer([net.prepare(*waves(seed=s)) for s, net in enumerate(nets)], patience=2)
-
-    whole, part, rest = process(), process(), process()
-    iterate(whole, rounds=9)
-    iterate(part, steps=4 * 3 + 1)  # one step into the fifth epoch
-    assert 0 < part.stacks[0].members.size < 4  # some have left
-    rest.load_state_dict(part.state_dict())
-    iterate(rest, rounds=9 - 4)
-    for end in (whole, rest):
-        end.finish("rounds")
-    assert timeless(list(whole.histories())) == timeless(list(rest.histories()))
-    for a, b in zip(whole.trainers, rest.trainers, strict=True):
-        assert same(a.objective.weights(), b.objective.weights())
-
-
-def test_a_penalty_function_and_a_plain_function_as_loss():
-    def trainer(seed):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            net = nn.Linear(3, 1).double()
-        penalty = lambda module: 0.1 * module.weight.square().sum()  # noqa: E731
-        return Trainer(Supervised(net, square, penalty), Rows(*line(seed=seed), batch_size=5), seed=seed)
-
-    stacked, single = [trainer(s) for s in range(2)], [trainer(s) for s in range(2)]
-    process = StackTrainer(stacked)
-    iterate(process, rounds=5)
-    process.finish("rounds")
-    for mine, other, rows in zip(stacked, single, process.histories(), strict=True):
-        history = iterate(other, rounds=5)
-        torch.testing.assert_close(mine.objective.weights(), other.objective.weights(), rtol=1e-10, atol=1e-10)
-        assert timeless(rows)[-1] == pytest.approx(timeless(history)[-1])
-
-
 # ---- refused
+
+
+NORMED = nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+
+
+def each(problems, **values):
+    """The problems, each with its own value of a parameter."""
+    ((name, values),) = values.items()
+    return [{**problem, name: value} for problem, value in zip(problems, values, strict=True)]
 
 
 @pytest.mark.parametrize(
     ("estimator", "problems", "sentence"),
     [
-        (LinearRegression(), waves_of(0), "many trains neural estimators, .* LinearRegression has no step to share"),
-        (MLPRegressor(optimizer="lbfgs"), waves_of(0), "optimizer='lbfgs' looks at all parameters .* e.g. 'adam'"),
-        (MLPRegressor(optimizer="normalised-gd"), waves_of(0), "optimizer='normalised-gd' looks at all"),
+        (LinearRegression(), waves_of(0), "fit_many trains neural estimators, not LinearRegression"),
+        (MLPRegressor(optimizer="lbfgs"), waves_of(0), "optimizer='lbfgs', which looks at all parameters together"),
+        (MLPRegressor(optimizer="normalized-gd"), waves_of(0), "optimizer='normalized-gd', which looks at all"),
         (MLPRegressor(), [*waves_of(0), {"y": [1.0]}], "Problem 1 has no X; it has y. Pass its rows as 'X'"),
-        (MLPRegressor(), [*waves_of(0), *waves_of(0, features=2)], "hidden1.in_features is 1 in the first and 2"),
-        (MLPRegressor(batch_size=8), [*waves_of(0), *waves_of(1, n=30)], "their rows make 3 to 4 batches an epoch"),
-        (
-            MLPRegressor(),
-            [{**p, "epochs": e} for p, e in zip(waves_of(0, 1), (1, 2), strict=True)],
-            "one epochs; got 1 and 2",
-        ),
-        (
-            MLPRegressor(),
-            [{**p, "training__clip_norm": c} for p, c in zip(waves_of(0, 1), (1.0, 2.0), strict=True)],
-            "share all of `training` but l1 and l2",
-        ),
-        (
-            MLPRegressor(),
-            [waves_of(0)[0], {**waves_of(1)[0], "X_val": waves()[0], "y_val": waves()[1]}],
-            "Some problems have rows for validation and some have none",
-        ),
-        (
-            MLPRegressor(batch_size=8, training=Training(schedule="step", grow=True)),
-            waves_of(0),
-            "training.grow is not for a stack",
-        ),
-        (
-            ModuleRegressor(module=nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))),
-            [*waves_of(0, n=22), *waves_of(1, n=24)],
-            "filled up with rows of weight 0, which a batch norm",
-        ),
-        (
-            ModuleRegressor(module=nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), batch_size=23),
-            waves_of(0),
-            "Batch of 1 sample reaches BatchNorm1d in training",
-        ),
+        (MLPRegressor(), [*waves_of(0), *waves_of(0, features=2)], "need the same shapes of weights"),
+        (MLPRegressor(batch_size=8), [*waves_of(0), *waves_of(1, n=30)], "batches per epoch; got 3 and 4"),
+        (MLPRegressor(), each(waves_of(0, 1), epochs=(1, 2)), "same epochs; got 1 and 2"),
+        (MLPRegressor(), each(waves_of(0, 1), training__clip_norm=(1.0, 2.0)), "same training, except l1 and l2"),
+        (MLPRegressor(), each(waves_of(0, 1), validation=(0.0, 0.2)), "same number of validation batches"),
+        (MLPRegressor(training=Training(accumulate=2)), waves_of(0), "does not train training.accumulate=2"),
+        (MLPRegressor(training=Training(schedule="plateau")), waves_of(0), "does not train a plateau"),
+        (RestrictedBoltzmannMachine(n_hidden=2), [{"X": np.eye(4)}], "more than a loss of one player"),
+        (ModuleRegressor(module=NORMED), [*waves_of(0, n=22), *waves_of(1, n=24)], "number of rows, as"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_trained_together_is_one_sentence(estimator, problems, sentence):
     with pytest.raises(InputError, match=sentence):
-        many(estimator, problems)
-
-
-def test_members_follow_one_schedule():
-    trainers = [Trainer(Supervised(nn.Linear(1, 1), square), one_row(), horizon=h) for h in (3, 5)]
-    with pytest.raises(InputError, match="one schedule; got horizons from 3 to 5"):
-        StackTrainer(trainers)
-
-
-@pytest.mark.parametrize("make", [WGAN, RBM])
-def test_objectives_with_more_than_one_loss_are_refused(make):
-    with pytest.raises(InputError, match=f"{make.__name__} has more than a loss of one player"):
-        StackTrainer([Trainer(make(), one_row())])
-
-
-def test_rows_must_be_tensors_in_memory():
-    source = Rows({"a": torch.zeros(4, 1)}, torch.zeros(4), batch_size=4)
-    trainer = Trainer(Supervised(nn.Linear(1, 1), square), source)
-    with pytest.raises(InputError, match="rows in memory whose x is one tensor"):
-        StackTrainer([trainer])
+        fit_many(estimator, problems)

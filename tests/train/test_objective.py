@@ -112,7 +112,7 @@ def test_the_gradient_of_contrastive_divergence_is_exact_with_exact_fantasies():
     rbm.chains.copy_(binary(4))
     rbm.share.copy_(exact_log_prob(rbm, binary(4)).exp().detach())
     assert rbm.share.sum().item() == pytest.approx(1, abs=1e-12)
-    problem = Problem(rbm, rbm.roster[0], Training())
+    problem = Problem(rbm, rbm.player_list[0], Training())
     problem.bind([Batch(data[:2]), Batch(data[2:])], Draw(0))
     problem.gradient()
     expected = torch.autograd.grad(-exact_log_prob(rbm, data).mean(), [rbm.W, rbm.b, rbm.c])
@@ -182,7 +182,7 @@ def test_a_teacher_stays_in_evaluation_mode_as_he_is_and_out_of_every_state():
     assert same(dict(objective.teacher.state_dict()), before)
     assert all(p.grad is None for p in objective.teacher.parameters())
     assert list(trainer.weights()) == list(trainer.state_dict()["objective"]) == ["student.weight", "student.bias"]
-    assert {id(p) for p in objective.roster[0].tensors()} == {id(p) for p in objective.student.parameters()}
+    assert {id(p) for p in objective.player_list[0].tensors()} == {id(p) for p in objective.student.parameters()}
 
 
 def test_a_student_learns_what_his_teacher_says():
@@ -218,7 +218,7 @@ class Least(Objective):
 
 def test_the_least_objective_has_one_player_with_all_that_require_a_gradient():
     objective = Least()
-    (player,) = objective.roster
+    (player,) = objective.player_list
     assert (player.name, player.optim) == ("loss", {}) and player.tensors() == [objective.w]
     assert objective.turn(3) is None and objective.residual(Batch(torch.ones(1, 2))) is None
 
@@ -251,7 +251,7 @@ def test_groups_of_a_player_keep_their_own_rate():
     trainer, _ = train(objective, steps=0, optimizer="sgd", lr=0.1)
     groups = trainer.optimizers["loss"].param_groups
     assert [g["lr"] for g in groups] == [0.5, 0.1] and [g["momentum"] for g in groups] == [0.5, 0.5]
-    assert objective.roster[0].tensors() == [objective.w, objective.v]
+    assert objective.player_list[0].tensors() == [objective.w, objective.v]
 
 
 def test_weights_are_copies():
@@ -365,7 +365,7 @@ def test_a_module_of_several_outputs_gets_a_sentence():
 
     x, y = line()
     objective = Supervised(Pair(3, 1).double(), lambda raw, y: (raw[0][:, 0] - y) ** 2)
-    with pytest.raises(InputError, match=r"The module returned a tuple; one tensor of outputs, a row each, is needed"):
+    with pytest.raises(InputError, match=r"The module returned a tuple; one tensor of outputs, one row per sample"):
         train(objective, Rows(x, y, batch_size=24), rounds=1)
 
 

@@ -19,7 +19,7 @@ from tests.train._toys import Bilinear, line, seeded, square, train
 
 
 def problem(objective, batches, training=Training(), player=0, **options):
-    found = Problem(objective, objective.roster[player], training, **options)
+    found = Problem(objective, objective.player_list[player], training, **options)
     found.bind(batches, Draw(0))
     return found
 
@@ -190,7 +190,7 @@ def ridge(training=Training(), penalty=None):
 def test_l2_penalises_weights_and_biases_only_when_asked():
     """λ = 10 beside the sum of squared errors is l2 = λ / n = 2.5 beside their mean."""
     slope_only, row = ridge(Training(l2=10 / 4))
-    both, _ = ridge(Training(l2=10 / 4, penalise_bias=True))
+    both, _ = ridge(Training(l2=10 / 4, penalize_bias=True))
     assert slope_only == pytest.approx([2.2, 5.5 / 15], abs=1e-6)
     design = torch.cat([torch.ones_like(X), X], 1)
     exact = torch.linalg.solve(design.T @ design + 10 * torch.eye(2), design.T @ Y).tolist()
@@ -501,7 +501,7 @@ def test_squares_are_residuals_with_their_penalty(cuts, weighed):
 def test_decay_is_the_curvature_of_the_penalty(bias):
     net, x, y = net_and_rows()
     plain = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)], Training(l2=0.3, penalise_bias=bias))
+    found = problem(Supervised(net, Gaussian()), [Batch(x, y)], Training(l2=0.3, penalize_bias=bias))
     torch.testing.assert_close(found.hessian() - plain.hessian(), found.decay().diag(), rtol=1e-9, atol=1e-12)
     assert found.decay().tolist() == [0.6] * 12 + [0.6 * bias] * 4 + [0.6] * 4 + [0.6 * bias]
     assert not plain.decay().any()

@@ -1,12 +1,8 @@
-"""What a derivative can be taken of: floats, finite numbers, seeds that fit, arrays that stay as they were.
-
-stamp(a) before == stamp(a) after      unless the bytes of a were changed in place
-"""
+"""What a derivative can be taken of: floats, finite numbers, seeds that fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -15,7 +11,7 @@ from ..errors import InputError, InputTypeError
 from ._boxes import PRIMITIVES, Box, plain
 
 
-def floats(x: Any) -> Any:
+def as_float(x: Any) -> Any:
     """An array of floats, or a box; a 0-d array as a scalar."""
     x = x if isinstance(x, Box) else np.asarray(x)[()]
     if x.dtype.kind != "f":
@@ -23,7 +19,7 @@ def floats(x: Any) -> Any:
     return x
 
 
-def several(x: Any) -> tuple[Any, ...]:
+def as_tuple(x: Any) -> tuple[Any, ...]:
     """One argument or a tuple of them, as a tuple."""
     return x if isinstance(x, tuple) else (x,)
 
@@ -40,7 +36,7 @@ def seed_of(y: Any, seed: Any) -> Any:
     return seed
 
 
-def is_of(y: Any, sweep: int) -> bool:
+def belongs_to(y: Any, sweep: int) -> bool:
     """Whether y depends on what this sweep is for."""
     return isinstance(y, Box) and y.sweep == sweep
 
@@ -79,28 +75,9 @@ def joined(parts: list, axis: int, shape: tuple[int, ...]) -> Any:
     return PRIMITIVES["reshape"](PRIMITIVES["stack"](*parts, axis=axis), shape) if parts else np.zeros(shape)
 
 
-def stamp(a: np.ndarray) -> int:
-    """A fingerprint of the bytes: small arrays whole, others by the sums of rows and columns of a square."""
-    raw = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
-    if raw.size < 4096:
-        return hash(raw.tobytes())
-    width = isqrt(raw.size // 8)
-    cut = raw.size // (8 * width) * 8 * width
-    words = raw[:cut].view(np.uint64).reshape(-1, width)
-    return hash((words.sum(0).tobytes(), words.sum(1).tobytes(), raw[cut:].tobytes()))
-
-
-def stamps(node: Any) -> list[int]:
-    """Of the user's arrays that the rule of a node will read: the value of a variable, or constants."""
-    held = (*node.args, *node.static.values()) if node.primitive else (node.value,)
-    return [stamp(b) for a in held for b in (a if isinstance(a, tuple) else (a,)) if isinstance(b, np.ndarray)]
-
-
-def refuse(node: Any, strict: bool) -> None:
-    """A node of which an array was changed in place since, or if strict one at a kink."""
-    if node.stamps and node.stamps != stamps(node):
-        raise InputError(f"An array of {node} was changed in place after it was recorded; change a copy instead.")
-    kink = strict and node.primitive and node.primitive.kink
+def refuse_kink(node: Any) -> None:
+    """Raise for a node at a kink."""
+    kink = node.primitive and node.primitive.kink
     at = np.argwhere(kink(*map(plain, node.args), **node.static)).tolist() if kink else []
     if at:
         place, way = tuple(at[0]), "move the input, or drop strict=True for the subgradient of its rule"

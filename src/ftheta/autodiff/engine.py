@@ -19,27 +19,23 @@ import numpy as np
 
 from ..errors import InputError, InputTypeError
 from ._boxes import PRIMITIVES, Box, Primitive, plain
-from ._inputs import basis, finite, floats, is_of, joined, output, refuse, seed_of, several, stamps
+from ._inputs import as_float, as_tuple, basis, belongs_to, finite, joined, output, refuse_kink, seed_of
 
 __all__ = ["Adjoints", "Dual", "Node", "Tape", "backward", "grad", "hessian", "hvp", "jacobian", "jvp", "partial",
            "total", "value_and_grad", "variable", "vjp"]  # fmt: skip
 
 _numbers, _sweeps = count(1), count(1)  # of nodes; of derivatives that are being taken (0: `variable`)
-_HOLDS, _NONE = (np.ndarray, tuple), {}
+_NONE: dict[str, Any] = {}
 
 
 class Node(Box):
     """A value that remembers the primitive and the arguments that made it; a variable has none."""
 
-    __slots__ = ("args", "name", "number", "primitive", "stamps", "static")
+    __slots__ = ("args", "name", "number", "primitive", "static")
 
     def __init__(self, value: Any, sweep: int, p: Primitive | None, args: tuple, static: dict) -> None:
         self.value, self.sweep, self.primitive, self.args, self.static = value, sweep, p, args, static
-        self.number, self.name, self.stamps = next(_numbers), "", None
-        for a in args or (value,):
-            if static or isinstance(a, _HOLDS):
-                self.stamps = stamps(self)
-                break
+        self.number, self.name = next(_numbers), ""
         if isinstance(value, np.ndarray):
             self.value = value.view()
             self.value.flags.writeable = False
@@ -112,8 +108,8 @@ def _reverse(end: Node, seed: Any, strict: bool = False, keep: bool = False, wat
     """From the end to the variables: every node hands its adjoint to its parents by its rule; several uses add up."""
     of, nodes, sweep = {end.number: seed}, Tape(end).nodes, end.sweep
     for node in reversed(nodes):
-        if node.stamps or strict:
-            refuse(node, strict)  # an array that was changed, a kink
+        if strict:
+            refuse_kink(node)
         if node.primitive is None or node.number not in of:
             continue
         g = of[node.number] if keep else of.pop(node.number)
@@ -132,7 +128,7 @@ def variable(x: Any, name: str = "") -> Node:
     """An array to differentiate for: what is computed from it is recorded."""
     if isinstance(x, Box):
         raise InputTypeError(f"variable takes an array and got {x}, which is recorded already; use it as it is.")
-    node = Node(floats(x), 0, None, (), {})
+    node = Node(as_float(x), 0, None, (), {})
     node.name = name
     return node
 
@@ -168,22 +164,22 @@ def total(node: Node, parent: Node) -> Any:
 def vjp(f: Callable, *x: Any, strict: bool = False) -> tuple[Any, Callable[[Any], Any]]:
     """f(*x), and the function v -> vᵀJ, which gives a tuple for several x."""
     sweep = next(_sweeps)
-    inputs = [Node(floats(a), sweep, None, (), {}) for a in x]
+    inputs = [Node(as_float(a), sweep, None, (), {}) for a in x]
     with np.errstate(all="ignore"):
         y = output(f(*inputs), sweep)
 
     def pull(g: Any) -> Any:
         g = seed_of(y, g)
         with np.errstate(all="ignore"):
-            adjoints = _reverse(y, g, strict) if is_of(y, sweep) else Adjoints({})
+            adjoints = _reverse(y, g, strict) if belongs_to(y, sweep) else Adjoints({})
         return tuple(adjoints[v] for v in inputs) if len(x) != 1 else adjoints[inputs[0]]
 
-    return y.value if is_of(y, sweep) else y, pull
+    return y.value if belongs_to(y, sweep) else y, pull
 
 
 def value_and_grad(f: Callable, argnum: int | tuple[int, ...] = 0, strict: bool = False) -> Callable[..., Any]:
     """The function that gives f(*x), a scalar, and its gradient for the arguments of these numbers."""
-    places = several(argnum)
+    places = as_tuple(argnum)
 
     def both(*x: Any) -> tuple[Any, Any]:
         if not all(0 <= k < len(x) for k in places):
@@ -209,13 +205,13 @@ def grad(f: Callable, argnum: int | tuple[int, ...] = 0, strict: bool = False) -
 
 def jvp(f: Callable, x: Any, v: Any) -> tuple[Any, Any]:
     """f(x) and its derivative in direction v, in one pass that stores nothing; tuples for several arguments."""
-    sweep, xs, vs = next(_sweeps), tuple(map(floats, several(x))), several(v)
+    sweep, xs, vs = next(_sweeps), tuple(map(as_float, as_tuple(x))), as_tuple(v)
     if len(xs) != len(vs):
         raise InputError(f"{len(xs)} arguments and {len(vs)} directions were given; give each argument a direction.")
     with np.errstate(all="ignore"):
         y = f(*(Dual(a, sweep, seed_of(a, b)) for a, b in zip(xs, vs, strict=True)))
-    outputs = [output(part, sweep) for part in several(y)]
-    both = [(o.value, o.tangent) if is_of(o, sweep) else (o, np.zeros_like(plain(o))[()]) for o in outputs]
+    outputs = [output(part, sweep) for part in as_tuple(y)]
+    both = [(o.value, o.tangent) if belongs_to(o, sweep) else (o, np.zeros_like(plain(o))[()]) for o in outputs]
     if not all(finite(tangent) for _, tangent in both):
         raise InputError("The tangent is not finite: the function has no derivative here, or it overflows.")
     return (tuple(a for a, _ in both), tuple(b for _, b in both)) if isinstance(y, tuple) else both[0]
@@ -223,10 +219,10 @@ def jvp(f: Callable, x: Any, v: Any) -> tuple[Any, Any]:
 
 def jacobian(f: Callable, x: Any, mode: str = "reverse") -> Any:
     """Derivatives of all outputs for all inputs: shape of f(x) + shape of x; a tuple for a tuple of arguments."""
-    xs = tuple(map(floats, several(x)))
+    xs = tuple(map(as_float, as_tuple(x)))
     if mode == "reverse":
         y, pull = vjp(f, *xs)
-        parts = [several(pull(e)) for e in basis(y)]
+        parts = [as_tuple(pull(e)) for e in basis(y)]
         found = tuple(joined([p[k] for p in parts], 0, y.shape + a.shape) for k, a in enumerate(xs))
     elif mode == "forward":
         zeros = tuple(np.zeros(a.shape, a.dtype) for a in xs)
@@ -245,5 +241,5 @@ def hvp(f: Callable, x: Any, v: Any) -> Any:
 
 def hessian(f: Callable, x: Any) -> Any:
     """Second derivatives of a scalar function: shape of x twice; a tuple of tuples for a tuple of arguments."""
-    rows = tuple(jacobian(grad(f, k), x, mode="forward") for k in range(len(several(x))))
+    rows = tuple(jacobian(grad(f, k), x, mode="forward") for k in range(len(as_tuple(x))))
     return rows if isinstance(x, tuple) else rows[0]

@@ -11,63 +11,54 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..errors import InputTypeError
-from ..plots._said import said
-from ..plots.computation import computation
-from ..results import Result, Table
+from ..errors import InputError, InputTypeError
+from ..plots import Figure, boxes, format_array, short
+from ..results import Result
 from ._boxes import plain
 from .engine import Node, Tape, backward, partial, variable
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 __all__ = ["Graph", "graph"]
 
-MOST = 10_000  # entries of a direct derivative that is kept
+MAX_ENTRIES, MAX_NODES = 10_000, 60  # of a direct derivative that is kept; of a picture that can be read
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "·", "divide": "/", "matmul": "@", "power": "^"}
 
 
 @dataclass(frozen=True)
 class Graph(Result):
-    """A computation, node by node.
+    """A computation, node by node."""
 
-    Args:
-        names: Of each node: its own, or v and its number from 1 on.
-        steps: What each is computed by, in the names of others; empty for a variable.
-        parents: Positions of the nodes that each is computed from.
-        values: Of each node.
-        adjoints: Total derivative of the last node (with its seed) for each, of the node's shape.
-        partials: Direct derivative of each node for each of its parents; None above 10,000 entries.
-        parts: What each node adds to the adjoint of each of its parents.
-    """
-
-    names: tuple[str, ...]
-    steps: tuple[str, ...]
-    parents: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]  # of the nodes: their own, or v and the number from 1 on
+    steps: tuple[str, ...]  # what each is computed by, in the names of others; empty for a variable
+    parents: tuple[tuple[int, ...], ...]  # positions of the nodes that each is computed from
     values: tuple[np.ndarray, ...]
-    adjoints: tuple[np.ndarray, ...]
-    partials: tuple[tuple[np.ndarray | None, ...], ...]
-    parts: tuple[tuple[np.ndarray, ...], ...]
+    adjoints: tuple[np.ndarray, ...]  # total derivative of the last node (with its seed) for each
+    partials: tuple[tuple[np.ndarray | None, ...], ...]  # direct, for each parent; None above 10,000 entries
+    parts: tuple[tuple[np.ndarray, ...], ...]  # what each node adds to the adjoint of each of its parents
 
-    def table(self) -> Table:
-        """A row for each node."""
-        columns = {
+    def columns(self) -> dict[str, Any]:
+        """One row per node."""
+        return {
             "node": self.names,
             "step": self.steps,
-            "value": list(map(said, self.values)),
-            "adjoint": list(map(said, self.adjoints)),
+            "value": list(map(format_array, self.values)),
+            "adjoint": list(map(format_array, self.adjoints)),
             "direct derivatives": [", ".join(self._direct(i)) for i in range(len(self.names))],
         }
-        return Table(columns)
 
     def text(self) -> str:
         """Numbered lines in the order of the computation: step, value, adjoint, direct derivatives."""
         rows = [
-            (f"{i + 1}", self._equation(i), f"value {said(v)}", f"adjoint {said(a)}", ", ".join(self._direct(i)))
+            (
+                f"{i + 1}",
+                self._equation(i),
+                f"value {format_array(v)}",
+                f"adjoint {format_array(a)}",
+                ", ".join(self._direct(i)),
+            )
             for i, (v, a) in enumerate(zip(self.values, self.adjoints, strict=True))
         ]
         number, *wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -77,15 +68,14 @@ class Graph(Result):
         )
 
     def figure(self) -> Figure:
-        """Boxes and arrows with values and adjoints."""
-        return computation(
-            names=[self._equation(i) for i in range(len(self.names))],
-            parents=self.parents,
-            values=self.values,
-            adjoints=self.adjoints,
-            parts=self.parts,
-            title=f"Computation graph: {len(self.names)} nodes",
-        )
+        """Boxes with values (to the right) and adjoints (to the left), an arrow from each parent."""
+        n = len(self.names)
+        if n > MAX_NODES:
+            raise InputError(f"The graph has {n:,} nodes, and {MAX_NODES} can be read in a picture; use text or table.")
+        pairs = zip(self.values, self.adjoints, strict=True)
+        numbers = [f"{format_array(v)} →\n← {format_array(a)}" for v, a in pairs]
+        words = [f"{short(self._equation(i), 28)}\n{numbers[i]}" for i in range(n)]
+        return boxes(words, self.parents, title=f"Computation graph: {n} nodes")
 
     def _equation(self, i: int) -> str:
         return f"{self.names[i]} = {self.steps[i]}" if self.steps[i] else self.names[i]
@@ -93,7 +83,7 @@ class Graph(Result):
     def _direct(self, i: int) -> list[str]:
         """∂child/∂parent = number, for each parent."""
         pairs = zip(self.parents[i], self.partials[i], strict=True)
-        found = [(self.names[p], "large" if d is None else said(d)) for p, d in pairs]
+        found = [(self.names[p], "large" if d is None else format_array(d)) for p, d in pairs]
         return [f"∂{self.names[i]}/∂{name} = {number}" for name, number in found]
 
 
@@ -114,7 +104,7 @@ def graph(of: Node | Callable[..., Any], *x: Any, seed: Any = None) -> Graph:
     """
     end = of if isinstance(of, Node) else of(*_variables(of, x))
     if not isinstance(end, Node):
-        raise InputTypeError(f"graph got {of!r}, which gave {end!r} and no node; compute it from its arguments.")
+        raise InputTypeError(f"graph got {of!r}, which gave {end!r}, not a node; compute it from its arguments.")
     adjoints, nodes = backward(end, seed), Tape(end).nodes
     position = {node.number: i for i, node in enumerate(nodes)}
     names = tuple(node.name or f"v{i + 1}" for i, node in enumerate(nodes))
@@ -164,11 +154,11 @@ def _constant(value: Any) -> str:
     value = plain(value)
     if not isinstance(value, np.ndarray | np.generic | float | int):
         return str(value)
-    return said(np.asarray(value)[()]).partition(", norm")[0]
+    return format_array(np.asarray(value)[()]).partition(", norm")[0]
 
 
 def _direct(node: Node, parent: Node) -> np.ndarray | None:
-    return np.asarray(partial(node, parent)) if np.size(node.value) * np.size(parent.value) <= MOST else None
+    return np.asarray(partial(node, parent)) if np.size(node.value) * np.size(parent.value) <= MAX_ENTRIES else None
 
 
 def _parts(node: Node, adjoint: Any, parents: list[Node]) -> tuple[np.ndarray, ...]:

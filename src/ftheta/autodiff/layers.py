@@ -48,7 +48,7 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     return p.softmax(q @ p.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1]), mask=mask) @ v
 
 
-# ---- normalisation and dropout
+# ---- normalization and dropout
 
 
 def layer_norm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import InputError
 from ..results import Table
 from ._boxes import PRIMITIVES, Primitive, plain
-from ._inputs import several
+from ._inputs import as_tuple
 from .engine import Node, Tape, jacobian, jvp, variable, vjp
 
 __all__ = ["Cost", "checkpoint", "cost", "vmap"]
@@ -49,7 +49,7 @@ def checkpoint(f: Callable) -> Callable[..., Any]:
         directions = (np.zeros(np.shape(plain(a))) if t is None else t for t, a in zip(tangents, args, strict=True))
         return jvp(f, args, tuple(directions))[1]
 
-    return Primitive(f, lambda g, y, *args: several(vjp(f, *args)[1](g)), forward)
+    return Primitive(f, lambda g, y, *args: as_tuple(vjp(f, *args)[1](g)), forward)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The command line: one verb a file, imported when it is called, so that `ftheta --help` answers at once."""
+"""The command line: one command per file, imported when it is called, so that `ftheta --help` is quick."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from .. import __version__
 from ..catalog import nearest
 from ._show import echo
 
-__all__ = ["main"]
-
-VERBS = {
+COMMANDS = {
     "train": "Train a model on a data set or a file.",
     "predict": "Predict with a trained run.",
+    "evaluate": "Evaluate a trained run on a file with targets.",
     "sample": "Draw new rows from a trained run.",
-    "export": "Take a model away: plain PyTorch, no fθ.",
+    "export": "Export a model as plain PyTorch, without fθ.",
     "explain": "Show what happened inside a trained run.",
     "runs": "List, show, compare and verify runs.",
     "data": "List, show and fetch data sets.",
@@ -34,15 +33,15 @@ VERBS = {
 }
 
 
-class Verbs(click.Group):
-    """Loads a verb when it is called; knows the help of all without loading any."""
+class LazyGroup(click.Group):
+    """Loads a command when it is called; has the help of all without loading any."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            raise click.UsageError(nearest("command", cmd_name, VERBS))
+        if cmd_name not in COMMANDS:
+            raise click.UsageError(nearest("command", cmd_name, COMMANDS))
         return import_module(f"{__name__}.{cmd_name}").command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -55,10 +54,10 @@ class Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="ftheta")
 def cli() -> None:
     """fθ: train a model, take it apart, and check what you were told.

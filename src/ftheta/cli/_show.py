@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["clean", "csv_text", "draw", "echo", "echo_table", "figures_option", "result_table"]
-
 # C0 except tab and line feed, DEL, C1, line and paragraph separators, and what turns the direction of writing
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FORMULA = re.compile(r"[=+\-@\t\r](?s:.*)")
@@ -54,8 +52,19 @@ def csv_text(frame: pd.DataFrame) -> str:
 def _inert(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
-    whole = "\n".join(re.split("\r\n?", cell))  # a line feed is quoted, a carriage return would begin a row
-    return f"'{whole}" if _FORMULA.fullmatch(cell) and not _NUMBER.fullmatch(cell) else whole
+    text = "\n".join(re.split("\r\n?", cell))  # a line feed is quoted, a carriage return would begin a row
+    return f"'{text}" if _FORMULA.fullmatch(cell) and not _NUMBER.fullmatch(cell) else text
+
+
+def new_file_option(help: str) -> Any:
+    """-o, a file that must not exist yet."""
+
+    def check(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+        if value is not None and value.exists():
+            raise InputError(f"--output {value}: the file exists; nothing was changed. Choose another name.")
+        return value
+
+    return click.option("-o", "--output", help=help, type=click.Path(path_type=Path), callback=check)
 
 
 figures_option = click.option(
@@ -76,21 +85,3 @@ def draw(folder: Path, name: str, figure: Figure) -> Path:
         raise InputError(f"--figures {folder}: {file} exists; nothing was changed. Choose another folder.")
     write_atomic(file, svg(figure).encode())
     return file
-
-
-def result_table(found: dict[str, Any]) -> Table:
-    """The result of a run as a table; an interval that cannot be had is "none"."""
-    values, intervals = found["scores"], found.get("intervals", {})
-    ends = [intervals.get(name) or ("none", "none") for name in values]
-    cells = {
-        "metric": list(values),
-        "value": [_number(value) for value in values.values()],
-        "low": [_number(low) for low, _ in ends],
-        "high": [_number(high) for _, high in ends],
-    }
-    level = f"; low and high: {found['level']:.0%} confidence" if "level" in found else ""
-    return Table(cells, f"{found['part']} (n = {found['rows']}){level}")
-
-
-def _number(value: float | str | None) -> str:
-    return "none" if value is None else value if isinstance(value, str) else f"{value:.4f}"

@@ -6,50 +6,34 @@ import json
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
 import click
 
-from .. import __version__
+from ..jobs.runs import versions
 from ..results import Table
 from ._show import echo, echo_table
-
-__all__ = ["command"]
-
-PACKAGES = (
-    "torch",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "safetensors",
-    "matplotlib",
-    "click",
-    "rich",
-    "pydantic",
-)
 
 
 @click.command("doctor", short_help="Versions, devices, threads, data: what a bug report needs.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def command(as_json: bool) -> None:
     """Versions, devices, threads and data folder of this installation."""
-    found = checkup()
+    found = environment()
     if as_json:
         echo(json.dumps(found, indent=1))
     else:
         echo_table(Table({"what": list(found), "found": list(found.values())}))
 
 
-def checkup() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Everything that decides how fθ behaves here."""
     import torch
 
-    facts = {"ftheta": __version__, "python": f"{platform.python_version()} ({sys.platform}, {platform.machine()})"}
-    facts |= {name: _version(name) for name in PACKAGES}
+    facts = versions("click", "rich", "pydantic")
+    facts["python"] += f" ({sys.platform}, {platform.machine()})"
     cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
     devices = ["cpu", *(f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(cuda))]
     facts["devices"] = ", ".join(devices + (["mps"] if torch.backends.mps.is_available() else []))
@@ -60,13 +44,6 @@ def checkup() -> dict[str, str]:
     facts["progress"] = "off (FTHETA_PROGRESS=0)" if os.environ.get("FTHETA_PROGRESS") == "0" else "on"
     facts["runs here"] = "can be written" if os.access(".", os.W_OK) else "cannot be written: choose another folder"
     return facts
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "missing"
 
 
 def _data() -> str:

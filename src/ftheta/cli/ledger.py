@@ -1,9 +1,12 @@
-"""`ftheta ledger`: covered of all, and what was found."""
+"""`ftheta ledger`: what the sources say, what was found about it, and the evidence."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,37 +14,111 @@ import click
 from ..catalog import nearest
 from ..errors import InputError
 from ..results import Table
-from ..studies import _ledger
+from ..studies import ledger
 from ._show import echo, echo_table
 
-__all__ = ["command"]
+LISTED = ("id", "check", "status", "verdict", "date", "item")
+SHOWN = (
+    "item",
+    "kind",
+    "check",
+    "must_work",
+    "source_says",
+    "expected",
+    "right",
+    "reference",
+    "erratum",
+    "same_as",
+    "milestone",
+)
 
 
-@click.command("ledger", short_help="What the sources claim, and what was found.")
-@click.option("--milestone", metavar="NAME", help="Only the rows of this milestone, one a line.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a row.")
-def command(milestone: str | None, as_json: bool) -> None:
-    """1,119 capabilities, formulas, examples and claims of five documents: which are covered, and with what verdict."""
-    known = sorted({row.milestone for row in _ledger.rows()})
+@click.command("ledger", short_help="What the sources say, and what was found about it.")
+@click.argument("words", nargs=-1, metavar="[ROW | check ROW]")
+@click.option("--milestone", metavar="NAME", help="Only the rows of this milestone.")
+@click.option("--source", type=click.Choice(list(ledger.SOURCES)), help="Only the rows of this document.")
+@click.option("--search", default="", metavar="TEXT", help="Only the rows that contain this text.")
+@click.option("--errors", is_flag=True, help="Only the rows where the source is wrong, loose or incomplete.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
+def command(
+    words: tuple[str, ...], milestone: str | None, source: str | None, search: str, errors: bool, as_json: bool
+) -> None:
+    """Formulas, examples, experiments and claims of five documents: which are covered, and with what verdict.
+
+    \b
+    ftheta ledger                  counts
+    ftheta ledger A028             one row with everything known about it
+    ftheta ledger check A028       repeat its tests and studies (in a checkout)
+    """
+    if words:
+        _one(words, as_json)
+        return
+    known = sorted({row.milestone for row in ledger.rows()})
     if milestone is not None and milestone not in known:
         raise InputError(nearest("milestone", milestone, known))
-    rows = _ledger.rows(milestone)
+    rows = ledger.rows(milestone, source, search, errors)
     if as_json:
         for row in rows:
-            echo(json.dumps(_ledger.record(row), ensure_ascii=False))
+            echo(json.dumps(ledger.record(row), ensure_ascii=False))
         return
-    if milestone is not None:
-        records = [_ledger.record(row) for row in rows]
-        echo_table(
-            Table({key: [r[key] for r in records] for key in ("id", "check", "status", "verdict", "date", "item")})
-        )
+    if milestone or source or search or errors:
+        records = [ledger.record(row) for row in rows]
+        echo_table(Table({key: [r[key] for r in records] for key in LISTED}))
         echo()
-    for group, counts in _ledger.summary(rows).items():
+    for group, counts in ledger.summary(rows).items():
         echo_table(_counts(group, counts))
         echo()
 
 
-def _counts(group: str, counts: Mapping[str, _ledger.Count]) -> Table:
+def _one(words: tuple[str, ...], as_json: bool) -> None:
+    """Show a row, or repeat its evidence."""
+    *verb, name = words
+    if verb not in ([], ["check"]):
+        raise InputError(f"ftheta ledger {' '.join(words)}: expected a row such as A028, or check A028.")
+    known = {row.id: row for row in ledger.rows()}
+    if name.upper() not in known:
+        raise InputError(nearest("row", name, list(known)))
+    row = known[name.upper()]
+    if verb:
+        _repeat(row)
+        return
+    record = ledger.record(row)
+    if as_json:
+        echo(json.dumps(record, ensure_ascii=False))
+        return
+    documents = [f"{SOURCE} ({title})" for SOURCE, title in ledger.SOURCES.items() if SOURCE in row.source]
+    echo(f"{row.id}: {record['status']}, the source is {record['verdict']}")
+    echo(f"source: {row.source}; {', '.join(documents)}")
+    for key in SHOWN:
+        if record[key] not in (None, ""):
+            echo(f"{key.replace('_', ' ')}: {record[key]}")
+    for check in record["checks"]:
+        answer = {True: "holds", False: "fails", None: "undecided"}[check["holds"]]
+        echo(f"  {check['text']}: {answer} {check['number']}")
+    for place in record["evidence"]:
+        echo(f"evidence: {place}")
+
+
+def _repeat(row: ledger.Row) -> None:
+    """Run the tests and studies that claim a row."""
+    root = Path(__file__).parents[3]
+    places = ledger.evidence(row)
+    tests = [place for place in places if place.startswith("tests/")]
+    if not places or not (root / "tests").is_dir():
+        raise InputError(
+            f"{row.id} cannot be repeated here: "
+            + ("its tests are not installed; use a checkout." if places else "nothing claims it yet.")
+        )
+    commands = [[sys.executable, "-m", "pytest", "-q", "-m", "", *tests]] if tests else []
+    studies = [claim.where for claim in ledger.claims().get(row.id, ()) if claim.kind == "study"]
+    commands += [[sys.executable, "-m", "ftheta", "study", name] for name in studies]
+    for command in commands:
+        done = subprocess.run(command, cwd=root, check=False)
+        if done.returncode:
+            sys.exit(done.returncode)
+
+
+def _counts(group: str, counts: Mapping[str, Any]) -> Table:
     columns: dict[str, list[Any]] = {"rows": list(counts)}
     for field in ("covered", "of", "declined", "errata_open"):
         columns[field.replace("_", " ")] = [getattr(count, field) for count in counts.values()]

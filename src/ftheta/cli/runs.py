@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import FThetaError, InputError
+from ..errors import FThetaError
+from ..jobs import files
+from ..jobs.results import result_table
+from ..jobs.runs import ROOT, all_runs, find_run, flat, resume_command, times_tested
 from ..results import Table
-from . import _files
-from ._folders import ROOT, all_runs, find_run, flat, looks, resume_command
-from ._show import echo, echo_table, result_table
+from ._show import echo, echo_table, new_file_option
 
 if TYPE_CHECKING:
     from ..store import Run
 
-__all__ = ["command"]
-
 
 @click.group("runs", invoke_without_command=True, short_help="List, show, compare and verify runs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a run.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per run.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List the runs below runs/, or show, compare, report on or verify some."""
     if ctx.invoked_subcommand:
         return
-    found = [facts(path) for path in all_runs()]
+    found = [_row(path) for path in all_runs()]
     if as_json:
         for row in found:
             echo(json.dumps(row))
@@ -39,16 +38,16 @@ def command(ctx: click.Context, as_json: bool) -> None:
         echo_table(Table({name: [row[name] for row in found] for name in names}))
 
 
-def facts(path: Path) -> dict[str, Any]:
-    """A run in a line; one that is damaged says so."""
+def _row(path: Path) -> dict[str, Any]:
+    """One row of the table; a damaged run is marked."""
     from ..store import Run
 
     run = Run(path)
     row: dict[str, Any] = {"id": path.name, "path": str(path), "model": "", "data": ""}
     try:
-        config = _files.settings(run)
+        config = files.settings(run)
         row |= {"model": config.get("model", ""), "data": config.get("data", ""), "status": _status(run)}
-        return row | {"epochs": len(_files.history(run, unsaved=True)) or None, "result": _best(run)}
+        return row | {"epochs": len(files.history(run, unsaved=True)) or None, "result": _best(run)}
     except (FThetaError, OSError) as error:
         return row | {"status": "damaged", "epochs": None, "result": str(error)}
 
@@ -60,28 +59,28 @@ def _status(run: Run) -> str:
 def _best(run: Run) -> str:
     if not run.has("result.json"):
         return ""
-    name, value = next(iter(_files.result(run)["scores"].items()))
+    name, value = next(iter(files.result(run)["scores"].items()))
     return f"{name} none" if value is None else f"{name} {value:.4f}"
 
 
 @command.command("show")
 @click.argument("run")
 def show(run: str) -> None:
-    """What RUN is, how it went, what came out, and how often its test part was looked at."""
+    """Settings, history and result of RUN, and how often its test part was used."""
     folder = find_run(run)
-    found = flat(_files.settings(folder))
+    found = flat(files.settings(folder))
     echo(f"{folder.path} ({_status(folder)})")
     echo_table(Table({"setting": list(found), "value": list(map(str, found.values()))}))
     echo()
-    rows = _files.history(folder, unsaved=True)
+    rows = files.history(folder, unsaved=True)
     if rows:
         shown = rows if len(rows) <= 10 else [*rows[:3], *rows[-7:]]
         echo(f"{len(rows)} epoch{'s' * (len(rows) > 1)}")
         echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}))
         echo()
     if folder.has("result.json"):
-        echo_table(result_table(dict(_files.result(folder))))
-        echo(looks(folder))
+        echo_table(result_table(dict(files.result(folder))))
+        echo(times_tested(folder))
     else:
         echo(f"Continue with: {resume_command(folder.path)}")
 
@@ -96,43 +95,34 @@ def show(run: str) -> None:
     metavar="DIR",
 )
 def compare(runs: tuple[str, ...], as_json: bool, output: Path | None) -> None:
-    """Settings that differ, metrics, and tests of the others against A, row by row where the test rows are the same.
+    """Settings that differ, metrics, and tests of the others against A, row by row if the test rows are the same.
 
     A paired test asks whether chance alone could make such a difference: McNemar's for classes; sign flips, t and
     Wilcoxon's for numbers.
     """
-    from ._compare import Compared
+    from ..jobs import compare_runs
 
-    found = Compared.of([find_run(name) for name in runs])
+    found = compare_runs(runs)
     drawn = found.draw(output) if output else []
     if as_json:
         echo(json.dumps(found.as_json()))
     for table in () if as_json else found.tables():
         echo_table(table)
         echo()
-    for said in () if as_json else found.said():
-        echo(said)
+    for note in () if as_json else found.notes():
+        echo(note)
     for file in drawn:
         echo(f"drawn: {file}", err=True)
 
 
 @command.command("report")
 @click.argument("run")
-@click.option("-o", "--output", help="Write this file instead; RUN stays as it is.", type=click.Path(path_type=Path))
+@new_file_option("Write this file instead; RUN stays as it is.")
 def report(run: str, output: Path | None) -> None:
     """Write RUN/report.html, again or after --no-report, from the run and the data that it was trained on."""
-    from ..store import write_atomic
-    from ._subject import reopen
+    from .. import jobs
 
-    if output is not None and output.exists():
-        raise InputError(f"--output {output}: the file exists; nothing was changed. Choose another name.")
-    folder = find_run(run)
-    page = reopen(folder).report(folder)
-    if output is None:
-        folder.write("report.html", page)
-    else:
-        write_atomic(output, page.encode())
-    echo(str(output or folder.path / "report.html"))
+    echo(str(jobs.open(run).report(output)))
 
 
 @command.command("verify")

@@ -8,74 +8,87 @@ from typing import Any
 
 import click
 
+from ..catalog import nearest
 from ..errors import InputError
+from ..jobs.config import from_toml
 from ..results import Table
-from ._config import from_toml, typed
 from ._show import echo, echo_table
-
-__all__ = ["command"]
 
 
 @click.command("study", short_help="Repeat a study: measure, judge, draw.")
 @click.argument("name")
-@click.option("--tiny", is_flag=True, help="The settings of the tests: a second or two, to look at the mechanism.")
+@click.option("--tiny", is_flag=True, help="The settings of the tests: a second or two, to see how it works.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="A setting of the study; may be repeated.")
 @click.option("--run", type=click.Path(path_type=Path), help="Folder to keep it in; default below runs/study/.")
-@click.option("--allow-inexact", is_flag=True, help="Continue what was half done with other versions.")
+@click.option("--allow-inexact", is_flag=True, help="Continue what was measured in part with other versions.")
 @click.option("--record", is_flag=True, help="For developers: keep the verdicts of a full run in the package's ledger.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(
     name: str, tiny: bool, changes: tuple[str, ...], run: Path | None, allow_inexact: bool, record: bool, as_json: bool
 ) -> None:
-    """Measure, judge and draw the study NAME. Exit code 0 whatever the verdicts are.
+    """Measure, judge and draw the study NAME. The exit code is 0 whatever the verdicts are.
 
     \b
-    ftheta study evidence/noise                  all of it; Ctrl-C loses one piece, the same command continues
-    ftheta study evidence/noise --tiny           the mechanism only
-    ftheta study evidence/noise --set seeds=3    other settings
+    ftheta study optimisers/noise                  all of it; after Ctrl-C the same command continues
+    ftheta study optimisers/noise --tiny           a second or two, to see how it works
+    ftheta study optimisers/noise --set seeds=3    other settings
     """
-    from ..studies import _study
+    from .. import studies
 
+    if name == "gallery":
+        _gallery(_settings(changes), run)
+        return
     if record and (tiny or changes):
         raise InputError("--record keeps full runs only; leave out --tiny and --set.")
-    config = _config(_study.load(name), tiny, changes)
     try:
-        outcome = _study.conduct(name, config, run, allow_inexact=allow_inexact)
+        outcome = studies.run(name, _settings(changes), tiny=tiny, folder=run, allow_inexact=allow_inexact)
     except (KeyboardInterrupt, SystemExit, BrokenPipeError):
-        echo("Stopped; the pieces that are complete are kept. The same command continues.", err=True)
+        echo("Interrupted. What is measured is saved; the same command continues.", err=True)
         raise
     if record:
-        echo(f"Recorded in {_study.keep(outcome)}", err=True)
+        echo(f"Recorded in {studies.record(outcome)}", err=True)
     if as_json:
         echo(json.dumps(outcome.as_json(), indent=1, ensure_ascii=False))
         return
     _show(outcome)
 
 
-def _config(study: Any, tiny: bool, changes: tuple[str, ...]) -> Any:
-    """The settings of the study: full or tiny, with what `--set` changes."""
-    from dataclasses import replace
-
+def _settings(changes: tuple[str, ...]) -> dict[str, Any]:
+    """Settings given as KEY=VALUE."""
     given: dict[str, Any] = {}
     for item in changes:
         key, equals, value = item.partition("=")
         if not equals:
             raise InputError(f"--set {item}: expected KEY=VALUE, e.g. --set seeds=3.")
         given[key.strip()] = from_toml(value)
-    start = study.TINY if tiny else study.Config()
-    return replace(start, **typed(study.Config, given, "--set"))
+    return given
+
+
+def _gallery(settings: dict[str, Any], folder: Path | None) -> None:
+    """Draw the picture of a row, or list the pictures."""
+    from ..results import svg
+    from ..store.files import make_folder, write_atomic
+    from ..studies.gallery import PICTURES
+
+    if "row" not in settings:
+        echo_table(Table({"row": list(PICTURES), "picture": [title for title, _ in PICTURES.values()]}))
+        return
+    if settings["row"] not in PICTURES:
+        raise InputError(nearest("picture", str(settings["row"]), list(PICTURES)))
+    folder = folder or Path("runs/study/gallery")
+    make_folder(folder)
+    write_atomic(folder / f"{settings['row']}.svg", svg(PICTURES[settings["row"]][1]()).encode())
+    echo(f"Figure: {folder / settings['row']}.svg")
 
 
 def _show(outcome: Any) -> None:
-    """Findings with their reasons, where a row of the ledger is judged; then the tables of the study."""
-    if outcome.findings:
-        echo_table(outcome.table())
+    """Verdicts with their checks, then the tables of the study."""
+    for finding in outcome.findings:
+        echo(f"{finding.row}: the source is {finding.verdict}. It says: {finding.source_says}")
+        for check in finding.checks:
+            echo(f"  {check}")
+    for table in outcome.tables.values():
         echo()
-        for finding in outcome.findings:
-            echo(f"{finding.row}: {finding.why}")
-    for k, table in enumerate(outcome.tables.values()):
-        if k or outcome.findings:
-            echo()
-        echo_table(Table(table["columns"], table["caption"]))
-    source = f"measured on {outcome.date}, taken from there" if outcome.cached else f"{outcome.seconds:.0f} s"
-    echo(f"\nFolder: {outcome.path} ({source})")
+        echo_table(table)
+    when = f"measured on {outcome.date}" if outcome.cached else f"{outcome.seconds:.0f} s"
+    echo(f"\nFolder: {outcome.path} ({when})")

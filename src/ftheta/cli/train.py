@@ -1,8 +1,9 @@
-"""`ftheta train`: data, split, encoder, estimator, run, result."""
+"""`ftheta train`: options, and what happens shown on the terminal."""
 
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,13 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from ._config import Config, duration, from_toml, merge, parse_set, read_config
-from ._files import settings
-from ._folders import find_run, new_path, stopped
+from ..jobs.config import Config, duration, from_toml, merge, parse_set, read_config
+from ..jobs.files import settings
+from ..jobs.runs import find_run, new_path, stopped
 from ._show import echo, echo_table
 
 if TYPE_CHECKING:
     from ..store import Run
-
-__all__ = ["command"]
 
 
 class Rate(click.ParamType):
@@ -31,19 +30,43 @@ class Rate(click.ParamType):
         return value if value == "find" else click.FLOAT.convert(value, param, ctx)
 
 
+class TrainCommand(click.Command):
+    """`train MODEL --help` also lists the parameters of MODEL."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["words"] = [word for word in args if not word.startswith("-")]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        from ..catalog import CARDS
+
+        model = next((word for word in ctx.meta["words"] if word in CARDS), None)
+        if model is None:
+            return
+        from ..jobs.parameters import parameters
+
+        for group, rows in parameters(model).items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{p.name}={p.default}", f"{p.text} [{p.type}]".strip()) for p in rows])
+
+
 def option(name: str, help: str, **more: Any) -> Any:
     """A flag with its help."""
     return click.option(name, help=help, **more)
 
 
-_SAID = ("model", "data", "target", "task", "seed", "validation", "split", "group", "encoding", "size", "skip_bad")
+_TOP = (
+    *("model", "data", "target", "task", "seed", "validation", "split", "group", "time_column", "encoding", "size"),
+    "skip_bad",
+)
 
 
-@click.command("train", short_help="Train a model on a data set or a file.")
+@click.command("train", cls=TrainCommand, short_help="Train a model on a data set or a file.")
 @click.argument("model", required=False, default="")
 @click.argument("data", required=False, default="")
 @option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
-@option("--task", "What the target is; told by its values if left out.", type=click.Choice(["classify", "regress"]))
+@option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", metavar="TASK")
 @option("--epochs", "Passes over the rows.", type=int)
 @option("--batch-size", "Rows of a batch.", metavar="N|auto")
 @option("--lr", "Learning rate; find: by a range test before training.", type=Rate(), metavar="RATE|find")
@@ -51,46 +74,55 @@ _SAID = ("model", "data", "target", "task", "seed", "validation", "split", "grou
 @option("--hidden", "Widths of the hidden layers, e.g. 64,64.", metavar="WIDTHS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
-@option("--test", "Share set aside for the result, a file with its rows, or none.", metavar="SHARE|FILE|none")
+@option("--test", "Share held out for the result, a file to evaluate on, or none.", metavar="SHARE|FILE|none")
 @option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
-@option("--split", "How rows are set aside.", type=click.Choice(["random", "stratified", "chronological"]))
+@option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
 @option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
+@option("--time-column", "Column that orders the rows, for a chronological split.", default="", metavar="COLUMN")
 @option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
-@option("--size", "Height and width of the pictures of a folder.", type=int, metavar="PIXELS")
-@option("--skip-bad", "Leave damaged pictures of a folder out.", is_flag=True, default=None)
+@option("--size", "Height and width of the images of a folder.", type=int, metavar="PIXELS")
+@option("--skip-bad", "Leave damaged images of a folder out.", is_flag=True, default=None)
 @option("--time", "Time budget, e.g. 90s, 10m, 2h.", metavar="TIME")
 @option("--run", "Folder of the run; default: runs/MODEL-DATA/TIME.", type=click.Path(path_type=Path), metavar="DIR")
 @option("--config", "TOML file with settings; a run's config.toml repeats it.", type=click.Path(path_type=Path))
 @option("--set", "Any other setting, e.g. training.clip_norm=1 or dropout=0.2.", multiple=True, metavar="KEY=VALUE")
-@option("--report/--no-report", "Write RUN/report.html, one page that shows it all.", default=True)
+@option("--report/--no-report", "Write RUN/report.html, one page that shows everything.", default=True)
 @option("--resume", "Continue this run: a folder, an id, or last.", metavar="RUN")
 @option("--allow-inexact", "Continue even if the result will not be bit-exact.", is_flag=True)
+@option("--json", "Write what happens as JSON, one object per line.", is_flag=True)
 @click.pass_context
 def command(
-    ctx: click.Context, run: Path | None, resume: str | None, allow_inexact: bool, report: bool, **flags: Any
+    ctx: click.Context,
+    run: Path | None,
+    resume: str | None,
+    allow_inexact: bool,
+    report: bool,
+    json: bool,
+    **flags: Any,
 ) -> None:
-    """Train MODEL (see `ftheta models`) on DATA: a data set (see `ftheta data`), a CSV, Parquet, NPY, NPZ or IDX file,
-    or a folder with a folder of images for each class.
+    """Train MODEL (see `ftheta models`) on DATA: a data set (see `ftheta data`), a CSV, Parquet, Excel, JSON, NPY, NPZ
+    or IDX file, or a folder with one folder of images per class. `ftheta train MODEL --help` lists its parameters.
 
-    A test part is set aside before anything is learned; the result table is of that part. RUN/report.html shows all.
+    A test part is held out before anything is learned; the result table is of that part. RUN/report.html shows
+    everything.
     """
     from ..store import Run
 
     if resume is not None:
         _refuse_settings(ctx, resume)
         found = find_run(resume)
-        chosen = merge(settings(found), where=str(found.path / "config.toml"))
-        _run(chosen, Run(found.path, allow_inexact=allow_inexact), report)
+        config = merge(settings(found), where=str(found.path / "config.toml"))
+        _train(config, Run(found.path, allow_inexact=allow_inexact), report, json)
         return
-    chosen = _chosen(**flags)
-    _run(chosen, Run(run or new_path(chosen.model, chosen.data), allow_inexact=allow_inexact), report)
+    config = _config(**flags)
+    _train(config, Run(run or new_path(config.model, config.data), allow_inexact=allow_inexact), report, json)
 
 
 def _refuse_settings(ctx: click.Context, resume: str) -> None:
     """A run is continued with its own settings only."""
     given = [p for p in ctx.command.params if ctx.get_parameter_source(p.name or "") is ParameterSource.COMMANDLINE]
     names = [p.human_readable_name if isinstance(p, click.Argument) else p.opts[0] for p in given]
-    extra = [name for name in names if name not in ("--resume", "--allow-inexact", "--report")]
+    extra = [name for name in names if name not in ("--resume", "--allow-inexact", "--report", "--json")]
     if extra:
         raise InputError(
             f"--resume {resume} continues a run with its own settings, but {', '.join(extra)} was given too. "
@@ -98,19 +130,19 @@ def _refuse_settings(ctx: click.Context, resume: str) -> None:
         )
 
 
-def _chosen(config: Path | None, **flags: Any) -> Config:
+def _config(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
-    said: dict[str, Any] = {k: flags[k] for k in _SAID}
-    said["test"] = 0.0 if flags["test"] == "none" else _value(flags["test"])
+    given: dict[str, Any] = {k: flags[k] for k in _TOP}
+    given["test"] = _value(flags["test"])
     params = {name: flags[name] for name in ("epochs", "lr", "optimizer", "device")}
     params |= {"batch_size": _value(flags["batch_size"]), "hidden": _widths(flags["hidden"])}
-    said = {k: v for k, v in said.items() if v not in (None, "")}
-    said["params"] = {k: v for k, v in params.items() if v is not None}
-    said["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}
+    given = {k: v for k, v in given.items() if v not in (None, "")}
+    given["params"] = {k: v for k, v in params.items() if v is not None}
+    given["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}
     stored = read_config(config) if config else {}
-    found = merge(stored, parse_set(flags["set"]), said, where=str(config or "command line"))
+    found = merge(stored, parse_set(flags["set"]), given, where=str(config or "command line"))
     if not found.model or not found.data:
-        raise InputError("Say what to train and on what: ftheta train MODEL DATA, e.g. ftheta train mlp digits.")
+        raise InputError("Name a model and data: ftheta train MODEL DATA, e.g. ftheta train mlp digits.")
     return found
 
 
@@ -126,37 +158,43 @@ def _widths(text: str | None) -> list[int] | None:
     return value
 
 
-# ---- the work, in order
+def _train(config: Config, run: Run, report: bool, as_json: bool) -> None:
+    """Train and report; a result stays whatever happens to its report."""
+    from .. import jobs
 
-
-def _run(config: Config, run: Run, report: bool) -> None:
-    """Everything is checked before the folder is touched."""
-    from ._job import Job
-
-    job = Job(config)
-    job.refuse_other(run)
+    watch = jobs.JsonLines(sys.stdout) if as_json else _terminal()
     try:
-        with run:
-            job.keep(run)
-            echo(job.headline(), err=True)
-            for said in job.warnings():
-                echo(said, err=True)
-            job.fit(run)
-            if job.ending():
-                echo(job.ending(), err=True)
-            if job.task == "density":
-                echo("Looking at the test rows; the sum over all states may take a minute.", err=True)
-            echo_table(job.evaluate(run))
+        trained = jobs.train(config, run=run, report=False, watch=watch)
     except (KeyboardInterrupt, SystemExit, BrokenPipeError):
         if run.exists():
-            echo(stopped(run), err=True)
+            watch.say("stopped", stopped(run))
         raise
     try:
-        if report:
-            job.report(run)
+        if report and not run.has("report.html"):
+            trained.report()
     except BaseException:
         again = f"ftheta runs report {shlex.quote(str(run.path))}"
-        echo(f"The result stands and is kept; only report.html is missing. Write it with: {again}", err=True)
+        watch.say("stopped", f"The result is saved, but report.html could not be written. Write it with: {again}")
         raise
     finally:
-        echo(f"Run folder: {run.path}" + (" (report.html shows it all)" if run.has("report.html") else ""))
+        watch.say("report" if run.has("report.html") else "run", run.path)
+
+
+def _terminal() -> Any:
+    """Events as text: the result on standard output, all else on standard error."""
+    from ..jobs import Watcher
+
+    class Terminal(Watcher):
+        started = False
+
+        def say(self, event: str, what: Any) -> None:
+            if event == "result":
+                echo_table(what)
+            elif event == "report" or (event == "run" and self.started):
+                echo(f"Run folder: {what}" + (" (report.html shows everything)" if event == "report" else ""))
+            elif event != "run":
+                prefix = {"note": "note: ", "warning": "warning: "}.get(event, "")
+                echo(f"{prefix}{what}", err=True)
+            self.started = True
+
+    return Terminal()

@@ -1,4 +1,4 @@
-"""A batch, the specs of what goes in and out, and the one place where a loss is summed.
+"""A batch, and the one place where a loss is summed.
 
     batch.sum(l) = (Σᵢ wᵢ lᵢ, Σᵢ wᵢ)        over rows, tokens or pixels; only the trainer divides
 
@@ -14,21 +14,7 @@ from torch import Tensor
 
 from ..errors import InputError
 
-__all__ = ["Batch", "InputSpec", "TargetSpec", "rows", "take"]
-
-
-class InputSpec(NamedTuple):
-    """Shape of one input row, without the batch axis."""
-
-    shape: tuple[int, ...]
-
-
-class TargetSpec(NamedTuple):
-    """What is predicted: binary, multiclass, multilabel, regression or none."""
-
-    kind: str
-    n: int = 0
-    """Classes, labels or targets; 0 for binary and for a regression target of shape (B,)."""
+__all__ = ["Batch", "rows", "take"]
 
 
 def rows(x: Any) -> int:

@@ -1,4 +1,4 @@
-"""A data set: raw values, names of features and classes, licence and citation; of made ones also the truth.
+"""A data set: raw values, names of features and classes, license and citation; of synthetic ones also the truth.
 
     n rows xᵢ of D columns, targets yᵢ;      K = 1 for a number, the number of classes for classes
 
@@ -23,7 +23,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Truth:
-    """Where made rows come from; each function takes features (n, D) and gives (n,)."""
+    """Where synthetic rows come from; each function takes features (n, D) and gives (n,)."""
 
     formula: str
     mean: Function | None = field(default=None, repr=False)
@@ -51,7 +51,7 @@ class Dataset:
     """Classes in the order of their sorted labels; empty where y is a number."""
     task: str
     """binary, multiclass, regression, segment (a class for every pixel) or none."""
-    licence: str = ""
+    license: str = ""
     citation: str = ""
     kind: str = "table"
     """table, image, series or text."""
@@ -61,9 +61,9 @@ class Dataset:
     """So many last rows are the official test part."""
     truth: Truth | None = None
     groups: np.ndarray | None = field(default=None, repr=False)
-    """Names of groups that a split keeps together, one a row."""
-    form: Any = None
-    """How the cells of a CSV file were read: give it to `read_csv` with new rows."""
+    """Names of groups that a split keeps together, one per row."""
+    csv_format: Any = None
+    """How the cells of a CSV file are written: pass it to `read_csv` with new rows."""
     notes: tuple[str, ...] = ()
     """What a reader did or noticed."""
 

@@ -1,10 +1,10 @@
-"""Leaks: what a test part must not share with the training part, found and said in sentences.
+"""Leaks: what a test set must not share with the training set.
 
-    duplicates   a row of the test part that is also a row of the training part is remembered, not predicted
-    scaling      mean 0 and standard deviation 1 over ALL rows: the test part had a say in how the training part looks
+    duplicates   a test row that is also a training row is remembered, not predicted
+    scaling      mean 0 and standard deviation 1 over ALL rows: the test rows influenced the training rows
     target       a column that is the target under another name
 
-A count of duplicates is given beside the one inside the training part: rows of few different values repeat by nature.
+Rows of few different values repeat inside the training set too; then repeated test rows are not reported.
 Shapes: n rows, D columns.
 Reference: Kapoor and Narayanan, Leakage and the Reproducibility Crisis in Machine-Learning-Based Science,
 Patterns 4(9) (2023).
@@ -19,66 +19,65 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .picture_files import Pictures
+from .io.pictures import Pictures
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["leaks"]
 
-_TOLERANCE = 1e-6
-_SAMPLE = 1000  # rows on which columns are ruled out before all rows are looked at
-_LEAST = 20  # so many rows, or different values, before a coincidence is worth a word
+TOLERANCE = 1e-6
+SAMPLE = 1000  # rows on which columns are ruled out before all rows are looked at
+MIN_ROWS = 20  # of fewer rows, or different values, a coincidence is not reported
 
 
 def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
-    """Sentences on what the rows `test` share with the rows `train`; none where nothing was found.
+    """What the rows `test` share with the rows `train`, one sentence per leak.
 
     Args:
-        x: Features as they were given, before anything was encoded: a frame or an array, (n, D), or Pictures, whose
-            files are compared.
-        train: Row numbers that are learned from.
-        test: Row numbers that are set aside.
+        x: Features before anything was encoded: a frame or an array, (n, D), or Pictures, whose files are compared.
+        train: Row numbers of the training set.
+        test: Row numbers of the test set.
         y: Targets, (n,), or None.
 
     Example:
         >>> x = np.array([[1.5, 2.0], [0.3, 4.0], [7.0, 1.0], [1.5, 2.0]])
         >>> print(*leaks(x, [0, 1, 2], [3]))
-        1 of 1 test rows has the same features as a training row; inside the training part 0 of 3 rows repeat another.
+        1 of 1 test rows has the same features as a training row; 0 of 3 training rows repeat another.
     """
     import pandas as pd
 
     if not len(train) or not len(test):
         return ()
+    train, test, y = np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)
     if isinstance(x, Pictures):
-        prints = pd.DataFrame({"content": [blake2b(file.read_bytes(), digest_size=8).digest() for file in x.paths]})
-        return tuple(_duplicates(prints, np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)))
+        return tuple(_duplicates(_contents(x, train), _contents(x, test), y, train, test))
     frame = x if isinstance(x, pd.DataFrame) else pd.DataFrame(np.asarray(x))
-    y = None if y is None else np.asarray(y)
-    train, test = np.asarray(train), np.asarray(test)
     with np.errstate(all="ignore"):
-        return (*_duplicates(frame, train, test, y), *_scaled(frame, train), *_target(frame, y))
+        rows = _duplicates(_hash(frame.iloc[train]), _hash(frame.iloc[test]), y, train, test)
+        return (*rows, *_scaled(frame, train), *_target(frame, y))
 
 
 # ---- rows on both sides
 
 
-def _duplicates(frame: pd.DataFrame, train: np.ndarray, test: np.ndarray, y: np.ndarray | None) -> Iterator[str]:
+def _duplicates(
+    a: np.ndarray, b: np.ndarray, y: np.ndarray | None, train: np.ndarray, test: np.ndarray
+) -> Iterator[str]:
+    """Hashes of the training rows and of the test rows, compared."""
     import pandas as pd
 
-    code = _hash(frame)
-    inside = pd.Index(code[train])
-    shared = pd.Index(code[test]).isin(inside)
-    count, own = int(shared.sum()), int(inside.duplicated(keep=False).sum())
-    if not count:
+    shared, own = np.isin(b, a), int(pd.Index(a).duplicated(keep=False).sum())
+    count = int(shared.sum())
+    if not count or own / len(a) >= 0.5 * count / len(b):  # as many repeat inside the training set
         return
-    has = "has" if count == 1 else "have"
-    also = "" if y is None else f" ({_with_target(code, y, train, test[shared])} of them the same target too)"
-    usual = own / len(train) >= 0.5 * count / len(test)
-    why = ": the rows take few different values, so this is their nature rather than a leak" if usual else ""
+    also = ""
+    if y is not None:
+        pairs = _hash(pd.DataFrame({"x": a, "y": y[train]})), _hash(pd.DataFrame({"x": b, "y": y[test]}))
+        also = f" ({int(np.isin(pairs[1], pairs[0]).sum())} of them the same target too)"
     yield (
-        f"{count:,} of {len(test):,} test rows {has} the same features as a training row{also}; "
-        f"inside the training part {own:,} of {len(train):,} rows repeat another{why}."
+        f"{count:,} of {len(b):,} test rows {'has' if count == 1 else 'have'} the same features as a training row{also}"
+        f"; {own:,} of {len(a):,} training rows repeat another."
     )
 
 
@@ -89,19 +88,22 @@ def _hash(frame: pd.DataFrame) -> np.ndarray:
     return pd.util.hash_pandas_object(frame, index=False).to_numpy()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _with_target(code: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> int:
-    """Test rows with a training row of the same features and target."""
-    import pandas as pd
-
-    pair = _hash(pd.DataFrame({"x": code, "y": y}))
-    return int(pd.Index(pair[test]).isin(pair[train]).sum())
+def _contents(x: Pictures, rows: np.ndarray) -> np.ndarray:
+    """64 bits for each file; files that no other has the size of are not read."""
+    sizes = x.listing.sizes[x.index]
+    same = dict(zip(*np.unique(sizes, return_counts=True), strict=True))
+    paths, found = x[rows].paths, []
+    for row, path in zip(rows.tolist(), paths, strict=True):
+        content = path.read_bytes() if same[sizes[row]] > 1 else str(path).encode("utf-8", "surrogateescape")
+        found.append(int.from_bytes(blake2b(content, digest_size=8).digest(), "big"))
+    return np.array(found, np.uint64)
 
 
 # ---- scaled before the split
 
 
 def _scaled(frame: pd.DataFrame, train: np.ndarray) -> Iterator[str]:
-    """Columns that are standardised, or run from 0 to 1, over all rows but not over the training rows."""
+    """Columns that are standardized, or run from 0 to 1, over all rows but not over the training rows."""
     found: dict[str, list[str]] = {"mean 0 and standard deviation 1": [], "minimum 0 and maximum 1": []}
     for name, column in frame.items():
         if column.dtype.kind != "f":
@@ -116,15 +118,15 @@ def _scaled(frame: pd.DataFrame, train: np.ndarray) -> Iterator[str]:
             has, rest = ("has" if len(names) == 1 else "have"), f" and {len(names) - 5} more" if len(names) > 5 else ""
             yield (
                 f"{', '.join(names[:5])}{rest} {has} {what} over all rows, but not over the training rows: scaled "
-                "before the split, so the training part knows something of the test part; scale after it."
+                "before the split, so the training rows depend on the test rows; scale after it."
             )
 
 
 def _standard(values: np.ndarray) -> bool:
-    if not abs(mean := _mean(values)) < _TOLERANCE:
+    if not abs(mean := _mean(values)) < TOLERANCE:
         return False
     n, variance = np.count_nonzero(values == values), _mean((values - mean) ** 2)
-    return bool(n > 1) and any(abs(math.sqrt(v) - 1) < _TOLERANCE for v in (variance, variance * n / (n - 1)))
+    return bool(n > 1) and any(abs(math.sqrt(v) - 1) < TOLERANCE for v in (variance, variance * n / (n - 1)))
 
 
 def _mean(values: np.ndarray) -> float:
@@ -141,10 +143,10 @@ def _unit(values: np.ndarray) -> bool:
 
 
 def _natural(values: np.ndarray) -> bool:
-    """Few values, or shares in whole thousandths: such columns run from 0 to 1 without being scaled."""
+    """Few values, or shares in multiples of 0.001: such columns run from 0 to 1 without being scaled."""
     values = values[np.isfinite(values)]
-    thousandths = np.abs(1000 * values - np.round(1000 * values)) < _TOLERANCE
-    return bool(thousandths.all()) or len(np.unique(values)) <= _LEAST
+    thousandths = np.abs(1000 * values - np.round(1000 * values)) < TOLERANCE
+    return bool(thousandths.all()) or len(np.unique(values)) <= MIN_ROWS
 
 
 # ---- the target under another name
@@ -154,9 +156,9 @@ def _target(frame: pd.DataFrame, y: np.ndarray | None) -> Iterator[str]:
     """Columns that equal the target, rise or fall with it throughout, or stand for its classes one by one."""
     import pandas as pd
 
-    if y is None or len(y) < _LEAST:
+    if y is None or len(y) < MIN_ROWS:
         return
-    some = np.linspace(0, len(y) - 1, min(len(y), _SAMPLE)).astype(int)
+    some = np.linspace(0, len(y) - 1, min(len(y), SAMPLE)).astype(int)
     repeats = 2 <= len(pd.unique(y)) <= len(y) // 2  # that values which hardly repeat go together says nothing
     for name, column in frame.items():
         possible = _relation(_values(column.iloc[some]), y[some], repeats)

@@ -1,15 +1,17 @@
 """What is trained on, batch by batch.
 
-    Rows:   batch b of an epoch = rows order[bB : (b + 1)B],   order = a permutation drawn from (seed, epoch)
+    Indexed:   batch b of an epoch = get(order[bB : (b + 1)B]),   order = a permutation drawn from (seed, epoch)
 
-Rows is a function of (seed, epoch, position), so training resumes in the middle of an epoch bit for bit.
+Indexed is a function of (seed, epoch, position), so training resumes in the middle of an epoch bit for bit. Arrays are
+indexed, sequences padded, series cut into windows and pictures decoded one batch at a time.
 A Stream is whatever an iterator gives next.
-Shapes: B rows a batch.
+Shapes: B rows of a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from itertools import islice, repeat
 from numbers import Integral
 from typing import Any, Protocol
@@ -20,12 +22,12 @@ from torch import Tensor
 
 from ..draw import Draw
 from ..errors import InputError, InputTypeError
+from ._ahead import ahead
 from .batch import Batch, take
 
-__all__ = ["Rows", "Source", "Stream"]
+__all__ = ["Indexed", "Rows", "Source", "Stream"]
 
-# Bytes gathered at once: one gather and many views cost less than a gather a batch, while they fit a cache.
-CHUNK = 2**22
+GATHERED = 2**22  # bytes of small rows gathered at once: many views of one gather cost less than many gathers
 
 
 class Source(Protocol):
@@ -47,28 +49,85 @@ class Source(Protocol):
         ...
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """Put back what `state_dict` gave."""
+        """Restore what `state_dict` returned."""
         ...
 
 
-class Rows:
-    """Rows in memory: tensors, lists, or dicts and tuples of them, taken by index where they lie.
+class Indexed:
+    """The one stateless source: a count, and a function from row numbers to a batch.
+
+    Args:
+        n: Number of rows, or of windows.
+        get: (index, draw) -> Batch; `draw` is the place ("order", epoch). None: a subclass has it as a method.
+        batch_size: Rows of a batch; the last one may be shorter. From n on, an epoch is one batch in the order given.
+        shuffle: Whether each epoch has an order of its own.
+        ahead: Batches that a thread makes while those before are trained on; 0: no thread.
+
+    Example:
+        >>> squares = Indexed(5, lambda index, draw: Batch(index**2), batch_size=2, shuffle=False)
+        >>> [batch.x.tolist() for batch in squares.batches(0, 0, Draw(0))]
+        [[0, 1], [4, 9], [16]]
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        n: int,
+        get: Callable[[Tensor, Draw], Batch] | None = None,
+        *,
+        batch_size: int,
+        shuffle: bool = True,
+        ahead: int = 0,
+    ) -> None:
+        if not isinstance(batch_size, Integral) or batch_size < 1:
+            raise InputError(f"batch_size is {batch_size!r}; it must be a whole number of rows, at least 1.")
+        self.n, self.batch_size, self.shuffle, self.ahead = n, int(batch_size), shuffle, ahead
+        if get is not None:
+            self.get: Callable[[Tensor, Draw], Batch] = get
+
+    def __len__(self) -> int:
+        return -(-self.n // self.batch_size)
+
+    def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
+        """The batches of an epoch from number `start` on, the same whether or not those before were asked for."""
+        mixed = self.shuffle and len(self) > 1
+        order = torch.randperm(self.n, generator=draw.generator("order")) if mixed else torch.arange(self.n)
+        parts = order.split(self.batch_size)[start:]
+        if self.ahead:
+            return ahead(lambda: (self.get(index, draw) for index in parts), self.ahead)
+        return (self.get(index, draw) for index in parts)
+
+    def resized(self, batch_size: int) -> Indexed:
+        """The same rows in batches of another size."""
+        made = copy(self)
+        made.batch_size = batch_size
+        return made
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing: epoch and position say it all."""
+        return {}
+
+    def load_state_dict(self, tree: dict[str, Any]) -> None:
+        """There is no state."""
+
+
+class Rows(Indexed):
+    """Rows in memory: tensors, lists, or dicts and tuples of them.
 
     Args:
         x: Inputs, (n, ...).
         y: Targets, (n, ...), or None.
         weight: Weights, (n,) or (n, ...), or None.
-        batch_size: Rows a batch; the last one may be shorter. From n on, an epoch is one batch in the order given.
-        shuffle: Whether each epoch has an order of its own.
-        expand: What makes inputs of some rows of `x`, where those are kept in a smaller form.
+        batch_size: As for `Indexed`.
+        shuffle: As for `Indexed`.
+        expand: What makes inputs of the rows of a batch, where `x` is kept in a smaller form.
 
     Example:
         >>> source = Rows(torch.arange(5.0), batch_size=2, shuffle=False)
         >>> [batch.x.tolist() for batch in source.batches(0, 0, Draw(0))]
         [[0.0, 1.0], [2.0, 3.0], [4.0]]
     """
-
-    exact = True
 
     def __init__(
         self,
@@ -81,47 +140,33 @@ class Rows:
         expand: Callable[[Any], Any] | None = None,
     ) -> None:
         self.x, self.y, self.weight = map(_tensors, (x, y, weight))
-        self.n = _common_rows(self.x, self.y, self.weight)
-        if not isinstance(batch_size, Integral) or batch_size < 1:
-            raise InputError(f"batch_size is {batch_size!r}; it must be a whole number of rows, at least 1.")
-        self.batch_size = int(batch_size)
-        self.shuffle, self._expand = shuffle, expand
-        inputs = self._expand(self.x) if self._expand and self.n <= self.batch_size else self.x
-        self._whole = Batch(inputs, self.y, self.weight, torch.arange(self.n))
+        self._expand = expand
+        self._all: Batch | None = None
+        super().__init__(_common_rows(self.x, self.y, self.weight), batch_size=batch_size, shuffle=shuffle)
 
-    def __len__(self) -> int:
-        return -(-self.n // self.batch_size)
+    def get(self, index: Tensor, draw: Draw) -> Batch:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Rows by number."""
+        x = take(self.x, index)
+        return Batch(self._expand(x) if self._expand else x, take(self.y, index), take(self.weight, index), index)
 
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on, the same whether or not those before were asked for."""
-        if len(self) == 1:
-            yield from [self._whole][start:]
-            return
-        order = torch.randperm(self.n, generator=draw.generator("order")) if self.shuffle else None
-        span = self._span()
-        for low in range(start * self.batch_size, self.n, span):
-            part = slice(low, low + span)
-            index = part if order is None else order[part]
-            chunk = Batch(*(take(field, index) for field in self._whole))
-            chunk = chunk._replace(x=self._expand(chunk.x)) if self._expand else chunk
-            yield from map(Batch, *(_pieces(field, self.batch_size) for field in chunk))
+        """As of any `Indexed`; one batch of all rows is not copied, small rows are gathered many batches at a time."""
+        if len(self) > 1:
+            fields = [f for f in (self.x, self.y, self.weight) if f is not None]
+            plain = self.shuffle and all(isinstance(f, Tensor) and f.device.type == "cpu" for f in fields)
+            return self._gathered(start, draw) if plain else super().batches(epoch, start, draw)
+        if self._all is None:
+            inputs = self._expand(self.x) if self._expand else self.x
+            self._all = Batch(inputs, self.y, self.weight, torch.arange(self.n))
+        return iter([self._all][start:])
 
-    def resized(self, batch_size: int) -> Rows:
-        """The same rows in batches of another size."""
-        knobs = {"batch_size": batch_size, "shuffle": self.shuffle, "expand": self._expand}
-        return Rows(self.x, self.y, self.weight, **knobs)
-
-    def _span(self) -> int:
-        """Rows gathered at once: as many whole batches as fit into a chunk, at least one."""
-        size = sum(v.nbytes for _, v in _leaves("", self._whole) if isinstance(v, Tensor)) / self.n
-        return self.batch_size * max(1, int(CHUNK / (size * self.batch_size)))
-
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing: epoch and position say it all."""
-        return {}
-
-    def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """Nothing to put back."""
+    def _gathered(self, start: int, draw: Draw) -> Iterator[Batch]:
+        size, row = self.batch_size, sum(f.nbytes for f in (self.x, self.y, self.weight) if f is not None) // self.n
+        order = torch.randperm(self.n, generator=draw.generator("order"))[start * size :]
+        for index in order.split(size * max(1, GATHERED // (size * row + 1))) if len(order) else ():
+            parts = (repeat(None) if f is None else take(f, index).split(size) for f in (self.x, self.y, self.weight))
+            for x, *rest in zip(*parts, index.split(size), strict=False):
+                yield Batch(self._expand(x) if self._expand else x, *rest)
 
 
 class Stream:
@@ -159,11 +204,11 @@ class Stream:
             )
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing: an iterator cannot be put back, which is what `exact = False` says."""
+        """Nothing: an iterator cannot go back, which is what `exact = False` says."""
         return {}
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """Nothing to put back."""
+        """There is no state."""
 
 
 def _batch(item: Any) -> Batch:
@@ -209,16 +254,3 @@ def _common_rows(x: Any, y: Any, weight: Any) -> int:
                 "They must match; did one file lose its header or last line?"
             )
     return n
-
-
-def _pieces(x: Any, size: int) -> Iterable[Any]:
-    """Views of `size` rows each; endless None for None."""
-    if x is None:
-        return repeat(None)
-    if isinstance(x, Tensor):
-        return x.split(size)
-    if isinstance(x, dict):
-        return (dict(zip(x, parts, strict=True)) for parts in zip(*(_pieces(v, size) for v in x.values())))  # noqa: B905
-    if isinstance(x, tuple):
-        return zip(*(_pieces(v, size) for v in x))  # noqa: B905
-    return (x[i : i + size] for i in range(0, len(x), size))

@@ -8,25 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from inspect import Parameter, signature
+from inspect import signature
 from math import isqrt, prod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..draw import Draw
 from ..errors import InputError
-from ._images import array
-from ._probe import DRAW, batch_of, untouched
+from ._probe import DRAW, untouched
 from ._rows import finite, numbers
 
 __all__ = [
-    "HasFillIn",
     "HasGibbs",
     "HasSample",
-    "advance",
     "aside",
     "ask",
     "fitted",
@@ -42,15 +39,6 @@ class HasGibbs(Protocol):
 
     def gibbs(self, X: Any, steps: int = 1) -> Any:
         """Rows after some steps of a chain that starts at X: (n, V)."""
-        ...
-
-
-@runtime_checkable
-class HasFillIn(Protocol):
-    """one with fill_in(X, missing, steps)"""
-
-    def fill_in(self, X: Any, missing: Any, steps: int = 1) -> Any:
-        """Rows whose missing entries are drawn given the others: (n, V)."""
         ...
 
 
@@ -93,36 +81,6 @@ def ask(function: Callable[..., Any], *given: Any, draw: Draw, **named: Any) -> 
         named["generator"] = draw.generator()
     with draw.scope(), torch.no_grad():
         return function(*given, **named)
-
-
-def advance(obj: Any, x: np.ndarray, steps: int, draw: Draw, *, clamp: np.ndarray | None = None) -> np.ndarray:
-    """Rows after some steps of their chains: (n, V) -> (n, V); a `gibbs` that takes rows alone makes one at a time.
-
-    With the same draw, a longer chain begins as a shorter one does.
-    """
-    if not steps:
-        return x
-    with aside(obj) as machine:
-        module = isinstance(obj, nn.Module)
-        rows: Any = batch_of(obj, x).x if module else x
-        held = {} if clamp is None else {"clamp": torch.tensor(clamp, device=rows.device) if module else clamp}
-        if len(_places(machine.gibbs)) > 1:
-            rows = ask(machine.gibbs, rows, steps, draw=draw, **held)
-        else:
-            for step in range(steps):
-                rows = ask(machine.gibbs, rows, draw=draw.at(step), **held)
-    made = array(rows) if isinstance(rows, Tensor) else np.asarray(rows)
-    if not np.isfinite(made).all():
-        raise InputError(
-            f"A chain of {type(obj).__name__} left the finite numbers within {steps} step(s): its weights are too "
-            "large; train it with a smaller learning rate."
-        )
-    return made.reshape(x.shape).astype(float)
-
-
-def _places(function: Callable[..., Any]) -> list[str]:
-    """Parameters that are given by their place."""
-    return [name for name, p in signature(function).parameters.items() if p.kind is not Parameter.KEYWORD_ONLY]
 
 
 def some_rows(X: Any, most: int | None = None) -> tuple[np.ndarray, tuple[int, ...]]:

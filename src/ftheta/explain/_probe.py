@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..catalog import nearest
 from ..data import Batch
 from ..draw import Draw
 from ..errors import FThetaError, InputError, InputTypeError
 from ._registry import HasObjective
 
-__all__ = [
-    "DRAW",
-    "QUANTILES",
-    "Seen",
-    "batch_of",
-    "first_tensor",
-    "fitting",
-    "forward",
-    "layers_of",
-    "module_of",
-    "untouched",
-    "watching",
-]
-
 DRAW = Draw(0).at("explain")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-Seen = Callable[[str, nn.Module, Any, Any], None]  # name, layer, inputs, output
+
+
+class Call(NamedTuple):
+    """One call of a layer."""
+
+    name: str
+    layer: nn.Module
+    inputs: tuple[Any, ...]
+    out: Tensor  # the first tensor that it returned
 
 
 def module_of(obj: Any) -> nn.Module:
@@ -46,6 +41,36 @@ def layers_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
         return bool(part._parameters or not part._modules)
 
     return [(name or type(part).__name__, part) for name, part in module.named_modules() if own(part)]
+
+
+def layer_named(module: nn.Module, name: str) -> nn.Module:
+    """The part of this name."""
+    parts = {key or type(part).__name__: part for key, part in module.named_modules()}
+    if name not in parts:
+        raise InputError(nearest("layer", name, parts))
+    return parts[name]
+
+
+def has_maps(obj: Any) -> bool:
+    """True if a net has a convolution or a pooling layer."""
+    kinds = (nn.modules.conv._ConvNd, nn.modules.pooling._MaxPoolNd, nn.modules.pooling._AvgPoolNd)
+    return any(isinstance(part, kinds) for part in module_of(obj).modules())
+
+
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of calls: of a layer that runs more than once, with the number of the call: conv[2]."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(f"{name}[{seen[name]}]" if names.count(name) > 1 else name)
+    return tuple(found)
+
+
+def array(value: Any) -> np.ndarray:
+    """A copy, in double precision where it is floating."""
+    tensor = torch.as_tensor(value).detach().cpu()
+    return tensor.double().numpy().copy() if tensor.is_floating_point() else tensor.numpy().copy()
 
 
 def first_tensor(value: Any) -> Tensor | None:
@@ -100,16 +125,29 @@ def untouched(module: nn.Module, *, training: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def watching(module: nn.Module, see: Seen) -> Iterator[None]:
-    """Call `see` with every layer that runs: its name, itself, its inputs, its output."""
+def calls(module: nn.Module, names: Iterable[str] | None = None, *, clone: bool = False) -> Iterator[list[Call]]:
+    """Every call of a layer, in order; with clone what follows works on a copy, so that each output has its own δ.
 
-    def hook(name: str) -> Callable[..., None]:
-        return lambda layer, inputs, output: see(name, layer, inputs, output)
+    Args:
+        module: What will run.
+        names: Of the parts that are looked at; None: all layers.
+        clone: Whether the output is copied before the next layer gets it.
+    """
+    found: list[Call] = []
 
-    layers = [(name, part) for name, part in layers_of(module) if "parametrizations" not in name.split(".")]
+    def hook(name: str) -> Callable[..., Any]:
+        def see(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
+            if (out := first_tensor(output)) is not None:
+                found.append(Call(name, layer, inputs, out))
+            return output.clone() if clone and isinstance(output, Tensor) else None
+
+        return see
+
+    every = [(name, part) for name, part in layers_of(module) if "parametrizations" not in name.split(".")]
+    layers = every if names is None else [(name, layer_named(module, name)) for name in names]
     handles = [part.register_forward_hook(hook(name)) for name, part in layers]
     try:
-        yield
+        yield found
     finally:
         for handle in handles:
             handle.remove()
@@ -139,3 +177,16 @@ def fitting(module: nn.Module, batch: Batch) -> Iterator[None]:
         raise InputError(
             f"{type(module).__name__} failed on {batch.n} rows{shape}: {why}. Pass rows and targets that fit it."
         ) from error
+
+
+def rows_for(obj: Any, X: Any, input_shape: Any, n: int) -> Batch:
+    """Rows that are given, or n random ones of a shape: (n, ...); an estimator knows the shape of its rows."""
+    if X is not None:
+        return batch_of(obj, X)
+    spec = getattr(obj, "input_", None)
+    shape = spec.shape if input_shape is None and spec is not None else input_shape
+    if shape is None:
+        raise InputError(f"{type(obj).__name__} does not know the shape of its rows; pass X, or input_shape=.")
+    like = next(module_of(obj).parameters(), torch.zeros(()))
+    drawn = torch.randn(n, *shape, generator=DRAW.generator("rows"), dtype=torch.float64)
+    return Batch(drawn.to(like.device, like.dtype))

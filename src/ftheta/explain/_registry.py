@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, get_args, runtime_checkabl
 
 from torch import nn
 
-from ..catalog import nearest
+from .. import catalog
 from ..data import Batch, TargetSpec
 from ..errors import InputError, InputTypeError
 from ..results import Result
@@ -48,7 +48,7 @@ class HasObjective(HasModule, Protocol):
     target_: TargetSpec
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        """What is minimised."""
+        """What is minimized."""
         ...
 
     def batch(self, X: Any, y: Any = None) -> Batch:
@@ -72,7 +72,6 @@ class Explanation:
         needs: Capability of the object: a runtime-checkable Protocol, a class, or several with `|`.
         function: What computes it.
         when: What a type cannot tell: whether an object with the capability can give it; None: always.
-        in_report: Whether the report of every run shows it; not if it takes long, or is of a time before training.
         all_rows: Whether it is of all rows that a model was fitted to, and not of any that are shown to it.
     """
 
@@ -80,7 +79,6 @@ class Explanation:
     needs: Any
     function: Callable[..., Result]
     when: Callable[[Any], bool] | None = None
-    in_report: bool = True
     all_rows: bool = False
 
     def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Result:
@@ -101,7 +99,6 @@ def explanation(
     *,
     needs: Any,
     when: Callable[[Any], bool] | None = None,
-    in_report: bool = True,
     all_rows: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function (obj, ...) -> Result under a name, for all objects with a capability.
@@ -110,14 +107,14 @@ def explanation(
         name: A name that no other explanation has.
         needs: A runtime-checkable Protocol, a class, or several with `|`.
         when: Asked of an object with the capability, where its type does not tell; the function refuses the others.
-        in_report: Whether the report of every run shows it.
         all_rows: Whether it needs all rows that the model was fitted to.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         if name in _TABLE:
             raise InputError(f"There is already an explanation {name!r}; choose another name.")
-        _TABLE[name] = Explanation(name, needs, function, when, in_report, all_rows)
+        entry = Explanation(name, needs, function, when, all_rows)
+        _TABLE[name] = vars(function)["explanation"] = entry
         return function
 
     return register
@@ -130,15 +127,22 @@ def available(obj: Any) -> list[str]:
         >>> available(nn.Linear(2, 1))
         ['activations', 'network', 'summary']
     """
-    fits = {name: entry.when for name, entry in _TABLE.items() if isinstance(obj, entry.needs)}
+    catalog.install()
+    listed = [name for name, view in catalog.VIEWS.items() if _has(obj, view.needs)]
+    entries = {name: get(name) for name in [*listed, *(_TABLE.keys() - catalog.VIEWS.keys())]}
+    fits = {name: entry.when for name, entry in entries.items() if isinstance(obj, entry.needs)}
     return sorted(name for name, when in fits.items() if when is None or when(obj))
+
+
+def _has(obj: Any, needs: str) -> bool:
+    """Whether an object has these attributes; a module counts as its own module_."""
+    own = {"module_"} if isinstance(obj, nn.Module) else set()
+    return all(any(name in own or hasattr(obj, name) for name in word.split("|")) for word in needs.split())
 
 
 def get(name: str) -> Explanation:
     """The explanation of this name."""
-    if name not in _TABLE:
-        raise InputError(nearest("explanation", name, _TABLE))
-    return _TABLE[name]
+    return _TABLE[name] if name in _TABLE else catalog.load(catalog.view(name).target).explanation
 
 
 def run(name: str, obj: Any, X: Any = None, y: Any = None) -> Result:

@@ -21,9 +21,7 @@ def numbers(name: str, given: Any) -> np.ndarray:
     try:
         return np.array(check.plain(given), dtype=float)
     except (TypeError, ValueError):
-        raise InputTypeError(
-            f"{name} holds what is no number, or rows of different lengths; encode it first."
-        ) from None
+        raise InputTypeError(f"{name} must be numeric, with rows of equal length; encode it first.") from None
 
 
 def finite(name: str, given: np.ndarray) -> np.ndarray:

@@ -70,7 +70,7 @@ class Drag(Result):
             f"{self.moved} = {self.places[-1]:.4g}": c[-1].tolist(),
             "largest change": np.abs(c - c[start]).max(0).tolist(),
         }
-        return Table(columns, self.alt)
+        return Table(columns, self.caption)
 
     def figure(self) -> Figure:
         """The fit as the row moves, and every coefficient against its place."""
@@ -82,7 +82,7 @@ class Drag(Result):
         return float(np.polyfit(self.places - self.home, self.answers, 1)[0])
 
     @property
-    def alt(self) -> str:
+    def caption(self) -> str:
         """What the picture shows."""
         low, high = self.places[0], self.places[-1]
         return (
@@ -97,7 +97,7 @@ def _is_quick(obj: HasPlane) -> bool:
     return shape[-1:] == (obj.n_features_in_,) and shape[:-1] in ((), (1,))
 
 
-@explanation("drag", needs=HasPlane, when=_is_quick, in_report=False)
+@explanation("drag", needs=HasPlane, when=_is_quick)
 def drag(
     obj: HasPlane,
     X: Any,

@@ -20,10 +20,10 @@ from .. import plots
 from ..draw import Draw
 from ..errors import InputError
 from ..results import Result, Table
-from ._images import array
 from ._machines import HasSample, aside, ask, fitted, shape_of, some_rows, whole_numbers
 from ._registry import explanation, require
 from ._rows import finite, numbers
+from .images._images import array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ class Samples(Result):
             columns["class"] = self.labels.tolist()
         if self.nearest is not None and self.distance is not None:
             columns |= {"nearest row": self.nearest.tolist(), "distance": self.distance.tolist()}
-        return Table(columns, self.alt)
+        return Table(columns, self.caption)
 
     def figure(self) -> Figure:
         """Samples, their nearest rows in the same order, and the distances; points where rows are no pictures."""
@@ -72,7 +72,7 @@ class Samples(Result):
         return plots.sampled(self.rows.reshape(-1, *self.shape), near, self.distance, self.usual)
 
     @property
-    def alt(self) -> str:
+    def caption(self) -> str:
         """What the picture shows."""
         said = f"{len(self.rows)} sample(s)"
         if self.distance is None or self.usual is None:

@@ -21,10 +21,10 @@ from .. import plots
 from ..errors import InputError, InputTypeError
 from ..formulas import Surface
 from ..results import Result, Table
-from ..train import minimise
+from ..train import minimize
 from ._registry import explanation, require
 from ._rows import features, finite, names_of, numbers, pair_of, targets
-from .trajectories import Spec, trajectories
+from .surface.trajectories import Spec, trajectories
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,7 +85,7 @@ class Solvers(Result):
             "evaluations": [int(e[-1]) for e in self.evaluations.values()],
             "ended": list(self.ended.values()),
         }
-        return Table(columns, self.alt)
+        return Table(columns, self.caption)
 
     def figure(self) -> Figure:
         """The ways from above, and the loss against steps and evaluations."""
@@ -98,7 +98,7 @@ class Solvers(Result):
         return plots.race(lines, grid=self.grid, paths=self.points, minima=[self.minimum.tolist()], **settings)
 
     @property
-    def alt(self) -> str:
+    def caption(self) -> str:
         """What the picture shows."""
         a, b = self.minimum
         return f"{self.what} over two coefficients; least, {self.lowest:.6g}, at ({a:.4g}, {b:.4g})."
@@ -172,7 +172,7 @@ def _surface(obj: HasPlane, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...],
     else:
         f = _log_odds(moved, rest, _signs(y, classes))
     said = "mean squared residual" if classes is None else "mean log loss"
-    low = minimise(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
+    low = minimize(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
     ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
     # both coefficients in steps that change the answers alike
     reach = 0.75 * max(float((np.ptp(ends, axis=0) * size).max()), 1e-9) / size

@@ -12,11 +12,11 @@ __all__ = ["HasStatistics", "statistics"]
 
 @runtime_checkable
 class HasStatistics(Protocol):
-    """a fitted model with n_features_in_ and summarise(X, y)"""
+    """a fitted model with n_features_in_ and summarize(X, y)"""
 
     n_features_in_: int
 
-    def summarise(self, X: Any, y: Any) -> Result:
+    def summarize(self, X: Any, y: Any) -> Result:
         """Its statistics on the rows that it was fitted to."""
         ...
 
@@ -24,4 +24,4 @@ class HasStatistics(Protocol):
 @explanation("statistics", needs=HasStatistics, all_rows=True)
 def statistics(obj: HasStatistics, X: Any, y: Any) -> Result:
     """Standard errors, tests and diagnostics of a model, from the rows that it was fitted to."""
-    return obj.summarise(X, y)
+    return obj.summarize(X, y)

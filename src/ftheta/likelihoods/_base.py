@@ -2,7 +2,7 @@
 
     raw = f_θ(x)   ->   parameters = link(raw)   ->   p(y | parameters)   ->   nll = -log p(y | raw)
 
-The four steps of every loss: choose a distribution, map raw outputs to its parameters, minimise the negative
+The four steps of every loss: choose a distribution, map raw outputs to its parameters, minimize the negative
 log-likelihood, predict from the distribution. A new one says `law`: raw numbers in,
 `torch.distributions.Distribution` out. All else follows from it; leaves replace what they know in closed form.
 
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, kl_divergence
 
-from ..data.batch import TargetSpec
+from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 
 __all__ = ["Likelihood"]
@@ -31,7 +31,7 @@ class Likelihood(nn.Module):
 
     Example:
         >>> class Exponential(Likelihood):
-        ...     support, standardise = "real", False
+        ...     support, standardize = "real", False
         ...     def law(self, *raw):
         ...         return torch.distributions.Exponential(torch.nn.functional.softplus(raw[0]))
         >>> Exponential().nll(torch.tensor([[0.0]]), torch.tensor([2.0]))
@@ -40,7 +40,7 @@ class Likelihood(nn.Module):
 
     support: ClassVar[str] = "real"
     """Values of y: real, count or binary (y comes in the dtype of raw), category (y holds class indices as long)."""
-    standardise: ClassVar[bool] = True
+    standardize: ClassVar[bool] = True
     """Whether y may be shifted and scaled before it is fitted."""
     per_target: ClassVar[int] = 1
     """Raw numbers for each target, r."""
@@ -52,7 +52,7 @@ class Likelihood(nn.Module):
 
     def n_raw(self, y: TargetSpec) -> int:
         """Raw outputs that the module must give for one row."""
-        return self.per_target * max(y.n, 1)
+        return self.per_target * (1 if y.kind == "binary" else y.n)
 
     # ---- what a new distribution says
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..catalog import nearest
-from ..data.batch import TargetSpec
+from ..data.specs import TargetSpec
 from ..errors import InputError
 from ._base import Likelihood
 from .bernoulli import Bernoulli

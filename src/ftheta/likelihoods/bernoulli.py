@@ -32,7 +32,7 @@ class Bernoulli(Likelihood):
     """
 
     support = "binary"
-    standardise = False
+    standardize = False
 
     def law(self, *raw: Tensor) -> torch.distributions.Bernoulli:
         return torch.distributions.Bernoulli(logits=raw[0])

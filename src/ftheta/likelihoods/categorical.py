@@ -3,7 +3,7 @@
     p(y = k | z) = softmax(z)ₖ = e^{zₖ} / Σⱼ e^{zⱼ},      -log p(y | z) = log Σⱼ e^{zⱼ} - z_y
 
 Where y is known by its probabilities q only (mixed or smoothed labels), the loss is its mean: -Σₖ qₖ log p(y = k | z).
-The whole difference is summed over rows, not its first half; adding a constant to all logits changes nothing. Softmax
+All of the difference is summed over rows, not its first half; adding a constant to all logits changes nothing. Softmax
 is not elementwise: its Jacobian diag(p) - ppᵀ is full, and is also the curvature. Never log(softmax(z)).
 
 Shapes: B rows, K classes, raw (B, ..., K), y (B, ...) class indices or (B, ..., K) probabilities.
@@ -16,7 +16,7 @@ import torch.distributions
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.batch import TargetSpec
+from ..data.specs import TargetSpec
 from ..errors import InputError
 from ._base import Likelihood
 
@@ -32,7 +32,7 @@ class Categorical(Likelihood):
     """
 
     support = "category"
-    standardise = False
+    standardize = False
 
     def n_raw(self, y: TargetSpec) -> int:
         return y.n

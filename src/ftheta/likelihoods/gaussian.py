@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import Normal
 
-from ..data.batch import TargetSpec
+from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..formulas.stable import softplus
 from ._base import Likelihood
@@ -82,7 +82,7 @@ class LearnedGaussian(Likelihood):
 
     @classmethod
     def of(cls, y: TargetSpec) -> Self:
-        return cls(max(y.n, 1))
+        return cls(y.n)
 
     @property
     def variance(self) -> Tensor:
@@ -106,7 +106,7 @@ class LearnedGaussian(Likelihood):
 class HeteroscedasticGaussian(Likelihood):
     """y = m + noise of variance softplus(s) + floor, raw = (m, s): the noise depends on the input.
 
-    Softplus and not exp: raw outputs of ±1e4 are met in training, and e^1e4 is no float.
+    Softplus and not exp: raw outputs of ±1e4 are met in training, and e^1e4 is not a float.
     """
 
     per_target = 2

@@ -2,7 +2,7 @@
 
     λ = softplus(z),      -log p(y | z) = λ - y log λ + log y!
 
-The rate is softplus and not exp of the raw output: raw outputs of 1e4 are met in training, and e^1e4 is no float. log
+The rate is softplus and not exp of the raw output: raw outputs of 1e4 are met in training, and e^1e4 overflows. log
 λ is taken of z directly, since λ rounds to 0 long before log λ stops being a number.
 
 Shapes: B rows, D targets, raw (B, D).
@@ -33,7 +33,7 @@ class Poisson(Likelihood):
     """
 
     support = "count"
-    standardise = False
+    standardize = False
 
     def law(self, *raw: Tensor) -> torch.distributions.Poisson:
         return torch.distributions.Poisson(softplus(raw[0]))

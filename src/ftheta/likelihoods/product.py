@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from ..data.batch import TargetSpec
+from ..data.specs import TargetSpec
 from ..errors import InputError
 from ._base import Likelihood
 
@@ -41,7 +41,7 @@ class Product(Likelihood):
     """
 
     support = "mixed"
-    standardise = False
+    standardize = False
 
     def __init__(self, parts: Sequence[tuple[Likelihood, TargetSpec]]) -> None:
         super().__init__()

@@ -13,8 +13,6 @@ import numpy as np
 from ..check import plain
 from ..errors import InputError, InputTypeError
 
-__all__ = ["array", "coded", "labelled", "level_of", "numbers", "probabilities", "scored", "two", "vector"]
-
 _SUM = 1e-4  # how far the probabilities of a row may be from a sum of 1: float32 and rounded files
 
 
@@ -27,10 +25,10 @@ def array(name: str, values: Any) -> np.ndarray:
 
 
 def vector(name: str, values: Any) -> np.ndarray:
-    """One value a row, none of them missing: (n,)."""
+    """One value per row, none of them missing: (n,)."""
     v = array(name, values)
     if v.ndim != 1 or not len(v):
-        raise InputError(f"{name} has shape {v.shape}; one value a row, shape (n,), and at least one row are needed.")
+        raise InputError(f"{name} has shape {v.shape}; one value per row, shape (n,), and at least one row are needed.")
     missing = _missing(v) if name in ("low", "high") or v.dtype.kind != "f" else ~np.isfinite(v)
     if np.any(missing):
         i = int(np.argmax(missing))
@@ -63,7 +61,7 @@ def coded(classes: Sequence[Any], **labels: Any) -> tuple[np.ndarray, ...]:
     return tuple(found)
 
 
-def labelled(classes: Sequence[Any] | None, **labels: Any) -> tuple[list[Any], tuple[np.ndarray, ...]]:
+def labeled(classes: Sequence[Any] | None, **labels: Any) -> tuple[list[Any], tuple[np.ndarray, ...]]:
     """The classes, found in the labels where none are given, and the labels as positions in them."""
     given = _sorted({v for a in labels.values() for v in vector("y", a).tolist()}) if classes is None else classes
     return list(given), coded(given, **labels)
@@ -82,7 +80,7 @@ def scored(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, n
 
     p of shape (n,) is the probability of the second of two classes.
     """
-    listed, (truth,) = labelled(classes, y=y)
+    listed, (truth,) = labeled(classes, y=y)
     return truth, probabilities(p, listed, len(truth)), listed
 
 
@@ -99,7 +97,7 @@ def two(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.n
 
 
 def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
-    """Probabilities of n rows, a column a class: (n, K)."""
+    """Probabilities of n rows, one column per class: (n, K)."""
     q = array("p", p)
     if q.dtype.kind not in "fiub":
         raise InputTypeError(f"p holds {q.dtype}, but probabilities are numbers: pass predict_proba.")
@@ -107,7 +105,7 @@ def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
     if q.shape != (n, len(listed)):
         raise InputError(
             f"p has shape {np.shape(p)}; for {n} rows and the {len(listed)} classes {_few(listed)} "
-            f"it must be ({n}, {len(listed)}), a column a class."
+            f"it must be ({n}, {len(listed)}), one column per class."
         )
     if len(listed) < 2:
         raise InputError(

@@ -16,23 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-__all__ = ["Sweep", "ap_influence", "ap_of", "auc_influence", "auc_of", "drawn_areas", "log_odds", "sweep", "sweeps"]
-
 
 class Sweep(NamedTuple):
-    """What a threshold that sinks through the J distinct scores finds: arrays (J,).
+    """What a threshold that sinks through the J distinct scores finds: arrays (J,)."""
 
-    Args:
-        score: The distinct scores, highest first.
-        tp: Positives with at least that score.
-        fp: Negatives with at least that score.
-        place: The position of each row's score among the distinct ones: (n,).
-    """
-
-    score: np.ndarray
-    tp: np.ndarray
-    fp: np.ndarray
-    place: np.ndarray
+    score: np.ndarray  # the distinct scores, highest first
+    tp: np.ndarray  # positives with at least that score
+    fp: np.ndarray  # negatives with at least that score
+    place: np.ndarray  # the position of each row's score among the distinct ones: (n,)
 
 
 def sweep(positive: np.ndarray, score: np.ndarray) -> Sweep:
@@ -49,23 +40,14 @@ def sweep(positive: np.ndarray, score: np.ndarray) -> Sweep:
 
 def auc_of(s: Sweep) -> float:
     """Area under the ROC curve by trapezes, NaN without positives or negatives."""
-    return float(_auc(s.tp, s.fp))
+    pairs = s.tp[-1] * s.fp[-1]
+    area = np.sum(np.diff(s.fp, prepend=0) * (s.tp - np.diff(s.tp, prepend=0) / 2))
+    return float(area / pairs) if pairs else float("nan")
 
 
 def ap_of(s: Sweep) -> float:
     """Σ of precision times the step of recall (no interpolation), NaN without positives."""
-    return float(_ap(s.tp, s.fp))
-
-
-def drawn_areas(positive: np.ndarray, s: Sweep, w: np.ndarray) -> np.ndarray:
-    """AUC and AP where row i counts w_i times, of R resamples at once: (n,) bool, Sweep, (n, R) -> (2, R)."""
-    order, rows = np.argsort(s.place), np.bincount(s.place)
-    held = np.bincount(s.place, positive) > 0  # (J,) scores of negatives only are one step with their like
-    first = (np.cumsum(rows) - rows)[held | np.append(True, held[:-1])]
-    drawn = w[order]
-    total = np.cumsum(np.add.reduceat(drawn, first, axis=0), axis=0)  # (steps, R)
-    tp = np.cumsum(np.add.reduceat(drawn * positive[order, None], first, axis=0), axis=0)
-    return np.stack([_auc(tp, total - tp), _ap(tp, total - tp)])
+    return float(np.sum(np.diff(s.tp, prepend=0) * s.tp / (s.tp + s.fp)) / s.tp[-1]) if s.tp[-1] else float("nan")
 
 
 def sweeps(truth: np.ndarray, p: np.ndarray) -> Iterator[tuple[np.ndarray, Sweep]]:
@@ -93,24 +75,11 @@ def ap_influence(positive: np.ndarray, s: Sweep) -> np.ndarray:
     return len(positive) / s.tp[-1] * gain
 
 
-def log_odds(value: float, pull: np.ndarray, level: float = 0.95) -> tuple[float, float] | None:
+def log_odds(value: float, influence: np.ndarray, level: float = 0.95) -> tuple[float, float] | None:
     """The normal interval of an area in (0, 1), on the log-odds, from the influence of each row (n,); None without."""
-    error = pull.std() / np.sqrt(len(pull))
-    if error <= 1e-12:
+    error = influence.std() / np.sqrt(len(influence))
+    if not error > 1e-12 or not 0 < value < 1:
         return None
     half = ndtri((1 + level) / 2) * error / (value * (1 - value))
     low, high = expit(logit(value) + np.array([-half, half]))
     return float(low), float(high)
-
-
-def _auc(tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
-    """Counts (J, ...) -> areas (...)."""
-    pairs = np.asarray(tp[-1] * fp[-1])
-    area = np.sum(np.diff(fp, axis=0, prepend=0) * (tp - np.diff(tp, axis=0, prepend=0) / 2), axis=0)
-    return np.where(pairs > 0, area / np.maximum(pairs, 1), np.nan)
-
-
-def _ap(tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
-    """Counts (J, ...) -> areas (...)."""
-    area = np.sum(np.diff(tp, axis=0, prepend=0) * (tp / np.maximum(tp + fp, 1)), axis=0)
-    return np.where(tp[-1] > 0, area / np.maximum(tp[-1], 1), np.nan)

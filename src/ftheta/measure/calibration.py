@@ -11,64 +11,55 @@ Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import plots
 from ..errors import InputError
-from ..results import Result, Table
+from ..plots import GREY, PALETTE, Figure, canvas, drawn
+from ..results import Result
 from ._rows import scored
 from .intervals import wilson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Calibration", "calibration", "ece"]
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Result):
-    """A reliability diagram by bin.
+    """A reliability diagram by bin."""
 
-    Args:
-        edges: Ends of the bins: (B + 1,).
-        rows: Rows in each: (B,).
-        confidence: Mean confidence in each, NaN where it is empty: (B,).
-        accuracy: Share of right rows in each, NaN where it is empty: (B,).
-        ece: Expected calibration error.
-    """
+    edges: np.ndarray  # ends of the bins: (B + 1,)
+    rows: np.ndarray  # in each: (B,)
+    confidence: np.ndarray  # mean of each, NaN where it is empty: (B,)
+    accuracy: np.ndarray  # share of right rows in each, NaN where it is empty: (B,)
+    ece: float  # expected calibration error
 
-    edges: np.ndarray
-    rows: np.ndarray
-    confidence: np.ndarray
-    accuracy: np.ndarray
-    ece: float
-
-    def table(self) -> Table:
-        """One line a bin that has rows, with the Wilson interval of its accuracy."""
+    def columns(self) -> Mapping[str, Any]:
+        """One row per bin that has rows, with the Wilson interval of its accuracy."""
         full = np.flatnonzero(self.rows)
         low, high = self._whiskers()
-        columns = {
-            "from": self.edges[full],
-            "to": self.edges[full + 1],
-            "rows": self.rows[full],
-            "confidence": self.confidence[full],
-            "accuracy": self.accuracy[full],
-            "low": low[full],
-            "high": high[full],
-        }
-        return Table({name: v.tolist() for name, v in columns.items()}, self.alt)
+        ends = {"from": self.edges[full], "to": self.edges[full + 1], "rows": self.rows[full]}
+        shares = {"confidence": self.confidence, "accuracy": self.accuracy, "low": low, "high": high}
+        return ends | {name: v[full] for name, v in shares.items()}
 
+    @drawn
     def figure(self) -> Figure:
         """Accuracy against confidence, and how many rows have which confidence."""
-        return plots.reliability(self.edges, self.rows, self.confidence, self.accuracy, *self._whiskers(), ece=self.ece)
+        figure, (upper, lower) = canvas(2, across=1, width=5.4, height=2.8, sharex=True, height_ratios=(3, 1))
+        full, (low, high) = self.rows > 0, self._whiskers()
+        upper.plot((0, 1), (0, 1), color=GREY, lw=1, ls=(0, (4, 3)), label="perfect", zorder=1)
+        upper.vlines(self.confidence[full], low[full], high[full], color=PALETTE[0], lw=1.4, label="95 % interval")
+        upper.plot(self.confidence[full], self.accuracy[full], "o-", color=PALETTE[0], ms=5, lw=1.2, label="model")
+        upper.set(xlim=(0, 1), ylim=(0, 1.02), title=f"Calibration (ECE {self.ece:.3f})", ylabel="accuracy (share)")
+        upper.legend(loc="best")
+        lower.bar(self.edges[:-1], self.rows, np.diff(self.edges), align="edge", color=PALETTE[5], edgecolor="white")
+        lower.set(xlabel="confidence (probability of the predicted class)", ylabel="rows")
+        return figure
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
+    def caption(self) -> str:
         n = self.rows.sum()
         sure, right = (np.nansum(v * self.rows) / n for v in (self.confidence, self.accuracy))
         return (
@@ -87,7 +78,7 @@ def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: i
 
     Args:
         y: True labels (n,).
-        p: Probabilities (n, K), a column a class.
+        p: Probabilities (n, K), one column per class.
         classes: The classes in the order of the columns; None takes the sorted labels of y.
         bins: How many.
     """

@@ -6,7 +6,7 @@
                sign flips: the share of 9,999 random signs ε with |Σ ε_i d_i| >= |Σ d_i|
 
 The rows must not have been seen in training. One split says nothing of other seeds or other training rows.
-Shapes: n rows, G hands of rows (as in `Bootstrap`), R flips.
+Shapes: n rows, G blocks of rows (as in `Bootstrap`), R flips.
 Reference: McNemar, Psychometrika 12 (1947); Edwards, Psychometrika 13 (1948); Wilcoxon, Biometrics Bulletin 1 (1945);
 Dietterich, Approximate statistical tests for comparing supervised classification learning algorithms, Neural
 Computation 10 (1998); Fisher, The Design of Experiments (1935).
@@ -24,7 +24,7 @@ from scipy.special import bdtr, chdtrc, stdtr
 from .. import plots
 from ..errors import InputError
 from ..results import Result, Table
-from ._rows import labelled, level_of, numbers, vector
+from ._rows import labeled, level_of, numbers, vector
 from .intervals import Bootstrap
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ __all__ = [
     "wilcoxon",
 ]
 
-_ROWS, _FLIPS = 10, 9999
+MIN_ROWS, FLIPS, MAX_CLASSES = 10, 9999, 20
 
 
 # ---- the tests: (statistic, p) each
@@ -88,9 +88,9 @@ def sign_flip(d: Any, seed: int = 0) -> tuple[float, float]:
     rng = np.random.default_rng([seed, 2])
     seen = abs(part.sum()) * (1 - 1e-12)  # equal sums in another order
     as_large = 0
-    for r in (500,) * (_FLIPS // 500) + (_FLIPS % 500,):
+    for r in (500,) * (FLIPS // 500) + (FLIPS % 500,):
         as_large += int((abs((2.0 * rng.integers(0, 2, (r, len(part))) - 1) @ part) >= seen).sum())
-    return float(d.mean()), (1 + as_large) / (1 + _FLIPS)
+    return float(d.mean()), (1 + as_large) / (1 + FLIPS)
 
 
 # ---- the comparison
@@ -110,31 +110,23 @@ class PairedTest(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """Two models on the same rows.
-
-    Args:
-        names: What A and B are called.
-        n: Rows.
-        level: Confidence level of the intervals, and one minus it the p below which a difference counts.
-        values: By measure, the mean of A and of B.
-        tests: The tests; the first decides what is said.
-    """
+    """Two models on the same rows."""
 
     names: tuple[str, str]
-    n: int
-    level: float
-    values: dict[str, tuple[float, float]]
-    tests: tuple[PairedTest, ...]
+    n: int  # rows
+    level: float  # confidence level of the intervals; one minus it is the p below which a difference counts
+    values: dict[str, tuple[float, float]]  # by measure, the mean of A and of B
+    tests: tuple[PairedTest, ...]  # the first decides the verdict
 
     def table(self) -> Table:
-        """One line a test; an interval that cannot be had is "none"."""
+        """One row per test; "none" where no interval could be computed."""
         ends = [("none", "none") if t.low is None else (t.low, t.high) for t in self.tests]
         columns = {name: [getattr(t, name) for t in self.tests] for name in PairedTest._fields[:5]}
         columns |= {"low": [e[0] for e in ends], "high": [e[1] for e in ends], "n": [self.n] * len(ends)}
         return Table(columns, self.meaning)
 
     def figure(self) -> Figure:
-        """The difference with its interval, one panel a measure, and the line of no difference."""
+        """The difference with its interval, one panel per measure, and the line of no difference."""
         a, b = self.names
         one = {t.measure: t for t in self.tests}
         panels = {f"{m} of {a} minus {b}": [(f"{a} - {b}", t.difference, t.low, t.high)] for m, t in one.items()}
@@ -144,19 +136,18 @@ class Comparison(Result):
 
     @property
     def meaning(self) -> str:
-        """What the first test says, in a sentence."""
+        """The verdict of the first test, in a sentence."""
         (a, b), first = self.names, self.tests[0]
         x, y = self.values[first.measure]
         kind = f"{first.measure.capitalize()} is {x:.4g} for {a} and {y:.4g} for {b} on the same {self.n:,} rows"
-        said = f"({first.test}, p = {first.p:.2g})"
+        test = f"({first.test}, p = {first.p:.2g})"
         if first.p > 1 - self.level:
-            return f"{kind}: chance alone could make this difference {said}; these rows do not tell which is better."
+            return f"{kind}: chance alone could make this difference {test}; these rows do not tell which is better."
         better = a if (x > y) == (first.measure == "accuracy") else b
-        return f"{kind}: {better} is better; chance alone would seldom make this difference {said}."
+        return f"{kind}: {better} is better; chance alone would seldom make this difference {test}."
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
+    def caption(self) -> str:
         t = self.tests[0]
         interval = "" if t.low is None else f", {100 * self.level:g} % interval {t.low:.4g} to {t.high:.4g}"
         return f"Difference {t.difference:.4g}{interval}. {self.meaning}"
@@ -178,7 +169,8 @@ def compare(
         y: True labels or numbers (n,).
         a: Predictions of one (n,).
         b: Predictions of the other (n,).
-        classes: The labels, if y are labels; without them only text and truth values are taken for labels.
+        classes: The labels, if y are labels; None: text, booleans and up to 20 different integers are labels, if the
+            predictions are of the same kind.
         names: What the two are called.
         level: Confidence level of the intervals.
         seed: Seed of resamples and flips.
@@ -191,16 +183,18 @@ def compare(
     if n < 2:
         raise InputError("y has one row; two models cannot be compared on fewer than two rows.")
     boot = Bootstrap(n, level_of(level), seed=seed)
-    of = _labels if classes is not None or vector("y", y).dtype.kind not in "fiu" else _numbers
+    kinds = {vector(name, v).dtype.kind for name, v in (("y", y), ("a", a), ("b", b))}
+    few = kinds <= {"i", "u"} and len(np.unique(np.concatenate([vector("y", v) for v in (y, a, b)]))) <= MAX_CLASSES
+    of = _labels if classes is not None or few or not kinds & set("fiu") else _numbers
     values, tests = of(y, a, b, classes, boot)
     return Comparison(names, n, boot.level, values, tests)
 
 
 def _labels(y: Any, a: Any, b: Any, classes: Sequence[Any] | None, boot: Bootstrap) -> Any:
-    _, (t, first, second) = labelled(classes, y=y, a=a, b=b)
+    _, (t, first, second) = labeled(classes, y=y, a=a, b=b)
     d = (first == t).astype(float) - (second == t)  # 1: only A is right, -1: only B
     only = int((d > 0).sum()), int((d < 0).sum())
-    measure, interval = "accuracy", _interval(d, boot) if sum(only) >= _ROWS else (None, None)
+    measure, interval = "accuracy", _interval(d, boot) if sum(only) >= MIN_ROWS else (None, None)
     tests = {"McNemar exact": mcnemar(*only), "McNemar χ², corrected": mcnemar_corrected(*only)}
     values = {measure: (float((first == t).mean()), float((second == t).mean()))}
     return values, tuple(PairedTest(measure, name, *found, float(d.mean()), *interval) for name, found in tests.items())
@@ -220,6 +214,6 @@ def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
 
 
 def _interval(d: np.ndarray, boot: Bootstrap) -> tuple[float, float] | tuple[None, None]:
-    if len(d) < _ROWS:
+    if len(d) < MIN_ROWS:
         return None, None
     return boot.interval((np.ones(len(d)), d), lambda s: s[..., 1] / s[..., 0]) or (None, None)

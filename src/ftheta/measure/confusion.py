@@ -1,69 +1,61 @@
 """Confusion matrix: which class is taken for which.
 
-    C_kl = number of rows of class k that are called l,      recall_k = C_kk / Σ_l C_kl,   precision_l = C_ll / Σ_k C_kl
+    C_kl = rows of class k that are predicted as l,    recall_k = C_kk / Σ_l C_kl,   precision_l = C_ll / Σ_k C_kl
 
 Shapes: n rows, K classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from .. import plots
-from ..results import Result, Table
-from ._rows import labelled
+from ..errors import InputError
+from ..plots import Figure
+from ..results import Result
+from ._rows import labeled, two
+from .intervals import wilson
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["Confusion", "confusion"]
+__all__ = ["AtThreshold", "Confusion", "at_threshold", "confusion"]
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion(Result):
-    """How often each true class (row) was given each answer (column).
-
-    Args:
-        classes: Names of the classes.
-        counts: Rows of the data: (K, K).
-    """
+    """How often each true class (row) was predicted as each class (column)."""
 
     classes: tuple[str, ...]
-    counts: np.ndarray
+    counts: np.ndarray  # rows of the data: (K, K)
 
-    def table(self) -> Table:
-        """One line a class: its rows, the share found, the share of its answers that is right, and its rival."""
+    def columns(self) -> Mapping[str, Any]:
+        """One row per class: its rows, recall, precision, and the class it is most confused with."""
         rows, right, wrong = self.counts.sum(1), self.counts.diagonal(), self._wrong()
         rival = [self.classes[k] if c.any() else None for c, k in zip(wrong, wrong.argmax(1), strict=True)]
-        return Table(
-            {
-                "class": list(self.classes),
-                "rows": rows.tolist(),
-                "recall": _shares(right, rows),
-                "precision": _shares(right, self.counts.sum(0)),
-                "most often taken for": rival,
-                "so often": [int(c) or None for c in wrong.max(1)],
-            },
-            self.alt,
-        )
+        return {
+            "class": list(self.classes),
+            "rows": rows.tolist(),
+            "recall": _shares(right, rows),
+            "precision": _shares(right, self.counts.sum(0)),
+            "most confused with": rival,
+            "count": [int(c) or None for c in wrong.max(1)],
+        }
 
     def figure(self) -> Figure:
         """Counts and shares of each true class; above ten classes shares only."""
         return plots.confusion(self.counts, self.classes)
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
+    def caption(self) -> str:
         wrong, n, right = self._wrong(), self.counts.sum(), self.counts.trace()
         k, other = np.unravel_index(wrong.argmax(), wrong.shape)
-        said = f"; the most frequent error is {self.classes[k]} taken for {self.classes[other]}, {wrong.max():,} times"
+        most = f"; the most frequent error is {self.classes[k]} taken for {self.classes[other]}, {wrong.max():,} times"
         return (
             f"Confusion matrix of {len(self.classes)} classes on {n:,} rows: "
-            f"{right:,} ({100 * right / n:.1f} %) are right{said if wrong.any() else ''}."
+            f"{right:,} ({100 * right / n:.1f} %) are right{most if wrong.any() else ''}."
         )
 
     def _wrong(self) -> np.ndarray:
@@ -82,10 +74,76 @@ def confusion(y: Any, predicted: Any, classes: Sequence[Any] | None = None) -> C
         >>> confusion(["a", "b", "b"], ["a", "b", "a"]).counts.tolist()
         [[1, 0], [1, 1]]
     """
-    listed, (t, c) = labelled(classes, y=y, predicted=predicted)
+    listed, (t, c) = labeled(classes, y=y, predicted=predicted)
     k = len(listed)
     return Confusion(tuple(map(str, listed)), np.bincount(t * k + c, minlength=k * k).reshape(k, k))
 
 
-def _shares(part: np.ndarray, whole: np.ndarray) -> list[float | None]:
-    return [float(a / b) if b else None for a, b in zip(part, whole, strict=True)]
+# ---- at one threshold
+
+
+@dataclass(frozen=True, eq=False)
+class AtThreshold(Confusion):
+    """The confusion matrix of two classes where the second is predicted above a threshold."""
+
+    threshold: float = 0.5
+
+    tn = property(lambda self: int(self.counts[0, 0]))
+    fp = property(lambda self: int(self.counts[0, 1]))
+    fn = property(lambda self: int(self.counts[1, 0]))
+    tp = property(lambda self: int(self.counts[1, 1]))
+    recall = sensitivity = property(lambda self: self.tp / (self.tp + self.fn))
+    specificity = property(lambda self: self.tn / (self.tn + self.fp))
+    fpr = property(lambda self: self.fp / (self.tn + self.fp))
+    precision = property(lambda self: self.tp / (self.tp + self.fp) if self.tp + self.fp else float("nan"))
+    accuracy = property(lambda self: (self.tp + self.tn) / self.counts.sum())
+
+    def columns(self) -> Mapping[str, Any]:
+        """Each rate with its Wilson interval of 95 %."""
+        p, n = self.tp + self.fn, self.tn + self.fp
+        counts = {
+            "sensitivity (recall)": (self.tp, p),
+            "specificity": (self.tn, n),
+            "false positive rate": (self.fp, n),
+            "precision": (self.tp, self.tp + self.fp),
+            "accuracy": (self.tp + self.tn, p + n),
+        }
+        ends = [wilson(k, m) if m else (None, None) for k, m in counts.values()]
+        return {
+            "share": list(counts),
+            "rows": [f"{k} of {m}" for k, m in counts.values()],
+            "value": [k / m if m else None for k, m in counts.values()],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
+        }
+
+    @property
+    def caption(self) -> str:
+        return (
+            f"Confusion matrix at threshold {self.threshold:.4g}: of class {self.classes[1]} {self.tp:,} rows found "
+            f"and {self.fn:,} missed, of class {self.classes[0]} {self.tn:,} left alone and {self.fp:,} false alarms."
+        )
+
+
+def at_threshold(y: Any, p: Any, threshold: float = 0.5, classes: Sequence[Any] | None = None) -> AtThreshold:
+    """Count what is found and missed where the second class is predicted above a threshold.
+
+    Args:
+        y: True labels (n,) of two classes.
+        p: Probability of the second class (n,), or of both (n, 2).
+        threshold: Rows with a probability above it are predicted as the second class.
+        classes: Both classes in the order of the columns; None takes the sorted labels of y.
+
+    Example:
+        >>> at_threshold([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9], 0.7).sensitivity
+        0.5
+    """
+    positive, score, listed = two(y, p, classes)
+    if not isinstance(threshold, Real) or threshold != threshold:
+        raise InputError(f"threshold is {threshold!r}; pass a number.")
+    counts = np.bincount(2 * positive + (score > threshold), minlength=4).reshape(2, 2)
+    return AtThreshold((str(listed[0]), str(listed[1])), counts, float(threshold))
+
+
+def _shares(part: np.ndarray, total: np.ndarray) -> list[float | None]:
+    return [float(a / b) if b else None for a, b in zip(part, total, strict=True)]

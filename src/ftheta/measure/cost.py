@@ -12,20 +12,17 @@ Reference: Drummond and Holte, Cost curves: an improved method for visualizing c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import plots
-from ..results import Result, Table
+from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
+from ..results import Result
 from ._rows import two
 from ._sweep import sweep
 from .thresholds import between
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["CostCurve", "cost_curve"]
 
@@ -34,25 +31,15 @@ GRID = np.linspace(0, 1, 201)
 
 @dataclass(frozen=True, eq=False)
 class CostCurve(Result):
-    """Normalised expected cost over the probability-cost PC.
+    """Normalized expected cost over the probability-cost PC."""
 
-    Args:
-        name: The second class, which is the answer above a threshold.
-        n: Rows.
-        thresholds: Falling, from none to all rows above: (J + 1,).
-        fpr: False positive rate of each: (J + 1,).
-        fnr: False negative rate of each: (J + 1,).
-        pc: Places along PC: (G,).
-        best: Place of the cheapest threshold at each: (G,).
-    """
-
-    name: str
-    n: int
-    thresholds: np.ndarray
-    fpr: np.ndarray
-    fnr: np.ndarray
-    pc: np.ndarray
-    best: np.ndarray
+    name: str  # the second class, which is predicted above a threshold
+    n: int  # rows
+    thresholds: np.ndarray  # falling, from none to all rows above: (J + 1,)
+    fpr: np.ndarray  # false positive rate of each: (J + 1,)
+    fnr: np.ndarray  # false negative rate of each: (J + 1,)
+    pc: np.ndarray  # places along PC: (G,)
+    best: np.ndarray  # index of the cheapest threshold at each: (G,)
 
     @property
     def envelope(self) -> np.ndarray:
@@ -69,27 +56,32 @@ class CostCurve(Result):
         """Under the envelope: the mean cost where every PC is as likely; 0 is perfect, 0.25 the constant answers."""
         return float(np.trapezoid(self.envelope, self.pc))
 
-    def table(self) -> Table:
+    def columns(self) -> Mapping[str, Any]:
         """Nine places: the best threshold, its rates, its cost and that of the better constant answer."""
         at = np.searchsorted(self.pc, np.arange(1, 10) / 10 - 1e-9)
         best = self.best[at]
-        columns = {
-            "PC": self.pc[at],
-            "threshold": self.thresholds[best],
-            "false positive rate": self.fpr[best],
-            "false negative rate": self.fnr[best],
-            "cost": self.envelope[at],
-            "constant answer": self.trivial[at],
-        }
-        return Table({name: v.tolist() for name, v in columns.items()}, self.alt)
+        rates = {"false positive rate": self.fpr[best], "false negative rate": self.fnr[best]}
+        costs = {"cost": self.envelope[at], "constant answer": self.trivial[at]}
+        return {"PC": self.pc[at], "threshold": self.thresholds[best], **rates, **costs}
 
+    @drawn
     def figure(self) -> Figure:
-        """A line a threshold, up to forty; their lower envelope; the constant answers."""
-        return plots.cost_lines(self.fpr, self.fnr, self.pc, self.envelope, title=f"Cost curve for class {self.name}")
+        """One thin line per threshold, up to forty; their lower envelope; the constant answers."""
+        figure, axes = canvas(width=6.0, height=4.6)
+        keep = np.unique(np.linspace(0, len(self.fpr) - 1, min(len(self.fpr), 40)).round().astype(int))
+        for i, j in enumerate(keep):
+            ends = self.fpr[j], self.fnr[j]
+            axes.plot((0, 1), ends, color=GREY, ls="-", lw=0.5, alpha=0.6, label="one threshold" * (not i))
+        axes.plot((0, 0.5, 1), (0, 0.5, 0), color=PALETTE[1], ls="--", label="constant answers")
+        axes.plot(self.pc, self.envelope, color=PALETTE[0], ls="-", lw=2.4, label="best threshold")
+        axes.set(xlim=(0, 1), ylim=(0, max(0.52, 1.1 * float(self.envelope.max()))))
+        axes.set(title=f"Cost curve for class {self.name}", ylabel="expected cost (share of the worst)")
+        axes.set_xlabel("probability-cost PC (share of the worst cost that misses would make)")
+        legend(figure)
+        return figure
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
+    def caption(self) -> str:
         useful = self.pc[self.trivial - self.envelope > 1e-12]
         where = f"from {useful[0]:.3g} to {useful[-1]:.3g}" if useful.size else "nowhere"
         return (
@@ -99,7 +91,7 @@ class CostCurve(Result):
 
 
 def cost_curve(y: Any, p: Any, classes: Sequence[Any] | None = None) -> CostCurve:
-    """Normalised expected cost for every mix of classes and costs.
+    """Normalized expected cost for every mix of classes and costs.
 
     Args:
         y: True labels (n,) of two classes.

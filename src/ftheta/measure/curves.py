@@ -10,109 +10,119 @@ relationship between precision-recall and ROC curves, ICML (2006).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import plots
 from ..errors import InputError
-from ..results import Result, Table
+from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
+from ..results import Result
 from ._rows import scored
 from ._sweep import Sweep, ap_of, auc_of, sweeps
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 __all__ = ["PrecisionRecall", "Roc", "precision_recall", "roc"]
 
-_LINES = 7  # more classes are drawn as their mean
-_GRID = np.linspace(0, 1, 201)
+MAX_POINTS = 400  # drawn of a line
+GRID = np.linspace(0, 1, 201)
 
 
 @dataclass(frozen=True, eq=False)
-class Roc(Result):
-    """ROC curves.
+class _Curves(Result):
+    """Two rates over all thresholds, one curve per class."""
 
-    Args:
-        names: The positive class of each curve: C of them.
-        n: Rows.
-        positives: Rows of that class: (C,).
-        fpr: False positive rates, from 0 to 1: C arrays (J + 1,).
-        tpr: True positive rates: C arrays (J + 1,).
-        areas: Area under each curve: (C,).
-    """
+    names: tuple[str, ...]  # the positive class of each curve
+    n: int  # rows
+    positives: np.ndarray  # rows of that class: (C,)
+    x: tuple[np.ndarray, ...]  # from 0 to 1: C arrays (J + 1,)
+    y: tuple[np.ndarray, ...]  # C arrays (J + 1,)
+    areas: np.ndarray  # (C,)
 
-    names: tuple[str, ...]
-    n: int
-    positives: np.ndarray
-    fpr: tuple[np.ndarray, ...]
-    tpr: tuple[np.ndarray, ...]
-    areas: np.ndarray
-
-    def table(self) -> Table:
-        """The area of each class."""
-        return _areas_table(self, "ROC AUC")
-
-    def figure(self) -> Figure:
-        """One line a class, up to seven; beyond, their mean at each false positive rate."""
-        lines = _labelled(self.names, self.areas, self.fpr, self.tpr, "AUC")
-        if len(self.names) > _LINES:
-            mean = np.mean([np.interp(_GRID, x, y) for x, y in zip(self.fpr, self.tpr, strict=True)], axis=0)
-            lines = {_mean_of(self.areas, "AUC"): (np.append(0, _GRID), np.append(0, mean))}
-        x, y = "false positive rate (share of negatives)", "true positive rate (share of positives)"
-        return plots.tradeoff(lines, chance=((0, 1), (0, 1)), x=x, y=y, title="ROC")
+    title: ClassVar[str]
+    area: ClassVar[tuple[str, str]]  # name of the area, and what it is called in a legend
+    labels: ClassVar[tuple[str, str]]
+    style: ClassVar[str] = "default"
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
-        return f"ROC on {self.n:,} rows: {_said(self.names, self.areas, 'area under the curve')}; chance is 0.5."
+    def chance(self) -> tuple[float, float]:
+        """Height of the line of chance at its ends, and the area below it."""
+        raise NotImplementedError
 
+    def mean(self) -> np.ndarray:
+        """The mean of all curves on a grid."""
+        raise NotImplementedError
 
-@dataclass(frozen=True, eq=False)
-class PrecisionRecall(Result):
-    """Precision-recall curves.
+    def columns(self) -> Mapping[str, Any]:
+        return {"class": list(self.names), "rows": self.positives.tolist(), self.area[0]: self.areas.tolist()}
 
-    Args:
-        names: The positive class of each curve: C of them.
-        n: Rows.
-        positives: Rows of that class: (C,).
-        recall: From 0 to 1: C arrays (J + 1,).
-        precision: Of all rows down to the score that gives this recall; 1 at recall 0: C arrays (J + 1,).
-        areas: Average precision: (C,).
-    """
-
-    names: tuple[str, ...]
-    n: int
-    positives: np.ndarray
-    recall: tuple[np.ndarray, ...]
-    precision: tuple[np.ndarray, ...]
-    areas: np.ndarray
-
-    def table(self) -> Table:
-        """The average precision of each class."""
-        return _areas_table(self, "average precision")
-
+    @drawn
     def figure(self) -> Figure:
-        """One line a class, up to seven; beyond, their mean at each recall."""
-        lines = _labelled(self.names, self.areas, self.recall, self.precision, "AP")
-        if len(self.names) > _LINES:
-            pairs = zip(self.recall, self.precision, strict=True)
-            lines = {
-                _mean_of(self.areas, "AP"): (_GRID, np.mean([y[np.searchsorted(x, _GRID)] for x, y in pairs], axis=0))
-            }
+        """One line per class, up to seven; beyond, their mean."""
+        short_name, (low, high) = self.area[1], self.chance
+        lines = {
+            f"{name} ({short_name} {area:.3f})": (x, y)
+            for name, area, x, y in zip(self.names, self.areas, self.x, self.y, strict=True)
+        }
+        if len(self.names) > len(PALETTE):
+            lines = {f"mean of {len(self.names)} classes ({short_name} {self.areas.mean():.3f})": (GRID, self.mean())}
+        figure, axes = canvas(width=5.4, height=5.2)
+        for name, (x, y) in lines.items():
+            keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(int))
+            axes.plot(x[keep], y[keep], drawstyle=self.style, clip_on=False, label=short(name))
+        axes.plot((0, 1), (low, high), color=GREY, lw=1, ls=(0, (4, 3)), label="chance", zorder=1)
+        axes.set(
+            xlim=(0, 1), ylim=(0, 1), aspect="equal", title=self.title, xlabel=self.labels[0], ylabel=self.labels[1]
+        )
+        legend(figure, width=60)
+        return figure
+
+    @property
+    def caption(self) -> str:
+        name, areas = self.area[0], self.areas
+        low, high = int(areas.argmin()), int(areas.argmax())
+        text = (
+            f"{name} {areas[0]:.3f} for class {self.names[0]}"
+            if len(areas) == 1
+            else f"mean {name} {areas.mean():.3f} over {len(areas)} classes, "
+            f"from {areas[low]:.3f} ({self.names[low]}) to {areas[high]:.3f} ({self.names[high]})"
+        )
+        return f"{self.title} on {self.n:,} rows: {text}; chance is {np.mean(self.chance):.3g}."
+
+
+class Roc(_Curves):
+    """ROC curves: `x` is the false positive rate, `y` the true positive rate."""
+
+    title, area = "ROC", ("ROC AUC", "AUC")
+    labels = "false positive rate (share of negatives)", "true positive rate (share of positives)"
+    fpr = property(lambda self: self.x)
+    tpr = property(lambda self: self.y)
+
+    @property
+    def chance(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def mean(self) -> np.ndarray:
+        found = np.mean([np.interp(GRID, x, y) for x, y in zip(self.x, self.y, strict=True)], axis=0)
+        found[0] = 0
+        return found
+
+
+class PrecisionRecall(_Curves):
+    """Precision-recall curves: `x` is the recall, `y` the precision of all rows down to the score that gives it."""
+
+    title, area, style = "Precision and recall", ("average precision", "AP"), "steps-pre"
+    labels = "recall (share of positives found)", "precision (share of the found that are positive)"
+    recall = property(lambda self: self.x)
+    precision = property(lambda self: self.y)
+
+    @property
+    def chance(self) -> tuple[float, float]:
         share = float(self.positives.mean() / self.n)
-        x, y = "recall (share of positives found)", "precision (share of the found that are positive)"
-        chance = (0, 1), (share, share)
-        return plots.tradeoff(lines, chance=chance, x=x, y=y, title="Precision and recall", steps=True)
+        return share, share
 
-    @property
-    def alt(self) -> str:
-        """What the picture shows."""
-        share = self.positives.mean() / self.n
-        said = _said(self.names, self.areas, "average precision")
-        return f"Precision and recall on {self.n:,} rows: {said}; chance is {share:.3f}."
+    def mean(self) -> np.ndarray:
+        return np.mean([y[np.searchsorted(x, GRID)] for x, y in zip(self.x, self.y, strict=True)], axis=0)
 
 
 def roc(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Roc:
@@ -120,57 +130,27 @@ def roc(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Roc:
 
     Args:
         y: True labels (n,).
-        p: Probabilities (n, K), a column a class.
+        p: Probabilities (n, K), one column per class.
         classes: The classes in the order of the columns; None takes the sorted labels of y.
     """
-    names, found = _swept(y, p, classes)
-    fpr, tpr = (
-        tuple(np.append(0, v) / v[-1] for v in side) for side in zip(*((s.fp, s.tp) for s in found), strict=True)
-    )
-    areas = np.array([auc_of(s) for s in found])
-    return Roc(names, len(found[0].place), np.array([s.tp[-1] for s in found]), fpr, tpr, areas)
+    names, n, found = _swept(y, p, classes)
+    fpr, tpr = (tuple(np.append(0, v) / v[-1] for v in side) for side in ([s.fp for s in found], [s.tp for s in found]))
+    return Roc(names, n, np.array([s.tp[-1] for s in found]), fpr, tpr, np.array([auc_of(s) for s in found]))
 
 
 def precision_recall(y: Any, p: Any, classes: Sequence[Any] | None = None) -> PrecisionRecall:
     """The precision-recall curves of predicted probabilities; arguments as in `roc`."""
-    names, found = _swept(y, p, classes)
+    names, n, found = _swept(y, p, classes)
     recall = tuple(np.append(0, s.tp) / s.tp[-1] for s in found)
     precision = tuple(np.append(1, s.tp / (s.tp + s.fp)) for s in found)
     areas = np.array([ap_of(s) for s in found])
-    return PrecisionRecall(names, len(found[0].place), np.array([s.tp[-1] for s in found]), recall, precision, areas)
+    return PrecisionRecall(names, n, np.array([s.tp[-1] for s in found]), recall, precision, areas)
 
 
-def _swept(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[tuple[str, ...], list[Sweep]]:
+def _swept(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[tuple[str, ...], int, list[Sweep]]:
     truth, q, listed = scored(y, p, classes)
     seen = np.unique(truth)
     if len(seen) < 2:
         raise InputError(f"All rows of y are {listed[seen[0]]!s}; a curve over thresholds needs rows of two classes.")
     names = (str(listed[1]),) if len(listed) == 2 else tuple(str(listed[k]) for k in seen)
-    return names, [s for _, s in sweeps(truth, q)]
-
-
-def _areas_table(curves: Roc | PrecisionRecall, name: str) -> Table:
-    return Table(
-        {"class": list(curves.names), "rows": curves.positives.tolist(), name: curves.areas.tolist()}, curves.alt
-    )
-
-
-def _labelled(
-    names: Sequence[str], areas: np.ndarray, x: Sequence[np.ndarray], y: Sequence[np.ndarray], what: str
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    rows = zip(names, areas, x, y, strict=True)
-    return {f"{name} ({what} {area:.3f})": (across, up) for name, area, across, up in rows}
-
-
-def _mean_of(areas: np.ndarray, what: str) -> str:
-    return f"mean of {len(areas)} classes ({what} {areas.mean():.3f})"
-
-
-def _said(names: Sequence[str], areas: np.ndarray, what: str) -> str:
-    if len(names) == 1:
-        return f"{what} {areas[0]:.3f} for class {names[0]}"
-    low, high = int(areas.argmin()), int(areas.argmax())
-    return (
-        f"mean {what} {areas.mean():.3f} over {len(names)} classes, "
-        f"from {areas[low]:.3f} ({names[low]}) to {areas[high]:.3f} ({names[high]})"
-    )
+    return names, len(truth), [s for _, s in sweeps(truth, q)]

@@ -36,7 +36,7 @@ def decide(
     """The label of each row (n,).
 
     Args:
-        p: Probabilities (n, K), a column a class; (n,) is the probability of the second of two.
+        p: Probabilities (n, K), one column per class; (n,) is the probability of the second of two.
         loss: What each answer costs (K, K), a row for each true class; None is 1 for every error.
         priors: How often each class comes where the answers are used (K,); None: as in training.
         trained_priors: How often it came in the training rows (K,); needed with `priors`.
@@ -67,14 +67,14 @@ def decide(
     else:
         _refuse(k, threshold, loss, reject)
         answer = (q[:, 1] > threshold).astype(int)
-    return _labelled(answer, labels, rejected)
+    return _labeled(answer, labels, rejected)
 
 
 def _shape(p: Any) -> tuple[int, int]:
     shape = array("p", p).shape
     if len(shape) not in (1, 2) or not shape[0]:
         raise InputError(
-            f"p has shape {shape}; probabilities (n, K), a column a class, and at least one row are needed."
+            f"p has shape {shape}; probabilities (n, K), one column per class, and at least one row are needed."
         )
     return shape[0], 2 if len(shape) == 1 else shape[1]
 
@@ -88,7 +88,7 @@ def _refuse(k: int, threshold: float, loss: Any, reject: float | None) -> None:
         raise InputError(f"threshold is {threshold!r}; give a finite number.")
 
 
-def _labelled(answer: np.ndarray, labels: list[Any], rejected: Any) -> np.ndarray:
+def _labeled(answer: np.ndarray, labels: list[Any], rejected: Any) -> np.ndarray:
     """Labels in an array of their own kind, or of objects where the label of rejected rows is of another."""
     known = np.array(labels)
     if (answer >= 0).all():

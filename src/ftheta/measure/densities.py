@@ -11,102 +11,88 @@ Reference: Duda, Hart and Stork, Pattern Classification (2001), chapter 2; Scott
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from .. import plots
 from ..catalog import nearest
 from ..errors import InputError
 from ..formulas import decisions
-from ..results import Result, Table
-from ._rows import labelled, numbers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ..plots import PALETTE, Figure, canvas, drawn, legend, short
+from ..results import Result
+from ._rows import labeled, numbers
 
 __all__ = ["Densities", "densities"]
 
-_PLACES, _BINS = 1601, 1000
+PLACES, BINS = 1601, 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Densities(Result):
-    """Densities, posteriors and the best rule along one number.
-
-    Args:
-        classes: Names of the classes.
-        rows: Of each class: (K,).
-        means: Of each class: (K,).
-        sds: Standard deviation of each class: (K,).
-        priors: (K,).
-        x: Places (G,).
-        density: p(x | k) at each: (K, G).
-        posterior: P(k | x) at each: (K, G).
-        cuts: Where the answer changes, ascending: (m,).
-        answers: Class numbers of the pieces between the cuts: (m + 1,).
-        risk: Expected cost of that rule under these densities.
-        kind: "gaussian" or "kde".
-        name: What the number is.
-        bars: Histogram behind the curves: ends of the bars (B + 1,) and shares of all rows per unit (K, B).
-    """
+    """Densities, posteriors and the best rule along one number."""
 
     classes: tuple[str, ...]
-    rows: np.ndarray
-    means: np.ndarray
-    sds: np.ndarray
-    priors: np.ndarray
-    x: np.ndarray
-    density: np.ndarray
-    posterior: np.ndarray
-    cuts: np.ndarray
-    answers: np.ndarray
-    risk: float
-    kind: str
-    name: str
-    bars: tuple[np.ndarray, np.ndarray]
+    rows: np.ndarray  # of each class: (K,)
+    means: np.ndarray  # (K,)
+    sds: np.ndarray  # standard deviations: (K,)
+    priors: np.ndarray  # (K,)
+    x: np.ndarray  # places (G,)
+    density: np.ndarray  # p(x | k) at each: (K, G)
+    posterior: np.ndarray  # P(k | x) at each: (K, G)
+    cuts: np.ndarray  # where the prediction changes, ascending: (m,)
+    answers: np.ndarray  # class numbers of the pieces between the cuts: (m + 1,)
+    risk: float  # expected cost of that rule under these densities
+    kind: str  # "gaussian" or "kde"
+    name: str  # what the number is
+    bars: tuple[np.ndarray, np.ndarray]  # histogram: ends of the bars (B + 1,), shares of all rows per unit (K, B)
 
-    def table(self) -> Table:
-        """One line a class: rows, prior, mean, spread, and where it is the answer."""
+    def columns(self) -> Mapping[str, Any]:
+        """One row per class: rows, prior, mean, spread, and where it is predicted."""
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
         where = [
             "; ".join(f"{a:.4g} to {b:.4g}" for a, b, k in zip(ends, ends[1:], self.answers, strict=False) if k == i)
             for i in range(len(self.classes))
         ]
-        columns = {
-            "class": list(self.classes),
-            "rows": self.rows.tolist(),
-            "prior": self.priors.tolist(),
-            "mean": self.means.tolist(),
-            "sd": self.sds.tolist(),
-            "the answer from": where,
-        }
-        return Table(columns, self.alt)
+        columns = {"class": list(self.classes), "rows": self.rows, "prior": self.priors, "mean": self.means}
+        return {**columns, "sd": self.sds, "predicted for": where}
 
+    @drawn
     def figure(self) -> Figure:
-        """Histograms and densities times priors above, posteriors below; cuts as lines, answers as a strip."""
-        return plots.class_densities(
-            self.x,
-            self.priors[:, None] * self.density,
-            self.posterior,
-            self.classes,
-            cuts=self.cuts,
-            answers=self.answers,
-            bars=self.bars,
-            label=self.name,
-            title=f"Class densities and the best answer (risk {self.risk:.4g})",
-        )
+        """Histograms and densities times priors above, posteriors below; cuts as lines, predictions as a strip."""
+        figure, three = canvas(3, across=1, width=6.6, height=1.95, sharex=True, height_ratios=(3, 2.4, 0.35))
+        upper, lower, strip = three
+        for k, name in enumerate(self.classes):
+            color, line = PALETTE[k % len(PALETTE)], ("-", "--", ":", "-.")[k % 4]
+            upper.stairs(self.bars[1][k], self.bars[0], fill=True, color=color, alpha=0.2)
+            upper.plot(self.x, self.priors[k] * self.density[k], color=color, ls=line, label=short(name, 24))
+            lower.plot(self.x, self.posterior[k], color=color, ls=line)
+        ends = np.concatenate([self.x[:1], self.cuts, self.x[-1:]])
+        for low, high, k in zip(ends, ends[1:], self.answers, strict=False):
+            strip.axvspan(low, high, color=PALETTE[k % len(PALETTE)], alpha=0.7, lw=0)
+        for cut in self.cuts:
+            for axes in three:
+                axes.axvline(cut, color="black", lw=1, ls=(0, (4, 3)))
+        for cut in self.cuts[:4]:  # more would overlap
+            place = {"xycoords": upper.get_xaxis_transform(), "xytext": (3, -11), "textcoords": "offset points"}
+            upper.annotate(f"{cut:.3g}", (cut, 1), size="small", **place)
+        title = f"Class densities and the best prediction (risk {self.risk:.4g})"
+        upper.set(title=title, ylabel="prior × density (per unit of x)", ylim=(0, None))
+        lower.set(ylabel="posterior probability", ylim=(-0.03, 1.03), xlim=(self.x[0], self.x[-1]))
+        strip.set(xlabel=self.name, yticks=[0.5], yticklabels=["predicted"], ylim=(0, 1))
+        strip.grid(visible=False)
+        figure.align_ylabels([upper, lower])
+        legend(figure)
+        return figure
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
-        said = ", ".join(f"{c:.4g}" for c in self.cuts) or "nowhere"
+    def caption(self) -> str:
+        where = ", ".join(f"{c:.4g}" for c in self.cuts) or "nowhere"
         return (
             f"Densities of {self.name} in {len(self.classes)} classes on {self.rows.sum():,} rows ({self.kind}); the "
-            f"best answer changes at {said}; expected cost {self.risk:.4g} under these densities."
+            f"best answer changes at {where}; expected cost {self.risk:.4g} under these densities."
         )
 
 
@@ -124,7 +110,7 @@ def densities(
 
     Args:
         y: True labels (n,).
-        x: One number a row, a feature or a score (n,).
+        x: One number per row, a feature or a score (n,).
         kind: "kde" for any shape, or "gaussian".
         priors: How often each class comes (K,); None takes the shares of the rows.
         loss: What each answer costs (K, K), a row for each true class; None is 1 for every error.
@@ -137,7 +123,7 @@ def densities(
     """
     if kind not in ("kde", "gaussian"):
         raise InputError(nearest("kind of density", kind, ["kde", "gaussian"]))
-    listed, (truth,) = labelled(classes, y=y)
+    listed, (truth,) = labeled(classes, y=y)
     value, _ = numbers(x=x, y=truth)
     k = len(listed)
     parts = [value[truth == i] for i in range(k)]
@@ -147,12 +133,12 @@ def densities(
     cost = decisions.loss_matrix(loss, k)
     if cost.shape[1] != k:
         raise InputError(f"loss has shape {cost.shape}; an answer for each class is needed, so ({k}, {k}).")
-    centre = float(np.median(value))
-    scale = float(abs(value - centre).max())
-    parts = [(part - centre) / scale for part in parts]  # so that units do not matter
+    center = float(np.median(value))
+    scale = float(abs(value - center).max())
+    parts = [(part - center) / scale for part in parts]  # so that units do not matter
     laws = [_Law(part, kind) for part in parts]
     # places where each class is: one may be far narrower than another
-    at = np.unique(np.concatenate([np.linspace(law.low, law.high, max(_PLACES // k, 201)) for law in laws]))
+    at = np.unique(np.concatenate([np.linspace(law.low, law.high, max(PLACES // k, 201)) for law in laws]))
 
     def log_densities(at: Any) -> np.ndarray:
         return np.stack([law.log(at) for law in laws], axis=-1)  # (n, K)
@@ -165,18 +151,18 @@ def densities(
     return Densities(
         classes=tuple(map(str, listed)),
         rows=rows,
-        means=centre + scale * np.array([law.mean for law in laws]),
+        means=center + scale * np.array([law.mean for law in laws]),
         sds=scale * np.array([law.sd for law in laws]),
         priors=prior,
-        x=centre + scale * at,
+        x=center + scale * at,
         density=np.exp(logs).T / scale,
         posterior=decisions.posterior(logs, prior).T,
-        cuts=centre + scale * rule.cuts,
+        cuts=center + scale * rule.cuts,
         answers=rule.answers,
         risk=float((prior[:, None] * cost[:, rule.answers] * mass).sum()),
         kind=kind,
         name=name,
-        bars=(centre + scale * edges, bars / scale),
+        bars=(center + scale * edges, bars / scale),
     )
 
 
@@ -195,7 +181,7 @@ class _Law:
         if kind == "gaussian":
             self.at, self.weight, self.width = np.array([self.mean]), np.ones(1), self.sd
         else:
-            self.at, self.weight = (z, np.full(len(z), 1 / len(z))) if len(z) <= _BINS else _binned(z)
+            self.at, self.weight = (z, np.full(len(z), 1 / len(z))) if len(z) <= BINS else _binned(z)
             self.width = self.sd * len(z) ** -0.2
         reach = 4 if kind == "gaussian" else 3
         self.low, self.high = self.at.min() - reach * self.width, self.at.max() + reach * self.width
@@ -212,7 +198,7 @@ class _Law:
 
 def _binned(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Middles of 1,000 bins and their shares of the rows, where there are any."""
-    count, ends = np.histogram(z, _BINS)
+    count, ends = np.histogram(z, BINS)
     full = count > 0
     return ((ends[1:] + ends[:-1]) / 2)[full], count[full] / len(z)
 

@@ -10,37 +10,28 @@ Reference: Chow, On optimum recognition error and reject tradeoff, IEEE Trans. I
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import plots
-from ..results import Result, Table
+from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
+from ..results import Result
 from ._rows import scored
 from ._sweep import sweep
 from .intervals import wilson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Rejection", "rejection"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rejection(Result):
-    """Accuracy of the rows that get an answer, as ever more of them do.
+    """Accuracy of the rows that get an answer, as ever more of them do."""
 
-    Args:
-        sure: Distinct largest probabilities, falling: (J,).
-        kept: Rows that are at least so sure: (J,).
-        right: Of these, how many are right: (J,).
-    """
-
-    sure: np.ndarray
-    kept: np.ndarray
-    right: np.ndarray
+    sure: np.ndarray  # distinct largest probabilities, falling: (J,)
+    kept: np.ndarray  # rows that are at least so sure: (J,)
+    right: np.ndarray  # of these, how many are right: (J,)
 
     @property
     def coverage(self) -> np.ndarray:
@@ -57,30 +48,33 @@ class Rejection(Result):
         """Mean error over all coverages (AURC): each row counts with the error of those at least as sure."""
         return float(np.sum((1 - self.accuracy) * np.diff(self.kept, prepend=0)) / self.kept[-1])
 
-    def table(self) -> Table:
+    def columns(self) -> Mapping[str, Any]:
         """The first confidence that covers 50, 60, ... 100 % of the rows."""
         at = np.searchsorted(self.kept, np.ceil(self.kept[-1] * np.arange(5, 11) / 10 - 1e-9))
-        ends = [wilson(int(self.right[i]), int(self.kept[i])) for i in at]
-        columns = {
-            "answered": self.coverage[at].tolist(),
-            "where p is at least": self.sure[at].tolist(),
-            "accuracy": self.accuracy[at].tolist(),
-            "low": [low for low, _ in ends],
-            "high": [high for _, high in ends],
-        }
-        return Table(columns, self.alt)
+        low, high = self._band(at)
+        where = {"answered": self.coverage[at], "where p is at least": self.sure[at]}
+        return where | {"accuracy": self.accuracy[at], "low": low, "high": high}
 
+    def _band(self, at: np.ndarray) -> np.ndarray:
+        return np.array([wilson(int(self.right[i]), int(self.kept[i])) for i in at]).T
+
+    @drawn
     def figure(self) -> Figure:
         """Accuracy against coverage with its 95 % band, and rejecting at random."""
         at = np.unique(np.linspace(0, len(self.kept) - 1, min(len(self.kept), 400)).round().astype(int))
-        ends = np.array([wilson(int(self.right[i]), int(self.kept[i])) for i in at])
-        return plots.coverage(
-            self.coverage[at], self.accuracy[at], ends[:, 0], ends[:, 1], title="Accuracy and rejection"
-        )
+        (low, high), share = self._band(at), self.coverage[at]
+        figure, axes = canvas(width=6.0, height=4.2)
+        axes.fill_between(share, low, high, color=PALETTE[5], alpha=0.3, lw=0, label="95 % interval")
+        axes.plot(share, self.accuracy[at], color=PALETTE[0], label="least sure rejected first")
+        axes.axhline(self.accuracy[-1], color=GREY, lw=1, ls=(0, (4, 3)), label="rejected at random")
+        bottom = max(0.0, float(low[share >= 0.1].min()) - 0.02)  # with fewer rows the band is too wide to show
+        axes.set(xlim=(0, 1), ylim=(bottom, 1.005), title="Accuracy and rejection")
+        axes.set(xlabel="coverage (share of rows that get an answer)", ylabel="accuracy (share of answers)")
+        legend(figure)
+        return figure
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
+    def caption(self) -> str:
         half = int(np.searchsorted(self.kept, self.kept[-1] / 2))
         return (
             f"Rejection on {self.kept[-1]:,} rows: accuracy {self.accuracy[-1]:.3f} where all are answered, "
@@ -93,7 +87,7 @@ def rejection(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Rejection
 
     Args:
         y: True labels (n,).
-        p: Probabilities (n, K), a column a class; the likeliest is the answer.
+        p: Probabilities (n, K), one column per class; the likeliest is the answer.
         classes: The classes in the order of the columns; None takes the sorted labels of y.
 
     Example:

@@ -5,10 +5,10 @@
     Dice_k           2 C_kk / (Σ_l C_kl + Σ_l C_lk)           = 2 IoU_k / (1 + IoU_k) = F1 of class k
     boundary         accuracy of the pixels that have another true label within d rows and columns
 
-Pixels are counted over all images together. NaN is what cannot be said: the IoU of a class that is in neither map.
+Pixels are counted over all images together. NaN is what is not defined: the IoU of a class that is in neither map.
 Most pixels lie inside a region and are easy; whether outlines are sharp is seen in the boundary accuracy.
 
-Shapes: n images of H x W pixels, K classes; maps (n, H, W) or (H, W) of whole numbers.
+Shapes: n images of H x W pixels, K classes; maps (n, H, W) or (H, W) of integers.
 References: Everingham et al., The PASCAL Visual Object Classes Challenge: a retrospective, IJCV 111 (2015); Kohli,
 Ladický and Torr, Robust higher order potentials for enforcing label consistency, IJCV 82 (2009), for the band.
 """
@@ -96,7 +96,7 @@ def boundary(y: Any, d: int = 1) -> np.ndarray:
         [[0, 0, 1, 1, 0, 0]]
     """
     if d != int(d) or d < 1:
-        raise InputError(f"d={d}; the width of the band is a whole number of pixels, at least 1.")
+        raise InputError(f"d={d}; the width of the band is an integer number of pixels, at least 1.")
     labels = _map("y", y)
     low = high = labels
     for axis in (-2, -1):  # the extremes of a square window, one axis after the other
@@ -126,7 +126,7 @@ def boundary_accuracy(y: Any, predicted: Any, d: int = 1, *, ignore: int | None 
 
 
 def _maps(y: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Two maps of whole numbers of one shape."""
+    """Two maps of integers of one shape."""
     truth, answer = _map("y", y), _map("predicted", predicted)
     if truth.shape != answer.shape:
         raise InputError(
@@ -140,7 +140,7 @@ def _map(name: str, given: Any) -> np.ndarray:
     if found.ndim not in (2, 3) or not found.size:
         raise InputError(f"{name} has shape {found.shape}; labels of pixels are (n, H, W) or (H, W).")
     if found.dtype.kind not in "iub":
-        raise InputTypeError(f"{name} holds {found.dtype}, but labels of pixels are whole numbers: pass predict.")
+        raise InputTypeError(f"{name} holds {found.dtype}, but labels of pixels are integers: pass predict.")
     return found.astype(np.int64)
 
 
@@ -158,8 +158,8 @@ def _overlap(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return counts.diagonal(), counts.sum(0) + counts.sum(1)
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def _ratio(part: np.ndarray, total: np.ndarray) -> np.ndarray:
+    return np.divide(part, total, out=np.full(len(part), np.nan), where=total > 0)
 
 
 def _windows(labels: np.ndarray, d: int, axis: int) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Thresholds of a score: what one gives, and which one is best by a stated criterion.
+"""The best threshold of a score by a stated criterion; `at_threshold` is what one gives.
 
-    the second class is the answer where p > t
+    the second class is predicted where p > t
     sensitivity = recall = TP / P     specificity = TN / N = 1 - FPR     precision = TP / (TP + FP)
     cost(t) = (L₀₀ TN + L₀₁ FP + L₁₀ FN + L₁₁ TP) / n     for calibrated p least at t = l₀ / (l₀ + l₁),  l₀ = L₀₁ - L₀₀,
                                                                                                     l₁ = L₁₀ - L₁₁
@@ -15,173 +15,44 @@ Bootstrap (1993), chapter 17.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import plots
 from ..catalog import nearest
 from ..errors import InputError
 from ..formulas import decisions
-from ..results import Result, Table
+from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
+from ..results import Result
 from ._rows import level_of, two
 from ._sweep import sweep
-from .intervals import wilson
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+__all__ = ["Threshold", "threshold"]
 
-__all__ = ["AtThreshold", "Threshold", "at_threshold", "threshold"]
-
-_STEPS, _RESAMPLES = 400, 500
-
-
-# ---- one threshold
-
-
-@dataclass(frozen=True)
-class AtThreshold(Result):
-    """What one threshold gives.
-
-    Args:
-        threshold: The second class is the answer above it.
-        classes: Names of both.
-        tp: Rows of the second class that are found.
-        fn: Rows of it that are missed.
-        tn: Rows of the first class that are left alone.
-        fp: Rows of it that are called the second: false alarms.
-    """
-
-    threshold: float
-    classes: tuple[str, str]
-    tp: int
-    fn: int
-    tn: int
-    fp: int
-
-    @property
-    def sensitivity(self) -> float:
-        """TP / P, which is the recall."""
-        return self.tp / (self.tp + self.fn)
-
-    recall = sensitivity
-
-    @property
-    def specificity(self) -> float:
-        """TN / N."""
-        return self.tn / (self.tn + self.fp)
-
-    @property
-    def fpr(self) -> float:
-        """FP / N, the false positive rate."""
-        return self.fp / (self.tn + self.fp)
-
-    @property
-    def precision(self) -> float:
-        """TP / (TP + FP); NaN where no row is called the second class."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else float("nan")
-
-    @property
-    def accuracy(self) -> float:
-        """(TP + TN) / n."""
-        return (self.tp + self.tn) / (self.tp + self.fn + self.tn + self.fp)
-
-    def table(self) -> Table:
-        """Each share with its Wilson interval of 95 %."""
-        p, n = self.tp + self.fn, self.tn + self.fp
-        counts = {
-            "sensitivity (recall)": (self.tp, p),
-            "specificity": (self.tn, n),
-            "false positive rate": (self.fp, n),
-            "precision": (self.tp, self.tp + self.fp),
-            "accuracy": (self.tp + self.tn, p + n),
-        }
-        ends = [wilson(k, m) if m else (None, None) for k, m in counts.values()]
-        columns = {
-            "share": list(counts),
-            "rows": [f"{k} of {m}" for k, m in counts.values()],
-            "value": [k / m if m else None for k, m in counts.values()],
-            "low": [low for low, _ in ends],
-            "high": [high for _, high in ends],
-        }
-        return Table(columns, self.alt)
-
-    def figure(self) -> Figure:
-        """The confusion matrix."""
-        return plots.confusion(np.array([[self.tn, self.fp], [self.fn, self.tp]]), self.classes)
-
-    @property
-    def alt(self) -> str:
-        """What the picture shows."""
-        return (
-            f"Confusion matrix at threshold {self.threshold:.4g}: of class {self.classes[1]} {self.tp:,} rows found "
-            f"and {self.fn:,} missed, of class {self.classes[0]} {self.tn:,} left alone and {self.fp:,} false alarms."
-        )
-
-
-def at_threshold(y: Any, p: Any, threshold: float = 0.5, classes: Sequence[Any] | None = None) -> AtThreshold:
-    """Count what is found and missed where the second class is the answer above a threshold.
-
-    Args:
-        y: True labels (n,) of two classes.
-        p: Probability of the second class (n,), or of both (n, 2).
-        threshold: Rows with a probability above it are called the second class.
-        classes: Both classes in the order of the columns; None takes the sorted labels of y.
-
-    Example:
-        >>> at_threshold([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9], 0.7).sensitivity
-        0.5
-    """
-    positive, score, listed = two(y, p, classes)
-    if not isinstance(threshold, Real) or threshold != threshold:
-        raise InputError(f"threshold is {threshold!r}; give a number.")
-    called = score > threshold
-    tp, fp = int((called & positive).sum()), int((called & ~positive).sum())
-    names = str(listed[0]), str(listed[1])
-    return AtThreshold(float(threshold), names, tp, int(positive.sum()) - tp, int((~positive).sum()) - fp, fp)
-
-
-# ---- the best threshold
+STEPS, RESAMPLES = 400, 500
 
 
 @dataclass(frozen=True, eq=False)
 class Threshold(Result):
-    """The threshold that is best on the rows given, which must be validation rows, and the whole curve behind it.
+    """The threshold that is best on the rows given, which must be validation rows, and the curve behind it."""
 
-    Args:
-        by: The criterion.
-        threshold: The best; of equals the middle one.
-        low: Lower end of the thresholds that resampled rows choose, at `level`.
-        high: Upper end.
-        value: The criterion there, on the rows that chose it.
-        corrected: The same without the optimism of choosing; None where a precision or a recall must be kept.
-        calibrated: What would be best if p were calibrated and rows without end; None where the criterion has none.
-        name: The class that is the answer above the threshold.
-        score: Distinct scores, falling: (J,).
-        thresholds: Between them, above and below all: (J + 1,).
-        criterion: At each; NaN where it has no value or is not allowed: (J + 1,).
-        tp: Rows of that class above each: (J + 1,).
-        fp: Other rows above each: (J + 1,).
-        level: Share of the resamples between low and high.
-    """
-
-    by: str
-    threshold: float
-    low: float
+    by: str  # the criterion
+    threshold: float  # the best; of equals the middle one
+    low: float  # ends of the thresholds that resampled rows choose, at `level`
     high: float
-    value: float
-    corrected: float | None
-    calibrated: float | None
-    name: str
-    score: np.ndarray
-    thresholds: np.ndarray
-    criterion: np.ndarray
-    tp: np.ndarray
-    fp: np.ndarray
-    level: float
+    value: float  # the criterion there, on the rows that chose it
+    corrected: float | None  # the same without the optimism of choosing; None where a precision or recall must be kept
+    calibrated: float | None  # what would be best for calibrated p and infinitely many rows; None where there is none
+    name: str  # the class that is predicted above the threshold
+    score: np.ndarray  # distinct scores, falling: (J,)
+    thresholds: np.ndarray  # between them, above and below all: (J + 1,)
+    criterion: np.ndarray  # at each; NaN where it has no value or is not allowed: (J + 1,)
+    tp: np.ndarray  # rows of that class above each: (J + 1,)
+    fp: np.ndarray  # other rows above each: (J + 1,)
+    level: float  # share of the resamples between low and high
 
     @property
     def n(self) -> int:
@@ -198,40 +69,51 @@ class Threshold(Result):
         """At each threshold, NaN where nothing is above it: (J + 1,)."""
         return _share(self.tp, self.tp + self.fp)
 
-    def table(self) -> Table:
+    def columns(self) -> Mapping[str, Any]:
         """The choice, one half, and what calibrated probabilities would ask for."""
         marks = {"chosen": self.threshold, "one half": 0.5, "if p is calibrated": self.calibrated}
         kept = {name: t for name, t in marks.items() if t is not None}
-        at = [int(np.searchsorted(-self.score, -t)) for t in kept.values()]  # so many scores are above t
-        columns = {
+        at = [int(np.searchsorted(-self.score, -t)) for t in kept.values()]  # that many scores are above t
+        return {
             "threshold": list(kept),
             "p above": list(kept.values()),
             self.by: [_number(self.criterion[i]) for i in at],
             "precision": [_number(self.precision[i]) for i in at],
             "recall": [float(self.recall[i]) for i in at],
         }
-        return Table(columns, self.alt)
 
+    @drawn
     def figure(self) -> Figure:
         """The criterion over all thresholds with the choice, and below it precision and recall."""
+        figure, both = canvas(2, across=1, width=6.4, height=2.9, sharex=True)
+        upper, lower = both
+        keep = np.unique(np.linspace(0, len(self.thresholds) - 1, min(len(self.thresholds), 1000)).round().astype(int))
+        at, step = self.thresholds[keep], "steps-mid"
+        upper.plot(at, self.criterion[keep], color=PALETTE[0], drawstyle=step, label=self.by)
+        lower.plot(at, self.precision[keep], color=PALETTE[1], drawstyle=step, label="precision")
+        lower.plot(at, self.recall[keep], color=PALETTE[2], ls="--", drawstyle=step, label="recall")
+        for axes in both:
+            first = axes is upper
+            axes.axvspan(self.low, self.high, color=GREY, alpha=0.2, lw=0, label="choices of resampled rows" * first)
+            axes.axvline(self.threshold, color="black", lw=1.2, label=f"chosen: {self.threshold:.3g}" * first)
+            if self.calibrated is not None:
+                label = f"if p is calibrated: {self.calibrated:.3g}" * first
+                axes.axvline(self.calibrated, color=GREY, lw=1.2, ls=(0, (4, 3)), label=label)
         unit = "per row, in units of the loss" if self.by == "cost" else "share"
-        return plots.thresholds(
-            self.thresholds,
-            {f"{self.by} ({unit})": self.criterion},
-            {"precision": self.precision, "recall": self.recall},
-            chosen=(self.threshold, self.low, self.high),
-            calibrated=self.calibrated,
-            title=f"Threshold for class {self.name} by {self.by}, on {self.n:,} validation rows",
-        )
+        upper.set(title=f"Threshold for class {self.name} by {self.by}, on {self.n:,} validation rows")
+        upper.set(ylabel=f"{self.by} ({unit})")
+        lower.set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel="share of rows")
+        lower.set(xlabel="threshold (probability above which the class is predicted)")
+        legend(figure)
+        return figure
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
-        said = "" if self.corrected is None else f", {self.corrected:.4g} without the optimism of choosing"
+    def caption(self) -> str:
+        rest = "" if self.corrected is None else f", {self.corrected:.4g} without the optimism of choosing"
         return (
             f"Chosen on these {self.n:,} rows, which must be validation rows: class {self.name} where p > "
             f"{self.threshold:.4g} ({self.low:.4g} to {self.high:.4g} in {100 * self.level:g} % of resamples); "
-            f"{self.by} {self.value:.4g} there{said}."
+            f"{self.by} {self.value:.4g} there{rest}."
         )
 
 
@@ -335,7 +217,7 @@ def between(score: np.ndarray) -> np.ndarray:
     """Thresholds between falling scores (J,), one above and one below all: (J + 1,)."""
     upper, lower = np.append(max(1.0, score[0]), score), np.append(score, min(0.0, score[-1]))
     middle = (upper + lower) / 2
-    found = np.where(middle < upper, middle, lower)  # of neighbouring floats the lower one parts them
+    found = np.where(middle < upper, middle, lower)  # of neighboring floats the lower one separates them
     found[-1] = found[-1] if score[-1] > 0 else -1.0  # p > -1: every row
     return found
 
@@ -356,22 +238,22 @@ def _resampled(
     Rows are drawn by class and by steps of the score, about 400 of them, the best among them: a multinomial, whatever n
     is. Resamples without rows of both classes choose nothing.
     """
-    steps = np.linspace(0, len(tp) - 1, min(len(tp), _STEPS + 1)).round().astype(int)
+    steps = np.linspace(0, len(tp) - 1, min(len(tp), STEPS + 1)).round().astype(int)
     at = np.unique(np.append(steps, best))
     cells = np.concatenate([np.diff(tp[at]), np.diff(fp[at])])
     n = int(cells.sum())
-    drawn = np.random.default_rng([seed, 2]).multinomial(n, cells / n, _RESAMPLES).astype(float)
-    both = np.pad(drawn.reshape(_RESAMPLES, 2, -1).cumsum(-1), ((0, 0), (0, 0), (1, 0)))  # (R, 2, steps + 1)
+    drawn = np.random.default_rng([seed, 2]).multinomial(n, cells / n, RESAMPLES).astype(float)
+    both = np.pad(drawn.reshape(RESAMPLES, 2, -1).cumsum(-1), ((0, 0), (0, 0), (1, 0)))  # (R, 2, steps + 1)
     found = criterion(both[:, 0], both[:, 1], both[:, 0, -1:], both[:, 1, -1:])
     chosen = np.array([_best(row) for row in sign * found])
     kept = np.flatnonzero((chosen >= 0) & (both[..., -1] > 0).all(1))
-    chosen, whole = chosen[kept], criterion(tp[at], fp[at], tp[-1], fp[-1])
-    return at[chosen], float((sign * (found[kept, chosen] - whole[chosen])).sum() / max(len(kept), 1))
+    chosen, full = chosen[kept], criterion(tp[at], fp[at], tp[-1], fp[-1])
+    return at[chosen], float((sign * (found[kept, chosen] - full[chosen])).sum() / max(len(kept), 1))
 
 
-def _share(part: Any, whole: Any) -> np.ndarray:
-    """part / whole, NaN where there is nothing."""
-    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+def _share(part: Any, total: Any) -> np.ndarray:
+    """part / total, NaN where there is nothing."""
+    return np.where(total > 0, part / np.maximum(total, 1), np.nan)
 
 
 def _number(value: float) -> float | None:

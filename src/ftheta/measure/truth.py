@@ -1,4 +1,4 @@
-"""Against the truth of made data: how far a classifier is from the best that there can be.
+"""Against the truth of synthetic data: how far a classifier is from the best that there can be.
 
     excess error of a row     max_k P(k | x) - P(answer | x)      >= 0, without the luck of the labels
     excess log loss of a row  Σ_k P(k | x) log P(k | x) / p_k     >= 0, a divergence of Kullback and Leibler
@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..results import Result, Table
 from ._rows import level_of, scored
 from .intervals import Bootstrap
-from .metrics import log_loss_rows
+from .scores import log_loss_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,26 +36,18 @@ Row = tuple[str, float, float | None, float | None]
 
 @dataclass(frozen=True)
 class AgainstTruth(Result):
-    """What was reached, what can be reached, and the difference, each (name, value, low, high).
+    """What was reached, what can be reached, and the difference, each (name, value, low, high)."""
 
-    Args:
-        data: Name of the data set.
-        n: Rows.
-        level: Confidence level of the intervals.
-        error: Error seen, Bayes error, excess error.
-        loss: Log loss seen, that of the truth, excess log loss, in nats; empty for more than two classes.
-    """
-
-    data: str
-    n: int
-    level: float
-    error: tuple[Row, ...]
-    loss: tuple[Row, ...]
+    data: str  # name of the data set
+    n: int  # rows
+    level: float  # confidence level of the intervals
+    error: tuple[Row, ...]  # error seen, Bayes error, excess error
+    loss: tuple[Row, ...]  # log loss seen, that of the truth, excess log loss, in nats; empty for more than two classes
 
     def table(self) -> Table:
-        """One line a number, with its interval."""
+        """One row per number, with its interval."""
         rows = zip(*self.error, *self.loss, strict=True)
-        return Table(dict(zip(("what", "value", "low", "high"), map(list, rows), strict=True)), self.alt)
+        return Table(dict(zip(("what", "value", "low", "high"), map(list, rows), strict=True)), self.caption)
 
     def figure(self) -> Figure:
         """Dots with whiskers, shares above and nats below."""
@@ -64,23 +56,21 @@ class AgainstTruth(Result):
         return plots.whiskers({label: rows for label, rows in panels.items() if rows}, title=title, at=0.0)
 
     @property
-    def alt(self) -> str:
-        """What the picture shows."""
-        said = (
+    def caption(self) -> str:
+        numbers = (
             f"{name} {value:.4g}" + ("" if low is None else f" ({low:.4g} to {high:.4g})")
             for name, value, low, high in (*self.error, *self.loss)
         )
-        return (
-            f"Against the truth of {self.data} on {self.n:,} rows, {100 * self.level:g} % intervals: {', '.join(said)}."
-        )
+        level = f"{100 * self.level:g} % intervals"
+        return f"Against the truth of {self.data} on {self.n:,} rows, {level}: {', '.join(numbers)}."
 
 
 def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) -> AgainstTruth:
-    """Hold predicted probabilities of made rows against the truth that made them.
+    """Hold predicted probabilities of synthetic rows against the truth that made them.
 
     Args:
-        data: The made rows, with their truth; fresh ones, not those that the model learned from.
-        p: Probabilities for each of its rows (n, K), a column a class.
+        data: The synthetic rows, with their truth; fresh ones, not those that the model learned from.
+        p: Probabilities for each of its rows (n, K), one column per class.
         level: Confidence level of the intervals.
         seed: Seed of the resamples.
     """

@@ -1,69 +1,25 @@
-"""The estimators: one family a file, a flat shelf. A plain name is a family, a name with an underscore is machinery."""
+"""The estimators: one folder per topic, one family per file. `__init__.pyi` is written by `make stubs`."""
 
-from ._annealing import Partition, annealed_importance, base_rates
-from ._coordinate import CoordinateDescent, Sweeps
-from .basis import BasisRegression
-from .boltzmann import RestrictedBoltzmannMachine
-from .boltzmann_machine import BoltzmannMachine, PairwiseMachine
-from .conv import ConvNetClassifier, ResNetClassifier
-from .dbm import DeepBoltzmannMachine
-from .discriminant import FisherDiscriminant, LinearDiscriminant, QuadraticDiscriminant
-from .hopfield import Basins, HopfieldNetwork, Perturbed, Recall
-from .lasso import ElasticNet, Lasso, LassoPath, coordinate_descent, lasso_path
-from .linear import LinearRegression, least_squares
-from .logistic import LogisticRegression, Newton
-from .mlp import MLPClassifier, MLPRegressor
-from .modern_hopfield import ModernHopfield
-from .module import ModuleClassifier, ModuleRegressor
-from .naive_bayes import DiscreteNaiveBayes, GaussianNaiveBayes
-from .perceptron import DeltaRule, Perceptron, PerceptronRule
-from .ridge import Ridge, RidgePath, ridge_path
-from .unet import UNetSegmenter
-from .whitening import Whitening, principal_axes
+from __future__ import annotations
 
-__all__ = [
-    "Basins",
-    "BasisRegression",
-    "BoltzmannMachine",
-    "ConvNetClassifier",
-    "CoordinateDescent",
-    "DeepBoltzmannMachine",
-    "DeltaRule",
-    "DiscreteNaiveBayes",
-    "ElasticNet",
-    "FisherDiscriminant",
-    "GaussianNaiveBayes",
-    "HopfieldNetwork",
-    "Lasso",
-    "LassoPath",
-    "LinearDiscriminant",
-    "LinearRegression",
-    "LogisticRegression",
-    "MLPClassifier",
-    "MLPRegressor",
-    "ModernHopfield",
-    "ModuleClassifier",
-    "ModuleRegressor",
-    "Newton",
-    "PairwiseMachine",
-    "Partition",
-    "Perceptron",
-    "PerceptronRule",
-    "Perturbed",
-    "QuadraticDiscriminant",
-    "Recall",
-    "ResNetClassifier",
-    "RestrictedBoltzmannMachine",
-    "Ridge",
-    "RidgePath",
-    "Sweeps",
-    "UNetSegmenter",
-    "Whitening",
-    "annealed_importance",
-    "base_rates",
-    "coordinate_descent",
-    "lasso_path",
-    "least_squares",
-    "principal_axes",
-    "ridge_path",
-]
+from ..catalog import class_target, classes, lazy
+
+_NAMES = {  # beside the classes of the catalog
+    "Stepped": "_base.stepped",
+    **dict.fromkeys(("NeuralEstimator", "NeuralTransformer"), "_base.neural"),
+    **dict.fromkeys(("NeuralClassifier", "NeuralRegressor"), "_base.supervised"),
+    "Data": "_base.rows",
+    **dict.fromkeys(("described", "load"), "_base.files"),
+    **dict.fromkeys(("LogPartition", "annealed_importance", "base_rates"), "energy.annealing"),
+    "PairwiseMachine": "energy.boltzmann",
+    "Perturbed": "energy.hopfield",
+    **dict.fromkeys(("CoordinateDescent", "Sweeps"), "linear.coordinate"),
+    **dict.fromkeys(("LassoPath", "coordinate_descent", "lasso_path"), "linear.lasso"),
+    "LogisticNewton": "linear.logistic_solvers",
+    **dict.fromkeys(("DeltaRule", "PerceptronRule"), "linear.perceptron"),
+    **dict.fromkeys(("RidgePath", "ridge_path"), "linear.ridge"),
+    "principal_axes": "linear.whitening",
+}
+_NAMES = {name: f"ftheta.models.{module}:{name}" for name, module in _NAMES.items()}
+
+lazy(__name__, {**_NAMES, **classes()}, class_target)

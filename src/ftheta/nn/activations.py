@@ -60,7 +60,7 @@ class Activation:
         derivative: σ'(z), with the value at a kink.
         range: Where the values lie.
         monotone: Whether σ never falls.
-        init: The scheme of `initialise` that keeps the variance of a layer with this activation level.
+        init: The scheme of `initialize` that keeps the variance of a layer with this activation level.
         advice: Where it is used.
         options: Its parameters and their defaults, which formula and derivative have.
 
@@ -135,7 +135,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "identity": Activation(
         nn.Identity,
         *("z", "1", _REAL, True, "lecun"),
-        "Outputs on the whole line. Layers with it collapse to one affine map.",
+        "Outputs of any size and sign. Layers with it collapse to one affine map.",
     ),
     "sin": Activation(
         Sin,

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .. import check
 from ..catalog import nearest
 from ..errors import InputError
 from ..formulas.convolution import MODES, of_a_group, side
@@ -29,55 +30,9 @@ from ..formulas.convolution import MODES, of_a_group, side
 __all__ = ["convolution", "separable"]
 
 
-class Fits:
-    """Says in one sentence that a window is larger than its input; to be put before a layer of torch that has one."""
+class Conv2d(nn.Conv2d):
+    """torch's layer, but for 1x1 kernels with a stride."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        try:
-            return super().forward(input)  # pyright: ignore[reportAttributeAccessIssue]
-        except RuntimeError as error:
-            check_fits(self, input, error)
-            raise
-
-
-def check_fits(layer: Any, x: Tensor, error: Exception | None = None) -> None:
-    """Raise if the windows of the layer, or its padding, do not fit into x."""
-    if why := _misfit(layer, tuple(x.shape)):
-        raise InputError(why) from error
-
-
-def _misfit(layer: Any, shape: tuple[int, ...]) -> str:
-    """What is wrong with an input of this shape; nothing if its size is not."""
-    dims = 1 if type(layer).__name__.endswith("1d") else 2
-    kernel, padding, dilation = (
-        per_axis(getattr(layer, name, 1), dims) for name in ("kernel_size", "padding", "dilation")
-    )
-    size, mode = shape[-dims:], getattr(layer, "padding_mode", "zeros")
-    if len(size) < dims:
-        return ""
-    window = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
-    padded = [n + 2 * p for n, p in zip(size, padding, strict=True)]
-    if any(n < w for n, w in zip(padded, window, strict=True)):
-        return (
-            f"The window of {type(layer).__name__} is {_by(window)}, larger than its input of {_by(size)} "
-            f"({_by(padded)} with the padding); take a smaller kernel, less pooling before it, or a larger input."
-        )
-    if mode != "zeros" and any(p > n - (mode == "reflect") for n, p in zip(size, padding, strict=True)):
-        return (
-            f"An input of {_by(size)} is too small for the padding {_by(padding)} in mode {mode!r}; take mode='zeros', "
-            "a smaller kernel or a larger input."
-        )
-    return ""
-
-
-def _by(sizes: Sequence[int]) -> str:
-    return " x ".join(map(str, sizes))
-
-
-class Conv1d(Fits, nn.Conv1d): ...
-
-
-class Conv2d(Fits, nn.Conv2d):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """A 1x1 kernel with a stride takes the places first: the same function, and oneDNN's own way of it writes past
         its workspace where channels come last and are fewer than eight, or sixteen with AVX-512 (its issue 6035)."""
@@ -119,19 +74,17 @@ def convolution(
         Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
     """
     if dims not in (1, 2):
-        raise InputError(
-            f"The 'dims' parameter of convolution must be 1 (signals) or 2 (images). Got {dims!r} instead."
-        )
+        raise InputError(f"dims of convolution={dims!r}; it must be 1 (signals) or 2 (images).")
     if mode not in MODES:
         raise InputError(nearest("padding mode", mode, MODES))
     for name, count in (("n_in", n_in), ("n_out", n_out), ("groups", groups)):
-        whole("convolution", name, count)
+        check.at_least(f"{name} of convolution", count, 1, integer=True)
     of_a_group(n_in, n_out, groups)
     sizes = [
-        per_axis(whole("convolution", name, value, several=True), dims)
+        per_axis(check_sizes("convolution", name, value), dims)
         for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
     ]
-    layer: Any = Conv1d if dims == 1 else Conv2d  # the number of axes is not known to the type checker
+    layer: Any = nn.Conv1d if dims == 1 else Conv2d  # the number of axes is not known to the type checker
     return layer(
         *(n_in, n_out, sizes[0]),
         stride=sizes[1],
@@ -184,20 +137,23 @@ def per_axis(value: int | Sequence[int], dims: int) -> tuple[int, ...]:
     return tuple(int(v) for v in given)
 
 
-def whole(what: str, name: str, value: Any, least: int = 1, *, several: bool = False) -> Any:
-    """The value, if it is an int of at least `least`, or a sequence of such where several may be given."""
+def check_sizes(what: str, name: str, value: Any, least: int = 1, *, several: bool = True) -> Any:
+    """The value, if it is an integer of at least `least`, or a sequence of such where several may be given."""
     for number in value if several and isinstance(value, Sequence) else (value,):
-        if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
-            raise InputError(
-                f"The '{name}' parameter of {what} must be an int in the range [{least}, inf). Got {value!r} instead."
-            )
+        check.at_least(f"{name} of {what}", number, least, integer=True)
     return value
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise unless it is a probability of dropout: a number in [0, 1)."""
+    if not check.at_least(name, value, 0) < 1:
+        raise InputError(f"{name}={value!r}; it must be a number in the range [0, 1).")
 
 
 def _padding(given: str | int | Sequence[int], kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
     """Padding on each side of each axis."""
     if not isinstance(given, str):
-        return per_axis(whole("convolution", "padding", given, 0, several=True), len(kernel))
+        return per_axis(check_sizes("convolution", "padding", given, 0), len(kernel))
     return tuple(side(given, k, d) for k, d in zip(kernel, dilation, strict=True))
 
 
@@ -207,10 +163,6 @@ def check_net(what: str, shape: Sequence[int], filters: Sequence[int], **shares:
         raise InputError(f"shape={tuple(shape)}: {what} takes images, (channels, height, width), e.g. (1, 32, 32).")
     if not isinstance(filters, Sequence) or not filters:
         raise InputError(f"filters must be a sequence of channels such as (16, 32, 64). Got {filters!r} instead.")
-    for width in filters:
-        whole(what, "filters", width)
+    check_sizes(what, "filters", filters)
     for name, share in shares.items():
-        if not isinstance(share, Real) or not 0 <= share < 1:
-            raise InputError(
-                f"The '{name}' parameter of {what} must be a float in the range [0, 1). Got {share!r} instead."
-            )
+        check_share(f"{name} of {what}", share)

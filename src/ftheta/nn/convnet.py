@@ -24,10 +24,10 @@ from ..errors import InputError
 from ..formulas.convolution import output_size
 from .activations import ACTIVATIONS
 from .activations import activation as make_activation
-from .conv import check_net, convolution, whole
+from .conv import check_net, check_sizes, convolution
 from .dense import Chain
 from .dropout import Dropout
-from .init import initialise
+from .init import initialize
 from .norm import norm as make_norm
 from .pooling import pooling
 
@@ -52,10 +52,10 @@ class ConvNet(Chain):
         norm: none, batch, layer, instance, group or rms, between convolution and activation.
         activation: Its name.
         dropout: Probability that a feature is silenced before the dense layers, and after each hidden one.
-        map_dropout: Probability that a whole feature map is silenced at the end of a stage.
+        map_dropout: Probability that a feature map is silenced completely at the end of a stage.
         hidden: Widths of hidden dense layers.
         head: What the dense layers see: all positions ("flatten"), or the "mean" or "max" of each map.
-        init: A scheme of `initialise`; "auto" takes the one that the activation asks for.
+        init: A scheme of `initialize`; "auto" takes the one that the activation asks for.
 
     Example:
         >>> net = ConvNet((1, 28, 28), 10, dropout=0.5)
@@ -86,7 +86,7 @@ class ConvNet(Chain):
             if name not in known:
                 raise InputError(nearest(what, name, known))
         for name, count in (("n_out", n_out), ("kernel", kernel), ("convs", convs), ("hidden", hidden)):
-            whole("ConvNet", name, count, several=name in ("convs", "hidden"))
+            check_sizes("ConvNet", name, count, several=name in ("convs", "hidden"))
         plan = _Plan(shape, kernel, padding, pool, norm, activation)
         layers = plan.layers
         each = [convs] * len(filters) if isinstance(convs, int) else list(convs)
@@ -122,7 +122,7 @@ class ConvNet(Chain):
 def _start(layers: Layers, activation: str, init: str) -> None:
     for name, layer in layers.items():
         scheme = ACTIVATIONS["identity" if name == "output" else activation].init if init == "auto" else init
-        initialise(layer, scheme)
+        initialize(layer, scheme)
 
 
 class _Plan:

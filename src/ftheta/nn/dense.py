@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from numbers import Integral, Real
+from typing import Any
 
 from torch import nn
 
+from .. import check
 from ..errors import InputError
 from .activations import ACTIVATIONS, activation
+from .conv import check_share
 from .dropout import Dropout
-from .init import initialise
+from .init import initialize
 
 __all__ = ["MLP"]
 
@@ -44,8 +46,8 @@ class MLP(Chain):
         hidden: Widths of the hidden layers; () is one affine map.
         activation: Name of the activation, or one name for each hidden layer.
         dropout: Probability p that a hidden activation is set to 0 in training, anew for every unit, row and pass;
-            the others are scaled by 1/(1-p), and evaluation changes nothing.
-        init: A scheme of `initialise` for all layers; "auto" takes the one that the activation after a layer asks for
+            the others are scaled by 1/(1-p), and evaluation changes nothing. One for all layers, or one for each.
+        init: A scheme of `initialize` for all layers; "auto" takes the one that the activation after a layer asks for
             (He for the ReLU kind, Glorot for tanh and sigmoid, LeCun for the rest and for the output).
 
     Example:
@@ -66,50 +68,43 @@ class MLP(Chain):
         hidden: Sequence[int] = (64,),
         *,
         activation: str | Sequence[str] = "relu",
-        dropout: float = 0.0,
+        dropout: float | Sequence[float] = 0.0,
         init: str = "auto",
     ) -> None:
         widths = _widths(n_in, hidden, n_out)
-        names = _activations(activation, len(widths) - 2)
-        if not isinstance(dropout, Real) or not 0 <= dropout < 1:
-            raise InputError(
-                f"The 'dropout' parameter of MLP must be a float in the range [0, 1). Got {dropout!r} instead."
-            )
-        super().__init__(_layers(widths, names, float(dropout), init))
+        names, shares = (
+            _each(name, given, len(widths) - 2) for name, given in (("activation", activation), ("dropout", dropout))
+        )
+        for share in shares:
+            check_share("dropout of MLP", share)
+        super().__init__(_layers(widths, names, shares, init))
 
 
-def _layers(widths: list[int], names: list[str], dropout: float, init: str) -> OrderedDict[str, nn.Module]:
+def _layers(widths: list[int], names: list[str], shares: list[float], init: str) -> OrderedDict[str, nn.Module]:
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     for k, name in enumerate(names, start=1):
         layers[f"hidden{k}"] = nn.Linear(widths[k - 1], widths[k])
         layers[f"act{k}"] = activation(name)
-        if dropout:
-            layers[f"drop{k}"] = Dropout(dropout)
+        if shares[k - 1]:
+            layers[f"drop{k}"] = Dropout(float(shares[k - 1]))
     layers["output"] = nn.Linear(widths[-2], widths[-1])
     dense = [layer for layer in layers.values() if isinstance(layer, nn.Linear)]
     for layer, name in zip(dense, [*names, "identity"], strict=True):
-        initialise(layer, ACTIVATIONS[name].init if init == "auto" else init)
+        initialize(layer, ACTIVATIONS[name].init if init == "auto" else init)
     return layers
 
 
 def _widths(n_in: int, hidden: Sequence[int], n_out: int) -> list[int]:
     if not isinstance(hidden, Sequence):
         raise InputError(f"hidden must be a sequence of widths such as (64, 64). Got {hidden!r} instead.")
-    widths = [n_in, *hidden, n_out]
-    for k, width in enumerate(widths):
-        whole = type(width) is int or isinstance(width, Integral) and not isinstance(width, bool)
-        if not whole or width < 1:
-            place = "input" if k == 0 else "output" if k == len(hidden) + 1 else f"hidden{k}"
-            raise InputError(
-                f"The width of layer '{place}' must be an int in the range [1, inf). Got {width!r} instead."
-            )
-    return [int(width) for width in widths]
+    names = ["input", *(f"hidden{k}" for k in range(1, len(hidden) + 1)), "output"]
+    widths = zip(names, [n_in, *hidden, n_out], strict=True)
+    return [int(check.at_least(f"width of layer '{name}'", width, 1, integer=True)) for name, width in widths]
 
 
-def _activations(given: str | Sequence[str], n: int) -> list[str]:
-    names = [given] * n if isinstance(given, str) else list(given)
-    if len(names) != n:
-        raise InputError(
-            f"activation names {len(names)} activations for {n} hidden layers; give one name for all or one for each."
-        )
-    return names
+def _each(name: str, given: Any, n: int) -> list[Any]:
+    """One value for each hidden layer."""
+    values = [given] * n if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
+    if len(values) != n:
+        raise InputError(f"{name} has {len(values)} values for {n} hidden layers; give one for all or one for each.")
+    return values

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["SCHEMES", "initialise"]
+__all__ = ["SCHEMES", "initialize"]
 
 SCHEMES: dict[str, Callable[[float, float, float], float]] = {  # (n_in, n_out, sigma) -> standard deviation
     "zeros": lambda n_in, n_out, sigma: 0.0,
@@ -37,7 +37,7 @@ _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 @torch.no_grad()
-def initialise(module: nn.Module, scheme: str, sigma: float = 0.01) -> None:
+def initialize(module: nn.Module, scheme: str, sigma: float = 0.01) -> None:
     """Draw the weights of all linear and convolution layers anew from torch's global generator; biases become 0.
 
     Args:
@@ -47,16 +47,14 @@ def initialise(module: nn.Module, scheme: str, sigma: float = 0.01) -> None:
 
     Example:
         >>> layer = nn.Linear(3, 2)
-        >>> initialise(layer, "zeros")
+        >>> initialize(layer, "zeros")
         >>> layer.weight.any().item()
         False
     """
     if scheme not in SCHEMES:
-        raise InputError(nearest("initialiser", scheme, SCHEMES))
+        raise InputError(nearest("initializer", scheme, SCHEMES))
     if not 0 < sigma < math.inf:
-        raise InputError(
-            f"The 'sigma' parameter of initialise must be a float in the range (0, inf). Got {sigma!r} instead."
-        )
+        raise InputError(f"sigma of initialize={sigma!r}; it must be a float in the range (0, inf).")
     for layer in module.modules():
         if isinstance(layer, (nn.Linear, *_CONV, *_TRANSPOSED)) and not layer.weight.is_meta:  # drawing there is slow
             layer.weight.normal_(0, 1).mul_(SCHEMES[scheme](*_fans(layer), sigma))

@@ -3,7 +3,7 @@
     p = softmax(β q Kᵀ),      q <- p K  (steps - 1 times),      z = p V,      q = R W_q,   K = Y W_k,   V = Y W_v
 
 One step is attention: the state R asks, the stored patterns Y answer, β is 1/√d unless given. More steps move the state
-on towards one pattern, or the mean of several that lie close. The energy that falls is `formulas.continuous_energy`.
+on towards one pattern, or the mean of several that lie close. `models.energy.dense` has their energy.
 
     HopfieldLayer     state and stored patterns are inputs                association; with itself: self-attention
     HopfieldPooling   the states are learned, a set of patterns comes in  one vector for sets of any size
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from .conv import whole
+from .conv import check_sizes
 
 __all__ = ["HopfieldLayer", "HopfieldMemory", "HopfieldPooling", "association", "retrieve"]
 
@@ -46,7 +46,7 @@ def association(
         )
     stored = _present(stored, missing)
     share = _softmax(beta * query @ stored.transpose(-2, -1), missing)
-    for _ in range(whole("retrieve", "steps", steps) - 1):
+    for _ in range(check_sizes("retrieve", "steps", steps) - 1):
         share = _softmax(beta * share @ stored @ stored.transpose(-2, -1), missing)
     return share
 
@@ -140,8 +140,8 @@ class HopfieldLayer(nn.Module):
         n_stored = n_in if n_stored is None else n_stored
         sizes = {"n_in": n_in, "n_out": n_out, "n_stored": n_stored, "heads": heads, "steps": steps}
         for name, value in sizes.items():
-            whole("HopfieldLayer", name, value)
-        each = whole("HopfieldLayer", "width", -(-n_in // heads) if width is None else width)
+            check_sizes("HopfieldLayer", name, value)
+        each = check_sizes("HopfieldLayer", "width", -(-n_in // heads) if width is None else width)
         self.heads, self.steps, self.beta = heads, steps, 1 / math.sqrt(each) if beta is None else beta
         _check_beta(self.beta)
         if normalise and min(n_in, n_stored) == 1:
@@ -221,7 +221,7 @@ class HopfieldPooling(nn.Module):
         super().__init__()
         knobs: Mapping[str, Any] = {"heads": heads, "width": width, "beta": beta, "steps": steps}
         self.layer = HopfieldLayer(n_in, n_out, normalise=normalise, **knobs)
-        self.states = nn.Parameter(torch.randn(whole("HopfieldPooling", "n_states", n_states), n_in))
+        self.states = nn.Parameter(torch.randn(check_sizes("HopfieldPooling", "n_states", n_states), n_in))
 
     def association(self, stored: Tensor, *, missing: Tensor | None = None) -> Tensor:
         """How much each learned state takes of each pattern of the set: (..., H, Q, P)."""
@@ -260,7 +260,7 @@ class HopfieldMemory(nn.Module):
         super().__init__()
         knobs: Mapping[str, Any] = {"heads": heads, "width": width, "beta": beta, "steps": steps}
         self.layer = HopfieldLayer(n_in, n_out, normalise=normalise, **knobs)
-        self.memories = nn.Parameter(torch.randn(whole("HopfieldMemory", "n_memories", n_memories), n_in))
+        self.memories = nn.Parameter(torch.randn(check_sizes("HopfieldMemory", "n_memories", n_memories), n_in))
         self.values = nn.Parameter(torch.randn(n_memories, n_in))
 
     def association(self, state: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Normalisation of activations: the same formula over different axes, then a learned scale and shift per channel.
+"""Normalization of activations: the same formula over different axes, then a learned scale and shift per channel.
 
     x̂ = (x - μ) / √(σ² + ε),     y = γ_c x̂ + β_c,     σ² = mean of (x - μ)² (biased)
 
@@ -9,7 +9,7 @@
     rms:       as layer, without μ and β:  y = γ_c x / √(mean x² + ε)
 
 Running averages move by r ← (1 - α) r + α s with α = 0.1; s² is there the unbiased variance n σ² / (n - 1), as torch
-has it. After normalisation the variance is σ² / (σ² + ε), which is below 1 for tiny activations.
+has it. After normalization the variance is σ² / (σ² + ε), which is below 1 for tiny activations.
 
 Shapes: x (B, C) with dims=0, (B, C, L) with dims=1, (B, C, H, W) with dims=2; γ and β (C,).
 References: Ioffe and Szegedy, arXiv:1502.03167; Ba et al., arXiv:1607.06450; Ulyanov et al., arXiv:1607.08022; Wu and
@@ -25,51 +25,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .. import check
 from ..catalog import nearest
 from ..errors import InputError
-from .conv import whole
 
 __all__ = ["NORMS", "MapRMSNorm", "Norm", "norm"]
-
-
-class Several:
-    """Says in one sentence that one value has no variance; to be put before a layer of torch that takes one."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        try:
-            return super().forward(input)  # pyright: ignore[reportAttributeAccessIssue]
-        except ValueError as error:
-            if not str(error).startswith("Expected more than 1"):
-                raise
-            raise _lost(self, input) from error
-
-
-def _lost(layer: object, x: Tensor) -> InputError:
-    return InputError(
-        f"{type(layer).__name__} got {tuple(x.shape)}, one value to take a mean and a variance of, which leaves "
-        "nothing of it; use norm='layer', larger images, less pooling, or (batch norm) two rows or more."
-    )
-
-
-class BatchNorm1d(Several, nn.BatchNorm1d): ...
-
-
-class BatchNorm2d(Several, nn.BatchNorm2d): ...
-
-
-class InstanceNorm1d(Several, nn.InstanceNorm1d): ...
-
-
-class InstanceNorm2d(Several, nn.InstanceNorm2d): ...
-
-
-class GroupNorm(nn.GroupNorm):
-    """Groups of one value are refused; torch does so only for a batch of one row, and makes others β."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        if input.shape[1:].numel() == self.num_groups:
-            raise _lost(self, input)
-        return super().forward(input)
 
 
 class MapRMSNorm(nn.Module):
@@ -95,23 +55,16 @@ class MapRMSNorm(nn.Module):
 
 @dataclass(frozen=True)
 class Norm:
-    """What there is to know of a norm.
+    """What there is to know of a norm."""
 
-    Args:
-        factory: Makes the module from (channels, dims, groups).
-        over: Axes that a mean and a variance are taken over, for maps (B, C, H, W).
-        mixes_rows: Whether a row's output depends on the other rows of the batch in training.
-        advice: Where it is used.
-    """
-
-    factory: Callable[[int, int, int], nn.Module]
-    over: str
-    mixes_rows: bool
-    advice: str
+    factory: Callable[[int, int, int], nn.Module]  # (channels, dims, groups) -> module
+    over: str  # axes that a mean and a variance are taken over, for maps (B, C, H, W)
+    mixes_rows: bool  # whether a row's output depends on the other rows of the batch in training
+    advice: str  # where it is used
 
 
-_BATCH = (BatchNorm1d, BatchNorm1d, BatchNorm2d)
-_INSTANCE = {1: InstanceNorm1d, 2: InstanceNorm2d}
+_BATCH = (nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d)
+_INSTANCE = {1: nn.InstanceNorm1d, 2: nn.InstanceNorm2d}
 
 NORMS: dict[str, Norm] = {
     "none": Norm(lambda c, dims, groups: nn.Identity(), "", False, "Shallow networks; well scaled initial weights."),
@@ -120,7 +73,7 @@ NORMS: dict[str, Norm] = {
         *("B, H, W", True, "Convolutional networks with batches of 16 rows and more."),
     ),
     "layer": Norm(
-        lambda c, dims, groups: GroupNorm(1, c) if dims else nn.LayerNorm(c),
+        lambda c, dims, groups: nn.GroupNorm(1, c) if dims else nn.LayerNorm(c),
         *("C, H, W", False, "Rows and sequences; batches of any size, also of one row."),
     ),
     "instance": Norm(
@@ -128,7 +81,7 @@ NORMS: dict[str, Norm] = {
         *("H, W", False, "Pictures whose contrast carries no meaning: style transfer."),
     ),
     "group": Norm(
-        lambda c, dims, groups: GroupNorm(groups, c),
+        lambda c, dims, groups: nn.GroupNorm(groups, c),
         *("C / groups, H, W", False, "Convolutional networks with batches too small for batch norm."),
     ),
     "rms": Norm(
@@ -161,10 +114,10 @@ def norm(kind: str, channels: int, *, dims: int = 2, groups: int | None = None) 
         raise InputError(f"dims is {dims!r}; norm takes 0 for rows, 1 for signals or 2 for maps.")
     if kind == "instance" and dims == 0:
         raise InputError("Instance norm takes its mean over positions and rows have none; use norm='layer' for rows.")
-    whole("norm", "channels", channels)
+    check.at_least("channels of norm", channels, 1, integer=True)
     if groups is None:
         most = min(8, channels if dims else max(1, channels // 2))
         groups = max(g for g in range(1, most + 1) if channels % g == 0)
-    elif channels % whole("norm", "groups", groups):
+    elif channels % check.at_least("groups of norm", groups, 1, integer=True):
         raise InputError(f"groups={groups!r} does not divide {channels} channels; take a divisor such as 1.")
     return NORMS[kind].factory(int(channels), dims, groups)

@@ -12,90 +12,60 @@ Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.ou
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from .. import check
 from ..catalog import nearest
 from ..errors import InputError
-from .conv import Fits, check_fits, whole
 
 __all__ = ["POOLINGS", "Pooling", "pooling"]
 
 
-class MaxPool1d(Fits, nn.MaxPool1d): ...
-
-
-class MaxPool2d(Fits, nn.MaxPool2d): ...
-
-
-class AvgPool1d(Fits, nn.AvgPool1d): ...
-
-
-class AvgPool2d(Fits, nn.AvgPool2d): ...
-
-
-class MinPool1d(MaxPool1d):
+class MinPool1d(nn.MaxPool1d):
     """min x = -max(-x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return -super().forward(-input)
+        return -super().forward(-input)  # pyright: ignore[reportOperatorIssue]
 
 
-class MinPool2d(MaxPool2d):
+class MinPool2d(nn.MaxPool2d):
     """min x = -max(-x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return -super().forward(-input)
+        return -super().forward(-input)  # pyright: ignore[reportOperatorIssue]
 
 
-class _Subsample(nn.Module):
+class Subsample(nn.Module):
     """The first place of each window: every S-th place of each axis."""
 
-    def __init__(self, kernel_size: int, stride: int, padding: int = 0) -> None:
+    def __init__(self, dims: int, kernel_size: int, stride: int) -> None:
         super().__init__()
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dims, self.kernel_size, self.stride = dims, kernel_size, stride
 
-    def _places(self, n: int) -> slice:
-        return slice(0, n - self.kernel_size + 1, self.stride)
+    def forward(self, x: Tensor) -> Tensor:
+        return x[..., *(slice(0, n - self.kernel_size + 1, self.stride) for n in x.shape[-self.dims :])]
 
     def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}"
-
-
-class Subsample1d(_Subsample):
-    def forward(self, x: Tensor) -> Tensor:
-        check_fits(self, x)
-        return x[..., self._places(x.shape[-1])]
-
-
-class Subsample2d(_Subsample):
-    def forward(self, x: Tensor) -> Tensor:
-        check_fits(self, x)
-        return x[..., self._places(x.shape[-2]), self._places(x.shape[-1])]
+        return f"{self.dims}, kernel_size={self.kernel_size}, stride={self.stride}"
 
 
 class Pooling(NamedTuple):
-    """What there is to know of a way to pool.
+    """What there is to know of a way to pool."""
 
-    Args:
-        layers: Class of the module for signals and for images.
-        formula: What becomes of a window.
-        linear: Whether the pooled sum of two maps is the sum of the pooled maps.
-        windows: Whether it has windows; else the whole map is one, whatever its size.
-    """
-
-    layers: tuple[Any, Any]
-    formula: str
-    linear: bool
-    windows: bool = True
+    layers: tuple[Any, Any]  # make the module for signals and for images
+    formula: str  # what becomes of a window
+    linear: bool  # whether the pooled sum of two maps is the sum of the pooled maps
+    windows: bool = True  # False: the complete map is one window, whatever its size
 
 
 POOLINGS: dict[str, Pooling] = {
-    "max": Pooling((MaxPool1d, MaxPool2d), "the largest", False),
-    "mean": Pooling((AvgPool1d, AvgPool2d), "the mean", True),
+    "max": Pooling((nn.MaxPool1d, nn.MaxPool2d), "the largest", False),
+    "mean": Pooling((nn.AvgPool1d, nn.AvgPool2d), "the mean", True),
     "min": Pooling((MinPool1d, MinPool2d), "the smallest", False),
-    "stride": Pooling((Subsample1d, Subsample2d), "the first", True),
+    "stride": Pooling((partial(Subsample, 1), partial(Subsample, 2)), "the first", True),
     "global_max": Pooling((nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d), "the largest of the map", False, False),
     "global_mean": Pooling((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d), "the mean of the map", True, False),
 }
@@ -106,7 +76,7 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
     """A pooling layer by its name.
 
     Args:
-        kind: A key of `POOLINGS`. The global ones take the whole map as their window, whatever `size` is, and leave one
+        kind: A key of `POOLINGS`. The global ones take all of a map as their window, whatever `size` is, and leave one
             number of each: (B, C, 1, 1).
         size: Size K of the window.
         dims: 1 for signals (B, C, L), 2 for images (B, C, H, W).
@@ -121,15 +91,17 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
     if kind not in POOLINGS:
         raise InputError(nearest("pooling", kind, POOLINGS))
     if dims not in (1, 2):
-        raise InputError(f"The 'dims' parameter of pooling must be 1 (signals) or 2 (images). Got {dims!r} instead.")
+        raise InputError(f"dims of pooling={dims!r}; it must be 1 (signals) or 2 (images).")
     layer, step = POOLINGS[kind].layers[dims - 1], size if stride is None else stride
     if not POOLINGS[kind].windows:
         return layer(1)
     for name, value, least in (("size", size, 1), ("stride", step, 1), ("padding", padding, 0)):
-        whole("pooling", name, value, least)
+        check.at_least(f"{name} of pooling", value, least, integer=True)
     if 2 * padding > (0 if kind == "stride" else size):
         raise InputError(
             f"padding={padding} is more than half of the window of pooling {kind!r} with size={size}; some windows "
             "would hold nothing else."
         )
+    if kind == "stride":
+        return layer(size, step)
     return layer(size, step, padding, **({"count_include_pad": False} if kind == "mean" else {}))

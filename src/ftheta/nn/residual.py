@@ -4,7 +4,6 @@
 
     post:      f = conv norm act conv norm, a = act          He et al., arXiv:1512.03385
     pre:       f = norm act conv norm act conv               He et al., arXiv:1603.05027; changes of both signs
-    act_norm:  f = conv act norm conv act norm               the norm after the activation
 
 With the last layer of f at zero a block starts as its shortcut and learns from there; with all layers at zero every
 gradient is 0 and it never moves. Stochastic depth drops the branch of a row with probability p in training and divides
@@ -12,7 +11,7 @@ the others by 1 - p, so that the expectation is what evaluation computes. A dens
 
 Shapes: h (B, C, H, W), signals (B, C, L), rows (B, C).
 References: above; Huang et al., arXiv:1603.09382 (stochastic depth), arXiv:1608.06993 (dense blocks); Hu et al.,
-arXiv:1709.01507 (squeeze and excitation); Goyal et al., arXiv:1706.02677 (zero-initialised last norm).
+arXiv:1709.01507 (squeeze and excitation); Goyal et al., arXiv:1706.02677 (zero-initialized last norm).
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from ..catalog import nearest
 from ..errors import InputError
 from .activations import ACTIVATIONS
 from .activations import activation as make_activation
-from .conv import convolution, whole
-from .init import initialise
+from .conv import check_sizes, convolution
+from .init import initialize
 from .norm import norm as make_norm
 
 __all__ = [
@@ -59,12 +58,12 @@ BLOCKS: dict[str, Callable[[int, int, int], list[tuple[int, int, int, int]]]] = 
 }
 """Convolutions of a branch by kind: (n_in, n_out, stride) gives (channels in, out, kernel, stride) of each."""
 
-ORDERS = {"post": ("conv", "norm", "act"), "pre": ("norm", "act", "conv"), "act_norm": ("conv", "act", "norm")}
+ORDERS = {"post": ("conv", "norm", "act"), "pre": ("norm", "act", "conv")}
 """Steps around each convolution of a branch; the last activation of "post" comes after the sum."""
 
 
 class StochasticDepth(nn.Module):
-    """Sets whole rows to 0 with probability p in training and divides the others by 1 - p; the identity in evaluation.
+    """Sets entire rows to 0 with probability p in training and divides the others by 1 - p; the identity in evaluation.
 
     Args:
         p: Probability that a row is dropped, in [0, 1).
@@ -73,7 +72,7 @@ class StochasticDepth(nn.Module):
     def __init__(self, p: float) -> None:
         super().__init__()
         if not isinstance(p, Real) or not 0 <= p < 1:
-            raise InputError(f"The 'p' parameter of StochasticDepth must be a float in the range [0, 1). Got {p!r}.")
+            raise InputError(f"p of StochasticDepth={p!r}; it must be a float in the range [0, 1).")
         self.p = float(p)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -135,7 +134,7 @@ class SqueezeExcitation(nn.Module):
 
     def __init__(self, channels: int, reduction: int = 4) -> None:
         super().__init__()
-        hidden = max(1, channels // whole("SqueezeExcitation", "reduction", reduction))
+        hidden = max(1, channels // check_sizes("SqueezeExcitation", "reduction", reduction))
         self.gate = nn.Sequential(nn.Linear(channels, hidden), nn.ReLU(), nn.Linear(hidden, channels), nn.Sigmoid())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -163,7 +162,7 @@ class DenseBlock(nn.Module):
         self, n_in: int, growth: int, layers: int, *, norm: str = "batch", activation: str = "relu", dims: int = 2
     ) -> None:
         super().__init__()
-        self.channels = [n_in + k * growth for k in range(whole("DenseBlock", "layers", layers, 0) + 1)]
+        self.channels = [n_in + k * growth for k in range(check_sizes("DenseBlock", "layers", layers, 0) + 1)]
         self.layers = nn.ModuleList(
             _branch([(c, growth, 3, 1)], "pre", norm, activation, dims) for c in self.channels[:-1]
         )
@@ -189,7 +188,7 @@ def project(n_in: int, n_out: int, stride: int = 1, dims: int = 2) -> nn.Module:
         layer: nn.Module = nn.Linear(n_in, n_out, bias=False)
     else:
         layer = convolution(n_in, n_out, 1, dims=dims, stride=stride, padding="valid", bias=False)
-    initialise(layer, "lecun")
+    initialize(layer, "lecun")
     return layer
 
 
@@ -243,7 +242,7 @@ def residual_block(
         n_out: Channels out.
         stride: Of the first 3x3 convolution.
         kind: "basic" (3x3, 3x3) or "bottleneck" (1x1 to a quarter of the channels, 3x3, 1x1).
-        order: "post", "pre" or "act_norm", see the top of this file.
+        order: "post" or "pre", see the top of this file.
         norm: A key of `NORMS`; with "none" the convolutions have biases.
         activation: A key of `ACTIVATIONS`.
         squeeze: Reduction of a squeeze-excitation at the end of the branch; 0 is none.
@@ -254,8 +253,6 @@ def residual_block(
     for what, name, known in (("kind of block", kind, BLOCKS), ("order", order, ORDERS)):
         if name not in known:
             raise InputError(nearest(what, name, known))
-    if order == "act_norm" and norm == "none":
-        raise InputError("order='act_norm' ends on a norm, but norm is 'none'; choose a norm, or 'post' or 'pre'.")
     branch = _branch(BLOCKS[kind](n_in, n_out, stride), order, norm, activation, dims)
     if zero_last:
         _zero_last(branch)
@@ -321,7 +318,7 @@ def _branch(convs: list[tuple[int, int, int, int]], order: str, norm: str, activ
     if order == "post":
         layers.popitem()  # it comes after the sum
     branch = nn.Sequential(layers)
-    initialise(branch, ACTIVATIONS[activation].init)
+    initialize(branch, ACTIVATIONS[activation].init)
     return branch
 
 

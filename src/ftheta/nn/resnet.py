@@ -16,10 +16,10 @@ from torch import nn
 from ..formulas.residual import survival_probabilities
 from .activations import ACTIVATIONS
 from .activations import activation as make_activation
-from .conv import check_net, convolution, whole
+from .conv import check_net, check_sizes, convolution
 from .dense import Chain
 from .dropout import Dropout
-from .init import initialise
+from .init import initialize
 from .norm import norm as make_norm
 from .pooling import pooling
 from .residual import residual_block
@@ -66,7 +66,7 @@ class ResNet(Chain):
     ) -> None:
         check_net("ResNet", shape, filters, dropout=dropout)
         for name, count in (("n_out", n_out), ("blocks", blocks)):
-            whole("ResNet", name, count)
+            check_sizes("ResNet", name, count)
         width, survivals = filters[0], iter(survival_probabilities(len(filters) * blocks, survival).tolist())
         stem = [convolution(shape[0], width, bias=norm == "none"), make_norm(norm, width), make_activation(activation)]
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=nn.Sequential(*stem))
@@ -95,6 +95,6 @@ class ResNet(Chain):
         if dropout:
             layers["drop"] = Dropout(dropout)
         layers["output"] = nn.Linear(width, n_out)
-        initialise(layers["stem"], ACTIVATIONS[activation].init)
-        initialise(layers["output"], "lecun")
+        initialize(layers["stem"], ACTIVATIONS[activation].init)
+        initialize(layers["output"], "lecun")
         super().__init__(layers)

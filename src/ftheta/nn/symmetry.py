@@ -29,7 +29,7 @@ _FILLS = ("circular", "zeros")
 
 @dataclass(frozen=True)
 class Shift:
-    """Move a map by whole places along its last axes.
+    """Move a map by an integer number of places along its last axes.
 
     Args:
         by: Places along each axis, the last axis last: 1 is to the right, (1, 0) down.

@@ -26,7 +26,7 @@ from ..catalog import nearest
 from ..errors import InputError
 from .activations import ACTIVATIONS, activation
 from .conv import check_net, convolution
-from .init import initialise
+from .init import initialize
 from .norm import norm
 from .pooling import pooling
 from .upsampling import upsampling
@@ -84,7 +84,7 @@ class UNet(nn.Module):
         self.up = nn.ModuleList(upsampling(up, a, b) for a, b in pairwise(rising))
         self.decoder = nn.ModuleList(_block(wide * b, b, norm, activation) for b in rising[1:])
         self.output = convolution(filters[0], n_out, 1)
-        initialise(self.output, "lecun")
+        initialize(self.output, "lecun")
 
     def forward(self, x: Tensor) -> Tensor:
         height, width = x.shape[-2:]
@@ -121,5 +121,5 @@ def _block(n_in: int, n_out: int, kind: str, name: str) -> nn.Sequential:
     for width in (n_in, n_out):
         layers += [convolution(width, n_out, 3, bias=kind == "none"), norm(kind, n_out), activation(name)]
     block = nn.Sequential(*layers)
-    initialise(block, ACTIVATIONS[name].init)
+    initialize(block, ACTIVATIONS[name].init)
     return block

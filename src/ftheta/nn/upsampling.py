@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from ..catalog import nearest
 from ..errors import InputError, RunError
-from .conv import convolution, whole
+from .conv import check_sizes, convolution
 from .pooling import pooling
 
 __all__ = ["UPSAMPLINGS", "RememberingPool", "Unpool", "upsampling"]
@@ -56,9 +56,9 @@ def upsampling(
     if kind not in UPSAMPLINGS:
         raise InputError(nearest("upsampling", kind, UPSAMPLINGS))
     if dims not in (1, 2):
-        raise InputError(f"The 'dims' parameter of upsampling must be 1 (signals) or 2 (images). Got {dims!r} instead.")
+        raise InputError(f"dims of upsampling={dims!r}; it must be 1 (signals) or 2 (images).")
     for name, value in (("n_in", n_in), ("n_out", n_out), ("factor", factor)):
-        whole("upsampling", name, value)
+        check_sizes("upsampling", name, value, several=False)
     if kind == "transposed":
         return (nn.ConvTranspose1d if dims == 1 else nn.ConvTranspose2d)(n_in, n_out, factor, stride=factor)
     if kind == "subpixel":

@@ -23,8 +23,6 @@ from torch import Tensor
 
 from .quadratic import damped_step, trust_step
 
-__all__ = ["CONTROLS", "Control", "Damping", "Halving", "Nothing", "Region"]
-
 START = 1e-3  # of the largest entry of B: the first λ above 0
 
 
@@ -38,10 +36,8 @@ class Control:
         damping: λ that the user gave.
     """
 
-    attempts = 40
-    """Trial steps of an update."""
-    enough = 1e-4
-    """Share of the promised fall that a step must bring."""
+    attempts = 40  # trial steps of an update
+    enough = 1e-4  # share of the promised fall that a step must bring
 
     def __init__(self, memory: dict[str, Any], B: Tensor, g: Tensor, damping: float) -> None:
         self.memory, self.B, self.g, self.given = memory, B, g, damping
@@ -111,7 +107,7 @@ class Halving(Control):
         self.share /= 2
 
 
-class Nothing(Control):
+class FullStep(Control):
     """The solution of the equations, a way down or not."""
 
     attempts = 1
@@ -124,5 +120,4 @@ class Nothing(Control):
         return None if singular else -(vectors @ (vectors.T @ self.g / values))
 
 
-CONTROLS: dict[str, type[Control]] = {"damping": Damping, "region": Region, "halving": Halving, "none": Nothing}
-"""Controls by name."""
+CONTROLS: dict[str, type[Control]] = {"damping": Damping, "region": Region, "halving": Halving, "none": FullStep}

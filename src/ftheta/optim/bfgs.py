@@ -12,9 +12,6 @@ Reference: Nocedal and Wright, Numerical Optimization, 2nd edition, chapter 6 (2
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -24,28 +21,9 @@ __all__ = ["BFGS"]
 
 
 class BFGS(Descent):
-    """A quasi-Newton rule that keeps a dense inverse Hessian, P² numbers.
-
-    Args:
-        params: Parameters, taken together.
-        lr: The first step that is tried, in units of d.
-        search: A key of `SEARCHES`.
-        max_iter: Directions an update.
-        tolerance_grad: A gradient whose entries are all below this ends the training.
-    """
+    """A quasi-Newton rule that keeps a dense inverse Hessian, P² numbers; options as `Descent`."""
 
     scaled = True
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        *,
-        search: str = "wolfe",
-        max_iter: int = 1,
-        tolerance_grad: float = 1e-10,
-    ) -> None:
-        super().__init__(params, lr, search, max_iter, tolerance_grad)
 
     def direction(self, g: Tensor) -> Tensor:
         """-H g."""

@@ -4,7 +4,7 @@
 
     β = g·g / g₋·g₋                      (Fletcher-Reeves)
     β = g·(g - g₋) / g₋·g₋               (Polak-Ribière)
-    β = 0 where abs(g·g₋) > 0.2 g·g      (a restart: far from a quadratic, the past is no help; no β < 0 is left)
+    β = 0 where abs(g·g₋) > 0.2 g·g      (a restart: far from a quadratic, the past does not help; no β < 0 is left)
 
 On a quadratic with Hessian A and exact line search, the directions are A-conjugate, dᵢᵀ A dⱼ = 0 (orthogonal are the
 gradients), and P steps reach its minimum. Only the last direction is kept.
@@ -37,23 +37,14 @@ class ConjugateGradient(Descent):
         lr: The first step that is tried, in units of what the last one makes expect.
         beta: "polak-ribiere" or "fletcher-reeves".
         search: A key of `SEARCHES`.
-        max_iter: Directions an update.
+        max_iter: Directions per update.
         tolerance_grad: A gradient whose entries are all below this ends the training.
     """
 
     curvature = 0.1  # Fletcher-Reeves descends for every c₂ below ½
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        *,
-        beta: str = "polak-ribiere",
-        search: str = "wolfe",
-        max_iter: int = 1,
-        tolerance_grad: float = 1e-10,
-    ) -> None:
-        super().__init__(params, lr, search, max_iter, tolerance_grad)
+    def __init__(self, params: Iterable[Any], lr: float = 1.0, *, beta: str = "polak-ribiere", **options: Any) -> None:
+        super().__init__(params, lr, **options)
         if beta not in BETAS:
             raise InputError(nearest("beta", beta, BETAS))
         self.beta = beta

@@ -10,45 +10,14 @@ Reference: Nocedal and Wright, Numerical Optimization, 2nd edition, chapter 10 (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
-from ._curved import Curved, Model, sum_of_squares
-from ._function import Function
+from ._second_order import LeastSquares
 
 __all__ = ["GaussNewton"]
 
 
-class GaussNewton(Curved):
-    """JᵀJ d = -Jᵀr, halved until it lowers the loss.
+class GaussNewton(LeastSquares):
+    """JᵀJ d = -Jᵀr, halved until it lowers the loss; options as `SecondOrder`."""
 
-    Args:
-        params: Parameters, taken together.
-        lr: Share of every step that is made.
-        control: What keeps steps honest: halving, region, none; damping makes it Levenberg-Marquardt.
-        damping: λ that is added to the diagonal; more is taken only where JᵀJ is singular.
-        radius: Radius of the trust region at the start.
-        ftol: A step that lowers the loss by less than this share of it is the last.
-        xtol: So is one shorter than this share of ‖θ‖.
-        gtol: There is none where no entry of the gradient is above this.
-    """
-
-    matrix = "Gauss-Newton matrix"
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        *,
-        control: str = "halving",
-        damping: float = 0.0,
-        radius: float = 1.0,
-        ftol: float = 1e-8,
-        xtol: float = 1e-8,
-        gtol: float = 1e-8,
-    ) -> None:
-        super().__init__(params, lr, control=control, damping=damping, radius=radius, ftol=ftol, xtol=xtol, gtol=gtol)
-
-    def model(self, problem: Function) -> Model:
-        """Jᵀr and JᵀJ."""
-        return sum_of_squares(problem)
+    usual: ClassVar[dict[str, Any]] = {"control": "halving", "damping": 0.0}

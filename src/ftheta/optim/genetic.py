@@ -19,13 +19,12 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from ._function import Function
-from ._whole import Whole
+from ._closure import ClosureOptimizer, ClosureProblem
 
 __all__ = ["Genetic"]
 
 
-class Genetic(Whole):
+class Genetic(ClosureOptimizer):
     """One generation a step; the loss never rises, for the best members survive.
 
     Args:
@@ -59,7 +58,7 @@ class Genetic(Whole):
         self.size, self.elite, self.rivals, self.mutation, self.spread = population, elite, rivals, mutation, spread
 
     @torch.no_grad()
-    def step(self, closure: Function) -> Tensor:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, closure: ClosureProblem) -> Tensor:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """One generation; returns F at its start, for the best member of the last one comes first."""
         kept = self.memory
         kept["generation"] = kept.get("generation", -1) + 1
@@ -71,8 +70,8 @@ class Genetic(Whole):
         best = values.argmin()
         found = bool(values[best] < torch.finfo(values.dtype).max)
         self.move_to(members[best] if found else theta)
-        self.reason = "" if found else "no member of the population has a finite loss"
-        self.facts = {"population_loss": values.median().item(), "population_spread": members.std(0).mean().item()}
+        self.stop_reason = "" if found else "no member of the population has a finite loss"
+        self.info = {"population_loss": values.median().item(), "population_spread": members.std(0).mean().item()}
         return values[0]
 
     def _first(self, theta: Tensor, generator: Generator) -> Tensor:
@@ -93,7 +92,7 @@ class Genetic(Whole):
         child = torch.where(torch.rand(a.shape, **like) < self.mutation, moved, child)
         return torch.cat([members[values.argsort(stable=True)[: self.elite]], child])
 
-    def _value(self, problem: Function, member: Tensor) -> Tensor:
+    def _value(self, problem: ClosureProblem, member: Tensor) -> Tensor:
         """The loss of a member; what is not finite counts as the largest number, for memory is to stay finite."""
         self.move_to(member)
         return problem.value().to(member).nan_to_num(nan=torch.finfo(member.dtype).max)

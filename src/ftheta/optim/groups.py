@@ -15,7 +15,7 @@ from torch import nn
 
 from ..errors import InputError
 
-__all__ = ["freeze", "parameter_groups", "scaled_rates"]
+__all__ = ["freeze", "scaled_rates"]
 
 
 def freeze(module: nn.Module, patterns: Iterable[str]) -> list[str]:
@@ -32,23 +32,6 @@ def freeze(module: nn.Module, patterns: Iterable[str]) -> list[str]:
     return list(chosen)
 
 
-def parameter_groups(module: nn.Module, options: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Groups for an optimizer: one for each pattern with its options, the rest in a last one; the first fit counts.
-
-    Example:
-        >>> net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
-        >>> [(g.get("lr"), len(g["params"])) for g in parameter_groups(net, {"*.bias": {"lr": 0.1}})]
-        [(0.1, 2), (None, 2)]
-    """
-    left = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    groups = []
-    for pattern, own in options.items():
-        taken = [left.pop(name) for name in _matching(module, pattern) if name in left]
-        groups.append({**own, "params": taken})
-    groups.append({"params": list(left.values())})
-    return [group for group in groups if group["params"]]
-
-
 def scaled_rates(
     module: nn.Module, parameters: Iterable[nn.Parameter], rates: Mapping[str, float], lr: float
 ) -> list[dict[str, Any]]:
@@ -60,10 +43,12 @@ def scaled_rates(
         [0.05, 0.5]
     """
     chosen = {id(p) for p in parameters}
-    own = {pattern: {"lr": lr * factor} for pattern, factor in rates.items()}
-    groups = [
-        {"lr": lr, **g, "params": [p for p in g["params"] if id(p) in chosen]} for g in parameter_groups(module, own)
-    ]
+    left = {name: p for name, p in module.named_parameters() if p.requires_grad and id(p) in chosen}
+    groups = []
+    for pattern, factor in rates.items():
+        taken = [left.pop(name) for name in _matching(module, pattern) if name in left]
+        groups.append({"lr": lr * factor, "params": taken})
+    groups.append({"lr": lr, "params": list(left.values())})
     return [group for group in groups if group["params"]]
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from .. import check
 from .descent import Descent
 
 __all__ = ["LBFGS"]
@@ -36,26 +36,16 @@ class LBFGS(Descent):
         lr: The first step that is tried, in units of d.
         history_size: Pairs m.
         search: A key of `SEARCHES`.
-        max_iter: Directions an update.
+        max_iter: Directions per update, 20 by default.
         tolerance_grad: A gradient whose entries are all below this ends the training.
     """
 
     scaled = True
+    directions = 20
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        *,
-        history_size: int = 20,
-        search: str = "wolfe",
-        max_iter: int = 20,
-        tolerance_grad: float = 1e-10,
-    ) -> None:
-        super().__init__(params, lr, search, max_iter, tolerance_grad)
-        if not history_size >= 1:
-            raise InputError(f"history_size={history_size}; it must be at least 1, e.g. 20.")
-        self.history_size = history_size
+    def __init__(self, params: Iterable[Any], lr: float = 1.0, *, history_size: int = 20, **options: Any) -> None:
+        super().__init__(params, lr, **options)
+        self.history_size = check.at_least("history_size", history_size, 1, integer=True)
 
     def direction(self, g: Tensor) -> Tensor:
         """-H g by two loops over the pairs."""

@@ -24,9 +24,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["SEARCHES", "Found", "Phi", "backtracking", "exact", "wolfe"]
+__all__ = ["SEARCHES", "StepResult", "LineFunction", "backtracking", "exact", "wolfe"]
 
-Phi = Callable[[float], tuple[float, float]]
+LineFunction = Callable[[float], tuple[float, float]]
 """t -> φ(t), φ'(t)."""
 EPS = 2.0**-52  # of float64
 MOST = 60  # evaluations
@@ -36,7 +36,7 @@ NO_STEP = "no step along this direction lowers the loss"
 NO_MINIMUM = "the loss has no minimum along this direction: it still falls at a step of {:.3g}"
 
 
-class Found(NamedTuple):
+class StepResult(NamedTuple):
     """Where a search ended; `reason` is empty if it found what it looked for."""
 
     t: float
@@ -54,8 +54,8 @@ class Point(NamedTuple):
 
 
 def backtracking(
-    phi: Phi, value: float, slope: float, first: float = 1.0, *, eps: float = EPS, c1: float = 1e-4
-) -> Found:
+    phi: LineFunction, value: float, slope: float, first: float = 1.0, *, eps: float = EPS, c1: float = 1e-4
+) -> StepResult:
     """The first of `first`, `first`/2, ... that lowers the loss by c₁ of what the slope promises.
 
     Args:
@@ -68,22 +68,22 @@ def backtracking(
 
     Example:
         >>> backtracking(lambda t: ((t - 1) ** 2, 2 * (t - 1)), 1.0, -2.0, first=8.0)
-        Found(t=1.0, value=0.0, evaluations=4, reason='')
+        StepResult(t=1.0, value=0.0, evaluations=4, reason='')
     """
     if not slope < 0:
-        return Found(0.0, value, 0, UPHILL)
+        return StepResult(0.0, value, 0, UPHILL)
     t = first
     for n in range(1, MOST + 1):
         p = _try(phi, t)
         lower = p.value < value and p.value <= value + c1 * t * slope
         if lower or (abs(p.value - value) <= _noise(value, eps) and abs(p.slope) <= 0.9 * abs(slope)):
-            return Found(t, p.value, n)
+            return StepResult(t, p.value, n)
         t /= 2
-    return Found(0.0, value, MOST, NO_STEP)
+    return StepResult(0.0, value, MOST, NO_STEP)
 
 
 def wolfe(
-    phi: Phi,
+    phi: LineFunction,
     value: float,
     slope: float,
     first: float = 1.0,
@@ -91,7 +91,7 @@ def wolfe(
     eps: float = EPS,
     c1: float = 1e-4,
     c2: float = 0.9,
-) -> Found:
+) -> StepResult:
     """A step that meets the strong Wolfe conditions; failing that the best one seen, if it lowers the loss.
 
     Args:
@@ -105,10 +105,10 @@ def wolfe(
 
     Example:
         >>> wolfe(lambda t: ((t - 1) ** 2, 2 * (t - 1)), 1.0, -2.0, first=8.0, c2=0.1)
-        Found(t=1.0, value=0.0, evaluations=2, reason='')
+        StepResult(t=1.0, value=0.0, evaluations=2, reason='')
     """
     if not slope < 0:
-        return Found(0.0, value, 0, UPHILL)
+        return StepResult(0.0, value, 0, UPHILL)
     lo = best = before = Point(0.0, value, slope)
     hi, t, n, widths, noise = None, first, 0, (math.inf, math.inf), _noise(value, eps)
     while n < MOST and abs(t - lo.t) > 1e4 * eps * t and not (hi is None and lo.t >= GROWTH * first):
@@ -117,7 +117,7 @@ def wolfe(
         if p.value > min(value + c1 * t * slope, lo.value) + noise:
             hi = p
         elif abs(p.slope) <= c2 * abs(slope):
-            return Found(t, p.value, n)
+            return StepResult(t, p.value, n)
         else:
             if p.slope * (1.0 if hi is None else hi.t - lo.t) >= 0:
                 hi = lo  # the minimum lies behind p
@@ -128,13 +128,13 @@ def wolfe(
             widths = (widths[1], abs(hi.t - lo.t))
             t = _between(lo, hi, noise, slow=widths[1] > 0.66 * widths[0])
     if hi is None and best.t and lo.t >= GROWTH * first:
-        return Found(best.t, best.value, n, NO_MINIMUM.format(best.t))
+        return StepResult(best.t, best.value, n, NO_MINIMUM.format(best.t))
     best = lo if lo.t else best
     better = best.value < value - noise or abs(best.slope) <= 0.9 * abs(slope)
-    return Found(best.t, best.value, n) if best.t and better else Found(0.0, value, n, NO_STEP)
+    return StepResult(best.t, best.value, n) if best.t and better else StepResult(0.0, value, n, NO_STEP)
 
 
-def exact(phi: Phi, value: float, slope: float, first: float = 1.0, *, eps: float = EPS) -> Found:
+def exact(phi: LineFunction, value: float, slope: float, first: float = 1.0, *, eps: float = EPS) -> StepResult:
     """The minimum along the direction, to 10⁴ ε of the slope at its start or of t.
 
     Args:
@@ -151,11 +151,11 @@ def exact(phi: Phi, value: float, slope: float, first: float = 1.0, *, eps: floa
     return wolfe(phi, value, slope, first, eps=eps, c1=0.0, c2=1e4 * eps)
 
 
-SEARCHES: dict[str, Callable[..., Found]] = {"wolfe": wolfe, "backtracking": backtracking, "exact": exact}
+SEARCHES: dict[str, Callable[..., StepResult]] = {"wolfe": wolfe, "backtracking": backtracking, "exact": exact}
 """Line searches by name."""
 
 
-def _try(phi: Phi, t: float) -> Point:
+def _try(phi: LineFunction, t: float) -> Point:
     value, slope = phi(t)
     return Point(t, value, slope) if math.isfinite(value) and math.isfinite(slope) else Point(t, math.inf, math.nan)
 

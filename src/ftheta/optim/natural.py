@@ -12,32 +12,19 @@ Reference: Amari, Natural gradient works efficiently in learning, Neural Computa
 
 from __future__ import annotations
 
-import torch
+from torch import Tensor
 
-from ._curved import Curved, Model
-from ._function import Function
+from ._closure import ClosureProblem
+from ._second_order import SecondOrder
 
 __all__ = ["NaturalGradient"]
 
 
-class NaturalGradient(Curved):
-    """(G + λ I) d = -g; λ is 0 while that works: G of a network is mostly singular.
-
-    Args:
-        params: Parameters, taken together.
-        lr: Share η of every step that is made.
-        control: What keeps steps honest: damping, region, halving, none.
-        damping: λ at the start; above 0 it ties the rule to how θ is written.
-        radius: Radius of the trust region at the start.
-        ftol: A step that lowers the loss by less than this share of it is the last.
-        xtol: So is one shorter than this share of ‖θ‖.
-        gtol: There is none where no entry of the gradient is above this.
-    """
+class NaturalGradient(SecondOrder):
+    """(G + λ I) d = -g; λ is 0 while that works: G of a network is mostly singular. Options as `SecondOrder`."""
 
     matrix = "Fisher matrix"
 
-    def model(self, problem: Function) -> Model:
-        """g and G."""
-        with torch.enable_grad():
-            value = problem()
-        return Model(value, value, self.gradient().double(), problem.ggn())
+    def curvature(self, problem: ClosureProblem) -> Tensor:
+        """G."""
+        return problem.ggn()

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from inspect import signature
 from numbers import Real
 from typing import Any
@@ -29,7 +28,7 @@ from typing import Any
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["SCHEDULES", "Plateau", "factor"]
+__all__ = ["SCHEDULES", "Plateau", "check_schedule", "factor"]
 
 
 def _step(t: float, factor: float = 0.1, at: Sequence[float] = (0.5, 0.75)) -> float:
@@ -61,44 +60,48 @@ SCHEDULES: dict[str, Callable[..., float]] = {
 """Shape of the rate over the share t of the updates that are done, with its settings."""
 
 
-def factor(name: str, step: int, horizon: int, warmup: int = 0, shape: Mapping[str, Any] | None = None) -> float:
+def factor(
+    name: str | Callable[[float], float],
+    step: int,
+    horizon: int,
+    warmup: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> float:
     """What the learning rate is multiplied by at update `step`.
 
     Args:
-        name: A key of `SCHEDULES`.
+        name: A key of `SCHEDULES`, or a function of the share t in [0, 1] of the updates that are done.
         step: Updates done before this one.
         horizon: Updates in all; the rate keeps its last value after them.
         warmup: Updates over which the rate grows linearly to its full value first; they are part of the horizon.
-        shape: Settings of the schedule other than its own.
+        options: Settings of the schedule other than its own.
 
     Example:
         >>> [round(factor("linear", step, horizon=6, warmup=2), 2) for step in range(6)]
         [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+        >>> factor(lambda t: 1 - t**2, 3, horizon=6)
+        0.75
     """
-    if name not in SCHEDULES:
+    if isinstance(name, str) and name not in SCHEDULES:
         raise InputError(nearest("schedule", name, SCHEDULES))
     if step < warmup:
         return (step + 1) / warmup
     t = min(1.0, (step - warmup) / max(1, horizon - warmup))
-    return SCHEDULES[name](t, **_checked(name, shape)) if shape else SCHEDULES[name](t)
+    return (SCHEDULES[name] if isinstance(name, str) else name)(t, **(options or {}))
 
 
-@cache
-def _settings(name: str) -> list[str]:
-    return list(signature(SCHEDULES[name]).parameters)[1:]
-
-
-def _checked(name: str, shape: Mapping[str, Any]) -> Mapping[str, Any]:
-    known = _settings(name)
-    for key, value in shape.items():
+def check_schedule(name: str | Callable[[float], float], options: Mapping[str, Any]) -> None:
+    """Raise for an unknown schedule, an unknown setting of it, and a value that is not one."""
+    factor(name, 0, 1)
+    known = list(signature(SCHEDULES[name] if isinstance(name, str) else name).parameters)[1:]
+    for key, value in options.items():
         if key not in known:
             raise InputError(nearest(f"setting of schedule {name!r}:", key, known))
-        places = key == "at" and isinstance(value, list | tuple) and all(isinstance(place, Real) for place in value)
+        places = isinstance(value, list | tuple) and all(isinstance(place, Real) for place in value)
         least = 0.0 if key == "end" and name in ("cosine", "linear") else math.ulp(0.0)
-        if not places and (key == "at" or not isinstance(value, Real) or not float(value) >= least):
+        if isinstance(name, str) and not (places if key == "at" else isinstance(value, Real) and float(value) >= least):
             asked = "a list of numbers from 0 to 1" if key == "at" else "0 or above" if not least else "above 0"
             raise InputError(f"The setting {key!r} of schedule {name!r} must be {asked}. Got {value!r} instead.")
-    return shape
 
 
 class Plateau:

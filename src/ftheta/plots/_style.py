@@ -1,24 +1,103 @@
-"""One look for all figures: colours that colour-blind readers can tell apart, no global state.
+"""One style for all figures, set while a figure is drawn and nowhere else: no pyplot, no global state.
 
+Colors that color-blind readers can tell apart; matplotlib's own cycle repeats them with other dashes.
 Reference: Okabe and Ito, Color Universal Design (2008).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from os.path import commonprefix
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
+else:
+    Figure = Any  # for annotations; matplotlib is imported when something is drawn
 
-__all__ = ["GREY", "PALETTE", "distinct", "dress", "legend", "panel", "short", "wide_range"]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#767676"
+DASHES = ("-", "--", ":", "-.")
+STYLE: dict[Any, Any] = {
+    "figure.dpi": 120,
+    "figure.constrained_layout.use": True,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "legend.frameon": False,
+    "legend.fontsize": "small",
+    "lines.linewidth": 1.6,
+    "image.interpolation": "nearest",
+}
+_ONE_AT_A_TIME = RLock()  # matplotlib's settings belong to the process
+
+
+def drawn(draw: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of a method or function that draws: our style is set while it runs."""
+
+    @wraps(draw)
+    def styled(*args: P.args, **options: P.kwargs) -> R:
+        import matplotlib as mpl
+        from cycler import cycler
+
+        repeated = [DASHES[i % 4] for i in range(4 * len(PALETTE))]
+        cycle = cycler(color=PALETTE * 4) + cycler(linestyle=repeated)
+        with _ONE_AT_A_TIME, mpl.rc_context({**STYLE, "axes.prop_cycle": cycle}):
+            return draw(*args, **options)
+
+    return styled
+
+
+def canvas(
+    n: int | None = None, *, across: int = 3, width: float = 0.0, height: float = 0.0, **grid: Any
+) -> tuple[Figure, Any]:
+    """A figure and its axes: one, or an array of n of them, at most `across` side by side.
+
+    Args:
+        n: How many; None is one axes, not an array.
+        across: How many side by side.
+        width: Of one axes, in inches; 0 is 6.4 for one, 3.6 for several.
+        height: Of one axes, in inches; 0 is 4 for one, 3.2 for several.
+        **grid: As in `Figure.subplots`.
+    """
+    from matplotlib.figure import Figure
+
+    count = n or 1
+    columns = min(count, across)
+    lines = -(-count // columns)
+    wide, high = (width or 6.4, height or 4.0) if n is None else (width or 3.6, height or 3.2)
+    figure = Figure(figsize=(wide * columns, high * lines))
+    axes = figure.subplots(lines, columns, squeeze=False, **grid).ravel()
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[0] if n is None else axes[:count]
+
+
+def legend(figure: Figure, width: int = 0) -> None:
+    """Each label once, above the axes (below, if there is a title of the figure), in as few lines as fit.
+
+    Args:
+        figure: Where.
+        width: Letters of a line; 0: as wide as the figure.
+    """
+    labels = {label: h for axes in figure.axes for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    width = width or int(12 * figure.get_figwidth())
+    fits = sum(len(label) + 7 for label in labels) <= width
+    columns = len(labels) if fits else max(1, width // (max(map(len, labels)) + 7))
+    place = "outside lower center" if figure.get_suptitle() else "outside upper center"
+    if labels:
+        figure.legend(labels.values(), labels, loc=place, ncols=columns, frameon=False)
 
 
 def panel(width: float, height: float, *, title: str, x: str, y: str) -> tuple[Figure, Axes]:
@@ -65,11 +144,3 @@ def distinct(names: Sequence[str], most: int = 36) -> tuple[list[str], str]:
     tail = shared[shared.find(".") :] if "." in shared else ""
     pattern = f"{head}*{tail}" if head or tail else ""
     return [short(name.removesuffix(tail), most) for name in rest], pattern
-
-
-def legend(figure: Figure, width: int = 78) -> None:
-    """A legend above the axes, in as few lines as its labels allow (`width` letters a line)."""
-    labels = [str(label) for label in figure.axes[0].get_legend_handles_labels()[1]]
-    fits = sum(len(label) + 7 for label in labels) <= width
-    columns = len(labels) if fits else max(1, width // (max(map(len, labels)) + 7))
-    figure.legend(loc="outside upper center", ncols=columns, frameon=False)

@@ -21,7 +21,7 @@ GAP = "#c9dcea"  # between tiles in grey, and where one has no value
 
 
 def picture(x: np.ndarray) -> np.ndarray:
-    """(C, *places) as (H, W), or (H, W, 3) in colour, scaled to [0, 1] where it is outside."""
+    """(C, *places) as (H, W), or (H, W, 3) in color, scaled to [0, 1] where it is outside."""
     x = flat(x)
     if len(x) != 3:
         return x.mean(0)
@@ -60,12 +60,12 @@ def mosaic(
 
     Args:
         axes: Where.
-        tiles: NaN are left in the colour of the gaps.
+        tiles: NaN are left in the color of the gaps.
         columns: Tiles of a line.
         names: Name of each line; None: the number of its first tile.
-        limits: Values of the darkest and the lightest colour; None: those of the tiles.
+        limits: Values of the darkest and the lightest color; None: those of the tiles.
         signed: Red above 0 and blue below, white at 0.
-        each: Every tile has its own range of colours.
+        each: Every tile has its own range of colors.
     """
     tiles = _own_range(tiles, signed) if each else tiles
     n, h, w = tiles.shape[:3]
@@ -90,7 +90,7 @@ def mosaic(
 
 
 def _with_gaps(whole: np.ndarray) -> np.ndarray:
-    """Colours (H, W, 3) with a fourth channel that is 0 where there are none."""
+    """Colors (H, W, 3) with a fourth channel that is 0 where there are none."""
     seen = ~np.isnan(whole).any(-1, keepdims=True)
     return np.concatenate([np.where(seen, whole, 0.0), seen], -1)
 

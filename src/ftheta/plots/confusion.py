@@ -1,4 +1,4 @@
-"""Confusion matrix: true classes down, answers across, coloured by their share of the true class."""
+"""Confusion matrix: true classes down, answers across, colored by their share of the true class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares an
 
 
 def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusion matrix") -> Figure:
-    """Counts with shares of the row for up to ten classes, shares in % for up to thirty, colours alone beyond.
+    """Counts with shares of the row for up to ten classes, shares in % for up to thirty, colors alone beyond.
 
     Args:
         counts: Rows of data by true class and by answer: (K, K).

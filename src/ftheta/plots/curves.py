@@ -25,7 +25,7 @@ def curves(
     label: str = "mean loss per row",
     title: str = "Learning curves",
 ) -> Figure:
-    """One line a column, in the order given; NaN are gaps that the line bridges.
+    """One line per column, in the order given; NaN are gaps that the line bridges.
 
     Args:
         columns: Name to values, all of one length; a column named `x` gives the positions, else they are 1, 2, ...
@@ -56,7 +56,7 @@ def curves(
 
 def _line(axes: Axes, at: np.ndarray, values: np.ndarray, name: str, i: int) -> None:
     keep = np.isfinite(values)
-    style = ("-", "--", ":", "-.")[i % 4]  # not by colour alone
+    style = ("-", "--", ":", "-.")[i % 4]  # not by color alone
     marker = "o" if keep.sum() <= 30 else ""
     axes.plot(at[keep], values[keep], style, color=PALETTE[i % len(PALETTE)], marker=marker, ms=4, lw=1.6, label=name)
 

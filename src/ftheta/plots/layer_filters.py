@@ -21,7 +21,7 @@ COLUMNS, MOST = 8, 64
 
 
 def layer_filters(layers: Mapping[str, Any]) -> Figure:
-    """Layers from left to right, at most 64 filters of each; red above 0, blue below, a range of colours each.
+    """Layers from left to right, at most 64 filters of each; red above 0, blue below, a range of colors each.
 
     Args:
         layers: Name of a layer to its filters (O, I, H, W), seen from the pixels; shown is the mean over channels.
@@ -36,9 +36,9 @@ def layer_filters(layers: Mapping[str, Any]) -> Figure:
     for axes, (name, found), some in zip(
         figure.subplots(1, len(made), squeeze=False)[0], layers.items(), made, strict=True
     ):
-        colours = mosaic(axes, some, min(COLUMNS, len(some)), signed=True)
+        colors = mosaic(axes, some, min(COLUMNS, len(some)), signed=True)
         cut = f", the first {MOST} of {len(found)}" if len(found) > MOST else ""
         axes.set_title(f"Filters of {name}{cut}", size=10)
         axes.set(xlabel="unit, counted from the left", ylabel="first of the line")
-        figure.colorbar(colours, ax=axes, label="weight, seen from the pixels", shrink=0.75, aspect=20)
+        figure.colorbar(colors, ax=axes, label="weight, seen from the pixels", shrink=0.75, aspect=20)
     return figure

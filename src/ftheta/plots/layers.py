@@ -34,7 +34,7 @@ def layers(
 
     Args:
         names: One name a layer, from input to output.
-        values: (L,) one number a layer, or (L, Q) ascending quantiles with the median in the middle.
+        values: (L,) one number per layer, or (L, Q) ascending quantiles with the median in the middle.
         label: What the numbers are, with their unit.
         title: Title of the figure.
         log: Logarithmic axis; None decides: where all numbers are at least 0 and span more than two decades.
@@ -45,7 +45,7 @@ def layers(
     if v.ndim != 2 or len(v) != len(names) or v.size == 0 or v.shape[1] % 2 == 0:
         raise InputError(
             f"layers got {len(names)} names and values of shape {np.shape(values)}; "
-            "one number a layer (L,) or quantiles (L, Q), Q odd, are needed."
+            "one number per layer (L,) or quantiles (L, Q), Q odd, are needed."
         )
     log = wide_range(v.ravel()) if log is None else log and bool((v > 0).any())
     marks, pattern = distinct(names)
@@ -73,9 +73,9 @@ def _draw(axes: Axes, v: np.ndarray) -> None:
     axes.plot(v[:, middle], rows, "o", color=PALETTE[0], mec="white", ms=7, zorder=3, clip_on=False)
 
 
-def _name_the_rest(axes: Axes, centre: np.ndarray, log: bool) -> None:
+def _name_the_rest(axes: Axes, center: np.ndarray, log: bool) -> None:
     """What has no place on the axis (0 on a log scale, NaN, inf) is written at its left end."""
-    for row, value in enumerate(centre):
+    for row, value in enumerate(center):
         if not np.isfinite(value) or (log and value <= 0):
             axes.annotate(
                 f"{value:g}",

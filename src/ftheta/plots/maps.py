@@ -45,7 +45,7 @@ def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, 
     for axes, (name, made) in zip(grid[1:], layers.items(), strict=False):
         _layer(axes, name, np.asarray(made, dtype=float))
     grid[len(layers)].set_xlabel(
-        f"number of the map; {COLUMNS} strongest at most, each layer in its own range of colours"
+        f"number of the map; {COLUMNS} strongest at most, each layer in its own range of colors"
     )
     if ends:
         _bars(grid[-1], np.asarray(bars, dtype=float), names, label)
@@ -73,7 +73,7 @@ def _layer(axes: Axes, name: str, made: np.ndarray) -> None:
     mosaic(axes, tiles, COLUMNS, names=[""], signed=bool((made < 0).any()))
     ticks = axes.get_xticks()
     axes.set_xticks(ticks[: len(chosen)], [str(k) for k in chosen])
-    if len(chosen) < COLUMNS:  # where there are no maps there is no colour
+    if len(chosen) < COLUMNS:  # where there are no maps there is no color
         axes.axvspan(ticks[len(chosen) - 1] + ticks[0] - 0.5, axes.get_xlim()[1], color="white", lw=0)
     size = " × ".join(map(str, made.shape))
     axes.set_ylabel(f"{short(name, 18)}\n{size}", rotation=0, ha="right", va="center", size=9)
@@ -83,8 +83,8 @@ def _bars(axes: Axes, bars: np.ndarray, names: Sequence[str], label: str) -> Non
     """All outputs, or the largest twelve."""
     chosen = np.arange(len(bars)) if len(bars) <= OUTPUTS else np.sort(np.argsort(-bars, kind="stable")[:OUTPUTS])
     dress(axes, title="", x="output" if len(chosen) == len(bars) else f"the largest {OUTPUTS} outputs", y=label)
-    colours = [PALETTE[1] if k == bars.argmax() else PALETTE[0] for k in chosen]
-    axes.bar(range(len(chosen)), bars[chosen], color=colours, width=0.7)
+    colors = [PALETTE[1] if k == bars.argmax() else PALETTE[0] for k in chosen]
+    axes.bar(range(len(chosen)), bars[chosen], color=colors, width=0.7)
     said = [short(names[int(k)], 18) for k in chosen]
     turned = max(map(len, said)) * len(said) > 70  # they would overlap side by side
     axes.set_xticks(range(len(chosen)), said, rotation=30 * turned, ha="right" if turned else "center")

@@ -1,4 +1,4 @@
-"""A dense network as circles and lines: layers from left to right, a circle a unit, a line a weight.
+"""A dense network as circles and lines: layers from left to right, one circle per unit, one line per weight.
 
 Wide layers show their first and last units with dots between them. Dropped units are crossed out and lose their lines.
 Shapes: K + 2 layers of widths D₀ ... D_{K+1}; masks (D_k,) of the K hidden layers.
@@ -89,8 +89,8 @@ def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> Non
     thin = 0.6 if len(lines) < 600 else 0.35
     axes.plot(*np.reshape(lines, (-1, 2)).T, color="0.62", lw=thin, zorder=1)  # one path for all
     for k, (y, keep, width) in enumerate(zip(height, kept, widths, strict=True)):
-        colour = PALETTE[2] if k == 0 else PALETTE[1] if k == len(widths) - 1 else PALETTE[0]
-        axes.plot([k] * keep.sum(), y[keep], "o", ms=12, color=colour, mec="white", zorder=3)
+        color = PALETTE[2] if k == 0 else PALETTE[1] if k == len(widths) - 1 else PALETTE[0]
+        axes.plot([k] * keep.sum(), y[keep], "o", ms=12, color=color, mec="white", zorder=3)
         axes.plot([k] * (~keep).sum(), y[~keep], "o", ms=12, color="white", mec=GREY, zorder=3)
         axes.plot([k] * (~keep).sum(), y[~keep], "x", ms=9, color="black", mew=1.6, zorder=4)
         if width > MOST:

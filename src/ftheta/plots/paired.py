@@ -1,4 +1,4 @@
-"""The same seeds under several treatments: one line a seed, and the mean.
+"""The same seeds under several treatments: one line per seed, and the mean.
 
 Shapes: S seeds, K treatments.
 """
@@ -21,7 +21,7 @@ __all__ = ["paired"]
 
 
 def paired(panels: Mapping[str, Any], names: Sequence[str], *, title: str = "") -> Figure:
-    """One panel a quantity: a thin line joins what one seed gave under each treatment, a thick one the means of
+    """One panel per quantity: a thin line joins what one seed gave under each treatment, a thick one the means of
     the seeds that gave something under all.
 
     Args:

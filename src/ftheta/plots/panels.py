@@ -27,7 +27,7 @@ def panels(
     log: bool | None = None,
     share: bool = True,
 ) -> Figure:
-    """One panel a group, from left to right; a name has the same colour and style in every panel.
+    """One panel per group, from left to right; a name has the same color and style in every panel.
 
     Args:
         lines: Title of a panel to its lines: name to positions (E,) and values (E,). NaN are gaps.

@@ -1,4 +1,4 @@
-"""Patches by layer: one panel a layer, one line of pictures a unit.
+"""Patches by layer: one panel per layer, one line of images per unit.
 
 Shapes: U units, N patches of each, C channels, window (k,) or (k_y, k_x).
 """
@@ -28,7 +28,7 @@ def patches(
 
     Args:
         layers: Title of a panel to its patches (U, N, C, *window); NaN, beyond the edge of a picture, have the
-            colour of the gaps.
+            color of the gaps.
         units: Names of the units of each panel.
         x: What the patches of a line are.
         y: What the lines are.
@@ -49,8 +49,8 @@ def patches(
     grid = figure.subplots(down, across, squeeze=False).ravel()
     for axes, title, found, names in zip(grid, titles, made.values(), units, strict=False):
         tiles = np.stack([picture(p) for p in found.reshape(-1, *found.shape[2:])])
-        colour = tiles.ndim == 4
-        said, own = [short(str(name), 14) for name in names], signed and not colour
+        color = tiles.ndim == 4
+        said, own = [short(str(name), 14) for name in names], signed and not color
         mosaic(axes, tiles, found.shape[1], names=said, signed=own, each=own)
         axes.set_title(title, size=10)
         axes.set(xlabel=x, ylabel=y)

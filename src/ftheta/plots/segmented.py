@@ -1,4 +1,4 @@
-"""Images above the true and the predicted class of every pixel, with a colour for each class."""
+"""Images above the true and the predicted class of every pixel, with a color for each class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def segmented(
     """One column an image: its pixels, their true classes, their predicted ones; the share that is right below.
 
     Args:
-        images: Grey or colour: (n, H, W), (n, 1, H, W) or (n, 3, H, W).
+        images: Grey or color: (n, H, W), (n, 1, H, W) or (n, 3, H, W).
         truth: Positions in `names`: (n, H, W); -1 is not counted, and white. None: not known, and not shown.
         predicted: The same of the predictions.
         names: Of the K classes.
@@ -52,7 +52,7 @@ def segmented(
         _image(axes[0], images[column])
         axes[0].set_title(f"image {column}", size=9)
         for place, labels in zip(axes[1:], maps.values(), strict=True):
-            place.imshow(_coloured(labels[column], len(names)), interpolation="nearest")
+            place.imshow(_colored(labels[column], len(names)), interpolation="nearest")
         right = "" if truth is None else f"\n{_right(truth[column], predicted[column]):.1f} % right"
         axes[-1].set_xlabel(f"column (pixels){right}", size=8)
         for place in axes:
@@ -72,7 +72,7 @@ def _right(truth: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def _image(axes: Axes, image: np.ndarray) -> None:
-    """(C, H, W): grey for one channel, colours for three, the mean of others in grey; from its least to its largest."""
+    """(C, H, W): grey for one channel, colors for three, the mean of others in grey; from its least to its largest."""
     low, high = float(image.min()), float(image.max())
     shown = (image - low) / (high - low or 1.0)
     if len(shown) == 3:
@@ -81,7 +81,7 @@ def _image(axes: Axes, image: np.ndarray) -> None:
         axes.imshow(shown.mean(0), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
 
 
-def _colours(k: int) -> np.ndarray:
+def _colors(k: int) -> np.ndarray:
     """(K + 1, 3): light grey for the first class, then the palette, or a rainbow for many; white for -1, the last."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
@@ -90,8 +90,8 @@ def _colours(k: int) -> np.ndarray:
     return np.array([to_rgb("0.85"), *(to_rgb(c) for c in rest[: k - 1]), to_rgb("white")])
 
 
-def _coloured(labels: np.ndarray, k: int) -> np.ndarray:
-    return _colours(k)[labels]
+def _colored(labels: np.ndarray, k: int) -> np.ndarray:
+    return _colors(k)[labels]
 
 
 def _legend(figure: Figure, names: Sequence[str], ignored: bool) -> None:
@@ -99,8 +99,8 @@ def _legend(figure: Figure, names: Sequence[str], ignored: bool) -> None:
 
     said = [*names, *(["not counted"] if ignored else [])]
     patches: list[Any] = [
-        Patch(facecolor=colour, edgecolor="0.4", label=short(name, 20))
-        for name, colour in zip([*names, "not counted"], _colours(len(names)), strict=True)
+        Patch(facecolor=color, edgecolor="0.4", label=short(name, 20))
+        for name, color in zip([*names, "not counted"], _colors(len(names)), strict=True)
     ][: len(said)]
     columns = max(1, int(12 * figure.get_figwidth() / (max(len(short(name, 20)) for name in said) + 6)))
     figure.legend(handles=patches, loc="outside lower center", ncols=min(columns, len(said)), frameon=False)

@@ -1,6 +1,6 @@
 """Pictures side by side, all drawn equally large whatever their number of pixels.
 
-Shapes: pictures (H, W) in shades of grey or (H, W, 3) in colour.
+Shapes: pictures (H, W) in shades of grey or (H, W, 3) in color.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def side_by_side(pictures: Mapping[str, np.ndarray]) -> Figure:
     grid = figure.subplots(lines, across, squeeze=False).ravel()
     low, high = float(first.min()), float(first.max())
     for axes, (name, picture) in zip(grid, pictures.items(), strict=False):
-        colour = picture.ndim == 3
-        shown = np.clip(picture, 0, 1) if colour else picture
+        color = picture.ndim == 3
+        shown = np.clip(picture, 0, 1) if color else picture
         axes.imshow(shown, cmap="gray", vmin=low, vmax=high if high > low else low + 1, interpolation="nearest")
         axes.set_title(f"{name}, {picture.shape[0]} × {picture.shape[1]}", fontsize=10)
         axes.set(xlabel="column (pixels)", ylabel="row (pixels)")

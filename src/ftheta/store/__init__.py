@@ -2,7 +2,7 @@
 
     tree -> ONE safetensors file -> temporary name -> fsync -> rename -> manifest {name: SHA-256}
 
-`files`: bytes that arrive whole or not at all; `tree`: tensors and plain values as one file, without pickle;
+`files`: bytes that arrive completely or not at all; `tree`: tensors and plain values as one file, without pickle;
 `run`: the folder of a run.
 """
 

@@ -112,8 +112,8 @@ class Kept(Folder):
                 continue
             self.write(file, content, name)
             if old is not None and not (name == MANIFEST and is_sealed(old)):
-                said = f"{self.path / file} is not as it was written; it is restored from its other copy."
-                warnings.warn(said, UserWarning, stacklevel=5)
+                message = f"{self.path / file} is not as it was written; it is restored from its other copy."
+                warnings.warn(message, UserWarning, stacklevel=5)
 
     def _bytes(self, name: str) -> bytes | None:
         """What a file holds, right or not; None if it is not there."""

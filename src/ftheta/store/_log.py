@@ -1,4 +1,4 @@
-"""metrics.jsonl: a row of numbers a line, each with a check sum, so that one damaged line does not cost the others.
+"""metrics.jsonl: one row of numbers per line, each with a checksum, so that one damaged line does not cost the others.
 
 {"epoch": 1, "loss": 0.5, "crc": 3063870463}
 """

@@ -1,4 +1,4 @@
-"""Bytes that arrive whole or not at all, and the two plain formats that stand beside them.
+"""Bytes that arrive completely or not at all, and the two plain formats that stand beside them.
 
     data -> temporary file -> fsync -> rename -> fsync of the folder
 
@@ -112,7 +112,7 @@ def write_atomic(path: Path, data: bytes) -> str:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write a whole folder, all or nothing; one that is not empty is refused.
+    """Write a complete folder, all or nothing; one that is not empty is refused.
 
     Args:
         path: The folder; it does not exist, or is empty.
@@ -145,7 +145,7 @@ def read_bytes(path: Path) -> bytes:
     """All of a regular file; never a map of it, which a shrinking file turns into a crash."""
     try:
         if path.exists() and not path.is_file():
-            raise FileFormatError(f"{path} cannot be read: it is not a regular file. Give the path of a file.")
+            raise FileFormatError(f"{path} cannot be read: it is not a regular file. Use the path of a file.")
         return path.read_bytes()
     except (OSError, MemoryError) as error:
         raise unreadable(path, error) from error

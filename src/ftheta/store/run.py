@@ -174,7 +174,7 @@ class Run:
         def found(manifest: Mapping[str, Any]) -> list[dict[str, float]]:
             stand = [c for c in manifest["checkpoints"] if c["step"] == self._step] or manifest["checkpoints"][-1:]
             mark = stand[0]["metrics"] if stand else manifest.get("metrics")
-            data = self._log_bytes(mark, str(self.path), whole=not stand)
+            data = self._log_bytes(mark, str(self.path), complete=not stand)
             data = data[: mark["bytes"]] if mark and not unsaved else data
             rows, size = rows_of(data)
             if size < data.rfind(b"\n") + 1:
@@ -207,13 +207,13 @@ class Run:
         self._step = step
 
     def latest(self) -> tuple[Tree, int] | None:
-        """State and step of the newest whole checkpoint; a run that is entered goes on from there (`rewind`)."""
+        """State and step of the newest complete checkpoint; a run that is entered goes on from there (`rewind`)."""
         manifest, problems = self._folder.manifest(), []
         found = self._newest(manifest["checkpoints"], problems)
         if problems and self._folder.manifest() != manifest:  # a writer has gone on meanwhile
             return self.latest()
         if problems and found is None:
-            raise FileFormatError(f"{self.path} has no whole checkpoint: {' '.join(problems)} Start a new run.")
+            raise FileFormatError(f"{self.path} has no complete checkpoint: {' '.join(problems)} Start a new run.")
         self._step = found[1] if found else 0
         if problems:
             warnings.warn(f"{' '.join(problems)} Resuming from step {self._step}.", UserWarning, stacklevel=2)
@@ -253,8 +253,8 @@ class Run:
         if [c["metrics"] for c in entries] == list(map(mark_of, parts)):
             return entries
         good = [rows_of(part) for part in parts]
-        said = f"{self.path / METRICS} is damaged after line {len(good[-1][0])} and was cut there: the rows up to step"
-        warnings.warn(f"{said} {entries[-1]['step']} are lost, the weights are not.", UserWarning, stacklevel=4)
+        what = f"{self.path / METRICS} is damaged after line {len(good[-1][0])} and was cut there: the rows up to step"
+        warnings.warn(f"{what} {entries[-1]['step']} are lost, the weights are not.", UserWarning, stacklevel=4)
         return [c | {"metrics": mark_of(data[:size])} for c, (_, size) in zip(entries, good, strict=True)]
 
     def finish(self, files: Mapping[str, bytes | str | Tree] | None = None) -> None:
@@ -289,7 +289,7 @@ class Run:
         for entry in manifest["checkpoints"]:
             check(self._folder.verified, entry["file"], entry, where)
             check(self._log_bytes, entry["metrics"], where)
-        check(self._log_bytes, manifest.get("metrics"), where, whole=True)
+        check(self._log_bytes, manifest.get("metrics"), where, complete=True)
         changed = problems and check(self._folder.manifest) != manifest  # a writer has gone on meanwhile
         return self.verify(copies=copies) if changed else list(dict.fromkeys(problems))
 
@@ -311,11 +311,11 @@ class Run:
                 raise
         return self._steady(act)
 
-    def _log_bytes(self, mark: Mark | None, where: str, *, whole: bool = False) -> bytes:
-        """All of metrics.jsonl, after what the mark speaks of (its beginning, or the whole) was verified."""
+    def _log_bytes(self, mark: Mark | None, where: str, *, complete: bool = False) -> bytes:
+        """All of metrics.jsonl, after what the mark speaks of (its beginning, or all of it) was verified."""
         data = self._folder.read(METRICS) if self._folder.stat(METRICS) else b""
         if mark is not None:
-            compare(METRICS, data if whole else data[: mark["bytes"]], mark, where)
+            compare(METRICS, data if complete else data[: mark["bytes"]], mark, where)
         return data
 
     def _open_log(self) -> _Log:
@@ -324,11 +324,11 @@ class Run:
             self._refuse_finished(manifest)
             newest = manifest["checkpoints"][-1:]
             data = self._log_bytes(newest[0]["metrics"] if newest else None, str(self.path))
-            whole = data[: data.rfind(b"\n") + 1]
-            self._cut_log(len(whole))
+            lines = data[: data.rfind(b"\n") + 1]
+            self._cut_log(len(lines))
             with reported(self.path / METRICS):
                 fd = self._folder.open(METRICS, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            self._log = _Log(fd, len(whole), hashlib.sha256(whole))
+            self._log = _Log(fd, len(lines), hashlib.sha256(lines))
         return self._log
 
     def _sync_log(self, manifest: Mapping[str, Any]) -> Mark:

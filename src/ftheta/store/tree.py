@@ -74,7 +74,7 @@ def _header(data: bytes, where: str) -> bytes:
     size = int.from_bytes(data[:8], "little")
     if size <= MAX_HEADER and data[8:9] == b"{":
         if size > len(data) - 8:
-            raise damaged(where, f"cut off: its header takes {size} bytes, the whole file has {len(data)}")
+            raise damaged(where, f"cut off: its header takes {size} bytes, the file has {len(data)}")
         return data[8 : 8 + size]
     if data[:2] == b"PK" or data[:1] == b"\x80":
         raise FileFormatError(

@@ -32,7 +32,7 @@ from .. import __version__
 from ..catalog import nearest
 from ..errors import InputError, RunError
 from ..results import Table, svg
-from ._ledger import recorded, rows
+from .ledger import recorded, rows
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -143,7 +143,7 @@ def names() -> tuple[str, ...]:
     """Every study, by chapter; none is imported.
 
     Example:
-        >>> "evidence/splits" in names()
+        >>> "evidence/digits" in names()
         True
     """
     found = [
@@ -220,7 +220,7 @@ def conduct(name: str, config: Any = None, folder: Path | None = None, *, allow_
     """Measure, judge and draw a study, or take what a finished run of the same digest holds.
 
     Args:
-        name: Its name, e.g. "evidence/splits".
+        name: Its name, e.g. "evidence/digits".
         config: Its settings; None: those of the full study.
         folder: Where; None: below `runs/study/`, named by study and digest.
         allow_inexact: Go on also where what is half done was made with other versions.

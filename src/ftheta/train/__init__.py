@@ -1,49 +1,52 @@
 """Training: the loop, the gradient process, objectives, callbacks."""
 
 from .averaging import Average
-from .callbacks import Callback, Context, EarlyStopping, Process, Progress
+from .callbacks import Callback, Context, EarlyStopping, Progress
 from .evaluating import evaluate
 from .gradient_norms import GradientNorms
-from .iterate import iterate
-from .many import many
-from .minimise import Function, Path, minimise, rates
+from .iterate import iterate, watched
+from .many import fit_many
+from .minimize import DescentPath, FunctionObjective, classify_rates, minimize
 from .objective import Loss, Objective, Player, Supervised
 from .placing import WORK_FOR_DEVICE, WORK_FOR_THREADS, blas_threads, device_for, threads, threads_for
 from .problem import Problem
+from .process import Phases, Process, Steps, copied
 from .recorder import Recorder
-from .stacked import Stacked
-from .trainer import LOOK, Trainer
+from .trainer import CHECK_EVERY, Trainer
 from .training import Training
 
 __all__ = [
-    "LOOK",
+    "CHECK_EVERY",
     "WORK_FOR_DEVICE",
     "WORK_FOR_THREADS",
     "Average",
     "Callback",
     "Context",
     "EarlyStopping",
-    "Function",
+    "FunctionObjective",
     "GradientNorms",
     "Loss",
     "Objective",
-    "Path",
+    "DescentPath",
+    "Phases",
     "Player",
     "Problem",
     "Process",
     "Progress",
     "Recorder",
-    "Stacked",
+    "Steps",
     "Supervised",
     "Trainer",
     "Training",
     "blas_threads",
+    "copied",
     "device_for",
     "evaluate",
     "iterate",
-    "many",
-    "minimise",
-    "rates",
+    "fit_many",
+    "minimize",
+    "classify_rates",
     "threads",
     "threads_for",
+    "watched",
 ]

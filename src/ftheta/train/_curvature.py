@@ -37,7 +37,7 @@ class Curvature:
     objective: Objective
     training: Training
     parameters: list[nn.Parameter]
-    penalised: list[nn.Parameter]
+    penalized: list[nn.Parameter]
     batches: Sequence[Batch]
     evaluations: int
     drawing: Drawing
@@ -57,6 +57,11 @@ class Curvature:
 
     def check(self, needs: str) -> None:
         """One sentence if a rule needs what this objective or these settings do not give."""
+        if needs != "gradient" and self.training.precision != "full":
+            raise InputError(
+                f"precision={self.training.precision!r} is too coarse for a rule that compares losses. Leave it out, "
+                "or use a rule that needs the gradient only, e.g. optimizer='adam'."
+            )
         for name in OF_GRADIENTS if needs != "gradient" else ():
             if getattr(self.training, name):
                 raise InputError(
@@ -99,8 +104,8 @@ class Curvature:
     def decay(self) -> Tensor:
         """c of the penalty ½ Σ c θ², from l2: (P,)."""
         if self.decays is None:
-            penalised, strength = {id(p) for p in self.penalised}, 2 * self.training.l2
-            parts = [p.new_full((p.numel(),), strength * (id(p) in penalised)) for p in self.parameters]
+            penalized, strength = {id(p) for p in self.penalized}, 2 * self.training.l2
+            parts = [p.new_full((p.numel(),), strength * (id(p) in penalized)) for p in self.parameters]
             self.decays = torch.cat(parts)
         return self.decays
 

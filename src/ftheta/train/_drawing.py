@@ -49,7 +49,7 @@ class Foreign:
     only_torch: bool | None = None  # None: not known yet
 
     def scope(self, draw: Draw, *, seed: bool = True) -> AbstractContextManager[None]:
-        """All generators that it draws from seeded, the states of before put back."""
+        """All generators that it draws from seeded, the states of before restored."""
         return self._first(draw) if self.only_torch is None else _scope(draw, seed, only_torch=self.only_torch)
 
     @contextmanager

@@ -1,7 +1,7 @@
 """Which number is not finite, and where it came from.
 
-The trainer only asks "is everything finite?" now and then. When it is not, the steps since the last good state are
-replayed, with a look at each tensor, so that the message can name the first that went wrong.
+The trainer checks every 100 steps whether everything is finite. When it is not, the steps since the last good state are
+replayed, and each tensor is checked, so that the message can name the first that went wrong.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from torch import Tensor, nn
 from ..draw import GENERATORS
 from ..errors import NonFiniteError
 
-__all__ = ["all_finite", "explain", "lone_row"]
-
 
 def all_finite(tree: Any) -> bool:
-    """Whether every floating tensor in a tree is finite: its ends are, and NaN is at both; one synchronisation."""
+    """Whether every floating tensor in a tree is finite: its ends are, and NaN is at both; one synchronization."""
     ends = [e.double() for t in _tensors(tree) if t.is_floating_point() and t.numel() for e in t.detach().aminmax()]
     return not ends or bool(torch.stack([e.cpu() if e.device.type != "cpu" else e for e in ends]).isfinite().all())
 
@@ -73,12 +71,10 @@ def _advice(trainer: Any, rate: float) -> str:
 
 def _replay_step(trainer: Any) -> tuple[tuple[str, str] | None, str]:
     batches = trainer._take()
-    if trainer.scheduled:
-        trainer._set_rates()
+    if trainer.rates.moving:
+        trainer.rates.set(trainer.step)
     rows = _rows(batches)
-    found = next((("input x", v) for b in batches if (v := _bad(b.x))), None)
-    found = found or next((("target y", v) for b in batches if (v := _bad(b.y))), None)
-    found = found or next((("weight", v) for b in batches if (v := _bad(b.weight))), None)
+    found = _bad_rows(batches)
     seen: list[tuple[str, str]] = []
     with _watch(trainer.objective, seen), _anomaly():
         try:
@@ -91,6 +87,32 @@ def _replay_step(trainer: Any) -> tuple[tuple[str, str] | None, str]:
         trainer.epoch += 1
         trainer._begin_epoch()
     return found, rows
+
+
+def explain_validation(trainer: Any) -> NoReturn:
+    """Evaluate the validation rows again and raise the error that names the first bad tensor."""
+    draw, place = trainer.draw.at("valid", trainer.epoch), f"epoch {trainer.epoch + 1}, step {trainer.step}"
+    trainer.objective.eval()
+    for i, batch in enumerate(trainer.validation.batches(0, 0, draw.at("order"))):
+        seen: list[tuple[str, str]] = []
+        with torch.no_grad(), _watch(trainer.objective, seen), trainer.drawing.scope(draw.at(i), training=False):
+            losses = trainer.objective.evaluate(batch, draw.at(i))
+        bad = [(f"the {name}", v) for name, loss in losses.items() if (v := _bad([loss.total, loss.weight]))]
+        if found := _bad_rows([batch]) or next(iter([*seen, *bad]), None):
+            trainer.train_mode()
+            raise NonFiniteError(
+                f"The validation loss became {found[1]} after {place} (validation rows {_rows([batch])}). First bad "
+                f"tensor: {found[0]}. The weights are finite. Check these rows, or try a smaller lr."
+            )
+    raise NonFiniteError(f"The validation loss was not finite after {place}, but it is when it is computed again.")
+
+
+def _bad_rows(batches: Any) -> tuple[str, str] | None:
+    """The first part of some batches that is not finite."""
+    named = [
+        (name, part) for b in batches for name, part in (("input x", b.x), ("target y", b.y), ("weight", b.weight))
+    ]
+    return next(((name, value) for name, part in named if (value := _bad(part))), None)
 
 
 def _after_update(trainer: Any) -> tuple[str, str] | None:
@@ -123,7 +145,7 @@ def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> Iterator[None]:
 
 @contextmanager
 def _anomaly() -> Iterator[None]:
-    with GENERATORS, warnings.catch_warnings():  # both are of the whole process: one thread at a time
+    with GENERATORS, warnings.catch_warnings():  # both belong to the process: one thread at a time
         warnings.simplefilter("ignore")
         with torch.autograd.detect_anomaly():
             yield

@@ -5,7 +5,7 @@
 | way | one backward pass for | how |
 |---|---|---|
 | by_layers | each output, all rows | the slopes of a row in an affine layer a -> W a + b are δ aᵀ and δ |
-| by_rows | each output, all rows | each row has θ as a leaf of its own, under `torch.func.vmap` |
+| by_rows | each output, all rows | `torch.func`: vmap over rows of jacrev |
 | of_batch | each output of each row | the graph of the batch, many cotangents at a time |
 
 δ are the slopes in the layer's outputs. The last way serves all, at B times the work. The others ask that each row's
@@ -22,22 +22,19 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch.func import functional_call, jacrev, vmap
 from torch.utils._pytree import tree_map
 
 from ..data.batch import Batch, take
 from ..errors import InputError
 
-__all__ = ["CHUNK", "Jacobians", "at_a_time", "no_residuals", "times_hessian"]
-
-CHUNK = 2**26
-"""Bytes of slopes that are built at a time: 64 MB."""
+CHUNK = 2**26  # bytes of slopes that are built at a time: 64 MB
 FEW = 32  # cotangents that are cheaper one after the other
 Slopes = tuple[Tensor, Tensor]  # outputs (b, ...), Jacobian (b, K, P)
 
 
 def no_residuals(objective: nn.Module) -> str:
-    """The sentence for an objective that is no sum of squares."""
+    """The sentence for an objective that is not a sum of squares."""
     source = getattr(objective, "likelihood", None) or objective
     return (
         f"{type(source).__name__} gives no residuals, which this optimizer needs. "
@@ -69,7 +66,7 @@ class Jacobians:
     Args:
         objective: Called as `objective(what, batch)`.
         parameters: Those of the columns, in their order.
-        prepare: Called before every evaluation with the number of the batch: puts noise and buffers back.
+        prepare: Called before every evaluation with the number of the batch: restores noise and buffers.
     """
 
     def __init__(self, objective: nn.Module, parameters: Sequence[Tensor], prepare: Callable[[int], Any]) -> None:
@@ -139,30 +136,26 @@ class Jacobians:
         return torch.cat([slopes[id(p)].flatten(1) for p in self.parameters], 1)
 
     def by_rows(self, what: str, batch: Batch) -> Iterator[Slopes]:
-        """Each row on its own."""
+        """Each row on its own, by `torch.func`."""
         names = {id(p): name for name, p in self.objective.named_parameters()}
         theta = {names[id(p)]: p.detach() for p in self.parameters}
+
+        def one(theta: dict[str, Tensor], row: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+            out = functional_call(self.objective, theta, (what, Batch(**tree_map(lambda t: t[None], row))))[0]
+            return out, out
+
+        slopes = vmap(jacrev(one, has_aux=True), (None, 0))
         size = at_a_time(self.parameters)
         start, stop = 0, batch.n if batch.n * 32 <= size else 1  # one row shows how wide the outputs are
         while start < batch.n:
-            out, jacobian = self._of_rows(what, theta, _part(batch, start, stop))
+            some = _part(batch, start, stop)
+            found, out = slopes(theta, {k: v for k, v in some._asdict().items() if v is not None})
+            jacobian = torch.cat([found[k].reshape(some.n, out[0].numel(), -1) for k in theta], 2)
             yield out, jacobian
-            start, stop = stop, stop + max(1, size // jacobian.shape[1])
-
-    def _of_rows(self, what: str, theta: Mapping[str, Tensor], batch: Batch) -> Slopes:
-        def one(theta: dict[str, Tensor], row: Mapping[str, Any]) -> Tensor:
-            return functional_call(self.objective, theta, (what, Batch(**tree_map(lambda t: t[None], row))))[0]
-
-        own = {k: p.expand(batch.n, *p.shape).requires_grad_() for k, p in theta.items()}  # views, no memory
-        with torch.enable_grad():
-            out = vmap(one)(own, {k: v for k, v in batch._asdict().items() if v is not None})  # (b, ...)
-            sums = out.reshape(batch.n, -1).sum(0).unbind()
-        leaves = list(own.values())
-        found = [torch.autograd.grad(s, leaves, retain_graph=True, materialize_grads=True) for s in sums]
-        return out.detach(), torch.stack([torch.cat([g.reshape(batch.n, -1) for g in each], 1) for each in found], 1)
+            start, stop = stop, min(batch.n, stop + max(1, size // jacobian.shape[1]))
 
     def of_batch(self, what: str, batch: Batch) -> Iterator[Slopes]:
-        """From the graph of the whole batch, whatever it is."""
+        """From the graph of the batch, whatever it is."""
         out = self._graph(what, batch)
         width = out.numel() // len(out)
         size = at_a_time(self.parameters, width, len(out))
@@ -183,7 +176,7 @@ class Jacobians:
 
 @contextmanager
 def _nearby(parameters: Sequence[Tensor]) -> Iterator[None]:
-    """θ moved by a hundredth of its size, and put back."""
+    """θ moved by a hundredth of its size, then restored."""
     kept = [p.detach().clone() for p in parameters]
     try:
         with torch.no_grad():

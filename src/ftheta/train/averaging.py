@@ -3,7 +3,7 @@
     θ̄ ← d_t θ̄ + (1 - d_t) θ,      d_t = min(d, (1 + t) / (10 + t))      after update t
 
 The average is what validation sees and what stays at the end; training goes on from θ. Early on d_t is small, so that
-the start is forgotten. Averages of running statistics (batch norm) are kept too; whole numbers are copied.
+the start is forgotten. Averages of running statistics (batch norm) are kept too; integers are copied.
 
 Reference: Polyak and Juditsky, Acceleration of stochastic approximation by averaging (1992).
 """

@@ -1,4 +1,4 @@
-"""What happens beside the steps: early stopping that puts the best weights back, and progress.
+"""What happens beside the steps: early stopping that restores the best weights, and progress.
 
 stop when  min over the last `patience` rounds  >=  best - min_delta
 """
@@ -11,34 +11,19 @@ import time
 from collections.abc import Mapping
 from math import inf, isfinite
 from multiprocessing import parent_process
-from typing import Any, Protocol
+from typing import Any
 
 from ..catalog import nearest
 from ..errors import InputError
 from ..store import Run, Tree
+from .process import Process
+from .training import Training
 
-__all__ = ["Callback", "Context", "EarlyStopping", "Process", "Progress"]
-
-
-class Process(Protocol):
-    """Whatever goes in steps. Optional: `scope()`, entered once; `exact`, False where a resumed run differs; `reason`,
-    not empty where it has come to its end."""
-
-    def advance(self) -> Mapping[str, float] | None:
-        """Make one step; a row of floats when a round (an epoch) is complete, else None."""
-        ...
-
-    def state_dict(self) -> Tree:
-        """All of the state, as a value."""
-        ...
-
-    def load_state_dict(self, tree: Tree) -> None:
-        """Put that state back."""
-        ...
+__all__ = ["Callback", "Context", "EarlyStopping", "Progress"]
 
 
 class Context:
-    """What callbacks see: the process, where it is, what it has said, and `stop`."""
+    """What callbacks see: the process, where it is, its history, and `stop`."""
 
     def __init__(self, process: Process, history: list[dict[str, float]], run: Run | None, rounds: float) -> None:
         self.process, self.history, self.run, self.rounds = process, history, run, rounds
@@ -69,13 +54,13 @@ class Callback:
 
 
 class EarlyStopping(Callback):
-    """Stop after `patience` rounds without improvement; at the end put the best weights back.
+    """Stop after `patience` rounds without improvement; at the end restore the best weights.
 
     Args:
         patience: Rounds without improvement before stopping; None only keeps the best.
-        monitor: Column of the history; without validation "valid_loss" means "loss".
+        monitor: Column of the history; without validation "valid_loss" means the training loss.
         min_delta: Improvement that counts.
-        restore: Put the best weights back at the end.
+        restore: Restore the best weights at the end.
         start: First round that counts.
     """
 
@@ -88,21 +73,22 @@ class EarlyStopping(Callback):
         restore: bool = True,
         start: int = 1,
     ) -> None:
-        self.patience, self.monitor, self.min_delta, self.restore, self.start = (
-            patience,
-            monitor,
-            min_delta,
-            restore,
-            start,
-        )
+        self.patience, self.monitor, self.min_delta = patience, monitor, min_delta
+        self.restore, self.start = restore, start
         self.state = {"best": inf, "round": 0, "weights": None}
+
+    @classmethod
+    def of(cls, patience: int | None, training: Training) -> list[Callback]:
+        """The early stopping that an estimator's `patience` and `training` ask for: one, or none."""
+        settings = {"min_delta": training.min_delta, "restore": training.restore_best, "start": training.start}
+        return [] if patience is None else [cls(patience, **settings)]
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
         """Compare with the best; keep or count."""
-        column = "loss" if self.monitor == "valid_loss" not in row else self.monitor
+        column = _loss_column(ctx, row) if self.monitor == "valid_loss" not in row else self.monitor
         if column not in row:
             raise InputError(nearest("column of the history:", column, row))
-        if ctx.round < self.start:
+        if ctx.round < self.start or not getattr(ctx.process, "last", True):  # of several phases, only the last
             return
         value = row[column]
         if value < self.state["best"] - self.min_delta:
@@ -113,7 +99,7 @@ class EarlyStopping(Callback):
             ctx.stop(f"no better {column} for {self.patience} rounds; best was round {self.state['round']}")
 
     def on_end(self, ctx: Context) -> None:
-        """The best weights go back."""
+        """Restore the best weights."""
         if self.state["weights"] is not None:
             ctx.process.set_weights(self.state["weights"])  # type: ignore[attr-defined]
 
@@ -182,10 +168,16 @@ class Progress(Callback):
         self.bar.update(self.bar.task_ids[0], completed=ctx.round, description=text)
 
 
+def _loss_column(ctx: Context, row: Mapping[str, float]) -> str:
+    """The training loss; of several players, that of the first."""
+    return next((name for name in ("loss", *getattr(ctx.process, "players", ())) if name in row), "loss")
+
+
 def _describe(ctx: Context, unit: str) -> str:
     of = f"/{ctx.rounds:.0f}" if isfinite(ctx.rounds) else ""
     row = ctx.history[-1] if ctx.history else {}
-    values = [f"{key} {row[key]:.4g}" for key in ("loss", "valid_loss", "valid_accuracy") if key in row]
+    keys = dict.fromkeys(("loss", *getattr(ctx.process, "players", ()), "valid_loss", "valid_accuracy"))
+    values = [f"{key} {row[key]:.4g}" for key in keys if key in row]
     return "  ".join([f"{unit} {ctx.round}{of}", *values])
 
 

@@ -1,4 +1,4 @@
-"""The loop: for whatever goes in steps.
+"""The loop: for whatever runs in steps.
 
     while not done:  row = process.advance();  row -> history, metrics.jsonl, callbacks;  now and then a checkpoint
 
@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from math import inf, isfinite
 from operator import index
 from typing import Any
@@ -23,9 +24,36 @@ import torch
 
 from ..errors import FileFormatError, NonFiniteError, RunError
 from ..store import Run
-from .callbacks import Callback, Context, Process
+from .callbacks import Callback, Context
+from .process import Process
 
-__all__ = ["iterate"]
+__all__ = ["iterate", "watched"]
+
+USED_UP = ("rounds", "steps", "seconds", "interrupted")  # a resumed run with more of them goes on
+
+_watchers: ContextVar[tuple[Callback, ...]] = ContextVar("watchers", default=())
+
+
+@contextmanager
+def watched(*watchers: Callback) -> Iterator[None]:
+    """Add observers to every loop inside the block, after its own callbacks; checkpoints do not hold their state.
+
+    Example:
+        >>> class Count(Callback):
+        ...     n = 0
+        ...     def on_step(self, ctx):
+        ...         self.n += 1
+        >>> from ftheta.models import MLPRegressor
+        >>> with watched(count := Count()):
+        ...     net = MLPRegressor(epochs=3).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> count.n
+        3
+    """
+    token = _watchers.set((*_watchers.get(), *watchers))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
 
 
 def iterate(
@@ -63,8 +91,10 @@ def iterate(
         deadline = time.monotonic() + seconds
         try:
             while not context.reason:
-                if context.round >= rounds or context.step >= steps:
+                if context.round >= rounds:
                     context.stop("rounds")
+                elif context.step >= steps:
+                    context.stop("steps")
                 elif time.monotonic() >= deadline:
                     context.stop("seconds")
                 elif context.caught:
@@ -83,8 +113,9 @@ class _Loop:
     """The steps of the loop, each small."""
 
     def __init__(self, context: Context, callbacks: Sequence[Callback], every: float) -> None:
-        self.context, self.callbacks, self.every = context, callbacks, every
-        self.watchers = [c for c in callbacks if type(c).on_step is not Callback.on_step]
+        self.context, self.own, self.every = context, callbacks, every
+        self.callbacks = [*callbacks, *_watchers.get()]
+        self.after_steps = [c for c in self.callbacks if type(c).on_step is not Callback.on_step]
         self.saved = time.monotonic()
         self.saved_step = -1
 
@@ -99,8 +130,9 @@ class _Loop:
         try:
             _compare(tree["environment"], environment(), run, getattr(context.process, "exact", True))
             context.process.load_state_dict(tree["process"])
-            _give_back(self.callbacks, tree["callbacks"], run)
-            context.step, context.round, context.reason = step, index(tree["round"]), str(tree["reason"])
+            _give_back(self.own, tree["callbacks"], run)
+            context.step, context.round = step, index(tree["round"])
+            context.reason = str(tree["reason"]) or getattr(context.process, "reason", "")
             context.history[:] = run.rows()
             if context.history and hasattr(context.process, "seconds"):  # times are in metrics.jsonl only
                 context.process.seconds = 0.0 + context.history[-1].get("seconds", 0.0)  # type: ignore[attr-defined]
@@ -121,7 +153,7 @@ class _Loop:
         context = self.context
         row = context.process.advance()
         context.step += 1
-        for callback in self.watchers:
+        for callback in self.after_steps:
             callback.on_step(context)
         if row is not None:
             self._row(dict(row))
@@ -149,12 +181,11 @@ class _Loop:
         context = self.context
         if context.run is None or context.step == self.saved_step:
             return
-        reason = "" if context.reason in ("interrupted", "seconds") else context.reason
         tree = {
             "process": context.process.state_dict(),
-            "callbacks": [[type(c).__name__, c.state] for c in self.callbacks],
+            "callbacks": [[type(c).__name__, c.state] for c in self.own],
             "round": context.round,
-            "reason": "" if reason == "rounds" else reason,
+            "reason": "" if context.reason in USED_UP else context.reason,
             "environment": environment(),
         }
         context.run.checkpoint(tree, context.step)
@@ -187,7 +218,7 @@ def environment() -> dict[str, Any]:
 
 def _compare(then: Mapping[str, Any], now: Mapping[str, Any], run: Run, exact: bool) -> None:
     changes = [f"{key} {then.get(key)}, now {now[key]}" for key in now if then.get(key) != now[key]]
-    changes += [] if exact else ["a plain iterator as source, which cannot be put back to where it was"]
+    changes += [] if exact else ["a plain iterator as source, which cannot return to where it was"]
     if changes and not run.allow_inexact:
         raise RunError(
             f"The checkpoint in {run.path} was made with {'; '.join(changes)}: results will not be bit-exact. "

@@ -1,8 +1,8 @@
-"""What is minimised, and by whom.
+"""What is minimized, and by which players.
 
     update of a player p:   θ_p  <-  rule(θ_p, ∇_{θ_p} [ Σ_i w_i ℓ_i / Σ_i w_i  +  once ])
 
-A loss is a pair (Σ w ℓ, Σ w); only the trainer divides, by the weight of the whole update: a mean of means is wrong for
+A loss is a pair (Σ w ℓ, Σ w); only the trainer divides, by the weight of the update: a mean of means is wrong for
 accumulation, masks, weights and a short last batch.
 """
 
@@ -31,7 +31,7 @@ class Loss(NamedTuple):
     Args:
         total: Σ w ℓ over rows, tokens or pixels.
         weight: Σ w.
-        once: Added once an update and not divided: a weight penalty, a fantasy term. Taken from the last micro-batch.
+        once: Added once per update and not divided: a weight penalty, a fantasy term. Taken from the last micro-batch.
         terms: Parts to log, as totals under the same weight.
     """
 
@@ -43,7 +43,7 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class Player:
-    """Who moves: a name, the parameters (or groups of them) that are his, and options of his optimizer."""
+    """A part of θ that is updated on its own: its name, its parameters or groups of them, options of its optimizer."""
 
     name: str
     parameters: Sequence[Any]
@@ -56,7 +56,7 @@ class Player:
 
 
 class Objective(nn.Module, ABC):
-    """What is minimised; its buffers (chains, queues, target nets) are its memory and lie in the checkpoint.
+    """What is minimized; its buffers (chains, queues, target nets) are its memory and are in the checkpoint.
 
     `constants` names submodules that never train and stay in evaluation mode (a teacher). `separable = False` where
     the loss is not a sum over rows; `simultaneous = True` where all players move from the same θ; `surrogate = True`
@@ -69,22 +69,22 @@ class Objective(nn.Module, ABC):
     surrogate: bool = False
 
     def players(self) -> tuple[Player, ...]:
-        """Who moves what; asked once. Default: one player, "loss", with every parameter that requires a gradient."""
+        """Which parameters move together; asked once. Default: one player, "loss", with all that require a gradient."""
         fixed = {id(p) for name in self.constants for p in getattr(self, name).parameters()}
         return (Player("loss", [p for p in self.parameters() if p.requires_grad and id(p) not in fixed]),)
 
     @cached_property
-    def roster(self) -> tuple[Player, ...]:
+    def player_list(self) -> tuple[Player, ...]:
         """The players, asked for once."""
         return tuple(self.players())
 
     def turn(self, step: int) -> Sequence[str] | None:
-        """Names of those who move in this update; None: everybody, in order."""
+        """Names of the players that are updated in this step; None: all, in order."""
         return None
 
     @abstractmethod
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """What this player minimises, on these rows and with this randomness."""
+        """What this player minimizes, on these rows and with this randomness."""
 
     def gradient(self, player: str, batch: Batch, draw: Draw) -> tuple[Loss, Iterable[tuple[Tensor, Tensor]]] | None:
         """The loss, and this player's parameters with ∇ (Σ w ℓ / Σ w) of each, in closed form; None: autograd makes it.
@@ -94,11 +94,11 @@ class Objective(nn.Module, ABC):
         return None
 
     def after(self, player: str, batch: Batch, draw: Draw) -> None:  # noqa: B027
-        """Once an update, without gradients: advance chains, average, clip, project."""
+        """Once per update, without gradients: advance chains, average, clip, project."""
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
         """What validation reports; "loss" is what early stopping watches."""
-        return {"loss": self.loss(self.roster[0].name, batch, draw)}
+        return {"loss": self.loss(self.player_list[0].name, batch, draw)}
 
     def residual(self, batch: Batch) -> Tensor | None:
         """Residuals r with loss = Σ r²/2 + constant: (B, R), for least squares; None where there are none."""
@@ -121,7 +121,7 @@ class Objective(nn.Module, ABC):
         return {k: v.detach().clone() for k, v in own.items()}
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Put back what `weights` gave."""
+        """Restore what `weights` gave."""
         own = {k: v for k, v in self.state_dict().items() if k.split(".")[0] not in self.constants}
         wrong = [k for k in own if k not in weights or weights[k].shape != own[k].shape]
         if wrong or len(own) != len(weights):
@@ -141,7 +141,7 @@ class Supervised(Objective):
     Args:
         module: Any `nn.Module`: x -> raw.
         nll: A likelihood, or a function (raw, y) -> loss of each row (`reduction="none"`).
-        penalty: A function of the module, added once an update and logged apart.
+        penalty: A function of the module, added once per update and logged apart.
 
     Example:
         >>> objective = Supervised(nn.Linear(2, 1), lambda raw, y: (raw[:, 0] - y).abs())
@@ -165,7 +165,7 @@ class Supervised(Objective):
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """Σ w nll and Σ w; fused where all weights are one."""
-        raw = self.module(batch.x)  # (B, ..., R)
+        raw = self.raw(batch)  # (B, ..., R)
         once = None if self.penalty is None else self.penalty(self.module)
         return Loss(*self._sums(raw, batch), once)
 
@@ -179,7 +179,7 @@ class Supervised(Objective):
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
         """The loss, and for classes the accuracy."""
-        raw = self.module(batch.x)
+        raw = self.raw(batch)
         found, likelihood = {"loss": Loss(*self._sums(raw, batch))}, self.likelihood
         if likelihood is not None and likelihood.support in ("binary", "category"):
             hits = likelihood.mode(raw) == batch.y
@@ -188,21 +188,22 @@ class Supervised(Objective):
         return found
 
     def raw(self, batch: Batch) -> Tensor:
-        """The module's outputs for these rows: (B, ..., R)."""
-        return self.module(batch.x)
+        """The module's outputs for these rows: (B, ..., R); those in bfloat16 as float32, to add up in."""
+        raw = self.module(batch.x)
+        return raw.float() if isinstance(raw, Tensor) and raw.dtype is torch.bfloat16 else raw
 
     def residual(self, batch: Batch) -> Tensor | None:
         """The likelihood's residuals of these rows: (B, R)."""
         likelihood = self.likelihood
-        return None if likelihood is None else likelihood.residual(self.module(batch.x), batch.y)
+        return None if likelihood is None else likelihood.residual(self.raw(batch), batch.y)
 
 
 def _each_row(each: Tensor, raw: Tensor, y: Tensor) -> Tensor:
     """The loss of each row, or the sentence that says what a module or a function returned instead."""
     if not isinstance(raw, Tensor):
         raise InputError(
-            f"The module returned a {type(raw).__name__}; one tensor of outputs, a row each, is needed. Let it return "
-            "that, e.g. torch.cat(parts, -1), or write an Objective of your own."
+            f"The module returned a {type(raw).__name__}; one tensor of outputs, one row per sample, is needed. Let it "
+            "return that, e.g. torch.cat(parts, -1), or write an Objective of your own."
         )
     rows = raw.shape[0]
     if each.ndim == 0 or each.shape[0] != rows:

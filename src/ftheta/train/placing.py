@@ -3,7 +3,7 @@
     work = rows x weights;   below `WORK_FOR_THREADS` one thread
 
 For small nets a second thread costs more than it brings, and on a busy machine it can cost twenty times as much.
-torch counts threads for each thread of Python, the BLAS of NumPy and SciPy for the whole process.
+torch counts threads for each thread of Python, the BLAS of NumPy and SciPy for the process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def threads_for(work: float) -> int:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Run with this many threads of torch, and at most as many of NumPy's and SciPy's BLAS; put the old counts back.
+    """Run with this many threads of torch, and at most as many of NumPy's and SciPy's BLAS; restore the old counts.
 
     Other threads of Python keep their count of torch.
     """
@@ -62,7 +62,7 @@ def _threads_here() -> int:
 
 
 def _set_threads_here(count: int) -> None:
-    """For this thread of Python alone; torch starts new ones with the last count set by any, so that is put back."""
+    """For this thread of Python alone; torch starts new ones with the last count set by any, so that is restored."""
     with _COUNTS:
         if count != torch.get_num_threads():
             with ThreadPoolExecutor(1) as new:

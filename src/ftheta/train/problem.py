@@ -8,6 +8,8 @@ First-order rules get `gradient()`; rules that evaluate more than once get the p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,10 +28,10 @@ class Problem(Curvature):
     """Losses, gradients and residuals of one update; `bind` says of which rows and with which noise.
 
     Args:
-        objective: What is minimised.
+        objective: What is minimized.
         player: Who moves.
         training: Penalties and clipping.
-        pure: Put buffers back before every evaluation; needed where a rule evaluates more than once.
+        pure: Restore buffers before every evaluation; needed where a rule evaluates more than once.
         drawing: What the objective draws from, where that is known.
     """
 
@@ -45,10 +47,11 @@ class Problem(Curvature):
         self.drawing = drawing or Drawing(objective)
         self.objective, self.player, self.training = objective, player.name, training
         self.parameters = player.tensors()
+        self.device = self.parameters[0].device if self.parameters else torch.device("cpu")
         own = {id(p) for p in self.parameters}
         others = [p for p in objective.parameters() if p.requires_grad and id(p) not in own]
         self.inputs = self.parameters if others else None  # None: back-propagate to every leaf, which is cheaper
-        self.penalised = [p for name, p in objective.named_parameters() if id(p) in own and _counts(name, p, training)]
+        self.penalized = [p for name, p in objective.named_parameters() if id(p) in own and _counts(name, p, training)]
         self.buffers = list(objective.buffers()) if pure else []
         self.closed = _place(objective, "gradient") <= _place(objective, "loss")  # of this loss, not of one above it
         self.cotangents: dict[float, Tensor] = {}
@@ -95,8 +98,16 @@ class Problem(Curvature):
             draw.seed_global()
         return draw
 
+    def precision(self) -> AbstractContextManager[Any]:
+        """bfloat16 where torch holds it for safe, if that is asked for."""
+        if self.training.precision == "full":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False)  # weights move between evaluations
+
     def _loss(self, micro: int) -> Loss:
-        return self.objective.loss(self.player, self.batches[micro], self._prepare(micro))
+        draw = self._prepare(micro)
+        with self.precision():
+            return self.objective.loss(self.player, self.batches[micro], draw)
 
     def _backward_one(self) -> list[Loss]:
         if self.closed and (known := self.objective.gradient(self.player, self.batches[0], self._prepare(0))):
@@ -136,7 +147,7 @@ class Problem(Curvature):
 
     def _finish_gradient(self) -> None:
         t = self.training
-        for p in self.penalised if t.l2 or t.l1 else ():
+        for p in self.penalized if t.l2 or t.l1 else ():
             if p.grad is not None and t.l2:
                 p.grad.add_(p.detach(), alpha=2 * t.l2)
             if p.grad is not None and t.l1:
@@ -149,9 +160,9 @@ class Problem(Curvature):
     def penalty(self) -> Tensor | None:
         """l2 Σ θ² + l1 Σ |θ|, or None when neither is asked for."""
         t = self.training
-        if not (t.l2 or t.l1) or not self.penalised:
+        if not (t.l2 or t.l1) or not self.penalized:
             return None
-        flat = torch.cat([p.detach().reshape(-1) for p in self.penalised])
+        flat = torch.cat([p.detach().reshape(-1) for p in self.penalized])
         squares = t.l2 * torch.dot(flat, flat)
         return squares + t.l1 * flat.abs().sum() if t.l1 else squares
 
@@ -173,4 +184,4 @@ def _place(objective: Objective, method: str) -> int:
 
 def _counts(name: str, p: Tensor, training: Training) -> bool:
     """Whether penalties count this parameter: weights have two axes or more, biases are named so."""
-    return p.ndim >= 2 or (training.penalise_bias and name.split(".")[-1].startswith("bias"))
+    return p.ndim >= 2 or (training.penalize_bias and name.split(".")[-1].startswith("bias"))

@@ -74,7 +74,7 @@ class Recorder(Callback):
 
     def _keep(self, ctx: Context) -> None:
         trainer: Trainer = ctx.process  # type: ignore[assignment]
-        own = {id(p) for p in trainer.objective.roster[0].tensors() if p.requires_grad}
+        own = {id(p) for p in trainer.objective.player_list[0].tensors() if p.requires_grad}
         tensors = [p.detach().cpu().flatten() for p in trainer.objective.parameters() if id(p) in own]
         self.state["steps"].append(ctx.step)
         self.state["points"].append(torch.cat(tensors))

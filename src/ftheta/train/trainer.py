@@ -2,14 +2,17 @@
 
     θ_{t+1} = rule(θ_t, ∇F_t(θ_t)),     F_t: the problem of the rows and the noise of step t
 
-Nothing in a step waits for the device: sums stay there until the epoch is complete; the guard looks every 100 steps.
+Nothing in a step waits for the device: sums stay there until the epoch is complete; the guard checks every 100 steps.
+A source may have a state (`state_dict`), add columns to the history (`columns()`), and set `guarded = False` where a
+copy of its state every 100 steps is too much: a number that is not finite is then reported without its tensor's name.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from math import ceil, isfinite
 from operator import index
 from typing import Any
@@ -18,36 +21,40 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from .. import check, optim
+from .. import optim
 from ..data.batch import Batch
 from ..data.sources import Source
 from ..draw import Draw
 from ..errors import InputError
-from ..store import Tree
+from ..store import Run, Tree
+from ._checks import as_source, check_rule, check_settings
 from ._drawing import Drawing, Foreign, batches_of, is_foreign
-from ._guard import all_finite, explain, lone_row
-from ._state import copied, restore
+from ._guard import all_finite, explain, explain_validation, lone_row
+from ._rates import Rates
 from .averaging import Average
+from .callbacks import Callback, Progress
 from .evaluating import evaluate
+from .iterate import iterate
 from .objective import Loss, Objective, Player
 from .placing import threads, threads_for
 from .problem import Problem
+from .process import copied
 from .training import Training
 
-__all__ = ["LOOK", "Trainer"]
+__all__ = ["CHECK_EVERY", "Trainer"]
 
-LOOK = 100  # steps between two looks of the guard
+CHECK_EVERY = 100  # steps between two checks of the guard
 
 
 class Trainer:
-    """Train any objective from any source. Advance it with `iterate`.
+    """Train any objective from any source, by `fit` or `iterate`.
 
     Args:
-        objective: What is minimised, e.g. `Supervised(module, function)`.
-        source: Where batches come from, e.g. `Rows(x, y, batch_size=64)`.
-        optimizer: A name of the optimizer table.
+        objective: What is minimized, e.g. `Supervised(module, function)`.
+        source: Where batches come from, e.g. `Rows(x, y, batch_size=64)` or a `DataLoader`.
+        optimizer: A name of the optimizer table, or a class or factory (params, lr=...) -> torch.optim.Optimizer.
         lr: Learning rate; None takes the rule's own default.
-        training: The other knobs.
+        training: The other settings.
         validation: Source of the rows that early stopping watches.
         augment: A function (batch, draw) -> batch, applied to every batch before the update.
         horizon: Updates in all, for schedules.
@@ -55,11 +62,11 @@ class Trainer:
 
     Example:
         >>> from ftheta.data import Rows
-        >>> from ftheta.train import Supervised, iterate
+        >>> from ftheta.train import Supervised
         >>> x = torch.linspace(-1, 1, 32)[:, None]
         >>> net = torch.nn.Linear(1, 1)
         >>> objective = Supervised(net, lambda raw, y: (raw[:, 0] - y) ** 2)
-        >>> history = iterate(Trainer(objective, Rows(x, 3 * x[:, 0], batch_size=8), lr=0.1), rounds=50)
+        >>> history = Trainer(objective, Rows(x, 3 * x[:, 0], batch_size=8), lr=0.1).fit(epochs=50)
         >>> round(net.weight.item(), 2)
         3.0
     """
@@ -67,92 +74,71 @@ class Trainer:
     def __init__(
         self,
         objective: Objective,
-        source: Source,
+        source: Source | Iterable[Any],
         *,
-        optimizer: str = "adam",
+        optimizer: optim.Choice = "adam",
         lr: float | None = None,
         training: Training = Training(),
-        validation: Source | None = None,
+        validation: Source | Iterable[Any] | None = None,
         augment: Callable[[Batch, Draw], Batch] | None = None,
         horizon: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.objective, self.validation, self.augment = objective, validation, augment
-        self.source: Any = source
-        self.training, self.horizon, self.draw = training, horizon, Draw(seed)
+        self.objective, self.augment = objective, augment
+        self.source: Any = as_source(source)
+        self.validation: Any = None if validation is None else as_source(validation)
+        self.training, self.draw = training, Draw(seed)
         optim.freeze(objective, training.freeze)
-        self.players = {p.name: p for p in objective.roster}
+        self.players = {p.name: p for p in objective.player_list}
         self.names = {n: {**training.options, **p.optim}.get("rule", optimizer) for n, p in self.players.items()}
         self.closures = {n for n, name in self.names.items() if optim.rule(name).needs != "gradient"}
+        check_settings(self, optimizer, lr)
         self.drawing, self.foreign = Drawing(objective), Foreign() if is_foreign(augment) else None
         self.problems = {
             n: Problem(objective, p, training, pure=n in self.closures, drawing=self.drawing)
             for n, p in self.players.items()
         }
         self.optimizers = {n: self._optimizer(p, optimizer, lr) for n, p in self.players.items()}
-        self.rates = {n: [g["lr"] for g in o.param_groups] for n, o in self.optimizers.items()}
+        self.rates = Rates(training, horizon, self.optimizers)
         self.has_after = type(objective).after is not Objective.after
         self.has_turns = type(objective).turn is not Objective.turn
-        self.scheduled = training.schedule != "constant" or training.warmup > 0
         self.reason = ""
-        self._check()
         self.average = Average(objective, training.ema) if training.ema else None
-        self.feed(source)
-        shape: Any = training.shape
-        self.plateau = optim.Plateau(**shape) if training.schedule == "plateau" else None
+        self.set_source(self.source)
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
         self._begin_epoch()
         self._good: Tree = None
-        self._looked = 0
+        self._checked = 0
+        self._steps: dict[str, Callable[[], Any]] = {name: o.step for name, o in self.optimizers.items()}
 
-    def _optimizer(self, player: Player, name: str, lr: float | None) -> Optimizer:
+    def _optimizer(self, player: Player, name: optim.Choice, lr: float | None) -> Optimizer:
         options = {**self.training.options, **player.optim}
         rule, rate, parameters = options.pop("rule", name), options.pop("lr", lr), player.parameters
-        if self.training.rates:
+        if self.training.rate_factors:
             base = optim.rule(rule).lr if rate is None else rate
-            parameters = optim.scaled_rates(self.objective, player.tensors(), self.training.rates, base)
+            parameters = optim.scaled_rates(self.objective, player.tensors(), self.training.rate_factors, base or 1.0)
         return optim.make(rule, parameters, rate, options)
 
-    def _check(self) -> None:
-        t = self.training
-        check.parameters("Training", check.constraints(Training, vars(t)), vars(t))
-        if t.accumulate > 1 and not self.objective.separable:
-            raise InputError(
-                f"accumulate={t.accumulate}, but {type(self.objective).__name__} is not a sum over rows; "
-                "use accumulate=1 and a larger batch_size."
-            )
-        if self.closures and self.objective.simultaneous:
-            raise InputError(
-                f"{type(self.objective).__name__} moves its players from the same θ, which a rule that evaluates the "
-                "loss itself cannot do. Use a rule that needs the gradient only, e.g. optimizer='adam'."
-            )
-        optim.factor(t.schedule, t.warmup, self.horizon or 1, t.warmup, t.shape)
-        if t.grow and (t.schedule == "constant" or not hasattr(self.source, "resized")):
-            raise InputError("grow=True needs a schedule and a source of rows, e.g. schedule='step' and Rows(x, y).")
-        if t.schedule not in ("constant", "plateau") and self.horizon is None:
-            raise InputError(
-                f"schedule={t.schedule!r} needs to know the end: pass horizon=, the number of updates in all."
-            )
+    def fit(self, epochs: int, *, callbacks: Sequence[Callback] = (), run: Run | None = None) -> list[dict[str, float]]:
+        """Train for so many epochs; returns one row per epoch.
 
-    def feed(self, source: Source) -> None:
+        Args:
+            epochs: Passes over the source: from now, or in all where `run` has some of them.
+            callbacks: Called in this order, e.g. `EarlyStopping(5)`.
+            run: Folder for metrics and checkpoints; continued if it has a checkpoint.
+        """
+        t = self.training
+        if self.rates.horizon is None:
+            self.rates.horizon = epochs * ceil(self.length / t.accumulate)
+        callbacks = [*callbacks, Progress(t.progress)]
+        return iterate(self, rounds=epochs, seconds=t.seconds, callbacks=callbacks, run=run, every=t.every)
+
+    def set_source(self, source: Source) -> None:
         """Train on these rows from now on, if the rules can."""
         self.source, self.first_size, self.first_length = source, getattr(source, "batch_size", 1), len(source)
         for player, name in self.names.items():
-            self._check_rule(self.problems[player], name)
-
-    def _check_rule(self, problem: Problem, name: str) -> None:
-        """What a rule needs, and the rows and memory that it needs it of."""
-        rule, n = optim.rule(name), getattr(self.source, "n", 0)
-        problem.check(rule.needs)
-        if rule.full_batch and self.length > self.training.accumulate:
-            raise InputError(
-                f"optimizer={name!r} needs all {n or ''} rows in one batch, but batch_size={self.first_size}. Use "
-                "batch_size='auto' or another optimizer."
-            )
-        if rule.needs != "gradient":
-            dtype = str(problem.parameters[0].dtype).removeprefix("torch.") if problem.parameters else "float32"
-            optim.refuse_large(name, sum(p.numel() for p in problem.parameters), n, dtype=dtype)
+            check_rule(self, self.problems[player], name)
 
     # ---- the process
 
@@ -165,18 +151,22 @@ class Trainer:
     def scope(self) -> Iterator[None]:
         """Training mode, and the thread count for this size of work."""
         count = self.training.threads or threads_for(self._work())
-        with threads(count), self.average.hidden() if self.average else nullcontext():
+        self.rates.check_horizon()
+        device = next(iter(self.problems.values())).device.type
+        outer_off = torch.autocast(device, enabled=False)  # it would keep copies of weights that have moved since
+        self._steps = {name: _bare_step(optimizer) for name, optimizer in self.optimizers.items()}
+        with threads(count), outer_off, self.average.hidden() if self.average else nullcontext():
             self.train_mode()
-            self.look()
+            self.check_finite()
             self._clock = time.perf_counter()
             try:
                 yield
-                self.look()
+                self.check_finite()
             finally:
                 self._good = None
 
     def train_mode(self) -> None:
-        """Training mode for all but what is frozen as a whole: its statistics and dropout rest too."""
+        """Training mode, except for modules that are frozen completely: their statistics and dropout rest too."""
         self.objective.train()
         for module in self.objective.modules():
             own = list(module.parameters())
@@ -190,8 +180,8 @@ class Trainer:
     def advance(self) -> dict[str, float] | None:
         """One update; at the end of an epoch its row, with validation."""
         batches = self._take()
-        if self.scheduled:
-            self._set_rates()
+        if self.rates.moving:
+            self.rates.set(self.step)
         try:
             self._update(batches)
         except ValueError as error:
@@ -202,16 +192,15 @@ class Trainer:
             self.average.update(self.step)
         self.step += 1
         row = self._end_epoch() if self.position >= self.length else None
-        if self.step - self._looked >= LOOK:
-            self.look()
+        if self.step - self._checked >= CHECK_EVERY:
+            self.check_finite()
         return row
 
     def _take(self) -> list[Batch]:
         if self._stream is None:
-            if self.training.grow:
+            if self.training.grow_batch:
                 done = self.epoch * ceil(self.first_length / self.training.accumulate)  # updates, had it not grown
-                size = round(self.first_size / max(self._shape(done), 1e-9))
-                self.source = self.source.resized(min(max(size, 1), self.source.n))
+                self.source = self.source.resized(self.rates.batch_size(self.first_size, done, self.source.n))
             self._stream = batches_of(self.source, self.epoch, self.position, self.draw.at("order", self.epoch))
         batches = [next(self._stream)]
         while len(batches) < self.training.accumulate and self.position + len(batches) < self.length:
@@ -231,19 +220,19 @@ class Trainer:
             problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))
             if name in self.closures:
                 self.optimizers[name].step(problem)  # type: ignore[arg-type]
-                self.reason = getattr(self.optimizers[name], "reason", "")
+                self.reason = getattr(self.optimizers[name], "stop_reason", "")
             else:
                 problem.gradient()
                 if self.training.gradient_noise:
-                    self._shake(problem, draw)
+                    self._add_gradient_noise(problem, draw)
                 if not together:
-                    optim.step(self.optimizers[name])
+                    self._steps[name]()
             self._tally(name, problem.first or [])
             if not together:
                 self._after(name, batches, draw)
         if together:
             for name in movers:
-                optim.step(self.optimizers[name])
+                self._steps[name]()
             for name in movers:
                 self._after(name, batches, draw)
 
@@ -266,11 +255,7 @@ class Trainer:
         if losses[-1].once is not None:
             self.once[name] = losses[-1].once.detach()
 
-    def _shape(self, step: int, warmup: int = 0) -> float:
-        t, slowed = self.training, self.plateau.state[2] if self.plateau else 1.0
-        return slowed * optim.factor(t.schedule, step, self.horizon or 1, warmup, t.shape)
-
-    def _shake(self, problem: Problem, draw: Draw) -> None:
+    def _add_gradient_noise(self, problem: Problem, draw: Draw) -> None:
         """Gaussian noise on the gradients, less of it the longer training lasts."""
         scale, place = self.training.gradient_noise * (1 + self.step) ** -0.55, draw.at(problem.player, "shake")
         for i, p in enumerate(problem.parameters):
@@ -278,19 +263,11 @@ class Trainer:
                 noise = torch.randn(p.shape, generator=place.generator(str(i)), dtype=p.dtype)
                 p.grad.add_(noise.to(p.device), alpha=scale)
 
-    def _set_rates(self) -> None:
-        t = self.training
-        ramp = optim.factor("constant", self.step, 1, t.warmup)
-        factor = ramp if t.grow else self._shape(self.step, t.warmup)
-        for name, optimizer in self.optimizers.items():
-            for group, rate in zip(optimizer.param_groups, self.rates[name], strict=True):
-                group["lr"] = rate * factor
-
     # ---- epochs
 
     @property
     def length(self) -> int:
-        """Batches an epoch."""
+        """Batches per epoch."""
         return len(self.source)
 
     def _begin_epoch(self) -> None:
@@ -304,17 +281,22 @@ class Trainer:
         self.seconds, self._clock = self.seconds + now - self._clock, now
         row = self._row()
         if self.validation is not None:
-            with self.average.shown() if self.average else nullcontext():
-                found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
-            row |= {f"valid_{name}": value for name, value in found.items()}
+            row |= self._validate()
         if not all(map(isfinite, row.values())):
-            self.look()
-        watched = next((row[k] for k in ("valid_loss", "loss", *self.players) if k in row), None)
-        if self.plateau and watched is not None:
-            self.plateau.see(watched)
+            self.check_finite()
+        if self.validation is not None and not all(isfinite(v) for k, v in row.items() if k.startswith("valid_")):
+            explain_validation(self)
+        loss = next((row[k] for k in ("valid_loss", "loss", *self.players) if k in row), None)
+        if self.rates.plateau and loss is not None:
+            self.rates.plateau.see(loss)
         self.epoch += 1
         self._begin_epoch()
         return row
+
+    def _validate(self) -> dict[str, float]:
+        with self.average.shown() if self.average else nullcontext(), next(iter(self.problems.values())).precision():
+            found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
+        return {f"valid_{name}": value for name, value in found.items()}
 
     def _row(self) -> dict[str, float]:
         row = {"epoch": self.epoch + 1, "step": self.step, "rows": self.rows, "seconds": self.seconds}
@@ -326,7 +308,8 @@ class Trainer:
             extra = [float(v) for v in (self.once.get(name), penalty) if v is not None]
             row |= {f"{'' if main == 'loss' else main + '_'}penalty": sum(extra)} if extra else {}
             if name in self.closures:
-                row |= {"evaluations": self.problems[name].evaluations, **getattr(self.optimizers[name], "facts", {})}
+                row |= {"evaluations": self.problems[name].evaluations, **getattr(self.optimizers[name], "info", {})}
+        row |= getattr(self.source, "columns", dict)()  # e.g. the mean return of the episodes
         return row | {"lr": next(iter(self.optimizers.values())).param_groups[0]["lr"]}
 
     # ---- state
@@ -336,12 +319,12 @@ class Trainer:
         return copied(self.average.values) if self.average else self.objective.weights()
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Put such copies back."""
+        """Set them to such copies."""
         (self.average.replace if self.average else self.objective.set_weights)(weights)
 
     def state_dict(self) -> Tree:
         """All of the state; refused by `NonFiniteError` if a number in it is not finite."""
-        self.look()
+        self.check_finite()
         return self._state()
 
     def _state(self) -> Tree:
@@ -349,51 +332,69 @@ class Trainer:
             "objective": (self.average and self.average.trained) or self.objective.weights(),
             "average": copied(self.average.values) if self.average else None,
             "optimizers": {n: copied(o.state_dict()) for n, o in self.optimizers.items()},
-            "source": self.source.state_dict(),
+            "source": copied(self.source.state_dict()),
             "place": [self.step, self.epoch, self.position, self.rows],
             "sums": copied(self.sums),
             "weights_seen": dict(self.weights_seen),
             "once": dict(self.once),
-            "plateau": self.plateau.state if self.plateau else None,
+            "plateau": self.rates.plateau.state if self.rates.plateau else None,
             "evaluations": {n: p.evaluations for n, p in self.problems.items()},
         }
 
     def load_state_dict(self, tree: Tree) -> None:
-        """Put such a state back."""
+        """Restore such a state."""
         self.objective.set_weights(tree["objective"])
         if self.average:
             self.average.load(tree["average"])
         for name, state in tree["optimizers"].items():
-            restore(self.optimizers[name], state)
+            _restore(self.optimizers[name], state)
         self.source.load_state_dict(tree["source"])
         self.step, self.epoch, self.position, self.rows = map(index, tree["place"])
-        self._stream, self._looked = None, self.step
-        if self.plateau:
-            self.plateau.state = list(tree["plateau"])
+        self._stream, self._checked, self.reason = None, self.step, ""
+        if self.rates.plateau:
+            self.rates.plateau.state = list(tree["plateau"])
         for name, count in tree["evaluations"].items():
             self.problems[name].evaluations = count
-        self.sums, self.weights_seen, self.once = (
-            dict(copied(tree["sums"])),
-            dict(tree["weights_seen"]),
-            dict(tree["once"]),
-        )
-        self._good = self._state() if self.exact else None
+        self.sums, self.weights_seen = dict(copied(tree["sums"])), dict(tree["weights_seen"])
+        self.once = dict(tree["once"])
+        self._good = self._kept()
 
-    def look(self) -> None:
+    def _kept(self) -> Tree:
+        """What the guard replays from; None for a source that cannot go back, or does not want to be copied for it."""
+        return self._state() if self.exact and getattr(self.source, "guarded", True) else None
+
+    def check_finite(self) -> None:
         """The guard: everything finite, or a `NonFiniteError` that names epoch, step, rows and tensor."""
-        self._looked, made = self.step, self.optimizers.values()
+        self._checked, made = self.step, self.optimizers.values()
         rates = [float(group["lr"]) for optimizer in made for group in optimizer.param_groups]
         if all(map(isfinite, rates)) and all_finite([self.objective.state_dict(), [o.state for o in made], self.sums]):
-            self._good = self._state() if self.exact else None
+            self._good = self._kept()
         else:
             explain(self, self._good)
 
-    def release(self) -> None:
-        """Let go of the data; `source` is set anew before the next step."""
+    def drop_data(self) -> None:
+        """Release the data; `source` is set again before the next step."""
         self.source = self.validation = self._stream = self._good = None
         for problem in self.problems.values():
             problem.bind([], self.draw)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickling: without the iterator, which is made anew from (epoch, position)."""
-        return {**vars(self), "_stream": None, "_good": None}
+        steps = {name: optimizer.step for name, optimizer in self.optimizers.items()}
+        return {**vars(self), "_stream": None, "_good": None, "_steps": steps}
+
+
+def _bare_step(optimizer: Optimizer) -> Callable[[], Any]:
+    """Its step without torch's wrapper for profilers and hooks, if it has no hooks: a tenth of a small net's step."""
+    step, hooks = type(optimizer).step, (optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks)
+    wrapped: Any = getattr(step, "__wrapped__", None) if getattr(step, "hooked", False) else None
+    return optimizer.step if wrapped is None or any(hooks) else partial(wrapped, optimizer)
+
+
+def _restore(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
+    """Load a copy of a state, moments in the memory order of their parameters: torch's fused kernels rely on it."""
+    optimizer.load_state_dict(copied(state))
+    for p, own in optimizer.state.items():
+        for name, value in own.items():
+            if isinstance(value, Tensor) and value.shape == p.shape and value.stride() != p.stride():
+                own[name] = torch.empty_like(p, dtype=value.dtype, device=value.device).copy_(value)

@@ -1,14 +1,14 @@
-"""The rarely used knobs of training, in one frozen dataclass of plain values.
+"""The rarely used settings of training, in one frozen dataclass.
 
-minimised:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
+minimized:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
@@ -26,21 +26,25 @@ class Training:
     Args:
         l2: Weight of Σ θ² beside the mean loss.
         l1: Weight of Σ |θ| beside the mean loss.
-        penalise_bias: Also penalise biases.
+        penalize_bias: Also penalize biases.
         clip_norm: Largest Euclidean norm of a player's gradient.
         clip_value: Largest size of one component of the gradient.
         accumulate: Batches whose sums make one update.
         shuffle: A new order of rows for every pass of an estimator; else theirs. A source of your own says it itself.
-        schedule: How the rate moves: constant, step, exponential, inverse, inverse-sqrt, cosine, linear, plateau.
-        shape: Settings of the schedule, e.g. {"factor": 0.5, "at": (0.3, 0.6, 0.9)} of step.
-        grow: Let the batch grow by what the schedule would shrink the rate; the rate stays.
+        schedule: How the rate moves: constant, step, exponential, inverse, inverse-sqrt, cosine, linear, plateau, or a
+            function of the share of the updates that are done.
+        schedule_options: Settings of the schedule, e.g. {"factor": 0.5, "at": (0.3, 0.6, 0.9)} of step.
+        grow_batch: Let the batch grow by what the schedule would shrink the rate; the rate stays.
         warmup: Updates over which the rate rises from zero.
         gradient_noise: Standard deviation σ of Gaussian noise added to every gradient, σ (1 + s)^-0.55 at update s.
         options: Options of the optimizer, e.g. {"weight_decay": 1e-4}.
         freeze: Patterns of parameter names that stay as they are, e.g. ("hidden1.*",).
-        rates: Factors of the rate by pattern of parameter names, e.g. {"conv1.*": 0.1}; the first that fits counts.
+        rate_factors: Factors of the rate by pattern of parameter names, e.g. {"conv1.*": 0.1}; the first match counts.
         ema: Decay of an average of the weights, e.g. 0.999: validation sees it, and it stays at the end; 0 for none.
-        restore_best: With `patience` and validation rows, put the best weights back at the end.
+        restore_best: With `patience` and validation rows, restore the best weights at the end.
+        min_delta: Improvement that counts for `patience`.
+        start: First epoch that counts for it.
+        precision: "full": that of the weights; "bf16": bfloat16 in the loss, where torch holds it for safe.
         seconds: Time budget.
         every: Seconds between checkpoints.
         threads: Threads of torch, at most 1024; None chooses by the size of the work.
@@ -53,21 +57,24 @@ class Training:
 
     l2: NonNegative = 0.0
     l1: NonNegative = 0.0
-    penalise_bias: bool = False
+    penalize_bias: bool = False
     clip_norm: Positive | None = None
     clip_value: Positive | None = None
     accumulate: Count = 1
     shuffle: bool = True
-    schedule: str = "constant"
-    shape: Mapping[str, Setting] = field(default_factory=dict)
-    grow: bool = False
+    schedule: str | Callable[[float], float] = "constant"
+    schedule_options: Mapping[str, Setting] = field(default_factory=dict)
+    grow_batch: bool = False
     warmup: Annotated[int, Ge(0)] = 0
     gradient_noise: NonNegative = 0.0
     options: Mapping[str, Setting] = field(default_factory=dict)
     freeze: tuple[str, ...] = ()
-    rates: Mapping[str, float] = field(default_factory=dict)
+    rate_factors: Mapping[str, float] = field(default_factory=dict)
     ema: Share = 0.0
     restore_best: bool = True
+    min_delta: NonNegative = 0.0
+    start: Count = 1
+    precision: Literal["full", "bf16"] = "full"
     seconds: float = inf
     every: NonNegative = 30.0
     threads: Annotated[int, Ge(1), Le(1024)] | None = None

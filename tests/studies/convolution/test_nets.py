@@ -1,4 +1,4 @@
-"""Small networks on small images: the images, the training, and when a gain counts."""
+"""Networks and images of the studies of convolution."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from ftheta.studies.convolution._nets import above, images, points, probabilities, right, shuffled, size, train
+from ftheta.nn import MLP
+from ftheta.studies.convolution._nets import deep, digits, fit, images, loss_and_accuracy, shuffled, two_spirals
 
 
 def sorted_sums(x):
@@ -36,8 +37,8 @@ def test_training_and_test_images_share_none():
 
 
 def test_a_rim_is_dark_and_moving_loses_nothing():
-    still, _ = shuffled("digits", 0, rim=3)
-    moved, _ = shuffled("digits", 0, rim=3, moved=True)
+    still, _ = shuffled("digits", 0, border=3)
+    moved, _ = shuffled("digits", 0, border=3, shifted=True)
     assert still.shape == moved.shape == (1797, 1, 14, 14)
     assert still[..., :3, :].sum() == still[..., -3:].sum() == 0 and torch.equal(
         still[..., 3:-3, 3:-3], shuffled("digits", 0)[0]
@@ -48,37 +49,66 @@ def test_a_rim_is_dark_and_moving_loses_nothing():
         assert (first[1] - first[0]).unique().tolist() == list(range(-3, 4))
 
 
-def test_training_is_decided_by_the_seed_and_learns():
-    x = torch.randn(80, 2, generator=torch.Generator().manual_seed(0))
-    rows = x, (x[:, 0] > 0).long()
-    nets = [train(lambda: nn.Linear(2, 2), rows, updates=30, seed=seed, lr=0.1) for seed in (0, 0, 1)]
-    assert torch.equal(nets[0].weight, nets[1].weight) and not torch.equal(nets[0].weight, nets[2].weight)
-    assert right(nets[0], rows) > 0.9 and not nets[0].training and size(nets[0]) == 6
-    p = probabilities(nets[0], x)
-    torch.testing.assert_close(p, nets[0](x).softmax(1))
-    assert not p.requires_grad
+def test_a_plain_network_is_an_mlp_of_the_same_depth():
+    net, mlp = deep(3, 2, 4, 5, sigma="tanh"), MLP(3, 2, (5,) * 4, activation="tanh")
+    mlp.load_state_dict(dict(zip(mlp.state_dict(), net.state_dict().values(), strict=True)))
+    x = torch.randn(6, 3)
+    torch.testing.assert_close(net(x), mlp(x))
+    assert len(net) == 5  # four layers and the output
 
 
-def test_training_sees_augmented_batches():
-    seen = []
-    rows = torch.ones(10, 2), torch.zeros(10, dtype=torch.long)
-    train(lambda: nn.Linear(2, 2), rows, updates=3, seed=0, augment=lambda batch, draw: seen.append(batch) or batch)
-    assert len(seen) == 3 and len(seen[0].x) == 10
+def test_residual_blocks_are_the_identity_at_the_start_and_have_the_parameters_of_plain_ones():
+    net, plain = deep(2, 2, 6, 7, residual=True), deep(2, 2, 6, 7)
+    x = torch.randn(5, 2)
+    first = net[0](x)
+    assert torch.equal(net[:-1](x), first) and not torch.equal(plain[:-1](x), plain[0](x))
+    assert [p.shape for p in net.parameters()] == [p.shape for p in plain.parameters()]
+    assert torch.equal(net[0].weight, plain[0].weight) and torch.equal(net[-1][-1].weight, plain[-1][-1].weight)
 
 
-@pytest.mark.parametrize(
-    ("gain", "counts"),
-    [
-        ([0.1, 0.2, 0.15], True),
-        ([0.2, -0.001, 0.2, 0.2, 0.2], False),
-        ([0.1, -0.01, 0.15], False),
-        ([0.01, 0.02, 0.9], False),
-        ([0.0, 0.1, 0.1], False),
-    ],
-)
-def test_a_gain_counts_in_every_seed_and_beyond_two_standard_errors(gain, counts):
-    assert above(np.array(gain)) is counts
+def test_a_norm_stands_before_every_activation():
+    net = deep(2, 2, 3, 4, normed="batch")
+    assert all(map(isinstance, net[1], (nn.BatchNorm1d, nn.ReLU, nn.Linear))) and len(net[1]) == 3
+    assert sum(isinstance(layer, nn.BatchNorm1d) for layer in net.modules()) == 3
 
 
-def test_points_have_a_sign_and_a_spread():
-    assert points(np.array([-0.01, -0.03])) == "-2.0 ± 1.4"
+def test_weights_are_those_that_the_activation_asks_for_times_a_scale():
+    one, two = deep(200, 200, 2, 200), deep(200, 200, 2, 200, scale=2.0)
+    assert one[0].weight.std().item() == pytest.approx((2 / 200) ** 0.5, rel=0.02)  # He
+    assert torch.equal(two[1][-1].weight, 2 * one[1][-1].weight) and not torch.equal(
+        one[0].weight, deep(200, 200, 2, 200, seed=1)[0].weight
+    )
+
+
+def test_spirals_have_two_arms_of_mean_square_two():
+    x, y = two_spirals(20_000, 0)
+    assert x.square().sum(1).mean().item() == pytest.approx(2, rel=0.02) and y.unique().tolist() == [0, 1]
+    assert x.norm(dim=1).max() <= 6**0.5 + 1e-5
+    assert torch.equal(two_spirals(50, 3)[0], two_spirals(50, 3)[0])
+
+
+def test_digits_are_split_without_overlap():
+    (x, y), (other, rest) = digits(700, 1)
+    assert len(y) == 700 and len(rest) == 1097 and x.min() == 0 and x.max() == 1
+    whole, _ = digits(1797, 0)
+    assert torch.cat([x, other]).sum().item() == pytest.approx(whole[0].sum().item())
+    assert not torch.equal(y, digits(700, 2)[0][1])
+
+
+def test_fit_gives_a_loss_an_epoch_and_evaluation_agrees_with_the_definition():
+    rows = two_spirals(40, 0)
+    net = deep(2, 2, 2, 8)
+    with torch.no_grad():
+        first = nn.functional.cross_entropy(net(rows[0]), rows[1]).item()
+    losses = fit(net, rows, rule="adam", lr=0.01, epochs=5, batch=40, seed=0)
+    assert losses.shape == (5,) and losses[0] == pytest.approx(first) and losses[-1] < losses[0]
+    loss, accuracy = loss_and_accuracy(net, rows)
+    with torch.no_grad():
+        raw = net(rows[0])
+    assert loss == pytest.approx(nn.functional.cross_entropy(raw, rows[1]).item())
+    assert accuracy == pytest.approx((raw.argmax(1) == rows[1]).float().mean().item())
+
+
+def test_a_history_ends_where_the_loss_is_no_longer_finite():
+    losses = fit(deep(2, 2, 8, 8), two_spirals(40, 0), rule="sgd", lr=1e6, epochs=20, batch=20, seed=0)
+    assert len(losses) < 20 and np.isfinite(losses).all()

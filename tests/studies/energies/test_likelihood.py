@@ -25,7 +25,7 @@ def test_the_log_likelihood_is_the_exact_one_within_its_error(monkeypatch, evide
     likelihood._machine(TINY, 0, None)
     (model, x), data = kept[0], digits("digits")
     bits = sampled(np.concatenate([data.x, data.new]), TINY.pixels)
-    assert np.array_equal(x, bits[: len(data.x)]) and model.centred and model.method == "pcd"
+    assert np.array_equal(x, bits[: len(data.x)]) and model.centered and model.method == "pcd"
     with torch.no_grad():
         exact = model.module_.log_prob(torch.from_numpy(bits[len(data.x) :]), model.module_.log_partition())
     log_z, error, _ = evidence["log_z"][0]

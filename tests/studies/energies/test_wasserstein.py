@@ -8,7 +8,7 @@ import torch
 
 from ftheta.data import Batch
 from ftheta.draw import Draw
-from ftheta.nn import RBM
+from ftheta.models.energy.rbm_net import RBM
 from ftheta.studies.energies import wasserstein
 from ftheta.studies.energies.wasserstein import (
     TINY,

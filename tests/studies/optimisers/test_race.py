@@ -6,7 +6,7 @@ import torch
 
 from ftheta.draw import Draw
 from ftheta.studies.optimisers import _race
-from ftheta.studies.optimisers._race import BATCH, LOST, RATES, TUNING, VARIANCE, Task, Track, curve_rows, graded, race
+from ftheta.studies.optimisers._race import BATCH, DIVERGED, RATES, TUNING, VARIANCE, Task, Track, curve_rows, race
 from ftheta.train import Trainer
 
 SMALL = Task(0.25, hidden=5, rows=50, epochs=4)
@@ -67,7 +67,7 @@ def test_a_race_ends_at_its_goal_or_when_it_is_lost():
     short = race(SMALL._replace(goal=goal), "gd", 0.1, 0)
     assert len(short.train) == 3 and short.train[-1] <= goal < short.train[-2]
     lost = race(SMALL._replace(epochs=200), "gd", 300.0, 0)
-    assert lost.train[-1] == LOST and len(lost.train) < 201
+    assert lost.train[-1] == DIVERGED and len(lost.train) < 201
 
 
 def test_padding_repeats_the_end():
@@ -87,20 +87,3 @@ def test_rates_are_chosen_by_the_score_on_seeds_of_their_own(monkeypatch):
     assert asked == [TUNING, TUNING + 1] * len(RATES)
     assert _race.tuned(SMALL, "adam", 1, lambda track: -track.train[0]) == 1.0
     assert _race.tuned(SMALL, "lbfgs", 1) == 0.0
-
-
-def test_a_contest_has_every_rule_on_every_task():
-    tasks = [SMALL._replace(epochs=2), SMALL._replace(epochs=2, level=1.0)]
-    found = _race.contest(tasks, ["gd", "lbfgs", "adam"], 2, 1, None)
-    assert found["rates"].shape == (2, 3) and found["train"].shape == found["seconds"].shape == (2, 3, 2, 3)
-    assert (found["rates"][:, 1] == 0).all() and (found["train"][1, :, :, 0] > found["train"][0, :, :, 0]).all()
-    assert found["train"][0, 1, 1] == pytest.approx(race(tasks[0], "lbfgs", None, 1).train)
-
-
-@pytest.mark.parametrize(
-    ("held", "verdict"),
-    [("111", "confirmed"), ("000", "refuted"), ("110", "corrected"), ("100", "not reproduced"), ("10", "corrected")],
-)
-def test_a_claim_of_several_parts_is_graded(held, verdict):
-    found, words = graded({f"part {i}": bit == "1" for i, bit in enumerate(held)})
-    assert found == verdict and words.count("yes") == held.count("1") and words.count("no") == held.count("0")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ftheta.models._contrastive import Contrastive
+from ftheta.models.energy.contrastive import Contrastive
 from ftheta.studies.report.rbm import MORE, PRINTED, TINY, figures, judge, measure, tables
 
 SCORES = {row: score for row, (score, _) in PRINTED.items()} | dict(zip(MORE, (-250, -165, -160, -72), strict=True))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ftheta.draw import Draw
-from ftheta.nn import RBM
+from ftheta.models.energy.rbm_net import RBM
 from ftheta.studies.report import rbm_reconstruction
 from ftheta.studies.report.rbm_reconstruction import TINY, figures, filled, judge, measure, tables
 

@@ -1,5 +1,7 @@
-"""Cells as numbers: what the encoder of tables and exported scripts share is one file, which needs no fθ."""
+"""Rows as numbers that a net can learn from, and how exported scripts do the same."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from ...catalog import lazy
+
+lazy(__name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -25,6 +24,8 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli, Categorical, Laplace, Normal, Poisson
 from torch.nn.functional import softplus
 
+from .cells import MISSING, PLAIN, date, days_of, number, numbers, places
+
 ABOUT = ""  # which model this is, and what it was trained on
 TARGET = ""  # the column that is predicted
 CLASSES = []  # their names; none: a number is predicted
@@ -35,15 +36,6 @@ DTYPE = "float32"  # of the net
 ENCODING = "utf-8-sig"  # of the characters of CSV files
 
 HERE = Path(__file__).parent
-PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)  # -1234.5e3
-COMMA = re.compile(r"[+-]?[$€£]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1.234,5
-POINT = re.compile(r"[+-]?[$€£]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1,234.5
-BLANKS = str.maketrans({**dict.fromkeys(" \u00a0\u202f'’", ""), "\u2212": "-"})
-MISSING = (
-    *("", "na", "NA", "Na", "nan", "NaN", "NAN", "n/a", "N/A", "n.a.", "null", "NULL", "Null", "none", "None", "NONE"),
-    *("?", "-", "--", ".", "#N/A", "#NA", "<NA>", "#DIV/0!", "#VALUE!", "missing", "Missing"),
-)
-
 # ---- the net
 
 
@@ -154,11 +146,11 @@ def train(rows: Any, y: Sequence[Any], epochs: int = 100, batch: int = 200, lr: 
 def encode(rows: Any) -> Tensor:
     """The rows of a frame, or images, as the net takes them: (n, D)."""
     plan, dtype = json.loads((HERE / "encoder.json").read_text(encoding="utf-8")), getattr(torch, DTYPE)
-    if plan["encoder"] == "pixels":
-        x = torch.tensor(np.asarray(rows)).reshape(len(rows), -1)
+    if plan["encoder"] == "array":
+        x = np.asarray(rows).reshape(len(rows), -1)
         if x.shape[1] != plan["n"]:
             raise ValueError(f"The images have {x.shape[1]} values each; the net was trained with {plan['n']}.")
-        return (x.to(dtype) - plan["mean"]) / plan["scale"]
+        return torch.tensor((x - np.array(plan["shift"])) / np.array(plan["scale"]), dtype=dtype)
     used = [column for column in plan["columns"] if column["kind"] != "dropped"]
     lacking = [column["name"] for column in used if column["name"] not in rows]
     if lacking:
@@ -184,65 +176,6 @@ def encode_column(column: pd.Series, comma: bool, *, kind: str, name: str, forma
     return number(values, plan["mean"], plan["scale"], plan["missing"])
 
 
-def numbers(cells: Sequence[str], *, comma: bool = False) -> tuple[np.ndarray, str]:
-    """Each cell as a number, NaN for others, and how they are written: "", "1.234,5" or "1,234.5".
-
-    Args:
-        cells: Text.
-        comma: Whether commas mark decimals where all cells fit both ways, as 1,250 does.
-
-    Example:
-        >>> numbers(["1.234,5", "7", "red"])
-        (array([1234.5, 7. , nan]), '1.234,5')
-        >>> numbers(["1,250", "(7)"])
-        (array([1250., -7.]), '1,234.5')
-    """
-    bare = [re.sub(r"\((.*)\)", r"-\1", cell.translate(BLANKS)) for cell in cells]
-    ways = {"": PLAIN, **dict(sorted({"1.234,5": COMMA, "1,234.5": POINT}.items(), reverse=comma))}
-    fits = {way: [pattern.fullmatch(cell) is not None for cell in bare] for way, pattern in ways.items()}
-    way = max(fits, key=lambda w: sum(fits[w]))  # the first of equals
-    if comma and way == "" and any("." in cell for cell in bare) and all(fits["1.234,5"]):
-        way = "1.234,5"  # 1.234 is a thousand and more
-    found = [one_number(cell, way) if fit else np.nan for cell, fit in zip(bare, fits[way], strict=True)]
-    return np.array(found, dtype=float), way if sum(fits[way]) else ""
-
-
-def one_number(cell: str, way: str) -> float:
-    """The number of a cell that is written in this way."""
-    cell = re.sub("[$€£%]", "", cell)
-    return float((cell.replace(".", "").replace(",", ".") if way == "1.234,5" else cell).replace(",", ""))
-
-
-def number(x: np.ndarray, mean: float, scale: float, missing: bool) -> np.ndarray:
-    """(x - mean) / scale, 0 for a missing cell, which a second column marks if training had some: (n, 1 or 2)."""
-    z = (x - mean) / scale
-    gone = np.isnan(z)
-    z[gone] = 0.0
-    return np.stack([z, gone], 1) if missing else z[:, None]
-
-
-def places(cells: Iterable[str | None], levels: Sequence[str], rare: Sequence[str], missing: bool) -> np.ndarray:
-    """The place of each cell among the levels; one for rare and new ones, one for None, if training had such; or -1."""
-    place = {level: j for j, level in enumerate(levels)}
-    other, gone = len(levels) if rare else -1, len(levels) + bool(rare) if missing else -1
-    return np.array([gone if cell is None else place.get(cell, other) for cell in cells], dtype=np.int32)
-
-
-def days_of(stamps: pd.Series) -> np.ndarray:
-    """Days since 1970, NaN where there is no date."""
-    seconds = stamps.to_numpy(dtype="datetime64[s]")
-    return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86400)
-
-
-def date(days: np.ndarray, mean: float, scale: float, circles: Sequence[str], missing: bool) -> np.ndarray:
-    """Days, standardized, and the place in year, week and day on a circle; 0 for a missing cell, which is marked."""
-    turns = [2 * np.pi * days / {"year": 365.2425, "week": 7.0, "day": 1.0}[circle] for circle in circles]
-    block = np.stack([(days - mean) / scale, *(f(turn) for turn in turns for f in (np.sin, np.cos))], 1)
-    gone = np.isnan(days)
-    block[gone] = 0.0
-    return np.column_stack([block, gone]) if missing else block
-
-
 # ---- files
 
 
@@ -254,10 +187,10 @@ def read(path: str | Path) -> Any:
         return found if isinstance(found, np.ndarray) else next(found[name] for name in names if name in found)
     with open(path, encoding=ENCODING, newline="") as file:
         first = next(line for line in file if line.strip())
-    said = first[:4].lower() == "sep="  # as Excel writes it
-    mark = first[4] if said else max(",;\t|", key=first.count)
+    stated = first[:4].lower() == "sep="  # as Excel writes it
+    mark = first[4] if stated else max(",;\t|", key=first.count)
     options: Any = {"sep": mark, "dtype": str, "keep_default_na": False, "encoding": ENCODING}
-    cells = pd.read_csv(path, header=None, skiprows=int(said), **options)
+    cells = pd.read_csv(path, header=None, skiprows=int(stated), **options)
     rows = cells.iloc[1:].reset_index(drop=True)
     rows.columns = pd.Index(column_names(cells.iloc[0]))
     return rows

@@ -1,119 +1,168 @@
-"""Small networks on small images: one way to train them all, and when a gain counts.
+"""The networks and images of this chapter, and one way to train them.
 
-    every network: Adam, the same number of updates, a rate that falls to zero along a half cosine
+    deep:       h₁ = W₁ x + b₁,      h_k = W_k σ(N(h_{k-1})) + b_k,  k = 2 ... K,      f(x) = V σ(N(h_K)) + c
+    residual:   h_k = h_{k-1} + W_k σ(N(h_{k-1})) + b_k,   W_k = 0 at the start: a block is the identity
 
-Shapes: B images, x (B, C, H, W) or whatever the network takes, y (B,); S seeds.
+N is a norm, or nothing. All weights but those of residual blocks are Gaussian, as σ asks for (He for ReLU, Glorot for
+tanh), times a scale. Shapes: B rows or images, D features, K layers of width H.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...data import Batch, Rows, load
+from ...data import Batch, Rows, load, spirals
 from ...draw import Draw
+from ...errors import NonFiniteError
 from ...likelihoods import Categorical
-from ...train import Supervised, Trainer, Training, iterate
-from ._deep import Part
+from ...nn import ACTIVATIONS, Residual, activation, initialize, norm
+from ...train import Supervised, Trainer, Training, evaluate, iterate
 
-__all__ = ["above", "images", "points", "probabilities", "right", "shuffled", "size", "train"]
+Part = tuple[Tensor, Tensor]  # x (B, ...), y (B,)
 
 
 @cache
-def _whole(name: str) -> Part:
+def _all(name: str) -> Part:
     data = load(name)
     x = torch.tensor(np.asarray(data.x, dtype=np.float32)).view(-1, 1, *data.shape)
     return x / x.max(), torch.tensor(np.asarray(data.y), dtype=torch.long)
 
 
-def shuffled(name: str, seed: int, *, rim: int = 0, moved: bool = False) -> Part:
-    """All images of a data set, grey in [0, 1], in an order of their own for each seed.
+def shuffled(name: str, seed: int, *, border: int = 0, shifted: bool = False) -> Part:
+    """All images of a data set in [0, 1], in an order of their own for each seed.
 
     Args:
-        name: A data set of grey images.
-        seed: Decides the order, and where images are moved.
-        rim: Dark pixels that are put around an image on each side.
-        moved: Put each image at a random place within its rim, not in the middle.
+        name: A data set of gray images.
+        seed: Decides the order, and where images are shifted.
+        border: Dark pixels that are added around an image on each side.
+        shifted: Put each image at a random position within its border, not in the middle.
     """
-    x, y = _whole(name)
-    x = F.pad(x, [rim] * 4)
+    x, y = _all(name)
+    x = F.pad(x, [border] * 4)
     draw = Draw(seed).at("images")
-    if moved:
-        by = torch.randint(-rim, rim + 1, (len(x), 2), generator=draw.generator("places")).tolist()
+    if shifted:
+        by = torch.randint(-border, border + 1, (len(x), 2), generator=draw.generator("places")).tolist()
         x = torch.stack([image.roll(place, (1, 2)) for image, place in zip(x, by, strict=True)])
     order = torch.randperm(len(y), generator=draw.generator("order"))
     return x[order], y[order]
 
 
-def images(name: str, n: int, seed: int, *, rim: int = 0) -> tuple[Part, Part]:
+def images(name: str, n: int, seed: int, *, border: int = 0) -> tuple[Part, Part]:
     """The first n as training images and all others as test images."""
-    x, y = shuffled(name, seed, rim=rim)
+    x, y = shuffled(name, seed, border=border)
     return (x[:n], y[:n]), (x[n:], y[n:])
 
 
-def train(
-    make: Callable[[], nn.Module],
+def digits(n: int, seed: int) -> tuple[Part, Part]:
+    """n training rows of the digits and all others as test rows, pixels in [0, 1]: (B, 64)."""
+    x, y = _all("digits")
+    order = torch.randperm(len(y), generator=Draw(seed).at("split").generator())
+    return (x[order[:n]].flatten(1), y[order[:n]]), (x[order[n:]].flatten(1), y[order[n:]])
+
+
+def two_spirals(n: int, seed: int) -> Part:
+    """n rows on two arms without noise, scaled so that E |x|² = 2."""
+    data = spirals(n, 0.0, seed)
+    x = torch.tensor(np.asarray(data.x) * np.sqrt(6), dtype=torch.float32)
+    return x, torch.tensor(np.asarray(data.y), dtype=torch.long)
+
+
+def deep(
+    n_in: int,
+    n_out: int,
+    depth: int,
+    width: int,
+    *,
+    sigma: str = "relu",
+    normed: str = "none",
+    residual: bool = False,
+    scale: float = 1.0,
+    seed: int = 0,
+) -> nn.Sequential:
+    """K layers and the output, one child each: the outputs of the first K are h₁ ... h_K."""
+    with Draw(seed).at("build").scope():
+        blocks = [_layer(width, width, sigma, normed) for _ in range(depth - 1)]
+        net = nn.Sequential(nn.Linear(n_in, width), *blocks, _layer(width, n_out, sigma, normed))
+        initialize(net, ACTIVATIONS[sigma].init)
+    for layer in net.modules():
+        if isinstance(layer, nn.Linear):
+            layer.weight.data.mul_(scale)
+    for i, block in enumerate(blocks if residual else [], start=1):
+        nn.init.zeros_(block[-1].weight)  # pyright: ignore[reportArgumentType]
+        net[i] = Residual(block)
+    return net
+
+
+def _layer(n_in: int, n_out: int, sigma: str, normed: str) -> nn.Sequential:
+    first = [] if normed == "none" else [norm(normed, n_in, dims=0)]
+    return nn.Sequential(*first, activation(sigma), nn.Linear(n_in, n_out))
+
+
+def fit(
+    net: nn.Module,
     rows: Part,
     *,
-    updates: int,
+    steps: int = 0,
+    epochs: int = 0,
     seed: int,
+    rule: str = "adam",
     lr: float = 0.003,
     batch: int = 50,
+    loss: Any = None,
     augment: Callable[[Batch, Draw], Batch] | None = None,
-) -> nn.Module:
-    """A network, built and trained on classes, in evaluation mode."""
-    with Draw(seed).at("build").scope():
-        net = make()
+) -> np.ndarray:
+    """Train for so many steps with a rate that falls to zero, or for epochs with a constant one.
+
+    Returns:
+        The loss of each epoch as its batches saw it, up to where it stopped being finite: (<= E,).
+    """
+    source = Rows(*rows, batch_size=min(batch, len(rows[1])))
     trainer = Trainer(
-        Supervised(net, Categorical()),
-        Rows(*rows, batch_size=min(batch, len(rows[1]))),
+        Supervised(net, loss or Categorical()),
+        source,
+        optimizer=rule,
         lr=lr,
-        training=Training(schedule="cosine", threads=1),
+        training=Training(schedule="cosine" if steps else "constant", threads=1),
         augment=augment,
-        horizon=updates,
+        horizon=steps or epochs * len(source),
         seed=seed,
     )
-    iterate(trainer, steps=updates)
-    return net.eval()
+    history: list[dict[str, float]] = []
+    try:
+        iterate(trainer, rounds=epochs or np.inf, steps=steps or np.inf, history=history)
+    except NonFiniteError:
+        pass
+    net.eval()
+    return np.array([row["loss"] for row in history])
+
+
+def trained(make: Callable[[], nn.Module], rows: Part, *, seed: int, **options: Any) -> nn.Module:
+    """A network that is built and trained, in evaluation mode."""
+    with Draw(seed).at("build").scope():
+        net = make()
+    fit(net, rows, seed=seed, **options)
+    return net
 
 
 @torch.no_grad()
-def probabilities(net: nn.Module, x: Tensor) -> Tensor:
-    """Of the classes: (B, K)."""
-    return net(x).softmax(-1)
-
-
-@torch.no_grad()
-def right(net: nn.Module, rows: Part) -> float:
-    """Share of the rows whose class is read right."""
+def accuracy(net: nn.Module, rows: Part) -> float:
+    """Share of the rows that are classified correctly."""
     return (net(rows[0]).argmax(-1) == rows[1]).double().mean().item()
 
 
-def size(net: nn.Module) -> int:
+def loss_and_accuracy(net: nn.Module, rows: Part) -> tuple[float, float]:
+    """Mean loss and accuracy in evaluation mode."""
+    found = evaluate(Supervised(net, Categorical()), Rows(*rows, batch_size=len(rows[1])), Draw(0))
+    return found["loss"], found["accuracy"]
+
+
+def n_parameters(net: nn.Module) -> int:
     """Number of parameters."""
     return sum(p.numel() for p in net.parameters())
-
-
-def above(gain: np.ndarray) -> bool:
-    """Whether a gain (S,) is there in every seed, and in the mean by more than two standard errors.
-
-    Example:
-        >>> above(np.array([0.2, 0.1, 0.3])), above(np.array([0.2, -0.1, 0.3]))
-        (True, False)
-    """
-    return bool((gain > 0).all() and gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain)))
-
-
-def points(gain: np.ndarray) -> str:
-    """Mean ± standard deviation of differences of shares (S,), in points of %, with the sign.
-
-    Example:
-        >>> points(np.array([0.01, 0.03]))
-        '+2.0 ± 1.4'
-    """
-    return f"{100 * gain.mean():+.1f} ± {100 * gain.std(ddof=1):.1f}"

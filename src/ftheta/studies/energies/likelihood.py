@@ -91,7 +91,7 @@ def _machine(config: Config, kind: int, folder: str | None) -> Evidence:
         epochs=config.epochs[kind],
         batch_size=config.batch,
         lr=config.rate,
-        centred=True,
+        centered=True,
         random_state=config.seed,
         training=Training(schedule="linear"),
     )

@@ -26,7 +26,7 @@ from torch import Tensor
 from ... import plots
 from ...draw import Draw
 from ...models import RestrictedBoltzmannMachine
-from ...nn import RBM
+from ...models.energy.rbm_net import RBM
 from ...results import Table
 from ...train import Training
 from .._study import Evidence, Finding, Verdict, give, pieces

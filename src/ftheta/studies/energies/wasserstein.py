@@ -1,6 +1,6 @@
-"""Does a Boltzmann machine that minimises a transport distance draw cleaner digits than one of maximum likelihood?
+"""Does a Boltzmann machine that minimizes a transport distance draw cleaner digits than one of maximum likelihood?
 
-Question: two machines start from the same one, trained by likelihood. One goes on with it; the other minimises the
+Question: two machines start from the same one, trained by likelihood. One goes on with it; the other minimizes the
 entropic Wasserstein distance between its samples and the digits, plus a share λ of the likelihood's loss, with as many
 updates. How far are their samples from unseen digits, and how many of their lit pixels have no lit neighbour? Once with
 few hidden units, too few for the digits, and once with enough. Rates, γ and λ were chosen by other digits than those
@@ -31,11 +31,10 @@ from torch.nn import functional as F
 from ... import plots
 from ...data import Batch, Rows
 from ...draw import Draw
-from ...nn import RBM
+from ...models.energy.rbm_net import RBM
 from ...results import Table
 from ...train import Loss, Objective, Trainer, Training, iterate
 from .._study import Evidence, Finding, Verdict, give, pieces
-from ..convolution._nets import above
 from ._digits import cut, digits, sheet
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Config:
         after: Further passes of either.
         rates: Learning rate of likelihood and of transport; it falls to 0 in either part.
         blur: γ, in pixels.
-        share: λ, of the likelihood's loss while the transport distance is minimised.
+        share: λ, of the likelihood's loss while the transport distance is minimized.
         chains: Persistent chains, and digits of an update.
         steps: Gibbs steps of the chains that are judged, from random pixels.
         seeds: Of weights, order and chains.
@@ -280,3 +279,8 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
         "wasserstein": plots.paired(found, WAYS, title="Samples by likelihood and by transport"),
         "samples": plots.side_by_side(samples),
     }
+
+
+def above(gain: np.ndarray) -> bool:
+    """Whether a gain (S,) is there in every seed, and in the mean by more than two standard errors."""
+    return bool((gain > 0).all() and gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain)))

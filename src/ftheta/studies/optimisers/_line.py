@@ -15,8 +15,6 @@ from ...draw import Draw
 from ...errors import NonFiniteError
 from ...train import Callback, Context, Supervised, Trainer, Training, iterate
 
-__all__ = ["batch_gradients", "best", "descend", "half_mse", "line_rows", "row_gradients", "stiffness"]
-
 Points = tuple[Tensor, Tensor]
 
 

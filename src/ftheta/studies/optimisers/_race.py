@@ -1,7 +1,7 @@
 """The races of this chapter: one curve, one network, several rules from the same start.
 
     y = sin(x²) + level · sd(sin x²) · ε,   x ~ U[0, 3],   ε ~ N(0, 1);      z = (x - 1.5) √(4/3), which has variance 1
-    f(z) = one hidden layer of tanh units, LeCun's start;    minimised: half the mean squared error;    shown: the whole
+    f(z) = one hidden layer of tanh units, LeCun's start;    minimized: half the mean squared error;    shown: the whole
 
 One epoch is one pass over the rows: one update from all of them, or N / B from batches of B; for L-BFGS one iteration,
 which evaluates the loss as often as its line search asks for. Rates come from the grid 1, 0.3, 0.1, 0.03, 0.01, chosen
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,19 +27,12 @@ from ...errors import NonFiniteError
 from ...likelihoods import Gaussian
 from ...nn import MLP
 from ...train import Callback, Context, Supervised, Trainer, Training, iterate
-from .._study import Evidence, Verdict, pieces
 
-if TYPE_CHECKING:
-    from ...store import Run
-
-__all__ = ["NAMES", "RATES", "VARIANCE", "Task", "Track", "contest", "curve_rows", "graded", "race", "tuned"]
-
-NAMES = {"gd": "GD", "sgd": "mini-batch GD", "nesterov": "Nesterov", "adam": "Adam", "lbfgs": "L-BFGS", "lm": "LM"}
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 OWN_STEP = ("lbfgs", "lm")  # rules that find the length of their steps themselves
 BATCH = 25  # rows a batch of `sgd`, where nothing else is said
 VALID = 1000  # validation rows
-LOST = 1e6  # mean squared error from which on a training has diverged
+DIVERGED = 1e6  # mean squared error from which on a training has diverged
 TUNING = 1000  # first of the seeds on which rates are chosen
 VARIANCE = 0.3703  # of sin x² over [0, 3]
 
@@ -104,8 +97,8 @@ class _Watch(Callback):
         with torch.no_grad():
             errors = [float((self.net(z)[:, 0] - y).square().mean()) for z, y in self.parts]
         self.found.append([*errors, self.spent])
-        if not self.goal < errors[0] < LOST:
-            ctx.stop("arrived or lost")
+        if not self.goal < errors[0] < DIVERGED:
+            ctx.stop("arrived or diverged")
         self.clock = time.process_time()
 
 
@@ -129,8 +122,8 @@ def race(task: Task, rule: str, lr: float | None, seed: int, training: Training 
     try:
         iterate(trainer, rounds=task.epochs, callbacks=[watch])
     except NonFiniteError:
-        watch.found.append([LOST, LOST, watch.spent])
-    return Track(*np.minimum(watch.found, LOST).T)
+        watch.found.append([DIVERGED, DIVERGED, watch.spent])
+    return Track(*np.minimum(watch.found, DIVERGED).T)
 
 
 def _log_mean(track: Track) -> float:
@@ -148,28 +141,3 @@ def tuned(
         return sum(score(track if task.goal else track.padded(task.epochs)) for track in tracks)
 
     return 0.0 if rule in OWN_STEP else min(RATES, key=total)
-
-
-def contest(tasks: Sequence[Task], rules: Sequence[str], seeds: int, tuning: int, run: Run | None) -> Evidence:
-    """Every rule on every task, each with the rate that suits both: rates (C, R), errors and seconds (C, R, S, E+1)."""
-    found = pieces(_entry, [(task, rule, seeds, tuning) for task in tasks for rule in rules], run)
-    shape = len(tasks), len(rules)
-    return {key: np.array([one[key] for one in found]).reshape(*shape, *np.shape(found[0][key])) for key in found[0]}
-
-
-def _entry(task: Task, rule: str, seeds: int, tuning: int) -> Evidence:
-    lr = tuned(task, rule, tuning)
-    tracks = [race(task, rule, lr or None, seed).padded(task.epochs) for seed in range(seeds)]
-    kept = {key: np.stack([getattr(track, key) for track in tracks]) for key in Track._fields}
-    return {"rates": lr, **kept}
-
-
-def graded(parts: Mapping[str, bool]) -> tuple[Verdict, str]:
-    """A claim of several parts: all hold, none does, most do, or fewer; and the words for it."""
-    held = sum(map(bool, parts.values()))
-    words = "; ".join(f"{part}: {'yes' if holds else 'no'}" for part, holds in parts.items())
-    if held == len(parts):
-        return "confirmed", words
-    if held == 0:
-        return "refuted", words
-    return ("corrected" if 2 * held >= len(parts) else "not reproduced"), words

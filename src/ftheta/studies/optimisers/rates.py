@@ -1,198 +1,77 @@
 """Which learning rates are too small, right and too large?
 
-Question: where do three rates end on a line, and where do the staples 0.1 and 0.01 fall on six problems?
+Where do three rates end on a line after 100 steps of gradient descent, and what do the rule-of-thumb rates 0.1 and 0.01
+do on six problems?
 
-    GD on a quadratic: every error component is multiplied by 1 - η λ a step, so that η > 2 / L diverges
+    on a quadratic every error component is multiplied by 1 - η λ per step, so η > 2 / L diverges
+    converged: 95 % of the way to the least loss of all rates is done;  diverged: it ends above its start
 
-Cost: about 25 CPU-seconds.
+Cost: about 30 CPU-seconds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from ... import plots
 from ...data import Rows
 from ...draw import Draw
-from ...results import Table
-from ...train import minimise
-from .._study import Evidence, Finding, pieces
-from ._line import Points, descend, half_mse, line_rows, stiffness
-from ._race import LOST, Task, race
+from ...train import minimize
+from .. import Check, Measured, Study, holds, less, more
+from ._line import descend, half_mse, line_rows, stiffness
+from ._race import DIVERGED, Task, race
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ...store import Run
-
-__all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "label", "measure", "tables"]
-
-CLAIMS = {"B008": "confirmed", "A124": "corrected"}
-THREE, PRINTED = (0.002, 0.2, 2.0), (3.212, 0.00523, 3.879)
-GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-STAPLES = (0.1, 0.01)
-EDGE = (0.0199, 0.0201)  # on either side of 2 / 100
-LABELS = ("diverged", "converged", "oscillating", "slow")
-PROBLEMS = ("bowl x²/2", "bowl 100 x²/2", "line, GD", "network, GD", "network, mini-batch GD", "network, Adam")
+PROBLEMS = ("bowl x²/2", "bowl 100 x²/2", "line, gd", "network, gd", "network, sgd", "network, adam")
 
 
-@dataclass(frozen=True)
-class Config:
-    """Settings.
-
-    Args:
-        rows: Points of the line.
-        steps: Updates of the sweep on the line and the bowls, and epochs of the networks.
-        seeds: Draws of points and weights.
-    """
-
-    rows: int = 200
-    steps: int = 100
-    seeds: int = 5
-
-
-TINY = Config(rows=60, steps=8, seeds=2)
-
-
-def measure(config: Config, run: Run | None = None) -> Evidence:
-    """For each seed: three rates on the line, and the grid on six problems."""
-    found = pieces(_seed, [(config, seed) for seed in range(config.seeds)], run)
-    edge = np.array([_bowl(100.0, lr, config.steps)[[0, -1]] for lr in EDGE])  # (2, 2)
-    return {key: np.array([one[key] for one in found]) for key in found[0]} | {"edge": edge}
-
-
-def _seed(config: Config, seed: int) -> Evidence:
-    points = line_rows(config.rows, Draw(seed).at("rates"))
-    swept = [_swept(config, points, seed, lr) for lr in GRID]
-    losses = np.array(swept).transpose(1, 0, 2)  # (P, G, T + 1)
-    return {
-        "three": np.array([_loss(points, lr, config.steps) for lr in THREE]),  # (3, T + 1)
-        "limit": 2 / stiffness(points),
-        "labels": np.array([_labels(curves) for curves in losses]),  # (P, G)
-        "ends": losses[..., -1] / losses[..., 0],
-    }
-
-
-def _loss(points: Points, lr: float, steps: int) -> np.ndarray:
-    """Loss of GD on the line after every step: (T + 1,)."""
-    path = descend(Rows(*points, batch_size=len(points[1])), "gd", lr, steps)
-    return _whole(half_mse(points, path).numpy(), steps)
-
-
-def _bowl(curvature: float, lr: float, steps: int) -> np.ndarray:
-    """Value of curvature · x²/2 along GD from 1: (T + 1,)."""
-    return _whole(minimise(lambda x: curvature * x.square().sum() / 2, [1.0], lr=lr, steps=steps).values, steps)
-
-
-def _whole(losses: np.ndarray, steps: int) -> np.ndarray:
-    """A curve of full length: what ended early has arrived or is lost."""
-    end = LOST if not losses[-1] <= losses[0] else losses[-1]
-    return np.minimum(np.pad(losses, (0, steps + 1 - len(losses)), constant_values=end), LOST)
-
-
-def _swept(config: Config, points: Points, seed: int, lr: float) -> list[np.ndarray]:
-    """Losses of one rate on the six problems."""
-    steps, task = config.steps, Task(0.25, rows=config.rows, epochs=config.steps)
-    nets = [race(task, rule, lr, seed).padded(steps).train for rule in ("gd", "sgd", "adam")]
-    return [_bowl(1.0, lr, steps), _bowl(100.0, lr, steps), _loss(points, lr, steps), *nets]
-
-
-def label(losses: np.ndarray, least: float) -> str:
-    """diverged: above its start, or rising in all of the last quarter; converged: 95 % of the way to `least` is done;
-    oscillating: rises in a quarter of the steps; else slow."""
-    moves = np.diff(losses)
-    if losses[-1] - least <= 0.05 * (losses[0] - least):
-        return "converged"
-    if losses[-1] > losses[0] or (moves[-max(1, len(moves) // 4) :] > 0).all():
-        return "diverged"
-    return "oscillating" if (moves > 0).mean() > 0.25 else "slow"
-
-
-def _labels(curves: np.ndarray) -> np.ndarray:
-    """Numbers of the labels of one problem, rate by rate: (G, T + 1) -> (G,)."""
-    least = float(curves.min())
-    return np.array([LABELS.index(label(curve, least)) for curve in curves])
-
-
-# ---- judging
-
-
-def judge(evidence: Evidence) -> list[Finding]:
-    """B008: three rates. A124: two staples."""
-    return [_three(evidence), _staples(evidence)]
-
-
-def _three(evidence: Evidence) -> Finding:
-    """Slow, converged, diverging; the first two numbers within two standard deviations, the third is a matter of L."""
-    losses, limit = evidence["three"], evidence["limit"]
-    words = [[label(curve, float(seed.min())) for curve in seed] for seed in losses]
-    right = [w == ["slow", "converged", "diverged"] for w in words]
-    ends = losses[..., -1]
-    near = np.abs(ends.mean(0) - PRINTED)[:2] <= 2 * ends.std(0, ddof=1)[:2]
-    obeys = (np.asarray(limit) < THREE[2]) == (np.array([w[2] for w in words]) == "diverged")
-    if np.mean(right) < 0.5:
-        verdict = "refuted" if not any(right) else "not reproduced"
+def losses(seed: int, problem: str, lr: float, rows: int, steps: int) -> np.ndarray:
+    """The loss after every step: (T + 1,)."""
+    family, _, rule = problem.partition(", ")
+    if family == "network":
+        return race(Task(0.25, rows=rows, epochs=steps), rule, lr, seed).padded(steps).train
+    if family == "line":
+        points = line_rows(rows, Draw(seed).at("rates"))
+        values = half_mse(points, descend(Rows(*points, batch_size=rows), "gd", lr, steps)).numpy()
     else:
-        verdict = "confirmed" if near.all() and obeys.all() else "corrected"
-    why = (
-        f"Slow, converged, diverged in that order in {np.mean(right):.0%} of the draws; 0.002 and 0.2 end where "
-        f"printed, within two standard deviations: {near.tolist()}. 2.0 diverges exactly where 2/L is below it: "
-        f"{obeys.all()}; 2/L is {np.min(limit):.3f} to {np.max(limit):.3f}, and its end, {np.median(ends[:, 2]):.2g} "
-        f"in the median, 3.879 in print, says how far L is above 1."
-    )
-    middle = np.median(ends, axis=0).tolist()
-    return Finding("B008", list(PRINTED), middle, ends.std(0, ddof=1).tolist(), verdict, why)
+        curvature = 100.0 if "100" in family else 1.0
+        values = minimize(lambda x: curvature * x.square().sum() / 2, [1.0], lr=lr, steps=steps).values
+    end = values[-1] if values[-1] <= values[0] else DIVERGED  # a curve that ended early
+    return np.minimum(np.pad(values, (0, steps + 1 - len(values)), constant_values=end), DIVERGED)
 
 
-def _common(evidence: Evidence) -> np.ndarray:
-    """The most frequent label over seeds: (P, G)."""
-    counts = np.stack([(evidence["labels"] == i).sum(0) for i in range(len(LABELS))])
-    return counts.argmax(0)
+def three(seed: int, lr: float, *, rows: int = 200, steps: int = 100) -> dict[str, Any]:
+    """One rate on the line: its loss, and how far the rate is from the limit 2 / L."""
+    curve = losses(seed, "line, gd", lr, rows, steps)
+    limit = 2 / stiffness(line_rows(rows, Draw(seed).at("rates")))
+    return {"end": curve[-1], "above the limit": lr / limit - 1, "left": curve[-1] / curve[0], "loss": curve}
 
 
-def _staples(evidence: Evidence) -> Finding:
-    """0.1 is a staple unless it diverges; 100 x²/2 diverges above 0.02."""
-    common = _common(evidence)
-    at = {lr: [LABELS[i] for i in common[:, GRID.index(lr)]] for lr in STAPLES}
-    (low, below), (first, above) = evidence["edge"]
-    share = np.mean([word == "diverged" for word in at[0.1]])
-    if not below < low or not above > first:
-        verdict = "not reproduced"
-    else:
-        verdict = "confirmed" if share == 0 else "corrected" if share < 0.5 else "refuted"
-    said = "; ".join(f"{lr}: " + ", ".join(f"{p} {w}" for p, w in zip(PROBLEMS, at[lr], strict=True)) for lr in STAPLES)
-    adam = np.median(evidence["ends"][:, PROBLEMS.index("network, Adam")], axis=0)
-    why = (
-        f"{said}. On 100 x²/2 the value goes from {low:g} to {below:.2g} at {EDGE[0]} and to {above:.2g} at {EDGE[1]}. "
-        f"Adam's best rate of the grid on the network is {GRID[int(adam.argmin())]:g}."
-    )
-    return Finding("A124", "0.1, then 0.01", float(share), None, verdict, why)
+def sweep(seed: int, problem: str, lr: float, *, rows: int = 200, steps: int = 100) -> dict[str, Any]:
+    """What is left of the loss at the start, on a log scale."""
+    curve = losses(seed, problem, lr, rows, steps)
+    return {"left (decades)": np.log10(max(curve[-1] / curve[0], 1e-12))}
 
 
-def tables(evidence: Evidence) -> dict[str, Table]:
-    """What each rate of the grid does on each problem, the most frequent label over seeds."""
-    common = _common(evidence)
-    columns = {f"{lr:g}": [LABELS[i] for i in common[:, g]] for g, lr in enumerate(GRID)}
-    return {"rates": Table({"problem": PROBLEMS, **columns}, "Learning rates")}
+TINY = {"seeds": 2, "rows": 60, "steps": 8}
+line = Study(three, {"lr": (0.002, 0.2, 2.0)}, seeds=5, tiny=TINY)
+problems = Study(sweep, {"problem": PROBLEMS, "lr": (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)}, seeds=5, tiny=TINY)
 
 
-def figures(evidence: Evidence) -> dict[str, Figure]:
-    """Three rates on the line, and the end of training against the rate."""
-    three, ends = evidence["three"][0], np.median(evidence["ends"], axis=0).clip(1e-4, 1e4)
-    three = np.where(three < LOST, three, np.nan)
-    at = np.arange(three.shape[-1])
-    sweep = {problem: (GRID, ends[i]) for i, problem in enumerate(PROBLEMS)}
-    rates = {f"η = {lr:g}": (at, three[i]) for i, lr in enumerate(THREE)}
-    return {
-        "line": plots.panels({"A line": rates}, x="update", label="half the mean squared error", log=True),
-        "sweep": plots.panels(
-            {"End of training, clipped to 10⁻⁴ ... 10⁴": sweep},
-            x="learning rate",
-            label="loss at the end / at the start",
-            log_x=True,
-            log=True,
-        ),
-    }
+@line.claim("B008", says="0.002 converges slowly, 0.2 faster, 2.0 may not converge", reference=[3.212, 0.00523, 3.879])
+def three_rates(m: Measured) -> Iterator[Check]:
+    end, left = np.log(m["end"]), m["left"]
+    yield less("0.2 ends lower than 0.002 (log)", end[1], end[0])
+    yield more("0.002 still has half of the loss", left[0], 0.5)
+    agree = (m["above the limit"][2] > 0) == (left[2] > 1)
+    yield holds("2.0 diverges exactly where it is above 2 / L", agree.all(), f"diverges in {(left[2] > 1).mean():.0%}")
+
+
+@problems.claim("A124", says="0.1 is a great staple choice, then 0.01")
+def rule_of_thumb(m: Measured) -> Iterator[Check]:
+    for rate in (0.1, 0.01):
+        for problem, left in zip(PROBLEMS, m.at("left (decades)", lr=rate), strict=True):
+            constant = left.std() == 0  # the bowls have no seeds
+            text = f"{rate:g} lowers the loss of {problem} (decades)"
+            yield holds(text, left[0] < 0, f"{left[0]:+.2g}") if constant else less(text, left)

@@ -1,8 +1,7 @@
-"""Do small batches regularise, and at what price?
+"""Do small batches regularize, and at what price?
 
-Question: 40 rows of y = sin x² with 100 % noise, 100 tanh units (more than rows), batches of 1, 4, 10 and all 40 rows,
-each with the rate of the grid that suits it, equal epochs: what are generalisation gap, run time and stability? (Data
-and network: see `_race`.)
+40 rows of y = sin x² with 100 % noise, 100 tanh units (more than rows), batches of 1, 4, 10 and all 40 rows, each with
+the rate of the grid that suits it, equal epochs. What are generalization gap and stability? (Data: see `_race`.)
 
     gap = validation error - training error at the end,      rises = share of the epochs in which training error grows
 
@@ -11,112 +10,50 @@ Cost: about 35 CPU-seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ... import plots
-from ...results import Table
-from .._study import Evidence, Finding, give
-from ._race import Task, contest, graded
+from .. import Check, Measured, Study, less, more
+from ._race import Task, race, tuned
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ...store import Run
-
-__all__ = ["CLAIMS", "TINY", "Config", "figures", "judge", "measure", "tables"]
-
-CLAIMS = {"B027": "corrected"}
+best_rate = cache(tuned)  # one search for all seeds of a cell
 
 
-@dataclass(frozen=True)
-class Config:
-    """Settings.
-
-    Args:
-        level: Standard deviation of the noise, in those of the curve.
-        hidden: Units of the network.
-        rows: Training rows.
-        sizes: Rows a batch, from small to all.
-        epochs: Passes over the rows.
-        seeds: Draws of rows, noise and weights.
-        tuning: Draws on which the rates are chosen.
-    """
-
-    level: float = 1.0
-    hidden: int = 100
-    rows: int = 40
-    sizes: tuple[int, ...] = (1, 4, 10, 40)
-    epochs: int = 150
-    seeds: int = 6
-    tuning: int = 1
+def measure(
+    seed: int,
+    batch: int,
+    *,
+    level: float = 1.0,
+    hidden: int = 100,
+    rows: int = 40,
+    epochs: int = 150,
+    tuning: int = 1,
+) -> dict[str, Any]:
+    """One training; errors are means over the last tenth of the epochs."""
+    task = Task(level, hidden, rows, epochs, batch=batch)
+    rate = best_rate(task, "sgd", tuning)
+    track = race(task, "sgd", rate, seed).padded(epochs)
+    late = slice(-max(1, epochs // 10), None)
+    train, valid = track.train[late].mean(), track.valid[late].mean()
+    rises = (np.diff(track.train[epochs // 2 :]) > 0).mean()
+    errors = {"training error": train, "validation error": valid, "gap": valid - train}
+    return {"rate": rate, **errors, "rises": rises, "seconds": track.seconds[-1], "validation": track.valid}
 
 
-TINY = Config(hidden=20, rows=20, sizes=(5, 20), epochs=8, seeds=2)
+study = Study(
+    measure,
+    {"batch": (1, 4, 10, 40)},
+    seeds=6,
+    tiny={"seeds": 2, "batch": (5, 20), "hidden": 20, "rows": 20, "epochs": 8},
+)
 
 
-def measure(config: Config, run: Run | None = None) -> Evidence:
-    """Errors and seconds by batch size: (Z, S, E + 1); rates (Z,)."""
-    tasks = [Task(config.level, config.hidden, config.rows, config.epochs, batch=size) for size in config.sizes]
-    found = contest(tasks, ["sgd"], config.seeds, config.tuning, run)
-    return {key: value[:, 0] for key, value in found.items()} | {"sizes": list(config.sizes)}
-
-
-def _numbers(evidence: Evidence) -> dict[str, np.ndarray]:
-    """By size and seed, (Z, S): gap, seconds, rises, and both errors at the end, averaged over the last tenth."""
-    late = slice(-max(1, evidence["train"].shape[-1] // 10), None)
-    train, valid = (evidence[key][..., late].mean(-1) for key in ("train", "valid"))
-    half = evidence["train"].shape[-1] // 2
-    rises = (np.diff(evidence["train"][..., half:]) > 0).mean(-1)
-    seconds = evidence["seconds"][..., -1]
-    return {"gap": valid - train, "seconds": seconds, "rises": rises, "train": train, "valid": valid}
-
-
-def judge(evidence: Evidence) -> list[Finding]:
-    """B027: the smallest batch has a smaller gap and validation error than all rows, more run time, less stability."""
-    found, sizes = _numbers(evidence), evidence["sizes"]
-    parts = {
-        "smaller gap": (found["gap"][0] < found["gap"][-1]).mean() >= 0.75,
-        "lower validation error": (found["valid"][0] < found["valid"][-1]).mean() >= 0.75,
-        "longer run time": (found["seconds"][0] > found["seconds"][-1]).mean() >= 0.75,
-        "rises more often": (found["rises"][0] > found["rises"][-1]).mean() >= 0.75,
-    }
-    verdict, words = graded(parts)
-    if not (parts["smaller gap"] or parts["lower validation error"]):
-        verdict = "refuted"  # whatever it costs, it does not regularise
-    said = "; ".join(
-        f"B = {size}: {give(found['gap'][i])}, {np.median(found['seconds'][i]):.2g} s, {found['rises'][i].mean():.0%}"
-        for i, size in enumerate(sizes)
-    )
-    why = f"Gap, CPU-seconds and epochs that rise, {said}. Batches of {sizes[0]} against all rows: {words}."
-    gap = found["gap"]
-    return [
-        Finding("B027", "small batches regularise", gap.mean(1).tolist(), gap.std(1, ddof=1).tolist(), verdict, why)
-    ]
-
-
-def tables(evidence: Evidence) -> dict[str, Table]:
-    """Rate, errors, gap, time and stability by batch size: means over seeds."""
-    means = {key: value.mean(1).tolist() for key, value in _numbers(evidence).items()}
-    columns = {
-        "batch": evidence["sizes"],
-        "rate": np.asarray(evidence["rates"]).tolist(),
-        "training error": means["train"],
-        "validation error": means["valid"],
-        "gap": means["gap"],
-        "seconds": means["seconds"],
-        "epochs that rise": [f"{share:.0%}" for share in means["rises"]],
-    }
-    return {"sizes": Table(columns, "Means over seeds")}
-
-
-def figures(evidence: Evidence) -> dict[str, Figure]:
-    """Training and validation error against epochs by batch size: medians over seeds."""
-    at = np.arange(evidence["train"].shape[-1])
-    lines = {
-        title: {f"B = {size}": (at, np.median(evidence[key][i], axis=0)) for i, size in enumerate(evidence["sizes"])}
-        for key, title in (("train", "training"), ("valid", "validation"))
-    }
-    return {"sizes": plots.panels(lines, x="epoch", label="mean squared error", log=True)}
+@study.claim("B027", says="small batches regularise, take longer and are less stable")
+def regularize(m: Measured) -> Iterator[Check]:
+    yield less("single rows leave a smaller gap than all rows at once", m["gap"][0], m["gap"][-1])
+    yield less("and a lower validation error", m["validation error"][0], m["validation error"][-1])
+    yield more("the training error rises more often", m["rises"][0], m["rises"][-1])
+    yield more("an epoch takes longer (log of CPU-seconds)", np.log(m["seconds"][0]), np.log(m["seconds"][-1]))

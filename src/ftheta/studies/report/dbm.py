@@ -28,7 +28,6 @@ from ...models import DeepBoltzmannMachine, RestrictedBoltzmannMachine
 from ...results import Table
 from ...train import Training
 from .._study import Evidence, Finding, Verdict, give, pieces
-from ..convolution._nets import above
 from ..energies._digits import digits, reader, sampled, sheet
 
 if TYPE_CHECKING:
@@ -174,3 +173,8 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
         "scores": plots.paired(found, names, title="Samples as a network reads them"),
         "samples": plots.side_by_side(shown),
     }
+
+
+def above(gain: np.ndarray) -> bool:
+    """Whether a gain (S,) is there in every seed, and in the mean by more than two standard errors."""
+    return bool((gain > 0).all() and gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain)))

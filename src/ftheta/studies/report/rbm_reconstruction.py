@@ -24,7 +24,7 @@ import torch
 from ... import plots
 from ...draw import Draw
 from ...models import RestrictedBoltzmannMachine
-from ...nn import RBM
+from ...models.energy.rbm_net import RBM
 from ...results import Table
 from .._study import Evidence, Finding, Verdict, give, pieces
 from ..energies._digits import digits, reader, sheet, some

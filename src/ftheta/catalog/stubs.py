@@ -1,0 +1,40 @@
+"""Writes `__init__.pyi` of ftheta and ftheta.models, so that type checkers see the real classes: `make stubs`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from . import classes
+
+__all__ = ["PACKAGES", "stub"]
+
+PACKAGES = ("ftheta", "ftheta.models")
+
+
+def stub(package: str) -> str:
+    """The text of the package's `__init__.pyi`: its own table of names and the classes of the catalog."""
+    names = {**vars(import_module(package))["_NAMES"], **classes()}
+    lines = ["# Written by `make stubs`.", ""]
+    for name, target in sorted(names.items(), key=lambda item: (item[1].partition(":")[0], item[0])):
+        where, _, attribute = target.partition(":")
+        source = where if attribute else where.rpartition(".")[0]
+        lines.append(f"from {_relative(source, package)} import {name} as {name}")
+    return "\n".join([*lines, "", "__version__: str", ""] if package == "ftheta" else [*lines, ""])
+
+
+def _relative(module: str, package: str) -> str:
+    return f".{module.removeprefix(package).removeprefix('.')}" if module.startswith(package) else module
+
+
+def main() -> None:
+    """Write both files."""
+    for package in PACKAGES:
+        file = Path(str(import_module(package).__file__)).with_suffix(".pyi")
+        file.write_text(stub(package), encoding="utf-8")
+        sys.stdout.write(f"{file}\n")
+
+
+if __name__ == "__main__":
+    main()

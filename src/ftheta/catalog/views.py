@@ -1,0 +1,173 @@
+"""The explanations. An object can give one if it has the attributes of `needs`; an nn.Module counts as its module_."""
+
+from __future__ import annotations
+
+from .cards import View
+
+__all__ = ["VIEWS"]
+
+_NET, _LOSS = "module_", "module_ target_ objective batch"
+_MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ predict"
+
+VIEWS = [
+    View(
+        *("summary", "ftheta.explain.layers.summary:summary", _NET, "What is the net made of?"),
+        *("Layers with shapes, parameters and multiply-adds, as seen in one pass.", 10),
+    ),
+    View(
+        *("network", "ftheta.explain.layers.network:network", _NET, "What does the net look like?"),
+        *("Circles and lines of a dense network, with the shapes of its parameters.", 12),
+    ),
+    View(
+        *("diagram", "ftheta.explain.layers.diagram:diagram", _NET, "How are the layers connected?"),
+        *("The graph of a net with convolutions: every layer that runs, its output, and every skip.", 14),
+    ),
+    View(
+        *("statistics", "ftheta.explain.statistics:statistics", "n_features_in_ summarize"),
+        "Which coefficients differ from zero?",
+        *("Standard errors, tests and diagnostics, from the rows that the model was fitted to.", 16),
+    ),
+    View(
+        *("curves", "ftheta.explain.predictions.curves:curves", "history_", "How did training go?"),
+        *("Learning curves, with the best epoch.", 20),
+    ),
+    View(
+        *(
+            "fit",
+            "ftheta.explain.predictions.fit:fit",
+            "n_features_in_ predict",
+            "How does the prediction follow the data?",
+        ),
+        *("A curve over one feature, or a surface over two, with a line for every residual.", 22),
+    ),
+    View(
+        *("regions", "ftheta.explain.predictions.regions:regions", _CLASSES, "Which class wins where?"),
+        *("Predicted classes and their probabilities on the plane of two features.", 24),
+    ),
+    View(
+        *("densities", "ftheta.models.linear.densities:densities", f"{_CLASSES} gaussian", "Where are the classes?"),
+        *("Ellipses of constant density of Gaussian classes, with the boundary between the classes.", 26),
+    ),
+    View(
+        *("segments", "ftheta.explain.images.segmentation:segments", "classes_ ignore_label predict"),
+        *("Which pixels are which class?", "Images, true and predicted classes, and the overlap of each class.", 28),
+    ),
+    View(
+        *("samples", "ftheta.explain.samples:samples", "sample", "What does the model generate?"),
+        *("New rows, beside the training rows that are nearest to them.", 30),
+    ),
+    View(
+        *("fill-in", "ftheta.models.energy.fill_in:fill_in", "fill_in module_", "Can it fill in what is missing?"),
+        *("Rows of images removed and filled in, beside the truth and the error of the mean image.", 32),
+    ),
+    View(
+        *("chains", "ftheta.models.energy.chains:chains", "gibbs module_", "How far do the Gibbs chains get?"),
+        *("Gibbs chains that start at rows: the states on the way, and how far they get.", 34),
+    ),
+    View(
+        *("recall", "ftheta.models.energy.recall:recall", _MEMORY, "Are patterns recalled from noise?"),
+        *("Patterns, the same with noise, and the states some steps later.", 36),
+    ),
+    View(
+        *("basins", "ftheta.models.energy.basins:basins", _MEMORY, "Which state does each start lead to?"),
+        *("Shares of random starts that lead to each state, and a picture of a plane.", 38),
+    ),
+    View(
+        *("equilibria", "ftheta.models.energy.equilibria:equilibria", f"{_MEMORY} equilibria", "Which states stay?"),
+        *("All equilibria of a small memory, with eigenvalues: stored, spurious, or not attracting.", 40),
+    ),
+    View(
+        *("energy-surface", "ftheta.models.energy.energy_surface:energy_surface", _MEMORY, "How does the energy fall?"),
+        *("The energy of a memory, and the paths of states down to where they stay.", 42),
+    ),
+    View(
+        *("activations", "ftheta.explain.layers.activations:activations", _NET, "Are units dead or saturated?"),
+        *("Statistics of the output of every layer for these rows.", 50),
+    ),
+    View(
+        *(
+            "gradient-flow",
+            "ftheta.explain.gradients.flow:gradient_flow",
+            _LOSS,
+            "Does the gradient reach every layer?",
+        ),
+        *("The gradient of the objective at these rows, tensor by tensor, without penalties.", 52),
+    ),
+    View(
+        *("filters", "ftheta.explain.images.filters:filters", "module_|gibbs", "What do the first layers look for?"),
+        *("Kernels of a convolution as images, beside known ones of the same size.", 60),
+    ),
+    View(
+        *("feature-maps", "ftheta.explain.images.feature_maps:feature_maps", _NET, "What does each layer see?"),
+        *("One image or signal, its maps after each layer, and the output probabilities.", 62),
+    ),
+    View(
+        *(
+            "receptive-field",
+            "ftheta.explain.images.receptive_field:receptive_field",
+            _NET,
+            "How much does a unit see?",
+        ),
+        *("The field of the middle unit of each layer: computed, and from its gradient.", 64),
+    ),
+    View(
+        *("top-patches", "ftheta.explain.images.top_patches:top_patches", _NET, "Which inputs excite a unit?"),
+        *("The parts of the rows that excite the units of each layer most.", 66),
+    ),
+    View(
+        *("saliency", "ftheta.explain.images.saliency:saliency", _NET, "Which pixels decide?"),
+        *("Which places of an image or signal increase an output, and which decrease it.", 68),
+    ),
+    View(
+        *(
+            "saliency-check",
+            "ftheta.explain.images.saliency_check:saliency_check",
+            _NET,
+            "Can the saliency be trusted?",
+        ),
+        *("Whether saliency depends on the weights: they are randomized layer by layer from the output down.", 70),
+    ),
+    View(
+        *("solvers", "ftheta.explain.solvers:solvers", "coef_ intercept_ n_features_in_"),
+        "How do solvers reach the minimum?",
+        *("The loss over two coefficients, without any penalty, and the path of every solver.", 80),
+    ),
+    View(
+        *("drag", "ftheta.explain.drag:drag", "coef_ intercept_ n_features_in_", "What can one row do to the fit?"),
+        *("What one row does to the fit of a linear model as it is dragged.", 82, "slow"),
+    ),
+    View(
+        *("backprop", "ftheta.explain.gradients.backprop:backprop", _LOSS, "How is a gradient computed?"),
+        *("A forward pass, a backward pass and a step of gradient descent, with every number.", 84, "slow"),
+    ),
+    View(
+        *("landscape", "ftheta.explain.surface.landscape:landscape", _LOSS, "What does the loss look like here?"),
+        *("The loss around the weights along two directions, in evaluation mode, without penalties.", 86, "slow"),
+    ),
+    View(
+        *("spectrum", "ftheta.explain.surface.spectrum:spectrum", _LOSS, "How sharp is the minimum?"),
+        *("Eigenvalues of the Hessian of the loss at the weights, without penalties.", 88, "slow"),
+    ),
+    View(
+        *("learning-rate", "ftheta.explain.surface.learning_rate:learning_rate", "optimizer prepare"),
+        *("Which learning rate suits?", "A short training of a copy, in which the learning rate grows.", 90, "slow"),
+    ),
+    View(
+        *("flow-over-steps", "ftheta.explain.gradients.flow_over_steps:flow_over_steps", "prepare|norms"),
+        "Do gradients vanish or explode?",
+        *("Norms of gradients over a run: a recorded one, or a copy that is trained for some steps.", 92, "slow"),
+    ),
+    View(
+        *("synthesise", "ftheta.explain.images.synthesise:synthesise", _NET, "Which input would excite a unit most?"),
+        *("The input that excites a unit most: a class, or a place in the middle of a map.", 94, "slow"),
+    ),
+    View(
+        *(
+            "equivariance",
+            "ftheta.explain.images.equivariance:equivariance",
+            _NET,
+            "Does a shifted input shift the maps?",
+        ),
+        *("How far f(t(x)) is from t(f(x)) and from f(x), for every layer and transformation.", 96, "slow"),
+    ),
+]

@@ -1,0 +1,319 @@
+"""Augmentation: batches whose images are changed at random while their labels stay right.
+
+    shift rotate scale shear crop      xᵢ(p) -> xᵢ(Aᵢ p)              one resampling for all of them
+    flip noise cutout                  mirror, xᵢ + σ ε, a blank square
+    mixup cutmix                       images and labels mixed: `augment.mixing`
+
+Each is a function (batch, draw) -> batch, vectorized, on the device of the batch, and each image has its own draw;
+the result is a function of the batch and (seed, path). Whether a label stays right depends on the data:
+a 6 turned by 180° is a 9. `AUGMENTATIONS` says up to which strength digits keep theirs.
+
+References: DeVries and Taylor, Cutout (2017); Cubuk et al., RandAugment (2020).
+Shapes: B images, C channels, H rows, W columns: x (B, C, H, W).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from inspect import signature
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...catalog import nearest
+from ...draw import Draw
+from ...errors import InputError
+from ..batch import Batch
+from .mixing import cutmix, mixup
+from .pixels import box, floats, images, spread, strength_of, uniform
+from .warping import FILLS, Fill, warp
+
+__all__ = [
+    "AUGMENTATIONS",
+    "Augmentation",
+    "affine",
+    "augmentation",
+    "crop",
+    "cutout",
+    "flip",
+    "noise",
+    "rand_augment",
+    "rotate",
+    "scale",
+    "shear",
+    "shift",
+    "views",
+]
+
+
+# ---- pixels moved
+
+
+def affine(
+    batch: Batch,
+    draw: Draw,
+    *,
+    shift: float = 0.0,
+    rotate: float = 0.0,
+    scale: float = 0.0,
+    shear: float = 0.0,
+    crop: float = 0.0,
+    fill: Fill = "zeros",
+) -> Batch:
+    """All five at once: uniform in ±shift pixels, ±rotate and ±shear degrees, ±log(1 + scale), ±crop pixels."""
+    for name, strength in {"shift": shift, "rotate": rotate, "scale": scale, "shear": shear, "crop": crop}.items():
+        strength_of(name, strength)
+    if not any((shift, rotate, scale, shear, crop)):
+        return batch
+    x = images(batch)
+    u = uniform(draw, "affine", x, 7)
+    steps = (u[5:] * (2 * int(crop) + 1)).floor() - int(crop)
+    right, down, turn, size, lean = 2 * u[:5] - 1
+    return _warped(
+        batch,
+        right=shift * right + steps[0],
+        down=shift * down + steps[1],
+        degrees=rotate * turn,
+        scale=(1 + scale) ** size,
+        shear=shear * lean,
+        fill=fill,
+    )
+
+
+def shift(batch: Batch, draw: Draw, pixels: float = 2.0, *, fill: Fill = "zeros") -> Batch:
+    """Moved by up to `pixels`, in parts of pixels, along both axes."""
+    return affine(batch, draw, shift=pixels, fill=fill)
+
+
+def rotate(batch: Batch, draw: Draw, degrees: float = 10.0, *, fill: Fill = "zeros") -> Batch:
+    """Turned about the middle by up to `degrees`, to either side."""
+    return affine(batch, draw, rotate=degrees, fill=fill)
+
+
+def scale(batch: Batch, draw: Draw, share: float = 0.1, *, fill: Fill = "zeros") -> Batch:
+    """Enlarged or reduced by a factor between 1 / (1 + share) and 1 + share, even in its logarithm."""
+    return affine(batch, draw, scale=share, fill=fill)
+
+
+def shear(batch: Batch, draw: Draw, degrees: float = 10.0, *, fill: Fill = "zeros") -> Batch:
+    """Upright lines lean by up to `degrees`, to either side."""
+    return affine(batch, draw, shear=degrees, fill=fill)
+
+
+def crop(batch: Batch, draw: Draw, pixels: float = 2.0, *, fill: Fill = "zeros") -> Batch:
+    """A window of the image's own size, cut out of the image with a rim of `pixels`: a shift."""
+    return affine(batch, draw, crop=pixels, fill=fill)
+
+
+def flip(
+    batch: Batch, draw: Draw, share: float = 0.5, *, axis: Literal["horizontal", "vertical"] = "horizontal"
+) -> Batch:
+    """A `share` of the images mirrored: left for right (horizontal), or top for bottom (vertical)."""
+    strength_of("flip", share)
+    if axis not in ("horizontal", "vertical"):
+        raise InputError(nearest("axis", axis, ("horizontal", "vertical")))
+    if not share:
+        return batch
+    chosen = uniform(draw, "flip", images(batch), 1)[0] < share  # (B,)
+    side = -1 if axis == "horizontal" else -2
+    return _moved(batch, lambda t: torch.where(spread(chosen, t), t.flip(side), t))
+
+
+# ---- pixels changed
+
+
+def noise(batch: Batch, draw: Draw, sd: float = 0.1) -> Batch:
+    """Gaussian noise of this standard deviation added to every pixel; values may leave [0, 1]."""
+    strength_of("noise", sd)
+    return batch._replace(x=_noisy(floats(batch), sd, draw)) if sd else batch
+
+
+def cutout(batch: Batch, draw: Draw, pixels: float = 8.0) -> Batch:
+    """A square of `pixels` a side set to 0, its middle anywhere in the image; beyond the edge it is cut off."""
+    strength_of("cutout", pixels)
+    return batch._replace(x=_cut(images(batch), pixels, draw)) if pixels else batch
+
+
+def rand_augment(batch: Batch, draw: Draw, magnitude: float = 1.0, *, operations: int = 2) -> Batch:
+    """`operations` different ones of shifts right and down, rotate, scale, shear, noise, cutout, drawn for each image.
+
+    All have the same magnitude, to a random side: 1 is the default strength of each in `AUGMENTATIONS`.
+    """
+    strength_of("rand_augment", magnitude)
+    if not 0 <= operations <= 7:
+        raise InputError(f"rand_augment has 7 operations to choose from, got operations={operations}; use 0 to 7.")
+    if not magnitude or not operations:
+        return batch
+    u = uniform(draw, "rand_augment", images(batch), 14)
+    chosen = u[:7].argsort(0) < operations  # (7, B): each image has the seven in a random order
+    side = torch.where(u[7:] < 0.5, -1.0, 1.0) * chosen
+    size = {name: magnitude * AUGMENTATIONS[name].strength for name in ("shift", "rotate", "shear", "noise", "cutout")}
+    batch = _warped(
+        batch,
+        right=side[0] * size["shift"],
+        down=side[1] * size["shift"],
+        degrees=side[2] * size["rotate"],
+        scale=(1 + magnitude * AUGMENTATIONS["scale"].strength) ** side[3],
+        shear=side[4] * size["shear"],
+    )
+    x = _noisy(batch.x, chosen[5] * size["noise"], draw)
+    return batch._replace(x=_cut(x, chosen[6] * size["cutout"], draw))
+
+
+def _moved(batch: Batch, move: Callable[[Tensor], Tensor]) -> Batch:
+    """Labels and weights of pixels (B, H, W) move with them."""
+    y, weight = (
+        move(t) if isinstance(t, Tensor) and t.shape[1:] == batch.x.shape[2:] else t for t in (batch.y, batch.weight)
+    )
+    return batch._replace(x=move(batch.x), y=y, weight=weight)
+
+
+def _warped(batch: Batch, **moves: Any) -> Batch:
+    def move(t: Tensor) -> Tensor:
+        if t.ndim == 4:
+            return warp(t, **moves)
+        return warp(t[:, None].double(), mode="nearest", **moves)[:, 0].to(t.dtype)
+
+    return _moved(batch, move)
+
+
+def _noisy(x: Tensor, sd: float | Tensor, draw: Draw) -> Tensor:
+    eps = torch.randn(x.shape, generator=draw.generator("noise", x.device), device=x.device, dtype=x.dtype)
+    return x + eps * (spread(sd.to(x.dtype), x) if isinstance(sd, Tensor) else sd)
+
+
+def _cut(x: Tensor, pixels: float | Tensor, draw: Draw) -> Tensor:
+    side = torch.as_tensor(pixels, device=x.device).round().expand(len(x))
+    return x.masked_fill(box(x, side, side, draw), 0.0)
+
+
+# ---- by name
+
+
+class Augmentation(NamedTuple):
+    """One kind: its function, its usual strength, and when it leaves labels right."""
+
+    function: Callable[..., Batch]
+    strength: float
+    unit: str
+    digits: float
+    """Strength up to which a digit keeps its label."""
+    label_safe: str
+
+
+AUGMENTATIONS: dict[str, Augmentation] = {
+    "shift": Augmentation(shift, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
+    "rotate": Augmentation(rotate, 10.0, "degrees", 45.0, "unsafe for digits beyond 45°: a 6 turned by 180° is a 9"),
+    "scale": Augmentation(scale, 0.1, "share", 0.5, "safe while the object stays visible and in the image"),
+    "shear": Augmentation(shear, 10.0, "degrees", 45.0, "safe while small; unsafe for digits beyond 45°"),
+    "flip": Augmentation(
+        flip, 0.5, "share of images", 0.0, "unsafe for digits, letters and arrows; safe for most photos"
+    ),
+    "crop": Augmentation(crop, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
+    "noise": Augmentation(noise, 0.1, "standard deviation", 0.5, "safe while the object stays visible"),
+    "cutout": Augmentation(cutout, 8.0, "pixels", 10.0, "safe while the square is smaller than the object"),
+    "rand_augment": Augmentation(rand_augment, 1.0, "default strengths", 1.25, "safe while every operation is"),
+    "mixup": Augmentation(mixup, 0.2, "α of Beta(α, α)", math.inf, "changes labels: they are mixed like the images"),
+    "cutmix": Augmentation(cutmix, 1.0, "α of Beta(α, α)", math.inf, "changes labels: they are mixed by area"),
+}
+AFFINE = ("shift", "rotate", "scale", "shear", "crop")
+
+
+def augmentation(
+    spec: Mapping[str, float | Mapping[str, Any]] | Sequence[str] | str,
+    n_classes: int = 0,
+    *,
+    labels: Literal["any", "digits"] = "any",
+) -> Callable[[Batch, Draw], Batch] | None:
+    """Several in one function, those that move pixels first and in one resampling; None where none is asked for.
+
+    Args:
+        spec: Names, names with strengths ("shift=2, rotate=10"), or a mapping from names to strengths or to options.
+        n_classes: Number of classes, for mixup and cutmix.
+        labels: "digits" refuses what can turn one digit into another.
+
+    Example:
+        >>> blurred = augmentation({"rotate": 10, "noise": {"sd": 0.2}})
+        >>> blurred(Batch(torch.zeros(2, 1, 8, 8)), Draw(0)).x.std().item() > 0
+        True
+    """
+    if labels not in ("any", "digits"):
+        raise InputError(nearest("labels", labels, ("any", "digits")))
+    steps: dict[Any, dict[str, Any]] = {}
+    for name, options in _asked(spec).items():
+        kind = AUGMENTATIONS[name]
+        options = _options(name, options)
+        strength = next(iter(options.values()))
+        if labels == "digits" and strength > kind.digits:
+            raise InputError(
+                f"{name} of {strength:g} can change a digit: {kind.label_safe}. Use at most {kind.digits:g}."
+            )
+        if name in AFFINE:
+            fill = options.get("fill", "zeros")
+            if fill not in FILLS:
+                raise InputError(nearest("fill", fill, FILLS))
+            steps.setdefault((affine, fill), {"fill": fill})[name] = strength
+        else:
+            steps[kind.function, name] = options | ({"n_classes": n_classes} if name in ("mixup", "cutmix") else {})
+    moves = sorted(steps, key=lambda step: step[0] is not affine)
+    return partial(_composed, steps=tuple(partial(step[0], **steps[step]) for step in moves)) if steps else None
+
+
+def _composed(batch: Batch, draw: Draw, steps: Sequence[Callable[[Batch, Draw], Batch]]) -> Batch:
+    for i, step in enumerate(steps):
+        batch = step(batch, draw.at(i))
+    return batch
+
+
+def _asked(spec: Any) -> dict[str, Any]:
+    """Name to a strength, options, or None for the defaults."""
+    if isinstance(spec, str):
+        spec = [part for part in spec.split(",") if part.strip()]
+    if not isinstance(spec, Mapping):
+        if not isinstance(spec, Sequence):
+            raise InputError(f"Augmentations are given by their names, got {spec!r}; e.g. 'shift, rotate=10'.")
+        spec = {name.strip(): value.strip() or None for name, _, value in (str(part).partition("=") for part in spec)}
+    for name in spec:
+        if name not in AUGMENTATIONS:
+            raise InputError(nearest("augmentation", name, AUGMENTATIONS))
+    if {"mixup", "cutmix"} <= set(spec):
+        raise InputError("mixup and cutmix were both asked for, but labels can be mixed once only; name one of them.")
+    return dict(spec)
+
+
+def _options(name: str, given: Any) -> dict[str, Any]:
+    """Keyword arguments of its function, the strength first and always there."""
+    known = [p for p in signature(AUGMENTATIONS[name].function).parameters if p not in ("batch", "draw", "n_classes")]
+    options = dict(given) if isinstance(given, Mapping) else {} if given is None else {known[0]: given}
+    for option in options:
+        if option not in known:
+            raise InputError(nearest(f"option of {name}", option, known))
+    strength = options.pop(known[0], AUGMENTATIONS[name].strength)
+    return {known[0]: strength_of(name, strength)} | options
+
+
+# ---- at test time
+
+
+def views(k: int = 5) -> list[Callable[[Tensor], Tensor]]:
+    """k fixed functions of images (B, C, H, W) whose predictions are averaged: themselves, then their nearest shifts.
+
+    Example:
+        >>> [view(torch.tensor([[[[1.0, 2.0, 3.0]]]])).flatten().tolist() for view in views(3)]
+        [[1.0, 2.0, 3.0], [2.0, 3.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    if not 1 <= k <= 25:
+        raise InputError(f"views are shifts by up to 2 pixels, 1 to 25 of them, got k={k}; use a number in that range.")
+    near = sorted(product(range(-2, 3), repeat=2), key=lambda step: step[0] ** 2 + step[1] ** 2)
+    return [partial(_stepped, right=right, down=down) for right, down in near[:k]]
+
+
+def _stepped(x: Tensor, right: int, down: int) -> Tensor:
+    """Moved by an integer number of pixels, zeros moved in."""
+    down, right = (max(-n, min(n, step)) for n, step in zip(x.shape[2:], (down, right), strict=True))
+    return F.pad(x, (right, -right, down, -down))  # padding below 0 cuts off

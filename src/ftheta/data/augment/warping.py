@@ -1,0 +1,100 @@
+"""Affine maps of images, each image its own, by one resampling.
+
+    out(p) = in(A⁻¹(p - c - t) + c),     A = s [cos θ  sin θ; -sin θ  cos θ] [1  -tan φ; 0  1]
+
+p = (column, row) counts pixels, c is the middle of the image, t the shift; between pixels the value is bilinear.
+Whole shifts and quarter turns copy pixels exactly: A⁻¹ is rounded to twelve decimals and the image padded to a power
+of two, where the coordinates that `grid_sample` asks for, 2 (p + ½) / P - 1, are exact in floating point.
+Shapes: B images, C channels, H rows, W columns.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...catalog import nearest
+from ...errors import InputError
+
+__all__ = ["FILLS", "Fill", "warp"]
+
+Fill = Literal["zeros", "border", "reflection"]
+FILLS: tuple[Fill, ...] = ("zeros", "border", "reflection")
+
+
+def warp(
+    x: Tensor,
+    *,
+    right: float | Tensor = 0.0,
+    down: float | Tensor = 0.0,
+    degrees: float | Tensor = 0.0,
+    scale: float | Tensor = 1.0,
+    shear: float | Tensor = 0.0,
+    fill: Fill = "zeros",
+    mode: Literal["bilinear", "nearest"] = "bilinear",
+) -> Tensor:
+    """Images sheared, turned and scaled about their middle, then shifted; each argument is a number or one an image.
+
+    Args:
+        x: Images (B, C, H, W), floats.
+        right: Pixels to the right.
+        down: Pixels down.
+        degrees: Turn, counter-clockwise.
+        scale: Factor of size; above 1 enlarges.
+        shear: Degrees by which upright lines lean to the right.
+        fill: What lies outside the image: zeros, its nearest pixel, or its mirror image.
+        mode: Values between pixels: bilinear, or those of the nearest pixel (for labels).
+
+    Example:
+        >>> warp(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), degrees=90)
+        tensor([[[[2., 4.],
+                  [1., 3.]]]])
+    """
+    if fill not in FILLS:
+        raise InputError(nearest("fill", fill, FILLS))
+    h, w = x.shape[2:]
+    maps = _backwards(torch.broadcast_tensors(*(_row(x, v) for v in (right, down, degrees, scale, shear))), h, w)
+    return _sample(x, maps.to(x.dtype), fill, mode)
+
+
+def _row(x: Tensor, value: float | Tensor) -> Tensor:
+    """(B,), in double precision: quarter turns must come out exact."""
+    return torch.as_tensor(value, dtype=torch.double, device=x.device).expand(len(x))
+
+
+def _backwards(moves: tuple[Tensor, ...], h: int, w: int) -> Tensor:
+    """From pixels of the result to pixels of the image, (B, 2, 3): a column and a row of (column, row, 1)."""
+    right, down, degrees, scale, shear = moves
+    angle, lean = degrees.deg2rad(), shear.deg2rad().tan()
+    cos, sin = angle.cos(), angle.sin()
+    inverse = torch.stack((cos + lean * sin, lean * cos - sin, sin, cos), 1).div(scale[:, None]).round(decimals=12)
+    inverse = inverse.view(-1, 2, 2)
+    centre = inverse.new_tensor([(w - 1) / 2, (h - 1) / 2])
+    moved = centre + torch.stack((right, down), 1)  # (B, 2)
+    return torch.cat((inverse, (centre - (inverse * moved[:, None]).sum(2))[:, :, None]), 2)
+
+
+def _sample(x: Tensor, maps: Tensor, fill: Fill, mode: str) -> Tensor:
+    h, w = x.shape[2:]
+    columns, rows = (torch.arange(n, device=x.device, dtype=x.dtype) for n in (w, h))
+    along, across, start = maps[:, :, None].unbind(3)  # (B, 2, 1) each
+    at = (along * columns)[:, :, None] + (across * rows + start)[..., None]  # (B, 2, H, W) pixels
+    if fill != "zeros":
+        at = _inside(at, x.new_tensor([w - 1, h - 1]).view(2, 1, 1), fill)
+    padded = [1 << (n - 1).bit_length() for n in (w, h)]  # 28 -> 32
+    unit = 2 / x.new_tensor(padded).view(2, 1, 1)
+    grid = at.mul_(unit).add_(unit / 2 - 1).permute(0, 2, 3, 1)
+    x = F.pad(x, (0, padded[0] - w, 0, padded[1] - h))
+    return F.grid_sample(x, grid, mode=mode, padding_mode="zeros", align_corners=False)
+
+
+def _inside(at: Tensor, last: Tensor, fill: Fill) -> Tensor:
+    """Places outside 0...last moved to its ends, or mirrored at them."""
+    if fill == "reflection":
+        period = (2 * last).clamp(min=1)
+        at = at.remainder(period)
+        at = torch.minimum(at, period - at)
+    return torch.minimum(at.clamp_(min=0), last)

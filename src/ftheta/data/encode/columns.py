@@ -1,0 +1,313 @@
+"""What is done to one column of a table: a plan, learned from the training rows, applied to any rows.
+
+    number:   z = (x - μ) / σ,  0 where x is missing,  and a second column that marks it if training had such cells
+    levels:   one column for each level, 1 where it is the level; rare, missing and unseen levels
+    date:     days as a number, and its place in the year, the week and the day as points on a circle
+    dropped:  nothing: identifiers, constants without a number, empty columns
+
+Shapes: n rows.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from ... import check
+from ...check import Finite, Positive
+from ...errors import FileFormatError
+from .cells import date, days_of, numbers, places
+from .cells import number as standardized
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Date", "Dropped", "Levels", "Number", "Plan", "learn", "plan_of"]
+
+MAX_LEVELS = 100  # that have a column of their own, the most frequent first
+RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
+IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier
+IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
+FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # what numbers the rows begins below, and skips at most so many (rows held out)
+_IDENTIFIER = re.compile(r"(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames)$|^unnamed|[a-z]Id$", re.IGNORECASE)
+
+
+class Plan(ABC):
+    """Base: what is done to a column."""
+
+    kind: ClassVar[str]
+    name: str | None
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the columns that it makes."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What is done to the column, in words."""
+
+    @abstractmethod
+    def apply(self, column: pd.Series) -> np.ndarray:
+        """The cells as numbers: (n,) -> (n, len(outputs))."""
+
+    def new_row_note(self, column: pd.Series) -> str:
+        """What new rows hold that training rows did not; empty if nothing."""
+        return ""
+
+    def state(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
+class Number(Plan):
+    """A number, standardized."""
+
+    name: str | None
+    mean: Finite
+    scale: Positive
+    constant: bool
+    missing: bool = False
+    kind: ClassVar[str] = "number"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (str(self.name), f"{self.name} missing") if self.missing else (str(self.name),)
+
+    @property
+    def description(self) -> str:
+        if self.constant:
+            return f"constant ({self.mean:.4g}): centered, not scaled"
+        filled = "; missing cells take the mean, and a second column marks them" if self.missing else ""
+        return f"(x - {self.mean:.4g}) / {self.scale:.4g}{filled}"
+
+    def apply(self, column: pd.Series) -> np.ndarray:
+        return standardized(_numbers(column), self.mean, self.scale, self.missing)
+
+    def new_row_note(self, column: pd.Series) -> str:
+        gone = np.isnan(_numbers(column))
+        words: Any = column[gone & column.notna().to_numpy()]
+        if len(words):
+            what = f"{len(words)} cells could not be read as numbers ({words.iloc[0]!r})"
+            return f"column {self.name!r}: {what}, taken as missing"
+        holes = 0 if self.missing else int(gone.sum())
+        if not holes:
+            return ""
+        return f"column {self.name!r}: {holes} missing cell{'s' * (holes > 1)}, none in training; the mean is taken"
+
+
+@dataclass(frozen=True)
+class Levels(Plan):
+    """Text as one column per level."""
+
+    name: str | None
+    levels: tuple[str, ...]
+    rare: tuple[str, ...]  # levels that share one column, which new levels take too
+    missing: bool
+    kind: ClassVar[str] = "levels"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        more = [word for word, there in (("rare", bool(self.rare)), ("missing", self.missing)) if there]
+        return (*(f"{self.name}={level}" for level in self.levels), *(f"{self.name} {word}" for word in more))
+
+    @property
+    def description(self) -> str:
+        first = ", ".join(self.levels[:3]) + (", ..." if len(self.levels) > 3 else "")
+        text = f"one 0/1 column for each of {len(self.levels)} levels ({first})"
+        text += f"; one for {len(self.rare)} rare and all new levels" if self.rare else ""
+        return text + ("; one for missing cells" if self.missing else "")
+
+    def apply(self, column: pd.Series) -> np.ndarray:
+        cells, width = _text_levels(column), len(self.outputs)
+        table = places([*map(str, cells.cat.categories), None], self.levels, self.rare, self.missing)
+        return np.eye(width + 1, width, dtype=np.float32)[table[cells.cat.codes.to_numpy()]]  # the last row: no level
+
+    def new_row_note(self, column: pd.Series) -> str:
+        counts = _text_levels(column).value_counts()
+        known = {*self.levels, *self.rare}
+        new = [str(level) for level, n in counts.items() if n and str(level) not in known]
+        holes = 0 if self.missing else int(column.isna().sum())
+        if not new and holes:
+            return f"column {self.name!r}: {holes} missing cell{'s' * (holes > 1)}, none in training; no level is taken"
+        if not new:
+            return ""
+        rows, first = int(counts[new].sum()), ", ".join(map(repr, new[:3])) + (", ..." if len(new) > 3 else "")
+        what = f"{rows} row{'s' * (rows != 1)} with levels not seen in training ({first})"
+        return f"column {self.name!r}: {what}, taken as {'rare' if self.rare else 'none of the levels'}"
+
+
+@dataclass(frozen=True)
+class Date(Plan):
+    """A date as days, and as places on circles."""
+
+    name: str | None
+    mean: Finite
+    scale: Positive
+    circles: tuple[Literal["year", "week", "day"], ...]
+    missing: bool = False
+    kind: ClassVar[str] = "date"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        turns = [f"{self.name} {part} of {circle}" for circle in self.circles for part in ("sin", "cos")]
+        return (str(self.name), *turns, *([f"{self.name} missing"] if self.missing else []))
+
+    @property
+    def description(self) -> str:
+        circles = f", and its place in the {' and the '.join(self.circles)} as sine and cosine" if self.circles else ""
+        return f"days since 1970, standardized{circles}" + ("; missing cells marked" if self.missing else "")
+
+    def new_row_note(self, column: pd.Series) -> str:
+        holes = 0 if self.missing else int(np.isnan(_days(column)).sum())
+        return (
+            f"column {self.name!r}: {holes} cells without a date, none in training; the mean is taken" if holes else ""
+        )
+
+    def apply(self, column: pd.Series) -> np.ndarray:
+        return date(_days(column), self.mean, self.scale, self.circles, self.missing)
+
+
+@dataclass(frozen=True)
+class Dropped(Plan):
+    """A column that is left out, and why."""
+
+    name: str | None
+    why: str
+    kind: ClassVar[str] = "dropped"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def description(self) -> str:
+        return f"left out: {self.why}"
+
+    def apply(self, column: pd.Series) -> np.ndarray:
+        return np.empty((len(column), 0))
+
+
+# ---- learning
+
+
+def learn(column: pd.Series, name: str | None) -> Plan:
+    """The plan for a column of a frame, by its values."""
+    if column.isna().all():
+        return Dropped(name, "it is empty")
+    if column.dtype.kind in "biuf":
+        return _learn_number(_floats(column), name)
+    return _learn_date(column, name) if column.dtype.kind == "M" else _learn_levels(_text_levels(column), name)
+
+
+def number(values: np.ndarray, name: str | None) -> Number:
+    """Mean and scale of a column of numbers that may have holes."""
+    gone = np.isnan(values)
+    there = values[~gone] if gone.any() else values
+    return Number(name, *moments(there), bool(gone.any()))
+
+
+def _learn_number(values: np.ndarray, name: str | None) -> Plan:
+    return Dropped(name, "an identifier: it numbers the rows") if _counts_rows(values, name) else number(values, name)
+
+
+def _counts_rows(values: np.ndarray, name: str | None) -> bool:
+    """Different integers that are named as an identifier, or that rise from about 0 by about one per row."""
+    if len(values) < IDENTIFIER_ROWS or name is None or not (values == np.round(values)).all():
+        return False
+    if _IDENTIFIER.search(name):
+        return len(np.unique(values)) == len(values)
+    rising = (np.diff(values) > 0).all() and values[-1] <= NUMBERS_PER_ROW * len(values)
+    return bool(rising and 0 <= values[0] < FIRST_NUMBER)
+
+
+def _learn_levels(cells: pd.Series, name: str | None) -> Plan:
+    counts: Any = cells.value_counts()
+    counts = counts[counts > 0]
+    n, there = len(cells), int(counts.sum())
+    if len(counts) > IDENTIFIER_SHARE * there and there >= IDENTIFIER_ROWS:
+        return Dropped(name, f"an identifier or free text: {len(counts)} different values in {there} rows")
+    missing = there < n
+    if len(counts) == 1 and not missing:
+        return Dropped(name, f"every row holds {str(counts.index[0])!r}")
+    frequent = counts[counts >= max(RARE_COUNT, RARE_SHARE * n)].index[:MAX_LEVELS]
+    kept = counts.index[:2] if len(counts) <= 2 else frequent
+    rare = tuple(sorted(map(str, counts.index.difference(kept, sort=False))))
+    return Levels(name, tuple(sorted(map(str, kept))), rare, missing)
+
+
+def _learn_date(column: pd.Series, name: str | None) -> Plan:
+    days = _days(column)
+    there = days[~np.isnan(days)]
+    mean, scale, _ = moments(there)
+    span = float(np.ptp(there))
+    there_is: dict[str, Callable[[], bool]] = {
+        "year": lambda: span >= 180,
+        "week": lambda: span >= 7,
+        "day": lambda: bool((there != np.floor(there)).any()),
+    }
+    circles: Any = tuple(circle for circle, found in there_is.items() if found())
+    return Date(name, mean, scale, circles, len(there) < len(days))
+
+
+def _floats(column: pd.Series) -> np.ndarray:
+    """The column itself where it holds float64 already."""
+    return column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _numbers(column: pd.Series) -> np.ndarray:
+    """Cells as numbers, also where they are text: NaN for those that cannot be read as one."""
+    if column.dtype.kind in "biuf":
+        return _floats(column)
+    cells = _text_levels(column)
+    values = np.append(numbers([str(level) for level in cells.cat.categories])[0], np.nan)
+    return values[cells.cat.codes.to_numpy()]
+
+
+def _text_levels(column: pd.Series) -> pd.Series:
+    """A column of category dtype over text."""
+    if column.dtype == "category":
+        return column
+    if column.dtype.kind == "f":
+        column = column.map(lambda v: v if v != v else f"{v:.0f}" if v == round(v) else str(v)).astype(object)
+    return column.where(column.isna(), column.astype(str)).astype("category")
+
+
+def _days(column: pd.Series) -> np.ndarray:
+    import pandas as pd
+
+    if column.dtype.kind in "biuf":  # a number is not a date
+        return np.full(len(column), np.nan)
+    stamps = pd.to_datetime(column.astype(object) if column.dtype == "category" else column, errors="coerce")
+    return days_of(stamps)
+
+
+def moments(x: np.ndarray) -> tuple[float, float, bool]:
+    """Mean, standard deviation, and whether the values are constant up to rounding."""
+    mean, scale = float(x.mean()), float(x.std())
+    constant = scale <= 8 * np.finfo(float).eps * abs(mean)
+    return (float(x[0]), 1.0, True) if constant else (mean, scale, False)
+
+
+# ---- from files
+
+
+def plan_of(state: Mapping[str, Any]) -> Plan:
+    """The plan whose `state` this is."""
+    kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Date, Dropped)}
+    given = dict(state)
+    kind = given.pop("kind")
+    if kind not in kinds:
+        raise FileFormatError(
+            f"Column {given.get('name')!r} is of kind {kind!r}; this version of fθ knows {', '.join(kinds)}. "
+            "Install the version that wrote it, or newer."
+        )
+    check.parameters(kind, check.constraints(kinds[kind], [f.name for f in fields(kinds[kind])]), given)
+    return kinds[kind](**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})

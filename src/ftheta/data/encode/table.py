@@ -1,0 +1,209 @@
+"""Tables as arrays of numbers that a network can learn from.
+
+    row of numbers, text and dates  ->  (plan_1(x_1), ..., plan_D(x_D)),     every plan from the training rows alone
+
+Numbers are standardized, text becomes one column per category, dates days and places on circles, missing cells are
+marked (see `columns`).
+Shapes: n rows, D columns, W columns of numbers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...check import table
+from ...errors import InputError
+from .columns import Dropped, Number, Plan, learn, number, plan_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TableEncoder"]
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """The columns of a table as standardized numbers; a scikit-learn transformer whose state is JSON.
+
+    X is an array, or a frame of pandas, polars or pyarrow. Learned: `plans_`, one per column, `n_features_in_` and,
+    from a frame, `feature_names_in_`.
+
+    Args:
+        dtype: Of what `transform` returns.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"size": [1.0, 3.0, None], "color": ["red", "blue", "red"]})
+        >>> encoder = TableEncoder().fit(frame)
+        >>> encoder.get_feature_names_out().tolist()
+        ['size', 'size missing', 'color=blue', 'color=red']
+        >>> encoder.transform(frame).tolist()
+        [[-1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]
+    """
+
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def __init__(self, dtype: Literal["float32", "float64"] = "float64") -> None:
+        self.dtype = dtype
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = [self.dtype]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn a plan for every column from these rows."""
+        X = self._checked(X, reset=True)
+        if isinstance(X, np.ndarray):
+            names: Sequence[str | None] = getattr(self, "feature_names_in_", np.full(X.shape[1], None)).tolist()
+            self.plans_: list[Plan] = [_of_array(X[:, j], name) for j, name in enumerate(names)]
+        else:
+            self.plans_ = [learn(X.iloc[:, j], str(name)) for j, name in enumerate(X.columns)]
+            if not any(plan.outputs for plan in self.plans_):
+                self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
+        if not any(plan.outputs for plan in self.plans_):
+            raise InputError(f"No column of {self.n_features_in_} can be learned from: {self._why_dropped()}.")
+        constant = [j for j, plan in enumerate(self.plans_) if isinstance(plan, Number) and plan.constant]
+        if constant:
+            warnings.warn(self._constant_sentence(constant), UserWarning, stacklevel=2)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The columns that `fit` saw as numbers: (n, W)."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])
+        out = np.empty((len(X), edges[-1]), dtype=self.dtype)
+        with np.errstate(over="ignore"):  # a value too large for float32 is named by the estimator
+            for j, plan in enumerate(self.plans_):
+                out[:, edges[j] : edges[j + 1]] = _applied(plan, _column(X, j))
+        return out
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """A frame as one of pandas; anything else as an array of numbers, where cells may be missing."""
+        X = X.to_pandas() if hasattr(X, "to_pandas") else X  # of polars or pyarrow
+        if type(X).__module__.startswith("pandas") and hasattr(X, "columns"):
+            try:
+                validate_data(self, X, skip_check_array=True, reset=reset)
+            except ValueError as error:
+                raise InputError(str(error)) from None
+            if not len(X):
+                raise InputError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+            return X
+        return table(self, X, dtype="float64", reset=reset, allow_nan=True)
+
+    def align(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns that `fit` saw, in its order, out of a frame that may hold more; dropped ones may be missing."""
+        check_is_fitted(self)
+        if not hasattr(frame, "columns"):
+            raise InputError(
+                f"The model was fitted with the columns of a table, not with pictures of {np.shape(frame)}."
+            )
+        missing = [plan.name for plan in self.plans_ if plan.name not in frame.columns]
+        for plan in self.plans_:
+            if plan.name in missing and not isinstance(plan, Dropped):
+                close = get_close_matches(str(plan.name), map(str, frame.columns), 1)
+                hint = f" (is it {close[0]!r}?)" if close else ""
+                raise InputError(
+                    f"Column {plan.name!r} is missing{hint}: the model was fitted with it. Add it or rename one."
+                )
+        return frame.assign(**{str(name): np.nan for name in missing}).loc[:, [plan.name for plan in self.plans_]]
+
+    def new_row_notes(self, frame: pd.DataFrame) -> list[str]:
+        """What new rows hold that the training rows did not."""
+        check_is_fitted(self)
+        return [note for j, plan in enumerate(self.plans_) if (note := plan.new_row_note(frame.iloc[:, j]))]
+
+    def describe(self) -> list[dict[str, str]]:
+        """What is done to each column."""
+        check_is_fitted(self)
+        return [
+            {"name": str(j if plan.name is None else plan.name), "kind": plan.kind, "did": plan.description}
+            for j, plan in enumerate(self.plans_)
+        ]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: (W,)."""
+        check_is_fitted(self)
+        given = getattr(self, "feature_names_in_", None)
+        if input_features is not None and len(input_features) != self.n_features_in_:
+            raise InputError(f"input_features has {len(input_features)} names, expected {self.n_features_in_}.")
+        if given is not None and input_features is not None and list(input_features) != list(given):
+            raise InputError("input_features is not equal to feature_names_in_. Leave it out.")
+        names = input_features if given is None and input_features is not None else self._names()
+        return np.array(
+            [_out(o, plan, str(n)) for plan, n in zip(self.plans_, names, strict=True) for o in plan.outputs], object
+        )
+
+    def _names(self) -> list[str]:
+        return [f"x{j}" if plan.name is None else plan.name for j, plan in enumerate(self.plans_)]
+
+    def _why_dropped(self) -> str:
+        why = [f"{name!r} is {plan.description}" for name, plan in zip(self._names(), self.plans_, strict=True)]
+        return "; ".join(why[:3]) + ("; ..." if len(why) > 3 else "")
+
+    def _constant_sentence(self, where: list[int]) -> str:
+        plans: list[Any] = [self.plans_[j] for j in where[:5]]
+        first = [f"{j if plan.name is None else f'{plan.name!r} ({j})'}" for j, plan in zip(where, plans, strict=False)]
+        values = ", ".join(f"{plan.mean:.4g}" for plan in plans)
+        if len(where) == 1:
+            return f"Column {first[0]} is constant ({values}): it was centered, not scaled."
+        more = f" and {len(where) - 5} more" if len(where) > 5 else ""
+        return f"Columns {', '.join(first)}{more} are constant ({values}): they were centered, not scaled."
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learned, as JSON values: one plan per column."""
+        check_is_fitted(self)
+        return {"encoder": "table", "dtype": self.dtype, "columns": [plan.state() for plan in self.plans_]}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The encoder whose `get_state` returned this."""
+        self = cls(dtype=state["dtype"])
+        self.plans_ = [plan_of(plan) for plan in state["columns"]]
+        self.n_features_in_ = len(self.plans_)
+        if all(plan.name is not None for plan in self.plans_):
+            self.feature_names_in_ = np.array([plan.name for plan in self.plans_], dtype=object)
+        return self
+
+
+def _or_number(plan: Plan, column: pd.Series) -> Plan:
+    """What counts the rows is a number after all, where there is nothing else to learn from."""
+    counts = column.dtype.kind in "biuf" and "identifier" in plan.description
+    return number(column.to_numpy(dtype=np.float64), plan.name) if counts else plan
+
+
+def _of_array(values: np.ndarray, name: str | None) -> Plan:
+    return Dropped(name, "it is empty") if np.isnan(values).all() else number(values, name)
+
+
+def _out(output: str, plan: Plan, name: str) -> str:
+    return output if plan.name is not None else name + output.removeprefix("None")
+
+
+def _column(X: Any, j: int) -> pd.Series:
+    import pandas as pd
+
+    return pd.Series(X[:, j]) if isinstance(X, np.ndarray) else X.iloc[:, j]
+
+
+def _applied(plan: Plan, column: pd.Series) -> np.ndarray:
+    try:
+        found = plan.apply(column)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Column {plan.name!r} was a {plan.kind} in training, but now: {error}. Correct its cells."
+        ) from None
+    if not np.isfinite(found).all():
+        row = int(np.argmax(~np.isfinite(found).all(1)))
+        raise InputError(f"Column {plan.name!r} holds {column.iloc[row]} in row {row}; finite numbers are needed.")
+    return found

@@ -1,0 +1,7 @@
+"""Data from files."""
+
+from __future__ import annotations
+
+from ...catalog import lazy
+
+lazy(__name__)

@@ -1,0 +1,201 @@
+"""Arrays from files: NPY and NPZ by NumPy, IDX by its header; nothing is ever unpickled.
+
+    IDX   0, 0, type, d, then d sizes of 4 bytes, then values, all big-endian; often inside gzip
+
+Shapes: (n, D) numbers are a table, (n, H, W) and (n, H, W, C) of uint8 are pictures.
+Reference: numpy.lib.format (NPY, NPZ); LeCun, Cortes and Burges, The MNIST database of handwritten digits (IDX).
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...catalog import nearest
+from ...errors import FileFormatError
+from ...store.files import read_bytes
+from ..datasets import Dataset
+from .content import reject_bomb, unpacked
+from .dataset import MAX_COLUMNS, as_dataset, known_target, labeled
+
+__all__ = ["read_arrays", "read_idx", "read_idx_array"]
+
+FEATURES, TARGETS = ("X", "x", "data", "images"), ("y", "labels", "target")
+MAX_DIRECTORY = 1 << 20  # bytes of the directory of an NPZ file: some ten thousand arrays
+IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+
+def read_arrays(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
+    """An NPY or NPZ file as a data set: a table with columns x0, x1, ..., or pictures.
+
+    Args:
+        path: The file. Of an NPZ file, X is the array X, x, data or images, or the only one with the most axes.
+        target: Of an NPY file the column to predict, e.g. "x3"; of an NPZ file the array, "" or None: y, labels or
+            target.
+        required: Whether the file must have that target; if not, `y` is None where it is missing.
+    """
+    path = Path(path)
+    found = _arrays(path)
+    if isinstance(found, np.ndarray):
+        if target is not None and required and found.ndim != 2:
+            raise FileFormatError(
+                f"{path}: pictures without labels; the target {target!r} is not in it. "
+                "Save both: np.savez('all.npz', X=pictures, y=labels)."
+            )
+        return _dataset(path, found, column=target, required=required)
+    wanted = next((name for name in ([target] if target else TARGETS) if name in found), None)
+    if wanted is None and required and target is not None:
+        known = f"none of its arrays ({', '.join(found)}) is named y, labels or target. Choose one as the target."
+        raise FileFormatError(f"{path}: {nearest('target array', target, found) if target else known}")
+    y = found.pop(wanted) if wanted else None
+    x = found.pop(_choose(path, found))
+    notes = [f"not used: the array{'s' * (len(found) > 1)} {', '.join(map(repr, found))}"] if found else []
+    return _dataset(path, x, y, required=required, notes=notes)
+
+
+def _reject_directory(path: Path, data: bytes) -> None:
+    """Raise where a zip archive has too many entries: opening one with a million takes seconds and gigabytes."""
+    end = data.rfind(b"PK\x05\x06")
+    size = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
+    if size > MAX_DIRECTORY:
+        raise FileFormatError(
+            f"{path}: a zip archive with too many entries. Save the arrays that are needed by np.savez."
+        )
+
+
+def _arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """The array of an NPY file, or those of an NPZ file by name."""
+    data = read_bytes(path)
+    try:
+        if data[:4] == b"PK\x03\x04":
+            _reject_directory(path, data)
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                reject_bomb(path, sum(info.file_size for info in archive.infolist()), len(data))
+        stream = io.BytesIO(data)
+        found: Any = np.load(stream, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            if stream.read(1):
+                raise ValueError("there are more bytes than its header states")
+            return found
+        with found:
+            return {name: np.asarray(found[name]) for name in found}
+    except FileFormatError:
+        raise
+    except Exception as error:  # also for a pickle, a false header and bytes that are cut off
+        why = " ".join(str(error).split())[:150]
+        raise FileFormatError(
+            f"{path}: not a plain array, or a damaged one ({why}). fθ never unpickles. Use np.save or np.savez."
+        ) from None
+
+
+def _choose(path: Path, arrays: dict[str, np.ndarray]) -> str:
+    """The array of features."""
+    most = max((a.ndim for a in arrays.values()), default=0)
+    found = [n for n in FEATURES if n in arrays][:1] or [n for n, a in arrays.items() if a.ndim == most]
+    if len(found) != 1:
+        raise FileFormatError(
+            f"{path}: which array holds the rows, {' or '.join(map(repr, found)) or 'none is left'}? Name it X."
+        )
+    return found[0]
+
+
+# ---- IDX
+
+
+def read_idx_array(path: str | Path) -> np.ndarray:
+    """The array of an IDX file, also inside gzip; its stated size is compared with the bytes before it is made."""
+    path = Path(path)
+    data = read_bytes(path)
+    data = unpacked(path, data) if data[:2] == b"\x1f\x8b" else data
+    start = 4 + 4 * (data[3] if len(data) > 3 else 0)
+    if data[:2] != b"\0\0" or start == 4 or len(data) < start or data[2] not in IDX_TYPES:
+        raise FileFormatError(
+            f"{path}: begins with 0x{data[:4].hex()}, not as IDX files do (0x00000803 for pictures, 0x00000801 for "
+            "labels). Choose another file."
+        )
+    dtype, shape = np.dtype(IDX_TYPES[data[2]]), tuple(np.frombuffer(data[4:start], ">u4").tolist())
+    need, have = prod(shape) * dtype.itemsize, len(data) - start  # Python integers cannot overflow
+    if have != need or not need:
+        size = "x".join(map(str, shape))
+        raise FileFormatError(
+            f"{path}: its header states {size} = {need} bytes, the file has {have}. Download it again."
+        )
+    return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+
+
+def read_idx(path: str | Path, target: str | Path | None = None, *, required: bool = True) -> Dataset:
+    """Pictures of an IDX file, with the labels of another.
+
+    Args:
+        path: The file of pictures, e.g. train-images-idx3-ubyte.gz.
+        target: The file of labels; "" or None takes the one in the same folder that has "labels" for "images".
+        required: Whether there must be labels; with None as target they never must.
+    """
+    path = Path(path)
+    beside = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
+    labels = Path(target) if target else beside
+    x = read_idx_array(path)
+    if x.ndim == 1:
+        raise FileFormatError(f"{path}: holds labels (one axis), not rows. Use the file of pictures.")
+    if labels == path or not labels.exists():
+        if required and target is not None:
+            raise FileFormatError(f"{path}: no file of labels ({labels}). Put it there, or pass its path as target.")
+        return _dataset(path, x)
+    return _dataset(path, x, read_idx_array(labels), required=required, notes=[f"labels from {labels.name}"])
+
+
+# ---- arrays to data sets
+
+
+def _dataset(
+    path: Path, x: np.ndarray, y: Any = None, *, column: str | None = None, required: bool = True, notes: Any = ()
+) -> Dataset:
+    """A table, or pictures with one label each or one for every pixel."""
+    if x.ndim == 2:
+        return _table(path, x, y, column, required, notes)
+    shape = _picture_shape(path, x)
+    if y is not None and y.ndim == 3 and y.shape == x.shape[:3] and y.dtype.kind in "iu":
+        y = y.astype(np.int64)
+    elif y is not None:
+        y = _table(path, x[:, 0, :1].reshape(len(x), -1), y, None, required, ()).y
+    return labeled(path.stem, x.reshape(len(x), -1), y, (), notes, kind="image", shape=shape)
+
+
+def _table(path: Path, x: np.ndarray, y: Any, target: str | None, required: bool, notes: Any) -> Dataset:
+    import pandas as pd
+
+    if x.dtype.kind not in "biuf" or not 0 < x.shape[1] <= MAX_COLUMNS or not len(x):
+        raise FileFormatError(
+            f"{path}: {len(x)} rows of shape {x.shape[1:]} and type {x.dtype}; at least one row of 1 to {MAX_COLUMNS} "
+            "numbers is needed."
+        )
+    frame = pd.DataFrame(x.astype(float), columns=[f"x{j}" for j in range(x.shape[1])], copy=False)
+    if y is not None:
+        if y.shape not in ((len(x),), (len(x), 1)) or y.dtype.kind not in "biufU":
+            raise FileFormatError(
+                f"{path}: targets of shape {y.shape} and type {y.dtype} for {len(x)} rows; one number or text per row "
+                "is needed (one-hot: y.argmax(1))."
+            )
+        frame, target = frame.assign(y=y.reshape(-1)), "y"
+    target = known_target(path, target, frame, required)
+    return as_dataset(path, frame, target, required=required, typed=True, notes=notes)
+
+
+def _picture_shape(path: Path, x: np.ndarray) -> tuple[int, ...]:
+    """(H, W) or (H, W, C); a single channel has no axis."""
+    if x.dtype != np.uint8 or x.ndim not in (3, 4) or not x.size:
+        raise FileFormatError(
+            f"{path}: an array of shape {x.shape} and type {x.dtype}; (rows, columns) is a table and uint8 of "
+            "(n, height, width) or (n, height, width, channels) are pictures. Reshape it, or x.astype('uint8')."
+        )
+    if x.ndim == 4 and x.shape[3] not in (1, 3, 4):
+        raise FileFormatError(
+            f"{path}: pictures of shape {x.shape[1:]}; (height, width, channels) with 1, 3 or 4 channels is needed, "
+            "e.g. np.moveaxis(x, 1, 3)."
+        )
+    return x.shape[1:3] if x.shape[3:] in ((), (1,)) else x.shape[1:]

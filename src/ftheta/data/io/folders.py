@@ -1,0 +1,256 @@
+"""Pictures from a folder that holds a folder for each class.
+
+    pictures/cat/1.png, pictures/cat/2.png, pictures/dog/1.jpg, ...   ->   x, y (n,) "cat" or "dog"
+    read_images: x (n, H·W·C) uint8 in memory                   open_images: x (n, C, H, W), decoded when asked for
+
+The content tells what a file is. Some headers are looked at, and every picture is brought to the most common size (see
+`picture`).
+Shapes: n pictures, height H, width W, channels C = 3 for RGB, 1 for grey, where `read_images` has no axis of channels.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from ...errors import FileFormatError, InputError
+from ...store.files import readable
+from ..datasets import Dataset
+from .dataset import labeled
+from .masks import IMAGES, MASKS, is_masked, read_masks
+from .picture import (
+    GREY,
+    MAX_PIXELS,
+    MODES,
+    Header,
+    header,
+    header_of,
+    open_picture,
+    pixels,
+    printable,
+)
+from .pictures import WAIT, Listing, Pictures, read_files
+
+__all__ = ["open_images", "read_images", "read_picture"]
+
+MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
+LOOK = 500  # headers that are read when a folder is opened
+
+
+def read_images(path: str | Path, *, required: bool = True) -> Dataset:
+    """PNG and JPEG pictures in memory as rows (n, H·W·C), brought to the most common size.
+
+    Args:
+        path: A folder with a folder of pictures for each class.
+        required: Whether there must be classes; if not, pictures in the folder itself are read, and `y` is None.
+    """
+    if is_masked(Path(path)):
+        raise FileFormatError(
+            f"{path}: {IMAGES} and {MASKS}, a class for every pixel. Use a model that learns that: unet."
+        )
+    found = open_images(path, required=required)
+    _reject_total(found.x.listing, found.shape)
+    with warnings.catch_warnings(action="ignore"):
+        x = np.asarray(found.x).transpose(0, 2, 3, 1).reshape(found.rows, -1)
+    return replace(found, x=x)
+
+
+def open_images(
+    path: str | Path,
+    *,
+    size: tuple[int, int] | None = None,
+    channels: int | None = None,
+    skip_bad: bool = False,
+    required: bool = True,
+    say: Callable[[str], object] = lambda text: None,
+) -> Dataset:
+    """PNG and JPEG pictures that are decoded when they are asked for; `x` is `Pictures`, (n, C, H, W).
+
+    A folder that holds `images` and `masks`, and no other folder, has a class for every pixel (see `masks`).
+
+    Args:
+        path: A folder with a folder of pictures for each class.
+        size: H and W that every picture is brought to; None: the most common of those looked at.
+        channels: 1 for grey, 3 for RGB; None: 1 if all that were looked at are grey, else 3.
+        skip_bad: Whether files that cannot be decoded are left out: all are decoded now; otherwise they are an error.
+        required: Whether there must be classes; else pictures that lie in the folder itself are taken, and `y` is None.
+        say: Called with the progress if that takes more than two seconds.
+    """
+    _check_wanted(size, channels)
+    path, masked = Path(path), is_masked(Path(path))
+    listing, y, notes = _scan(path / IMAGES if masked else path, required and not masked, say)
+    n = len(listing.names)
+    look = range(n) if skip_bad else sorted(set(np.linspace(0, n - 1, LOOK).astype(int).tolist()))
+    headers, bad = _headers(listing, look, skip_bad, say)
+    if not headers:
+        raise FileFormatError(f"{listing.root}: none of the {n} files is a PNG or JPEG picture. Check the folder.")
+    width, height = size[::-1] if size else Counter(h.size for h in headers.values()).most_common(1)[0][0]
+    channels = channels or _channels(headers.values())
+    keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
+    if masked:
+        y, lost = read_masks(listing, keep, (height, width), skip_bad=skip_bad, say=say)
+        keep, bad = np.array([i for i in keep if listing.names[i] not in lost], int), bad | lost
+        if not len(keep):
+            raise FileFormatError(f"{path}: no picture has a mask that fits, e.g. {next(iter(lost.values()))}")
+    elif y is not None:
+        y = y[keep]
+    x = Pictures(listing, keep, (height, width), channels, skip_bad=skip_bad)
+    x.bad = bad
+    if skip_bad:
+        good = x.usable()
+        x, y = x[good], None if y is None else y[good]
+        if not len(good):
+            raise FileFormatError(f"{listing.root}: none of the {n} pictures can be decoded. Check the folder.")
+    of = f" of the {len(headers)} looked at"
+    other = sum(h.size != (width, height) for h in headers.values())
+    if other:
+        notes.append(f"resized to {width}x{height}, the middle where the sides have another ratio: {other}{of}")
+    notes += _conversions(headers.values(), channels, of)
+    if bad:
+        notes.append(f"left out as bad: {len(bad)} files, e.g. {next(iter(bad.values()))}")
+    shape = (height, width) if channels == 1 else (height, width, 3)
+    return labeled(path.resolve().name, x, y, (), notes, kind="image", shape=shape)
+
+
+def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    """One picture as a net wants it, (C, H, W) uint8, and what had to be done to it.
+
+    Args:
+        path: A PNG or JPEG file.
+        shape: H and W.
+        channels: 1 for grey, 3 for RGB.
+    """
+    height, width = shape
+    _check_wanted((height, width), channels)
+    with warnings.catch_warnings(action="ignore"), open_picture(path) as picture:
+        about = header_of(picture, path)
+        x = np.ascontiguousarray(pixels(picture, path, (height, width), channels))
+    return x, tuple(_changes(about, (width, height), channels))
+
+
+# ---- folders
+
+
+def _scan(path: Path, required: bool, say: Callable[[str], object]) -> tuple[Listing, np.ndarray | None, list[str]]:
+    """The files in sorted order, their classes, and what was left out."""
+    if not path.is_dir():
+        raise FileFormatError(f"{path}: not a folder. Use a folder that holds one folder of pictures per class.")
+    skipped: list[str] = []
+    folders = [entry.name for entry in _entries(path, skipped, folders=True)]
+    flat = not folders and not required
+    if flat:
+        skipped.clear()  # no files without a class: all have none
+    for folder in folders:
+        if printable(folder) != folder:
+            raise FileFormatError(
+                f"{printable(path / folder)}: the name of this class is not UTF-8 text. Rename the folder."
+            )
+    begin, found, y, empty = monotonic(), [], [], []
+    for folder in [""] if flat else folders:
+        before = len(found)
+        for entry in _entries(path / folder, skipped):
+            with suppress(FileNotFoundError):  # gone since it was listed
+                about = entry.stat(follow_symlinks=False)
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                found.append((name, about.st_size, about.st_mtime_ns))
+        y += [folder] * (len(found) - before)
+        empty += [folder] if len(found) == before else []
+        if monotonic() - begin > WAIT:
+            say(f"{len(found):,} files found")
+    if not found:
+        raise FileFormatError(
+            f"{path}: no pictures in folders of their classes. Put those of each class into a folder named like it."
+        )
+    names, *numbers = zip(*found, strict=True)
+    listing = Listing(path.resolve(), list(names), *(np.array(column, np.int64) for column in numbers))
+    return listing, None if flat else np.array(y), _left_out(path, skipped, empty)
+
+
+def _entries(folder: Path, skipped: list[str], *, folders: bool = False) -> list[os.DirEntry[str]]:
+    """Folders or files in sorted order; what is hidden, a link or of the other kind goes to `skipped`."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        raise FileFormatError(f"{folder}: cannot be read ({error.strerror}). Check its permissions.") from None
+    fits = os.DirEntry.is_dir if folders else os.DirEntry.is_file
+    good = [fits(entry, follow_symlinks=False) and not entry.name.startswith(".") for entry in found]
+    skipped += [entry.path for entry, fine in zip(found, good, strict=True) if not fine]
+    return [entry for entry, fine in zip(found, good, strict=True) if fine]
+
+
+def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
+    notes = []
+    if skipped:
+        notes.append(
+            f"left out: {len(skipped)} links, hidden files or files that are not in a folder of a class, "
+            f"e.g. {printable(Path(skipped[0]).relative_to(path))}"
+        )
+    if empty:
+        notes.append(f"no class of its own: {len(empty)} folders without pictures, e.g. {empty[0]}")
+    return notes
+
+
+# ---- headers
+
+
+def _headers(
+    listing: Listing, look: Iterable[int], skip_bad: bool, say: Callable[[str], object]
+) -> tuple[dict[str, Header], dict[str, str]]:
+    """Headers of some files by name, and what is wrong with the others of them."""
+    with warnings.catch_warnings(action="ignore"):
+        return read_files(listing, look, lambda name: header(f"{listing.root}{os.sep}{name}"), "headers", skip_bad, say)
+
+
+def _channels(headers: Iterable[Header]) -> int:
+    return 1 if all(header.mode in GREY for header in headers) else 3
+
+
+def _conversions(headers: Iterable[Header], channels: int, of: str) -> list[str]:
+    """What has to be done to pictures of other modes."""
+    modes, mode = Counter(header.mode for header in headers), MODES[channels]
+    other = [f"{n} of mode {name}" for name, n in sorted(modes.items()) if name != mode]
+    return [f"converted to {mode}: {', '.join(other)}{of}"] if other else []
+
+
+def _changes(found: Header, size: tuple[int, int], channels: int) -> list[str]:
+    """Sentences for what one picture went through; sizes are W, H."""
+    (w, h), (width, height) = found.size, size
+    cut = "" if w * height == h * width else ", the middle of it, since the sides have another ratio"
+    changes = {
+        "turned as its EXIF entry says": found.turn > 1,
+        "reduced from 16 bits to 8": found.mode.startswith("I"),
+        "transparent parts became white": found.transparent,
+        "colors became gray": channels == 1 and found.mode not in GREY,
+        "gray became RGB of three equal channels": channels == 3 and found.mode in GREY,
+        f"resized from {w}x{h} to {width}x{height}{cut}": found.size != size,
+    }
+    return [text for text, holds in changes.items() if holds]
+
+
+# ---- what is refused
+
+
+def _check_wanted(size: Sequence[int] | None, channels: int | None) -> None:
+    if size is not None and not (len(size) == 2 and min(size) >= 1 and prod(size) <= MAX_PIXELS):
+        raise InputError(f"size is {size}; (H, W) with at least 1 and together at most {MAX_PIXELS} pixels is needed.")
+    if channels not in (None, 1, 3):
+        raise InputError(f"channels is {channels!r}; 1 for gray or 3 for RGB is needed.")
+
+
+def _reject_total(listing: Listing, shape: tuple[int, ...]) -> None:
+    size, packed = len(listing.names) * prod(shape), int(listing.sizes.sum())
+    if size > max(ALWAYS, MAX_RATIO * packed):
+        raise FileFormatError(
+            f"{listing.root}: {readable(packed)} of files would become {readable(size)} of pixels, more than "
+            f"{MAX_RATIO} times as much, which looks like a decompression bomb. Make them smaller."
+        )

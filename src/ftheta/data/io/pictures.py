@@ -1,0 +1,183 @@
+"""Pictures that stay in their files until they are asked for.
+
+    Pictures: n files, (n, C, H, W) uint8 when decoded;      x[rows] are Pictures, np.asarray(x[rows]) decodes them
+
+A folder of 200,000 pictures is held as their names, sizes and times. What was decoded is kept in memory where all of it
+would take at most a quarter of what is free.
+Shapes: n pictures, channels C = 1 or 3, height H, width W.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from copy import copy
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ...errors import FileFormatError, InputError
+from .picture import decode
+
+__all__ = ["Pictures"]
+
+ADVICE = "Or leave bad files out: skip_bad=True, on the command line --skip-bad."
+WAIT = 2.0  # seconds after which progress is reported
+ALWAYS = 1 << 26  # bytes of decoded pictures that are kept whatever is free
+T = TypeVar("T")
+
+
+class Listing(NamedTuple):
+    """The files of a folder."""
+
+    root: Path
+    names: list[str]  # below the root, e.g. "cat/1.png"
+    sizes: np.ndarray
+    times: np.ndarray  # of the last change of the content, in nanoseconds
+
+
+def read_files(
+    listing: Listing,
+    rows: Iterable[int],
+    read: Callable[[str], T],
+    what: str,
+    skip_bad: bool,
+    say: Callable[[str], object],
+) -> tuple[dict[str, T], dict[str, str]]:
+    """What is read from some files by name, and what is wrong with the others."""
+    found, bad, last = {}, {}, monotonic() + WAIT
+    for i in rows:
+        name = listing.names[i]
+        try:
+            found[name] = read(name)
+        except FileFormatError as error:
+            if not skip_bad:
+                raise FileFormatError(f"{error} {ADVICE}") from None
+            bad[name] = str(error)
+        if monotonic() > last:
+            last = monotonic() + WAIT
+            say(f"{len(found) + len(bad):,} of {len(listing.names):,} {what} read")
+    return found, bad
+
+
+class Pictures:
+    """Pictures in files, decoded when they are asked for: like an array (n, C, H, W) of uint8.
+
+    A slice, an array of row numbers or a mask gives Pictures of those rows; one row number a decoded picture (C, H, W).
+
+    Args:
+        listing: The files, which subsets share.
+        index: Rows: numbers of files, (n,).
+        size: H and W.
+        channels: 1 or 3.
+        skip_bad: Whether files that cannot be decoded were left out.
+    """
+
+    dtype = np.dtype(np.uint8)
+    ndim = 4
+
+    def __init__(
+        self, listing: Listing, index: np.ndarray, size: tuple[int, int], channels: int, *, skip_bad: bool = False
+    ) -> None:
+        self.listing, self.index, self.skip_bad = listing, index, skip_bad
+        self.bad: dict[str, str] = {}  # file -> why it cannot be decoded; subsets share it
+        self._picture = (channels, *size)
+        self._kept = _Kept(len(listing.names), self._picture)  # subsets share it
+
+    def __repr__(self) -> str:
+        return f"Pictures({self.listing.root}, {' x '.join(map(str, self.shape))})"
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """n, C, H, W."""
+        return (len(self), *self._picture)
+
+    @property
+    def paths(self) -> list[Path]:
+        """Files, one per row."""
+        return [self.listing.root / self.listing.names[i] for i in self.index.tolist()]
+
+    def __getitem__(self, rows: Any) -> Any:
+        rows = rows[0] if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis else rows
+        try:
+            index = self.index[np.asarray(rows) if isinstance(rows, list) and rows else rows]
+        except IndexError as error:
+            raise IndexError(f"{rows!r} of {len(self)} pictures: {error}") from None
+        if np.ndim(index) > 1:
+            raise InputError(f"Pictures are taken by one row number, a slice, or an array (m,); got {rows!r}.")
+        taken = copy(self)
+        taken.index = np.atleast_1d(index)
+        return np.asarray(taken)[0] if np.ndim(index) == 0 else taken
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        x = np.empty(self.shape, np.uint8)
+        for row, i in enumerate(self.index.tolist()):
+            x[row] = self._decoded(i)
+        return x if dtype is None else x.astype(dtype, copy=False)
+
+    def _decoded(self, i: int) -> np.ndarray:
+        found = self._kept.get(i)
+        if found is None:
+            channels, height, width = self._picture
+            try:
+                found = decode(f"{self.listing.root}{os.sep}{self.listing.names[i]}", (height, width), channels)
+            except FileFormatError as error:
+                raise FileFormatError(f"{error} {ADVICE}") from None
+            self._kept.put(i, found)
+        return found
+
+    def usable(self) -> np.ndarray:
+        """Numbers of the rows that can be decoded, (m,); the others are in `bad` afterwards."""
+        good = []
+        for row, i in enumerate(self.index.tolist()):
+            try:
+                self._decoded(i)
+                good.append(row)
+            except FileFormatError as error:
+                self.bad[self.listing.names[i]] = str(error).removesuffix(f" {ADVICE}")
+        return np.array(good, np.int64)
+
+    def digest(self) -> str:
+        """SHA-256 of shape, names, sizes and times of the rows; the files are not read."""
+        names, index = self.listing.names, self.index
+        found = sha256(repr((self.shape, [names[i] for i in index.tolist()])).encode("utf-8", "surrogateescape"))
+        found.update(self.listing.sizes[index].tobytes() + self.listing.times[index].tobytes())
+        return found.hexdigest()
+
+
+class _Kept:
+    """Decoded pictures by number, if all of them fit; it stays behind when it is pickled."""
+
+    def __init__(self, n: int, shape: tuple[int, ...]) -> None:
+        self.n, self.shape = n, shape
+        self._pixels: Any = None
+        self._known: np.ndarray | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.n, self.shape)
+
+    def get(self, i: int) -> np.ndarray | None:
+        return None if self._known is None or not self._known[i] else self._pixels[i]
+
+    def put(self, i: int, picture: np.ndarray) -> None:
+        if self._known is None:
+            n = self.n if self.n * prod(self.shape) <= max(ALWAYS, _free_memory() // 4) else 0
+            self._pixels, self._known = np.empty((n, *self.shape), np.uint8), np.zeros(self.n, bool)
+        if len(self._pixels):
+            self._pixels[i] = picture
+            self._known[i] = True
+
+
+def _free_memory() -> int:
+    """Bytes that are free; 0 where the system does not tell."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0

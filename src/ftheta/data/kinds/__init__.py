@@ -1,0 +1,34 @@
+"""Kinds of input: what X is, how it is checked, taken apart and put into batches."""
+
+from __future__ import annotations
+
+from .base import Inputs, Kind
+from .boxes import Boxes
+from .environment import Environment, Played
+from .image import Images
+from .inputs import Items, Windows
+from .sequence import Sequences
+from .series import Series
+from .table import Table
+from .text import Text
+
+__all__ = [
+    "KINDS",
+    "Boxes",
+    "Environment",
+    "Images",
+    "Inputs",
+    "Items",
+    "Kind",
+    "Played",
+    "Sequences",
+    "Series",
+    "Table",
+    "Text",
+    "Windows",
+]
+
+KINDS: dict[str, type[Kind]] = {
+    kind.name: kind for kind in (Table, Images, Series, Sequences, Text, Boxes, Environment)
+}
+"""Every kind by its name."""

@@ -1,0 +1,153 @@
+"""Images: (n, H, W), (n, H, W, C), (n, C, H, W), flat rows with a shape, or pictures in files.
+
+Whole numbers of 8 or 16 bits mean [0, 1] in every estimator; floats stay as they are.
+Shapes: n images, C channels, height H, width W; a batch is (B, C, H, W).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...check import not_finite, plain, reject_memory
+from ...errors import InputError, InputTypeError
+from ..io.pictures import Pictures
+from ..specs import InputSpec
+from .base import Kind, field
+from .inputs import Items
+from .table import Table, image_size
+
+if TYPE_CHECKING:
+    from ..datasets import Dataset
+
+__all__ = ["Images"]
+
+SHOWN = 200  # images of a folder, evenly spaced, that are described
+CHANNELS = (1, 3, 4)  # gray, colors, colors and opacity
+
+
+@dataclass(frozen=True)
+class Images(Kind):
+    """Images of one size."""
+
+    dtype: str = "float32"
+    shape: Sequence[int] | None = None  # of a flat row: (H, W) or (C, H, W)
+    any_size: bool = False  # whether a fitted net takes images of other heights and widths
+
+    name: ClassVar[str] = "image"
+    unit: ClassVar[str] = "images"
+
+    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
+        """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite."""
+        x = X if isinstance(X, Pictures) else images(type(owner).__name__, X, dtype=self.dtype, shape=self.shape)
+        found = tuple(map(int, x.shape[1:]))
+        if spec is None:
+            owner.n_features_in_ = int(np.prod(found))
+        elif found[: 1 if self.any_size else 3] != tuple(spec.shape)[: 1 if self.any_size else 3]:
+            raise InputError(
+                f"X has images of {_times(found)} (channels x height x width), but {type(owner).__name__} was fitted "
+                f"with {_times(spec.shape)}. Resize or convert them, e.g. with ftheta.data.read_picture."
+            )
+        return Items(x, spec or InputSpec(found))
+
+    # ---- data sets of this kind, for jobs
+
+    @classmethod
+    def also(cls, data: Dataset) -> tuple[str, ...]:
+        """Flattened, images are the rows of a table."""
+        return ("table",)
+
+    @classmethod
+    def take(cls, x: Any, rows: Any) -> Any:
+        """Some images, also those of a table of pixels."""
+        return Table.take(x, rows)
+
+    @classmethod
+    def content(cls, x: Any) -> bytes:
+        """The files of a folder, or the pixels."""
+        return x.digest().encode() if isinstance(x, Pictures) else super().content(x)
+
+    @classmethod
+    def encoder(cls, data: Dataset, estimator: Any) -> Any:
+        """Pixels as images."""
+        from ..encode import ArrayEncoder
+
+        if not data.shape:
+            raise InputError(
+                f"{data.name} is a table, and {type(estimator).__name__} learns from images. Give a folder of "
+                "images or a data set of images, e.g. mnist, or use another model, e.g. mlp."
+            )
+        return ArrayEncoder("image", True, data.shape, estimator.dtype)
+
+    @classmethod
+    def size(cls, data: Dataset) -> str:
+        """Height and width."""
+        return image_size(data.shape)
+
+    @classmethod
+    def fields(cls, data: Dataset) -> list[dict[str, Any]]:
+        """All pixels as one column; of many files some, evenly spaced."""
+        x = data.x
+        if isinstance(x, Pictures):
+            x = x[:: -(-len(x) // SHOWN)]
+            x = np.asarray(x[x.usable()])
+        return [field("pixel", x)]
+
+    @classmethod
+    def images(cls, x: Any, rows: Any, shape: Sequence[int]) -> np.ndarray | None:
+        """Channels last."""
+        if isinstance(x, Pictures):
+            return np.moveaxis(np.asarray(x[rows]), 1, -1).reshape(len(rows), *shape)
+        return Table.images(x, rows, shape)
+
+
+def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None) -> np.ndarray:
+    """X as images (n, C, H, W), C-contiguous."""
+    X = plain(X)
+    if isinstance(X, list | tuple) and len({np.shape(x) for x in X}) > 1:
+        sizes = sorted({np.shape(x) for x in X})
+        raise InputError(f"X is a list of arrays of shapes {sizes[0]}, {sizes[1]}, ...: bring all images to one size.")
+    try:
+        x = np.asarray(X)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"X must hold numbers only: {error}.") from None
+    x = _channels_first(name, x, shape)
+    reject_memory(x, dtype)
+    if x.dtype in (np.uint8, np.uint16):
+        return np.ascontiguousarray(x)
+    if x.dtype.kind not in "fiub":
+        raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: whole numbers of 8 or 16 bits, or floats.")
+    with np.errstate(over="ignore"):
+        result = np.ascontiguousarray(x, dtype=dtype)
+    if not np.isfinite(result.min()) or not np.isfinite(result.max()):
+        raise InputError(not_finite(x, result))
+    return result
+
+
+def _channels_first(name: str, x: np.ndarray, shape: Sequence[int] | None) -> np.ndarray:
+    if x.ndim == 2 and shape is not None:
+        full = (1, *shape) if len(shape) == 2 else tuple(shape)
+        if len(full) != 3 or int(np.prod(full)) != x.shape[1]:
+            raise InputError(
+                f"X has {x.shape[1]} columns, but image_shape={tuple(shape)} has {int(np.prod(full))} pixels. Give "
+                "(height, width) or (channels, height, width)."
+            )
+        x = x.reshape(len(x), *full)
+    x = x[:, None] if x.ndim == 3 else x
+    if x.ndim != 4:
+        raise InputError(
+            f"X has shape {x.shape}; {name} takes images (n, height, width), (n, height, width, channels) or (n, "
+            "channels, height, width), or flat rows with image_shape=(height, width). One image alone is X[None]."
+        )
+    if x.shape[3] in CHANNELS and x.shape[1] not in CHANNELS:
+        x = x.transpose(0, 3, 1, 2)
+    if 0 in x.shape:
+        raise InputError(f"X has shape {x.shape}: nothing is in it. Check the filter or file that produced it.")
+    return x
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))

@@ -1,0 +1,161 @@
+"""Checked inputs that are batched by row number: separate items, and windows of one long run of steps.
+
+    Items:     batch = collate(items[index])
+    Windows:   window i = steps s + i·stride, ..., s + i·stride + T;     x = its first T steps, y = its last T
+
+Shapes: B rows of a batch, T steps of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..io.pictures import Pictures
+from ..specs import InputSpec
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from ...draw import Draw
+    from ..batch import Batch
+    from ..sources import Source
+
+__all__ = ["Items", "Windows"]
+
+
+@dataclass(frozen=True)
+class Items:
+    """Separate items: an array (n, ...), pictures in files, or a list of arrays."""
+
+    values: Any
+    spec: InputSpec
+    collate: Callable[[Any], Any] | None = None  # some values -> one array or tensor, e.g. padded; None: as they are
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: Any) -> Items:
+        """Some of the items, by number."""
+        return replace(self, values=_some(self.values, index))
+
+    def content(self) -> Sequence[np.ndarray]:
+        """The array, or the lengths and then the items of a list."""
+        if isinstance(self.values, np.ndarray):
+            return [self.values]
+        if isinstance(self.values, Pictures):
+            return [np.frombuffer(self.values.digest().encode(), np.uint8)]
+        return [np.array([len(v) for v in self.values]), *map(np.asarray, self.values)]
+
+    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
+        """Batches; floats have the dtype, whole numbers stay, bytes of pixels become [0, 1]."""
+        from ..files_source import Files
+        from ..sources import Indexed, Rows
+
+        how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle}
+        if isinstance(self.values, Pictures):
+            rest = (a if isinstance(a, list) else on_device(a, dtype, device) for a in (y, weight))
+            return Files(self.values, *rest, **how, dtype=dtype, device=device)
+        if isinstance(self.values, np.ndarray) and self.collate is None and not isinstance(y, list):
+            return Rows(
+                *(on_device(a, dtype, device) for a in (self.values, y, weight)),
+                **how,
+                expand=partial(unit_pixels, dtype=dtype) if self.values.dtype in (np.uint8, np.uint16) else None,
+            )
+        y, weight = (a if isinstance(a, list) else on_device(a, dtype, device) for a in (y, weight))
+
+        def get(index: Tensor, draw: Draw) -> Batch:
+            from ..batch import Batch, take
+
+            some = _some(self.values, index.numpy())
+            x = on_device(some if self.collate is None else self.collate(some), dtype, device)
+            return Batch(unit_pixels(x, dtype), take(y, index), take(weight, index), index)
+
+        return Indexed(len(self), get, **how)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Steps one after the other, (n, ...); a batch holds windows of them and, as targets, the steps that follow."""
+
+    values: np.ndarray
+    spec: InputSpec
+    length: int  # T
+    stride: int = 1  # steps between the starts of two windows
+    scaled: bool = False  # whether steps are standardized by the mean and scale of the spec
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: Any) -> Windows:
+        """A contiguous part."""
+        index = np.arange(len(self))[index]
+        if len(index) and index[-1] - index[0] + 1 != len(index):
+            raise InputError("Steps that follow each other cannot be taken apart at random: take a contiguous part.")
+        return replace(self, values=self.values[index])
+
+    def content(self) -> Sequence[np.ndarray]:
+        """The steps."""
+        return [self.values]
+
+    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
+        """Batches of windows: x (B, T, ...), y (B, T, ...); in training the first window starts at random."""
+        import torch
+
+        from ..batch import Batch
+        from ..sources import Indexed
+
+        steps = self.values
+        if self.scaled:
+            steps = (steps - self.spec.facts["mean"]) / self.spec.facts["scale"]
+        values: Any = on_device(steps, dtype, device)
+        phases = self.stride if shuffle else 1
+        n = (len(values) - self.length - phases) // self.stride + 1
+        if n < 1:
+            raise InputError(
+                f"X has {len(values)} steps, but windows of {self.length} steps and the one that follows need at "
+                f"least {self.length + phases}. Pass a longer X, hold out less of it, or use shorter windows."
+            )
+        within = torch.arange(self.length + 1)
+
+        def get(index: Tensor, draw: Draw) -> Batch:
+            start = torch.randint(phases, (), generator=draw.generator("phase"))
+            window = values[((index * self.stride + start)[:, None] + within).to(device)]  # (B, T + 1, ...)
+            return Batch(window[:, :-1], window[:, 1:], None, index)
+
+        return Indexed(n, get, batch_size=batch_size, shuffle=shuffle)
+
+
+def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
+    """A copy of an array on the device: floats in the dtype, whole numbers as they are; None stays None.
+
+    NumPy makes the copy, on huge pages where it is large: a quarter of the time of torch's.
+    """
+    import torch
+
+    if a is None:
+        return None
+    if not isinstance(a, np.ndarray):
+        return a.to(device, dtype if a.is_floating_point() else a.dtype)
+    real = str(dtype).removeprefix("torch.")
+    return torch.as_tensor(np.array(a, dtype=None if a.dtype.kind in "iu" else real, order="C"), device=device)
+
+
+def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
+    """Whole numbers of 8 or 16 bits as shares of the largest; others as they are."""
+    import torch
+
+    largest = {torch.uint8: 255, torch.uint16: 65535}.get(x.dtype)
+    return x if largest is None else x.to(dtype).div_(largest)
+
+
+def _some(values: Any, index: Any) -> Any:
+    if isinstance(values, list):
+        return [values[i] for i in np.arange(len(values))[index]]
+    return values[index]

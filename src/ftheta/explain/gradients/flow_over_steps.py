@@ -1,0 +1,257 @@
+"""Gradient flow over a run: the norm of the gradient by layer and step, what it means, and what would help.
+
+    ‖g‖ of a layer = (Σ ‖g of its tensors‖²)^{1/2},      factor = ‖g first layer‖ / ‖g last layer‖, medians over steps
+
+Below 1/100 the gradient vanishes on its way to the input: the first layers stand still. It explodes where it grows
+a hundredfold on that way, a thousandfold in time, to a hundred times the weights themselves, or is no longer finite.
+
+Shapes: T recorded steps, L layers with weights, from input to output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from torch import nn
+
+from ...data import Rows
+from ...errors import InputError, NonFiniteError
+from ...plots import PALETTE, Figure, canvas, distinct, drawn
+from ...results import Result
+from ...train import GradientNorms, Supervised, Trainer, iterate
+from .._point import LossLike, loss_of
+from .._probe import batch_of
+from .._registry import explanation, require
+from ..surface.learning_rate import CanPrepare, seed_of
+
+__all__ = ["FlowOverSteps", "flow_over_steps"]
+
+VANISHING_BELOW, EXPLODING_ABOVE = 1e-2, 1e2  # ‖g‖ of the first layer over that of the last; above: also ‖g‖ / ‖θ‖
+GROWTH_ABOVE, FROZEN_BELOW = 1e3, 1e-6  # largest over first gradient; largest ‖g‖ / ‖θ‖
+MAX_NAMED = 12  # layers that all stand in the legend
+_FLAT = {"Sigmoid": "1/4", "LogSigmoid": "1", "Tanh": "1", "Softsign": "1", "Hardsigmoid": "1/6", "Hardtanh": "1"}
+
+
+@dataclass(frozen=True, eq=False)
+class FlowOverSteps(Result):
+    """Norms by layer and step."""
+
+    layers: tuple[str, ...]  # name of each layer with weights
+    steps: np.ndarray  # number of each recorded update: (T,)
+    norm: np.ndarray  # ‖g‖ as the rule saw it, with penalties and after clipping: (T, L)
+    size: np.ndarray  # ‖θ‖ before: (T, L)
+    kinds: tuple[str, ...]  # names of the classes of all modules, from which advice is made
+    reason: str = ""  # why the training ended before its steps were done; empty where it did not
+
+    @property
+    def typical(self) -> np.ndarray:
+        """Median of ‖g‖ over the steps where it is finite: (L,)."""
+        return np.array([np.median(v[np.isfinite(v)]) if np.isfinite(v).any() else np.nan for v in self.norm.T])
+
+    @property
+    def factor(self) -> float:
+        """‖g‖ of the first layer over that of the last: what is left of the gradient on its way through the net."""
+        first, last = self.typical[[0, -1]]
+        return float(first / last) if last else np.nan
+
+    @property
+    def relative(self) -> np.ndarray:
+        """‖g‖ / ‖θ‖: (T, L); times the learning rate, the relative step of gradient descent."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.norm / self.size
+
+    @property
+    def growth(self) -> float:
+        """Largest gradient of all layers together over the first."""
+        total = np.sqrt((self.norm**2).sum(1))
+        finite = total[np.isfinite(total)]
+        return float(finite.max() / finite[0]) if finite.size and finite[0] else np.nan
+
+    @property
+    def strongest(self) -> float:
+        """Largest finite ‖g‖ / ‖θ‖ of all layers and steps."""
+        return float(np.nanmax(np.where(np.isfinite(self.relative), self.relative, 0)))
+
+    @property
+    def kind(self) -> str:
+        """`vanishing`, `exploding` or `healthy`."""
+        broken = not np.isfinite(self.norm).all() or self.reason
+        if broken or self.strongest > EXPLODING_ABOVE or self.growth > GROWTH_ABOVE:
+            return "exploding"
+        if len(self.layers) > 1 and self.factor > EXPLODING_ABOVE:
+            return "exploding"
+        return "vanishing" if self.factor < VANISHING_BELOW or not self.strongest > FROZEN_BELOW else "healthy"
+
+    @property
+    def verdict(self) -> str:
+        """What the numbers say, in sentences."""
+        each = abs(self.factor) ** (1 / max(len(self.layers) - 1, 1))
+        across = f"‖g‖ of {self.layers[0]} is {self.factor:.2g} times that of {self.layers[-1]}, {each:.2g} per layer"
+        if self.kind == "vanishing":
+            return f"The gradient vanishes: {across}, and ‖g‖ is at most {self.strongest:.2g} ‖θ‖."
+        if self.kind == "healthy":
+            return f"The gradient arrives: {across}."
+        grown = f" and grows to {self.growth:.2g} times its first length" if self.growth > 2 else ""
+        end = f" Training ended: {self.reason}" if self.reason else ""
+        return f"The gradient explodes: it is up to {self.strongest:.2g} ‖θ‖{grown}; {across}.{end}"
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What would help, from what the net is made of."""
+        return tuple({"vanishing": self._revive, "exploding": self._tame, "healthy": lambda: ()}[self.kind]())
+
+    def _revive(self) -> Iterator[str]:
+        flat = [(name, most) for name, most in _FLAT.items() if name in self.kinds]
+        for name, most in flat:
+            yield f"Replace {name} by ReLU: its derivative is at most {most}, and δ is multiplied by it in every layer."
+        yield (
+            "Start with larger weights: variance 1/fan-in for tanh (Glorot), 2/fan-in for ReLU (He)."
+            if not flat or flat[0][0] != "Sigmoid"
+            else "Until then start with larger weights: of a sigmoid 1/4 remains, so variance 16/fan-in keeps δ."
+        )
+        if not self._has("Norm"):
+            yield "Normalize between the layers, e.g. nn.BatchNorm1d or nn.LayerNorm."
+        if not self._has("Residual"):
+            yield "Add residual connections: the identity carries δ past a layer."
+
+    def _tame(self) -> Iterator[str]:
+        yield "Clip the gradient: training=Training(clip_norm=1.0)."
+        yield "Take a smaller learning rate; explain.learning_rate finds one."
+        yield "Start with smaller weights: variance 1/fan-in for linear layers and tanh, 2/fan-in for ReLU."
+        yield "Standardize inputs and targets."
+        if not self._has("Norm"):
+            yield "Normalize between the layers, e.g. nn.BatchNorm1d or nn.LayerNorm."
+
+    def _has(self, word: str) -> bool:
+        return any(word in kind for kind in self.kinds)
+
+    def columns(self) -> dict[str, Any]:
+        """One row per layer."""
+        return {
+            "layer": self.layers,
+            "first": self.norm[0],
+            "median": self.typical,
+            "largest": self.norm.max(0),
+            "last": self.norm[-1],
+            "median ‖g‖/‖θ‖": np.median(self.relative, axis=0),
+        }
+
+    @property
+    def caption(self) -> str:
+        """Verdict and advice."""
+        return " ".join([self.verdict, *self.advice])
+
+    @drawn
+    def figure(self) -> Figure:
+        """One line per layer, dark at the input, on a log scale; steps with a norm that is not finite have a cross."""
+        from matplotlib import colormaps
+
+        figure, axes = canvas(width=7.6, height=4.4)
+        marks, pattern = distinct(list(self.layers), 22)
+        last = len(marks) - 1
+        some = set(np.linspace(0, last, min(last + 1, MAX_NAMED)).round().astype(int).tolist())
+        for k, name in enumerate(marks):
+            shown = np.where(np.isfinite(self.norm[:, k]) & (self.norm[:, k] > 0), self.norm[:, k], np.nan)
+            look = {"color": colormaps["viridis"](0.88 * k / max(last, 1)), "marker": "o" if len(shown) <= 12 else ""}
+            axes.plot(self.steps, shown, ms=4, lw=1.8, label=name if k in some else "_", **look)
+        lost = self.steps[~np.isfinite(self.norm).all(1)]
+        if lost.size:
+            look = {"color": PALETTE[1], "ls": "", "ms": 8, "transform": axes.get_xaxis_transform()}
+            axes.plot(lost, [0.97] * len(lost), marker="X", label="not finite", **look)
+        axes.set(xlabel="step", ylabel="norm of the gradient ‖g‖ (log scale)", yscale="log")
+        axes.set_title(f"Gradient by layer and step: {self.kind}")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        figure.legend(loc="outside right upper", title="layer, input first" + (f"\n* in {pattern}" if pattern else ""))
+        return figure
+
+
+@explanation("flow-over-steps", needs=CanPrepare | GradientNorms)
+def flow_over_steps(
+    obj: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    loss: LossLike = None,
+    steps: int = 50,
+    every: int = 1,
+    optimizer: str = "sgd",
+    lr: float | None = None,
+    batch_size: int = 64,
+) -> FlowOverSteps:
+    """Norms of gradients over a run: of one that was recorded, or of a copy that is trained for some steps.
+
+    Args:
+        obj: `train.GradientNorms` that watched a training; or a neural estimator, fitted or not, of which a copy is
+            trained from its first weights as its own parameters say; or a module together with `loss`, of which a copy
+            is trained from its present weights.
+        X: Rows to train the copy on.
+        y: Their targets.
+        loss: For a module: a function (raw, y) -> loss of each row, or a likelihood.
+        steps: Updates of the copy.
+        every: Steps between two records.
+        optimizer: For a module: a name of the optimizer table.
+        lr: For a module: learning rate.
+        batch_size: For a module: rows of an update.
+
+    Example:
+        >>> from ftheta import MLPRegressor
+        >>> x = np.linspace(-1, 1, 64)[:, None]
+        >>> flow_over_steps(MLPRegressor(hidden=(16, 16), random_state=0), x, x[:, 0], steps=20).kind
+        'healthy'
+    """
+    require(obj, CanPrepare | GradientNorms if loss is None else nn.Module, "flow_over_steps")
+    if isinstance(obj, GradientNorms):
+        return _found(obj, "")
+    if X is None or steps < 1:
+        raise InputError(f"steps={steps} and X={'None' if X is None else 'given'}; a copy needs rows and a step.")
+    norms = GradientNorms(every)
+    trainer = _prepared(obj, X, y) if loss is None else _plain(obj, X, y, loss, optimizer, lr, batch_size)
+    try:
+        iterate(trainer, steps=steps, callbacks=[norms])
+    except NonFiniteError as error:
+        return _found(norms, str(error))
+    return _found(norms, "")
+
+
+def _prepared(estimator: Any, X: Any, y: Any) -> Trainer:
+    own: Any = clone(estimator)
+    own.set_params(random_state=seed_of(estimator))
+    trainer = own.prepare(X, y)
+    trainer.validation = None
+    return trainer
+
+
+def _plain(module: Any, X: Any, y: Any, loss: Any, optimizer: str, lr: float | None, batch_size: int) -> Trainer:
+    batch = batch_of(module, X, y)
+    objective = Supervised(deepcopy(module), deepcopy(loss_of(loss)))
+    rows = Rows(batch.x, batch.y, batch_size=min(batch_size, batch.n))
+    return Trainer(objective, rows, optimizer=optimizer, lr=lr)
+
+
+def _found(norms: GradientNorms, reason: str) -> FlowOverSteps:
+    """Tensors put together into layers; those without a matrix (a normalization, a variance) are left out.
+
+    Tensors of a list, as `weights.0`, are one layer each.
+    """
+    if not norms.gradient.any():
+        raise InputError(
+            "No step had a gradient: all are 0, or the optimizer asks for none, as 'lm', which takes the Jacobian; "
+            "look at the loss, or take another optimizer, e.g. 'adam'."
+        )
+    owners = [name if name.rpartition(".")[2].isdigit() else name.rpartition(".")[0] for name in norms.names]
+    weighty = [owner for owner, axes in zip(owners, norms.axes, strict=True) if axes > 1] or owners
+    layers = tuple(dict.fromkeys(weighty))
+    member = np.array([[owner == layer for layer in layers] for owner in owners], dtype=float)  # (P, L)
+    norm, size = (np.sqrt(_squares(v, member)) for v in (norms.gradient, norms.parameter))
+    return FlowOverSteps(tuple(n or "net" for n in layers), norms.steps, norm, size, norms.kinds, reason)
+
+
+def _squares(norms: np.ndarray, member: np.ndarray) -> np.ndarray:
+    """Σ over the tensors of each layer: (T, P), (P, L) -> (T, L); what is not finite stays in its own layer."""
+    with np.errstate(over="ignore"):
+        return np.stack([(norms[:, column > 0] ** 2).sum(1) for column in member.T], 1)

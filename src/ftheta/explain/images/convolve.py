@@ -1,0 +1,294 @@
+"""Convolution and pooling by hand: the window slides over the input, and every product and sum is shown.
+
+    y[i] = Σ_m w[m] x[i s + m d - p]              cross-correlation, what networks call convolution
+    y[i] = Σ_m w[m] x[i s - m d + ...]            with the kernel turned around: convolution proper
+    y[i] = max, min or mean of x[i s + m]         pooling
+
+Letters: w kernel, s stride, d dilation, p padding on each side; m runs over the kernel, on each axis of an image alike.
+Shapes: x (n,) or (H, W), w (k,) or (K_h, K_w), N steps of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...catalog import nearest
+from ...errors import InputError
+from ...formulas import correlate, output_size
+from ...plots import GREY, Figure, drawn
+from ...results import Result
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["Convolved", "Pooled", "convolve", "pool"]
+
+_FILL: dict[str, Any] = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}
+_KINDS = {"max": np.max, "min": np.min, "mean": np.mean}
+_STEPS = 9  # of the window that are drawn
+COLORS = ("white", "#F6C9A5", "#DDDDDD", "#BFDCEE")  # plain, a window, padding, another window
+MAX_CELLS = 16  # places on an axis whose numbers are written
+
+
+@dataclass(frozen=True, eq=False)
+class Convolved(Result):
+    """Every step of a convolution."""
+
+    x: np.ndarray  # the input with its padding: (n,) or (H, W)
+    kernel: np.ndarray  # as it lies on the input, flipped if that was asked for
+    output: np.ndarray  # (n',) or (H', W')
+    starts: np.ndarray  # place of the first tap in x at each step: (N, d)
+    windows: np.ndarray  # what lies under the kernel: (N, ...) as the kernel
+    padding: tuple[int, ...]  # places on each side of x that are padding, on each axis
+    dilation: int  # distance of the taps
+
+    @property
+    def products(self) -> np.ndarray:
+        """Kernel times window: (N, ...)."""
+        return self.windows * self.kernel
+
+    def columns(self) -> dict[str, Any]:
+        """One row per step: the products and their sum."""
+        return {
+            "output": [", ".join(map(str, place)) for place in np.ndindex(self.output.shape)],
+            "window": [_rows(window) for window in self.windows],
+            "products": [self._sum(window) for window in self.windows],
+            "sum": _cells(self.output),
+        }
+
+    @property
+    def caption(self) -> str:
+        """Kernel and number of steps."""
+        return f"Kernel {_rows(self.kernel)}, {len(self.windows)} steps."
+
+    def _sum(self, window: np.ndarray) -> str:
+        pairs = zip(self.kernel.ravel(), window.ravel(), strict=True)
+        return " + ".join(f"{_signed(w)}·{_signed(v)}" for w, v in pairs)
+
+    def figure(self) -> Figure:
+        """Input, kernel and output, then the first steps: the window and the sum that it gives."""
+        values, titles = [self.x, self.kernel, self.output], ["input", "kernel", "output"]
+        notes, lit = ["", "", ""], [self._lit(None), None, None]
+        for i, place in enumerate(np.ndindex(self.output.shape)):
+            if i < _STEPS:
+                values.append(self.x)
+                titles.append(f"step {i + 1}: output {', '.join(map(str, place))}")
+                lit.append(self._lit(i))
+                notes.append(_wrapped(self._sum(self.windows[i])) + f"\n= {_number(float(self.output[place]))}")
+        return _grids(values, titles=titles, notes=notes, lit=lit)
+
+    def _lit(self, i: int | None) -> np.ndarray:
+        """2 in the padding, 1 under the kernel at step i."""
+        marks = np.full(self.x.shape, 2)
+        marks[tuple(slice(p, n - p) for p, n in zip(self.padding, self.x.shape, strict=True))] = 0
+        if i is not None:
+            ends = zip(self.starts[i], self.kernel.shape, strict=True)
+            marks[np.ix_(*(start + self.dilation * np.arange(k) for start, k in ends))] = 1
+        return marks
+
+
+def convolve(
+    x: ArrayLike,
+    kernel: ArrayLike,
+    *,
+    stride: int = 1,
+    padding: int | str = 0,
+    mode: str = "zeros",
+    dilation: int = 1,
+    flip: bool = False,
+) -> Convolved:
+    """A kernel slid over a signal or an image, step by step.
+
+    Args:
+        x: Signal (n,) or image (H, W); `formulas.correlate` takes several channels.
+        kernel: As many axes as x.
+        stride: Places from a step to the next.
+        padding: Places added on each side, or "same" or "valid".
+        mode: What they hold: zeros, reflect or circular.
+        dilation: Distance of the taps.
+        flip: Turn the kernel around first: convolution proper.
+
+    Example:
+        >>> x = [[2, 5, 4, 1], [3, 1, 2, 0], [4, 5, 7, 1], [1, 2, 3, 4]]
+        >>> convolve(x, [[1, 0], [0, 1]], stride=2).output.tolist()
+        [[3.0, 4.0], [6.0, 11.0]]
+    """
+    x, w = _array(x, "x"), _array(kernel, "kernel")
+    if w.ndim != x.ndim:
+        raise InputError(f"x has shape {x.shape} and the kernel {w.shape}; give both as many axes.")
+    output = correlate(x, w, stride=stride, padding=padding, mode=mode, dilation=dilation, flip=flip)
+    around = [dilation * (k - 1) // 2 if padding == "same" else 0 for k in w.shape]
+    around = around if isinstance(padding, str) else [padding] * x.ndim
+    padded = np.pad(x, [(p, p) for p in around], mode=_FILL[mode])
+    windows, starts = _windows(padded, w.shape, stride, dilation)
+    return Convolved(padded, np.flip(w) if flip else w, output, starts, windows, tuple(around), dilation)
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled(Result):
+    """A map and what pooling makes of it."""
+
+    x: np.ndarray  # the map: (n,) or (H, W)
+    outputs: dict[str, np.ndarray]  # by kind of pooling
+    starts: np.ndarray  # first place of each window: (N, d)
+    windows: np.ndarray  # (N, ...)
+
+    def columns(self) -> dict[str, Any]:
+        """One row per window."""
+        places = np.ndindex(next(iter(self.outputs.values())).shape)
+        return {
+            "output": [", ".join(map(str, place)) for place in places],
+            "window": [_rows(window) for window in self.windows],
+            **{kind: _cells(output) for kind, output in self.outputs.items()},
+        }
+
+    @property
+    def caption(self) -> str:
+        """Number and size of the windows."""
+        size = " × ".join(map(str, self.windows.shape[1:]))
+        return f"Pooling of {len(self.windows)} windows of {size}."
+
+    def figure(self) -> Figure:
+        """The map with its windows, and each pooled map beside it."""
+        marks = np.zeros(self.x.shape, dtype=int)
+        shape = next(iter(self.outputs.values())).shape
+        for start, place in zip(self.starts, np.ndindex(shape), strict=True):
+            spans = tuple(slice(a, a + k) for a, k in zip(start, self.windows.shape[1:], strict=True))
+            marks[spans] = 1 if sum(place) % 2 else 3
+        checks = np.indices(shape).sum(0) % 2
+        lit = [marks, *(np.where(checks, 1, 3) for _ in self.outputs)]
+        return _grids([self.x, *self.outputs.values()], titles=["input", *self.outputs], lit=lit)
+
+
+def pool(
+    x: ArrayLike, size: int = 2, kind: str | Sequence[str] = ("max", "min", "mean"), *, stride: int | None = None
+) -> Pooled:
+    """The windows of a signal or an image, and the largest, smallest or mean number of each.
+
+    Args:
+        x: Signal (n,) or image (H, W).
+        size: Size of the window.
+        kind: max, min or mean, or several of them.
+        stride: Places from a window to the next; None: as many as its size.
+
+    Example:
+        >>> pool([[1, 3, 2, 0], [5, 4, 6, 8]], 2, "mean").outputs["mean"].tolist()
+        [[3.25, 4.0]]
+    """
+    x, kinds = _array(x, "x"), [kind] if isinstance(kind, str) else list(kind)
+    for name in kinds:
+        if name not in _KINDS:
+            raise InputError(nearest("pooling", name, _KINDS))
+    if not kinds:
+        raise InputError("pool got no kind of pooling; give max, min or mean.")
+    step = size if stride is None else stride
+    shape = tuple(output_size(n, size, stride=step) for n in x.shape)
+    windows, starts = _windows(x, (size,) * x.ndim, step, 1)
+    within = tuple(range(1, windows.ndim))
+    return Pooled(x, {name: _KINDS[name](windows, axis=within).reshape(shape) for name in kinds}, starts, windows)
+
+
+def _array(value: ArrayLike, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of numbers: {error}.") from error
+    if array.ndim not in (1, 2) or not array.size:
+        raise InputError(f"{name} has shape {array.shape}; expected a signal (n,) or an image (H, W).")
+    return array
+
+
+def _windows(x: np.ndarray, shape: Sequence[int], stride: int, dilation: int) -> tuple[np.ndarray, np.ndarray]:
+    """All windows of x, (N, ...), and where they start, (N, d)."""
+    reach = [dilation * (k - 1) + 1 for k in shape]
+    every = np.lib.stride_tricks.sliding_window_view(x, reach)[(slice(None, None, stride),) * x.ndim]
+    taken = every[(..., *(slice(None, None, dilation),) * x.ndim)]
+    starts = np.array(list(np.ndindex(every.shape[: x.ndim]))) * stride
+    return taken.reshape(-1, *shape).copy(), starts
+
+
+def _rows(values: np.ndarray) -> str:
+    return " / ".join(" ".join(map(_number, row)) for row in np.atleast_2d(values))
+
+
+def _cells(values: np.ndarray) -> list[float]:
+    """Numbers for a table, integers as such."""
+    return [int(v) if float(v).is_integer() else float(v) for v in values.ravel()]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _signed(value: float) -> str:
+    return f"({_number(value)})" if value < 0 else _number(value)
+
+
+def _wrapped(words: str, most: int = 34) -> str:
+    """A sum in lines of at most `most` letters."""
+    from textwrap import wrap
+
+    return "\n".join(wrap(words, most, break_long_words=False))
+
+
+@drawn
+def _grids(
+    values: Sequence[np.ndarray],
+    *,
+    titles: Sequence[str],
+    notes: Sequence[str] = (),
+    lit: Sequence[np.ndarray | None] = (),
+) -> Figure:
+    """Each map as a grid with its numbers, three or four beside one another.
+
+    Args:
+        values: The maps.
+        titles: A title for each.
+        notes: Words below each.
+        lit: Marks of the cells of each: 0 plain, 1 and 3 in windows, 2 padding; None: all plain.
+    """
+    from matplotlib.figure import Figure
+
+    maps = [np.atleast_2d(v) for v in values]
+    height, width = (max(v.shape[axis] for v in maps) for axis in (0, 1))
+    notes, marks = notes or [""] * len(maps), lit or [None] * len(maps)
+    across = len(maps) if len(maps) <= 4 else 3
+    lines = -(-len(maps) // across)
+    cell = min(0.36, 3.2 / max(height, width)) if max(height, width) > MAX_CELLS else 0.36  # inches, as all below
+    slot = max(cell * width + 0.3, 2.6 if any(notes) else 1.2)
+    line = cell * height + 0.8 + 0.18 * max(note.count("\n") + bool(note) for note in notes)
+    figure = Figure(figsize=(slot * across, line * lines))
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, slot * across), ylim=(line * lines, 0))
+    axes.set_axis_off()
+    for k, (v, title, note, mark) in enumerate(zip(maps, titles, notes, marks, strict=True)):
+        middle, top = slot * (k % across + 0.5), line * (k // across) + 0.55
+        axes.text(middle, top - 0.1, title, ha="center", va="bottom", fontsize=10)
+        _grid(axes, v, mark, (middle - cell * v.shape[1] / 2, top), cell)
+        axes.text(middle, top + cell * len(v) + 0.1, note, ha="center", va="top", fontsize=8)
+    return figure
+
+
+def _grid(axes: Any, values: np.ndarray, mark: np.ndarray | None, corner: tuple[float, float], cell: float) -> None:
+    """One map; of a large one the numbers are shades of gray, and what is marked is tinted."""
+    from matplotlib.patches import Rectangle
+
+    marks = np.zeros(values.shape, dtype=int) if mark is None else np.atleast_2d(mark)
+    large = max(values.shape) > MAX_CELLS
+    if large:
+        right, bottom = corner[0] + cell * values.shape[1], corner[1] + cell * len(values)
+        axes.imshow(values, cmap="gray", extent=(corner[0], right, bottom, corner[1]), aspect="auto", zorder=0)
+    for (i, j), value in np.ndenumerate(values):
+        place = corner[0] + cell * j, corner[1] + cell * i
+        if large and not marks[i, j]:
+            continue
+        look: dict[str, Any] = {"alpha": 0.6, "linewidth": 0} if large else {"edgecolor": GREY, "linewidth": 0.8}
+        axes.add_patch(Rectangle(place, cell, cell, facecolor=COLORS[marks[i, j]], **look))
+        if not large:
+            words = f"{value:.3g}"
+            size = cell / 0.36 * (9 if len(words) < 5 else 7)
+            axes.text(place[0] + cell / 2, place[1] + cell / 2, words, ha="center", va="center", fontsize=size)

@@ -1,0 +1,267 @@
+"""Saliency: which pixels support an output.
+
+    gradient      ∂s(x)/∂x
+    integrated    (x - b) ∫₀¹ ∂s/∂x (b + t (x - b)) dt        sums to s(x) - s(b): completeness
+    smoothgrad    mean of ∂s/∂x (x + ε),  ε ~ N(0, σ²) in pairs ±ε, σ = 15 % of the range of x
+    gradcam       ReLU(Σ_k a_k A_k),  a_k = mean over places of ∂s/∂A_k, A_k the maps of a layer; scaled up to x
+    occlusion     s(x) - s(x with a window set to b), mean over the windows that hold a place
+
+s is the raw output of the target, not its probability. A map may look right and not depend on the net:
+`saliency_check` tests it.
+
+Shapes: B rows, C channels, places (L,) or (H, W), K outputs.
+References: Simonyan, Vedaldi and Zisserman (2014); Sundararajan, Taly and Yan (2017); Smilkov et al. (2017); Selvaraju
+et al. (2017); Zeiler and Fergus (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+from ... import plots
+from ...catalog import nearest
+from ...errors import InputError, InputTypeError
+from ...plots import Figure
+from ...results import Result
+from .._probe import DRAW, calls, layer_named
+from .._registry import HasModule, explanation
+from ._images import Pictures, array, has_convolution, slope
+
+__all__ = ["Saliency", "saliency"]
+
+NOISE = 0.15  # standard deviation, in ranges of x
+MAX_ROWS = 12  # in the table
+_STEPS = {"integrated": 64, "smoothgrad": 24}
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One part of the rows, and all that a method needs."""
+
+    net: Pictures
+    x: Tensor  # (B, C, *places)
+    target: Tensor  # (B,)
+    layer: str | None
+    baseline: Tensor  # (B, C, *places)
+    steps: int
+    size: int
+
+    def score(self, x: Tensor) -> Tensor:
+        """s of each row (B,)."""
+        return self.net.scores(x).gather(1, self.target[:, None])[:, 0]
+
+    def gradient(self, x: Tensor) -> Tensor:
+        x = x.detach().requires_grad_()
+        return slope(self.score(x).sum(), x)
+
+
+def _gradient(task: _Task) -> Tensor:
+    return task.gradient(task.x)
+
+
+def _integrated(task: _Task) -> Tensor:
+    way, total = task.x - task.baseline, torch.zeros_like(task.x)
+    for k in range(task.steps):  # the midpoint rule
+        total += task.gradient(task.baseline + (k + 0.5) / task.steps * way)
+    return way * total / task.steps
+
+
+def _smoothgrad(task: _Task) -> Tensor:
+    flat = task.x.flatten(1)
+    sigma = (NOISE * (flat.amax(1) - flat.amin(1))).reshape(-1, *[1] * (task.x.ndim - 1))
+    total, pairs = torch.zeros_like(task.x), -(-task.steps // 2)
+    generator = DRAW.generator("smoothgrad")
+    for _ in range(pairs):  # the same noise for all rows: a row alone is as it is in a batch
+        noise = torch.randn(task.x.shape[1:], generator=generator, dtype=torch.float64).to(task.x)
+        total += task.gradient(task.x + sigma * noise) + task.gradient(task.x - sigma * noise)
+    return total / (2 * pairs)
+
+
+def _gradcam(task: _Task) -> Tensor:
+    with calls(task.net.module, [str(task.layer)], clone=True) as found:
+        score = task.score(task.x.detach().requires_grad_()).sum()
+    maps = found[-1].out if found else None  # (B, K, *places of the layer)
+    if maps is None or maps.ndim != task.x.ndim:
+        shape = None if maps is None else tuple(maps.shape)
+        raise InputError(f"gradcam needs a layer of maps, but this one gave {shape}; choose a convolution or pooling.")
+    slopes = slope(score, maps)
+    weights = slopes.flatten(2).mean(-1).reshape(*slopes.shape[:2], *[1] * (slopes.ndim - 2))
+    cam = (weights * maps).sum(1, keepdim=True).relu().detach()
+    mode = "linear" if task.x.ndim == 3 else "bilinear"
+    return interpolate(cam, task.net.places, mode=mode, align_corners=False)
+
+
+def _occlusion(task: _Task) -> Tensor:
+    """Windows in steps of half their side; the last one ends at the edge."""
+    starts = [_starts(n, task.size) for n in task.net.places]
+    total, count = (torch.zeros_like(task.x[:, :1]) for _ in range(2))
+    with torch.no_grad():
+        whole = task.score(task.x)
+        for corner in np.ndindex(*map(len, starts)):
+            window = tuple(slice(at[i], at[i] + task.size) for at, i in zip(starts, corner, strict=True))
+            hidden = task.x.clone()
+            hidden[:, :, *window] = task.baseline[:, :, *window]
+            drop = whole - task.score(hidden)
+            total[:, :, *window] += drop.reshape(-1, *[1] * (total.ndim - 1))
+            count[:, :, *window] += 1
+    return total / count
+
+
+def _starts(n: int, size: int) -> list[int]:
+    last = max(n - size, 0)
+    return sorted({*range(0, last, max(1, size // 2)), last})
+
+
+METHODS: dict[str, Callable[[_Task], Tensor]] = {
+    "gradient": _gradient,
+    "integrated": _integrated,
+    "smoothgrad": _smoothgrad,
+    "gradcam": _gradcam,
+    "occlusion": _occlusion,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Saliency(Result):
+    """Maps of images or signals."""
+
+    x: np.ndarray  # the rows as the net sees them (B, C, *places)
+    values: np.ndarray  # attribution of each number (B, C, *places); gradcam and occlusion give one for all channels
+    method: str
+    target: tuple[str, ...]  # name of the explained output of each row
+    score: np.ndarray  # s(x) of each row (B,)
+    gap: np.ndarray | None = None  # sum of the map less s(x) - s(baseline), for integrated gradients (B,)
+
+    @property
+    def maps(self) -> np.ndarray:
+        """Sum over the channels (B, *places)."""
+        return self.values.sum(1)
+
+    def columns(self) -> dict[str, Any]:
+        """One row per row of X: what is explained, and where its map is strongest."""
+        maps = self.maps[:MAX_ROWS]
+        peaks = [np.unravel_index(np.abs(m).argmax(), m.shape) for m in maps]
+        return {
+            "row": range(len(maps)),
+            "target": self.target[:MAX_ROWS],
+            "score": self.score[:MAX_ROWS],
+            "strongest at": [str(tuple(map(int, peak))) for peak in peaks],
+            "sum": None if self.gap is None else maps.reshape(len(maps), -1).sum(1),
+            "gap": None if self.gap is None else self.gap[:MAX_ROWS],
+        }
+
+    @property
+    def caption(self) -> str:
+        """Method and outputs."""
+        shape, targets = " x ".join(map(str, self.x.shape[2:])), ", ".join(dict.fromkeys(self.target))
+        more = f" The first {MAX_ROWS} of {len(self.x)} rows." if len(self.x) > MAX_ROWS else ""
+        return f"Saliency by {self.method}: rows of {shape} places, explained outputs {targets}.{more}"
+
+    def figure(self) -> Figure:
+        """Images above their maps."""
+        return plots.saliency(self.x, self.maps, [f"for {t}" for t in self.target], label=f"saliency ({self.method})")
+
+
+@explanation("saliency", needs=nn.Module | HasModule, when=has_convolution)
+def saliency(
+    obj: Any,
+    X: Any,
+    *,
+    method: str = "gradient",
+    target: Any = None,
+    layer: str | None = None,
+    baseline: Any = 0.0,
+    steps: int | None = None,
+    size: int | None = None,
+) -> Saliency:
+    """Which places of an image or signal increase an output, and which decrease it.
+
+    Args:
+        obj: A module, or a fitted estimator with one.
+        X: Rows (B, C, H, W) or (B, C, L).
+        method: gradient, integrated, smoothgrad, gradcam or occlusion.
+        target: A class, or the number of an output; one for all rows or one per row. None: the largest output.
+        layer: Layer whose maps gradcam weighs; None: the last that gives maps.
+        baseline: An image without content (integrated, occlusion): a number, or an array like a row.
+        steps: Points of the integral (64), or draws of the noise (24).
+        size: Side of the window of occlusion; None: a sixth of the shorter side.
+
+    Example:
+        >>> net = nn.Conv1d(1, 1, 3, bias=False)
+        >>> saliency(net, [[[1.0, 2.0, 3.0]]]).values.shape
+        (1, 1, 3)
+    """
+    net = Pictures(obj, X, "saliency")
+    with net.open():
+        with torch.no_grad():
+            scores = torch.cat([net.scores(part) for part in net.x.split(net.part)])
+        chosen = net.targets(target, scores)
+        values = attributions(net, method, chosen, layer=layer, baseline=baseline, steps=steps, size=size)
+        empty = _of_baseline(net, chosen, baseline) if method == "integrated" else None
+    score = scores.gather(1, chosen[:, None])[:, 0]
+    gap = None if empty is None else array(values.flatten(1).sum(1) - score + empty)
+    names = net.names(scores.shape[1])
+    return Saliency(array(net.x), array(values), method, tuple(names[k] for k in chosen.tolist()), array(score), gap)
+
+
+def attributions(
+    net: Pictures,
+    method: str,
+    target: Tensor,
+    *,
+    layer: str | None = None,
+    baseline: Any = 0.0,
+    steps: int | None = None,
+    size: int | None = None,
+) -> Tensor:
+    """Values of a method for outputs `target` (B,), in parts; within `net.open()`."""
+    if method not in METHODS:
+        raise InputError(nearest("method", method, METHODS))
+    steps = _STEPS.get(method, 1) if steps is None else steps
+    size = max(1, round(min(net.places) / 6)) if size is None else size
+    whole = all(isinstance(v, int | np.integer) for v in (steps, size))
+    if not whole or steps < 1 or not 1 <= size <= min(net.places):
+        raise InputError(f"steps={steps!r}, size={size!r}; integers from 1, and a window within {net.places}.")
+    if layer is not None:
+        layer_named(net.module, layer)
+    elif method == "gradcam":
+        layer = _last_maps(net)
+    parts = zip(*(given.split(net.part) for given in (net.x, target, _baseline(baseline, net.x))), strict=True)
+    return torch.cat([METHODS[method](_Task(net, x, k, layer, base, steps, size)) for x, k, base in parts])
+
+
+def _last_maps(net: Pictures) -> str:
+    """The last layer that gives maps of more than one place, on the way to the output and not that itself."""
+    with calls(net.module, clone=True) as found:
+        raw = net(net.x[:1].clone().requires_grad_())
+    last = found[-1].out if found and found[-1].out.shape == raw.shape and torch.equal(found[-1].out, raw) else None
+    maps = [c for c in found if c.out.ndim == net.x.ndim and c.out[0, 0].numel() > 1 and c.out is not last]
+    if not maps:
+        raise InputTypeError(f"{type(net.obj).__name__} has no maps; gradcam needs a layer that gives some.")
+    some = [call for call in maps if call.out.requires_grad and raw.requires_grad]
+    slopes = torch.autograd.grad(raw.sum(), [call.out for call in some], allow_unused=True) if some else ()
+    names = [call.name for call, g in zip(some, slopes, strict=True) if g is not None]
+    return (names or [maps[-1].name])[-1]
+
+
+def _of_baseline(net: Pictures, target: Tensor, baseline: Any) -> Tensor:
+    """s(baseline) of each row (B,)."""
+    with torch.no_grad():
+        scores = torch.cat([net.scores(part) for part in _baseline(baseline, net.x).split(net.part)])
+    return scores.gather(1, target[:, None])[:, 0]
+
+
+def _baseline(baseline: Any, x: Tensor) -> Tensor:
+    given = torch.as_tensor(baseline, dtype=x.dtype, device=x.device)
+    try:
+        return given.expand(x.shape) if given.ndim == x.ndim else given.expand(x.shape[1:]).expand(x.shape)
+    except RuntimeError:
+        shapes = f"{tuple(given.shape)} for rows of shape {tuple(x.shape[1:])}"
+        raise InputError(f"baseline has shape {shapes}; pass a number, or an array like a row.") from None

@@ -1,0 +1,3 @@
+"""Layers: what a net is made of, and what its layers give."""
+
+__all__: list[str] = []

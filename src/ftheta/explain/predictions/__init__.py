@@ -1,0 +1,3 @@
+"""Predictions and the course of training."""
+
+__all__: list[str] = []

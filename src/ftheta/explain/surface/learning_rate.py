@@ -1,0 +1,244 @@
+"""The range test: which learning rate to train with, from one short training in which the rate grows.
+
+    η_i = low (high / low)^{i / (M - 1)},    one update with each;   L_i: the loss after it, on the rows of the next
+
+The loss stays while the rate is too small, falls while it is right, and rises when it is too large. The suggestion is
+the rate at which the smoothed loss has made 0.9 of its way from its highest point down to its lowest. Beside it stands
+2/λ, λ the largest eigenvalue of the Hessian at the start: plain gradient descent on all rows cannot be stable above it.
+For other rules it is no limit: Adam divides by the size of the gradient, momentum μ allows 2 (1 + μ) / λ.
+
+Shapes: M updates.
+Reference: Smith, Cyclical learning rates for training neural networks, arXiv:1506.01186 (2017).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from sklearn.base import clone
+
+from ... import optim
+from ...errors import FThetaError, InputError, NonFiniteError
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
+from ...results import Result
+from ...train import Trainer, Training
+from .._point import has_surface, require_surface
+from .._registry import explanation, require
+from .spectrum import sharpness
+
+__all__ = ["LearningRate", "learning_rate"]
+
+FALL = 0.9  # of the way down
+WIDTH = 0.03  # of the smoothing, in all updates
+EXPLODED = 4.0  # times |L| at the start, above it
+
+
+@runtime_checkable
+class CanPrepare(Protocol):
+    """a neural estimator with prepare"""
+
+    optimizer: str
+
+    def prepare(self, X: Any, y: Any = None) -> Trainer:
+        """All of `fit` but the training."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LearningRate(Result):
+    """The curve of a range test."""
+
+    rates: np.ndarray  # (M,); fewer than asked for where the loss exploded
+    loss: np.ndarray  # after the update with each rate: (M,); not finite at most at the end
+    smoothed: np.ndarray  # its running mean under a Gaussian: (M,)
+    suggestion: float  # the rate to train with
+    sharpness: float  # largest eigenvalue of the Hessian at the start; NaN where not asked for or not known
+    optimizer: str  # the rule that made the updates
+    reason: str  # why the test ended, and what to do where the range is too narrow
+
+    @property
+    def limit(self) -> float:
+        """2/λ: where plain gradient descent stops being stable; inf where no direction curves upwards."""
+        return 2 / self.sharpness if self.sharpness > 0 else np.inf if self.sharpness <= 0 else np.nan
+
+    def columns(self) -> dict[str, Any]:
+        """Twenty of the rates, evenly spaced."""
+        some = np.unique(np.linspace(0, len(self.rates) - 1, 20).round().astype(int))
+        return {"rate": self.rates[some], "loss": self.loss[some], "smoothed": self.smoothed[some]}
+
+    @property
+    def caption(self) -> str:
+        """Suggestion, limit, and why the test ended."""
+        known = "" if np.isnan(self.sharpness) else f" Sharpness {self.sharpness:#.3g}, 2/λ = {self.limit:#.3g}"
+        limit = f"{known}, a limit for plain gradient descent only." if known else ""
+        return f"Suggested rate for {self.optimizer}: {self.suggestion:.2g}.{limit} The test ended: {self.reason}."
+
+    @drawn
+    def figure(self) -> Figure:
+        """Loss against rate, with the suggestion and 2/λ."""
+        figure, axes = canvas()
+        axes.plot(self.rates, np.where(np.isfinite(self.loss), self.loss, np.nan), color=GREY, lw=0.9, label="loss")
+        axes.plot(self.rates, self.smoothed, color=PALETTE[0], ls="-", lw=2, label="smoothed")
+        at = np.interp(np.log([self.suggestion]), np.log(self.rates), self.smoothed)
+        mark = {"ls": "", "marker": "*", "ms": 15, "color": PALETTE[1], "mec": "white", "zorder": 5}
+        axes.plot([self.suggestion], at, label=f"suggestion {self.suggestion:.2g}", **mark)
+        if np.isfinite(self.limit):
+            axes.axvline(self.limit, color=PALETTE[2], ls="--", label=f"2/λ = {self.limit:.2g} (gradient descent)")
+        low, high = self.smoothed.min(), self.smoothed[: self.smoothed.argmin() + 1].max()
+        fall = max(high - low, 1e-9)
+        axes.set_ylim(low - 0.3 * fall, high + 0.9 * fall)  # the fall; an explosion leaves the picture
+        axes.set(xscale="log", xlabel="learning rate η (log scale)", ylabel="mean loss per row")
+        axes.set_title(f"Range test of the learning rate: {self.optimizer}")
+        legend(figure)
+        return figure
+
+
+def _takes_a_rate(estimator: Any) -> bool:
+    return optim.rule(estimator.optimizer).needs == "gradient"
+
+
+def _can_tell(estimator: Any) -> bool:
+    return _takes_a_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
+
+
+@explanation("learning-rate", needs=CanPrepare, when=_can_tell)
+def learning_rate(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    low: float = 1e-6,
+    high: float = 10.0,
+    steps: int = 100,
+    curvature: bool = True,
+    max_rows: int | None = 1000,
+) -> LearningRate:
+    """Which learning rate suits: one short training of a copy, from its first weights, in which the rate grows.
+
+    Args:
+        estimator: A neural estimator, fitted or not; it stays as it is.
+        X: Rows to learn from.
+        y: Their targets.
+        low: First rate.
+        high: Last rate.
+        steps: Updates.
+        curvature: Whether sharpness and 2/λ at the start are wanted.
+        max_rows: At most this many rows for them; None: all.
+
+    Example:
+        >>> from ftheta import MLPRegressor
+        >>> x = np.linspace(-1, 1, 64)[:, None]
+        >>> found = learning_rate(MLPRegressor(hidden=(8,), optimizer="gd"), x, 2 * x[:, 0])
+        >>> 0.01 < found.suggestion < 10
+        True
+    """
+    require(estimator, CanPrepare, "learning_rate")
+    if not 0 < low < high or steps < 10:
+        raise InputError(f"low={low}, high={high}, steps={steps}; needed are 0 < low < high and at least 10 steps.")
+    if not _takes_a_rate(estimator):
+        raise InputError(
+            f"optimizer={estimator.optimizer!r} finds the length of its steps itself, so no rate has to be found for "
+            "it; leave lr as it is, or choose a rule that takes a rate, e.g. optimizer='adam'."
+        )
+    own = _constant(estimator)
+    trainer = own.prepare(X, y)
+    trainer.validation = None
+    require_surface(trainer.objective, estimator, "learning_rate")
+    bend = _sharpness(own, X, y, max_rows) if curvature else np.nan
+    rates = np.geomspace(low, high, steps)
+    losses, reason = _rise(trainer, rates)
+    if len(losses) < 2 or not np.isfinite(losses[0]):
+        raise NonFiniteError(
+            f"The loss of {type(estimator).__name__} is {losses[0] if losses else np.nan} before a rate could tell "
+            "anything; look at the rows, or start with a smaller low."
+        )
+    loss = np.array(losses[1:])
+    smoothed = _smooth(_capped(loss, losses[0]), max(1.0, WIDTH * steps))
+    return LearningRate(
+        rates=rates[: len(loss)],
+        loss=loss,
+        smoothed=smoothed,
+        suggestion=_suggestion(rates[: len(loss)], smoothed),
+        sharpness=bend,
+        optimizer=estimator.optimizer,
+        reason=reason + _doubt(smoothed),
+    )
+
+
+def _constant(estimator: Any) -> Any:
+    """A copy that has a seed, and whose rate nothing else moves."""
+    own: Any = clone(estimator)
+    constant = replace(own.training or Training(), schedule="constant", warmup=0, grow_batch=False, schedule_options={})
+    return own.set_params(training=constant, random_state=seed_of(estimator))
+
+
+def seed_of(estimator: Any) -> int:
+    """The seed of its first weights: its own, that of its last fit, or 0."""
+    return estimator.random_state if estimator.random_state is not None else getattr(estimator, "seed_", 0)
+
+
+def _sharpness(own: Any, X: Any, y: Any, max_rows: int | None) -> float:
+    """λ of the net as it is built; NaN where the objective has no curvature to show."""
+    try:
+        return sharpness(own, X, y, max_rows=max_rows)
+    except FThetaError:
+        return np.nan
+
+
+def _rise(trainer: Trainer, rates: np.ndarray) -> tuple[list[float], str]:
+    """Losses before the first update and after each, until they explode; the trainer ends as it began."""
+    losses: list[float] = []
+    shares = {name: [lr / given[0] for lr in given] for name, given in trainer.rates.base.items()}
+    with trainer.scope():
+        begin = trainer.state_dict()
+        try:
+            for rate in [*rates, rates[-1]]:
+                for name, rule in trainer.optimizers.items():
+                    for group, share in zip(rule.param_groups, shares[name], strict=True):
+                        group["lr"] = float(rate) * share
+                trainer.advance()
+                losses.append(_loss(trainer))
+                if not losses[-1] - losses[0] <= EXPLODED * max(abs(losses[0]), 1e-8):
+                    return losses, "the loss exploded"
+        except NonFiniteError:
+            return [*losses, np.inf], "the loss is not finite"
+        finally:
+            trainer.load_state_dict(begin)
+    return losses, "all rates were tried"
+
+
+def _loss(trainer: Trainer) -> float:
+    """What the first player saw in this update, before he moved."""
+    parts = trainer.problems[trainer.objective.player_list[0].name].first or []
+    return float(sum(part.total.detach() for part in parts)) / float(sum(part.weight for part in parts))
+
+
+def _capped(loss: np.ndarray, start: float) -> np.ndarray:
+    """Finite numbers: what exploded counts as just that."""
+    most = start + EXPLODED * max(abs(start), 1e-8)
+    return np.minimum(np.where(np.isfinite(loss), loss, most), most)
+
+
+def _smooth(loss: np.ndarray, width: float) -> np.ndarray:
+    """Mean of the neighbors under a Gaussian of this width in updates: (M,) -> (M,)."""
+    at = np.arange(len(loss))
+    near = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2)  # (M, M)
+    return near @ loss / near.sum(1)
+
+
+def _doubt(smoothed: np.ndarray) -> str:
+    """What to do where the lowest loss is at an end of the range, so that a better rate may lie beyond it."""
+    lowest = int(smoothed.argmin())
+    if lowest == 0:
+        return "; it never fell, so try a smaller low"
+    return "; the loss still fell at the last, so try a larger high" if lowest == len(smoothed) - 1 else ""
+
+
+def _suggestion(rates: np.ndarray, smoothed: np.ndarray) -> float:
+    """The first rate at which the loss has made `FALL` of its way from the highest point before the lowest to it."""
+    lowest = int(smoothed.argmin())
+    highest = int(smoothed[: lowest + 1].argmax())
+    goal = smoothed[highest] - FALL * (smoothed[highest] - smoothed[lowest])
+    return float(rates[highest + int((smoothed[highest:] <= goal).argmax())])

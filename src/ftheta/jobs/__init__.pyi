@@ -1,0 +1,17 @@
+from .compare import RunComparison as RunComparison
+from .compare import compare_runs as compare_runs
+from .config import Config as Config
+from .config import merge as merge
+from .prepare import Prepared as Prepared
+from .prepare import Split as Split
+from .prepare import prepare as prepare
+from .runs import all_runs as all_runs
+from .runs import find_run as find_run
+from .start import Started as Started
+from .start import start as start
+from .train import train as train
+from .trained import Answers as Answers
+from .trained import TrainedRun as TrainedRun
+from .trained import open as open
+from .watch import JsonLines as JsonLines
+from .watch import Watcher as Watcher

@@ -1,0 +1,218 @@
+"""What the files of a run must hold, whoever wrote them: anything else is one FileFormatError with path and place."""
+
+from __future__ import annotations
+
+import reprlib
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+
+from annotated_types import Ge, Gt, Le, Len, Lt, MinLen
+from typing_extensions import TypedDict  # in Python 3.11 pydantic takes no other
+
+from ..errors import FileFormatError, FThetaError, RunError
+from .config import merge
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..store import Run
+
+__all__ = ["Facts", "ResultFile", "answers", "facts", "history", "interval", "result", "settings", "split"]
+
+Number = Annotated[float, Ge(-1e300), Le(1e300)]
+Count = Annotated[int, Ge(0), Lt(2**53)]
+Level = Annotated[float, Gt(0), Lt(1)]
+
+
+class ResultFile(TypedDict):
+    """result.json."""
+
+    part: Literal["test part", "test file", "training rows"]
+    rows: Count
+    family: str
+    data: str
+    scores: Annotated[dict[str, Number | None], MinLen(1)]
+    level: NotRequired[Level]
+    intervals: NotRequired[dict[str, Annotated[list[Number], Len(2, 2)] | None]]
+    method: NotRequired[dict[str, str]]
+
+
+class CsvFormat(TypedDict):
+    """How the cells of a file were read."""
+
+    comma: bool
+    dates: dict[str, str]
+    text: list[str]
+
+
+class Facts(TypedDict):
+    """data.json."""
+
+    name: str
+    kind: str
+    shape: Annotated[list[Annotated[int, Gt(0), Lt(2**20)]], Len(0, 3)]
+    rows: Count
+    task: str
+    test: str
+    target: str
+    classes: list[str]
+    parts: dict[str, Count]
+    columns: list[dict[str, str]]
+    csv_format: CsvFormat | None
+    notes: list[str]
+    leaks: list[str]
+    license: str
+    citation: str
+    digest: str
+
+
+class Interval(TypedDict):
+    """interval.json."""
+
+    level: Level
+    half_width: Annotated[Number, Ge(0)]
+    rows: Count
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """The settings in config.toml."""
+    file = run.path / "config.toml"
+    if run.status == "new":
+        raise RunError(f"{run.path} has no manifest, so its files cannot be verified. Start a new run.")
+    if not run.has("config.toml"):
+        raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
+    found = _toml(run.read("config.toml"), file)
+    try:
+        return asdict(merge(found, where=str(file)))
+    except FThetaError as error:
+        raise FileFormatError(f"{error} The file is not one of `ftheta train`; use another copy.") from None
+
+
+def _toml(content: bytes, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{file} is not a TOML file ({error}). It is damaged; use another copy.") from None
+
+
+def result(run: Run) -> ResultFile:
+    """The scores of a run."""
+    return _read(run, "result.json", ResultFile)
+
+
+def facts(run: Run) -> Facts:
+    """What is known of the data of a run."""
+    return _read(run, "data.json", Facts)
+
+
+def interval(run: Run) -> dict[str, Any] | None:
+    """How far numbers lie from their prediction; None where that is not known."""
+    return _read(run, "interval.json", Interval | None) if run.has("interval.json") else None
+
+
+def history(run: Run, *, unsaved: bool = False) -> list[dict[str, float]]:
+    """The rows of metrics.jsonl, each a number for every name."""
+    rows = run.rows(unsaved=unsaved)
+    _shaped(rows, list[dict[str, float]], run.path / "metrics.jsonl")
+    return rows  # whole numbers as they are
+
+
+def _read(run: Run, name: str, shape: Any) -> Any:
+    from ..store.files import strict_json
+
+    return _shaped(strict_json(run.read(name), str(run.path / name)), shape, run.path / name)
+
+
+def _shaped(value: Any, shape: Any, file: Path) -> Any:
+    """The value, if it has this shape."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(shape).validate_python(value, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "all of it"
+        raise _wrong(file, f"{reprlib.repr(place)} is {reprlib.repr(first['input'])}: {first['msg']}") from None
+
+
+def _wrong(file: Path, what: str) -> FileFormatError:
+    return FileFormatError(f"{file}: {what}. The file is damaged or not one of fθ's; use another copy.")
+
+
+# ---- files of arrays
+
+
+def split(run: Run, rows: int = 2**53) -> dict[str, Any]:
+    """Row numbers of the parts of so many rows, and the digest of the data."""
+    file = run.path / "split.safetensors"
+    found = _named(run.tree(file.name), ("train", "validation", "test", "data"), file)
+    for name in ("train", "validation", "test"):
+        found[name] = _places(found[name], rows, name, file)
+    if not len(found["train"]):
+        raise _wrong(file, "train is empty")
+    return found
+
+
+def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
+    """The tested rows, with truth and answers where the model gives some; what it does not say is None."""
+    file = run.path / "test.safetensors"
+    found = _named(run.tree(file.name), ("rows",), file)
+    found["rows"] = _places(found["rows"], rows, "rows", file)
+    if "predicted" not in found:
+        return dict.fromkeys(_ANSWERED) | found
+    found: dict[str, Any] = {**dict.fromkeys(_ANSWERED), **_named(found, ("y", "predicted"), file)}
+    n = len(found["rows"])
+    if found["classes"] is not None:
+        found["classes"] = _shaped(found["classes"], Annotated[list[str], MinLen(1)], file)
+    for name in ("y", "predicted"):
+        found[name] = _targets(found[name], n, found["classes"], name, file)
+    if found["y"].shape != found["predicted"].shape:
+        raise _wrong(file, "y and predicted differ in shape")
+    for name, shape in {"p": (n, len(found["classes"] or ())), "low": (n,), "high": (n,)}.items():
+        found[name] = None if found[name] is None else _numbers(found[name], shape, name, file)
+    return found
+
+
+_ANSWERED = ("y", "predicted", "p", "classes", "low", "high")
+
+
+def _targets(values: Any, n: int, classes: list[str] | None, name: str, file: Path) -> np.ndarray:
+    """Numbers, names of classes, or maps of places in the classes, for n rows."""
+    import numpy as np
+
+    found = np.asarray(values)
+    if classes is None:
+        return _numbers(found, (n, *found.shape[1:2]), name, file)
+    if found.ndim == 3:
+        return _places(found.ravel(), len(classes), name, file).reshape(found.shape)
+    if found.shape != (n,) or found.dtype.kind != "U":
+        raise _wrong(file, f"{name} does not hold a class for each of {n} rows")
+    return found
+
+
+def _numbers(values: Any, shape: tuple[int, ...], name: str, file: Path) -> np.ndarray:
+    import numpy as np
+
+    found = np.asarray(values)
+    if found.shape != shape or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+        raise _wrong(file, f"{name} does not hold finite numbers of the shape {shape}")
+    return found
+
+
+def _named(tree: Any, names: tuple[str, ...], file: Path) -> dict[str, Any]:
+    missing = [name for name in names if not isinstance(tree, dict) or name not in tree]
+    if missing:
+        raise _wrong(file, f"{missing[0]} is missing")
+    return dict(tree)
+
+
+def _places(values: Any, n: int, name: str, file: Path) -> np.ndarray:
+    """Whole numbers from 0 to n - 1 in one axis."""
+    import numpy as np
+
+    found = np.asarray(values)
+    if found.ndim != 1 or (len(found) and (found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n)):
+        raise _wrong(file, f"{name} does not hold row numbers from 0 to {n - 1}")
+    return found.astype(np.int64)

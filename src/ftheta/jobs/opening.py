@@ -1,0 +1,219 @@
+"""Data by name, file or folder: to learn from, and to predict or evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import data as _data
+from ..catalog import Card, nearest
+from ..data import Dataset
+from ..data.io.pictures import ADVICE
+from ..data.kinds import KINDS, Images, Kind
+from ..errors import FileFormatError, InputError
+from ..tasks import Task, tasks_of
+
+if TYPE_CHECKING:
+    from .config import Config
+
+__all__ = ["Reader", "Rows", "described_data", "open_data"]
+
+LARGE = 64  # pixels of the longer side of images, where --size is not given
+TRIED = 2000  # images, evenly spaced, that are decoded before a run is made
+
+Say = Callable[[str], object]
+
+
+def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Dataset:
+    """A data set by its name, or a file with its target, for a model."""
+    found = _folder(config, card, say) or _named(config.data, config.target) or _file(config, card)
+    found = _ordered(found, config)
+    return _grouped(found, config.group) if config.group else found
+
+
+def described_data(name: str, target: str | None, encoding: str, say: Say) -> Dataset:
+    """A data set, file or folder to look at, whatever model may learn from it."""
+    if (found := _named(name, target or "")) is not None:
+        return found
+    _refuse_missing(name)
+    if Path(name).is_dir():
+        if target:
+            raise InputError(f"--target {target}: the classes of {name} are the names of its folders; leave it out.")
+        return _data.open_images(name, skip_bad=True, say=say)
+    return _data.read(name, target, encoding=encoding)
+
+
+def _named(name: str, target: str) -> Dataset | None:
+    if name not in _data.names():
+        return None
+    if target:
+        raise InputError(f"--target {target}: the data set {name!r} has its own target; leave --target out.")
+    return _data.load(name)
+
+
+def _refuse_missing(name: str) -> None:
+    if not Path(name).exists():
+        raise InputError(f"{nearest('data set or file', name, _data.names())} A file needs its path, e.g. my.csv.")
+
+
+def _folder(config: Config, card: Card, say: Say) -> Dataset | None:
+    """A folder of images that are decoded when they are needed, for models that take images."""
+    path = Path(config.data)
+    wanted = path.is_dir() and config.data not in _data.names() and Images.name in card.kinds
+    for flag in () if wanted else ("size", "skip_bad"):
+        if getattr(config, flag):
+            name = flag.replace("_", "-")
+            raise InputError(f"--{name} is for a folder of images and a model of images, e.g. convnet.")
+    if not wanted:
+        return None
+    if config.target:
+        raise InputError(
+            f"--target {config.target}: the classes of {config.data} are the names of its folders; leave --target out."
+        )
+    size = (config.size, config.size) if config.size else None
+    found = _data.open_images(path, size=size, skip_bad=config.skip_bad, say=say)
+    if size is None and max(found.shape[:2]) > LARGE:
+        factor = LARGE / max(found.shape[:2])
+        smaller = max(1, round(found.shape[0] * factor)), max(1, round(found.shape[1] * factor))
+        found = _data.open_images(path, size=smaller, skip_bad=config.skip_bad, say=say)
+    return without_damaged(found)
+
+
+def without_damaged(found: Dataset) -> Dataset:
+    """Without damaged images where these are skipped; else some are decoded, and a damaged one is an error."""
+    x = found.x
+    if not x.skip_bad:
+        x[:: -(-len(x) // TRIED)].usable()
+        if x.bad:
+            raise FileFormatError(f"{next(iter(x.bad.values()))} {ADVICE}")
+        return found
+    good = x.usable()
+    if not len(good):
+        raise FileFormatError(f"{x.listing.root}: none of the {len(x)} images can be decoded. Check the folder.")
+    left, y = len(x) - len(good), None if found.y is None else np.asarray(found.y)[good]
+    notes = (f"left out as damaged: {left} files, e.g. {[*x.bad.values()][-1]}",) if left else ()
+    names = () if y is None else tuple(map(str, np.unique(y)))
+    return replace(found, x=x[good], y=y, target_names=names, notes=(*found.notes, *notes))
+
+
+def _file(config: Config, card: Card) -> Dataset:
+    """A file; where the model learns from a target, there must be one."""
+    _refuse_missing(config.data)
+    path, needs_y = Path(config.data), all(task.needs_y for task in tasks_of(card).values())
+    required = bool(config.target) or (needs_y and _data.format_of(path) not in ("csv", "json", "excel", "parquet"))
+    found = _data.read(path, config.target or None, required=required, encoding=config.encoding)
+    if needs_y and found.y is None and found.feature_names and KINDS[found.kind].merge:
+        names = [*found.feature_names[:12], *(["..."] if len(found.feature_names) > 12 else [])]
+        raise FileFormatError(
+            f"{path}: which column is to be predicted? Use --target COLUMN. Its columns: {', '.join(names)}."
+        )
+    return found
+
+
+def _ordered(dataset: Dataset, config: Config) -> Dataset:
+    """Rows by their time; without --time-column, a chronological split takes the only column of dates."""
+    name, x = config.time_column, dataset.x
+    if not name and config.split == "chronological" and hasattr(x, "select_dtypes"):
+        dates = list(x.select_dtypes("datetime").columns)
+        name = str(dates[0]) if len(dates) == 1 else ""
+    if not name:
+        return dataset
+    if not hasattr(x, "columns") or name not in x.columns:
+        raise InputError(f"--time-column: {nearest('column', name, dataset.feature_names)}")
+    order = np.argsort(np.asarray(x[name]), kind="stable")
+    y = None if dataset.y is None else np.asarray(dataset.y)[order]
+    note = () if (np.diff(order) == 1).all() else (f"rows are in the order of {name!r}",)
+    return replace(dataset, x=x.iloc[order].reset_index(drop=True), y=y, notes=(*dataset.notes, *note))
+
+
+def _grouped(dataset: Dataset, group: str) -> Dataset:
+    """Rows with the names of their groups; a name that tells which row it is, is nothing to learn from."""
+    if not hasattr(dataset.x, "columns") or group not in dataset.feature_names:
+        raise InputError(f"--group: {nearest('column', group, dataset.feature_names)}")
+    return replace(
+        dataset,
+        x=dataset.x.drop(columns=group),
+        feature_names=tuple(name for name in dataset.feature_names if name != group),
+        groups=dataset.x[group].astype(str).to_numpy(),
+        notes=(*dataset.notes, f"column {group!r} keeps rows together and is not learned from"),
+    )
+
+
+# ---- new rows for a trained model
+
+
+class Rows(NamedTuple):
+    """The rows of a file: raw, encoded, with targets, names of files, and what was noticed."""
+
+    x: Any
+    X: Any
+    y: Any
+    names: dict[str, Any]
+    notes: list[str]
+    dataset: Dataset
+
+
+class Reader(NamedTuple):
+    """Reads files as the training data were read."""
+
+    config: Config
+    task: Task
+    kind: type[Kind]  # as which the model takes the data
+    encoder: Any
+    csv_format: Any  # how the cells of training were written
+
+    def read(
+        self, file: Path | str, encoding: str | None = None, *, skip_bad: bool = False, required: bool = False
+    ) -> Rows:
+        """The rows of a file as the model takes them.
+
+        Args:
+            file: A file, an image, or a folder of images, like those of training.
+            encoding: Of its characters; None: as in training.
+            skip_bad: Leave damaged images of a folder out.
+            required: Whether there must be a target, if the task has one.
+        """
+        path, encoder, required = Path(file), self.encoder, required and self.task.needs_y
+        shape = getattr(encoder, "image_", ()) if issubclass(self.kind, Images) else ()
+        if skip_bad and not (shape and path.is_dir()):
+            raise InputError("--skip-bad is for a folder of images and a run that was trained on images.")
+        names: dict[str, Any] = {}
+        if shape and (path.is_dir() or _data.is_picture(path)):
+            found, names["file"] = _new_images(path, shape, skip_bad)
+        else:
+            found = self._rows(path, encoding, bool(shape), required)
+        if required and found.y is None:
+            target = f" {self.config.target!r}" if self.config.target else ""
+            raise InputError(f"{path} has no target{target} to compare with. Give a file that has it.")
+        found = self.kind.convert(found)
+        x = found.x if encoder is None else encoder.align(found.x)
+        notes = [*found.notes, *([] if encoder is None else encoder.new_row_notes(x))]
+        return Rows(x, x if encoder is None else encoder.transform(x), found.y, names, notes, found)
+
+    def _rows(self, path: Path, encoding: str | None, images: bool, required: bool) -> Dataset:
+        if _data.is_picture(path):
+            raise InputError(
+                f"{path} is an image, and the run was trained on rows of numbers. Give a file like its data."
+            )
+        code, target = encoding or self.config.encoding, self.config.target or None
+        found = _data.read(path, target, required=required, encoding=code, csv_format=self.csv_format)
+        flat = getattr(found.x, "shape", ())[1:] == (getattr(self.encoder, "n_features_in_", None),)
+        if images and found.kind != self.kind.name and not flat:
+            raise InputError(f"{path} is a {found.kind}, and the run was trained on images. Give an image or a folder.")
+        return found
+
+
+def _new_images(file: Path, shape: tuple[int, int, int], skip_bad: bool) -> tuple[Dataset, list[str]]:
+    """One image or a folder of them as (C, H, W), and the names of the files."""
+    channels, height, width = shape
+    if not file.is_dir():
+        x, notes = _data.read_picture(file, (height, width), channels)
+        about = tuple(f"{file.name}: {note}" for note in notes)
+        return Dataset(file.name, x[None], None, (), (), "none", kind=Images.name, notes=about), [file.name]
+    found = _data.open_images(file, size=(height, width), channels=channels, required=False, skip_bad=skip_bad)
+    found = without_damaged(found)
+    return found, [str(path.relative_to(found.x.listing.root)) for path in found.x.paths]

@@ -1,0 +1,319 @@
+"""Everything that is decided before training: data, task, split, estimator, encoder. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from inspect import signature
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import catalog
+from ..catalog import Card
+from ..data import Dataset, TableEncoder, holdout, leaks
+from ..data.kinds import KINDS, Kind
+from ..draw import Draw
+from ..errors import InputError
+from ..tasks import TASKS, Task, tasks_of
+from ..train import Training
+from .config import Config, typed
+from .opening import Reader, Rows, open_data
+
+if TYPE_CHECKING:
+    from ..explain import LearningRate
+
+__all__ = ["Prepared", "Split", "digest", "prepare"]
+
+ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
+EXPLAINED = 2000  # rows that explanations look at
+IMAGES, NUMBERS = 64, 2**18  # of images at least so many, and more up to so many numbers
+TEST = 0.2  # share of the rows, where neither the user nor the data set says otherwise
+
+
+class Split(NamedTuple):
+    """Row numbers of the three parts; a part that was not asked for is empty."""
+
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A training that can start."""
+
+    config: Config
+    dataset: Dataset
+    kind: type[Kind]  # as which the model takes the data
+    task: Task
+    split: Split
+    estimator: Any
+    encoder: Any
+    learning_rates: LearningRate | None = None  # of `--lr find`
+    test_file: Rows | None = None  # of `--test FILE`
+
+    @property
+    def stepped(self) -> bool:
+        """Whether it is trained in steps, kept in a run and watched by validation rows."""
+        return "run" in signature(self.estimator.fit).parameters
+
+    @cached_property
+    def fitted(self) -> np.ndarray:
+        """Rows that are learned from: without validation rows where the model can use those."""
+        return fitted_rows(self.stepped, self.split)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the data."""
+        return digest(self.dataset)
+
+    @cached_property
+    def leaks(self) -> tuple[str, ...]:
+        """What the test part shares with the rows that are learned from."""
+        if not self.task.needs_y or isinstance(self.dataset.x, list):  # without answers nothing is known beforehand
+            return ()
+        x = self.dataset.x
+        x = x.reshape(len(x), -1) if isinstance(x, np.ndarray) else x
+        return leaks(x, self.fitted, self.split.test, self.task.leak_target(self.dataset.y))
+
+    def rows(self, index: np.ndarray) -> tuple[Any, Any]:
+        """Encoded rows and their targets."""
+        return encoded(self.kind, self.encoder, self.dataset, index)
+
+    @cached_property
+    def fit_arguments(self) -> dict[str, Any]:
+        """What `fit` is called with."""
+        found: dict[str, Any] = dict(zip(("X", "y"), self.rows(self.fitted), strict=True))
+        if self.stepped and len(self.split.validation):
+            found |= dict(zip(("X_val", "y_val"), self.rows(self.split.validation), strict=True))
+        return found
+
+    def headline(self) -> str:
+        """What is trained on what."""
+        test = 0 if self.test_file is None else len(self.test_file.x)
+        sizes = {"training": len(self.fitted), "test": len(self.split.test) + test}
+        sizes["validation"] = self.dataset.rows + test - sum(sizes.values())
+        rows = ", ".join(f"{n} {name}" for name, n in sizes.items() if n)
+        size = KINDS[self.dataset.kind].size(self.dataset)
+        what = f"{self.config.model} ({self.task.name}) on {self.dataset.name}"
+        return f"{what}: {rows} rows{f', {size}' if size else ''}"
+
+    def notes(self) -> list[str]:
+        """What a user should know before the result: columns left out, what reader and memory did."""
+        dropped = [f"column {c['name']!r} {c['did']}" for c in described(self.encoder) if c["kind"] == "dropped"]
+        rate = [f"--lr find: {self.learning_rates.table().caption}"] if self.learning_rates else []
+        own = filter(None, [getattr(self.estimator, "note_", "")])  # of a memory: patterns that are there twice
+        return [*self.dataset.notes, *dropped, *rate, *own]
+
+
+def prepare(config: Config, say: Callable[[str], object] = lambda text: None) -> Prepared:
+    """Decide what can be decided; what cannot be trained is refused in a sentence.
+
+    Args:
+        config: What is asked for.
+        say: Is told what takes long, e.g. reading many files.
+    """
+    card = catalog.card(config.model)
+    if not any(task.has_result for task in tasks_of(card).values()):
+        name = next(iter(card.targets.values())).partition(":")[2]
+        raise InputError(
+            f"{card.name!r} transforms rows and predicts nothing, so there is no result to show. Use it in Python, "
+            f"e.g. make_pipeline(ftheta.{name}(), ftheta.MLPClassifier())."
+        )
+    dataset = open_data(config, card, say)
+    task = _task(card, dataset, config.task)
+    kind = _kind(card, dataset, task)
+    dataset = kind.convert(dataset)
+    task.check(dataset)
+    split = _split(config, dataset, task)
+    cls = catalog.resolve(card.name, kind.name, task.name)
+    estimator = _estimator(cls, config, task, dataset, split)
+    found = Prepared(config, dataset, kind, task, split, estimator, kind.encoder(dataset, estimator))
+    if task.needs_y and dataset.y is not None and not isinstance(dataset.y, list):
+        y = np.asarray(dataset.y)
+        task.check_split(dataset.name, y[found.fitted], y[split.test])
+    if found.encoder is not None:
+        if not found.stepped and isinstance(found.encoder, TableEncoder):
+            found.encoder.set_output(transform="pandas")  # coefficients have the names of their columns
+        found.encoder.fit(kind.take(dataset.x, found.fitted))
+    found = _with_test_file(found) if isinstance(config.test, str) else found
+    return _with_rate(found) if config.params.get("lr") == "find" else found
+
+
+def _task(card: Card, dataset: Dataset, asked: str) -> Task:
+    """The model's only one, as asked, or by the target."""
+    own = {name: task for name, task in tasks_of(card).items() if task.has_result}
+    unsupervised = [task for task in own.values() if not task.needs_y]
+    if asked and asked not in own:
+        raise InputError(f"--task {asked}: {card.name} is for {', '.join(own)}. Leave --task out.")
+    if unsupervised and not asked:
+        return unsupervised[0]()
+    fitting = [name for name, task in TASKS.items() if dataset.task in task.targets]
+    name = asked or next((name for name in own if name in fitting), "")
+    if name:
+        return own[name]()
+    what = TASKS[fitting[0]].answers if fitting else dataset.task
+    kinds = {dataset.kind, *KINDS[dataset.kind].also(dataset)}
+    wanted = {(kind, name) for kind in kinds for name in fitting}
+    others = [other.name for other in reversed(catalog.CARDS.values()) if wanted & other.targets.keys()]
+    raise InputError(
+        f"The target of {dataset.name} is {what}, which {card.name} does not learn; it is for {', '.join(own)}. "
+        f"Use {' or '.join(others[:4]) or 'other data'}."
+    )
+
+
+def _kind(card: Card, dataset: Dataset, task: Task) -> type[Kind]:
+    """The data's own kind, or another that it can be taken as."""
+    own = KINDS[dataset.kind]
+    for name in (own.name, *own.also(dataset)):
+        if (name, task.name) in card.targets:
+            return KINDS[name]
+    raise InputError(
+        f"{dataset.name} is a {own.name} ({dataset.rows:,} {own.unit}), and {card.name} learns from data of the kind "
+        f"{' or '.join(card.kinds)}. `ftheta models` lists what each model takes; `ftheta data show {dataset.name}` "
+        "shows the data."
+    )
+
+
+# ---- split
+
+
+def _split(config: Config, dataset: Dataset, task: Task) -> Split:
+    """The test part is set aside before anything is learned; then the validation part of the rest."""
+    rows = np.arange(dataset.rows)
+    if config.split == "stratified" and task.needs_y and np.asarray(dataset.y).ndim > 1:
+        raise InputError(f"--split stratified: {dataset.name} does not have one class per row. Use random.")
+    how = config.split or ("stratified" if task.stratify and not config.group else KINDS[dataset.kind].split)
+    if KINDS[dataset.kind].split == "none":
+        return Split(rows, rows[:0], rows[:0])
+    y = np.asarray(dataset.y) if how == "stratified" else None
+    y = y.astype(str) if y is not None and task.stratify else y  # many integers are still classes
+    parts = _Parts(config, how, y, dataset.groups)
+    if dataset.official and config.test is None:
+        rest, test = rows[: -dataset.official], rows[-dataset.official :]
+    else:
+        share = 0.0 if isinstance(config.test, str) else TEST if config.test is None else config.test
+        rest, test = parts.hold_out(rows, "test", share)
+    share = task.validation_share(len(rest)) if config.validation == "auto" else config.validation
+    return Split(*parts.hold_out(rest, "validation", share), test)
+
+
+class _Parts(NamedTuple):
+    """How rows are held out."""
+
+    config: Config
+    how: str
+    y: np.ndarray | None
+    groups: np.ndarray | None
+
+    def hold_out(self, rows: np.ndarray, part: str, share: float) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that stay, and rows that are held out."""
+        if not share:
+            return rows, rows[:0]
+        draw = Draw(self.config.seed).at(part)
+        labels, groups = (None if v is None else v[rows] for v in (self.y, self.groups))
+        try:
+            kept, aside = holdout(len(rows), share, draw, split=self.how, y=labels, groups=groups)
+        except InputError as error:
+            why = str(error).partition(". ")[0].rstrip(".")
+            raise InputError(f"--{part} {share:g}: {why}. Give more rows, or use --{part} 0.") from None
+        return rows[kept], rows[aside]
+
+
+# ---- estimator
+
+
+def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, split: Split) -> Any:
+    """Defaults of the family < the user's settings."""
+    where, known = f"model {config.model!r}", cls().get_params(deep=False)
+    for name in ELSEWHERE.keys() & config.params.keys():
+        raise InputError(f"{where}: {name}={config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
+    given = {k: v for k, v in config.params.items() if (k, v) != ("lr", "find") or "lr" not in known}
+    watched, own = len(split.validation) > 0, getattr(cls, "first_try", None)
+    if own is not None:
+        params, training = own(len(split.train), watched=watched, shape=dataset.shape), _OF_IMAGES
+    else:
+        labeled, rule = dataset.y is not None, given.get("optimizer")
+        params, training = task.defaults(known, watched=watched, labeled=labeled, optimizer=rule)
+    params = params | _one_layer(given, known) | ({"random_state": config.seed} if "random_state" in known else {})
+    if "training" not in known:
+        typed(cls, {f"training.{k}": v for k, v in config.training.items()}, where)
+        return cls(**typed(cls, params, where))
+    fields = {"progress": True, **training, **typed(Training, config.training, "training")}
+    return cls(**typed(cls, params, where), training=Training(**fields))
+
+
+_OF_IMAGES = {"schedule": "cosine", "ema": 0.999}  # with the epochs that a family of nets for images chooses
+
+
+def _one_layer(given: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """--hidden is the number of hidden units where a model has one layer of them."""
+    if "n_hidden" not in known or "hidden" not in given:
+        return given
+    if len(given["hidden"]) != 1:
+        raise InputError(f"--hidden {','.join(map(str, given['hidden']))}: this model has one hidden layer; give one.")
+    return {name: value for name, value in given.items() if name != "hidden"} | {"n_hidden": given["hidden"][0]}
+
+
+def _with_test_file(job: Prepared) -> Prepared:
+    """With the rows of `--test FILE`; classes that only they have are refused before training."""
+    file = str(job.config.test)
+    if not Path(file).exists():
+        raise InputError(f"--test {file}: expected a share such as 0.2, none, or a file; there is no such file.")
+    reader = Reader(job.config, job.task, job.kind, job.encoder, job.dataset.csv_format)
+    rows = reader.read(file, required=True)
+    if job.task.needs_y:
+        job.task.check_split(file, np.asarray(job.dataset.y)[job.fitted], rows.y)
+    return replace(job, test_file=rows)
+
+
+def _with_rate(job: Prepared) -> Prepared:
+    """After the range test, whose suggestion becomes a setting like any other."""
+    from ..explain import learning_rate
+
+    found = learning_rate(job.estimator, job.fit_arguments["X"], job.fit_arguments["y"])
+    job.estimator.set_params(lr=found.suggestion)
+    config = replace(job.config, params={**job.config.params, "lr": found.suggestion})
+    return replace(job, config=config, learning_rates=found)
+
+
+# ---- rows
+
+
+def fitted_rows(stepped: bool, split: Split) -> np.ndarray:
+    """Rows that a model learns from."""
+    return split.train if stepped else np.sort(np.concatenate([split.train, split.validation]))
+
+
+def encoded(kind: type[Kind], encoder: Any, dataset: Dataset, index: Any) -> tuple[Any, Any]:
+    """Rows as the model sees them, and their targets."""
+    y = dataset.y
+    if y is not None:
+        y = [y[i] for i in index] if isinstance(y, list) else np.asarray(y)[index]
+    x = kind.take(dataset.x, index)
+    return (x if encoder is None else encoder.transform(x)), y
+
+
+def explained_step(n: int, shape: Sequence[int]) -> int:
+    """Every so many of n rows are explained; of images (C, H, W) the fewer, the larger they are."""
+    most = min(EXPLAINED, max(IMAGES, NUMBERS // prod(shape))) if len(shape) > 1 else EXPLAINED
+    return max(1, -(-n // most))
+
+
+def described(encoder: Any) -> list[dict[str, str]]:
+    """What an encoder does to each column."""
+    return [] if encoder is None else encoder.describe()
+
+
+def digest(dataset: Dataset, rows: Any = slice(None)) -> str:
+    """SHA-256 of the names of the columns, and of features and targets of these rows."""
+    kind = KINDS[dataset.kind]
+    y = np.zeros(0) if dataset.y is None else np.asarray(dataset.y)[rows]
+    y = y.astype(str) if y.dtype == object else y
+    parts = repr(dataset.feature_names).encode(), kind.content(kind.take(dataset.x, rows)), y
+    return sha256(b"".join([*parts[:2], np.ascontiguousarray(y).tobytes()])).hexdigest()

@@ -1,0 +1,201 @@
+"""`train`: decide, write down what is known, fit, evaluate, report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..errors import FileFormatError, InputError, RunError
+from ..results import svg
+from ..store import Run
+from ..train import watched
+from . import files
+from .config import Config, merge, settings_of
+from .prepare import Prepared, described, digest, prepare
+from .runs import new_path
+from .trained import TrainedRun
+from .watch import Cancelled, Watcher
+
+__all__ = ["train"]
+
+
+def train(
+    model: str | Config,
+    data: str = "",
+    *,
+    run: Run | Path | str | None = None,
+    report: bool = True,
+    watch: Watcher | None = None,
+    **settings: Any,
+) -> TrainedRun:
+    """Train a model on a data set or a file; the run folder holds everything.
+
+    Args:
+        model: Name in the catalog, or a complete Config.
+        data: Name of a data set, or the path of a file or a folder.
+        run: Folder; None: runs/MODEL-DATA/TIME. A folder of the same training is continued.
+        report: Whether report.html is written.
+        watch: Is told what happens; its `cancel` ends the job.
+        **settings: Fields of Config; any other name is a parameter of the model.
+    """
+    config = model if isinstance(model, Config) else merge({"model": model, "data": data}, settings_of(settings))
+    watch = watch or Watcher()
+    job = prepare(config, lambda text: watch.say("wait", text))
+    folder = run if isinstance(run, Run) else Run(run or new_path(config.model, config.data))
+    _refuse_other(job, folder)
+    _dry_run(job)
+    watch.say("run", folder.path)
+    with folder:
+        _write_setup(job, folder)
+        watch.say("headline", job.headline())
+        for note in job.notes():
+            watch.say("note", note)
+        for leak in job.leaks:
+            watch.say("warning", f"possible leak: {leak}")
+        try:
+            _fit(job, folder, watch)
+        except Cancelled:
+            return TrainedRun(folder, job)
+        if message := _stop_message(job.estimator):
+            watch.say("stopped", message)
+        if job.task.wait:
+            watch.say("wait", job.task.wait)
+        trained = TrainedRun(folder, job)
+        _evaluate(job, trained)
+        watch.say("result", trained.result)
+    if report and not folder.has("report.html"):
+        trained.report()
+    if folder.has("report.html"):
+        watch.say("report", folder.path / "report.html")
+    return trained
+
+
+def _dry_run(job: Prepared) -> None:
+    """A fit of no seconds: what training would refuse is refused before a folder is made; closed forms are fitted."""
+    if job.stepped:
+        trial: Any = clone(job.estimator)
+        trial.set_params(training__seconds=0.0).fit(**job.fit_arguments)
+        if hasattr(trial, "note_"):  # of a memory: patterns that are there twice
+            job.estimator.note_ = trial.note_
+    else:
+        job.estimator.fit(**job.fit_arguments)
+
+
+def _fit(job: Prepared, run: Run, watch: Watcher) -> None:
+    """Train, continue, or take what is finished; the model is in the run afterwards."""
+    if job.stepped:
+        with watched(watch):
+            job.estimator.fit(**job.fit_arguments, run=run)
+    elif run.status != "finished":
+        job.estimator._save_into(run)
+
+
+def _stop_message(estimator: Any) -> str:
+    """Why training ended before its last epoch, or nothing."""
+    reason = getattr(estimator, "stop_reason_", "rounds")
+    why = {"seconds": "the time is used up", "steps": "the steps are used up"}.get(reason, reason)
+    return "" if reason in ("", "rounds") else f"Ended after {estimator.n_iter_} epochs: {why}."
+
+
+# ---- before training
+
+
+def _refuse_other(job: Prepared, run: Run) -> None:
+    """A folder with other things in it, with another run, or with a run on other data is not written into."""
+    if run.path.is_file():
+        raise InputError(f"--run {run.path} is a file; a run is a folder. Choose another --run.")
+    if run.status == "new" and not run.is_empty():
+        raise InputError(f"{run.path} is not empty and holds no run; nothing was changed. Choose another --run.")
+    if run.has("config.toml") and files.settings(run) != asdict(job.config):
+        raise RunError(
+            f"{run.path} holds a run with other settings. Choose another --run, or continue it with --resume."
+        )
+    if run.has("split.safetensors") and files.split(run)["data"] != job.digest:
+        raise RunError(
+            f"{job.config.data} has changed since {run.path} was started, and a run is continued with the same "
+            "data only. Restore the old data or choose another --run."
+        )
+
+
+def _write_setup(job: Prepared, run: Run) -> None:
+    """Write what is known before training."""
+    content = {
+        "config.toml": job.config.toml(),
+        **({} if job.encoder is None else {"encoder.json": json.dumps(job.encoder.get_state(), indent=1) + "\n"}),
+        "split.safetensors": {**job.split._asdict(), "data": job.digest},
+        "data.json": json.dumps(_facts(job), indent=1, ensure_ascii=False) + "\n",
+    }
+    if job.learning_rates is not None:
+        content["figures/learning-rate.svg"] = svg(job.learning_rates.figure())
+    for name, value in content.items():
+        if not run.has(name):
+            run.write(name, value)
+        elif isinstance(value, str) and _is_damaged(run, name):
+            run.repair(name, value)  # refused, if it is not the same again
+    if run.status == "finished":
+        run.sound()
+
+
+def _is_damaged(run: Run, name: str) -> bool:
+    try:
+        run.read(name)
+    except FileFormatError:
+        return True
+    return False
+
+
+def _facts(job: Prepared) -> dict[str, Any]:
+    """What is known of the data, for the run and its report."""
+    d = job.dataset
+    return {
+        **{"name": d.name, "kind": d.kind, "taken_as": job.kind.name, "shape": list(d.shape), "rows": d.rows},
+        **{"task": job.task.name, "test": job.config.test if isinstance(job.config.test, str) else ""},
+        **{"target": job.config.target, "classes": list(d.target_names)},
+        "parts": {name: len(rows) for name, rows in job.split._asdict().items()},
+        "columns": described(job.encoder),
+        "csv_format": None if d.csv_format is None else d.csv_format._asdict(),
+        **{"notes": list(d.notes), "leaks": list(job.leaks)},
+        **{"license": d.license, "citation": d.citation, "digest": job.digest},
+    }
+
+
+# ---- after training
+
+
+def _evaluate(job: Prepared, trained: TrainedRun) -> None:
+    """Scores of the test part, of a test file, or of the training rows if there is neither; kept with the answers."""
+    run = trained.run
+    if run.has("result.json"):
+        return
+    held = _held(job)
+    run.write("interval.json", json.dumps(held) + "\n")
+    if job.test_file is not None:
+        part, X, y, data = "test file", job.test_file.X, job.test_file.y, digest(job.test_file.dataset)
+        index = np.arange(len(job.test_file.x))
+    else:
+        part = "test part" if len(job.split.test) else "training rows"
+        index = job.split.test if len(job.split.test) else job.fitted
+        (X, y), data = job.rows(index), digest(job.dataset, index)
+    task, names, model = job.task, job.dataset.target_names, job.estimator
+    answers = task.predict(model, X, names, held) if task.needs_y else {}
+    truth = task.truth(y, model, names) if task.needs_y else None
+    scores = task.score(truth, answers, model=model, X=X, seed=job.config.seed)
+    run.write("test.safetensors", {"rows": index, **({"y": truth, **answers} if answers else {})})
+    about = {"rows": len(index), "family": job.config.model, "data": data}
+    run.write("result.json", json.dumps({"part": part, **scores, **about}, indent=1) + "\n")
+
+
+def _held(job: Prepared) -> dict[str, Any] | None:
+    """What validation rows tell about answers; a model that learned from them is fitted again without."""
+    if not job.task.calibrates or not len(job.split.validation):
+        return None
+    X, y = job.rows(job.split.validation)
+    if job.stepped:
+        return job.task.calibrate(job.estimator, X, y)
+    trial: Any = clone(job.estimator)
+    return job.task.calibrate(trial.fit(*job.rows(job.split.train)), X, y)

@@ -1,0 +1,255 @@
+"""A trained run: what predicting, evaluating, sampling, explaining, exporting and reporting start from.
+
+Everything is read when it is asked for, and nothing is written into the run except by `report()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from inspect import signature
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import catalog
+from ..base import card_of
+from ..data import CsvFormat, Dataset
+from ..data.kinds import KINDS, Kind
+from ..errors import FThetaError, InputError, InputTypeError, RunError
+from ..models import described, load
+from ..results import Result, Table
+from ..store import Run, write_folder
+from ..tasks import Task, tasks_of
+from . import files
+from .config import Config, merge
+from .opening import Reader, Rows, open_data
+from .prepare import Prepared, Split, digest, encoded, explained_step, fitted_rows
+from .results import result_table
+from .runs import find_run, resume_command, times_tested
+
+__all__ = ["Answers", "TrainedRun", "open"]
+
+
+class Answers(NamedTuple):
+    """Predictions for the rows of a file."""
+
+    predictions: dict[str, Any]  # arrays by name, as the task gives them
+    frame: Any  # as a data frame, with the columns that name the rows
+    notes: list[str]  # what was noticed
+    rows: Rows
+
+
+class TrainedRun:
+    """A run folder, read when it is asked for."""
+
+    def __init__(self, run: Run, job: Prepared | None = None) -> None:
+        self.run = run
+        if job is not None:  # just trained: nothing is read again
+            self.__dict__ |= {"config": job.config, "task": job.task, "kind": job.kind, "dataset": job.dataset}
+            self.__dict__ |= {"split": job.split, "pipeline": (job.encoder, job.estimator)}
+
+    @cached_property
+    def config(self) -> Config:
+        """Its settings."""
+        return merge(files.settings(self.run))
+
+    @cached_property
+    def pipeline(self) -> tuple[Any, Any]:
+        """Encoder (or None) and estimator."""
+        files.settings(self.run)  # a folder that was saved in Python has none, and no encoder
+        found = load(self.run.path)
+        return tuple(found) if hasattr(found, "named_steps") else (None, found)
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator."""
+        return self.pipeline[1]
+
+    @property
+    def encoder(self) -> Any:
+        """What turns raw rows into those that the estimator takes; None where it takes them as they are."""
+        return self.pipeline[0]
+
+    @cached_property
+    def facts(self) -> files.Facts:
+        """What is known of the data."""
+        return files.facts(self.run)
+
+    @cached_property
+    def task(self) -> Task:
+        """What is learned."""
+        name, _, task = card_of(type(self.model))
+        return tasks_of(catalog.card(name))[task]()
+
+    @cached_property
+    def kind(self) -> type[Kind]:
+        """As which kind the model takes the data."""
+        return KINDS[card_of(type(self.model))[1]]
+
+    @cached_property
+    def split(self) -> Split:
+        """Row numbers of the parts."""
+        found = files.split(self.run, self.dataset.rows)
+        return Split(*(found[name] for name in Split._fields))
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data that it was trained on; data that has changed is refused."""
+        found = self.kind.convert(open_data(self.config, catalog.card(self.config.model)))
+        if digest(found) != files.split(self.run)["data"]:
+            raise RunError(
+                f"{self.config.data} has changed since {self.run.path} was trained on it. Restore the old data."
+            )
+        return found
+
+    @property
+    def result(self) -> Table:
+        """The scores of the test part."""
+        self._need_result()
+        return result_table(dict(files.result(self.run)))
+
+    def _need_result(self) -> None:
+        if not self.run.has("result.json"):
+            raise RunError(f"{self.run.path} has no result yet. Finish it with: {resume_command(self.run.path)}")
+
+    def __repr__(self) -> str:
+        return f"TrainedRun({str(self.run.path)!r})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>Run folder: <code>{self.run.path}</code></p>\n{self.result.html()}"
+
+    # ---- new rows
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Reads files as the training data were read."""
+        given = self.facts["csv_format"]  # one row may not tell whether 1.234 is a thousand
+        form = None if given is None else CsvFormat(given["comma"], given["dates"], tuple(given["text"]))
+        return Reader(self.config, self.task, self.kind, self.encoder, form)
+
+    def predict(self, file: Path | str, *, encoding: str | None = None, skip_bad: bool = False) -> Answers:
+        """Predictions for each row of a file, an image or a folder of images."""
+        import pandas as pd
+
+        if not hasattr(self.model, "predict"):
+            raise InputError(
+                f"{self.run.path} is a {type(self.model).__name__}, which predicts nothing. `ftheta sample` draws rows "
+                "from it, `ftheta explain` shows what is inside."
+            )
+        rows = self.reader.read(file, encoding, skip_bad=skip_bad)
+        found = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
+        frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(found)})
+        return Answers(found, frame, [*rows.notes, *self.task.notes(found)], rows)
+
+    def evaluate(self, file: Path | str, *, encoding: str | None = None, skip_bad: bool = False) -> Table:
+        """Scores on the rows of a file that has the target."""
+        rows = self.reader.read(file, encoding, skip_bad=skip_bad, required=True)
+        task, names = self.task, self.facts["classes"]
+        y, found = None, {}
+        if task.needs_y:
+            task.check_split(str(file), getattr(self.model, "classes_", rows.y), rows.y)
+            y = task.truth(rows.y, self.model, names)
+            found = task.predict(self.model, rows.X, names, files.interval(self.run))
+        scores = task.score(y, found, model=self.model, X=rows.X, seed=self.config.seed)
+        return result_table({"part": Path(file).name, "rows": len(rows.x), **scores})
+
+    def sample(self, n: int = 64, *, seed: int = 0, **how: Any) -> np.ndarray:
+        """New rows, in the numbers of the model.
+
+        Args:
+            n: How many.
+            seed: Of the draws.
+            **how: Options of the model's `sample`, e.g. steps.
+        """
+        model = self.model
+        if not hasattr(model, "sample"):
+            raise InputError(
+                f"{self.run.path} is a {type(model).__name__}, which draws no new rows. Models that do: rbm, dbm, ..."
+            )
+        for name in how.keys() - signature(model.sample).parameters.keys():
+            raise InputError(f"--{name} {how[name]}: {type(model).__name__} draws without it. Leave --{name} out.")
+        return model.sample(n, random_state=seed, **how)
+
+    # ---- inside
+
+    def learned_from(self, *, all_rows: bool = False) -> tuple[Any, Any]:
+        """Rows and targets that the model learned from, as it takes them: at most 2,000, evenly spaced, or all."""
+        rows = fitted_rows("run" in signature(self.model.fit).parameters, self.split)
+        if not all_rows:
+            step = explained_step(len(rows), getattr(self.encoder, "image_", ()))
+            ordered = self.kind.split != "random"  # steps that follow each other stay together
+            rows = rows[: -(-len(rows) // step)] if ordered else rows[::step]
+        return encoded(self.kind, self.encoder, self.dataset, rows)
+
+    def tested(self, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Raw rows of the result, and their numbers."""
+        if self.facts["test"]:
+            return self.reader.read(self.facts["test"]).x, rows
+        kind = KINDS[self.dataset.kind]
+        return kind.take(self.dataset.x, files.answers(self.run, self.dataset.rows)["rows"]), rows
+
+    def explain(self, *names: str) -> Iterator[tuple[str, Result | FThetaError]]:
+        """Explanations by name, or all; one that nobody asked for by name may give its reason instead."""
+        from .. import explain
+
+        for name in names or explain.available(self.model):
+            entry = explain.get(name)
+            try:
+                yield name, explain.run(name, self.model, *self._rows_for(entry))
+            except (InputError, InputTypeError) as error:
+                if names:
+                    raise
+                yield name, error
+
+    def _rows_for(self, entry: Any) -> tuple[Any, Any]:
+        """Rows for an explanation; where the data is gone, none for one that can do without."""
+        parameters = signature(entry.function).parameters
+        wanted = [parameters[name] for name in ("X", "y") if name in parameters]
+        try:
+            return self.learned_from(all_rows=entry.all_rows) if wanted else (None, None)
+        except FThetaError:
+            if any(p.default is p.empty for p in wanted):
+                raise
+            return None, None
+
+    def export(self, folder: Path | str | None = None) -> list[Path]:
+        """Write a folder that predicts and trains with plain PyTorch, without fθ."""
+        from .export import run_files
+
+        folder = Path(folder or f"{self.run.path.resolve().name}-python")
+        with described(self.run.path):
+            content = run_files(self)
+        write_folder(folder, content)
+        return [folder / name for name in content]
+
+    def report(self, file: Path | str | None = None) -> Path:
+        """Write report.html into the run, or another file."""
+        from ..store import write_atomic
+        from .report import page
+
+        self._need_result()
+        text = page(self, times_tested(self.run))
+        if file is None:
+            self.run.write("report.html", text)
+            return self.run.path / "report.html"
+        write_atomic(Path(file), text.encode())
+        return Path(file)
+
+
+def open(run: Run | Path | str) -> TrainedRun:  # noqa: A001
+    """The run of a path, an id, or "last"."""
+    return TrainedRun(run if isinstance(run, Run) else find_run(str(run)))
+
+
+def _identifiers(encoder: Any, x: Any) -> dict[str, Any]:
+    """The columns that training left out as identifiers."""
+    plans = [p for p in getattr(encoder, "plans_", []) if p.kind == "dropped" and "identifier" in p.why]
+    return {p.name: _integers(x[p.name]) for p in plans}
+
+
+def _integers(column: Any) -> Any:
+    """Numbers without a fraction as integers, as they stood in the file; a missing one is an empty cell."""
+    whole = column.dtype.kind == "f" and (column.isna() | (column % 1 == 0)).all() and (column.abs().max() < 2**53)
+    return column.astype("Int64" if whole else column.dtype).array

@@ -1,0 +1,237 @@
+"""What Boltzmann machines share: Gibbs chains from given rows, samples, and rows filled in.
+
+    x_0 -> x_1 -> ... -> x_T,      a step is one sweep: every unit is drawn once, given the others
+
+Shapes: n rows or chains, V visible units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Protocol, cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+from torch import Generator, Tensor
+
+from ...check import RandomState
+from ...data.kinds import Kind, Table
+from ...draw import Draw, seed_of
+from ...errors import InputError, NonFiniteError
+from ...results import Table as Numbers
+from ...tasks import Generate
+from .._base.neural import NeuralEstimator
+from .._base.rows import Data
+from .rbm_net import bernoulli
+
+
+class Net(Protocol):
+    """What chains ask of a machine's net; a state is what `start` makes."""
+
+    def start(self, v: Tensor, generator: Generator | None = None) -> Any:
+        """A state with these visibles (n, V)."""
+        ...
+
+    def sweep(self, state: Any, steps: int, generator: Generator | None = None, *, clamp: Tensor | None = None) -> Any:
+        """The state after some sweeps; visibles stay where clamp, (V,) or (n, V), is True."""
+        ...
+
+    def visibles(self, state: Any) -> Tensor:
+        """Of a state: (n, V)."""
+        ...
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Machine(NeuralEstimator):
+    """Base of the Boltzmann machines. Learned: mean_ (V,), the means of the training rows, where chains start."""
+
+    def kind(self) -> Kind:
+        """Rows of bits, or of probabilities."""
+        return Table(self.dtype, support="unit")
+
+    def task(self) -> Generate:
+        """The distribution of the rows."""
+        return Generate()
+
+    def read(self, *args: Any, learn: bool = True, **options: Any) -> tuple[Data, Data | None]:
+        """Rows to learn from and rows held out; the means come from the former."""
+        data, held = super().read(*args, learn=learn, **options)
+        if learn:
+            (x,), w = data.x.content(), data.weight
+            self.mean_ = x.mean(0, dtype=np.float64) if w is None else np.average(x, axis=0, weights=w)  # (V,)
+        return data, held
+
+    # ---- chains
+
+    def sample(
+        self, n: int = 1, *, steps: int = 1000, start: ArrayLike | None = None, random_state: RandomState = None
+    ) -> np.ndarray:
+        """New rows, each from a chain of its own: (n, V).
+
+        Args:
+            n: How many.
+            steps: Sweeps of the chains.
+            start: Rows at which they start, (n, V); None: bits drawn with the means of the training rows, or these
+                means where units are not bits.
+            random_state: Seed; None: other rows at every call.
+        """
+        g = self._generator("sample", random_state)
+        return self._follow(self._starts(n, start, g), steps, (), g)
+
+    def gibbs(
+        self, X: ArrayLike, steps: int | None = None, *, keep: Sequence[int] = (), random_state: RandomState = None
+    ) -> np.ndarray:
+        """Visible units of chains that start at rows X: (n, V), or (len(keep), n, V).
+
+        Args:
+            X: Where they start: (n, V).
+            steps: Sweeps; None: the last of `keep`, or 1.
+            keep: Numbers of sweeps after which to look, e.g. (0, 1, 10, 100); () looks at the end alone.
+            random_state: Seed; None: other rows at every call.
+        """
+        return self._follow(self._rows(X), steps, keep, self._generator("gibbs", random_state))
+
+    def fill_in(
+        self,
+        X: ArrayLike,
+        missing: ArrayLike,
+        steps: int | None = 100,
+        *,
+        keep: Sequence[int] = (),
+        random_state: RandomState = None,
+    ) -> np.ndarray:
+        """Rows whose missing entries are drawn given the others, which stay as they are: (n, V).
+
+        Args:
+            X: Rows (n, V); values at missing entries, NaN too, are not used.
+            missing: True where an entry is not known: (V,) or (n, V); all columns of a softmax group or none.
+            steps: Sweeps, which start at the means of the training rows.
+            keep: Numbers of sweeps after which to look; () looks at the end alone.
+            random_state: Seed; None: other entries at every call.
+        """
+        check_is_fitted(self)
+        x, gone = self._observed(X, missing)
+        x[gone] = np.broadcast_to(self.mean_, x.shape)[gone]
+        known = torch.tensor(~gone, device=self._device)
+        return self._follow(
+            torch.tensor(x, device=self._device), steps, keep, self._generator("fill", random_state), known
+        )
+
+    def _follow(
+        self, v: Tensor, steps: int | None, keep: Sequence[int], generator: Generator, clamp: Tensor | None = None
+    ) -> np.ndarray:
+        """Visibles of chains from v, at the end (n, V) or after each number of sweeps in `keep` (len(keep), n, V)."""
+        steps = whole_number("steps", max(keep, default=1) if steps is None else steps, 0)
+        if any(not 0 <= step <= steps for step in keep):
+            raise InputError(f"keep={tuple(keep)} for {steps} sweeps: give numbers from 0 to {steps}.")
+        check_weights(self.module_)
+        net, at, seen = cast(Net, self.module_), 0, {}
+        state = net.start(v, generator)
+        for step in sorted({*keep, steps}):
+            state, at = net.sweep(state, step - at, generator, clamp=clamp), step
+            seen[step] = _finite(net.visibles(state)).cpu().numpy()
+        return np.stack([seen[step] for step in keep]) if len(keep) else seen[steps]
+
+    def _generator(self, use: str, random_state: RandomState) -> Generator:
+        check_is_fitted(self)
+        return Draw(seed_of(random_state)).at(use).generator(device=self._device)
+
+    def _starts(self, n: int, start: ArrayLike | None, generator: Generator) -> Tensor:
+        count = whole_number("n", n, 1)
+        if start is None:
+            means = torch.tensor(self.mean_, dtype=self._dtype, device=self._device).repeat(count, 1)
+            return bernoulli(means, generator) if self._bits else means
+        rows = self._rows(start)
+        if len(rows) != count:
+            raise InputError(f"start has {len(rows)} rows for n={n} chains; give one for each.")
+        return rows
+
+    # ---- rows
+
+    @property
+    def _bits(self) -> bool:
+        """Whether visible units are 0 or 1."""
+        return True
+
+    @property
+    def _group(self) -> int:
+        """Columns that are missing together or not at all."""
+        return 1
+
+    def _rows(self, X: ArrayLike) -> Tensor:
+        return self.batch(X).x
+
+    def _observed(self, X: Any, missing: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Rows checked as in `fit` but for missing entries, and the mask: (n, V) both."""
+        x, group = np.array(X, dtype=self.dtype), self._group
+        neutral = np.zeros(len(self.mean_))
+        neutral[::group] = group > 1  # a row that passes the check, of any kind of visibles
+        if x.shape[1:] != neutral.shape or not len(x):
+            self.checked(x)  # says what is wrong with the shape
+        gone = _mask(missing, x.shape)
+        groups = gone.reshape(len(x), -1, group)
+        if (groups.any(2) != groups.all(2)).any():
+            raise InputError("missing cuts through a softmax group; mark all columns of a group or none.")
+        x[gone] = np.broadcast_to(neutral, x.shape)[gone]
+        if hasattr(X, "columns"):
+            import pandas as pd
+
+            return self._array(pd.DataFrame(x, columns=X.columns)), gone
+        return self._array(x), gone
+
+    def _array(self, X: Any) -> np.ndarray:
+        """Checked rows (n, V), a copy."""
+        return np.array(self.checked(X).x.content()[0])
+
+    # ---- measures
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Minus the loss of `evaluate`."""
+        return -self.evaluate(X)["loss"]
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """A whole number that is not too small."""
+    if not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name}={value!r}; give a whole number, at least {least}.")
+    return int(value)
+
+
+def check_weights(machine: torch.nn.Module) -> None:
+    """Refuse to draw from weights that are not finite: comparing with them would give zeros."""
+    broken = [name for name, p in machine.named_parameters() if not p.isfinite().all()]
+    if broken:
+        raise NonFiniteError(
+            f"The machine's {broken[0]} is not finite, so nothing can be drawn from it. Train it with a smaller "
+            "learning rate, on standardized columns."
+        )
+
+
+def _finite(v: Tensor) -> Tensor:
+    if not v.isfinite().all():
+        raise NonFiniteError(
+            "A chain left the finite numbers: the machine's weights are too large. Train it with a smaller learning "
+            "rate, on standardized columns."
+        )
+    return v
+
+
+def _mask(missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
+    """True where an entry is not known, for every entry: (V,) or (n, V) -> (n, V)."""
+    gone = np.asarray(missing)
+    if gone.dtype != bool or gone.shape not in (shape, shape[1:]):
+        raise InputError(
+            f"missing has shape {gone.shape} and dtype {gone.dtype}; it must be True or False for every column "
+            f"{shape[1:]} or entry {shape} of X."
+        )
+    return np.broadcast_to(gone, shape)
+
+
+def measures(found: Mapping[str, tuple[float, float | None]]) -> Numbers:
+    """Names to values and standard errors, None where there is none, as a table."""
+    values, errors = zip(*found.values(), strict=True)
+    return Numbers({"measure": list(found), "value": values, "error": ["none" if e is None else e for e in errors]})

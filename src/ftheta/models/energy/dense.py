@@ -1,0 +1,217 @@
+"""Memories of many patterns: energies that are low where a state x agrees with one of the stored patterns ξ_μ.
+
+    x, ξ in {-1, 1}^N:   E(x) = - Σ_μ F(ξ_μ·x),          F(z) = zⁿ  or  max(z, 0)ⁿ  or  exp z
+                         x_i <- sign Σ_μ ξ_μi D(r_μ),    D(r) = F(r + 1) - F(r - 1),     r_μ = ξ_μ·x - ξ_μi x_i
+    x, ξ in R^N:         E(x) = - lse(β, Ξ x) + x·x / 2 + log(P) / β + M² / 2,     lse(β, z) = log(Σ_μ exp β z_μ) / β
+                         x <- Ξᵀ softmax(β Ξ x)          M = max |ξ_μ|,     0 <= E <= 2 M²  where  |x| <= M
+
+The sum in the second line is E with x_i = -1 less E with x_i = 1: a unit goes to where the energy is lower, and the
+energy never rises if one unit moves at a time. n = 2 is the network of Hopfield. The third energy falls though the
+whole state moves at once; it is this update that is attention (keys and values are the patterns), not the energy.
+Of exp z the energy is given as - log Σ exp(ξ_μ·x), which orders the states alike and is finite for every N.
+
+Shapes: x (n, N) rows of states (of the first kind also with 0 for a unit that is not known), patterns Ξ (P, N).
+References: Krotov and Hopfield, arXiv:1606.01164 (2016); Demircigil et al., arXiv:1702.01929 (2017); Ramsauer et al.,
+Hopfield Networks is All You Need, arXiv:2008.02217 (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from ...catalog import nearest
+from ...errors import InputError
+
+__all__ = [
+    "INTERACTIONS",
+    "continuous_energy",
+    "continuous_update",
+    "dense_capacity",
+    "dense_energy",
+    "dense_update",
+]
+
+INTERACTIONS = ("polynomial", "rectified", "exponential")
+"""Names of F: zⁿ, max(z, 0)ⁿ, exp z."""
+TIE = 1e-13  # of the sum of all pulls on a unit: less is nothing
+
+
+def dense_energy(x: np.ndarray, patterns: np.ndarray, kind: str = "exponential", order: int = 3) -> np.ndarray:
+    """- Σ_μ F(ξ_μ·x) of each row, of exp its - log: (n,).
+
+    Example:
+        >>> dense_energy(np.array([[1, 1], [1, -1]]), np.array([[1, 1]]), "polynomial", 3).tolist()
+        [-8.0, 0.0]
+    """
+    x, patterns = _signs(x, patterns, kind, order)
+    z = x @ patterns.T  # (n, P)
+    return -logsumexp(z, axis=1) if kind == "exponential" else -_power(z, kind, order).sum(1)
+
+
+def dense_update(
+    x: np.ndarray,
+    patterns: np.ndarray,
+    units: Iterable[int] | None = None,
+    kind: str = "exponential",
+    order: int = 3,
+) -> np.ndarray:
+    """States after each of these units went to its lower energy; a unit to which both are the same stays: (n, N).
+
+    Args:
+        x: States.
+        patterns: What is stored.
+        units: Their numbers, one after the other; None: all at once, each as if the others stood still.
+        kind: A name of `INTERACTIONS`.
+        order: n of the powers.
+
+    Example:
+        >>> stored = np.array([[1, 1, 1, 1], [1, -1, 1, -1]])
+        >>> dense_update(np.array([[1, 1, 1, -1]]), stored, units=[3, 2, 1, 0]).tolist()
+        [[1.0, 1.0, 1.0, 1.0]]
+    """
+    x, patterns = _signs(x, patterns, kind, order)
+    x, z = x.copy(), (x @ patterns.T).astype(np.intp)  # (n, N), (n, P)
+    pull = _pull(z, x.shape[1], kind, order)
+    if units is None:
+        return _moved(x, pull, patterns)
+    for i in units:
+        new = _moved(x[:, [i]], pull, patterns[:, [i]])[:, 0]
+        rows = np.flatnonzero(new != x[:, i])
+        if len(rows):
+            z[rows] += np.multiply.outer((new - x[:, i])[rows], patterns[:, i]).astype(np.intp)
+            x[rows, i] = new[rows]
+            for kept, part in zip(pull, _pull(z[rows], x.shape[1], kind, order), strict=True):
+                kept[rows] = part
+    return x
+
+
+class _Pull(NamedTuple):
+    """D of overlaps z with all patterns, in each row up to one positive factor.
+
+    As ξ and x are -1 or 1, D(z - ξ x) = both + ξ x own: all units share what is made here.
+
+    Args:
+        both: (D(z - 1) + D(z + 1)) / 2: (n, P).
+        alone: D(z), for units that are 0: (n, P).
+        own: Σ_μ (D(z - 1) - D(z + 1)) / 2: (n, 1).
+        tie: What is no more than rounding: (n, 1).
+    """
+
+    both: np.ndarray
+    alone: np.ndarray
+    own: np.ndarray
+    tie: np.ndarray
+
+
+def _pull(z: np.ndarray, n: int, kind: str, order: int) -> _Pull:
+    """From tables over all whole numbers that an overlap can be, so nothing overflows."""
+    if kind == "exponential":
+        both = alone = np.exp(-np.arange(2 * n + 1.0))[z.max(1, keepdims=True) - z]  # cosh 1 times as much, and 1
+        own = -math.tanh(1) * both.sum(1, keepdims=True)
+    else:
+        f = _power(np.arange(-n - 2.0, n + 3) / 2.0 ** math.ceil(math.log2(n + 2)), kind, order)  # nothing is rounded
+        d, at = f[2:] - f[:-2], z + n
+        both, alone = (d[:-2] + d[2:])[at] / 2, d[1:-1][at]
+        own = (d[:-2] - d[2:])[at].sum(1, keepdims=True) / 2
+    return _Pull(both, alone, own, TIE * np.abs(both).sum(1, keepdims=True))
+
+
+def _moved(x: np.ndarray, pull: _Pull, columns: np.ndarray) -> np.ndarray:
+    """Some units (n, U), each to its lower energy if the others stand still; their part of the patterns is (P, U)."""
+    gain = pull.both @ columns + pull.own * x  # E(x_i = -1) - E(x_i = 1)
+    if not x.all():
+        gain = np.where(x == 0, pull.alone @ columns, gain)
+    return np.where(np.abs(gain) > pull.tie, np.sign(gain), x)
+
+
+def _power(z: np.ndarray, kind: str, order: int) -> np.ndarray:
+    return (np.maximum(z, 0) if kind == "rectified" else z) ** order
+
+
+def dense_capacity(n_units: int, kind: str = "exponential", order: int = 3) -> float:
+    """How many random patterns are stored with a few of them unstable: Nⁿ⁻¹ / (2 (2n - 3)!! ln N), or 2^(N/2) for exp.
+
+    The first holds for large N, of both powers; the factor α of α Nⁿ⁻¹ falls with ln N, as no bit may be wrong.
+
+    Example:
+        >>> dense_capacity(32), round(dense_capacity(32, "polynomial", 3), 1)
+        (65536.0, 49.2)
+    """
+    _known(kind, order, n_units)
+    if n_units < 2:
+        raise InputError(f"n_units={n_units}: one unit stores one pattern and its inverse; give 2 units or more.")
+    if kind == "exponential":
+        return 2.0 ** (n_units / 2) if n_units < 2000 else math.inf
+    return float(n_units) ** (order - 1) / (2 * math.prod(range(1, 2 * order - 2, 2)) * math.log(n_units))
+
+
+def continuous_energy(x: np.ndarray, patterns: np.ndarray, beta: float) -> np.ndarray:
+    """- lse(β, Ξ x) + x·x / 2 + log(P) / β + M² / 2 of each row: (n,).
+
+    Example:
+        >>> continuous_energy(np.array([[1.0, 0.0]]), np.eye(2), 8.0).round(4).tolist()
+        [0.0866]
+    """
+    x, patterns = _rows(x, patterns, beta)
+    lse: Any = logsumexp(beta * x @ patterns.T, axis=1, b=1 / len(patterns))
+    return -lse / beta + (np.square(x).sum(1) + np.square(patterns).sum(1).max()) / 2
+
+
+def continuous_update(
+    x: np.ndarray, patterns: np.ndarray, beta: float, units: Iterable[int] | None = None
+) -> np.ndarray:
+    """Ξᵀ softmax(β Ξ x) of each row, all units at once; or of these units, one after the other: (n, N).
+
+    Example:
+        >>> continuous_update(np.array([[0.9, 0.2]]), np.eye(2), 20.0).round(3).tolist()
+        [[1.0, 0.0]]
+    """
+    x, patterns = _rows(x, patterns, beta)
+    if units is None:
+        return softmax(beta * x @ patterns.T, axis=1) @ patterns
+    x = x.copy()
+    for i in units:
+        x[:, i] = softmax(beta * x @ patterns.T, axis=1) @ patterns[:, i]
+    return x
+
+
+# ---- what cannot be used
+
+
+def _rows(x: np.ndarray, patterns: np.ndarray, beta: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    x, patterns = np.asarray(x, dtype=float), np.asarray(patterns, dtype=float)
+    if patterns.ndim != 2 or x.ndim != 2 or not len(patterns) or x.shape[1] != patterns.shape[1]:
+        raise InputError(f"States {x.shape} and patterns {patterns.shape} do not fit: give (n, N) and (P, N), P >= 1.")
+    if not (beta > 0 and math.isfinite(beta)):
+        raise InputError(f"beta={beta!r}: the sharpness of a memory is a finite number above 0, e.g. 8.0.")
+    return x, patterns
+
+
+def _signs(x: np.ndarray, patterns: np.ndarray, kind: str, order: int) -> tuple[np.ndarray, np.ndarray]:
+    x, patterns = _rows(x, patterns)
+    _known(kind, order, x.shape[1])
+    for name, given, may in (("States", x, x != 0), ("Patterns", patterns, True)):
+        wrong = given[(np.abs(given) != 1) & may]
+        if len(wrong):
+            raise InputError(
+                f"{name} of the {kind} energy are made of -1 and 1, and one holds {wrong[0]:g}. "
+                "Cut them, e.g. np.where(x > 0.5, 1, -1)."
+            )
+    return x, patterns
+
+
+def _known(kind: str, order: int, n_units: int) -> None:
+    if kind not in INTERACTIONS:
+        raise InputError(nearest("interaction", kind, INTERACTIONS))
+    if order < 2 or order != int(order):
+        raise InputError(f"order={order!r}: the power of an interaction is a whole number, 2 or more.")
+    if kind != "exponential" and order * math.log(n_units + 1) > 600:
+        raise InputError(
+            f"order={order} is too high for {n_units} units: {n_units}^{order} is more than a float64 can hold. "
+            "Take a lower order, or the exponential interaction."
+        )

@@ -1,0 +1,317 @@
+"""Hopfield networks: patterns are the states in which a network of symmetric connections rests.
+
+    x_i <- sign(Σ_j W_ij x_j + b_i)     or satlins(...),      E(x) = -xᵀWx/2 - b·x  (+ xᵀx/2 with saturated units)
+
+A cue descends the energy into the basin of the pattern nearest to it, or of a spurious state that nobody stored:
+without a bias the mirror image -ξ of every pattern is one.
+
+Shapes: n rows, N units, P patterns of -1 and +1.
+References: Hopfield, Neural Networks and Physical Systems with Emergent Collective Computational Abilities, PNAS 79
+(1982); Li, Michel and Porod, Analysis and Synthesis of a Class of Neural Networks, IEEE Trans. Circuits and Systems 36
+(1989). The rules are in `rules.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ...check import Positive
+from ...data.kinds import Table
+from ...draw import Draw
+from ...errors import InputError
+from ...store import Tree
+from ...tasks import Recall
+from ...train import Steps, blas_threads
+from .._base.rows import Data
+from .._base.stepped import Stepped
+from ._memory import NEAR, AssociativeMemory
+from .dynamics import Equilibrium, equilibria, fixed_corners, linearized
+from .rules import capacity, design, energy, hebb, pseudo_inverse, span, storkey_step
+
+__all__ = ["HopfieldNetwork", "Perturbed"]
+
+TIE = 1e-12  # of the most that a unit can receive: less is rounding
+TIE_SINGLE = 1e-6  # the same in float32
+NO_CONNECTION = 1e-10  # the largest weight that is none
+
+
+class Perturbed(NamedTuple):
+    """An equilibrium that was pushed."""
+
+    end: np.ndarray  # where the state went: (N,)
+    returned: bool  # whether that is where it came from
+    stored: int  # index of the stored pattern that it ended in, -1 for none
+    kind: str  # stability of the equilibrium by its linear part
+
+
+class Storing(Steps):
+    """Patterns (P, N) stored one after the other by Storkey's rule, or all at once by a formula."""
+
+    kept = ("weights", "bias", "done", "reason")
+
+    def __init__(
+        self, patterns: np.ndarray, formula: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None
+    ) -> None:
+        n = patterns.shape[1]
+        self.patterns, self.formula = patterns, formula
+        self.weights, self.bias, self.done = np.zeros((n, n)), np.zeros(n), 0
+
+    def advance(self) -> Mapping[str, float] | None:
+        """One pattern more, or all of them; a row after the last one."""
+        if self.formula is not None:
+            (self.weights, self.bias), self.done = self.formula(self.patterns), len(self.patterns)
+        else:
+            self.weights, self.done = storkey_step(self.weights, self.patterns[self.done]), self.done + 1
+        self.reason = "rounds" if self.done == len(self.patterns) else ""
+        return {"rows": self.done} if self.reason else None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HopfieldNetwork(AssociativeMemory, Stepped):
+    """Store rows of -1 and +1; recall them from noisy or partial cues.
+
+    Learned: patterns_ (P, N), labels_ (P,) or None, weights_ (N, N), bias_ (N,), note_ (what was odd about the
+    patterns, "" for nothing). `net.weights_ = mine` and `net.bias_ = mine` make it another network.
+
+    Args:
+        rule: "hebb", "pseudo-inverse", "storkey", or "design": that of Li, Michel and Porod, which has a bias and is
+            made for saturated units (MATLAB's newhop).
+        unit: "sign", or "saturated": linear between -1 and 1.
+        update: "synchronous": all units at once; "asynchronous": one after the other, in each step all of them in a new
+            random order, the same for all rows. Only the latter never cycles with every symmetric W whose diagonal is
+            not negative.
+        zero_diagonal: Without self-connections, which hold a cue where it is; "auto": for all rules but "design", and
+            "pseudo-inverse" with saturated units. Not for "design".
+        scale: What the weights of "hebb", "storkey" and "pseudo-inverse" are multiplied with; "N" is 1/N, None is 1.
+        decay, step: τ and δ of "design".
+        steps: Updates of all units, at most.
+        keep: "all" rows, or, with y, the "medoid" of each class: the row that overlaps most with the others.
+        random_state: Seed of noise, orders and random starts.
+
+    Example:
+        >>> net = HopfieldNetwork().fit([[1, 1, 1, 1, 1, 1], [1, -1, 1, -1, 1, -1]])
+        >>> net.recall([[1, 1, 1, 1, 1, -1], [0, 0, 1, -1, 1, -1]]).tolist()
+        [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, -1.0, 1.0, -1.0, 1.0, -1.0]]
+    """
+
+    rule: Literal["hebb", "pseudo-inverse", "storkey", "design"] = "pseudo-inverse"
+    unit: Literal["sign", "saturated"] = "sign"
+    update: Literal["synchronous", "asynchronous"] = "synchronous"
+    zero_diagonal: bool | Literal["auto"] = "auto"
+    scale: Positive | Literal["N"] | None = None
+    decay: Positive = 10.0
+    step: Positive = 0.15
+
+    def kind(self) -> Table:
+        """Rows of -1 and +1."""
+        return Table("float64")
+
+    def task(self) -> Recall:
+        """Patterns, and labels that name them."""
+        return Recall()
+
+    def rounds(self) -> int:
+        """One, in which all patterns are stored."""
+        return 1
+
+    def process(self, data: Data, held: Data | None) -> Storing:
+        """Patterns stored one after the other, or all at once."""
+        if data.weight is not None:
+            raise InputError(f"{type(self).__name__} stores patterns, which have no weights: leave out sample_weight.")
+        self._store(data.x.content()[0], data.y)
+        return Storing(self.patterns_, None if self.rule == "storkey" else self._all_at_once)
+
+    def finish(self, process: Storing) -> None:
+        """The weights; what is wrong with the memory is warned of."""
+        w = process.weights
+        if self.rule == "storkey":
+            w = (w - np.diag(w.diagonal()) if self._without_diagonal else w) * self._gain(len(w))
+        self.weights_, self.bias_ = w, process.bias
+        self._prepare()
+        if process.reason and (problem := self._problem()):
+            warnings.warn(problem, UserWarning, stacklevel=5)
+
+    def set_state(self, state: Mapping[str, Tree]) -> None:
+        """Restore what `get_state` gave."""
+        super().set_state(state)
+        self._prepare()
+
+    @property
+    def states(self) -> Literal["signs", "real"]:
+        """Sign units take cues of any numbers too, and end in signs."""
+        return "signs" if self.unit == "sign" else "real"
+
+    def _all_at_once(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and bias of the rules that are formulas."""
+        with blas_threads(1):  # among other work a second one makes a decomposition far slower
+            if self.rule == "design":
+                return design(x, decay=self.decay, step=self.step)
+            rule = hebb if self.rule == "hebb" else pseudo_inverse
+            w = rule(x, zero_diagonal=self._without_diagonal)
+            return w * self._gain(len(w)), np.zeros(len(w))
+
+    @property
+    def _without_diagonal(self) -> bool:
+        if self.zero_diagonal == "auto":
+            return self.rule != "pseudo-inverse" or self.unit == "sign"
+        return bool(self.zero_diagonal)
+
+    def _gain(self, n: int) -> float:
+        """What the patterns' own matrix is multiplied with."""
+        if self.rule == "design":
+            return math.exp(self.step) - math.exp(-self.decay * self.step)
+        return 1.0 if self.scale is None else 1 / n if self.scale == "N" else self.scale
+
+    def _problem(self) -> str:
+        """What is wrong with the memory: patterns that are not attractors, or a matrix that holds every corner."""
+        p, n = self.patterns_.shape
+        lost = int((~self.stable()).sum())
+        if lost and self.unit == "saturated" and self.rule != "design":
+            return (
+                f"{lost} of {p} patterns do not hold saturated units beyond 1 with rule={self.rule!r} and "
+                f"scale={self.scale!r}, so they do not attract. Take rule='design', unit='sign' or a larger scale."
+            )
+        if lost:
+            room = f" (Hebb's has room for about N / (4 ln N) = {capacity(n):.1f} random ones)" if n > 1 else ""
+            return (
+                f"{lost} of {p} patterns are not stable in {n} units with rule={self.rule!r}{room}. "
+                f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
+            )
+        off = self.weights_ - np.diag(self.weights_.diagonal())
+        apart = self.patterns_[:-1] - self.patterns_[-1]
+        filled = self.rule == "design" and p > n + 1 and np.linalg.matrix_rank(apart) == n
+        if filled or (self.rule != "design" and n > 1 and np.abs(off).max() <= NO_CONNECTION):
+            return (
+                f"{p} patterns leave no connection between {n} units with rule={self.rule!r}: every corner is at rest, "
+                "and no error is corrected. Store fewer patterns, or use more units."
+            )
+        return ""
+
+    def stable(self) -> np.ndarray:
+        """Which stored patterns stay where they are, (P,); saturated units must be pushed beyond ±1 to hold them."""
+        check_is_fitted(self)
+        pushed = self.patterns_ * (self.patterns_ @ self.weights_.T + self.bias_)
+        return np.all(pushed > 1 + TIE if self.unit == "saturated" else pushed >= -TIE * self._most(), axis=1)
+
+    # ---- moving
+
+    def _moved(self, h: np.ndarray, x: np.ndarray, tie: Any) -> np.ndarray:
+        """Units x that receive h: a sign unit that receives nothing stays as it is."""
+        if self.unit == "saturated":
+            return np.clip(h, -1, 1)
+        new, weak = np.copysign(h.dtype.type(1), h), np.abs(h) <= tie
+        if weak.any():
+            new[weak] = np.sign(x[weak])
+        return new
+
+    @property
+    def _dtype(self) -> type[np.floating]:
+        """All sign units at once are computed in float32: of a number that is not near 0 half the digits will do."""
+        return np.float32 if self.unit == "sign" and self.update == "synchronous" else np.float64
+
+    def _step(self, x: np.ndarray, t: int, seed: int) -> np.ndarray:
+        if self.update == "asynchronous":
+            return self._in_turn(x, np.random.default_rng(Draw(seed).at("order", t).key()))
+        v, d, most = self._factors()
+        h = x @ self.weights_.T.astype(x.dtype) if v is None else x @ v.astype(x.dtype) @ v.T.astype(x.dtype)  # (n, N)
+        if d.any():
+            h += d.astype(x.dtype) * x
+        if self.bias_.any():
+            h += self.bias_.astype(x.dtype)
+        return self._moved(h, x, (TIE_SINGLE * most).astype(x.dtype))
+
+    def _in_turn(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """All units of all states (n, N), one after the other in a random order; overlaps follow every change."""
+        z, (v, d, most) = x.T.copy(), self._factors()  # (N, n)
+        v, m = (self.weights_, z) if v is None else (v, v.T @ z)  # (N, K), (K, n)
+        for i in rng.permutation(len(z)):
+            new = self._moved(v[i] @ m + (d[i] * z[i] + self.bias_[i]), z[i], TIE * most[i])
+            change = new - z[i]
+            if change.any():
+                if m is not z:
+                    m += v[i, :, None] * change
+                z[i] = new
+        return z.T
+
+    def _most(self) -> np.ndarray:
+        """The most that each unit can receive from states of -1 and +1: (N,)."""
+        return np.abs(self.weights_).sum(1) + np.abs(self.bias_)
+
+    def _prepare(self) -> None:
+        """Find V (N, K) and d (N,) of W = V Vᵀ + diag(d), where K is small: products with V take less time than with W.
+
+        They hold as long as `weights_` and `bias_` are these arrays; the first cannot be written to.
+        """
+        w, x = self.weights_, self.patterns_
+        self._low_rank: tuple[np.ndarray, ...] | None = None
+        rows = {"hebb": x, "pseudo-inverse": x, "design": x[:-1] - x[-1]}.get(self.rule)
+        if rows is None or 2 * len(rows) > len(w):
+            return
+        v, most = np.sqrt(self._gain(len(w))) * (rows if self.rule == "hebb" else span(rows)).T, self._most()
+        made = v @ v.T
+        d = w.diagonal() - made.diagonal()
+        np.fill_diagonal(made, w.diagonal())
+        if np.allclose(made, w, rtol=0, atol=TIE * np.abs(w).max()):
+            w.flags.writeable = False
+            d = np.where(np.abs(d) > TIE * most, d, 0.0)
+            self._low_rank = w, self.bias_, np.ascontiguousarray(v), d, most
+
+    def _factors(self) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """V, d, and the most that each unit can receive; without V where there is none, as for your own weights."""
+        known, w = self._low_rank, self.weights_
+        if known is None or known[0] is not w or known[1] is not self.bias_ or w.flags.writeable:
+            return None, np.zeros(len(w)), self._most()
+        return known[2], known[3], known[4]
+
+    def _energy(self, x: np.ndarray) -> np.ndarray:
+        return energy(x, self.weights_, self.bias_, unit=self.unit)
+
+    def _starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        if self.unit == "saturated":
+            return rng.uniform(-1, 1, (n, self.n_features_in_))
+        return super()._starts(n, rng)
+
+    # ---- resting
+
+    def equilibria(self) -> list[Equilibrium]:
+        """All states that stay where they are, up to 10 saturated or 20 sign units; `stored` and `spurious` are told.
+
+        Those of sign units are corners: stable, or marginal where a unit receives nothing and stays because of that.
+        """
+        check_is_fitted(self)
+        if self.unit == "saturated":
+            found = equilibria(self.weights_, self.bias_)
+        else:
+            corners = fixed_corners(self.weights_, self.bias_)
+            pulled = (corners * (corners @ self.weights_.T + self.bias_) > TIE * self._most()).all(1)
+            kinds = np.where(pulled, "stable", "marginal").tolist()
+            found = [
+                Equilibrium(x, np.zeros(0), kind, np.zeros((0, len(x)))) for x, kind in zip(corners, kinds, strict=True)
+            ]
+        return [e._replace(stored=bool(self._match(e.point[None])[0] >= 0)) for e in found]
+
+    def perturbed(self, point: ArrayLike, by: ArrayLike, *, steps: int | None = None) -> Perturbed:
+        """Push an equilibrium of a saturated network by a small vector: where it goes, and what the linear part says.
+
+        Args:
+            point: The equilibrium (N,).
+            by: The push (N,).
+            steps: At most so many updates; None: those of the estimator.
+        """
+        check_is_fitted(self)
+        if self.unit != "saturated":
+            raise InputError(
+                f"unit={self.unit!r} has no linear part; perturbed() takes a network with unit='saturated'."
+            )
+        at = linearized(self.weights_, self.bias_, point)
+        end = self.recall(np.clip(at.point + np.asarray(by, dtype=float), -1, 1)[None], steps=steps)
+        back = bool(np.abs(end[0] - at.point).max() <= NEAR)
+        return Perturbed(end[0], back, int(self._match(end)[0]), at.kind)

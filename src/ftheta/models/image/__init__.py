@@ -1,0 +1,3 @@
+"""Networks for images: classifiers and segmentation."""
+
+__all__: list[str] = []

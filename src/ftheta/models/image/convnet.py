@@ -1,0 +1,134 @@
+"""Convolutional networks for images: small windows with the same weights at every place.
+
+    z_{o,i,j} = b_o + Σ_c Σ_m Σ_n K_{o,c,m,n} h_{c,i+m,j+n}        one kernel K_o for every position (i, j)
+
+Shapes: B images, X (B, C, H, W), K (C_out, C_in, k, k), R raw outputs of the likelihood.
+References: LeCun et al. (1998); He et al., arXiv:1512.03385 (2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from ...check import Count, Share, Widths
+from ...data import InputSpec, TargetSpec
+from ...nn import ConvNet, ResNet
+from ._images import ImageClassifier
+
+__all__ = ["ConvNetClassifier", "ResNetClassifier"]
+
+Norm = Literal["none", "batch", "layer", "instance", "group", "rms"]
+SMALL = 16  # shorter side in pixels of images that keep their size until they are pooled
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConvNetClassifier(ImageClassifier):
+    """Classify images with stages of convolutions and poolings, then dense layers.
+
+    Args:
+        filters: Feature maps of each stage; a stage ends in a pooling that halves height and width.
+        convs: Convolutions of a stage, or of each stage.
+        kernel: Size of the windows.
+        padding: "valid" (none) or "same".
+        pool: max, mean, min, stride, or none.
+        norm: none, batch, layer, instance, group or rms.
+        activation: Its name.
+        dropout: Probability that a feature is silenced before the dense layers.
+        hidden: Widths of hidden dense layers.
+        head: What the dense layers see: all positions ("flatten"), or the "mean" or "max" of each map.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.zeros((20, 8, 8)); X[:10, 2:6, 3] = 1; X[10:, 3, 2:6] = 1  # upright bars, flat bars
+        >>> net = ConvNetClassifier(filters=(4,), epochs=30, lr=0.01, random_state=0)
+        >>> net.fit(X, np.repeat(["upright", "flat"], 10)).predict(X[[0, -1]]).tolist()
+        ['upright', 'flat']
+    """
+
+    filters: Widths = (32, 64)
+    convs: Count | Widths = 1
+    kernel: Count = 3
+    padding: Literal["valid", "same"] = "valid"
+    pool: Literal["max", "mean", "min", "stride", "none"] = "max"
+    norm: Norm = "none"
+    activation: str = "relu"
+    dropout: Share = 0.0
+    hidden: Widths = ()
+    head: Literal["flatten", "mean", "max"] = "flatten"
+
+    @classmethod
+    def first_try(cls, rows: int, *, watched: bool, shape: Sequence[int] = ()) -> dict[str, Any]:
+        """Settings by default; small images are padded."""
+        small = {"padding": "same"} if shape and min(shape[:2]) < SMALL else {}
+        return super().first_try(rows, watched=watched, shape=shape) | small
+
+    def build(self, x: InputSpec, y: TargetSpec) -> ConvNet:
+        """The net for these shapes."""
+        return ConvNet(
+            x.shape,
+            self.task().likelihood(y).n_raw(y),
+            tuple(self.filters),
+            convs=self.convs if isinstance(self.convs, int) else tuple(self.convs),
+            kernel=self.kernel,
+            padding=self.padding,
+            pool=self.pool,
+            norm=self.norm,
+            activation=self.activation,
+            dropout=self.dropout,
+            hidden=tuple(self.hidden),
+            head=self.head,
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ResNetClassifier(ImageClassifier):
+    """Classify images with residual blocks.
+
+    Args:
+        filters: Feature maps of each stage; the first block of a stage but the first halves height and width.
+        blocks: Residual blocks of a stage.
+        block: "basic" (two 3x3 convolutions) or "bottleneck" (1x1, 3x3, 1x1).
+        order: "post" (activation after the sum) or "pre" (norm and activation before each convolution).
+        norm: none, batch, layer, instance, group or rms.
+        activation: Its name.
+        squeeze: Reduction of squeeze-and-excitation; 0 for none.
+        survival: Probability that the last block takes part in a training step; it falls linearly from 1.
+        dropout: Probability that a feature is silenced before the output.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.zeros((20, 8, 8)); X[:10, 2:6, 3] = 1; X[10:, 3, 2:6] = 1  # upright bars, flat bars
+        >>> net = ResNetClassifier(filters=(4, 8), blocks=1, epochs=20, lr=0.01, random_state=0)
+        >>> net.fit(X, np.repeat(["upright", "flat"], 10)).predict(X[[0, -1]]).tolist()
+        ['upright', 'flat']
+    """
+
+    filters: Widths = (16, 32, 64)
+    blocks: Count = 2
+    block: Literal["basic", "bottleneck"] = "basic"
+    order: Literal["post", "pre"] = "post"
+    norm: Norm = "batch"
+    activation: str = "relu"
+    squeeze: Annotated[int, Ge(0)] = 0
+    survival: float = 1.0
+    dropout: Share = 0.0
+
+    def build(self, x: InputSpec, y: TargetSpec) -> ResNet:
+        """The net for these shapes."""
+        return ResNet(
+            x.shape,
+            self.task().likelihood(y).n_raw(y),
+            tuple(self.filters),
+            self.blocks,
+            kind=self.block,
+            order=self.order,
+            norm=self.norm,
+            activation=self.activation,
+            squeeze=self.squeeze,
+            survival=self.survival,
+            dropout=self.dropout,
+        )

@@ -1,0 +1,149 @@
+"""Basis functions: what a model that is linear in its weights may be made of.
+
+    f(x) = w_0 + Σ_k w_k φ_k(x)
+
+    powers      x_1^{e_1} ... x_D^{e_D} with Σ e <= d: C(D + d, d) of them
+    orthogonal  x q_k = Σ_{i<=k+1} h_{ik} q_i with the mean of q_i q_k over the data 1 if i = k, else 0
+    sinusoids   sin ωx, cos ωx
+    translated  φ((x - c) / s), with φ a Gaussian, a sigmoid, tanh or a hinge
+
+Shapes: n rows, D inputs, d degree, K frequencies, M centres, P functions.
+Reference: Brubeck, Nakatsukasa and Trefethen, Vandermonde with Arnoldi, SIAM Review 63 (2021); Forsythe, Generation and
+use of orthogonal polynomials for data-fitting, J. SIAM 5 (1957).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from scipy.special import expit
+
+__all__ = [
+    "SHAPES",
+    "exponents",
+    "orthogonal",
+    "products",
+    "recurrence",
+    "sinusoids",
+    "to_monomials",
+    "translated",
+]
+
+
+SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of u = (x - c) / s
+    "gaussian": lambda u: np.exp(-u * u / 2),
+    "sigmoid": expit,
+    "tanh": np.tanh,
+    "relu": lambda u: np.maximum(u, 0.0),
+}
+
+
+def translated(x: np.ndarray, centres: np.ndarray, widths: np.ndarray, shape: str) -> np.ndarray:
+    """φ((x - c) / s) of every input and centre: (n, D), (D, M), (D, M) -> (n, D M)."""
+    with np.errstate(over="ignore"):
+        return SHAPES[shape]((x[:, :, None] - centres) / widths).reshape(len(x), -1)
+
+
+def sinusoids(x: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """sin ωx and cos ωx of every input and frequency: (n, D), (D, K) -> (n, 2 D K).
+
+    Example:
+        >>> sinusoids(np.array([[0.0], [np.pi / 2]]), np.array([[1.0]])).round(3).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+    """
+    phase = x[:, :, None] * frequencies  # (n, D, K)
+    return np.stack([np.sin(phase), np.cos(phase)], -1).reshape(len(x), -1)
+
+
+# ---- polynomials
+
+
+def exponents(inputs: int, degree: int) -> np.ndarray:
+    """The exponents of every monomial up to a degree, lower degrees first: (C(D + d, d), D).
+
+    Example:
+        >>> exponents(2, 2).tolist()
+        [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
+    """
+    chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(inputs), k)]
+    found = np.zeros((len(chosen), inputs), dtype=np.int16)
+    rows = np.repeat(np.arange(len(chosen)), [len(c) for c in chosen])
+    np.add.at(found, (rows, np.array([j for c in chosen for j in c], dtype=int)), 1)
+    return found
+
+
+def products(each: Sequence[np.ndarray], powers: np.ndarray) -> np.ndarray:
+    """Products over the inputs of one function of each: D of (n, d + 1), (P, D) -> (n, P)."""
+    found = np.ones((len(each[0]), len(powers)))
+    for values, e in zip(each, powers.T, strict=True):
+        used = np.flatnonzero(e)
+        found[:, used] *= values[:, e[used]]
+    return found
+
+
+def recurrence(t: np.ndarray, degree: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """The coefficients h of the polynomials that are orthonormal on t (n,): (d + 1, d).
+
+    t is of size one. Where it has fewer distinct values than there are functions, the last columns are 0, and so are
+    their functions.
+    """
+    w = np.full(len(t), 1 / len(t)) if weight is None else weight / weight.sum()
+    h, q = np.zeros((degree + 1, degree)), np.ones((len(t), degree + 1))
+    for k in range(min(degree, len(np.unique(t)) - 1)):
+        h[: k + 1, k] = (q[:, : k + 1].T * w) @ (t * q[:, k])
+        next_ = t * q[:, k] - q[:, : k + 1] @ h[: k + 1, k]  # once, as it will be evaluated
+        h[k + 1, k] = np.sqrt(w @ next_**2)
+        if h[k + 1, k] <= 1e-14:
+            h[:, k] = 0.0
+            break
+        q[:, k + 1] = next_ / h[k + 1, k]
+    return h
+
+
+def orthogonal(t: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The polynomials of a recurrence at any points: (n,), (d + 1, d) -> (n, d + 1).
+
+    Example:
+        >>> t = np.array([-1.0, 0.0, 1.0])
+        >>> orthogonal(t, recurrence(t, 2)).round(3).tolist()
+        [[1.0, -1.225, 0.707], [1.0, 0.0, -1.414], [1.0, 1.225, 0.707]]
+    """
+    q = np.zeros((len(t), len(h)))
+    q[:, 0] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # far outside of the data
+        for k in range(int(np.count_nonzero(np.diagonal(h, -1)))):
+            q[:, k + 1] = (t * q[:, k] - q[:, : k + 1] @ h[: k + 1, k]) / h[k + 1, k]
+    return q
+
+
+def to_monomials(
+    weights: np.ndarray, tables: np.ndarray, middle: np.ndarray, half: np.ndarray, powers: np.ndarray
+) -> np.ndarray:
+    """Weights of products of orthogonal polynomials (P,) as coefficients of powers of x (P,).
+
+    Args:
+        weights: Of the products: (P,).
+        tables: The recurrence of each input, in t = (x - middle) / half: (D, d + 1, d).
+        middle: Of each input: (D,).
+        half: Of each input: (D,).
+        powers: Exponents: (P, D), closed downwards.
+    """
+    lines = [_monomials(*each) for each in zip(tables, middle, half, strict=True)]
+    place = {tuple(e): k for k, e in enumerate(powers.tolist())}
+    found = np.zeros(len(weights))
+    for w, e in zip(weights, powers.tolist(), strict=True):
+        for lower in product(*(range(k + 1) for k in e)):
+            found[place[lower]] += w * np.prod([line[k, i] for line, k, i in zip(lines, e, lower, strict=True)])
+    return found
+
+
+def _monomials(h: np.ndarray, middle: float, half: float) -> np.ndarray:
+    """Each polynomial of a recurrence in powers of x: (d + 1, d + 1), row k that of degree k."""
+    found = np.zeros((len(h), len(h)))
+    found[0, 0] = 1.0
+    for k in range(int(np.count_nonzero(np.diagonal(h, -1)))):
+        shifted = (np.append(0.0, found[k, :-1]) - middle * found[k]) / half  # t q_k
+        found[k + 1] = (shifted - h[: k + 1, k] @ found[: k + 1]) / h[k + 1, k]
+    return found

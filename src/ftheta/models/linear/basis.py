@@ -1,0 +1,360 @@
+"""Basis functions: nonlinear in x, linear in the weights, solved in closed form.
+
+    ŷ = w_0 + Σ_k w_k φ_k(x),        w = argmin Σ_i v_i (y_i - ŷ_i)² + α Σ_{k>0} w_k²
+
+Polynomials are made of polynomials that are orthonormal on the data, and told in powers of x: what is solved has a
+condition number near 1 where powers have 1e10. With several inputs a polynomial has their products; sinusoids and
+translated functions are those of each input.
+Shapes: n rows, D inputs, M functions of each, P functions in all, T targets.
+Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import least_squares
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ... import check
+from ...check import Count, NonNegative, Positive
+from ...errors import InputError
+from ...store import Tree
+from .base import PlainRegressor, Rows
+from .bases import SHAPES, exponents, orthogonal, products, recurrence, sinusoids, to_monomials, translated
+from .basis_terms import Terms, called, function_name, monomial, placed
+from .ridge import decompose_rows
+
+__all__ = ["BasisRegression"]
+
+PART = 4096  # rows whose functions are computed at once
+
+MAX_NUMBERS = 2 * 10**8  # in a design matrix
+POLYNOMIALS = {"legendre": np.polynomial.legendre.legvander, "chebyshev": np.polynomial.chebyshev.chebvander}
+WITH_DEGREE = ("polynomial", *POLYNOMIALS)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BasisRegression(PlainRegressor):
+    """Least squares on functions of the inputs.
+
+    Args:
+        basis: "polynomial"; "legendre" and "chebyshev" on the range of the rows; "fourier"; "gaussian", "sigmoid",
+            "tanh" and "relu", translated; or a list of functions, each of which is called with one array (n,) an input.
+        degree: Of the polynomials, in all inputs together.
+        size: How many centres or frequencies each input has.
+        frequencies: Of sinusoids, in radians a unit of x; None: whole numbers of periods in the range of the rows.
+        centres: "even" in the range, at every "quantile" of the distinct values, or a list for each input to have.
+        widths: One, or one a centre; None: how far centres lie apart, and 1 for a hinge.
+        learn: Move centres and widths too, to lower the loss; from three starts, the best of which is kept.
+        alpha: Weight of Σ w², of the orthonormal polynomials or of the functions as they are; never of the constant.
+        fit_intercept: Have a constant.
+        max_iter: Steps of learning at most.
+
+    Example:
+        >>> model = BasisRegression(degree=2).fit([[0.0], [1], [2], [3], [4]], [1, -0.5, -1, -0.5, 1])
+        >>> dict(zip(model.names_, model.coef_.round(9).tolist())), round(float(model.intercept_), 9)
+        ({'x': -2.0, 'x^2': 0.5}, 1.0)
+    """
+
+    basis: (
+        Literal["polynomial", "legendre", "chebyshev", "fourier", "gaussian", "sigmoid", "tanh", "relu"] | list[Any]
+    ) = "polynomial"
+    degree: Count = 3
+    size: Count = 6
+    frequencies: list[float] | None = None
+    centres: Literal["even", "quantile"] | list[float] = "even"
+    widths: Positive | list[float] | None = None
+    learn: bool = False
+    alpha: NonNegative = 0.0
+    fit_intercept: bool = True
+    max_iter: Count = 1000
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    # ---- learning
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Place the functions, learn where they belong if asked to, and solve for their weights."""
+        rows = self._learned(X, y, sample_weight, columns=True)
+        self._refuse(rows.x)
+        self.n_iter_ = 1
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            self._place(rows.x, rows.weight)
+            phi = self._finite(rows.x)  # (n, P)
+            if self.learn:
+                self._move(rows)
+                phi = self._finite(rows.x)
+        found = decompose_rows(rows._replace(x=phi), self.fit_intercept)
+        w, b = (part[0] for part in found.coefficients(np.array([self.alpha], dtype=float)))  # (T, P), (T,)
+        ends = np.hypot(found.s[[0, -1]], self.alpha**0.5) if len(found.s) else np.ones(2)
+        self.condition_ = float(ends[0] / ends[1])
+        weights = np.vstack([b, w.T])
+        self.weights_ = weights if rows.y.ndim == 2 else weights[:, 0]  # (1 + P, T) or (1 + P,)
+        return self
+
+    def _refuse(self, x: np.ndarray) -> None:
+        """Settings that do not go together, and tables that are too large."""
+        if not isinstance(self.basis, str) and not (self.basis and all(map(callable, self.basis))):
+            raise InputError(f"basis={self.basis!r}: a list holds functions, at least one, such as [np.sin, np.exp].")
+        if self.learn and str(self.basis) not in SHAPES:
+            raise InputError(
+                f"learn=True moves centres and widths, and basis={self.basis!r} has none. Choose one of "
+                f"{', '.join(SHAPES)}, or learn=False."
+            )
+        if self.basis == "polynomial" and not self.fit_intercept:
+            raise InputError(
+                "fit_intercept=False: a polynomial has its constant among its functions. Leave it in, or give the "
+                "powers as functions: basis=[lambda x: x, lambda x: x**2]."
+            )
+        count = self._count(x.shape[1])
+        degree = self.degree if self.basis in WITH_DEGREE else 0
+        if max(len(x), 1000, degree) * count > MAX_NUMBERS:
+            raise InputError(
+                f"{x.shape[1]} inputs have {count} functions ({self.basis}, degree={self.degree}, size={self.size}), "
+                f"too many for {len(x)} rows in memory. Lower degree or size, or choose fewer columns."
+            )
+
+    def _count(self, d: int) -> int:
+        """How many functions d inputs have."""
+        if not isinstance(self.basis, str):
+            return len(self.basis)
+        if self.basis == "fourier":
+            return 2 * d * (self.size if self.frequencies is None else len(self.frequencies))
+        if self.basis in SHAPES:
+            return d * (len(self.centres) if isinstance(self.centres, list) else self.size)
+        return comb(d + self.degree, d)
+
+    def _place(self, x: np.ndarray, weight: np.ndarray | None) -> None:
+        """Where the rows are, and the functions on them."""
+        distinct = [np.unique(column) for column in x.T]
+        self.ends_ = ends = np.array([[values[0], values[-1]] for values in distinct])  # (D, 2)
+        at_rows = self.basis not in WITH_DEGREE[1:]  # exact where most of the values are
+        self.middle_ = np.array([np.median(values) for values in distinct]) if at_rows else ends.mean(1)
+        half = np.abs(ends - self.middle_[:, None]).max(1)
+        self.half_ = np.where(half > 0, half, 1.0)
+        if self.basis == "polynomial":
+            t = (x - self.middle_) / self.half_
+            self.tables_ = np.stack([recurrence(column, self.degree, weight) for column in t.T])  # (D, d + 1, d)
+        elif self.basis == "fourier":
+            self.frequencies_ = self._frequencies()
+        elif isinstance(self.basis, str) and self.basis in SHAPES:
+            self.centres_ = self._centres(distinct)
+            self.widths_ = self._widths()
+
+    def _frequencies(self) -> np.ndarray:
+        """(D, K)."""
+        if self.frequencies is not None:
+            return np.tile(_numbers("frequencies", self.frequencies), (len(self.half_), 1))
+        span = np.where(self._span() > 0, self._span(), 2.0)
+        return 2 * np.pi * np.arange(1, self.size + 1) / span[:, None]
+
+    def _span(self) -> np.ndarray:
+        return self.ends_[:, 1] - self.ends_[:, 0]
+
+    def _centres(self, distinct: list[np.ndarray]) -> np.ndarray:
+        """(D, M); a hinge at the upper end would be 0 on all rows, so hinges have none there."""
+        if isinstance(self.centres, list):
+            return np.tile(np.sort(_numbers("centres", self.centres)), (len(distinct), 1))
+        m, closed = self.size, self.basis != "relu"
+        at = np.linspace(0, 1, m, endpoint=closed) if m > 1 else np.array([0.5 if closed else 0.0])
+        if self.centres == "even":
+            return self.ends_[:, :1] + at * self._span()[:, None]
+        return np.stack([np.quantile(values, at) for values in distinct])
+
+    def _widths(self) -> np.ndarray:
+        """(D, M)."""
+        if self.widths is not None:
+            given = _numbers("widths", self.widths)
+            if len(given) not in (1, self.centres_.shape[1]) or not (given > 0).all():
+                raise InputError(
+                    f"widths={self.widths}: one positive number, or one for each of the {self.centres_.shape[1]} "
+                    "centres, is needed."
+                )
+            order = np.argsort(self.centres, kind="stable") if isinstance(self.centres, list) else slice(None)
+            return np.broadcast_to(given[order] if len(given) > 1 else given, self.centres_.shape).copy()
+        if self.basis == "relu":
+            return np.ones_like(self.centres_)
+        gaps = np.diff(self.centres_)  # (D, M - 1)
+        if not gaps.shape[1]:
+            return self.half_[:, None]
+        around = (np.hstack([gaps[:, :1], gaps]) + np.hstack([gaps, gaps[:, -1:]])) / 2
+        return np.maximum(around, 1e-3 * self.half_[:, None])
+
+    def _move(self, rows: Rows) -> None:
+        """Centers and widths of least loss, the weights always solved for, from three starts."""
+        shape, moving = self.centres_.shape, 1 if self.basis == "relu" else 2
+        apart = np.array([np.diff(np.unique(column)).max(initial=0.0) for column in rows.x.T])
+        narrowest = np.where(apart > 0, apart, self.half_)  # else a function could hide between two rows
+        low = np.stack([self.ends_[:, 0], np.log(narrowest)])
+        high = np.stack([self.ends_[:, 1], np.log(5 * np.maximum(self._span(), narrowest))])
+
+        def split(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            both = theta.reshape(moving, *shape)
+            return both[0], np.exp(both[1]) if moving == 2 else self.widths_
+
+        def residual(theta: np.ndarray) -> np.ndarray:
+            phi = translated(rows.x, *split(theta), str(self.basis))
+            found = decompose_rows(rows._replace(x=phi), self.fit_intercept)
+            left = found.rest + found.u @ (found.uy * (self.alpha / (found.s**2 + self.alpha))[:, None])
+            w = found.coefficients(np.array([self.alpha]))[0][0]  # (T, P)
+            return np.vstack([left, np.sqrt(self.alpha) * w.T]).ravel()
+
+        start = np.stack([self.centres_, np.log(self.widths_)])[:moving]
+        tried = []
+        bounds = [np.repeat(part[:moving, :, None], shape[1], 2) for part in (low, high)]
+        bounds = [np.minimum(bounds[0], start - 1e-9), np.maximum(bounds[1], start + 1e-9)]
+        for narrow in (1.0,) if moving == 1 else (1.0, 0.5, 0.25):  # where it ends depends on where it starts
+            first = start + np.log(narrow) * (np.arange(moving) == 1)[:, None, None]
+            first = np.clip(first, bounds[0] + 1e-10, bounds[1] - 1e-10).ravel()
+            ends = bounds[0].ravel(), bounds[1].ravel()
+            settings: dict[str, Any] = {"max_nfev": self.max_iter, "x_scale": "jac", "ftol": 1e-7}
+            tried.append(least_squares(residual, first, bounds=ends, **settings))
+        best = min(tried, key=lambda found: found.cost)
+        self.start_ = {"centres": self.centres_, "widths": self.widths_}
+        (self.centres_, self.widths_), self.n_iter_ = split(best.x), int(best.nfev)
+        if not best.success:
+            warnings.warn(
+                f"The loss still fell after max_iter={self.max_iter} steps of learning; take more of them, or fewer "
+                "functions.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # ---- the functions
+
+    def set_state(self, state: Mapping[str, Tree]) -> None:
+        """Restore what `get_state` returned; a degree that does not fit the weights is refused."""
+        super().set_state(state)
+        d, n = len(self.half_), len(self.weights_)
+        if self.basis in WITH_DEGREE and (max(self.degree, d) > n or comb(d + self.degree, d) != n):
+            raise InputError(f"degree={self.degree} does not fit {n} weights of {d} columns.")
+
+    def _finite(self, x: np.ndarray) -> np.ndarray:
+        """The functions of the rows of fit."""
+        phi = self._functions(x)
+        if not np.isfinite([phi.min(), phi.max()]).all():
+            k = int(np.argmin(np.isfinite(phi).all(0)))
+            raise InputError(
+                f"{self.names_[k]} is beyond float64 on rows from {self.ends_[:, 0].min():g} to "
+                f"{self.ends_[:, 1].max():g}. Rescale X, or choose other functions."
+            )
+        return phi
+
+    def _functions(self, x: np.ndarray) -> np.ndarray:
+        """Every function but the constant, of each row: (n, P)."""
+        if not isinstance(self.basis, str):
+            return called(self.basis, x)
+        if self.basis == "fourier":
+            return sinusoids(x, self.frequencies_)
+        if self.basis in SHAPES:
+            return translated(x, self.centres_, self.widths_, self.basis)
+        with np.errstate(over="ignore"):
+            t = ((x - self.middle_) / self.half_).T
+        if self.basis == "polynomial":
+            each = [orthogonal(column, h) for column, h in zip(t, self.tables_, strict=True)]
+        else:
+            each = [POLYNOMIALS[self.basis](column, self.degree) for column in t]
+        return products(each, exponents(len(t), self.degree)[1:])
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """w_0 + Σ w_k φ_k(x) of each row: (n,) or (n, T)."""
+        return self._answers(self._table(X))
+
+    def _answers(self, x: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [x[i : i + PART] for i in range(0, len(x), PART)] or [x]  # the functions of all rows may be large
+            found = np.concatenate([self._functions(part) @ self.weights_[1:] + self.weights_[0] for part in parts])
+        if not np.isfinite(found).all():
+            row = int(np.argwhere(~np.isfinite(found))[0][0])
+            raise InputError(
+                f"The answer for row {row} ({', '.join(f'{v:g}' for v in x[row][:4])}) is beyond float64: it lies far "
+                f"outside of the rows of fit, {self.ends_[:, 0].min():g} to {self.ends_[:, 1].max():g}. Leave it out."
+            )
+        return found
+
+    # ---- what it says of itself
+
+    @property
+    def names_(self) -> list[str]:
+        """What each coefficient multiplies, in the order of `coef_`: P."""
+        check_is_fitted(self)
+        d = len(self.half_)
+        plain = ["x"] if d == 1 else [f"x{j + 1}" for j in range(d)]
+        inputs = [str(name) for name in getattr(self, "feature_names_in_", plain)]
+        if not isinstance(self.basis, str):
+            return [function_name(f, k) for k, f in enumerate(self.basis)]
+        if self.basis == "fourier":
+            pairs = zip(inputs, self.frequencies_, strict=True)
+            return [f"{f}({w:.6g} {x})" for x, ws in pairs for w in ws for f in ("sin", "cos")]
+        if self.basis in SHAPES:
+            rows = zip(inputs, self.centres_, self.widths_, strict=True)
+            return [placed(str(self.basis), x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
+        letter = {"legendre": "P", "chebyshev": "T"}.get(self.basis, "")
+        return [monomial(e, inputs, letter) for e in exponents(d, self.degree)[1:].tolist()]
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant: (), or (T,)."""
+        return self._coefficients()[..., 0]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The coefficient of each function, of each power for polynomials: (P,), or (T, P)."""
+        return self._coefficients()[..., 1:]
+
+    def _coefficients(self) -> np.ndarray:
+        """Coefficients, the constant first: (1 + P,) or (T, 1 + P)."""
+        check_is_fitted(self)
+        if self.basis != "polynomial":
+            return self.weights_.T
+        powers = exponents(len(self.half_), self.degree)
+        each = [to_monomials(w, self.tables_, self.middle_, self.half_, powers) for w in np.atleast_2d(self.weights_.T)]
+        return np.reshape(each, self.weights_.T.shape)
+
+    def terms(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Terms:
+        """Every term: its name, its coefficient, and for one input its curve.
+
+        Args:
+            X: Rows to draw beside the curves, or None.
+            y: Their targets.
+        """
+        coefficients = self._coefficients()
+        if coefficients.ndim > 1:
+            raise InputError(f"terms() shows one target, and there were {len(coefficients)} in fit. Fit one each.")
+        names = ["1", *self.names_]
+        grid = parts = None
+        if len(self.half_) == 1:
+            grid = np.linspace(self.ends_[0, 0], self.ends_[0, 1], 201)
+            with np.errstate(over="ignore", invalid="ignore"):
+                powers = grid[:, None] ** np.arange(1, self.degree + 1)
+                phi = powers if self.basis == "polynomial" else self._functions(grid[:, None])
+                parts = np.column_stack([np.ones(len(grid)), phi]) * coefficients  # (G, 1 + P)
+        fit = None if grid is None else self._answers(grid[:, None])
+        data = None
+        if X is not None and y is not None:
+            x = check.table(self, X, dtype="float64", reset=False)
+            data = np.column_stack([x, check.target("terms", y, len(x), numeric=True, columns=False)])
+        return Terms(names, coefficients, self.condition_, grid, parts, fit, data)
+
+
+def _numbers(name: str, given: Any) -> np.ndarray:
+    """A list of finite numbers."""
+    try:
+        found = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
+        raise InputError(f"{name}={given!r}: a list of finite numbers, at least one, is needed.")
+    return found

@@ -1,0 +1,3 @@
+"""Figures that only linear models have."""
+
+__all__: list[str] = []

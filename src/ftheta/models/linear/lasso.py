@@ -1,0 +1,328 @@
+"""Lasso and elastic net: least squares with a penalty that sets coefficients to zero.
+
+    (w, b) = argmin Σ_i v_i (y_i - x_i·w - b)² / (2 Σ v) + α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²),      lasso: ρ = 1
+
+Solved by scikit-learn's coordinate descent. The duality gap proves how far the objective is from its minimum. At
+α >= max_j |x_j·y| / (n ρ) all coefficients are 0; the path of the lasso is linear in α between knots, where a
+coefficient enters or leaves.
+
+Shapes: n rows, D features, T targets, L penalties, K knots.
+Reference: Tibshirani, Regression Shrinkage and Selection via the Lasso, JRSS B 58 (1996); Zou and Hastie, JRSS B 67
+(2005); Efron et al., Least Angle Regression, Ann. Statist. 32 (2004); Zou, Hastie and Tibshirani, On the "degrees of
+freedom" of the lasso, Ann. Statist. 35 (2007).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+
+from ...check import Count, NonNegative, Positive
+from ...errors import InputError
+from ...results import Result, Table
+from .base import LinearAnswers, PlainRegressor, Rows, feature_names
+from .coordinate import Sweeps, swept
+from .figures.paths import paths
+from .least_squares import centered
+from .proximal import lasso_gap
+from .ridge import decompose_rows, penalties
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ElasticNet", "Lasso", "LassoPath", "coordinate_descent", "lasso_path"]
+
+
+class _Problem(NamedTuple):
+    """One target: rows around their means where there is an intercept, times √(v / Σv), so that N = 1."""
+
+    x: np.ndarray  # (n, D)
+    y: np.ndarray  # (n,)
+    x_mean: np.ndarray  # (D,)
+    y_mean: float
+
+    def top(self, ratio: float) -> float:
+        """The least α at which all coefficients are 0."""
+        return float(np.abs(self.x.T @ self.y).max() / ratio)
+
+    def solve(self, alphas: np.ndarray, ratio: float, max_iter: int, tol: float) -> tuple[np.ndarray, int, int]:
+        """w of falling penalties (L, D), sweeps in all, and how many penalties were not solved to the tolerance."""
+        from sklearn.linear_model import enet_path
+
+        if not self.y.any() or not self.x.any():
+            return np.zeros((len(alphas), self.x.shape[1])), 1, 0
+        if not ratio:
+            found = decompose_rows(Rows(self.x, self.y, None), intercept=False)
+            return found.coefficients(alphas)[0][:, 0], 1, 0
+        settings: dict[str, Any] = {"check_input": False, "return_n_iter": True, "max_iter": max_iter, "tol": tol}
+        settings |= {"l1_ratio": ratio, "alphas": alphas / len(self.y), "random_state": 0}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            found = enet_path(np.asfortranarray(self.x), self.y, **settings)
+        late = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        return np.ascontiguousarray(found[1].T) + 0.0, int(sum(found[3])), late
+
+    def freedom(self, w: np.ndarray, l2: np.ndarray) -> np.ndarray:
+        """Non-zero coefficients A, or Σ s² / (s² + l2) over the singular values s of their columns: (L,)."""
+        if not l2.any():
+            return np.count_nonzero(w, axis=1).astype(float)
+        squares = [np.linalg.svd(self.x[:, row != 0], compute_uv=False) ** 2 for row in w]
+        return np.array([float((d / (d + each)).sum()) for d, each in zip(squares, l2, strict=True)])
+
+
+def _problems(rows: Rows, intercept: bool) -> list[_Problem]:
+    """One for each target."""
+    n, weight = len(rows.x), np.ones(len(rows.x)) if rows.weight is None else rows.weight
+    x, x_mean = centered(rows.x, weight) if intercept else (rows.x, np.zeros(rows.x.shape[1]))
+    scale = np.sqrt(weight / weight.sum())
+    x = x * scale[:, None]
+    means = [float(np.average(y, weights=weight)) * intercept for y in rows.y.reshape(n, -1).T]
+    return [_Problem(x, (y - m) * scale, x_mean, m) for y, m in zip(rows.y.reshape(n, -1).T, means, strict=True)]
+
+
+def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[int, str]]]:
+    """Falling α at which a coefficient enters or leaves (K,), and which does what; by least angle regression."""
+    from sklearn.linear_model import lars_path
+
+    unit = len(problem.y) * np.abs(problem.x).max() * np.abs(problem.y).max()
+    x = problem.x / np.abs(problem.x).max()
+    sign = np.sign(x[np.abs(x).argmax(0), np.arange(x.shape[1])])
+    kept = np.sort(np.unique((x * sign).round(12), axis=1, return_index=True)[1])  # twins lead it astray
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of columns that are all but equal
+        settings: dict[str, Any] = {"method": "lasso", "alpha_min": smallest / unit, "max_iter": 10**5}
+        steps, _, coefs = lars_path(x[:, kept], problem.y / np.abs(problem.y).max(), **settings)
+    coefs = np.where(np.abs(coefs) > 1e-12 * np.abs(coefs).max(1, keepdims=True), coefs, 0.0)  # rounding of a 0
+    on = (coefs[:, :-1] != 0) | (coefs[:, 1:] != 0)  # in use between two knots: (D, K)
+    before = np.c_[np.zeros(len(on), bool), on[:, :-1]]
+    where, which = np.nonzero((on != before).T)
+    moves = [(int(kept[j]), "enters" if on[j, k] else "leaves") for k, j in zip(where, which, strict=True)]
+    return steps[where] * unit, moves
+
+
+# ---- the path
+
+
+@dataclass(frozen=True, eq=False)
+class LassoPath(Result):
+    """The lasso or the elastic net for a ladder of penalties."""
+
+    alphas: np.ndarray  # falling penalties (L,); the first is the least that sets all coefficients to 0
+    coefs: np.ndarray  # (L, D)
+    intercepts: np.ndarray  # (L,)
+    gaps: np.ndarray  # duality gap of each solution, in the units of the objective (L,)
+    dof: np.ndarray  # effective degrees of freedom, the intercept not counted (L,)
+    knots: np.ndarray  # exact penalties at which a coefficient enters or leaves, falling (K,); none for l1_ratio < 1
+    moves: tuple[tuple[int, str], ...]  # for each knot the place of the coefficient, and "enters" or "leaves"
+    names: tuple[str, ...]  # of the features (D,)
+    l1_ratio: float  # ρ
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """One row per penalty."""
+        return {
+            "alpha": self.alphas,
+            "non-zero": np.count_nonzero(self.coefs, axis=1),
+            "degrees of freedom": self.dof,
+            "norm of w": np.abs(self.coefs).sum(1),
+            "duality gap": self.gaps,
+        }
+
+    def knot_table(self) -> Table:
+        """One row per knot: which coefficient enters or leaves."""
+        names, events = [self.names[j] for j, _ in self.moves], [event for _, event in self.moves]
+        return Table({"alpha": self.knots.tolist(), "coefficient": names, "event": events}, "Knots of the lasso.")
+
+    @property
+    def caption(self) -> str:
+        """What table and figure show."""
+        entered = list(dict.fromkeys(self.names[j] for j in np.nonzero(self.coefs)[1]))
+        first = f"{self._who}: {len(self.alphas)} penalties, largest duality gap {self.gaps.max():.2g}."
+        return f"{first} Coefficients leave 0 in the order {', '.join(entered[:10])}."
+
+    def figure(self) -> Figure:
+        """Coefficients against the penalty, knots as ticks."""
+        title = f"{self._who}: coefficients against the penalty"
+        return paths(self.alphas, self.coefs, self.names, knots=self.knots, dof=self.dof, title=title)
+
+    @property
+    def _who(self) -> str:
+        return "Lasso" if self.l1_ratio == 1 else f"Elastic net (l1_ratio {self.l1_ratio:g})"
+
+
+def lasso_path(
+    X: ArrayLike,
+    y: ArrayLike,
+    alphas: Sequence[float] | np.ndarray | int = 100,
+    *,
+    eps: float = 1e-3,
+    l1_ratio: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+    max_iter: int = 10_000,
+    tol: float = 1e-8,
+) -> LassoPath:
+    """The whole path in one call, with a certificate of every solution and the exact knots.
+
+    Args:
+        X: Rows (n, D).
+        y: One target (n,).
+        alphas: Penalties, or how many: from the least that sets all to 0 down to `eps` of it.
+        eps: Ratio of the smallest to the largest penalty.
+        l1_ratio: ρ in (0, 1]; 1 is the lasso.
+        sample_weight: Of the rows.
+        fit_intercept: Learn b; else b = 0.
+        max_iter: Sweeps at most, for each penalty.
+        tol: A penalty is done when its duality gap is below tol times the variance of y.
+
+    Example:
+        >>> path = lasso_path([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5], 3, eps=0.1)
+        >>> path.alphas.round(4), path.moves
+        (array([1.375 , 0.4348, 0.1375]), ((0, 'enters'), (1, 'enters')))
+    """
+    model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=max_iter, tol=tol)
+    problem = _problems(model._learned(X, y, sample_weight), fit_intercept)[0]
+    ladder = _ladder(alphas, eps, l1_ratio, problem)
+    w, gaps, dof = model._solved(problem, ladder)[:3]
+    knots, moves = _knots(problem, ladder[-1]) if l1_ratio == 1 else (np.empty(0), [])
+    b = problem.y_mean - w @ problem.x_mean
+    return LassoPath(ladder, w, b, gaps, dof, knots, tuple(moves), tuple(feature_names(model)), l1_ratio)
+
+
+def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: float, problem: _Problem) -> np.ndarray:
+    """Falling penalties (L,)."""
+    if not isinstance(alphas, (int, np.integer)):
+        found = np.sort(penalties(alphas).ravel())[::-1]
+        if not found.size or not (np.isfinite(found) & (found > 0)).all():
+            raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and > 0.")
+        return found
+    if alphas < 1 or not 0 < eps < 1 or not l1_ratio:
+        raise InputError(
+            f"A ladder needs alphas >= 1, 0 < eps < 1 and l1_ratio > 0, got {alphas}, {eps} and {l1_ratio}. "
+            "Without an L1 part no penalty sets coefficients to 0: give the penalties themselves."
+        )
+    top = problem.top(l1_ratio)
+    if not top:
+        raise InputError(
+            "No column of X goes with y, so all coefficients are 0 for every penalty. Check y for a constant."
+        )
+    return np.geomspace(top, eps * top, alphas)
+
+
+def coordinate_descent(
+    X: ArrayLike, y: ArrayLike, alpha: float, *, l1_ratio: float = 1.0, sweeps: int = 10, fit_intercept: bool = True
+) -> Sweeps:
+    """Coordinate descent from w = 0 on a small problem, every update kept: soft-thresholding step by step.
+
+    Args:
+        X: Rows (n, D).
+        y: One target (n,).
+        alpha: The penalty, > 0.
+        l1_ratio: ρ in [0, 1]; 1 is the lasso.
+        sweeps: Rounds over all coefficients.
+        fit_intercept: Learn b; else b = 0.
+
+    Example:
+        >>> found = coordinate_descent([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5], 0.5, sweeps=1)
+        >>> found.z.round(3), found.coefs[-1].round(3)
+        (array([ 1.375, -0.45 ]), array([0.7, 0. ]))
+    """
+    model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=sweeps)
+    x, y, _ = model._learned(X, y, None)
+    return swept(x, y, alpha * l1_ratio, alpha * (1 - l1_ratio), sweeps, fit_intercept, tuple(feature_names(model)))
+
+
+# ---- the estimators
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Lasso(LinearAnswers, PlainRegressor):
+    """Least squares with the penalty α ‖w‖₁ beside half the mean square, by coordinate descent.
+
+    Learned: coef_, intercept_, gap_ (the objective is at most this much above its minimum), dof_, n_iter_.
+
+    Args:
+        alpha: The penalty.
+        fit_intercept: Learn b; else b = 0.
+        max_iter: Sweeps over all coefficients at most.
+        tol: Stop when the duality gap is below tol times the variance of y.
+
+    Example:
+        >>> model = Lasso(alpha=0.5).fit([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5])
+        >>> model.coef_.round(4), bool(model.gap_ < 1e-8)
+        (array([0.7, 0. ]), True)
+    """
+
+    alpha: Positive = 0.1
+    fit_intercept: bool = True
+    max_iter: Count = 10_000
+    tol: Positive = 1e-8
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve the penalized least-squares problem of each target."""
+        rows = self._learned(X, y, sample_weight, columns=True)
+        problems, alphas = _problems(rows, self.fit_intercept), np.array([self.alpha], dtype=float)
+        w, gaps, dof, sweeps = zip(*(self._solved(problem, alphas) for problem in problems), strict=True)
+        coef, gap, free = (np.concatenate(part) for part in (w, gaps, dof))  # (T, D), (T,), (T,)
+        intercept, one = np.array([p.y_mean for p in problems]) - coef @ problems[0].x_mean, rows.y.ndim == 1
+        self.coef_, self.intercept_ = (coef[0], intercept[0]) if one else (coef, intercept)
+        self.gap_, self.dof_ = (float(gap[0]), float(free[0])) if one else (gap, free)
+        self.n_iter_ = max(1, *sweeps)
+        return self
+
+    @property
+    def _ratio(self) -> float:
+        return 1.0
+
+    def _solved(self, problem: _Problem, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
+        l1, l2 = alphas * self._ratio, alphas * (1 - self._ratio)
+        w, sweeps, late = problem.solve(alphas, self._ratio, self.max_iter, self.tol)
+        gaps = lasso_gap(problem.x, problem.y, w, l1, l2, 1.0)
+        late = min(late, int((gaps > self.tol * (problem.y @ problem.y)).sum()))  # a gap is a proof
+        if late:
+            warnings.warn(
+                f"Coordinate descent did not reach a duality gap of tol={self.tol:g} times the variance of y in "
+                f"{self.max_iter} sweeps for {late} of {len(alphas)} problems. Raise max_iter or tol, or standardize "
+                "the columns; the gap says how far it is.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return w, gaps, problem.freedom(w, l2), sweeps
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ElasticNet(Lasso):
+    """Least squares with the penalty α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²) beside half the mean square.
+
+    Learned: coef_, intercept_, gap_ (the objective is at most this much above its minimum), dof_, n_iter_.
+
+    Args:
+        l1_ratio: ρ: 1 is the lasso, 0 is ridge with a penalty of n α.
+
+    Example:
+        >>> ElasticNet(alpha=0.5).fit([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5]).coef_.round(4)
+        array([ 0.6818, -0.4091])
+    """
+
+    l1_ratio: NonNegative = 0.5
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.l1_ratio > 1:
+            raise InputError(f"l1_ratio is {self.l1_ratio!r}; it must be between 0 (ridge) and 1 (lasso).")
+
+    @property
+    def _ratio(self) -> float:
+        return float(self.l1_ratio)

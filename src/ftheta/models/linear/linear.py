@@ -1,0 +1,140 @@
+"""Linear regression: least squares in closed form, with what is known of its error.
+
+    ŷ = x·w + b,        (w, b) = argmin Σ_i v_i (y_i - x_i·w - b)²
+    new y:  ŷ ± t s √(1 + ‖a root‖²),   a = (1, x - x̄),   s² = Σ v_i (y_i - ŷ_i)² / dof;    mean of y:  without the 1
+
+Weights v are inverse variances up to a factor, not counts.
+Shapes: n rows, D features, T targets, P = D + 1 coefficients with an intercept, else D.
+Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ... import check
+from ...catalog import nearest
+from ...errors import InputError
+from ...formulas import interval
+from .base import KeepsRows, LinearAnswers, PlainRegressor, Rows, feature_names
+from .least_squares import centered, decompose
+
+if TYPE_CHECKING:
+    from .summary import LinearSummary
+
+__all__ = ["LinearRegression"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
+    """Ordinary or weighted least squares in closed form; the solution of least norm where it is not unique.
+
+    Learned: coef_ (D,) or (T, D), intercept_ () or (T,); rank_ of X, centered where there is an intercept; mean_ (D,)
+    of the columns, 0 without an intercept; root_ (P, P) with (AᵀVA)⁻¹ = root_ root_ᵀ, A = (1, X - mean_), None where
+    columns depend on each other; dof_, rows less parameters; sigma_ () or (T,), the standard deviation of the noise,
+    infinite where dof_ is 0.
+
+    Args:
+        fit_intercept: Learn b; else b = 0.
+
+    Example:
+        >>> model = LinearRegression().fit([[0], [1], [2], [3]], [1, 3, 2, 5])
+        >>> model.coef_.round(6), round(float(model.intercept_), 6)
+        (array([1.1]), 1.1)
+        >>> model.predict_interval([[4]], level=0.9).round(2)
+        array([[ 0.14, 10.86]])
+    """
+
+    fit_intercept: bool = True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve the least-squares problem."""
+        given = self._learned(X, y, sample_weight, columns=True, zeros=True)
+        rows = given.counted()
+        x, f, ones = rows.x, int(self.fit_intercept), np.ones((len(rows.x), 1))
+        about, self.mean_ = centered(x, rows.weight) if f else (x, np.zeros(x.shape[1]))
+        scale = ones if rows.weight is None else np.sqrt(rows.weight)[:, None]
+        targets = rows.y.reshape(len(x), -1)
+        center = np.average(targets, axis=0, weights=rows.weight) * f
+        targets = targets - center
+        found = decompose(np.hstack([ones[:, :f], about]) * scale)
+        self.rank_, self.dof_ = int(found.kept[f:].sum()), len(x) - int(found.kept.sum())
+        if found.kept.all():
+            theta, self.root_ = found.root @ (found.q.T @ (targets * scale)), found.root
+        else:
+            theta, self.root_ = _shortest(about, targets, scale, self.rank_, f), None
+        w, b = theta[f:], center + theta[:f].sum(0) - self.mean_ @ theta[f:]
+        left = (targets - about @ w - theta[:f].sum(0)) * scale
+        sigma = np.sqrt((left**2).sum(0) / self.dof_) if self.dof_ else np.full(w.shape[1], np.inf)
+        # (T, D), (T,), (T,) or (D,), (), ()
+        self.coef_, self.intercept_, self.sigma_ = (w.T, b, sigma) if rows.y.ndim == 2 else (w[:, 0], b[0], sigma[0])
+        self._kept = given.copied()
+        return self
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.95, of: Literal["new", "mean"] = "new") -> np.ndarray:
+        """The interval that holds y of each row with this probability: (n, 2) or (n, T, 2).
+
+        Args:
+            X: Rows (n, D).
+            level: The probability, between 0 and 1.
+            of: "new": one new y of weight 1; "mean": the mean of y at this x.
+        """
+        check_is_fitted(self)
+        if of not in ("new", "mean"):
+            raise InputError(nearest("of:", of, ("new", "mean")))
+        if self.root_ is None or not self.dof_:
+            raise InputError(
+                f"LinearRegression was fitted to {self.dof_ + self.rank_ + self.fit_intercept} rows with X of rank "
+                f"{self.rank_} in {np.shape(self.coef_)[-1]} columns: an interval needs independent columns and more "
+                "rows than parameters. Drop columns or add rows."
+            )
+        center, x = self.predict(X), self._table(X)
+        a = np.hstack([np.ones((len(x), int(self.fit_intercept))), x - self.mean_])
+        error = np.sqrt(((a @ self.root_) ** 2).sum(1) + (of == "new"))
+        error = error[:, None] * self.sigma_ if center.ndim == 2 else error * self.sigma_
+        return np.stack(interval(center, error, level, self.dof_), -1)
+
+    @property
+    def summary_(self) -> LinearSummary:
+        """Standard errors, tests, fit and diagnostics of the rows it was fitted to; for one target."""
+        return self._summarized(self._rows_of_fit())
+
+    def summarize(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LinearSummary:
+        """The summary for the rows it was fitted to, passed again: after loading from a file."""
+        x = self._table(X)
+        y = check.target(type(self).__name__, y, len(x), numeric=True, columns=True)
+        return self._summarized(Rows(x, y, check.weights(sample_weight, len(x))))
+
+    def _summarized(self, rows: Rows) -> LinearSummary:
+        from .summary import summarize
+
+        if rows.y.ndim > 1 or self.coef_.ndim > 1:
+            raise InputError("A summary is of one target, and there are several. Fit one model for each.")
+        found, rows = summarize(*rows, feature_names(self), self.fit_intercept), rows.counted()
+        apart = np.abs(rows.x @ self.coef_ + self.intercept_ - found.fitted).max()
+        rounding = (np.abs(rows.x) @ np.abs(self.coef_) + np.abs(self.intercept_)).max() * 1e-10
+        if not apart <= 1e-6 * np.ptp(rows.y) + rounding:
+            raise InputError(
+                f"A fit to these rows gives another plane: predictions differ by up to {apart:.3g}. Pass the rows and "
+                "weights that the model was fitted to, or fit it again."
+            )
+        return found
+
+
+def _shortest(about: np.ndarray, y: np.ndarray, scale: np.ndarray, rank: int, f: int) -> np.ndarray:
+    """θ (P, T) of least |w| for centered y where columns depend on each other, by an SVD."""
+    u, s, vt = linalg.svd(about * scale, full_matrices=False, check_finite=False)
+    w = vt[:rank].T @ ((u[:, :rank].T @ (y * scale)) / s[:rank, None])
+    return np.vstack([np.zeros((f, y.shape[1])), w])

@@ -1,0 +1,264 @@
+"""Perceptron: planes that learn from one row after the other.
+
+    perceptron rule    row i is wrong (a_y <= a_k, k the best other class):   w_y <- w_y + η x,   w_k <- w_k - η x
+    delta rule         every row, every class:                                w_k <- w_k + η (t_k - a_k) x,   t_k = ±1
+
+with a_k = w_k·x + b_k and b as the weight of a constant 1. There is one weight vector a class; of two classes the first
+has that of the second with the sign turned, so that it is Rosenblatt's y = sign(w·x + b), w <- w + η y x. Where planes
+separate the classes the perceptron rule finds some after at most (R/γ)² mistakes (`formulas.mistake_bound`); elsewhere
+it goes round for ever, and the pocket keeps the best weights that were met. The delta rule (least mean squares) goes to
+the plane of least squares.
+
+Shapes: n rows, D features, K classes, B rows of a block.
+References: Rosenblatt, The Perceptron (1958); Widrow and Hoff, Adaptive Switching Circuits (1960); Gallant,
+Perceptron-Based Learning Algorithms (1990), for the pocket.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+
+from ...check import Count, NonNegative, Positive, RandomState
+from ...draw import Draw, seed_of
+from ...errors import NonFiniteError
+from ...formulas import separable
+from ...train import Steps, iterate
+from .base import PlaneClassifier
+
+__all__ = ["DeltaRule", "Perceptron", "PerceptronRule"]
+
+SEPARATED, STALE = "a pass without a mistake", "passes no longer help"
+BLOCK = 64  # rows whose scalar products the delta rule takes at once
+MANY_ROWS = 5000  # from which on passes that do not help are not repeated
+MAX_DECIDED = 200  # weights, or rows, up to which separability is decided after a fit that did not converge
+
+
+class _OneByOne(Steps, ABC):
+    """One row after the other as a process: one pass is one round.
+
+    Args:
+        x: Rows (n, D).
+        y: Their classes 0, 1, ... (n,).
+        n_classes: K.
+        lr: η.
+        fit_intercept: Learn b; else b = 0.
+        shuffle: A new order for every pass; else that of the rows.
+        patience: Passes without fewer errors or a smaller squared error after which it ends.
+        seed: Of the orders.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        n_classes: int,
+        *,
+        lr: float = 1.0,
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        patience: int = 10,
+        seed: int = 0,
+    ) -> None:
+        self.x = np.column_stack([x, np.full(len(x), float(fit_intercept))])  # the last column is for b
+        self.y, self.lr, self.shuffle, self.patience, self.draw = y, lr, shuffle, patience, Draw(seed)
+        self.theta = np.zeros((n_classes, self.x.shape[1]))
+        self.pocket, self.least = self.theta.copy(), len(y)  # the best weights, and their errors
+        self.epoch = self.mistakes = self.stale = 0
+        self.reason = ""
+
+    @abstractmethod
+    def learn(self, order: np.ndarray) -> tuple[int, bool | None, dict[str, float]]:
+        """A pass in this order: mistakes, whether it helped (None: ask the pocket), and what it reports."""
+
+    def advance(self) -> dict[str, float]:
+        """One pass over the rows."""
+        n, least = len(self.x), self.least
+        order = np.arange(n)
+        if self.shuffle:
+            order = torch.randperm(n, generator=self.draw.at("order", self.epoch).generator()).numpy()
+        mistakes, helped, own = self.learn(order)
+        self.epoch += 1
+        self.mistakes += mistakes
+        errors = self.update_pocket()
+        helped = self.least < least if helped is None else helped
+        self.stale = 0 if helped else self.stale + 1
+        if not self.reason and self.stale >= self.patience:
+            self.reason = STALE
+        return {"epoch": self.epoch, "mistakes": mistakes, "errors": errors, **own}
+
+    def update_pocket(self) -> int:
+        """Errors of the weights now; if they are the fewest so far, the weights go into the pocket."""
+        errors = int(((self.x @ self.theta.T).argmax(1) != self.y).sum())
+        if errors < self.least:
+            self.pocket, self.least = self.theta.copy(), errors
+        return errors
+
+
+class PerceptronRule(_OneByOne):
+    """Rosenblatt's rule as a process: a row on the wrong side moves the plane; a pass without such a row ends it.
+
+    The pocket is looked at after every pass, and whenever more rows in succession were right than ever before.
+    """
+
+    kept = ("theta", "pocket", "least", "epoch", "mistakes", "stale", "reason", "run", "longest")
+    run = longest = 0
+
+    def learn(self, order: np.ndarray) -> tuple[int, bool | None, dict[str, float]]:
+        """Rows are tried some at a time, up to the first that is on the wrong side."""
+        x, y, done, mistakes, width = self.x[order], self.y[order], 0, 0, BLOCK
+        while done < len(order):
+            gap, rivals = self._gaps(x[done : done + width], y[done : done + width])
+            wrong = gap <= 0
+            i = int(wrong.argmax())
+            if not wrong[i]:
+                done, width, self.run = done + len(gap), 2 * width, self.run + len(gap)
+                continue
+            self._check_run(self.run + i)
+            step = self.lr * x[done + i]
+            self.theta[y[done + i]] += step
+            self.theta[rivals[i]] -= step
+            done, mistakes, width, self.run = done + i + 1, mistakes + 1, max(8, 2 * i), 0
+        if not mistakes:  # no row lies on a plane either
+            self.pocket, self.least, self.reason = self.theta.copy(), 0, SEPARATED
+        return mistakes, None, {}
+
+    def _gaps(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far the own class is above the best rival (m,), and the rivals (m,)."""
+        if len(self.theta) == 2:
+            return (x @ (self.theta[1] - self.theta[0])) * (2 * y - 1), 1 - y
+        raw, at = x @ self.theta.T, (np.arange(len(x)), y)
+        own = raw[at]
+        raw[at] = -np.inf
+        return own - raw.max(1), raw.argmax(1)
+
+    def _check_run(self, run: int) -> None:
+        """A mistake after some right rows: were these the longest run?"""
+        if run > self.longest:
+            self.longest = run
+            self.update_pocket()
+
+
+class DeltaRule(_OneByOne):
+    """The delta rule as a process: every row moves the planes towards its targets ±1.
+
+    The errors e of a block, each made with the weights that the rows before it have left, solve a triangular system:
+    (I + η L) e = t - X w, L the scalar products x_i·x_j with j < i. It ends when the squared error of some passes has
+    not fallen by a share `tol`.
+    """
+
+    kept = ("theta", "pocket", "least", "epoch", "mistakes", "stale", "reason", "best")
+    best, tol = np.inf, 1e-4
+
+    def learn(self, order: np.ndarray) -> tuple[int, bool | None, dict[str, float]]:
+        """Blocks of rows, as if one by one."""
+        square, mistakes = 0.0, 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(order), BLOCK):
+                rows = order[start : start + BLOCK]
+                x, targets = self.x[rows], np.where(np.arange(len(self.theta)) == self.y[rows, None], 1.0, -1.0)
+                lower = np.eye(len(x)) + self.lr * np.tril(x @ x.T, -1)
+                error: Any = solve_triangular(lower, targets - x @ self.theta.T, lower=True, check_finite=False)
+                self.theta += self.lr * error.T @ x
+                square += float((error**2).mean(1).sum()) / len(order)
+                mistakes += int(((targets - error).argmax(1) != self.y[rows]).sum())
+        falls, self.best = square < (1 - self.tol) * self.best, min(square, self.best)
+        away = not falls and self.stale + 1 >= self.patience and square > 10  # weights of 0 have 1
+        if away or not np.isfinite(square) or not np.isfinite(self.theta).all():
+            raise NonFiniteError(
+                f"The delta rule with lr={self.lr:g} has run away in pass {self.epoch + 1}: steps grow where lr ‖x‖² > "
+                "2. Leave lr out, or scale the columns first, e.g. with Whitening(method='standard')."
+            )
+        return mistakes, falls, {"squared_error": square}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Perceptron(PlaneClassifier):
+    """Planes by Rosenblatt's rule, which counts its mistakes, or by the delta rule; two classes or more.
+
+    Rows have no weights here: a row that is seen twice is not a row that counts twice.
+
+    Args:
+        rule: "perceptron" learns from rows on the wrong side, "delta" from the error of every row.
+        lr: Learning rate η; None: 1 for the perceptron rule (where it only scales the weights), and for the delta
+            rule 1 / max ‖(x, 1)‖², half of what is stable.
+        epochs: Passes over the rows at most.
+        fit_intercept: Learn b; else b = 0.
+        shuffle: A new order for every pass; else that of the rows.
+        pocket: Answer with the best weights that were met; else with the last ones.
+        patience: Passes without fewer errors in the pocket (delta: a smaller squared error) after which it ends; None:
+            5 for the delta rule, 10 for the perceptron rule on more than 5,000 rows, else no end.
+        tol: For the delta rule the share by which the squared error must fall.
+        random_state: Seed of the orders; None takes fresh entropy, kept in `seed_`.
+
+    Example:
+        >>> gate = Perceptron(random_state=0).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+        >>> gate.predict([[0, 1], [1, 1]]), gate.converged_
+        (array([0, 1]), True)
+    """
+
+    rule: Literal["perceptron", "delta"] = "perceptron"
+    lr: Positive | None = None
+    epochs: Count = 100
+    fit_intercept: bool = True
+    shuffle: bool = True
+    pocket: bool = True
+    patience: Count | None = None
+    tol: NonNegative = 1e-4
+    random_state: RandomState = None
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Go through the rows until a pass has no mistake (perceptron), or no longer helps (delta)."""
+        x, index, _ = self._learned(X, y, None)
+        process = self._process(x, index)
+        self.history_ = iterate(process, rounds=self.epochs)
+        theta = process.pocket if self.pocket else process.theta
+        theta = theta[1:] if len(theta) == 2 else theta
+        self.coef_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()  # (R, D), (R,)
+        self.mistakes_, self.n_iter_ = process.mistakes, process.epoch
+        self.converged_ = process.reason == (SEPARATED if self.rule == "perceptron" else STALE)
+        if not self.converged_:
+            warnings.warn(self._unfinished(x, index, process.least), ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _process(self, x: np.ndarray, index: np.ndarray) -> _OneByOne:
+        self.seed_ = seed_of(self.random_state)
+        rule = PerceptronRule if self.rule == "perceptron" else DeltaRule
+        process = rule(
+            *(x, index, len(self.classes_)),
+            lr=self._rate(x) if self.lr is None else float(self.lr),
+            fit_intercept=self.fit_intercept,
+            shuffle=self.shuffle,
+            patience=self.patience or (5 if rule is DeltaRule else 10 if len(x) > MANY_ROWS else self.epochs),
+            seed=self.seed_,
+        )
+        if isinstance(process, DeltaRule):
+            process.tol = self.tol
+        return process
+
+    def _rate(self, x: np.ndarray) -> float:
+        if self.rule == "perceptron":
+            return 1.0
+        size = float(np.einsum("nd,nd->n", x, x).max()) + self.fit_intercept
+        return 1 / size if size else 1.0
+
+    def _unfinished(self, x: np.ndarray, index: np.ndarray, errors: int) -> str:
+        if self.rule == "delta":
+            return f"The squared error still falls after {self.epochs} passes. Raise epochs or tol."
+        best = f"the best weights of {self.n_iter_} passes have {errors} of {len(x)} rows on the wrong side"
+        if min(len(x), len(self.classes_) * (x.shape[1] + 1)) > MAX_DECIDED:
+            return f"The classes are not separated: {best}. Raise epochs, or take LogisticRegression."
+        if not separable(x, index, intercept=self.fit_intercept):
+            return f"No plane separates the classes: {best}. LogisticRegression learns such classes too."
+        return (
+            f"The classes are not yet separated, although planes exist that do it: {best}. Raise epochs, or give all "
+            "columns one scale, e.g. with Whitening(method='standard')."
+        )

@@ -1,0 +1,282 @@
+"""Ridge regression: least squares with a penalty on the squares of the coefficients, for all penalties at once.
+
+    (w, b) = argmin Σ_i v_i (y_i - x_i·w - b)² + α ‖w‖²,          X̃ = U diag(s) Vᵀ,   X̃ = √v (X - x̄)
+    w(α) = V diag(s / (s² + α)) Uᵀỹ,      degrees of freedom(α) = Σ_k s_k² / (s_k² + α)
+    leave-one-out error of row i = residual_i / (1 - h_i),    h_i = v_i/Σv + Σ_k u_ik² s_k² / (s_k² + α)
+    generalized cross-validation = mean residual² / (1 - Σ_i h_i / n)²
+
+One decomposition serves every α. The intercept is not penalized. α = 0 is the shortest least-squares solution.
+
+Shapes: n rows, D features, T targets, r = rank, L penalties.
+Reference: Golub, Heath and Wahba, Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter,
+Technometrics 21 (1979); Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+
+from ...check import NonNegative
+from ...errors import InputError
+from ...results import Result
+from ...store import Tree
+from .base import LinearAnswers, PlainRegressor, Rows, feature_names
+from .figures.paths import paths
+from .least_squares import centered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Ridge", "RidgePath", "decompose_rows", "penalties", "ridge_path"]
+
+CANCELS, MET = 1e-4, 1e-24  # 1 - h without its digits, and of a row that is met exactly where nothing is penalized
+BLOCK = 2**18  # numbers of U at a time
+
+
+class Decomposed(NamedTuple):
+    """X̃ = U diag(s) Vᵀ without what is below rounding, and ỹ = U uy + rest."""
+
+    u: np.ndarray  # (n, r)
+    s: np.ndarray  # (r,)
+    vt: np.ndarray  # (r, D)
+    uy: np.ndarray  # (r, T)
+    rest: np.ndarray  # (n, T)
+    x_mean: np.ndarray  # (D,), 0 without an intercept
+    y_mean: np.ndarray  # (T,)
+    share: np.ndarray  # v_i / Σv (n,), 0 without an intercept
+    total: float  # Σv
+
+    def coefficients(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """w (L, T, D) and b (L, T) of every α."""
+        gain = self.s[:, None] / (self.s[:, None] ** 2 + alphas)  # (r, L)
+        w = np.einsum("rl,rt->ltr", gain, self.uy) @ self.vt
+        return w, self.y_mean - w @ self.x_mean
+
+    def freedom(self, alphas: np.ndarray) -> np.ndarray:
+        """Effective degrees of freedom, the intercept not counted: (L,)."""
+        d = self.s[:, None] ** 2
+        return (d / (d + alphas)).sum(0)
+
+    def left(self, alphas: np.ndarray) -> np.ndarray:
+        """α / (s² + α), what the penalty leaves of a residual along each direction: (r, L).
+
+        0 counts as 1e-20 of the least s², so that where rows are met exactly ratios of these are their limits.
+        """
+        d = self.s[:, None] ** 2
+        return 1 / (1 + d / np.maximum(alphas, 1e-20 * d.min(initial=1.0)))
+
+
+def decompose_rows(rows: Rows, intercept: bool) -> Decomposed:
+    """The decomposition of rows around their means where there is an intercept, times √v."""
+    x, y, n = rows.x, rows.y.reshape(len(rows.x), -1), len(rows.x)
+    weight = np.ones(n) if rows.weight is None else rows.weight
+    x, x_mean = centered(x, weight) if intercept else (x, np.zeros(x.shape[1]))
+    y_mean = np.average(y, axis=0, weights=weight) * intercept
+    x, y = (part if rows.weight is None else part * np.sqrt(weight)[:, None] for part in (x, y - y_mean))
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    rank = int((s > max(x.shape) * np.finfo(float).eps * s.max(initial=0.0)).sum())
+    u, s, vt = u[:, :rank], s[:rank], vt[:rank]
+    uy = u.T @ y
+    return Decomposed(u, s, vt, uy, y - u @ uy, x_mean, y_mean, weight / weight.sum() * intercept, weight.sum())
+
+
+def _slack(found: Decomposed) -> tuple[np.ndarray, np.ndarray]:
+    """1 - h (n,) and residuals (n, T) where nothing is penalized; both 0 in rows that are met exactly.
+
+    Where 1 - h cancels it is Σ_j h_ij² over the other rows j, up to its square.
+    """
+    u, rest = found.u, found.rest.copy()
+    slack = 1 - found.share - (u**2).sum(1)
+    for i in np.flatnonzero(slack < CANCELS):
+        h = u @ u[i] + np.sqrt(found.share * found.share[i])
+        h[i] = 0.0
+        slack[i] = h @ h * (1 + h @ h)
+        rest[i] = slack[i] * found.rest[i] - h @ found.rest
+    met = slack < MET
+    slack[met], rest[met] = 0.0, 0.0
+    return slack, rest
+
+
+def _leave_one_out(found: Decomposed, left: np.ndarray) -> np.ndarray:
+    """Σ_i v_i e_i² over rows and targets, e_i of the fit without row i: (L,)."""
+    u, total, step = found.u, np.zeros(left.shape[1]), max(1, BLOCK // max(left.shape))
+    slack, rest = _slack(found)
+    for low in range(0, len(u), step):
+        rows = slice(low, low + step)
+        open_ = u[rows] ** 2 @ left + slack[rows, None]  # 1 - h: (m, L)
+        for t in range(rest.shape[1]):
+            error = u[rows] @ (left * found.uy[:, t, None]) + rest[rows, t, None]
+            total += ((error / np.where(open_ > 0, open_, 1.0)) ** 2).sum(0)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class RidgePath(Result):
+    """Ridge regression for every penalty."""
+
+    alphas: np.ndarray  # penalties, as given (L,)
+    coefs: np.ndarray  # (L, D), or (L, T, D) for several targets
+    intercepts: np.ndarray  # (L,) or (L, T)
+    dof: np.ndarray  # effective degrees of freedom, the intercept not counted (L,)
+    loo: np.ndarray  # weighted mean square of the leave-one-out errors over rows and targets (L,)
+    gcv: np.ndarray  # generalized cross-validation, in the same units (L,)
+    names: tuple[str, ...]  # of the features (D,)
+
+    def best(self, choose: str = "loo") -> int:
+        """Place of the penalty with the least error; the larger of two that tie."""
+        error = self.gcv if choose == "gcv" else self.loo
+        return int(max(np.flatnonzero(error == error.min()), key=lambda i: self.alphas[i]))
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """One row per penalty."""
+        return {"alpha": self.alphas, "degrees of freedom": self.dof, "leave-one-out": self.loo, "GCV": self.gcv}
+
+    @property
+    def caption(self) -> str:
+        """What table and figure show."""
+        return (
+            f"Paths of {len(self.names)} ridge coefficients over {len(self.alphas)} penalties. Least leave-one-out "
+            f"error at alpha {self.alphas[self.best()]:.4g}, least generalized cross-validation at "
+            f"{self.alphas[self.best('gcv')]:.4g}."
+        )
+
+    def figure(self) -> Figure:
+        """Coefficients against the penalty, with both errors below; of several targets the first is drawn."""
+        coefs = self.coefs if self.coefs.ndim == 2 else self.coefs[:, 0]
+        return paths(
+            self.alphas,
+            coefs,
+            self.names,
+            chosen=float(self.alphas[self.best()]),
+            dof=self.dof,
+            errors={"leave-one-out": self.loo, "generalized cross-validation": self.gcv},
+            title="Ridge: coefficients against the penalty",
+        )
+
+
+def ridge_path(
+    X: ArrayLike,
+    y: ArrayLike,
+    alphas: Sequence[float] | np.ndarray | int = 100,
+    *,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+) -> RidgePath:
+    """Ridge regression for all penalties from one decomposition, with both errors of each.
+
+    Args:
+        X: Rows (n, D).
+        y: Targets (n,) or (n, T).
+        alphas: Penalties, or how many: from 10 times to 1e-6 of the largest squared singular value.
+        sample_weight: Of the rows; a row is left out whole, whatever its weight.
+        fit_intercept: Learn b; else b = 0.
+
+    Example:
+        >>> path = ridge_path([[0.0], [1], [2], [3]], [1, 3, 2, 5], [0.1, 1, 10])
+        >>> path.coefs.round(4).ravel().tolist(), path.best()
+        ([1.0784, 0.9167, 0.3667], 0)
+    """
+    return Ridge(fit_intercept=fit_intercept)._path(X, y, alphas, sample_weight)
+
+
+def _ladder(alphas: Sequence[float] | np.ndarray | int, top: float) -> np.ndarray:
+    """Penalties as an array: (L,)."""
+    if isinstance(alphas, (int, np.integer)) and alphas > 0:
+        return np.geomspace(10 * top, 1e-6 * top, alphas) if top else np.geomspace(10, 1e-6, alphas)
+    found = penalties(alphas)
+    if found.ndim != 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
+        raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and >= 0.")
+    return found
+
+
+def penalties(alphas: Any) -> np.ndarray:
+    """Penalties as an array of floats."""
+    try:
+        return np.asarray(alphas, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and >= 0.") from None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Ridge(LinearAnswers, PlainRegressor):
+    """Least squares with the penalty α ‖w‖²; of several α, the one with the least leave-one-out error is taken.
+
+    Args:
+        alpha: The penalty beside the sum of squares, where `alphas` is None.
+        alphas: Penalties to choose from; learned are then `alphas_`, `coefs_` and `intercepts_` of each, and
+            `loo_`, `gcv_` and `dof_`, all of which `path()` holds together.
+        choose: What decides: the leave-one-out error or generalized cross-validation.
+        fit_intercept: Learn b; else b = 0.
+
+    Example:
+        >>> model = Ridge(alphas=[0.1, 1, 10]).fit([[0.0], [1], [2], [3]], [1, 3, 2, 5])
+        >>> model.alpha_, model.coef_.round(4)
+        (0.1, array([1.0784]))
+    """
+
+    alpha: NonNegative = 1.0
+    alphas: tuple[NonNegative, ...] | np.ndarray | None = None
+    choose: Literal["loo", "gcv"] = "loo"
+    fit_intercept: bool = True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve the penalized least-squares problem, for every penalty that is offered."""
+        if self.alphas is None:
+            rows = self._learned(X, y, sample_weight, columns=True)
+            found, alpha = decompose_rows(rows, self.fit_intercept), np.array([self.alpha], dtype=float)
+            coef, intercept = found.coefficients(alpha)
+            self.alpha_, self.dof_ = float(self.alpha), found.freedom(alpha)
+            one = (0, 0) if rows.y.ndim == 1 else (0,)
+            self.coef_, self.intercept_ = coef[one], intercept[one]
+            return self
+        path = self._path(X, y, self.alphas, sample_weight)
+        best = path.best(self.choose)
+        self.alphas_, self.coefs_, self.intercepts_ = path.alphas, path.coefs, path.intercepts
+        self.loo_, self.gcv_, self.dof_ = path.loo, path.gcv, path.dof
+        self.alpha_, self.coef_ = float(path.alphas[best]), path.coefs[best].copy()
+        self.intercept_ = path.intercepts[best]
+        return self
+
+    def _path(
+        self, X: ArrayLike, y: ArrayLike, alphas: Sequence[float] | np.ndarray | int, sample_weight: ArrayLike | None
+    ) -> RidgePath:
+        rows = self._learned(X, y, sample_weight, columns=True)
+        n = len(rows.x)
+        if n < 2:
+            raise InputError(
+                "Leaving one row out needs at least 2 rows (of weight > 0), got 1. Give alpha, not alphas."
+            )
+        found = decompose_rows(rows, self.fit_intercept)
+        ladder = _ladder(alphas, float(found.s.max(initial=0.0)) ** 2)
+        (coefs, intercepts), left = found.coefficients(ladder), found.left(ladder)
+        open_ = max(n - len(found.s) - self.fit_intercept, 0) + left.sum(0)  # n - Σ h: (L,)
+        rest = (found.rest**2).sum() if n > len(found.s) + self.fit_intercept else 0.0
+        squares = rest + left.T**2 @ (found.uy**2).sum(1)
+        loo, gcv = np.stack([_leave_one_out(found, left), squares / (open_ / n) ** 2]) / (found.total * coefs.shape[1])
+        if rows.y.ndim == 1:
+            coefs, intercepts = coefs[:, 0], intercepts[:, 0]
+        return RidgePath(ladder, coefs, intercepts, found.freedom(ladder), loo, gcv, tuple(feature_names(self)))
+
+    def _params_tree(self) -> dict[str, Tree]:
+        """With an array of penalties as plain numbers."""
+        if not isinstance(self.alphas, np.ndarray):
+            return super()._params_tree()
+        return Ridge(**{**self.get_params(), "alphas": tuple(self.alphas.tolist())})._params_tree()
+
+    def path(self) -> RidgePath:
+        """Everything that was learned for every one of `alphas`."""
+        if not hasattr(self, "alphas_"):
+            raise InputError("This Ridge was not fitted to several penalties; give alphas, or call ridge_path.")
+        numbers = self.alphas_, self.coefs_, self.intercepts_, self.dof_, self.loo_, self.gcv_
+        return RidgePath(*numbers, tuple(feature_names(self)))

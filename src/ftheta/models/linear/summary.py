@@ -1,0 +1,400 @@
+"""The statistics of least squares: how sure its coefficients are, and what they explain.
+
+    A = (1, x) √v = Q R,    θ̂ = R⁻¹Qᵀy,   B = (AᵀA)⁻¹ = R⁻¹R⁻ᵀ,   e = y - ŷ,   s² = Σ v e² / (n - r),   cov θ̂ = s² B
+    HC3        cov θ̂ = B (Σ v_i e_i²/(1 - h_i)² a_i a_iᵀ) B          leverage  h_i = ‖Q_i‖²
+    Cook       D_i = z_i² h_i / (r (1 - h_i)),   z_i = √v_i e_i / (s √(1 - h_i))         VIF_j = B_jj Σ v (x_j - x̄_j)²
+
+A column that is constant or follows from those before it is left out, as in R: its numbers are NaN.
+Shapes: n rows, D features, P = D + 1 coefficients with the intercept first, r of them independent.
+References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, J. Econometrics 29 (1985).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from functools import cached_property, partial
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from scipy import stats
+
+from ...formulas import interval
+from ...results import Result, Table
+from .figures.diagnostics import diagnostics
+from .least_squares import centered, decompose
+from .linearity import Linearity, linearity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["LinearSummary", "ResidualTests", "blank", "sides", "summarize"]
+
+PINNED = 1e-10  # 1 - h of a row through which every plane goes
+WIDTH = 78  # letters of a printed line
+SPLINES_PRINTED = 30  # coefficients up to which the tests of linearity are printed
+
+
+class ResidualTests(NamedTuple):
+    """What residuals say of the noise; kurtosis is 3 for normal noise."""
+
+    durbin_watson: float
+    jarque_bera: float
+    jarque_bera_p: float
+    skew: float
+    kurtosis: float
+    breusch_pagan: float
+    breusch_pagan_p: float
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSummary(Result):
+    """Coefficients with errors and tests, the fit, and diagnostics of the rows. NaN where undefined."""
+
+    names: tuple[str, ...]  # of the coefficients (P,)
+    coefficients: np.ndarray  # θ̂ (P,)
+    errors: np.ndarray  # standard errors under equal variances (P,)
+    robust: np.ndarray  # standard errors that hold under unequal variances, HC3 (P,)
+    inflation: np.ndarray  # variance inflation factors (P,)
+    rows: np.ndarray  # places of the rows (n,)
+    fitted: np.ndarray  # ŷ (n,)
+    residuals: np.ndarray  # y - ŷ (n,)
+    leverage: np.ndarray  # h (n,)
+    weight: np.ndarray  # v (n,)
+    rank: int  # independent coefficients r
+    tests: ResidualTests
+    condition: float  # of the columns, scaled to length 1
+    constant: bool  # whether the columns hold a constant
+    level: float  # of the confidence intervals
+    notes: tuple[str, ...]  # what a reader must know
+    splines: InitVar[Callable[[], Linearity]]
+
+    def __post_init__(self, splines: Callable[[], Linearity]) -> None:
+        object.__setattr__(self, "_splines", splines)
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return len(self.fitted)
+
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom n - r."""
+        return self.n - self.rank
+
+    @cached_property
+    def squares(self) -> float:
+        """Σ v e²."""
+        return float(self.weight @ self.residuals**2)
+
+    @cached_property
+    def total(self) -> float:
+        """Σ v (y - ȳ)²; about 0 where the columns hold no constant."""
+        y = self.fitted + self.residuals
+        total = float(self.weight @ (y - (np.average(y, weights=self.weight) if self.constant else 0.0)) ** 2)
+        return total if total > self.n * self.weight.max() * (4 * np.finfo(float).eps * np.abs(y).max()) ** 2 else 0.0
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise s, in units of y."""
+        return float(np.sqrt(self.squares / self.dof)) if self.dof > 0 else np.nan
+
+    @property
+    def r2(self) -> float:
+        """1 - RSS/TSS."""
+        if not self.total:
+            return np.nan
+        return 1 - self.squares / self.total if self.rank > self.constant else 0.0
+
+    @property
+    def adjusted(self) -> float:
+        """R² corrected for the number of coefficients."""
+        return 1 - (1 - self.r2) * (self.n - self.constant) / self.dof if self.dof > 0 else np.nan
+
+    @property
+    def r2_forms(self) -> tuple[float, float, float]:
+        """Explained ratio, 1 - RSS/TSS and squared correlation, all about the mean."""
+        v, y = self.weight, self.fitted + self.residuals
+        about, own = y - np.average(y, weights=v), self.fitted - np.average(self.fitted, weights=v)
+        total, spread = float(v @ about**2), float(v @ own**2)
+        if not (self.total and total and spread > 1e-25 * total):
+            return np.nan, np.nan, np.nan
+        explained = float(v @ (self.fitted - np.average(y, weights=v)) ** 2) / total
+        return explained, 1 - self.squares / total, float(v @ (about * own)) ** 2 / (total * spread)
+
+    @property
+    def f(self) -> float:
+        """F of all coefficients but the constant."""
+        k = self.rank - self.constant
+        noise = self.squares / self.dof if self.dof > 0 else np.nan
+        return (self.total - self.squares) / k / noise if k > 0 and noise > 0 else np.nan
+
+    @property
+    def f_p(self) -> float:
+        """Probability of an F at least as large if they are all 0."""
+        return float(stats.f.sf(self.f, self.rank - self.constant, self.dof))
+
+    @property
+    def log_likelihood(self) -> float:
+        """At θ̂ and RSS/n; ∞ without noise."""
+        if not self.squares > 0:
+            return np.inf
+        each = np.log(2 * np.pi * self.squares / self.n) + 1
+        return float(-self.n / 2 * each + np.log(self.weight).sum() / 2)
+
+    @property
+    def aic(self) -> float:
+        """2 r - 2 log L."""
+        return 2 * self.rank - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """r log n - 2 log L."""
+        return self.rank * float(np.log(self.n)) - 2 * self.log_likelihood
+
+    @property
+    def t(self) -> np.ndarray:
+        """Coefficients over their standard errors (P,)."""
+        return _over(self.coefficients, self.errors)
+
+    @property
+    def p(self) -> np.ndarray:
+        """Probability of a t at least as far from 0 if the coefficient is 0 (P,)."""
+        return 2 * stats.t.sf(np.abs(self.t), self.dof)
+
+    @property
+    def robust_p(self) -> np.ndarray:
+        """The same with the robust errors (P,)."""
+        return 2 * stats.t.sf(np.abs(_over(self.coefficients, self.robust)), self.dof)
+
+    def interval(self, level: float | None = None, *, robust: bool = False) -> np.ndarray:
+        """Confidence intervals of the coefficients (P, 2); level None: that of the summary; robust: with HC3 errors."""
+        errors = self.robust if robust else self.errors
+        return np.stack(interval(self.coefficients, errors, self.level if level is None else level, self.dof), 1)
+
+    @cached_property
+    def standardized(self) -> np.ndarray:
+        """Residuals over their standard errors (n,); NaN where the leverage is 1."""
+        free = np.where(1 - self.leverage > PINNED, 1 - self.leverage, np.nan)
+        return _over(np.sqrt(self.weight) * self.residuals, self.sigma * np.sqrt(free))
+
+    @property
+    def studentized(self) -> np.ndarray:
+        """The same with s of all other rows (n,)."""
+        left = self.dof - self.standardized**2
+        return self.standardized * np.sqrt(_over(np.full(self.n, self.dof - 1.0), np.where(left > PINNED, left, 0)))
+
+    @property
+    def cooks(self) -> np.ndarray:
+        """Cook's distance (n,)."""
+        return self.standardized**2 * _over(self.leverage, self.rank * (1 - self.leverage))
+
+    @cached_property
+    def linearity(self) -> Linearity:
+        """Whether a spline in a column explains more than the plane; computed when first asked for."""
+        return vars(self)["_splines"]()
+
+    def table(self) -> Table:
+        """One row per coefficient."""
+        low, high = self.interval().T
+        columns = {"coefficient": self.coefficients, "std error": self.errors, "t": self.t, "p": self.p}
+        columns |= {f"{100 * self.level:g} % from": low, "to": high, "HC3 error": self.robust, "HC3 p": self.robust_p}
+        return Table({"": self.names, **blank(columns | {"VIF": self.inflation})})
+
+    def influence(self, largest: int | None = None) -> Table:
+        """One row per row of X; with `largest` only so many, those with the largest Cook's distance first."""
+        chosen = slice(None) if largest is None else np.argsort(-np.nan_to_num(self.cooks), kind="stable")[:largest]
+        columns = {"fitted": self.fitted, "residual": self.residuals, "standardized": self.standardized}
+        columns |= {"studentized": self.studentized, "leverage": self.leverage, "Cook's distance": self.cooks}
+        return Table(
+            {"row": self.rows[chosen].tolist(), **blank({name: values[chosen] for name, values in columns.items()})}
+        )
+
+    def figure(self) -> Figure:
+        """Residuals against fitted values and normal quantiles, their spread, and leverage with Cook's distance."""
+        return diagnostics(
+            self.fitted, self.residuals, self.standardized, self.leverage, rank=self.rank, rows=self.rows
+        )
+
+    @property
+    def r2_note(self) -> str:
+        """The three forms of R², and whether they agree."""
+        explained, left, correlated = self.r2_forms
+        shown = f"explained ratio {explained:.7f}, 1 - RSS/TSS {left:.7f}, squared correlation {correlated:.7f}"
+        if np.isnan(self.r2_forms).any():
+            return "There is no correlation to square: y or the prediction does not vary."
+        if self.constant:
+            return f"R²: {shown}; they agree, as for any plane with a constant, on the rows it was fitted to."
+        return f"R² about the mean: {shown}; without a constant they differ, and R² = {self.r2:.7f} is about 0."
+
+    @property
+    def caption(self) -> str:
+        """What the picture shows."""
+        most = int(np.argmax(np.nan_to_num(self.cooks)))
+        return (
+            f"Residuals of a plane with {self.rank} coefficients on {self.n:,} rows: s {self.sigma:.4g}, "
+            f"R² {self.r2:.4g}; row {self.rows[most]} has the largest Cook's distance, {self.cooks[most]:.3g}."
+        )
+
+    def __str__(self) -> str:
+        """As a statistics package prints it."""
+        kind, table = "weighted least squares" if (self.weight != 1).any() else "least squares", str(self.table())
+        width = max(WIDTH, *map(len, table.splitlines()))
+        left = {"rows": self.n, "coefficients": self.rank, "degrees of freedom": self.dof}
+        left |= {"standard deviation s": self.sigma, "sum of squared residuals": self.squares}
+        left |= {"mean of squared residuals": self.squares / self.n, "condition number": self.condition}
+        right = {"R²" if self.constant else "R² about 0": self.r2, "adjusted R²": self.adjusted}
+        right |= {f"F({self.rank - self.constant}, {self.dof})": self.f, "p of F": self.f_p}
+        right |= {"log-likelihood": self.log_likelihood, "AIC": self.aic, "BIC": self.bic}
+        t = self.tests
+        noise = {"Jarque-Bera": t.jarque_bera, "p, normal noise": t.jarque_bera_p}
+        noise |= {"Breusch-Pagan": t.breusch_pagan, "p, equal variances": t.breusch_pagan_p}
+        shape = {"Durbin-Watson": t.durbin_watson, "skew": t.skew, "kurtosis": t.kurtosis}
+        parts = [sides(left, right, width), table, sides(shape, noise, width)]
+        notes = [self.r2_note, *self.notes]
+        if len(self.names) > SPLINES_PRINTED:
+            notes.append("Is it linear? See linearity.table().")
+        elif self.linearity.names:
+            parts.append(f"Is it linear? Splines against the plane\n{self.linearity.table()}")
+        else:
+            notes.append(self.linearity.note)
+        title = f"Linear regression: {kind}".center(width).rstrip()
+        body = [line for part in parts for line in (part, "-" * width)]
+        return "\n".join([title, "=" * width, *body, *(fill(sentence, width) for sentence in notes)])
+
+
+def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Ratios; NaN where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+
+
+def blank(columns: Mapping[str, np.ndarray]) -> dict[str, list[float | None]]:
+    """NaN as an empty cell."""
+    return {name: [None if np.isnan(v) else v for v in column.tolist()] for name, column in columns.items()}
+
+
+def sides(left: Mapping[str, object], right: Mapping[str, object], width: int) -> str:
+    """Two blocks of names and values, side by side."""
+    half = width // 2 - 2
+    blocks = [[f"{name}{_shown(v):>{half - len(name)}}" for name, v in side.items()] for side in (left, right)]
+    blocks = [block + [" " * half] * (max(map(len, blocks)) - len(block)) for block in blocks]
+    return "\n".join("    ".join(line).rstrip() for line in zip(*blocks, strict=True))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:#.5g}".rstrip(".")
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# ---- computing
+
+
+def summarize(
+    x: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    names: Sequence[str],
+    fit_intercept: bool,
+    level: float = 0.95,
+) -> LinearSummary:
+    """The statistics of least squares of y (n,) on the columns of x (n, D), with weights (n,) or None."""
+    rows = np.arange(len(x)) if weight is None else np.flatnonzero(weight)
+    x, y, v = x[rows], y[rows], np.ones(len(x)) if weight is None else weight[rows]
+    f, scale = int(fit_intercept), np.sqrt(v)
+    about, mean = centered(x, v) if f else (x, np.zeros(x.shape[1]))
+    a = np.hstack([np.ones((len(x), f)), about])
+    plane = decompose(a * scale[:, None])
+    q, root, kept = plane
+    center = np.average(y, weights=v) * f
+    part = root @ (q.T @ ((y - center) * scale))  # (r,), of centered columns
+    e = _residuals(a[:, kept], part, y, center)
+    leverage = np.minimum((q**2).sum(1), 1.0)
+    dof = len(x) - len(part)
+    shift = np.eye(len(part))  # from centered columns to x as it is
+    shift[:f, f:] = -mean[kept[f:]] if f else 0.0
+    turned = shift @ root
+    triangle = np.linalg.inv(turned)  # R of the columns as they are
+    free = np.where(1 - leverage > PINNED, 1 - leverage, np.nan)
+    scores = turned @ (q * (e * scale / free)[:, None]).T  # (r, n)
+    noise = np.sqrt(float((v * e) @ e) / dof) if dof else np.nan
+    length = np.linalg.norm(a[:, kept] * scale[:, None], axis=0)
+    inflation = np.where(np.arange(len(part)) < f, np.nan, (np.linalg.norm(root, axis=1) * length) ** 2)
+    constant = bool(f) or bool(np.linalg.norm(scale - q @ (q.T @ scale)) <= 1e-10 * np.linalg.norm(scale))
+    in_all, named = partial(_in_all, kept), (*["intercept"] * f, *names)
+    return LinearSummary(
+        names=named,
+        coefficients=in_all(shift @ (part + center * (np.arange(len(part)) < f))),
+        errors=in_all(noise * np.linalg.norm(turned, axis=1)),
+        robust=in_all(np.linalg.norm(scores, axis=1) if dof else np.full(len(part), np.nan)),
+        inflation=in_all(inflation),
+        rows=rows,
+        fitted=y - e,
+        residuals=e,
+        leverage=leverage,
+        weight=v,
+        rank=len(part),
+        tests=_residual_tests(scale * e, a[:, kept], constant) if noise > 0 else ResidualTests(*[np.nan] * 7),
+        condition=float(np.linalg.cond(triangle / np.linalg.norm(triangle, axis=0))) if len(part) else np.nan,
+        constant=constant,
+        level=level,
+        notes=_notes(names, kept[f:], dof, e, y, leverage, rows),
+        splines=partial(linearity, x, y, e, scale, plane, constant, named),
+    )
+
+
+def _residuals(a: np.ndarray, theta: np.ndarray, y: np.ndarray, center: float) -> np.ndarray:
+    """y - ŷ (n,), exactly 0 where all of them are rounding errors."""
+    e, size = y - center - a @ theta, (np.abs(a) * np.abs(theta)).sum(1) + np.abs(y)
+    return np.zeros_like(e) if (np.abs(e) <= 100 * np.finfo(float).eps * size).all() else e
+
+
+def _in_all(kept: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values of the coefficients that are kept, among all: (P,)."""
+    found = np.full(len(kept), np.nan)
+    found[kept] = values
+    return found
+
+
+def _residual_tests(e: np.ndarray, a: np.ndarray, constant: bool) -> ResidualTests:
+    """Of weighted residuals e (n,) and the columns a (n, r) that their spread may depend on."""
+    a = a if constant else np.column_stack([np.ones(len(e)), a])
+    bera, squares = cast(Any, stats.jarque_bera(e)), e**2 / (e**2).mean() - 1
+    explained = decompose(a).q.T @ squares
+    pagan = len(e) * float(explained @ explained) / float(squares @ squares) if a.shape[1] > 1 else np.nan
+    watson = float((np.diff(e) ** 2).sum() / (e**2).sum())
+    normal = (float(bera.statistic), float(bera.pvalue), float(stats.skew(e)), float(stats.kurtosis(e, fisher=False)))
+    return ResidualTests(watson, *normal, pagan, float(stats.chi2.sf(pagan, a.shape[1] - 1)))
+
+
+def _notes(
+    names: Sequence[str],
+    kept: np.ndarray,
+    dof: int,
+    e: np.ndarray,
+    y: np.ndarray,
+    leverage: np.ndarray,
+    rows: np.ndarray,
+) -> tuple[str, ...]:
+    """What a reader must know, one sentence each."""
+    notes: list[str] = []
+    gone = [name for name, yes in zip(names, kept, strict=True) if not yes]
+    if gone:
+        more = f" and {len(gone) - 6} more" if len(gone) > 6 else ""
+        notes.append(
+            f"{', '.join(gone[:6])}{more}: constant, or follows from the columns before, and is left out; the others "
+            "are those of the fit without it, while coef_ is the shortest of all that predict the same."
+        )
+    pinned = np.flatnonzero(1 - leverage <= PINNED)
+    if not dof:
+        notes.append(f"{len(y)} rows leave no degrees of freedom: R² says nothing, and nothing has an error.")
+    elif np.ptp(y) <= 4 * np.finfo(float).eps * np.abs(y).max():
+        notes.append("y does not vary: there is nothing to explain or to test.")
+    elif not e.any():
+        notes.append("The plane goes through every row up to rounding: there is no noise to test against.")
+    elif len(pinned):
+        notes.append(
+            f"Row {rows[pinned[0]]} alone determines a coefficient (leverage 1), so HC3 errors cannot be computed."
+        )
+    return tuple(notes)

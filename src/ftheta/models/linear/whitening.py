@@ -1,0 +1,162 @@
+"""Whitening: inputs with mean 0 and covariance I.
+
+    z = W (x - m),      W C Wᵀ = I,      C = Σ_i v_i (x_i - m)(x_i - m)ᵀ / Σ_i v_i = U Λ Uᵀ
+
+    standard   W = diag(C)^-½       each column by itself: variances become 1, correlations stay
+    pca        W = Λ^-½ Uᵀ          principal axes, largest variance first
+    zca        W = U Λ^-½ Uᵀ        turned back: of all whitenings the one that moves the columns least
+
+Directions in which nothing varies (a constant column, one that is there twice, more columns than rows) cannot get
+variance 1: `standard` gives 0, `pca` leaves them out, the covariance of `zca` is the projection on those that vary.
+
+Shapes: n rows, D features, K directions that vary (rank of C).
+Reference: Kessy, Lewin and Strimmer, Optimal Whitening and Decorrelation (2018), arXiv:1512.00809.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ... import check
+from ...base import Estimator
+from ...errors import InputError
+from .base import FewThreads
+
+__all__ = ["Whitening", "principal_axes"]
+
+EPS = np.finfo(float).eps
+
+
+def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values s (K,), largest first, and axes U (K, D) of x = A diag(s) U, those of rounding left out.
+
+    The sign of an axis is that of its largest entry, which is positive.
+    """
+    root = np.linalg.qr(x, mode="r") if len(x) > x.shape[1] else x  # as many rows as columns: the same s and U
+    _, s, axes = np.linalg.svd(root, full_matrices=False)
+    rank = int((s > s[0] * max(x.shape) * EPS).sum())
+    s, axes = s[:rank], axes[:rank]
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1)
+    return s, axes * np.sign(largest)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
+    """Scale or whiten the columns of a table by what the training rows say.
+
+    Rows: `mean_` (D,), `whitening_` W (K, D), `colouring_` (D, K), which goes back; for "standard" the scales of the
+    columns (D,). `n_components_` is K. Variances are divided by the sum of weights, not by n - 1.
+
+    Args:
+        method: "standard" scales each column to variance 1; "pca" and "zca" take the correlations away too.
+
+    Example:
+        >>> X = np.array([[0.0, 1.0], [2.0, 2.0], [4.0, 5.0], [6.0, 4.0]])
+        >>> before, after = Whitening(method="zca").fit(X).covariances(X)
+        >>> before.tolist(), after.round(12).tolist()
+        ([[5.0, 3.0], [3.0, 2.5]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+
+    method: Literal["standard", "pca", "zca"] = "pca"
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn mean and W; y is ignored."""
+        self._check_parameters()
+        x = check.table(self, X, dtype="float64", reset=True)
+        share = _shares(check.weights(sample_weight, len(x)), len(x))
+        unit = _power_of_two(x)
+        mean, x, deviation = _centred(x[share > 0] / unit, share[share > 0])  # x times the roots of the weights
+        self.mean_ = mean * unit
+        if self.method == "standard":
+            self.n_components_ = len(mean)
+            self.colouring_ = np.where(deviation > 0, deviation * unit, 1.0)
+            with np.errstate(over="ignore"):
+                self.whitening_ = 1 / self.colouring_
+            return self._refused_unless_finite(self.whitening_)
+        if not deviation.any():
+            raise InputError(
+                f"No column of X varies over its {len(x)} sample(s), so no direction can be whitened. "
+                "Pass rows that differ, or take method='standard'."
+            )
+        s, axes = principal_axes(x)
+        turn = axes.T if self.method == "zca" else np.eye(len(s))  # (D, K) or (K, K)
+        self.n_components_ = len(s)
+        with np.errstate(over="ignore"):
+            self.whitening_, self.colouring_ = turn / s @ axes / unit, unit * axes.T * s @ turn.T
+        return self._refused_unless_finite(self.whitening_)
+
+    def _refused_unless_finite(self, *found: np.ndarray) -> Self:
+        if not all(np.isfinite(a).all() for a in found):
+            raise InputError("X varies by more or by less than float64 can square or divide by. Rescale its columns.")
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """W (x - m) of each row: (n, D), for "pca" (n, K)."""
+        check_is_fitted(self)
+        x = check.table(self, X, dtype="float64", reset=False)
+        return _times(x - self.mean_, self.whitening_)
+
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """The rows whose transform is X, up to what does not vary: (n, D)."""
+        check_is_fitted(self)
+        try:
+            z = check_array(check.plain(X), dtype="float64")
+        except ValueError as error:
+            raise InputError(f"The rows to turn back are not numbers: {error}") from None
+        if z.shape[1] != self.colouring_.shape[-1]:
+            raise InputError(
+                f"X has {z.shape[1]} columns, but a transformed row has {self.colouring_.shape[-1]}. "
+                "Pass what transform gave."
+            )
+        return _times(z, self.colouring_) + self.mean_
+
+    def covariances(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Covariance of rows before and after: (D, D) and, for "pca", (K, K)."""
+        z = np.asarray(self.transform(X))
+        share = _shares(check.weights(sample_weight, len(z)), len(z))
+        found = [_centred(a, share)[1] for a in (check.table(self, X, dtype="float64", reset=False), z)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            before, after = (a.T @ a for a in found)
+        self._refused_unless_finite(before, after)
+        return before, after
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that come out: those that went in, for "pca" whitening0, whitening1, ..."""
+        check_is_fitted(self)
+        names = np.asarray(super().get_feature_names_out(input_features), dtype=object)
+        if self.method == "pca":
+            return np.array([f"whitening{k}" for k in range(self.n_components_)], dtype=object)
+        return names
+
+
+def _times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    return x * matrix if matrix.ndim == 1 else x @ matrix.T
+
+
+def _shares(weight: np.ndarray | None, n: int) -> np.ndarray:
+    share = np.ones(n) if weight is None else weight / weight.max()
+    return share / share.sum()
+
+
+def _power_of_two(x: np.ndarray) -> float:
+    """About the largest entry of x, so that no square overflows or is lost."""
+    largest = max(float(x.max()), -float(x.min()))
+    return 2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000) if largest else 1.0
+
+
+def _centred(x: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean (D,), √v (x - m) (n, D), and deviations (D,): columns that vary by no more than rounding do not vary."""
+    mean = share @ x
+    x = x - mean
+    mean, x = mean + share @ x, x - share @ x  # what the first pass lost
+    x *= np.sqrt(share)[:, None]
+    deviation = np.sqrt(np.einsum("nd,nd->d", x, x))
+    constant = deviation <= np.sqrt(len(x)) * EPS * np.abs(mean)
+    x[:, constant] = 0
+    return mean, x, np.where(constant, 0.0, deviation)

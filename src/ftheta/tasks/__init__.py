@@ -1,0 +1,45 @@
+"""Tasks: what y is, what the loss compares with, and what an answer looks like."""
+
+from __future__ import annotations
+
+from ..catalog import Card, load
+from .base import Task
+from .classify import Classify, class_names
+from .detect import Detect
+from .forecast import Forecast
+from .generate import Generate
+from .labels import class_weights, encode_labels, learn_classes, warn_unseen
+from .recall import Recall
+from .regress import Regress
+from .segment import Segment
+from .transform import Transform
+
+__all__ = [
+    "TASKS",
+    "Classify",
+    "Detect",
+    "Forecast",
+    "Generate",
+    "Recall",
+    "Regress",
+    "Segment",
+    "Task",
+    "Transform",
+    "class_names",
+    "class_weights",
+    "encode_labels",
+    "learn_classes",
+    "tasks_of",
+    "warn_unseen",
+]
+
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (Classify, Regress, Segment, Recall, Generate, Transform, Forecast, Detect)
+}
+"""Every task by its name."""
+
+
+def tasks_of(card: Card) -> dict[str, type[Task]]:
+    """The tasks of a family by their names; one of another package is what its estimator makes."""
+    found = {task: target for (_, task), target in card.targets.items()}
+    return {name: TASKS.get(name) or type(load(target)().task()) for name, target in found.items()}

@@ -1,0 +1,185 @@
+"""What every task says about targets and answers.
+
+    task.learn(y) -> TargetSpec;    task.encode(y, spec);    task.likelihood(spec);    task.decode(predictions, spec)
+
+    task.predict(model, X) -> Predictions;    columns, score, compare, figures, worst: of predictions
+
+A task is a frozen dataclass that an estimator makes from its own parameters in `task()`. It keeps nothing of the data:
+what is learned from y is a value, `TargetSpec`.
+Shapes: n rows, K classes, T targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..data.specs import TargetSpec
+from ..likelihoods import Likelihood
+from ..results import Result
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+    from ..measure import Comparison
+
+__all__ = ["LEVEL", "Predictions", "Task"]
+
+LEVEL = 0.95  # of all intervals
+Predictions = dict[str, Any]  # for n rows: `predicted`, and what else the model gives; kept in a run as they are
+
+
+@dataclass(frozen=True)
+class Task:
+    """Base of all tasks: learns from X alone, and answers as the net does."""
+
+    name: ClassVar[str]  # in the catalog
+    needs_y: ClassVar[bool] = False
+    stratify: ClassVar[bool] = False  # whether rows are held out class by class
+    title: ClassVar[str] = "model of the rows"  # in a report
+    answers: ClassVar[str] = "nothing"  # what is predicted
+    targets: ClassVar[tuple[str, ...]] = ()  # tasks of data sets that it is for
+    has_result: ClassVar[bool] = True  # whether test rows tell how good a model is
+    wait: ClassVar[str] = ""  # what is shown before a result that takes long
+
+    def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
+        """What y is, from the training rows.
+
+        Args:
+            owner: Name of the estimator, for sentences.
+            y: Targets as the user passed them.
+            n: Number of rows of X.
+            weight: Weights of the rows, (n,), or None where all are one.
+            classes: All classes, where y need not have every one of them.
+        """
+        return TargetSpec("none")
+
+    def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> Any:
+        """What the loss compares with: an array or a list of n, or None."""
+        return None
+
+    def weigh(self, y: Any, weight: np.ndarray | None, spec: TargetSpec, *, train: bool) -> np.ndarray | None:
+        """Weights of rows, (n,), or of their parts, (n, ...); in training multiplied by those of the classes."""
+        return weight
+
+    def likelihood(self, spec: TargetSpec) -> Likelihood | None:
+        """What turns raw outputs into a loss and into predictions; None where the objective does."""
+        return None
+
+    def decode(self, predictions: Any, spec: TargetSpec) -> Any:
+        """Predictions in the names or the units of y."""
+        return predictions
+
+    def verify(self, spec: TargetSpec) -> None:
+        """Raise a ValueError where a spec that comes from a file is not one that `learn` makes."""
+        for name, (shape, kinds) in self.learned(spec).items():
+            found = spec.facts.get(name)
+            if not isinstance(found, np.ndarray) or found.shape != shape or found.dtype.kind not in kinds:
+                raise ValueError(f"{name} of y is {found!r:.40}; an array of shape {shape} is needed")
+
+    def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        """Shape and kinds of dtype of each fact of a spec."""
+        return {}
+
+    # ---- before training
+
+    def check(self, data: Dataset) -> None:
+        """Raise where the target of a data set cannot be learned."""
+
+    def check_split(self, name: str, y_train: Any, y_test: Any) -> None:
+        """Raise where the targets of the test rows cannot be learned from those of the training rows."""
+
+    def validation_share(self, n: int) -> float:
+        """Share of n rows that early stopping watches, unless the user says otherwise."""
+        return 0.0
+
+    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+        """Parameters of the estimator and fields of Training for a first try, where the family has none of its own.
+
+        Args:
+            known: The estimator's parameters.
+            watched: Whether there are validation rows.
+            labeled: Whether rows have targets.
+            optimizer: The user's choice.
+        """
+        return {}, {}
+
+    def leak_target(self, y: Any) -> Any:
+        """The target that columns are compared with; None: no column can give it away."""
+        return None
+
+    # ---- answers
+
+    def calibrate(self, model: Any, X: Any, y: Any) -> dict[str, Any] | None:
+        """What held-out rows tell about answers, as JSON values: kept in the run and passed to `predict` as `held`."""
+        return None
+
+    calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
+
+    def truth(self, y: Any, model: Any, names: Sequence[str] = ()) -> Any:
+        """Targets as answers are written; names are of the classes."""
+        return y
+
+    def predict(
+        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
+    ) -> Predictions:
+        """The answers of a model for rows."""
+        return {}
+
+    def columns(self, predictions: Predictions) -> dict[str, Any]:
+        """Answers as the columns of a CSV file or a data frame."""
+        return {"prediction": predictions["predicted"]}
+
+    def notes(self, predictions: Predictions) -> list[str]:
+        """What a reader of the answers should know."""
+        return []
+
+    def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
+        """A figure of the answer for one row and what it shows; None: there is none."""
+        return None
+
+    # ---- how good they are
+
+    def score(
+        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
+    ) -> dict[str, Any]:
+        """Metrics with intervals as JSON values: scores, intervals, level, method; here the model's own score."""
+        return {"scores": {"score": float(model.score(X, y))}}
+
+    def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Comparison | None:
+        """Two models on the same rows; None where there is no paired test."""
+        return None
+
+    def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
+        """Results for the report by their headings."""
+        return {}
+
+    def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray] | None:
+        """For each row `true`, `predicted`, other facts, and last `wrong`, 0 where it is right; None: nothing is."""
+        return None
+
+    def worst_note(self, y: Any, predictions: Predictions) -> str:
+        """What the order of the worst rows is."""
+        return ""
+
+    def draw_worst(self, images: Any, y: Any, predictions: Predictions, worst: np.ndarray) -> Any:
+        """A figure of the worst rows, images (k, H, W, C); None: the rows themselves are shown."""
+        return None
+
+
+def as_json(scores: Any) -> dict[str, Any]:
+    """Scores without the number of rows, which the caller knows."""
+    return {key: value for key, value in scores.as_json().items() if key != "rows"}
+
+
+def supervised_defaults(known: Mapping[str, Any], watched: bool, optimizer: str | None) -> tuple[Any, Any]:
+    """Adam at 0.003, l2 = 0.001, at most 200 epochs, stopped after 40 without a better validation loss.
+
+    Chosen on the seventeen tables of bench/tables.py.
+    """
+    found: dict[str, Any] = {"epochs": 200, "patience": 40} if watched else {"epochs": 100}
+    if optimizer in (None, "adam"):
+        found["lr"] = 0.003
+    return {name: value for name, value in found.items() if name in known}, {"l2": 1e-3}

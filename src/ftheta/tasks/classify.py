@@ -1,0 +1,209 @@
+"""Classify: one of two classes, one of several, or several labels of 0 and 1 each.
+
+binary:  y in {0, 1} as floats;      multiclass:  y in {0, ..., K-1};      multilabel:  y (n, L) of 0 and 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import catalog, check, likelihoods
+from ..data.specs import TargetSpec
+from ..errors import InputError
+from ..likelihoods import Likelihood
+from ..results import Result
+from .base import Predictions, Task, as_json, supervised_defaults
+from .labels import class_weights, encode_labels, learn_classes
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+
+__all__ = ["Classify"]
+
+FEWEST_VALIDATION_ROWS = 60  # fewer teach more than they tell
+
+
+@dataclass(frozen=True)
+class Classify(Task):
+    """Classes; the spec holds them as `classes`, and their weights as `weights`."""
+
+    class_weight: Mapping[Any, float] | str | None = None
+    dtype: str = "float32"  # of y where it is 0 or 1
+
+    name: ClassVar[str] = "classify"
+    needs_y: ClassVar[bool] = True
+    stratify: ClassVar[bool] = True
+    title: ClassVar[str] = "classification"
+    answers: ClassVar[str] = "classes"
+    targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
+
+    def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
+        """Classes, and their weights where they differ."""
+        y = check.target(owner, y, n, numeric=False, columns=True)
+        spec = learn_classes(owner, y, classes)
+        if self.class_weight is None:
+            return spec
+        if spec.kind == "multilabel":
+            raise InputError("class_weight is for one label per row; with several labels use sample_weight.")
+        found = spec.facts["classes"]
+        counts = np.bincount(encode_labels(y, found), weights=weight, minlength=len(found)).astype(float)
+        return spec._replace(facts={"classes": found, "weights": class_weights(self.class_weight, found, counts)})
+
+    def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
+        """Positions in `classes`, (n,), or labels (n, L)."""
+        y = check.target(owner, y, n, numeric=False, columns=spec.kind == "multilabel", quiet=True)
+        if spec.kind != "multilabel":
+            index = encode_labels(y, spec.facts["classes"])
+            return index.astype(self.dtype) if spec.kind == "binary" else index
+        if y.shape[1:] != (spec.n,) or not np.isin(y, (0, 1)).all():
+            raise InputError(f"y must hold 0 or 1 for each of {spec.n} labels; got shape {y.shape}.")
+        return np.asarray(y, dtype=self.dtype)
+
+    def weigh(self, y: Any, weight: np.ndarray | None, spec: TargetSpec, *, train: bool) -> np.ndarray | None:
+        """Weights of rows times those of their classes, in training."""
+        if not train or "weights" not in spec.facts:
+            return weight
+        return spec.facts["weights"][y.astype(np.int64)] * (1.0 if weight is None else weight)
+
+    def likelihood(self, spec: TargetSpec) -> Likelihood:
+        """Bernoulli or categorical."""
+        return likelihoods.for_task(spec)
+
+    def decode(self, predictions: np.ndarray, spec: TargetSpec) -> np.ndarray:
+        """Positions as classes; labels as they are."""
+        index = predictions.astype(np.int64)
+        return index if spec.kind == "multilabel" else spec.facts["classes"][index]
+
+    def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        """Classes, and their weights where they differ."""
+        weights = {"weights": ((spec.n,), "f")} if "weights" in spec.facts else {}
+        return {"classes": ((spec.n,), "biufUO"), **weights}
+
+    # ---- before training
+
+    def check(self, data: Dataset) -> None:
+        """At least two classes, with different names; fractions are not classes."""
+        y = np.asarray(data.y)
+        if y.ndim > 1:
+            raise InputError(f"{data.name} has a class for every pixel. Leave --task out.")
+        if (y == y[0]).all():
+            raise InputError(
+                f"{data.name}: the target has 1 class only ({str(y[0])!r}, {len(y)} rows); at least 2 are needed. "
+                "Check --target and the rows, or the folders: each class is one."
+            )
+        if y.dtype.kind in "iuf" and (y != np.round(y)).any():
+            first = y[np.argmax(y != np.round(y))]
+            raise InputError(f"{data.name}: the target holds {first:g}, which is not a class. Use --task regress.")
+
+    def check_split(self, name: str, y_train: Any, y_test: Any) -> None:
+        """No class that only test rows have."""
+        unseen = np.setdiff1d(y_test, y_train)
+        if len(unseen):
+            rows = np.isin(y_test, unseen).reshape(len(y_test), -1).any(1).sum()
+            raise InputError(
+                f"{name}: {rows} of {len(y_test)} test rows have a class that no training row has "
+                f"({', '.join(map(repr, unseen[:5].tolist()))}). Leave them out, or have classes on both sides with "
+                "--split stratified."
+            )
+
+    def validation_share(self, n: int) -> float:
+        """A tenth; none of few rows."""
+        return 0.0 if 0.1 * n < FEWEST_VALIDATION_ROWS else 0.1
+
+    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+        """Adam, a little weight decay, early stopping."""
+        return supervised_defaults(known, watched, optimizer)
+
+    def leak_target(self, y: Any) -> Any:
+        """The classes."""
+        return y
+
+    # ---- answers
+
+    def truth(self, y: Any, model: Any, names: Sequence[str] = ()) -> np.ndarray:
+        """Names of the classes."""
+        name = dict(zip(model.classes_.tolist(), class_names(model, names), strict=True))
+        return np.array([name.get(label, str(label)) for label in np.asarray(y).tolist()])
+
+    def predict(
+        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
+    ) -> Predictions:
+        """Names of classes, with probabilities where the model has them."""
+        p = None
+        if hasattr(model, "predict_proba"):
+            p = np.asarray(model.predict_proba(X), dtype=np.float64)
+            p = p / p.sum(1, keepdims=True)
+        return {"predicted": self.truth(model.predict(X), model, names), "p": p, "classes": class_names(model, names)}
+
+    def columns(self, predictions: Predictions) -> dict[str, Any]:
+        """prediction, and p(class) of each."""
+        p, classes = predictions["p"], predictions["classes"]
+        return {
+            "prediction": predictions["predicted"],
+            **({} if p is None else {f"p({name})": p[:, k] for k, name in enumerate(classes)}),
+        }
+
+    def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
+        """Saliency of an image."""
+        saliency = catalog.load(catalog.view("saliency").target)
+        return saliency(model, X).figure(), "which pixels speak for the class"
+
+    # ---- how good they are
+
+    def score(
+        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
+    ) -> dict[str, Any]:
+        """Every metric that the answers allow."""
+        from .. import measure
+
+        if predictions["p"] is None:
+            return as_json(measure.labels(y, predictions["predicted"], predictions["classes"], seed=seed))
+        return as_json(measure.classification(y, predictions["p"], predictions["classes"], seed=seed))
+
+    def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
+        """McNemar's test."""
+        from .. import measure
+
+        classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
+        return measure.compare(y, a["predicted"], b["predicted"], classes=classes, names=names)
+
+    def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
+        """Confusion matrix, ROC, precision and recall, calibration."""
+        from .. import measure
+
+        classes, p = list(predictions["classes"]), predictions["p"]
+        made: dict[str, Callable[[], Result]] = {
+            "Confusion matrix": partial(measure.confusion, y, predictions["predicted"], classes)
+        }
+        if p is not None:
+            made["ROC"] = partial(measure.roc, y, p, classes)
+            made["Precision and recall"] = partial(measure.precision_recall, y, p, classes)
+            made["Calibration"] = partial(measure.calibration, y, p, classes)
+        return made
+
+    def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
+        """The least probability of the true class first; a class that the model does not know has none."""
+        y, predicted, p = np.asarray(y), np.asarray(predictions["predicted"]), predictions["p"]
+        if p is None:
+            return {"true": y, "predicted": predicted, "wrong": (y != predicted).astype(float)}
+        place = {name: k for k, name in enumerate(predictions["classes"])}
+        at = np.array([place.get(name, -1) for name in y.tolist()], dtype=int)
+        of_truth = np.where(at < 0, 0.0, np.asarray(p, dtype=float)[np.arange(len(at)), at])
+        return {"true": y, "predicted": predicted, "p(true class)": of_truth, "wrong": 1 - of_truth}
+
+    def worst_note(self, y: Any, predictions: Predictions) -> str:
+        """How many are wrong."""
+        wrong, n = int(np.sum(np.asarray(y) != np.asarray(predictions["predicted"]))), len(y)
+        count = f"{wrong:,} of {n:,} rows were" if wrong else f"None of {n:,} rows was"
+        order = "" if predictions["p"] is None else "; rows whose true class was the least probable come first"
+        return f"{count} predicted wrongly{order}."
+
+
+def class_names(model: Any, names: Sequence[str]) -> list[str]:
+    """The names of a model's classes, if there is one for each."""
+    return [str(c) for c in (names if len(names) == len(model.classes_) else model.classes_.tolist())]

@@ -1,0 +1,48 @@
+"""Recall: the stored pattern that is nearest to a cue; y may name the patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import check
+from ..data.specs import TargetSpec
+from .base import Predictions
+from .generate import Generate
+
+__all__ = ["Recall"]
+
+
+@dataclass(frozen=True)
+class Recall(Generate):
+    """Stored patterns."""
+
+    name: ClassVar[str] = "recall"
+    title: ClassVar[str] = "memory of patterns"
+    wait: ClassVar[str] = ""
+
+    def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray | None:
+        """Labels of the patterns as they are, (n,); None where they have none."""
+        if y is None:
+            return None
+        found = check.target(owner, y, n, numeric=False, columns=False)
+        return found.astype(str) if found.dtype.kind == "O" and all(isinstance(v, str) for v in found) else found
+
+    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+        """With labels, one row of each class is stored."""
+        return ({"keep": "medoid"} if "keep" in known and labeled else {}), {}
+
+    def predict(
+        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
+    ) -> Predictions:
+        """The label of the pattern that each row ends in."""
+        return {"predicted": model.predict(X), "none": model.spurious}
+
+    def notes(self, predictions: Predictions) -> list[str]:
+        """Rows that ended elsewhere."""
+        predicted, none = predictions["predicted"], predictions["none"]
+        lost = int((predicted == none).sum())
+        return [f"{lost} of {len(predicted)} rows ended in no stored pattern: {none!r}"] if lost else []

@@ -1,0 +1,189 @@
+"""Regress: numbers, standardized inside where the likelihood allows it.
+
+encoded y = (y - m) / s,      m, s: mean and standard deviation of the training rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import check, likelihoods
+from ..data.specs import TargetSpec
+from ..errors import InputError
+from ..likelihoods import Likelihood
+from ..results import Result
+from .base import LEVEL, Predictions, Task, as_json, supervised_defaults
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+
+__all__ = ["Regress"]
+
+
+@dataclass(frozen=True)
+class Regress(Task):
+    """One or several columns of numbers; the spec holds their `mean` and `scale`, () or (T,)."""
+
+    family: str | Likelihood = "gaussian"  # the likelihood: a name, or an instance, which is copied
+    dtype: str = "float32"
+    standardize: bool = True  # whether y is shifted and scaled inside
+
+    name: ClassVar[str] = "regress"
+    needs_y: ClassVar[bool] = True
+    title: ClassVar[str] = "regression"
+    answers: ClassVar[str] = "numbers"
+    targets: ClassVar[tuple[str, ...]] = ("regression",)
+    calibrates: ClassVar[bool] = True
+
+    def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
+        """Number of columns, mean and scale."""
+        y = self._numbers(owner, y, n)
+        spec = TargetSpec("regression", y.shape[1] if y.ndim == 2 else 1)
+        like = self.likelihood(spec)
+        bad = y[(y < 0) | (y != np.floor(y))] if like.support == "count" else np.empty(0)
+        if bad.size:
+            raise InputError(
+                f"likelihood={self.family!r} is for counts 0, 1, 2, ..., but y holds {bad.flat[0]:g}. Use "
+                "likelihood='gaussian'."
+            )
+        mean, scale = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
+        if self.standardize and like.standardize:
+            largest = np.abs(y).max(axis=0)
+            unit = np.where(largest > 0, largest, 1.0)  # squares of y / unit neither overflow nor vanish
+            mean = np.average(y / unit, axis=0, weights=weight)
+            spread = np.sqrt(np.average((y / unit - mean) ** 2, axis=0, weights=weight))
+            mean, scale = mean * unit, np.where(spread > 1e-12, spread * unit, 1.0)
+        return spec._replace(facts={"mean": np.asarray(mean), "scale": np.asarray(scale)})
+
+    def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
+        """Standardized y: (n,), or (n, T) for several columns."""
+        y = self._numbers(owner, y, n)
+        if (y.shape[1] if y.ndim == 2 else 1) != spec.n:
+            raise InputError(f"y has shape {y.shape}, but fit saw {spec.n} target column(s). Pass the same ones.")
+        return (y - spec.facts["mean"]) / spec.facts["scale"]
+
+    def likelihood(self, spec: TargetSpec) -> Likelihood:
+        """By name, or a copy of the instance."""
+        if isinstance(self.family, str):
+            return likelihoods.by_name(self.family, spec)
+        return deepcopy(self.family)
+
+    def decode(self, predictions: np.ndarray, spec: TargetSpec) -> np.ndarray:
+        """Predictions in the units of y, (n,) or (n, T); several columns come as float64."""
+        dtype = np.float64 if spec.n > 1 else self.dtype
+        predictions = predictions if spec.n > 1 else predictions.reshape(len(predictions))
+        return (predictions.astype(np.float64) * spec.facts["scale"] + spec.facts["mean"]).astype(dtype)
+
+    def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        """Mean and scale."""
+        shape = (spec.n,) if spec.n > 1 else ()
+        return {"mean": (shape, "f"), "scale": (shape, "f")}
+
+    def _numbers(self, owner: str, y: Any, n: int) -> np.ndarray:
+        y = check.target(owner, y, n, numeric=True, columns=True)
+        if (most := np.abs(y).max()) > np.finfo(self.dtype).max / 1000:
+            raise InputError(
+                f"y holds {most:g}, which is too large for {self.dtype}. Rescale y or use dtype='float64'."
+            )
+        return y
+
+    # ---- before training
+
+    def check(self, data: Dataset) -> None:
+        """Numbers."""
+        y = np.asarray(data.y)
+        if y.ndim > 1:
+            raise InputError(f"{data.name} has a class for every pixel. Leave --task out.")
+        if y.dtype.kind not in "iuf":
+            raise InputError(f"{data.name}: the target holds text ({str(y[0])!r}); --task regress needs numbers.")
+
+    def validation_share(self, n: int) -> float:
+        """A tenth."""
+        return 0.1
+
+    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+        """Adam, a little weight decay, early stopping."""
+        return supervised_defaults(known, watched, optimizer)
+
+    def leak_target(self, y: Any) -> Any:
+        """The numbers."""
+        return y
+
+    # ---- answers
+
+    def calibrate(self, model: Any, X: Any, y: Any) -> dict[str, Any] | None:
+        """Half the width of an interval that holds 95 of 100 new numbers."""
+        from ..measure import half_width
+
+        width = half_width(y - model.predict(X), LEVEL)
+        return {"level": LEVEL, "half_width": width, "rows": len(y)} if np.isfinite(width) else None
+
+    def predict(
+        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
+    ) -> Predictions:
+        """With the interval of the likelihood, else of the errors in held-out rows, else of the theory."""
+        predicted = model.predict(X)
+        own = _interval(model, X) if held is None or hasattr(model, "likelihood_") else None
+        if own is not None:
+            return {"predicted": predicted, "low": own[:, 0], "high": own[:, 1]}
+        if held is None:
+            return {"predicted": predicted, "low": None, "high": None}
+        middle = predicted.astype(np.float64)  # in float32 the width of the interval would vary with rounding
+        return {"predicted": predicted, "low": middle - held["half_width"], "high": middle + held["half_width"]}
+
+    def columns(self, predictions: Predictions) -> dict[str, Any]:
+        """prediction, low, high."""
+        ends = {name: predictions[name] for name in ("low", "high") if predictions[name] is not None}
+        return {"prediction": predictions["predicted"], **ends}
+
+    def notes(self, predictions: Predictions) -> list[str]:
+        """Where there is no interval."""
+        none = predictions["low"] is None
+        return ["no intervals: they need a model of the noise, or at least 19 validation rows"] if none else []
+
+    # ---- how good they are
+
+    def score(
+        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
+    ) -> dict[str, Any]:
+        """Errors, R², and the coverage of the intervals."""
+        from .. import measure
+
+        ends = {"low": predictions["low"], "high": predictions["high"], "nominal": LEVEL}
+        return as_json(measure.regression(y, predictions["predicted"], **ends, seed=seed))
+
+    def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
+        """Sign flips, t and Wilcoxon's test."""
+        from .. import measure
+
+        return measure.compare(y, a["predicted"], b["predicted"], names=names)
+
+    def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
+        """Residuals."""
+        from .. import measure
+
+        return {"Residuals": partial(measure.residuals, y, predictions["predicted"], name=target)}
+
+    def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
+        """The largest residual first."""
+        y, predicted = np.asarray(y), np.asarray(predictions["predicted"])
+        residual = y.astype(float) - predicted.astype(float)
+        size = np.abs(residual).reshape(len(y), -1).max(1)
+        return {"true": y, "predicted": predicted, "residual": residual, "wrong": size}
+
+    def worst_note(self, y: Any, predictions: Predictions) -> str:
+        """The order."""
+        return "The largest residuals first; a residual is truth minus prediction."
+
+
+def _interval(model: Any, X: Any) -> Any:
+    try:
+        return model.predict_interval(X, LEVEL) if hasattr(model, "predict_interval") else None
+    except InputError:  # a likelihood of fixed scale
+        return None

@@ -1,0 +1,248 @@
+"""Plans of columns: what each kind of column becomes, against pandas and hand-made answers."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ftheta.data import TableEncoder
+from ftheta.data.encode.columns import Date, Dropped, Levels, Number, learn, plan_of
+from ftheta.errors import FileFormatError, InputError
+
+
+def test_a_missing_number_takes_the_mean_and_is_marked():
+    column = pd.Series([1.0, np.nan, 3.0, 5.0], name="a")
+    plan = learn(column, "a")
+    assert plan.outputs == ("a", "a missing") and plan.mean == 3 and plan.scale == pytest.approx(np.sqrt(8 / 3))
+    np.testing.assert_allclose(plan.apply(column)[:, 0], [-2 / plan.scale, 0, 0, 2 / plan.scale])
+    assert plan.apply(column)[:, 1].tolist() == [0, 1, 0, 0]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=2, max_size=60))
+def test_levels_are_one_hot_as_pandas_makes_them(cells):
+    column = pd.Series(cells, dtype=object)
+    plan = learn(column, "x")
+    if isinstance(plan, Dropped):
+        assert column.isna().all() or column.nunique() == 1 or column.nunique() > len(column.dropna()) / 2
+        return
+    truth = pd.get_dummies(column.astype("category"))
+    out = plan.apply(column)
+    for level in plan.levels:
+        assert out[:, plan.outputs.index(f"x={level}")].tolist() == truth[level].tolist()
+    marks = {"x rare": column.isin(plan.rare), "x missing": column.isna()}
+    for name in plan.outputs[len(plan.levels) :]:
+        assert out[:, plan.outputs.index(name)].tolist() == marks[name].tolist()
+    assert (out.sum(1) <= 1).all()
+
+
+def test_rare_levels_share_a_column_that_new_levels_take_too():
+    column = pd.Series(["a"] * 20 + ["b"] * 20 + ["c"] * 2 + ["d"], name="x")
+    plan = learn(column, "x")
+    assert plan.levels == ("a", "b") and plan.rare == ("c", "d") and plan.outputs == ("x=a", "x=b", "x rare")
+    new = pd.Series(["a", "zebra", "c", None])
+    assert plan.apply(new).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert plan.new_row_note(new) == "column 'x': 1 row with levels not seen in training ('zebra'), taken as rare"
+    assert plan.new_row_note(column) == ""
+
+
+def test_a_level_is_rare_by_its_share_of_all_rows_and_missing_cells_are_rows():
+    cells = ["a"] * 600 + ["b"] * 397 + ["c"] * 3
+    assert learn(pd.Series(cells), "x").levels == ("a", "b", "c")  # 3 of 1,000
+    plan = learn(pd.Series(cells + [None] * 3000), "x")
+    assert plan.levels == ("a", "b") and plan.rare == ("c",)  # 3 of 4,000
+
+
+def test_a_new_level_without_a_rare_column_is_none_of_the_levels():
+    plan = learn(pd.Series(["a", "b"] * 5), "x")
+    assert plan.outputs == ("x=a", "x=b")
+    assert plan.apply(pd.Series(["b", "a", "c", None])).tolist() == [[0, 1], [1, 0], [0, 0], [0, 0]]
+    assert "1 missing cell, none in training; no level is taken" in plan.new_row_note(pd.Series(["a", None]))
+    assert "2 rows with levels not seen in training ('c', 'd'), taken as none" in plan.new_row_note(
+        pd.Series(["c", "d"])
+    )
+
+
+def test_at_most_a_hundred_levels_have_a_column():
+    column = pd.Series([f"l{i}" for i in range(150) for _ in range(3 + (i < 100))])
+    plan = learn(column, "x")
+    assert len(plan.levels) == 100 and len(plan.rare) == 50 and set(plan.levels) == {f"l{i}" for i in range(100)}
+
+
+def test_levels_written_as_numbers_in_a_new_file_are_the_same_levels():
+    plan = learn(pd.Series(["10", "7", "A"] * 5), "x")
+    assert plan.apply(pd.Series([10.0, 7.0, np.nan])).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_words_in_a_new_column_of_numbers_are_missing_and_said():
+    plan = learn(pd.Series([1.0, 2.0, 3.0]), "a")
+    new = pd.Series(["2,0", "many", "1"], dtype="category")
+    np.testing.assert_allclose(
+        plan.apply(new)[:, 0] * plan.scale + plan.mean, [2, 2, 1]
+    )  # the mean where it is missing
+    assert plan.new_row_note(new) == "column 'a': 1 cells could not be read as numbers ('many'), taken as missing"
+    assert plan.new_row_note(pd.Series([1.0, np.nan])).endswith("1 missing cell, none in training; the mean is taken")
+    assert plan.new_row_note(pd.Series([1.0])) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "dropped"),
+    [
+        (np.arange(100.0), "anything", True),
+        (np.sort(np.random.default_rng(0).permutation(125)[:100]).astype(float), "n", True),  # rows of a split
+        (1.0 + np.arange(100.0), "from one", True),
+        (np.arange(100.0)[::-1], "down", False),
+        (np.arange(1960.0, 2020.0), "year", False),
+        (np.arange(1960.0, 2020.0), "row", True),
+        (np.random.default_rng(0).permutation(100).astype(float), "shuffled", False),
+        (np.random.default_rng(0).permutation(100) * 37.0, "customer_id", True),
+        (np.random.default_rng(0).permutation(100) * 37.0, "customer", False),
+        (np.arange(100.0) * 1000, "dose", False),
+        (np.arange(100.0) + 0.5, "half", False),
+        (np.arange(15.0), "few", False),
+        (np.arange(100.0) // 2, "id", False),
+        (np.append(np.arange(99.0), np.nan), "holes", False),
+    ],
+)
+def test_what_numbers_the_rows_is_an_identifier(values, name, dropped):
+    plan = learn(pd.Series(values), name)
+    assert isinstance(plan, Dropped) == dropped
+    if dropped:
+        assert "identifier" in plan.description and plan.outputs == () and plan.apply(pd.Series(values)).shape[1] == 0
+
+
+def test_text_of_its_own_in_most_rows_is_an_identifier():
+    names = pd.Series([f"person {i}" for i in range(40)])
+    assert "40 different values in 40 rows" in learn(names, "name").description
+    assert isinstance(learn(names.head(19), "name"), Levels)
+    assert "every row holds 'x'" in learn(pd.Series(["x"] * 5), "c").description
+    assert "it is empty" in learn(pd.Series([None, None]), "c").description
+
+
+def test_missing_cells_have_no_part_in_whether_text_is_an_identifier():
+    names = [f"person {i}" for i in range(30)]
+    assert "30 different values in 30 rows" in learn(pd.Series(names + [None] * 70), "name").description
+    assert isinstance(learn(pd.Series(names[:10] + [None] * 70), "name"), Levels)  # too few to tell
+
+
+def test_a_date_is_days_and_places_on_circles():
+    days = pd.Series(pd.to_datetime(["2024-01-01 06:00", "2024-07-01 18:00", None, "2024-12-31 00:00"]))
+    plan = learn(days, "day")
+    assert plan.circles == ("year", "week", "day") and plan.missing
+    assert plan.outputs == (
+        "day", "day sin of year", "day cos of year", "day sin of week", "day cos of week",
+        "day sin of day", "day cos of day", "day missing",
+    )  # fmt: skip
+    out = plan.apply(days)
+    there = np.array([19723.25, 19905.75, 20088.0])  # days since 1970-01-01
+    np.testing.assert_allclose(out[[0, 1, 3], 0], (there - there.mean()) / there.std())
+    np.testing.assert_allclose(out[0, 5:7], [1, 0], atol=1e-9)  # six o'clock is a quarter of the day
+    np.testing.assert_allclose(out[[0, 1, 3], 1], np.sin(2 * np.pi * there / 365.2425), atol=1e-9)
+    assert out[2].tolist() == [0] * 7 + [1] and out[:, -1].tolist() == [0, 0, 1, 0]
+    week = pd.Series(pd.to_datetime(["2024-01-01", "2024-01-03"]))
+    assert learn(week, "d").circles == ()
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Number("a", 1.5, 2.0, False, True),
+        Levels("b", ("x", "y", "z"), ("q",), True),
+        Date("c", 1.0, 2.0, ("year",), False),
+        Dropped("d", "why"),
+    ],
+    ids=lambda plan: plan.kind,
+)
+def test_a_plan_is_json_and_back(plan):
+    assert plan_of(json.loads(json.dumps(plan.state()))) == plan
+    assert plan.description
+
+
+def test_a_mixed_frame_is_encoded_as_its_columns_are_and_comes_back_from_json():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "row": np.arange(50),
+            "size": np.where(rng.random(50) < 0.2, np.nan, rng.normal(size=50)),
+            "town": rng.choice(["Bonn", "Ulm", "Kiel"], 50),
+            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 50), "D"),
+            "flag": rng.random(50) < 0.5,
+        }
+    )
+    encoder = TableEncoder("float32").fit(frame)
+    out = encoder.transform(frame)
+    assert out.dtype == np.float32 and out.shape == (50, len(encoder.get_feature_names_out()))
+    pieces = [learn(frame[c], c).apply(frame[c]) for c in frame]
+    np.testing.assert_allclose(out, np.hstack(pieces), rtol=1e-6, atol=1e-7)
+    again = TableEncoder.from_state(json.loads(json.dumps(encoder.get_state())))
+    assert np.array_equal(again.transform(frame), out)
+    assert [c["kind"] for c in encoder.describe()] == ["dropped", "number", "levels", "date", "number"]
+    without = encoder.align(frame.drop(columns="row"))
+    assert np.array_equal(encoder.transform(without), out)  # what was dropped need not be there
+    assert encoder.new_row_notes(frame) == []
+
+
+def test_a_table_sorted_by_year_keeps_the_year():
+    year = np.arange(1960, 2020)
+    frame = pd.DataFrame({"year": year, "rain": np.random.default_rng(0).normal(size=60)})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["year", "rain"]
+    np.testing.assert_allclose(encoder.transform(frame)[:, 0], (year - year.mean()) / year.std())
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries_are_frames(library):
+    frame = pd.DataFrame({"a": [0.5, 1.0, None, 4.0], "b": ["x", "y", "x", "y"], "n": [3, 1, 2, 5]})
+    if library == "polars":
+        other = pytest.importorskip("polars").from_dict(frame.to_dict("list"))
+    else:
+        other = pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    encoder, own = TableEncoder().fit(other), TableEncoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == own.get_feature_names_out().tolist()
+    assert np.array_equal(encoder.transform(other), own.transform(frame))
+
+
+def test_what_cannot_be_encoded_is_one_sentence():
+    with pytest.raises(InputError, match="No column of 1 can be learned from: 'a' is left out: every row holds 'x'"):
+        TableEncoder().fit(pd.DataFrame({"a": ["x", "x"]}))
+    with pytest.raises(InputError, match=r"0 sample\(s\)"):
+        TableEncoder().fit(pd.DataFrame({"a": []}))
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0]}))
+    with pytest.raises(InputError, match="Column 'a' holds inf in row 1; finite numbers are needed"):
+        encoder.transform(pd.DataFrame({"a": [1.0, np.inf]}))
+    with pytest.raises(FileFormatError, match="Column 'x' is of kind 'sound'"):
+        plan_of({"kind": "sound", "name": "x"})
+
+
+def test_missing_cells_are_news_only_where_training_had_none():
+    column = pd.Series(["a", "b", None, "a", "b", "a", "b"], dtype=object)
+    new = pd.Series(["a", None], dtype=object)
+    with_holes, without = learn(column, "x"), learn(column.dropna(), "x")
+    assert with_holes.new_row_note(new) == "" and "1 missing cell, none in training" in without.new_row_note(new)
+    numbers = pd.Series([1.0, 2.0, np.nan, 4.0])
+    assert learn(numbers, "x").new_row_note(numbers) == "" and "1 missing cell" in learn(
+        numbers.dropna(), "x"
+    ).new_row_note(numbers)
+    dates = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-03", None]))
+    assert learn(dates, "x").new_row_note(dates) == "" and "1 cells" in learn(dates.dropna(), "x").new_row_note(dates)
+
+
+@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize("kind", ["number", "levels", "date"])
+def test_what_is_done_says_missing_only_where_cells_were(kind, missing):
+    cells = {
+        "number": [1.0, 2.5, np.nan, 4.0],
+        "levels": ["a", "b", None, "a", "b", "a", "b", "a"],
+        "date": pd.to_datetime(["2020-01-01", "2020-01-05", None, "2021-01-01"]),
+    }[kind]
+    column = pd.Series(cells)
+    plan = learn(column if missing else column.dropna(), "x")
+    assert plan.kind == kind and ("missing" in plan.description) == missing == ("x missing" in plan.outputs)
+
+
+def test_nullable_whole_numbers_are_numbers_with_holes():
+    column = pd.Series([1, None, 3, 5], dtype="Int64")
+    plan = learn(column, "x")
+    assert plan.mean == 3 and plan.apply(column)[:, 1].tolist() == [0, 1, 0, 0]

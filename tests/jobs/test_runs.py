@@ -1,0 +1,61 @@
+"""Where runs are: a path, an id or `last`; names that nobody has are answered with the nearest."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ftheta import MLPRegressor
+from ftheta.errors import InputError, RunError
+from ftheta.jobs.runs import all_runs, find_run, new_path, resume_command, settings
+from ftheta.store import Run
+
+
+@pytest.fixture
+def three(tmp_path, monkeypatch):
+    """Three runs, made in the order c, a, b."""
+    monkeypatch.chdir(tmp_path)
+    for age, path in enumerate((Path("runs/mlp-x/c"), Path("runs/a"), Path("runs/mlp-x/b"))):
+        Run(path).write("config.toml", 'model = "mlp"\n')
+        os.utime(path / "config.toml", (age, age))
+
+
+def test_a_run_is_found_by_path_by_id_and_as_the_last(three):
+    assert [path.name for path in all_runs()] == ["c", "a", "b"]
+    assert find_run("runs/mlp-x/c").path.samefile(find_run("c").path)
+    assert find_run("last").path.name == "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("z", r"Unknown run 'z'\. Known: b, a, c\. Give a folder, an id or `last`\."),
+        ("runs", r"runs is a folder, but not a run: it has no config\.toml\. `ftheta runs` lists runs\."),
+        ("", r"\. is a folder, but not a run"),
+        ("runs/mlp-x/c/config.toml", r"config\.toml is a file; a run is the folder that `ftheta train` wrote\."),
+    ],
+)
+def test_what_is_no_run_is_one_sentence(three, text, sentence):
+    with pytest.raises(InputError, match=sentence):
+        find_run(text)
+
+
+def test_where_there_are_no_runs_the_sentence_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for text in ("last", "z"):
+        with pytest.raises(InputError, match=f"Unknown run '{text}'; runs/ holds none. Give a folder, an id or `last`"):
+            find_run(text)
+
+
+def test_new_runs_get_folders_of_their_own():
+    first, second = new_path("mlp", "data/my file.csv"), new_path("mlp", "data/my file.csv")
+    assert first != second and first.parent == second.parent == Path("runs/mlp-my file")
+    assert resume_command(Path("runs/mlp-my file/x")) == "ftheta train --resume 'runs/mlp-my file/x'"
+
+
+def test_settings_of_a_model_saved_in_python_are_refused(tmp_path):
+    MLPRegressor(epochs=1).fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "m")
+    with pytest.raises(
+        RunError, match="is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there"
+    ):
+        settings(Run(tmp_path / "m"))

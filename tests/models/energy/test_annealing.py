@@ -1,0 +1,240 @@
+"""Annealed importance sampling against enumeration, and its error bar against what it promises."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from ftheta.draw import Draw
+from ftheta.errors import InputError, NonFiniteError
+from ftheta.models.energy.annealing import (
+    LogPartition,
+    _estimate,
+    annealed_importance,
+    base_rates,
+    log_partition,
+    mean_and_error,
+)
+from ftheta.models.energy.dbm_net import DBM
+from ftheta.models.energy.rbm_net import RBM
+
+
+def drawn(machine, std=1.0, seed=0):
+    """A machine with all weights and biases drawn."""
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in machine.parameters():
+            p.copy_(torch.randn(p.shape, generator=g) * std)
+    return machine
+
+
+def bits(n):
+    return np.array(list(product([0.0, 1.0], repeat=n)))
+
+
+def brute_log_z(machine):
+    """Σ exp(-E) over every joint state, in NumPy; v of a Gaussian machine is integrated by hand."""
+    W, b, c = (p.detach().double().numpy() for p in (machine.weight, machine.visible_bias, machine.hidden_bias))
+    h = bits(len(c))
+    if machine.visible == "gaussian":  # ∫ exp(-|v - b|²/2 + v·m) dv = (2π)^(V/2) exp(b·m + |m|²/2),  m = W'h
+        m = h @ W
+        return np.log(np.exp(h @ c + m @ b + (m**2).sum(1) / 2).sum()) + len(b) / 2 * np.log(2 * np.pi)
+    v = bits(len(b))
+    if machine.visible == "softmax":
+        v = v[(v.reshape(len(v), -1, machine.categories).sum(2) == 1).all(1)]
+    return np.log(np.exp((v @ b)[:, None] + h @ c + v @ W.T @ h.T).sum())
+
+
+KINDS = {
+    "bernoulli": lambda: drawn(RBM(4, 3)),
+    "strong": lambda: drawn(RBM(4, 3), 3.0, seed=1),
+    "gaussian": lambda: drawn(RBM(3, 4, visible="gaussian"), 0.7),
+    "softmax": lambda: drawn(RBM(6, 3, visible="softmax", categories=3)),
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@kinds
+def test_annealing_agrees_with_enumeration_within_three_errors(kind):
+    machine = KINDS[kind]()
+    found = annealed_importance(machine, chains=1000, temperatures=300, draw=Draw(0))
+    assert found.error < 0.02
+    assert abs(found.log_z - brute_log_z(machine)) < min(3 * found.error, 0.2)
+
+
+def test_few_temperatures_and_many_chains_agree_too():
+    """A wrong kernel or a wrong weight shows here, where the way is short and the error small."""
+    machine = drawn(RBM(4, 3), 2.0, seed=4)
+    found = annealed_importance(machine, chains=20_000, temperatures=100, base_bias=torch.zeros(4), draw=Draw(1))
+    assert found.error < 0.004
+    assert abs(found.log_z - brute_log_z(machine)) < 3 * found.error
+
+
+@pytest.mark.parametrize("hidden", [(3, 2), (2, 3, 2)])
+def test_a_deep_machine_is_annealed_as_the_restricted_one_between_even_and_odd_layers(hidden):
+    machine = drawn(DBM(4, hidden))
+    found = annealed_importance(machine, chains=500, temperatures=300, draw=Draw(0))
+    state = [torch.tensor(bits(sum(machine.sizes))[:, a - n : a]).float() for n, a in sizes_and_ends(machine.sizes)]
+    exact = float((-machine.energy(state)).double().logsumexp(0).detach())
+    assert abs(found.log_z - exact) < min(3 * found.error, 0.2) and found.error < 0.02
+
+
+def sizes_and_ends(sizes):
+    return zip(sizes, np.cumsum(sizes).tolist(), strict=True)
+
+
+def test_twenty_hidden_units_agree_with_the_exact_value():
+    machine = drawn(RBM(12, 20), 0.8)  # 2¹² states of the visible layer
+    found = annealed_importance(machine, temperatures=1000, draw=Draw(0))
+    assert abs(found.log_z - log_partition(machine, "exact", draw=Draw(0)).log_z) < min(3 * found.error, 0.2)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """A machine with 20 hidden units that has learned 8 x 8 digits by persistent contrastive divergence."""
+    rows, machine, g = torch.tensor(load_digits().data > 7).float(), RBM(64, 20), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        machine.weight.normal_(std=0.05, generator=g)
+    chains, rule = rows[:100], torch.optim.SGD(machine.parameters(), lr=0.05)
+    for _ in range(4000):
+        chains = machine.gibbs(chains, 1, g)
+        v = rows[torch.randint(len(rows), (100,), generator=g)]
+        rule.zero_grad()
+        (machine.free_energy(v).mean() - machine.free_energy(chains).mean()).backward()
+        rule.step()
+    return machine
+
+
+@pytest.mark.middle
+def test_a_machine_that_has_learned_digits_agrees_with_the_exact_value(learned):
+    exact, found = (log_partition(learned, method, temperatures=1000, draw=Draw(0)) for method in ("auto", "ais"))
+    assert (exact.method, found.method) == ("exact", "ais")
+    assert abs(found.log_z - exact.log_z) < min(3 * found.error, 0.2)
+    assert found.error < 0.05 and found.ess > 80
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("temperatures", [100, 1000])
+def test_the_interval_of_95_percent_holds_the_exact_value_for_at_least_17_of_20_seeds(learned, temperatures):
+    exact = log_partition(learned, draw=Draw(0)).log_z
+    found = [annealed_importance(learned, temperatures=temperatures, draw=Draw(seed)) for seed in range(20)]
+    assert sum(p.low <= exact <= p.high for p in found) >= 17
+    assert 0.005 < np.median([p.error for p in found]) < 0.1  # neither trivial nor useless
+
+
+# --- the path ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", [torch.zeros(4), torch.tensor([2.0, -1.0, 0.5, -3.0])])
+def test_any_base_gives_the_same_partition_function(base):
+    machine = drawn(RBM(4, 3))
+    found = annealed_importance(machine, chains=1000, temperatures=300, base_bias=base, draw=Draw(2))
+    assert abs(found.log_z - brute_log_z(machine)) < 3 * found.error < 0.1
+
+
+def test_a_base_with_the_rates_of_the_rows_makes_the_weights_even():
+    machine = drawn(RBM(40, 5), 0.05)
+    with torch.no_grad():
+        machine.visible_bias.copy_(torch.linspace(-6, 6, 40))
+    rates = base_rates(machine.visible_bias.sigmoid().detach())
+    errors = [
+        annealed_importance(machine, temperatures=100, base_bias=bias, draw=Draw(0)).error
+        for bias in (torch.zeros(40), rates, None)
+    ]
+    assert errors[1] < 0.5 * errors[0] and errors[2] < 0.5 * errors[0]
+
+
+def test_base_rates_are_biases_of_independent_units_and_finite():
+    means = torch.tensor([0.0, 0.25, 1.0])
+    assert torch.allclose(base_rates(means)[1], torch.tensor(1 / 3).log())
+    assert base_rates(means).isfinite().all()
+    assert torch.allclose(
+        base_rates(torch.tensor([0.0, 0.3, 0.7]), "softmax").softmax(0)[1:], means.new([0.3, 0.7]), atol=1e-3
+    )
+    assert torch.equal(base_rates(means, "gaussian"), means)
+
+
+# --- the estimate -----------------------------------------------------------------------------------------------------
+
+
+def test_the_error_is_the_delta_methods_and_the_sample_size_kishs():
+    log_w = np.random.default_rng(0).normal(scale=0.7, size=200)
+    w = np.exp(log_w)
+    for shift in (0.0, 5000.0):  # no overflow
+        found = _estimate(torch.tensor(log_w + shift), 3.0, 1000)
+        assert found.log_z == pytest.approx(3.0 + shift + np.log(w.mean()))
+        assert found.error == pytest.approx(w.std(ddof=1) / w.mean() / np.sqrt(200))
+        assert found.ess == pytest.approx(w.sum() ** 2 / (w**2).sum())
+    assert (found.low, found.high) == pytest.approx(
+        (found.log_z - 1.96 * found.error, found.log_z + 1.96 * found.error)
+    )
+
+
+def test_uneven_weights_are_warned_of():
+    with pytest.warns(UserWarning, match=r"100 annealed chains are as precise as 1\.\d equal ones.*more than 300 temp"):
+        _estimate(torch.tensor([10.0] + [0.0] * 99).double(), 0.0, 300)
+
+
+def test_the_error_bar_is_as_wide_as_estimates_scatter():
+    machine = drawn(RBM(8, 6), 1.5)
+    found = [annealed_importance(machine, chains=50, temperatures=100, draw=Draw(s)) for s in range(30)]
+    scatter, stated = np.std([p.log_z for p in found], ddof=1), np.mean([p.error for p in found])
+    assert 0.6 < scatter / stated < 1.6
+
+
+def test_the_same_draw_gives_the_same_numbers_and_leaves_the_global_generator_alone():
+    machine = drawn(DBM(4, (3, 2)))
+    before = torch.get_rng_state()
+    first, again, other = (annealed_importance(machine, temperatures=100, draw=Draw(s)).log_z for s in (0, 0, 1))
+    assert first == again != other
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# --- choosing and refusing --------------------------------------------------------------------------------------------
+
+
+def test_auto_lists_all_states_of_small_machines_and_anneals_others():
+    small, large = log_partition(drawn(RBM(4, 30)), draw=Draw(0)), drawn(RBM(21, 21), 0.1)
+    assert (small.method, small.error, small.ess, small.low, small.high) == ("exact", 0, None, *[small.log_z] * 2)
+    assert log_partition(large, temperatures=100, draw=Draw(0)).method == "ais"
+    wide = drawn(RBM(3, 21, visible="gaussian"), 0.1)  # its visible side cannot be listed
+    assert log_partition(wide, temperatures=100, draw=Draw(0)).method == "ais"
+
+
+def test_exact_refuses_large_machines_and_names_the_other_way():
+    with pytest.raises(InputError, match=r"2\^30 states.*method='ais'"):
+        log_partition(drawn(RBM(30, 30)), "exact", draw=Draw(0))
+
+
+@pytest.mark.parametrize(("chains", "temperatures"), [(9, 1000), (100, 99)])
+def test_too_few_chains_or_temperatures_are_refused(chains, temperatures):
+    with pytest.raises(InputError, match=rf"chains={chains} and temperatures={temperatures}; .* 10 chains.* 100 temp"):
+        annealed_importance(drawn(RBM(4, 3)), chains=chains, temperatures=temperatures, draw=Draw(0))
+
+
+def test_a_base_of_another_size_is_refused():
+    with pytest.raises(InputError, match=r"base_bias has shape \(3,\); the machine has 4 units"):
+        annealed_importance(drawn(RBM(4, 3)), base_bias=torch.zeros(3), draw=Draw(0))
+
+
+def test_weights_that_are_not_finite_are_one_sentence():
+    machine = drawn(RBM(4, 3))
+    with torch.no_grad():
+        machine.weight[0, 0] = torch.nan
+    with pytest.raises(NonFiniteError, match="not finite.*lower learning rate"):
+        annealed_importance(machine, temperatures=100, base_bias=torch.zeros(4), draw=Draw(0))
+
+
+def test_a_partition_shows_its_numbers_and_its_interval():
+    found = LogPartition(712.53, 0.08, 61.0, 100, 10_000, "ais")
+    columns = found.table().columns
+    assert (columns["log Z"], columns["95 % low"], columns["95 % high"]) == (["712.5300"], ["712.3713"], ["712.6887"])
+    assert (columns["effective chains"], columns["temperatures"]) == ([61.0], [10_000])
+    assert found.figure().axes[0].get_xlabel() == "log Z / nats"
+
+
+def test_the_error_of_a_mean_holds_that_of_rows_and_the_one_they_share():
+    assert mean_and_error(np.array([1.0, 3.0]), 0.75) == (2.0, pytest.approx(1.25))
+    assert mean_and_error(np.array([1.0, 3.0])) == (2.0, 1.0) and mean_and_error(np.array([5.0]), 0.5) == (5.0, 0.5)

@@ -1,0 +1,268 @@
+"""The general Boltzmann machine against enumeration in NumPy and finite differences."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+import torch
+
+from ftheta.data import Batch
+from ftheta.draw import Draw
+from ftheta.errors import InputError
+from ftheta.models import BoltzmannMachine
+from ftheta.models.energy.boltzmann import ExactObjective, GibbsObjective, PairwiseMachine
+
+ROWS = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1]])
+EVEN = np.array([row for row in product([0, 1], repeat=3) if sum(row) % 2 == 0])  # no pair is correlated
+
+
+def drawn(n_visible, n_hidden=0, std=1.0, seed=0):
+    machine, g = PairwiseMachine(n_visible, n_hidden).double(), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in machine.parameters():
+            p.copy_(torch.randn(p.shape, generator=g, dtype=p.dtype) * std)
+    return machine
+
+
+def states(n):
+    return np.array(list(product([0.0, 1.0], repeat=n)))
+
+
+def joint(machine):
+    """p of every state, pair after pair."""
+    n, pairs, b = len(machine.bias), machine.pairs.detach().numpy(), machine.bias.detach().numpy()
+    s = states(n)
+    score = s @ b + sum(w * s[:, i] * s[:, j] for w, (i, j) in zip(pairs, combinations(range(n), 2), strict=True))
+    return np.exp(score) / np.exp(score).sum(), np.log(np.exp(score).sum())
+
+
+def share(rows):
+    """Empirical distribution of rows of bits, numbered as `states` lists them."""
+    rows = np.asarray(rows, dtype=int)
+    return np.bincount(rows @ 2 ** np.arange(rows.shape[1])[::-1], minlength=2 ** rows.shape[1]) / len(rows)
+
+
+def far(p, q):
+    return 0.5 * np.abs(p - q).sum()
+
+
+def fitted(X, **settings):
+    return BoltzmannMachine(**{"random_state": 0, "epochs": 200} | settings).fit(X)
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("B321", covers="ftheta.models.PairwiseMachine", printed="exponential", right="quadratic")
+def test_connections_grow_with_the_square_of_the_units_and_states_exponentially(ledger):
+    sizes = (10, 100, 1000)
+    connections = [PairwiseMachine(n).pairs.numel() for n in sizes]
+    assert connections == [45, 4_950, 499_500]
+    power = np.polyfit(np.log(sizes), np.log(connections), 1)[0]  # of n; an exponential has no such power
+    ledger("quadratic" if abs(power - 2) < 0.05 else "exponential")
+    listed = [PairwiseMachine(n, std=0.0).log_partition().item() / np.log(2) for n in (4, 5, 6)]
+    assert listed == pytest.approx([4, 5, 6], rel=1e-6)  # Z of a machine without weights counts the 2ⁿ states
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [(4, 0), (3, 2), (1, 4)])
+def test_energies_and_likelihood_are_those_of_enumeration(visible, hidden):
+    machine = drawn(visible, hidden)
+    p, log_z = joint(machine)
+    s = torch.tensor(states(visible + hidden))
+    assert np.allclose((-machine.energy(s)).softmax(0).detach(), p)
+    assert machine.log_partition().item() == pytest.approx(log_z)
+    expected = np.log(p.reshape(2**visible, -1).sum(1))
+    assert np.allclose(machine.log_prob(torch.tensor(states(visible))).detach(), expected)
+
+
+def test_weights_are_symmetric_with_a_zero_diagonal():
+    weight = drawn(3, 2).weight
+    assert torch.equal(weight, weight.T) and not weight.diagonal().any() and weight.count_nonzero() == 20
+
+
+def test_the_exact_gradient_is_that_of_finite_differences_of_the_enumerated_likelihood():
+    machine, v = drawn(3, 2), torch.tensor(ROWS[:5, :3]).double()
+    loss = ExactObjective(machine).loss("loss", Batch(v), Draw(0))
+    found = torch.cat([g.ravel() for g in torch.autograd.grad(loss.total / loss.weight, [machine.pairs, machine.bias])])
+
+    def enumerated():
+        p, _ = joint(machine)
+        number = (ROWS[:5, :3] @ [4, 2, 1]).astype(int)
+        return -np.log(p.reshape(8, -1).sum(1)[number]).mean()
+
+    expected, step = [], 1e-5
+    for parameter in (machine.pairs, machine.bias):
+        for i in range(len(parameter)):
+            values = []
+            for sign in (1, -2, 1):  # up, down, back
+                with torch.no_grad():
+                    parameter[i] += sign * step
+                values.append(enumerated())
+            expected.append((values[0] - values[1]) / (2 * step))
+    assert np.allclose(found, expected, atol=1e-8)
+
+
+def test_a_sweep_leaves_the_distribution_of_all_states_as_it_is():
+    machine, g = drawn(3, 2), torch.Generator().manual_seed(0)
+    p, _ = joint(machine)
+    start = torch.tensor(states(5))[torch.multinomial(torch.tensor(p), 100_000, replacement=True, generator=g)]
+    assert far(share(machine.sweep(start, 1, g)), p) < 0.01
+
+
+def test_chains_from_anywhere_end_in_the_distribution_of_the_machine():
+    machine, g = drawn(3, 1), torch.Generator().manual_seed(0)
+    found = machine.sweep(torch.zeros(50_000, 4, dtype=torch.float64), 30, g)
+    assert far(share(found), joint(machine)[0]) < 0.01
+
+
+def test_held_units_stay_and_the_others_are_drawn_given_them():
+    machine, g = drawn(3, 1), torch.Generator().manual_seed(0)
+    start = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).double().repeat(50_000, 1)
+    found = machine.sweep(start, 30, g, clamp=torch.tensor([True, False, False]))
+    p = joint(machine)[0][8:]
+    assert (found[:, 0] == 1).all() and far(share(found)[8:], p / p.sum()) < 0.01
+    assert start[:, 1:].sum() == 0  # what was given is left alone
+
+
+def test_every_row_can_hold_units_of_its_own():
+    machine, g = drawn(3, 1), torch.Generator().manual_seed(0)
+    start, held = torch.ones(50_000, 4, dtype=torch.float64), torch.zeros(50_000, 3, dtype=torch.bool)
+    held[::2, 0] = held[1::2, 1] = True
+    found, p = machine.sweep(start, 30, g, clamp=held), joint(machine)[0]
+    for first, unit in ((0, 0), (1, 1)):
+        given = p * (states(4)[:, unit] == 1)
+        assert (found[first::2, unit] == 1).all() and far(share(found[first::2]), given / given.sum()) < 0.015
+
+
+def test_the_sampled_gradient_is_the_difference_of_products_of_states():
+    machine = drawn(3, 2)
+    objective = GibbsObjective(machine, chains=7, k=2).double()
+    v = torch.tensor(ROWS[:5, :3]).double()
+    torch.manual_seed(0)
+    seen = objective.complete(v)
+    torch.manual_seed(0)
+    loss = objective.loss("loss", Batch(v), Draw(0))
+    found = torch.autograd.grad(loss.total / loss.weight + loss.once, [machine.pairs, machine.bias])
+    own = objective.chains
+    pairs = [(own[:, i] * own[:, j]).mean() - (seen[:, i] * seen[:, j]).mean() for i, j in combinations(range(5), 2)]
+    assert torch.equal(seen[:, :3], v)
+    assert torch.allclose(found[0], torch.stack(pairs), atol=1e-6)
+    assert torch.allclose(found[1], own.mean(0) - seen.mean(0), atol=1e-6)
+
+
+def test_the_chains_move_on_after_an_update():
+    objective = GibbsObjective(drawn(3, 2), chains=20, k=3).double()
+    before = objective.chains.clone()
+    torch.manual_seed(0)
+    objective.after("loss", Batch(torch.zeros(1, 3)), Draw(0))
+    torch.manual_seed(0)
+    assert torch.equal(objective.chains, objective.module.sweep(before, 3)) and not torch.equal(
+        objective.chains, before
+    )
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [(0, 1), (2, -1)])
+def test_a_machine_without_visible_units_is_refused(visible, hidden):
+    with pytest.raises(InputError, match=rf"n_visible={visible}, n_hidden={hidden}"):
+        PairwiseMachine(visible, hidden)
+
+
+def test_too_many_units_to_list_are_refused_by_name():
+    with pytest.raises(InputError, match=r"2\^17 states; 16 units are the most.*method='gibbs'"):
+        PairwiseMachine(15, 2).log_prob(torch.zeros(1, 15))
+    with pytest.raises(InputError, match=r"2\^17 states"):
+        fitted(np.ones((3, 17)), method="exact")
+
+
+# --- the estimator ----------------------------------------------------------------------------------------------------
+
+
+def test_the_exact_machine_learns_the_means_of_all_units_and_pairs():
+    """At the maximum of the likelihood the machine's first and second moments are those of the rows."""
+    rows = np.concatenate([ROWS, states(4).astype(int)])
+    machine = fitted(rows, lr=0.1)
+    p = np.exp(machine.log_prob(states(4)))
+    assert p.sum() == pytest.approx(1, rel=1e-5)
+    assert np.allclose((states(4).T * p) @ states(4), rows.T @ rows / len(rows), atol=0.005)
+    assert machine.weights_.shape == (4, 4) and np.array_equal(machine.weights_, machine.weights_.T)
+    assert not np.diag(machine.weights_).any() and machine.bias_.shape == (4,)
+
+
+def test_hidden_units_learn_what_no_pair_of_units_says():
+    """Rows of even parity: four of eight states; without hidden units log 1/8 = -2.08 is the best."""
+    without, with_two = fitted(EVEN, epochs=20), fitted(EVEN, n_hidden=2, lr=0.1)
+    assert without.score(EVEN) == pytest.approx(np.log(1 / 8), abs=0.01)
+    assert with_two.score(EVEN) > np.log(1 / 4) - 0.15
+
+
+def test_learning_by_gibbs_sampling_comes_close_to_the_exact_machine():
+    rows = np.repeat(np.concatenate([ROWS, states(4).astype(int)]), 5, axis=0)
+    exact, sampled = (fitted(rows, method=m, epochs=100, k=2, chains=500) for m in ("exact", "gibbs"))
+    difference = exact.log_prob(rows).mean() - sampled.log_prob(rows).mean()
+    assert 0 <= difference + 1e-3 < 0.06
+    assert isinstance(sampled.objective(sampled.module_, sampled.target_), GibbsObjective)
+
+
+def test_more_than_sixteen_units_are_learned_by_sampling():
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.integers(0, 2, (60, 1)), 20, axis=1) ^ (rng.random((60, 20)) < 0.1)
+    machine = fitted(rows, epochs=30, k=1)
+    table = machine.assess(rows).columns
+    assert table["measure"] == ["mean log-pseudo-likelihood / nats"]
+    assert table["value"][0] == machine.score(rows) > -0.75 * 20 * np.log(2)
+    with pytest.raises(InputError, match=r"2\^20 states"):
+        machine.log_prob(rows)
+
+
+def test_samples_have_the_distribution_of_the_machine():
+    machine = fitted(ROWS, epochs=60, n_hidden=1)
+    p = np.exp(machine.log_prob(states(4)))
+    found = machine.sample(20_000, steps=20, random_state=0)
+    assert far(share(found), p) < 0.02
+    assert np.array_equal(found[:9], machine.sample(20_000, steps=20, random_state=0)[:9])
+    assert not np.array_equal(found, machine.sample(20_000, steps=20, random_state=1))
+
+
+def test_missing_entries_are_filled_in_given_the_others():
+    machine = fitted(ROWS, epochs=60, n_hidden=1)
+    given = np.repeat([[1, 1, 0, 0]], 20_000, axis=0)
+    found = machine.fill_in(given, [False, False, True, True], 20, random_state=0)
+    p = np.exp(machine.log_prob(states(4)))[12:]
+    assert (found[:, :2] == 1).all() and far(share(found)[12:], p / p.sum()) < 0.02
+
+
+def test_a_pseudo_likelihood_with_hidden_units_says_that_it_is_too_high():
+    machine = fitted(ROWS, epochs=3, n_hidden=1, method="gibbs")
+    (name,) = machine.assess(ROWS).columns["measure"]
+    assert name == "mean log-pseudo-likelihood, hidden units drawn (too high) / nats"
+
+
+def test_the_pseudo_likelihood_without_hidden_units_is_that_of_enumeration():
+    machine = fitted(ROWS, epochs=30, method="gibbs")
+    machine.module_.bias.data += 1.0
+    x = states(4)
+    log_p = -np.array([machine.free_energy(row[None])[0] for row in x])
+    turned = [[-machine.free_energy(np.abs(row - np.eye(4)[i])[None])[0] for i in range(4)] for row in x]
+    known = (log_p[:, None] - np.logaddexp(log_p[:, None], turned)).sum(1)
+    assert machine.score(x) == pytest.approx(known.mean(), rel=1e-4)
+
+
+def test_it_is_assessed_by_its_exact_likelihood():
+    machine = fitted(ROWS, epochs=30)
+    table = machine.assess(ROWS).columns
+    assert (table["measure"], table["error"]) == (["mean log p(v) / nats"], ["none"])
+    assert table["value"][0] == pytest.approx(machine.log_prob(ROWS).mean(), rel=1e-5)
+    differences = machine.log_prob(ROWS) + machine.free_energy(ROWS)
+    assert np.allclose(differences, differences[0], atol=1e-5)  # minus log Z, whatever the row
+
+
+def test_what_is_no_bit_is_refused():
+    with pytest.raises(InputError, match=r"X holds values from 0 to 0\.5, but BoltzmannMachine takes values 0 or 1"):
+        fitted(ROWS * 0.5)
+
+
+def test_weights_of_rows_count_as_copies():
+    weight = [3, 1, 1, 1, 2, 1, 1]
+    copies = fitted(np.repeat(ROWS, weight, axis=0), epochs=20)
+    weighted = BoltzmannMachine(random_state=0, epochs=20).fit(ROWS, sample_weight=weight)
+    assert np.allclose(copies.weights_, weighted.weights_, atol=1e-5)

@@ -1,0 +1,174 @@
+"""What memories share: names of what is recalled, basins that can be counted, and rows that are there twice."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+
+from ftheta.errors import InputError
+from ftheta.models import HopfieldNetwork, ModernHopfield
+
+SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
+every_rule = pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "storkey", "design"])
+
+
+def random(seed, p=4, n=100):
+    return np.random.default_rng(seed).choice([-1.0, 1.0], (p, n))
+
+
+def network(patterns, **params):
+    return HopfieldNetwork(random_state=0, **params).fit(patterns)
+
+
+def test_cues_are_left_as_they_were_given():
+    cues = random(0) * 1.0
+    before = cues.copy()
+    net = network(random(1))
+    net.recall(cues, noise=0.1)
+    net.recall(cues)
+    net.trace(cues)
+    net.assess(cues)
+    np.testing.assert_array_equal(cues, before)
+
+
+def test_steps_that_are_none_get_a_sentence():
+    with pytest.raises(InputError, match=r"steps=-1; give how many updates are allowed, 0 or more\."):
+        network(random(0)).recall(random(0), steps=-1)
+    np.testing.assert_array_equal(network(random(0)).recall(random(1), steps=0), random(1))
+
+
+def test_noise_is_drawn_anew_for_another_seed_and_again_for_the_same():
+    net = network(random(0))
+    first, again, other = (net.recall(random(0), steps=0, noise=0.3, random_state=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).mean() == pytest.approx(0.42, abs=0.1)  # 2 · 0.3 · 0.7
+
+
+@pytest.mark.parametrize(
+    ("labels", "spurious", "kind"),
+    [
+        (None, -1, "i"),
+        ([7, 9], -1, "i"),
+        ([-1, 1], -2, "i"),
+        ([0.5, -3.5], -4.5, "f"),
+        (np.array([3, 0], dtype="uint8"), -1, "i"),
+        ([True, False], -1, "i"),
+        (["a", "b"], "spurious", "U"),
+    ],
+)
+def test_a_cue_that_ends_elsewhere_has_a_name_of_its_own(labels, spurious, kind):
+    patterns = random(0, 2, 30)
+    net = HopfieldNetwork(random_state=0).fit(patterns, labels)
+    found = net.predict(np.r_[patterns, -patterns])  # mirror images are attractors too
+    expected = [0, 1] if labels is None else list(labels)
+    assert found.tolist() == [*expected, spurious, spurious] and net.spurious == spurious
+    assert found.dtype.kind == kind
+    assert net.score(np.r_[patterns, -patterns]) == 0.5
+    assert net.matched(np.r_[-patterns, patterns]).tolist() == [-1, -1, 0, 1]
+
+
+def test_the_medoid_of_a_class_is_the_row_nearest_to_the_others():
+    rows, labels = random(0, 60, 30), np.arange(60) % 3
+    net = HopfieldNetwork(keep="medoid", random_state=0).fit(rows, labels)
+    assert net.labels_.tolist() == [0, 1, 2]
+    for label, pattern in enumerate(net.patterns_):
+        own = rows[labels == label]
+        distances = np.square(own[:, None] - own[None]).sum((1, 2))
+        np.testing.assert_array_equal(pattern, own[distances.argmin()])
+    with pytest.raises(InputError, match=r"keep='medoid' stores one row of each class and needs y; pass y, or take"):
+        HopfieldNetwork(keep="medoid").fit(rows)
+
+
+def test_the_medoid_of_numbers_is_the_row_nearest_to_the_others():
+    rows = np.random.default_rng(0).normal(size=(40, 5)) * np.linspace(0.5, 4, 40)[:, None]
+    net = ModernHopfield(interaction="continuous", keep="medoid", random_state=0).fit(rows, np.zeros(40))
+    distances = np.square(rows[:, None] - rows[None]).sum((1, 2))
+    np.testing.assert_array_equal(net.patterns_[0], rows[distances.argmin()])
+
+
+def test_no_start_that_settles_gives_no_basins():
+    net = ModernHopfield(interaction="continuous", steps=1, random_state=0).fit(random(0, 4, 8))
+    assert net.basins(10).shares.sum() < 1
+
+
+def test_basins_are_those_that_can_be_counted():
+    net = network(SOLID, rule="design", unit="saturated")
+    found = net.basins(6000)
+    assert sorted(found.stored) == [0, 1, 2] and found.starts == 6000
+    np.testing.assert_allclose(found.shares, 1 / 3, atol=0.03)  # by symmetry
+    assert found.shares.sum() == 1
+    np.testing.assert_allclose(found.errors, np.sqrt(2 / 9 / 6000), rtol=0.05)
+    for attractor, k in zip(found.points, found.stored, strict=True):
+        assert attractor.tolist() == SOLID[k]
+    signs = network([[1, 1, 1, 1, 1]], rule="hebb").basins(4000, random_state=3)  # the majority decides
+    assert signs.stored.tolist() in ([0, -1], [-1, 0])
+    np.testing.assert_allclose(signs.shares, 0.5, atol=0.03)
+    assert signs.table().columns["attractor"].count("spurious") == 1
+    with pytest.raises(InputError, match=r"n=0; give the number of random starts, at least 1\."):
+        net.basins(0)
+
+
+def test_starts_that_never_rest_are_in_no_basin():
+    found = network([[1, 1]], rule="hebb").basins(2000)  # (1, -1) and (-1, 1) change places
+    assert found.shares.sum() == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_table_of_an_assessment_is_of_the_rows():
+    patterns = random(0, 3, 30)
+    net = network(patterns)
+    table = net.assess(np.r_[patterns, -patterns[:1]])
+    value = dict(zip(table.columns["measure"], table.columns["value"], strict=True))
+    error = dict(zip(table.columns["measure"], table.columns["error"], strict=True))
+    assert value["ended in a stored pattern"] == 0.75
+    assert error["ended in a stored pattern"] == pytest.approx(np.std([1, 1, 1, 0], ddof=1) / 2)
+    assert value["came to rest"] == 1 and value["steps needed"] == 0 and value["units changed"] == 0
+    assert value["energy at the end"] == pytest.approx(net.energy(patterns).mean())
+    assert "4 cues, 3 stored patterns." in str(table)
+    assert set(net.assess(patterns[:1]).columns["error"]) == {"none"}
+
+
+def test_rows_that_repeat_are_stored_once_and_noted():
+    patterns = random(0, 3)
+    net = network(patterns[[0, 1, 0, 2, 1, 0]])
+    np.testing.assert_array_equal(net.patterns_, patterns)
+    assert net.note_ == "3 of 6 patterns repeat an earlier one and are stored once."
+    np.testing.assert_array_equal(net.weights_, network(patterns).weights_)
+    other = HopfieldNetwork().fit(patterns[[0, 1, 0]], ["a", "b", "c"])
+    assert other.labels_.tolist() == ["a", "b"] and other.note_.endswith("stored once, with the label of the first.")
+
+
+@every_rule
+def test_rows_that_are_all_equal_are_one_pattern_and_said_to_be(rule):
+    with pytest.warns(UserWarning, match=r"^All 4 patterns are equal: the memory holds one\. Pass rows that differ\.$"):
+        net = network(np.tile(random(0, 1, 20), (4, 1)), rule=rule)
+    assert net.patterns_.shape == (1, 20)
+    np.testing.assert_array_equal(net.recall(net.patterns_, noise=0.1), net.patterns_)
+
+
+def test_cues_of_another_length_get_a_sentence():
+    net = network(random(0, 2, 10))
+    with pytest.raises(InputError, match=r"X has 9 features, but HopfieldNetwork is expecting 10 features as input\."):
+        net.recall(random(0, 2, 9))
+    with pytest.raises(InputError, match=r"X contains NaN"):
+        net.recall(np.full((1, 10), np.nan))
+    with pytest.raises(InputError, match=r"X has 2 rows but y has 3"):
+        HopfieldNetwork().fit(random(0, 2, 10), [1, 2, 3])
+
+
+def test_a_fresh_seed_is_kept():
+    net = HopfieldNetwork(update="asynchronous").fit(random(0))
+    np.testing.assert_array_equal(net.recall(random(1, 50)), net.recall(random(1, 50)))
+    old = np.random.RandomState(0)
+    assert (
+        HopfieldNetwork(random_state=old).fit(random(0)).seed_ != HopfieldNetwork(random_state=old).fit(random(0)).seed_
+    )
+
+
+def test_it_lives_among_scikit_learns():
+    patterns = random(0, 6, 40)
+    rows = patterns[np.arange(60) % 6] * np.where(np.random.default_rng(0).random((60, 40)) < 0.02, -1, 1)
+    scores = cross_val_score(HopfieldNetwork(keep="medoid", random_state=0), rows, np.arange(60) % 6, cv=3)
+    assert scores.min() > 0.6
+    frame = pd.DataFrame(patterns, columns=[f"p{i}" for i in range(40)])
+    out = HopfieldNetwork(random_state=0).set_output(transform="pandas").fit(frame).transform(frame)
+    assert out.columns.tolist() == frame.columns.tolist() and out.equals(frame)

@@ -1,0 +1,175 @@
+"""Modern Hopfield networks: what is stored, how states move, and what the shared memory cannot know of them."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from torch.nn import functional as F
+
+from ftheta.errors import InputError
+from ftheta.models import HopfieldNetwork, ModernHopfield
+from ftheta.models.energy.dense import continuous_energy, dense_energy
+
+DISCRETE = ("exponential", "polynomial", "rectified")
+
+
+def signs(seed, *shape):
+    return np.random.default_rng(seed).choice([-1.0, 1.0], shape)
+
+
+def units(seed, p, n):
+    x = np.random.default_rng(seed).normal(size=(p, n))
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("interaction", DISCRETE)
+def test_noisy_patterns_come_back_and_the_energy_falls_to_them(interaction):
+    x = signs(0, 12, 64)
+    net = ModernHopfield(interaction=interaction, order=4, random_state=0).fit(x)
+    assert net.stable().all() and np.array_equal(net.recall(x, noise=0.15), x)
+    cues = x * np.where(np.random.default_rng(1).random(x.shape) < 0.2, -1, 1)
+    way = net.trace(cues)
+    assert np.array_equal(way.states[0], cues) and np.array_equal(way.states[-1], x) and way.settled.all()
+    np.testing.assert_allclose(way.energies[-1], dense_energy(x, x, interaction, 4))
+    assert (np.diff(way.energies, axis=0) <= 0).all() and (way.energies[-1] < way.energies[0]).all()
+    np.testing.assert_allclose(net.energy(x), way.energies[-1])
+
+
+def test_the_exponential_network_stores_where_hebb_has_lost_everything():
+    x = signs(1, 300, 40)
+    with pytest.warns(UserWarning, match="300 patterns are more than the about 5.422 random ones that 40 units hold"):
+        classical = ModernHopfield(interaction="polynomial", order=2).fit(x)
+    assert ModernHopfield().fit(x).stable().all() and not classical.stable().any()
+
+
+def test_the_second_order_is_the_classical_network():
+    x, cues = signs(2, 3, 20), signs(3, 30, 20)  # 19 odd numbers: no unit is undecided
+    new = ModernHopfield(interaction="polynomial", order=2, random_state=0).fit(x)
+    old = HopfieldNetwork(rule="hebb", update="asynchronous", random_state=0).fit(x)
+    assert np.array_equal(new.recall(cues), old.recall(cues)) and np.array_equal(new.stable(), old.stable())
+    shift = new.energy(cues) - 2 * old.energy(cues)  # z² holds the diagonal of the matrix too
+    np.testing.assert_allclose(shift, -np.trace(x.T @ x))
+
+
+@pytest.mark.ledger("B277", covers="ftheta.models.ModernHopfield")
+def test_discrete_networks_move_a_unit_at_a_time_and_continuous_ones_all_at_once():
+    """auto is what each energy asks for: with the other order a discrete state may circle; energies fall in both."""
+    pair, between = np.array([[1.0, 1.0]]), np.array([[1.0, -1.0]])
+    knobs = {"interaction": "polynomial", "order": 2, "random_state": 0, "steps": 9}
+    auto, at_once = (ModernHopfield(update=update, **knobs).fit(pair) for update in ("auto", "synchronous"))
+    circling = at_once.trace(between)
+    assert not circling.settled[0] and circling.states[1:3, 0].tolist() == [[-1, 1], [1, -1]]
+    resting = auto.trace(between)
+    assert resting.settled[0] and abs(resting.states[-1, 0].sum()) == 2
+    assert np.array_equal(
+        auto.recall(between), ModernHopfield(update="asynchronous", **knobs).fit(pair).recall(between)
+    )
+    stored = units(4, 30, 16)
+    cues = stored + 0.1 * np.random.default_rng(5).normal(size=stored.shape)
+    together, in_turn = (
+        ModernHopfield(interaction="continuous", beta=60.0, update=update, random_state=0).fit(stored)
+        for update in ("auto", "asynchronous")
+    )
+    one_step = together.recall(cues, steps=1)
+    attention = F.scaled_dot_product_attention(*map(torch.tensor, (cues, stored, stored)), scale=60.0)
+    np.testing.assert_allclose(one_step, attention, rtol=0, atol=1e-6)  # the whole state at once is attention
+    assert np.abs(one_step - stored).max() < 0.01 and (together.predict(cues) == np.arange(30)).all()
+    for net in (together, in_turn):
+        way = net.trace(cues)
+        assert way.settled.all() and (np.diff(way.energies, axis=0) <= 1e-12).all()
+        np.testing.assert_allclose(way.states[-1], stored, atol=0.01)
+
+
+def test_a_dull_continuous_network_ends_between_its_patterns_and_says_so():
+    stored = units(6, 10, 4)
+    dull, sharp = (ModernHopfield(interaction="continuous", beta=b).fit(stored) for b in (0.1, 200.0))
+    ends = dull.recall(stored)
+    assert np.ptp(ends, axis=0).max() < 1e-6 and (dull.predict(stored) == -1).all() and not dull.stable().any()
+    assert (sharp.predict(stored) == np.arange(10)).all() and sharp.stable().all()
+    np.testing.assert_allclose(sharp.energy(stored), continuous_energy(stored, stored, 200.0))
+
+
+def test_units_that_are_not_known_are_filled_in():
+    x = signs(7, 20, 40)
+    cues = np.where(np.arange(40) < 20, x, 0)
+    assert np.array_equal(ModernHopfield(random_state=0).fit(x).recall(cues), x)
+
+
+def test_labels_are_those_of_the_pattern_and_duplicates_are_stored_once():
+    x = signs(8, 4, 30)
+    net = ModernHopfield(random_state=0).fit(np.vstack([x, x[:2]]), ["a", "b", "a", "c", "a", "b"])
+    assert np.array_equal(net.patterns_, x) and net.labels_.tolist() == ["a", "b", "a", "c"]
+    assert net.note_ == "2 of 6 patterns repeat an earlier one and are stored once."
+    assert net.predict(x[::-1]).tolist() == ["c", "a", "b", "a"] and net.score(x, net.labels_) == 1
+
+
+def test_one_stored_row_is_recalled_by_every_cue_that_is_nearer_to_it_than_to_its_opposite():
+    x = np.ones((1, 9))
+    for interaction in DISCRETE:
+        net = ModernHopfield(interaction=interaction, random_state=0).fit(x)
+        cue = np.array([[-1.0, -1.0, -1.0, -1.0, 1, 1, 1, 1, 1]])
+        assert np.array_equal(net.recall(cue), x)
+    odd, even = (ModernHopfield(interaction="polynomial", order=n, random_state=0).fit(x) for n in (3, 4))
+    assert np.array_equal(even.recall(-x), -x) and np.array_equal(odd.recall(-x), x)  # z³: the opposite is a maximum
+
+
+@pytest.mark.parametrize("interaction", [*DISCRETE, "continuous"])
+def test_rows_in_parts_are_rows_alone(interaction, monkeypatch):
+    x, cues = signs(9, 6, 16), signs(10, 7, 16)
+    net = ModernHopfield(interaction=interaction, beta=0.3, random_state=0).fit(x)
+    whole, energies = net.recall(cues), net.trace(cues).energies
+    monkeypatch.setattr("ftheta.models.energy.modern_hopfield.OVERLAPS_AT_ONCE", 12)  # two rows at a time
+    np.testing.assert_allclose(net.recall(cues), whole, atol=1e-9)
+    np.testing.assert_allclose(net.trace(cues).energies, energies, atol=1e-9)
+    np.testing.assert_allclose(np.vstack([net.recall(c[None]) for c in cues]), whole, atol=1e-9)
+
+
+@pytest.mark.parametrize("interaction", ["exponential", "continuous"])
+def test_basins_are_measured_from_starts_of_the_right_kind(interaction):
+    x = signs(11, 3, 20) if interaction == "exponential" else 3 * units(11, 3, 20) + 0.5
+    net = ModernHopfield(interaction=interaction, beta=5.0, random_state=0).fit(x)
+    starts = net._starts(4000, np.random.default_rng(0))
+    mean, deviation = (0, 1) if interaction == "exponential" else (x.mean(0), x.std(0))
+    np.testing.assert_allclose(starts.mean(0) - mean, 0, atol=0.1)
+    np.testing.assert_allclose(starts.std(0) - deviation, 0, atol=0.1)
+    assert (np.abs(starts) == 1).all() == (interaction == "exponential")
+    found = net.basins(n=300)
+    assert sorted(found.stored[:3].tolist()) == [0, 1, 2] and found.shares.sum() == pytest.approx(1)
+    measured = net.assess(x).columns
+    assert measured["value"][measured["measure"].index("ended in a stored pattern")] == 1
+
+
+def test_it_is_an_estimator():
+    x = signs(12, 5, 30)
+    net = clone(ModernHopfield(interaction="rectified", order=5, random_state=3)).fit(x)
+    again = ModernHopfield(**net.get_params())
+    again.set_params(random_state=3).fit(x)
+    np.testing.assert_array_equal(net.recall(x, noise=0.3), again.recall(x, noise=0.3))
+    other = ModernHopfield()
+    other.set_params(**net.get_params())
+    other.set_state(net.get_state())
+    assert np.array_equal(other.transform(x), x)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: ModernHopfield().fit([[0.0, 1], [1, 0]]), InputError, r"patterns are made of -1 and \+1.*np.where"),
+        (lambda: ModernHopfield().fit(signs(0, 3, 8)).recall(0.5 * np.ones((1, 8))), InputError, "holds 0.5.*np.where"),
+        (lambda: ModernHopfield().fit(signs(0, 3, 8)).recall(np.ones((1, 7))), InputError, "7 features.*8 features"),
+        (lambda: ModernHopfield(beta=0.0).fit(signs(0, 3, 8)), ValueError, "'beta' parameter of ModernHopfield"),
+        (lambda: ModernHopfield(order=1).fit(signs(0, 3, 8)), ValueError, "'order' parameter of ModernHopfield"),
+        (lambda: ModernHopfield(interaction="cubic").fit(signs(0, 3, 8)), ValueError, "'interaction' parameter"),
+        (
+            lambda: ModernHopfield(interaction="polynomial", order=300).fit(signs(0, 3, 8)),
+            InputError,
+            "order=300 is too high for 8 units",
+        ),
+        (lambda: ModernHopfield(interaction="continuous").fit([[np.nan, 1.0]]), InputError, "X contains NaN"),
+        (lambda: ModernHopfield().stable(), NotFittedError, "not fitted"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_a_sentence(call, error, said):
+    with pytest.raises(error, match=said):
+        call()

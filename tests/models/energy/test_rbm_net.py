@@ -1,0 +1,249 @@
+"""The restricted Boltzmann machine against enumeration, integrals and long chains."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from scipy.integrate import quad
+
+from ftheta.errors import InputError
+from ftheta.models.energy.rbm_net import RBM, bernoulli
+from tests._truth import boltzmann as listed
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def filled(machine, scale=1.0, seed=1):
+    """The machine in float64, with normal weights and half as large biases; for 4 x 3 units that of the ledger."""
+    rng, machine = np.random.default_rng(seed), machine.double()
+    weight = rng.normal(size=(machine.n_visible, machine.n_hidden)).T
+    with torch.no_grad():
+        machine.weight.copy_(torch.tensor(scale * weight))
+        machine.visible_bias.copy_(torch.tensor(0.5 * scale * rng.normal(size=machine.n_visible)))
+        machine.hidden_bias.copy_(torch.tensor(0.5 * scale * rng.normal(size=machine.n_hidden)))
+    return machine
+
+
+def arrays(machine):
+    return [p.detach().numpy() for p in (machine.weight, machine.visible_bias, machine.hidden_bias)]
+
+
+def bits(n):
+    return torch.tensor(listed.states(n))
+
+
+def one_hot(groups, categories):
+    """All rows of one-hot groups."""
+    rows = [np.eye(categories)[list(chosen)].ravel() for chosen in product(range(categories), repeat=groups)]
+    return torch.tensor(np.array(rows))
+
+
+def assert_law(numbers, law):
+    """Drawn numbers of states against their probabilities: a chi-squared test at 0.1 %."""
+    counts = np.bincount(numbers, minlength=len(law))
+    assert stats.chisquare(counts, len(numbers) * law).pvalue > 1e-3
+
+
+@pytest.mark.ledger("B121", covers="ftheta.models.energy.rbm_net.RBM")
+def test_energies_joint_and_conditionals_are_those_of_enumeration():
+    machine = filled(RBM(4, 3))
+    W, b, c = arrays(machine)
+    joint, v, h = listed.rbm_joint(W, b, c), bits(4), bits(3)
+    pairs = v.repeat_interleave(8, 0), h.repeat(16, 1)
+    with torch.no_grad():
+        log_z = machine.log_partition()
+        np.testing.assert_allclose((-machine.energy(*pairs) - log_z).exp().view(16, 8), joint, rtol=1e-12)
+        np.testing.assert_allclose(machine.log_prob(v, log_z).exp(), joint.sum(1), rtol=1e-12)
+        np.testing.assert_allclose((-machine.hidden_free_energy(h) - log_z).exp(), joint.sum(0), rtol=1e-12)
+        on = joint @ listed.states(3) / joint.sum(1, keepdims=True)
+        np.testing.assert_allclose(machine(v), on, rtol=1e-10)
+        np.testing.assert_allclose(machine.hidden_logits(v).sigmoid(), on, rtol=1e-10)
+        on = joint.T @ listed.states(4) / joint.T.sum(1, keepdims=True)
+        np.testing.assert_allclose(machine.visible_mean(h), on, rtol=1e-10)
+
+
+@pytest.mark.parametrize("sizes", [(4, 3), (3, 5), (2, 9)])
+def test_the_partition_function_is_exact_whichever_layer_is_smaller(sizes):
+    machine = filled(RBM(*sizes))
+    assert machine.log_partition().item() == pytest.approx(listed.rbm_log_partition(*arrays(machine)), rel=1e-12)
+
+
+def test_the_partition_function_sums_over_the_smaller_layer_in_parts(monkeypatch):
+    for machine, smaller in ((RBM(5, 14, std=0), "free_energy"), (RBM(15, 14, std=0), "hidden_free_energy")):
+        seen, whole = [], getattr(machine, smaller)
+        monkeypatch.setattr(machine, smaller, lambda rows, f=whole, seen=seen: seen.append(len(rows)) or f(rows))
+        found = machine.log_partition()
+        assert found.dtype == torch.float64 and found.item() == pytest.approx((machine.n_visible + 14) * np.log(2))
+        assert sum(seen) == 2 ** min(machine.n_visible, 14) and max(seen) <= 2**13
+
+
+def test_the_gradient_of_the_exact_likelihood_is_that_of_enumeration():
+    machine = filled(RBM(4, 3))
+    v = bits(4)[[11, 2, 15]]
+    machine.log_prob(v, machine.log_partition()).mean().backward()
+    found = machine.weight.grad, machine.visible_bias.grad, machine.hidden_bias.grad
+    for mine, truth in zip(found, listed.rbm_gradient(v.numpy(), *arrays(machine)), strict=True):
+        np.testing.assert_allclose(mine, truth, atol=1e-12)
+
+
+def test_all_log_conditionals_together_are_the_pseudo_likelihood_and_one_of_them_is_one():
+    machine, v = filled(RBM(4, 3)), bits(4)
+    every = machine.log_conditionals(v)
+    np.testing.assert_allclose(every.sum(1), listed.pseudo_likelihood(v.numpy(), *arrays(machine)), rtol=1e-12)
+    for i in range(4):
+        np.testing.assert_allclose(machine.log_conditional(v, torch.full((16,), i)), every[:, i], rtol=1e-10)
+
+
+def test_log_conditionals_are_made_in_parts(monkeypatch):
+    machine, v = filled(RBM(4, 3)), bits(4)
+    whole = machine.log_conditionals(v)
+    monkeypatch.setattr("ftheta.models.energy.rbm_net.NUMBERS_AT_ONCE", 36)
+    np.testing.assert_allclose(machine.log_conditionals(v), whole, rtol=1e-12)
+
+
+# ---- softmax and Gaussian visibles
+
+
+def test_softmax_visibles_have_the_law_of_one_hot_groups():
+    machine, v, h = filled(RBM(6, 2, visible="softmax", categories=3)), one_hot(2, 3), bits(2)
+    energy = machine.energy(v.repeat_interleave(4, 0), h.repeat(9, 1)).detach().view(9, 4).numpy()
+    weights = np.exp(-energy)
+    joint = weights / weights.sum()
+    with torch.no_grad():
+        log_z = machine.log_partition()
+        assert log_z.item() == pytest.approx(np.log(weights.sum()), rel=1e-12)
+        np.testing.assert_allclose(machine.log_prob(v, log_z).exp(), joint.sum(1), rtol=1e-12)
+        np.testing.assert_allclose(machine.visible_mean(h), joint.T @ v.numpy() / joint.T.sum(1, keepdims=True))
+    law = joint.sum(1).reshape(3, 3)
+    given = np.stack([law / law.sum(0), law / law.sum(1, keepdims=True)], -1).reshape(9, 2)
+    np.testing.assert_allclose(machine.log_conditionals(v), np.log(given), rtol=1e-10)
+    for group in (0, 1):
+        found = machine.log_conditional(v, torch.full((9,), group))
+        np.testing.assert_allclose(found, np.log(given[:, group]), rtol=1e-10)
+    numbers = machine.sample_visible(h[2].repeat(20_000, 1), seeded()) @ torch.tensor([0.0, 3, 6, 0, 1, 2]).double()
+    assert_law(numbers.long().numpy(), joint[:, 2] / joint[:, 2].sum())
+
+
+def test_gaussian_visibles_are_a_mixture_of_gaussians():
+    machine, h = filled(RBM(1, 3, visible="gaussian")), bits(3)
+    W, b, _ = arrays(machine)
+    with torch.no_grad():
+        log_z, free = machine.log_partition(), machine.hidden_free_energy(h)
+        density = lambda v: machine.log_prob(torch.tensor([[v]], dtype=torch.float64), log_z).exp().item()  # noqa: E731
+        means = (b + h.numpy() @ W).ravel()
+        mixed = lambda v: float((-free - log_z).exp().numpy() @ stats.norm.pdf(v, means))  # noqa: E731
+        assert quad(density, -12, 12, epsabs=1e-10)[0] == pytest.approx(1, abs=1e-8)
+        np.testing.assert_allclose([density(v) for v in (-1.3, 0.2, 2.5)], [mixed(v) for v in (-1.3, 0.2, 2.5)])
+        np.testing.assert_allclose(machine.visible_mean(h)[:, 0], means)
+    draws = machine.sample_visible(h[5].repeat(20_000, 1), seeded()).numpy()[:, 0]
+    assert stats.kstest(draws, stats.norm(means[5]).cdf).pvalue > 1e-3
+    cold = machine.sample_visible(h[5].repeat(20_000, 1), seeded(), beta=4.0).numpy()[:, 0]
+    assert stats.kstest(cold, stats.norm(means[5], 0.5).cdf).pvalue > 1e-3
+
+
+# ---- sampling
+
+
+def kernel(machine):
+    """P(v' | v) of one sweep, from the machine's own conditionals: (2^V, 2^V)."""
+    v, h = bits(machine.n_visible), bits(machine.n_hidden)
+
+    def law(rates, states):
+        return torch.where(states[None] == 1, rates[:, None], 1 - rates[:, None]).prod(2)
+
+    with torch.no_grad():
+        return (law(machine(v), h) @ law(machine.visible_mean(h), v)).numpy()
+
+
+def test_a_sweep_is_in_detailed_balance_with_the_law_of_the_machine_and_leaves_it_as_it_is():
+    machine = filled(RBM(4, 3))
+    law, step = listed.rbm_joint(*arrays(machine)).sum(1), kernel(machine)
+    np.testing.assert_allclose(step.sum(1), 1)
+    np.testing.assert_allclose(law @ step, law, rtol=1e-10)
+    flow = law[:, None] * step
+    np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
+
+
+@pytest.mark.parametrize("beta", [None, 0.5])
+def test_drawn_sweeps_have_the_probabilities_of_the_conditionals(beta):
+    machine, g = filled(RBM(4, 3)), seeded()
+    tempered = filled(RBM(4, 3), scale=beta or 1.0)
+    start, place = torch.tensor([1.0, 0, 0, 1]).double(), torch.tensor([8.0, 4, 2, 1]).double()
+    h = machine.sample_hidden(start.repeat(20_000, 1), g, beta=beta)
+    on = tempered(start[None])[0].detach()
+    assert ((h.mean(0) - on).abs() < 4 * (on * (1 - on) / 20_000).sqrt()).all()
+    v = machine.sample_visible(h, g, beta=beta)
+    assert_law((v @ place).long().numpy(), kernel(tempered)[9])
+
+
+def test_chains_from_anywhere_end_in_the_law_of_the_machine():
+    machine, g = filled(RBM(4, 3)), seeded()
+    v = machine.gibbs(torch.zeros(8000, 4).double(), 60, g)
+    numbers = (v @ torch.tensor([8.0, 4, 2, 1]).double()).long().numpy()
+    assert_law(numbers, listed.rbm_joint(*arrays(machine)).sum(1))
+
+
+def test_held_units_stay_and_the_others_are_drawn_given_them():
+    machine, place = filled(RBM(4, 3)), torch.tensor([8.0, 4, 2, 1]).double()
+    held = torch.tensor([True, False, True, False])
+    v = machine.gibbs(torch.tensor([[1.0, 0, 0, 1]]).double().repeat(8000, 1), 60, seeded(), clamp=held)
+    assert (v[:, 0] == 1).all() and (v[:, 2] == 0).all()
+    law = listed.rbm_joint(*arrays(machine)).sum(1)
+    kept = [8, 9, 12, 13]
+    numbers = (v @ place).long().numpy()
+    assert_law(np.searchsorted(kept, numbers), law[kept] / law[kept].sum())
+    mixed = torch.eye(4, dtype=torch.bool)  # a mask for every row
+    grey = torch.full((4, 4), 0.25).double()
+    assert (machine.gibbs(grey, 3, seeded(), clamp=mixed).diagonal() == 0.25).all()
+
+
+def test_the_same_generator_gives_the_same_states_and_none_is_torchs_own():
+    machine, v = filled(RBM(4, 3)), bits(4)
+    assert torch.equal(machine.gibbs(v, 5, seeded(3)), machine.gibbs(v, 5, seeded(3)))
+    assert not torch.equal(machine.gibbs(v, 5, seeded(3)), machine.gibbs(v, 5, seeded(4)))
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        assert torch.equal(machine.gibbs(v, 5), machine.gibbs(v, 5, seeded(3)))
+    assert not machine.gibbs(v, 1, seeded()).requires_grad and torch.equal(machine.gibbs(v, 0), v)
+
+
+def test_bits_are_drawn_with_their_probabilities_and_certain_ones_always():
+    p = torch.tensor([0.0, 0.001, 0.3, 1.0]).repeat(100_000, 1)
+    drawn = bernoulli(p, seeded())
+    assert set(drawn.unique().tolist()) == {0.0, 1.0} and (drawn[:, 0] == 0).all() and (drawn[:, 3] == 1).all()
+    assert drawn[:, 1].mean().item() == pytest.approx(0.001, abs=4e-4)
+    assert drawn[:, 2].mean().item() == pytest.approx(0.3, abs=6e-3)
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: RBM(4, 3, visible="gausian"), "Did you mean 'gaussian'"),
+        (lambda: RBM(4, 3, visible="softmax", categories=3), "4 columns are not groups of categories=3"),
+        (lambda: RBM(4, 3, visible="softmax"), "4 columns are not groups of categories=0"),
+        (lambda: RBM(0, 3), "n_visible=0, n_hidden=3"),
+        (lambda: RBM(30, 23).log_partition(), r"a sum over 2\^23 states .* annealed importance sampling"),
+        (lambda: RBM(2, 23, visible="gaussian").log_partition(), r"a sum over 2\^23 states"),
+        (lambda: RBM(2, 3, visible="gaussian").log_conditionals(torch.zeros(1, 2)), "no pseudo-likelihood"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(call, said):
+    with pytest.raises(InputError, match=said) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_start_small_and_biases_at_zero():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        machine = RBM(200, 100)
+    assert machine.weight.std().item() == pytest.approx(0.01, rel=0.03) and machine.weight.shape == (100, 200)
+    assert not machine.visible_bias.any() and not machine.hidden_bias.any()
+    assert repr(machine) == "RBM(200, 100, visible='bernoulli')"

@@ -1,0 +1,166 @@
+"""What classifiers with class densities share: Bayes' rule, priors, weights, samples, and far-away rows."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+import ftheta
+from ftheta.errors import InputError
+from ftheta.models import (
+    DiscreteNaiveBayes,
+    FisherDiscriminant,
+    GaussianNaiveBayes,
+    LinearDiscriminant,
+    QuadraticDiscriminant,
+)
+from ftheta.models.linear.generative import Weighed, centered_by_class
+
+GAUSSIAN = [LinearDiscriminant, QuadraticDiscriminant, FisherDiscriminant, GaussianNaiveBayes]
+every = pytest.mark.parametrize("cls", [*GAUSSIAN, DiscreteNaiveBayes])
+gaussian = pytest.mark.parametrize("cls", GAUSSIAN)
+
+
+def problem(seed=0, n=90, k=3, d=2):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % k)
+    return np.round(rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 2 * rng.normal(size=(k, d))[y], 1), y
+
+
+def test_means_far_from_zero_are_exact_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    x, y, weight = rng.normal(size=(30_000, 2)) + 1e9, np.arange(30_000) % 2, rng.uniform(0.5, 1.5, 30_000)
+    means, rest = centered_by_class(Weighed(x, y, weight), 2)
+    for k in range(2):
+        own, w = x[y == k], weight[y == k]
+        exact = [math.fsum((column - 1e9) * w) / math.fsum(w) for column in own.T]  # the difference is exact
+        np.testing.assert_allclose(means[k] - 1e9, exact, atol=1.5e-7)  # half a unit of the last digit of 1e9
+        np.testing.assert_allclose(w @ rest[y == k] / w.sum(), 0, atol=1e-13)
+
+
+@every
+@pytest.mark.parametrize("k", [2, 3])
+def test_posteriors_follow_from_the_joint_density(cls, k):
+    X, y = problem(k=k)
+    model = cls().fit(X, y)
+    joint = model._joint(X)
+    log_p = joint - logsumexp(joint, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_log_proba(X), log_p, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(X), np.exp(log_p), atol=1e-9)
+    np.testing.assert_allclose(model.log_prob(X), logsumexp(joint, axis=1))
+    assert np.array_equal(model.predict(X), joint.argmax(1))
+    score = model.decision_function(X)
+    odds = joint[:, 1] - joint[:, 0]
+    np.testing.assert_allclose(score if k == 2 else score[:, 1] - score[:, 0], odds, atol=1e-9)
+
+
+@gaussian
+@pytest.mark.parametrize("priors", [None, {0: 0.1, 1: 0.1, 2: 0.8}])
+def test_the_density_integrates_to_one(cls, priors):
+    X, y = problem(3)
+    model = cls(priors=priors).fit(X, y)
+    grid = np.stack(np.meshgrid(*[np.linspace(-25, 25, 401)] * 2), -1).reshape(-1, 2)
+    assert np.exp(model.log_prob(grid)).sum() * (50 / 400) ** 2 == pytest.approx(1, abs=1e-3)
+
+
+@gaussian
+def test_the_joint_density_is_that_of_the_gaussians(cls):
+    X, y = problem()
+    model = cls().fit(X, y)
+    for k in range(3):
+        m, c = model.gaussian(k)
+        expected = multivariate_normal(m, c).logpdf(X) + np.log(model.priors_[k])
+        np.testing.assert_allclose(model._joint(X)[:, k], expected, rtol=1e-8)
+
+
+@every
+def test_priors_are_learned_given_or_uniform(cls):
+    X, y = problem()
+    X, y = np.vstack([X, X[y == 0]]), np.r_[y, y[y == 0]]
+    assert cls().fit(X, y).priors_.tolist() == [0.5, 0.25, 0.25]
+    assert cls().fit(X, y, np.where(y == 0, 1.0, 4.0)).priors_ == pytest.approx([1 / 5, 2 / 5, 2 / 5])
+    uniform = cls(priors="uniform").fit(X, y)
+    given = cls(priors={2: 0.7, 0: 0.1, 1: 0.2}).fit(X, y)
+    assert uniform.priors_ == pytest.approx([1 / 3] * 3) and given.priors_ == pytest.approx([0.1, 0.2, 0.7])
+    if cls is not FisherDiscriminant:  # its directions follow the shares
+        expected = uniform.predict_log_proba(X) + np.log([0.3, 0.6, 2.1])
+        expected -= logsumexp(expected, axis=1, keepdims=True)
+        np.testing.assert_allclose(given.predict_log_proba(X), expected, atol=1e-9)
+
+
+@every
+@pytest.mark.parametrize(
+    "priors",
+    [
+        {0: 0.5, 1: 0.5},
+        {0: 0.5, 1: 0.5, 2: 0.5},
+        {0: 0.5, 1: 0.5, 2: 0},
+        {0: 0.5, 1: 0.2, 5: 0.3},
+    ],
+    ids=str,
+)
+def test_priors_that_are_no_shares_of_the_classes_are_refused(cls, priors):
+    with pytest.raises(InputError, match=r"priors=\{.*\}: give each of \[0, 1, 2\] a share > 0, all of them adding up"):
+        cls(priors=priors).fit(*problem())
+
+
+@every
+def test_samples_come_from_the_model(cls):
+    X, y = problem()
+    model = cls(priors={"a": 0.2, "b": 0.3, "c": 0.5}).fit(X, np.array(["a", "b", "c"])[y])
+    drawn, labels = model.sample(40_000, random_state=0)
+    assert drawn.shape == (40_000, 2) and labels.dtype == model.classes_.dtype
+    np.testing.assert_allclose([(labels == c).mean() for c in "abc"], [0.2, 0.3, 0.5], atol=0.01)
+    again = cls(priors={"a": 0.2, "b": 0.3, "c": 0.5}).fit(drawn, labels)
+    if cls is DiscreteNaiveBayes:
+        for values, table, now in zip(model.values_, model.tables_, again.tables_, strict=True):
+            assert len(values) == table.shape[1] == now.shape[1]
+            np.testing.assert_allclose(now, table, atol=0.02)
+    else:
+        for k in range(3):
+            (mean, c), (mean_now, c_now) = model.gaussian(k), again.gaussian(k)
+            off = (mean_now - mean) / np.sqrt(c.diagonal() / (labels == "abc"[k]).sum())
+            assert np.abs(off).max() < 4.5  # standard errors
+            np.testing.assert_allclose(c_now, c, atol=0.06 * np.abs(c).max())
+    assert np.array_equal(model.sample(5, random_state=1)[0], model.sample(5, random_state=1)[0])
+    assert not np.array_equal(model.sample(5)[0], model.sample(5)[0])
+
+
+@every
+@pytest.mark.parametrize("n", [0, 2.5])
+def test_only_whole_rows_are_drawn_and_at_least_one(cls, n):
+    with pytest.raises(InputError, match=f"sample was asked for {n} rows; ask for an integer, at least 1"):
+        cls().fit(*problem()).sample(n)
+
+
+@every
+def test_a_class_of_weight_zero_is_no_class(cls):
+    X, y = problem()
+    weight = np.where(y == 1, 0.0, 1.0)
+    without = cls().fit(X[y != 1], y[y != 1])
+    model = cls().fit(X, y, weight)
+    assert model.classes_.tolist() == [0, 2]
+    np.testing.assert_allclose(model.predict_proba(X), without.predict_proba(X), atol=1e-12)
+    with pytest.raises(InputError, match="Class 1 has weight 0 in all; leave its rows out"):
+        cls(class_weight={1: 0.0}).fit(X, y)
+
+
+@every
+def test_a_model_from_a_file_draws_and_weighs_the_same(cls, tmp_path):
+    X, y = problem()
+    model = cls(priors="uniform").fit(X, y)
+    loaded = ftheta.load(model.save(tmp_path / "model"))
+    assert np.array_equal(loaded.log_prob(X), model.log_prob(X))
+    assert np.array_equal(loaded.sample(9, random_state=3)[0], model.sample(9, random_state=3)[0])
+
+
+@gaussian
+def test_a_hundred_thousand_rows_have_the_means_they_were_drawn_from(cls):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 100_000)
+    X = rng.standard_normal((100_000, 10)) + y[:, None]
+    model = cls().fit(X, y)
+    assert model.predict_proba(X).shape == (100_000, 3)
+    np.testing.assert_allclose(model.means_, np.repeat([[0.0], [1.0], [2.0]], 10, axis=1), atol=0.03)
