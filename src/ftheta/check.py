@@ -175,6 +175,7 @@ def table(
     allow_nd: bool = False,
     allow_nan: bool = False,
     integers: bool = False,
+    order: Literal["C", "K"] = "C",
 ) -> np.ndarray:
     """X as an array of the dtype, finite but for NaN where allowed: (n, D), or (n, ...) for more axes.
 
@@ -195,7 +196,7 @@ def table(
     if integers and (kind := _integer_kind(X, checked)):
         return np.ascontiguousarray(checked, dtype=kind)
     with np.errstate(over="ignore"):
-        result = np.ascontiguousarray(checked, dtype=dtype)
+        result = np.asarray(checked, dtype=dtype, order=order)
     ends = [f.reduce(result, axis=None) for f in ((np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum))]
     if any(not (abs(float(end)) <= LARGEST or allow_nan and np.isnan(end)) for end in ends):
         raise InputError(not_finite(np.asarray(checked), result, names))

@@ -378,8 +378,8 @@ def memory():
 @pytest.mark.middle
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs the counters of Linux")
 def test_the_lasso_on_100000_rows_of_200_columns_takes_little_more_than_its_data():
-    """200 MB at most; a copy of the rows alone is 153 MB, and is made only where they lie column by column."""
+    """200 MB at most: one copy of the rows, centered and column by column, is 153 MB."""
     found = json.loads(child("import json, tests.models.linear.test_lasso as t; print(json.dumps(t.memory()))"))
-    assert found["C"][0] < 60 and found["F"][0] < 200, found
+    assert found["C"][0] < 200 and found["F"][0] < 200, found
     np.testing.assert_allclose(found["C"][1:], [0.9, -0.9, 0], atol=0.02)
     np.testing.assert_allclose(found["F"][1:], found["C"][1:], atol=1e-9)

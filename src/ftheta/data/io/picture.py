@@ -201,10 +201,12 @@ def _eight_bits(picture: Image) -> Image:
 
 
 def _over_white(picture: Image, mode: str) -> Image:
-    from PIL.Image import alpha_composite, new
+    from PIL.Image import new
 
     picture = picture if picture.mode == "RGBA" else picture.convert("RGBA")
-    return alpha_composite(new("RGBA", picture.size, "white"), picture).convert(mode)
+    white = new("RGB", picture.size, "white")
+    white.paste(picture, mask=picture)
+    return white if mode == "RGB" else white.convert(mode)
 
 
 def center_box(size: tuple[int, int], ratio: float) -> tuple[float, float, float, float]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,6 +108,7 @@ class Plain(FewThreads, Estimator):
     """Found without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
 
     n_features_in_: ClassVar[int]  # set by `fit`; no parameter
+    _order: ClassVar[Literal["C", "K"]] = "C"  # K: as the rows lie in memory, without a copy
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -121,7 +122,7 @@ class Plain(FewThreads, Estimator):
         if issparse(X):
             check.reject_memory(X, dtype)
             X = X.toarray()
-        return check.table(self, X, dtype=dtype, reset=reset)
+        return check.table(self, X, dtype=dtype, reset=reset, order=self._order)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from ...results import Result, Table
 from .base import LinearAnswers, PlainRegressor, Rows, feature_names
 from .coordinate import Sweeps, swept
 from .figures.paths import paths
-from .least_squares import centered
+from .least_squares import CONSTANT
 from .proximal import lasso_gap
 from .ridge import decompose_rows, penalties
 
@@ -65,7 +65,7 @@ class _Problem(NamedTuple):
         settings |= {"l1_ratio": ratio, "alphas": alphas / len(self.y), "random_state": 0}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            found = enet_path(np.asfortranarray(self.x), self.y, **settings)
+            found = enet_path(self.x, self.y, **settings)
         late = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         return np.ascontiguousarray(found[1].T) + 0.0, int(sum(found[3])), late
 
@@ -80,9 +80,11 @@ class _Problem(NamedTuple):
 def _problems(rows: Rows, intercept: bool) -> list[_Problem]:
     """One for each target."""
     n, weight = len(rows.x), np.ones(len(rows.x)) if rows.weight is None else rows.weight
-    x, x_mean = centered(rows.x, weight) if intercept else (rows.x, np.zeros(rows.x.shape[1]))
-    scale = np.sqrt(weight / weight.sum())
-    x = x * scale[:, None]
+    x_mean = np.average(rows.x, axis=0, weights=weight) if intercept else np.zeros(rows.x.shape[1])
+    x, scale = np.array(rows.x, order="F"), np.sqrt(weight / weight.sum())
+    for column, mean in zip(x.T, x_mean, strict=True):  # in place: the solver's copy of the rows is the only one
+        constant = intercept and np.ptp(column) <= CONSTANT * np.abs(column).max()
+        column[:] = 0.0 if constant else (column - mean) * scale
     means = [float(np.average(y, weights=weight)) * intercept for y in rows.y.reshape(n, -1).T]
     return [_Problem(x, (y - m) * scale, x_mean, m) for y, m in zip(rows.y.reshape(n, -1).T, means, strict=True)]
 
@@ -263,6 +265,7 @@ class Lasso(LinearAnswers, PlainRegressor):
     fit_intercept: bool = True
     max_iter: Count = 10_000
     tol: Positive = 1e-8
+    _order: ClassVar[Literal["C", "K"]] = "K"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
