@@ -108,7 +108,7 @@ class Plain(FewThreads, Estimator):
     """Found without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
 
     n_features_in_: ClassVar[int]  # set by `fit`; no parameter
-    _order: ClassVar[Literal["C", "K"]] = "C"  # K: as the rows lie in memory, without a copy
+    _order: ClassVar[Literal["C", "K"]] = "C"  # of the rows of a fit; K: as they lie in memory, without a copy
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -122,7 +122,7 @@ class Plain(FewThreads, Estimator):
         if issparse(X):
             check.reject_memory(X, dtype)
             X = X.toarray()
-        return check.table(self, X, dtype=dtype, reset=reset, order=self._order)
+        return check.table(self, X, dtype=dtype, reset=reset, order=self._order if reset else "C")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -80,8 +80,8 @@ class _Problem(NamedTuple):
 def _problems(rows: Rows, intercept: bool) -> list[_Problem]:
     """One for each target."""
     n, weight = len(rows.x), np.ones(len(rows.x)) if rows.weight is None else rows.weight
-    x_mean = np.average(rows.x, axis=0, weights=weight) if intercept else np.zeros(rows.x.shape[1])
     x, scale = np.array(rows.x, order="F"), np.sqrt(weight / weight.sum())
+    x_mean = weight @ x / weight.sum() if intercept else np.zeros(x.shape[1])
     for column, mean in zip(x.T, x_mean, strict=True):  # in place: the solver's copy of the rows is the only one
         constant = intercept and np.ptp(column) <= CONSTANT * np.abs(column).max()
         column[:] = 0.0 if constant else (column - mean) * scale
