@@ -184,7 +184,6 @@ def table(
     X = plain(X)
     _reject_kind(type(estimator).__name__, X)
     reject_memory(X, dtype)
-    names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
     try:
         checked = validate_data(
             estimator, X, reset=reset, dtype=_numeric(X, dtype), ensure_all_finite=False, allow_nd=allow_nd
@@ -199,7 +198,7 @@ def table(
         result = np.asarray(checked, dtype=dtype, order=order)
     ends = [f.reduce(result, axis=None) for f in ((np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum))]
     if any(not (abs(float(end)) <= LARGEST or allow_nan and np.isnan(end)) for end in ends):
-        raise InputError(not_finite(np.asarray(checked), result, names))
+        raise InputError(not_finite(np.asarray(checked), result, getattr(X, "columns", None)))
     return result
 
 
@@ -290,7 +289,7 @@ def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None 
     bad = np.isnan(given)
     first = np.argwhere(bad if bad.any() else ~np.isfinite(cast) | (np.abs(given) > LARGEST))[0]
     row, column = int(first[0]), ", ".join(str(int(i)) for i in first[1:])
-    place = f"row {row}, column {f'{names[int(first[1])]!r} ({column})' if names else column}"
+    place = f"row {row}, column {column if names is None else f'{str(names[int(first[1])])!r} ({column})'}"
     if bad.any():
         return (
             f"X contains NaN: {int(bad.sum())} value{'s' if bad.sum() > 1 else ''}, first at {place}. "
