@@ -135,15 +135,6 @@ def test_a_file_is_not_overwritten_without_being_asked(tmp_path):
         film.save(tmp_path, overwrite=True)
 
 
-def test_what_has_no_film_is_a_sentence():
-    with pytest.raises(InputError, match=r"lr=0; a learning rate is above 0"):
-        animate(net(), X, Y, lr=0)
-    with pytest.raises(InputError, match=r"row=5, but there are 2 rows"):
-        animate(net(), X, Y, row=5)
-    with pytest.raises(InputError, match="y is None"):
-        animate(net(), X)
-
-
 # ---- in a browser
 
 

@@ -991,13 +991,10 @@ def test_a_wrong_backward_of_the_users_own_is_noticed():
         (lambda net, x: backprop(net, x, None, "square"), "y is None"),
         (lambda net, x: backprop(net, x, x, "half-sqare"), "'half-sqare'.*half-square"),
         (lambda net, x: backprop(net, x, x, 3), "loss is int"),
-        (lambda net, x: backprop(net, x, x, "square", reduction="max"), "'max'.*mean"),
         (lambda net, x: backprop(net, x, x, "square"), r"\(2, 2\) and y \(2, 3\)"),
         (lambda net, x: backprop(net, x, x[:, :2], nn.MSELoss()), r"\(\) for 2 rows"),
         (lambda net, x: backprop(net, x, x[:, :2], lambda raw, y: y.sum(1)), "does not depend on the output"),
         (lambda net, x: backprop(nn.LSTM(3, 2), x, x[:, :2], "square"), "returned a tuple"),
-        (lambda net, x: backprop(net, x, x[:, :2], lr=math.nan), "lr=nan"),
-        (lambda net, x: backprop(net, x, x[:, :2], max_rows=0), "max_rows=0"),
         (
             lambda net, x: backprop(
                 nn.Linear(3000, 20_000, device="meta"), np.ones((2, 3000)), np.ones((2, 20_000)), "square"

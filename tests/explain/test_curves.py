@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ftheta import LogisticRegression, MLPClassifier
-from ftheta.errors import InputError
 from ftheta.explain import curves
 
 RNG = np.random.default_rng(0)
@@ -86,11 +85,6 @@ def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
 def test_any_estimator_with_a_history_has_curves():
     found = curves(LogisticRegression().fit(X, Y))
     assert found.best == len(found.history["loss"]) and found.watched == "loss"  # Newton's method only goes down
-
-
-def test_an_empty_history_gets_a_sentence():
-    with pytest.raises(InputError, match=r"The history_ of SimpleNamespace has no rows; train for one epoch first\."):
-        of()
 
 
 def test_players_are_drawn_beside_a_validation_loss():

@@ -128,7 +128,7 @@ def test_a_block_ends_where_a_skip_begins():
 
 
 def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; diagram needs a module"):
+    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; diagram needs a net"):
         diagram(nn.Linear(2, 2), input_shape=(2,))
     with pytest.raises(InputError, match=r"got rows of shape \(1, 9\); expected maps"):
         diagram(nn.Conv1d(1, 1, 3), input_shape=(9,))

@@ -70,7 +70,7 @@ def test_table_and_words_name_the_ends():
     np.testing.assert_allclose(columns["where it was"], np.r_[MODEL.intercept_, MODEL.coef_], atol=1e-10)
     changes = np.abs(found.coefficients - found.coefficients[10]).max(0)
     np.testing.assert_allclose(columns["largest change"], changes, atol=1e-12)
-    assert f"Row 3 dragged along y from {found.places[0]:.4g} to {found.places[-1]:.4g}" in found.caption
+    assert f"Row 3 moved along y from {found.places[0]:.4g} to {found.places[-1]:.4g}" in found.caption
 
 
 def test_one_feature_is_drawn_as_lines_that_swing():
@@ -96,10 +96,9 @@ def test_the_rows_given_are_not_changed():
     [
         ({"row": 30}, r"row=30, column=None; X has 30 rows and 3 columns"),
         ({"row": 0, "column": 3}, r"row=0, column=3; X has 30 rows and 3 columns"),
-        ({"X": X[:4]}, r"y has shape \(30,\); drag needs one target for each of the 4 rows"),
-        ({"X": X[:, :2]}, r"X has shape \(30, 2\); drag needs rows of the 3 features of the model"),
-        ({"y": Y[:, None]}, r"y has shape \(30, 1\); drag needs one target"),
-        ({"row": "first"}, "row=first, column=None; X has 30 rows"),
+        ({"X": X[:4]}, r"y has shape \(30,\); pass one target for each of the 4 rows"),
+        ({"X": X[:, :2]}, r"X has shape \(30, 2\); pass rows of the 3 features of the model"),
+        ({"y": Y[:, None]}, r"y has shape \(30, 1\); pass one target"),
         ({"to": [1.0]}, r"to=\[1.0\]; a list of at least two places is needed"),
         ({"to": [1.0, np.inf]}, r"to holds inf at \[1\]; finite numbers"),
     ],

@@ -179,7 +179,7 @@ def test_the_figure_has_both_errors_and_says_where_there_is_none():
 
 
 def test_what_cannot_be_measured_is_said():
-    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; equivariance needs a net on maps"):
+    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; equivariance needs a net with"):
         equivariance(nn.Linear(2, 2), X=maps(3, 2))
     with pytest.raises(InputError, match="looks at rows, but X is None; pass X"):
         equivariance(circular(1, 1), Shift(1))

@@ -102,7 +102,7 @@ def test_rows_without_targets_have_gradients_and_a_module_that_cannot_move_gets_
     found = example_gradients(net, X, loss=lambda raw, y: raw[:, 0] ** 2)
     np.testing.assert_allclose(found.gradients, 2 * (X @ net.weight.detach().numpy()[0])[:, None] * X)
     net.requires_grad_(False)
-    with pytest.raises(InputError, match="All parameters of Linear are frozen; example_gradients needs one that moves"):
+    with pytest.raises(InputError, match="All parameters of Linear are frozen; unfreeze one"):
         example_gradients(net, X, loss=lambda raw, y: raw[:, 0] ** 2)
 
 

@@ -95,5 +95,5 @@ def test_what_cannot_be_drawn_is_said():
         with pytest.raises(InputTypeError, match="is not a regressor of one or two features"):
             explain.fit(model, PATIENTS.x, PATIENTS.y)
     model = LinearRegression().fit(PATIENTS.x, PATIENTS.y)
-    with pytest.raises(InputError, match=r"y has shape \(4,\); fit needs one target for each of the 10 rows of X"):
+    with pytest.raises(InputError, match=r"y has shape \(4,\); pass one target for each of the 10 rows of X"):
         explain.fit(model, PATIENTS.x, PATIENTS.y[:4])

@@ -20,22 +20,22 @@ def test_convolutions_are_found_by_name_however_deep():
 
 def test_large_pictures_go_one_by_one():
     for side, part in ((8, 64), (256, 16), (1500, 1)):
-        assert Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 1, side, side), dtype=np.float32), "me").part == part
+        assert Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 1, side, side), dtype=np.float32)).part == part
 
 
 def test_rows_of_a_net_without_convolutions_must_be_pictures():
-    assert Pictures(nn.Flatten(), np.zeros((2, 1, 3, 3)), "me").places == (3, 3)
-    with pytest.raises(InputTypeError, match=r"Linear has no convolution; me needs a net with .* or rows of shape"):
-        Pictures(nn.Linear(4, 2), np.zeros((2, 4)), "me")
+    assert Pictures(nn.Flatten(), np.zeros((2, 1, 3, 3))).places == (3, 3)
+    with pytest.raises(InputTypeError, match=r"Linear has no convolution; this needs a net with .* or rows of shape"):
+        Pictures(nn.Linear(4, 2), np.zeros((2, 4)))
 
 
 def test_rows_of_another_kind_get_a_sentence():
-    with pytest.raises(InputTypeError, match=r"X holds torch.uint8; me needs one array of floats. Scale X"):
-        Pictures(nn.Conv2d(1, 1, 1), np.zeros((2, 1, 3, 3), dtype=np.uint8), "me")
-    with pytest.raises(InputTypeError, match=r"X holds tuple; me needs"):
-        Pictures(nn.Conv2d(1, 1, 1), (np.zeros((2, 1, 3, 3)),), "me")
-    with pytest.raises(InputError, match=r"X has shape \(1, 3, 3\); me needs \(B, C, H, W\). Add the missing axes"):
-        Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 3, 3)), "me")
+    with pytest.raises(InputTypeError, match=r"X holds torch.uint8; pass one array of floats"):
+        Pictures(nn.Conv2d(1, 1, 1), np.zeros((2, 1, 3, 3), dtype=np.uint8))
+    with pytest.raises(InputTypeError, match=r"X holds tuple; pass"):
+        Pictures(nn.Conv2d(1, 1, 1), (np.zeros((2, 1, 3, 3)),))
+    with pytest.raises(InputError, match=r"X has shape \(1, 3, 3\); pass \(B, C, H, W\). Add the missing axes"):
+        Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 3, 3)))
 
 
 def test_a_net_that_gives_no_tensor_gets_a_sentence():
@@ -43,7 +43,7 @@ def test_a_net_that_gives_no_tensor_gets_a_sentence():
         def forward(self, input):
             return None
 
-    net = Pictures(Silent(1, 1, 1), np.zeros((1, 1, 2, 2)), "me")
+    net = Pictures(Silent(1, 1, 1), np.zeros((1, 1, 2, 2)))
     with pytest.raises(InputTypeError, match=r"Silent returned no tensor; a net that returns one is needed"):
         net(net.x)
 
@@ -54,7 +54,7 @@ def test_a_net_that_gives_something_else_than_rows_first_gets_a_sentence():
             raw = super().forward(input)
             return raw.mean(), raw
 
-    net = Pictures(Loss(1, 1, 1), np.zeros((3, 1, 2, 2)), "me")
+    net = Pictures(Loss(1, 1, 1), np.zeros((3, 1, 2, 2)))
     with pytest.raises(InputTypeError, match=r"Loss returned \(\) first for 3 rows"):
         net.scores(net.x)
 
@@ -70,15 +70,15 @@ def test_scores_are_raw_outputs_their_mean_over_places_or_both_signs_of_a_logit(
     x = RNG.normal(size=(3, 1, 2, 2)).astype(np.float32)
     one = nn.Conv2d(1, 1, 2)
     z = one(torch.tensor(x)).flatten()
-    torch.testing.assert_close(Pictures(one, x, "me").scores(torch.tensor(x)), z[:, None])
-    both = Pictures(Classifier(["no", "yes"], one), x, "me")
+    torch.testing.assert_close(Pictures(one, x).scores(torch.tensor(x)), z[:, None])
+    both = Pictures(Classifier(["no", "yes"], one), x)
     torch.testing.assert_close(both.scores(both.x), torch.stack((-z, z), 1))
     maps = nn.Conv2d(1, 4, 1)
-    torch.testing.assert_close(Pictures(maps, x, "me").scores(torch.tensor(x)), maps(torch.tensor(x)).mean((2, 3)))
+    torch.testing.assert_close(Pictures(maps, x).scores(torch.tensor(x)), maps(torch.tensor(x)).mean((2, 3)))
 
 
 def test_targets_are_the_largest_outputs_or_classes_by_name():
-    net = Pictures(Classifier(["a", "b", "c"], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)), "me")
+    net = Pictures(Classifier(["a", "b", "c"], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)))
     scores = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0]])
     assert net.names(3) == ("a", "b", "c") and net.names(2) == ("0", "1")
     assert net.targets(None, scores).tolist() == [1, 0]
@@ -87,9 +87,9 @@ def test_targets_are_the_largest_outputs_or_classes_by_name():
         net.targets(["a"] * 3, scores)
     with pytest.raises(InputError, match=r"Unknown target 'd'. Known: a, b, c"):
         net.targets("d", scores)
-    numbers = Pictures(Classifier([0, 1, 2], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)), "me")
+    numbers = Pictures(Classifier([0, 1, 2], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)))
     assert numbers.targets(1.0, scores).tolist() == numbers.targets(True, scores).tolist() == [1, 1]
-    bare = Pictures(nn.Conv2d(1, 3, 1), np.zeros((2, 1, 1, 1)), "me")
+    bare = Pictures(nn.Conv2d(1, 3, 1), np.zeros((2, 1, 1, 1)))
     assert bare.targets(np.int64(2), scores).tolist() == [2, 2]
 
 

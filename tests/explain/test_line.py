@@ -77,9 +77,5 @@ def test_both_ends_are_the_models_with_their_running_statistics():
 
 def test_models_that_do_not_fit_get_a_sentence():
     a, b = (MLPClassifier(hidden=(h,), epochs=1, random_state=0).fit(X, LABELS) for h in (2, 3))
-    with pytest.raises(
-        InputError, match=r"points=41 and modules of 11 and 16 parameters; it needs .* same names and sh"
-    ):
+    with pytest.raises(InputError, match=r"The modules have 11 and 16 parameters; both need the same names and shapes"):
         line(a, b, X, LABELS)
-    with pytest.raises(InputError, match=r"points=0"):
-        line(a, a, X, LABELS, points=0)

@@ -197,7 +197,7 @@ def test_the_figure_has_a_panel_a_layer(dims):
 
 
 def test_what_cannot_be_looked_at_is_said():
-    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; receptive_field needs a module"):
+    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; receptive_field needs a net"):
         receptive_field(nn.Linear(2, 2), input_shape=(2,))
     with pytest.raises(InputError, match=r"^Conv1d does not know the shape of its rows"):
         receptive_field(nn.Conv1d(1, 1, 3))

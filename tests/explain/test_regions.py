@@ -90,14 +90,14 @@ def test_a_neural_classifier_shows_its_regions_too():
     [
         ({"columns": (0, 0)}, InputError, r"columns=\(0, 0\); two different numbers from 0 to 1 are needed"),
         ({"columns": (0, 2)}, InputError, r"columns=\(0, 2\); two different numbers"),
-        ({"X": X[:, :1]}, InputError, r"X has shape \(120, 1\); regions needs rows of the 2 features"),
+        ({"X": X[:, :1]}, InputError, r"X has shape \(120, 1\); pass rows of the 2 features"),
         ({"X": X[:0]}, InputError, r"X has shape \(0, 2\)"),
         ({"X": np.where(X == X[3, 1], np.nan, X)}, InputError, r"X holds nan at \[3, 1\]; finite numbers are needed"),
         ({"X": [["a", "b"]]}, InputTypeError, "X must be numeric"),
         ({"columns": ("a", "b")}, InputError, r"columns=\('a', 'b'\); two different numbers"),
         ({"columns": 1}, InputError, "columns=1; two different numbers"),
         ({"columns": (0, 1, 1)}, InputError, r"columns=\(0, 1, 1\); two different numbers"),
-        ({"y": Y[:5]}, InputError, r"y has shape \(5,\); regions needs one target for each of the 120 rows"),
+        ({"y": Y[:5]}, InputError, r"y has shape \(5,\); pass one target for each of the 120 rows"),
     ],
 )
 def test_what_does_not_fit_is_said(settings, error, said):
@@ -114,17 +114,17 @@ def test_a_model_of_one_class_fills_the_plane():
 def test_several_labels_a_row_are_refused(labels):
     tree = DecisionTreeClassifier().fit(X, labels)
     assert "regions" not in explain.available(tree)
-    with pytest.raises(InputTypeError, match="DecisionTreeClassifier gives a row several labels; regions needs one"):
+    with pytest.raises(InputTypeError, match="DecisionTreeClassifier is not a classifier of two features"):
         explain.regions(tree, X)
 
 
 def test_what_is_no_classifier_is_refused():
-    with pytest.raises(InputTypeError, match="LinearRegression has no classes_; regions needs a fitted classifier"):
+    with pytest.raises(InputTypeError, match="LinearRegression has no classes_; regions needs"):
         explain.regions(LinearRegression().fit(X, Y), X)
 
 
 def test_more_than_two_features_ask_for_columns():
     model = LogisticRegression().fit(np.c_[X, X[:, 0] ** 2], Y)
     assert "regions" not in explain.available(model)
-    with pytest.raises(InputTypeError, match=r"has 3 features"):
+    with pytest.raises(InputTypeError, match=r"two features.*; regions needs one, or columns"):
         explain.regions(model, np.c_[X, X[:, 0] ** 2], Y)

@@ -1,7 +1,5 @@
 """Explanations by name: a capability decides, never a family."""
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 import pytest
 from torch import nn
@@ -12,13 +10,6 @@ from ftheta.explain import _registry
 from ftheta.results import Result, Table
 
 LINE = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
-
-
-@runtime_checkable
-class HasEnergy(Protocol):
-    """a fitted estimator with energy"""
-
-    def energy(self, X): ...
 
 
 class Magnet:
@@ -42,7 +33,7 @@ def energies(monkeypatch):
     """A new explanation with a capability of its own, registered for one test."""
     monkeypatch.setattr(_registry, "_TABLE", dict(_registry._TABLE))
 
-    @explain.explanation("energies", needs=HasEnergy)
+    @explain.explanation("energies", needs="energy")
     def energies(obj, X, y=None, *, scale=1.0):
         return Energies([*(scale * obj.energy(X)), y])
 
@@ -73,7 +64,7 @@ def test_missing_rows_are_asked_for(energies):
 
 def test_a_name_is_taken_once(energies):
     with pytest.raises(InputError, match=r"already an explanation 'energies'; choose another name"):
-        explain.explanation("energies", needs=HasEnergy)(energies)
+        explain.explanation("energies", needs="energy")(energies)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -100,7 +91,7 @@ def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
 
 
 def test_an_object_of_another_class_gets_a_sentence(energies):
-    with pytest.raises(InputTypeError, match=r"^Magnet does not fit; layers needs an instance of ndarray\.$"):
+    with pytest.raises(InputTypeError, match=r"^Magnet is not a ndarray; layers needs one\.$"):
         _registry.require(Magnet(), np.ndarray, "layers")
 
 
@@ -116,3 +107,50 @@ def test_an_estimator_that_is_not_fitted_has_nothing_to_explain_but_how_it_would
         assert explain.available(estimator()) == (["flow-over-steps", "learning-rate"] if takes_one else [])
     with pytest.raises(InputTypeError, match="needs an nn.Module or a fitted estimator"):
         explain.summary(MLPClassifier())
+
+
+X, Y = np.zeros((4, 2)), np.zeros(4)
+NET, MAPS = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)), nn.Conv2d(1, 2, 3)
+WRONG = [
+    ("landscape", {"points": 2}),
+    ("landscape", {"span": 0.0}),
+    ("spectrum", {"k": 0}),
+    ("spectrum", {"steps": "a"}),
+    ("sharpness", {"tolerance": -1.0}),
+    ("backprop", {"lr": np.nan}),
+    ("backprop", {"max_rows": 0}),
+    ("backprop", {"reduction": "max"}),
+    ("gradient_check", {"entries": 0}),
+    ("gradient_check", {"tolerance": 1.0}),
+    ("animate", {"lr": 0}),
+    ("gradient_flow", {"training": "yes"}),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG, ids=str)
+def test_an_argument_out_of_its_range_is_refused_by_name(name, wrong):
+    (argument,) = wrong
+    with pytest.raises(InputError, match=f"The '{argument}' parameter of {name} must be"):
+        getattr(explain, name)(NET, X, Y, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("saliency", {"steps": 0}),
+        ("top_patches", {"n": 0}),
+        ("feature_maps", {"row": "a"}),
+        ("synthesize", {"blur": -1}),
+    ],
+)
+def test_so_is_one_of_an_explanation_of_images(name, wrong):
+    (argument,) = wrong
+    with pytest.raises(InputError, match=f"The '{argument}' parameter of {name} must be"):
+        getattr(explain, name)(MAPS, X=np.zeros((1, 1, 5, 5)), **wrong)
+
+
+def test_arguments_that_mean_the_same_everywhere_are_documented_once():
+    for name in ("landscape", "gradient_flow", "spectrum", "curves", "network"):
+        doc = getattr(explain, name).__doc__
+        assert doc.count("obj: ") == 1 and ("loss: " in doc) == (name in ("landscape", "gradient_flow", "spectrum"))
+    assert explain.landscape.__doc__.index("max_rows: ") < explain.landscape.__doc__.index("Example:")

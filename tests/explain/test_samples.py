@@ -1,7 +1,5 @@
 """Samples beside their nearest training rows: what is near to what, and what is a copy."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,7 @@ from torch import nn
 
 from ftheta import LinearRegression, QuadraticDiscriminant
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain import _machines, available, samples
+from ftheta.explain import available, samples
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 16))
@@ -44,7 +42,7 @@ def test_nearest_rows_and_distances_are_those_of_scikit_learn():
     distance, place = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(found.rows)
     np.testing.assert_array_equal(found.nearest, place[:, 0])
     np.testing.assert_allclose(found.distance, distance[:, 0])
-    np.testing.assert_array_equal(found.neighbours, X[place[:, 0]])
+    np.testing.assert_array_equal(found.neighbors, X[place[:, 0]])
     others, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X[::3])
     np.testing.assert_allclose(found.usual, others[:, 1])
     assert found.table().columns["distance"] == found.distance.tolist()
@@ -52,14 +50,6 @@ def test_nearest_rows_and_distances_are_those_of_scikit_learn():
         f"{np.median(found.distance):.4g}, of training rows to one another {np.median(found.usual):.4g}"
         in found.caption
     )
-
-
-def test_distances_come_in_parts_alike(monkeypatch):
-    whole = samples(Copies(1.0), X, 40)
-    monkeypatch.setattr(import_module("ftheta.explain.samples"), "PART", 7 * len(X))
-    parts = samples(Copies(1.0), X, 40)
-    np.testing.assert_array_equal(parts.nearest, whole.nearest)
-    np.testing.assert_array_equal(parts.usual, whole.usual)
 
 
 def test_a_model_that_knows_its_rows_by_heart_is_found_out():
@@ -103,7 +93,7 @@ def test_the_seed_decides():
 def test_models_that_are_fitted_and_sample_are_offered_it():
     model = QuadraticDiscriminant()
     assert "samples" not in available(model) and "samples" in available(model.fit(X[:, :2], X[:, 0] > 0))
-    assert available(Copies()) == ["samples"] and isinstance(Copies(), _machines.HasSample)
+    assert available(Copies()) == ["samples"]
 
 
 def test_one_training_row_has_no_others():
@@ -112,7 +102,7 @@ def test_one_training_row_has_no_others():
 
 
 def test_what_cannot_be_shown_is_said():
-    with pytest.raises(InputTypeError, match="LinearRegression has no sample; samples needs a fitted model with sampl"):
+    with pytest.raises(InputTypeError, match="has no sample; samples needs a fitted object with sample"):
         samples(LinearRegression().fit(X, X[:, 0]))
-    with pytest.raises(InputError, match="X has 15 numbers a row, the samples 16; pass the training rows"):
+    with pytest.raises(InputError, match="X has rows of 15 numbers, the samples of 16; pass the training rows"):
         samples(Copies(), X[:, 1:])

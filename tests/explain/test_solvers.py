@@ -70,8 +70,8 @@ def test_own_rules_and_start():
     [
         ({"columns": (1, 1)}, r"columns=\(1, 1\); two different numbers from 0 to 1"),
         ({"columns": (0, 5)}, r"columns=\(0, 5\)"),
-        ({"X": X.iloc[:, :1]}, r"X has shape \(5, 1\); solvers needs rows of the 2 features"),
-        ({"X": X.iloc[:3]}, r"y has shape \(5,\); solvers needs one target for each of the 3 rows"),
+        ({"X": X.iloc[:, :1]}, r"X has shape \(5, 1\); pass rows of the 2 features"),
+        ({"X": X.iloc[:3]}, r"y has shape \(5,\); pass one target for each of the 3 rows"),
         ({"y": np.append(Y[:-1], np.nan)}, r"y holds nan at \[4\]; finite numbers are needed"),
         ({"y": ["a"] * 5}, "y must be numeric"),
         ({"start": (0.0,)}, r"start=\(0.0,\); two numbers are needed"),
@@ -91,12 +91,12 @@ def test_columns_of_zeros_have_a_flat_loss():
 
 def test_labels_that_the_model_does_not_know_are_refused():
     model = LogisticRegression().fit(X, Y > np.median(Y))
-    with pytest.raises(InputError, match=r"y holds labels that are none of the classes \[.*True.*\] of the model"):
+    with pytest.raises(InputError, match=r"y holds labels that are not classes of the model"):
         explain.solvers(model, X, np.array(["high"] * 5))
 
 
 def test_what_is_no_linear_model_is_refused():
-    with pytest.raises(InputTypeError, match="str has no coef_; solvers needs a fitted linear model"):
+    with pytest.raises(InputTypeError, match="str has no coef_; solvers needs"):
         explain.solvers("line", X, Y)
 
 
@@ -104,5 +104,5 @@ def test_several_planes_are_refused():
     data = make_dataset("blobs", n=60)
     model = LogisticRegression().fit(data.x, data.y)
     assert "solvers" not in explain.available(model)
-    with pytest.raises(InputTypeError, match="is no plain linear model of one number or two classes"):
+    with pytest.raises(InputTypeError, match="is not a linear model of one number or two classes"):
         explain.solvers(model, data.x, data.y)

@@ -162,12 +162,10 @@ def test_table_and_figure_show_the_ends():
 
 
 def test_what_cannot_be_found_gets_a_sentence():
-    with pytest.raises(InputError, match=r"k=5, steps=3, probes=3; integers from 1, and steps at least k"):
+    with pytest.raises(InputError, match=r"k=5 and steps=3; steps must be at least k"):
         spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=3)
     with pytest.raises(NonFiniteError, match=r"The loss at the weights is nan; there is no curvature"):
         spectrum(BIG, X * np.nan, LABELS, loss=ROW_LOSS)
-    with pytest.raises(InputError, match=r"steps=0, tolerance=0\.001; at least 1 step and a tolerance of at least 0"):
-        sharpness(BIG, X, LABELS, loss=ROW_LOSS, steps=0)
     bent = nn.Linear(3, 1, bias=False)
     with pytest.raises(NonFiniteError, match=r"The Hessian holds a number that is not finite"):
         spectrum(bent, X, LABELS, loss=lambda raw, y: (raw[:, 0] - raw[:, 0].detach()).abs() ** 1.5)

@@ -8,7 +8,7 @@ from torch import nn
 
 from ftheta import ModuleClassifier
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain import filters, synthesise, top_patches
+from ftheta.explain import filters, synthesize, top_patches
 from ftheta.formulas import receptive_field
 
 RNG = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_a_patch_alone_excites_its_unit_as_much_as_it_did_in_its_row():
 
 
 @pytest.mark.ledger("C188", covers="ftheta.explain.top_patches")
-@pytest.mark.ledger("A208", covers="ftheta.explain.synthesise")
+@pytest.mark.ledger("A208", covers="ftheta.explain.synthesize")
 def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_with_depth():
     digits = load_digits()
     images = digits.images[:, None] / 16
@@ -67,7 +67,7 @@ def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_w
     expected = [field.size for field in receptive_field([(3, 1, 1)] * 3)]
     assert list(found.fields.values()) == [(n, n) for n in expected] == [(3, 3), (5, 5), (7, 7)]
     for name, field in found.fields.items():
-        made = synthesise(model, name, 0, X=images[:50], steps=20)
+        made = synthesize(model, name, 0, X=images[:50], steps=20)
         low, high = made.field.T
         assert tuple(high - low + 1) == field and made.values[0] > made.start[0]
     assert "0 3 x 3, 2 5 x 5, 4 7 x 7" in found.caption

@@ -153,12 +153,12 @@ VIEWS = [
         *("Which learning rate suits?", "A short training of a copy, in which the learning rate grows.", 90, "slow"),
     ),
     View(
-        *("flow-over-steps", "ftheta.explain.gradients.flow_over_steps:flow_over_steps", "prepare|norms"),
+        *("flow-over-steps", "ftheta.explain.gradients.flow_over_steps:flow_over_steps", "prepare|gradient"),
         "Do gradients vanish or explode?",
         *("Norms of gradients over a run: a recorded one, or a copy that is trained for some steps.", 92, "slow"),
     ),
     View(
-        *("synthesise", "ftheta.explain.images.synthesise:synthesise", _NET, "Which input would excite a unit most?"),
+        *("synthesize", "ftheta.explain.images.synthesize:synthesize", _NET, "Which input would excite a unit most?"),
         *("The input that excites a unit most: a class, or a place in the middle of a map.", 94, "slow"),
     ),
     View(

@@ -28,7 +28,7 @@ from ..errors import InputError, InputTypeError
 from ..likelihoods import NAMES, Bernoulli, Categorical, Likelihood, by_name
 from ..train import Objective, Supervised
 from ._probe import DRAW, batch_of, first_tensor, fitting, module_of, untouched
-from ._registry import HasModule, HasObjective, require
+from ._registry import OBJECTIVE, has
 
 T = TypeVar("T")
 Each = Callable[[Tensor, Tensor], Tensor]  # (raw, y) -> loss of each row
@@ -42,13 +42,11 @@ class Point:
         obj: A fitted neural estimator, or a module.
         X: Rows, or a `Batch` of rows and targets as the net sees them.
         y: Their targets, where the objective has any.
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: the estimator's own objective, of a
-            module the usual loss.
+        loss: As the public functions take it.
         max_rows: At most this many rows, evenly spaced; None: all.
         double: On a copy in float64, whose inputs have a gradient too.
         training: Of the copy: in training mode, with dropout (one fixed draw) and the statistics of this batch.
         project: Without y: the outputs times fixed random numbers are the loss of a module.
-        caller: The public function that asks.
     """
 
     def __init__(
@@ -62,10 +60,8 @@ class Point:
         double: bool = False,
         training: bool = False,
         project: bool = False,
-        caller: str,
     ) -> None:
-        require(obj, nn.Module | HasModule, caller)
-        own = loss is None and isinstance(obj, HasObjective)
+        own = loss is None and has(obj, OBJECTIVE)
         y = X.y if isinstance(X, Batch) else y
         if y is None and loss is None and (obj.target_.kind != "none" if own else not project):
             raise InputError(f"{type(obj).__name__} learns from targets, but y is None; pass the y of these rows.")
@@ -86,7 +82,6 @@ class Point:
         self._full = {self.names[id(p)]: n for n, p in self.objective.named_parameters() if id(p) in mine}
         of = dict(self.objective.named_parameters())
         self.parameters: dict[str, Tensor] = {name: of[full] for name, full in self._full.items()}
-        self.caller = caller
 
     def _copy(self) -> None:
         memo: dict[int, Any] = {}
@@ -122,9 +117,7 @@ class Point:
     def moves(self) -> Point:
         """The point itself, if a parameter can move."""
         if not self.parameters:
-            raise InputError(
-                f"All parameters of {type(self.module).__name__} are frozen; {self.caller} needs one that moves."
-            )
+            raise InputError(f"All parameters of {type(self.module).__name__} are frozen; unfreeze one.")
         return self
 
     def flat(self) -> Tensor:
@@ -171,8 +164,6 @@ class Point:
     def batches(self, count: int, size: int | None, draw: Draw) -> list[Batch]:
         """Mini-batches as an epoch makes them: rows in a random order, and again when all are used up."""
         n = self.batch.n
-        if count < 1:
-            raise InputError(f"batches={count}; ask for 1 or more mini-batches, or for none with 0.")
         size = max(1, n // count) if size is None else size
         if not 1 <= size <= n:
             raise InputError(f"batch_size={size} of {n} rows; choose one from 1 to {n}.")
@@ -212,24 +203,21 @@ def names_in(objective: nn.Module, module: nn.Module) -> dict[int, str]:
 
 
 def has_surface(obj: Any) -> bool:
-    """True if what an estimator minimizes is a function of θ and rows."""
+    """True if what is minimized is a function of θ and rows."""
+    if not has(obj, OBJECTIVE):
+        return True
     with DRAW.scope():
         return not obj.objective(obj.module_, obj.target_).surrogate
 
 
-def require_surface(objective: Objective, obj: Any, caller: str) -> None:
-    """Refuse an objective whose loss has the right gradient and no meaning."""
-    if objective.surrogate:
-        raise InputTypeError(
-            f"{type(obj).__name__} has no surface; {caller} needs a loss that is a function of weights and rows, and "
-            "this one is estimated by samples of the model itself. Compare settings by validation rows."
-        )
+NO_SURFACE = (
+    "has no surface; {} needs a loss that is a function of weights and rows, and this one is estimated by samples of "
+    "the model itself. Compare settings by validation rows"
+)
 
 
 def at_most(batch: Batch, max_rows: int | None) -> Batch:
     """Evenly spaced rows, where there are more than `max_rows`."""
-    if max_rows is not None and max_rows < 1:
-        raise InputError(f"max_rows={max_rows}; take at least one row, or max_rows=None for all.")
     if max_rows is None or batch.n <= max_rows:
         return batch
     return part_of(batch, torch.linspace(0, batch.n - 1, max_rows, dtype=torch.float64).round().long())
@@ -261,7 +249,7 @@ def _clone(value: Any) -> Any:
 
 def half_square(raw: Tensor, y: Tensor) -> Tensor:
     """½ Σ (f - y)² of each row."""
-    return _off(raw, y).square().flatten(1).sum(1) / 2
+    return square(raw, y) / 2
 
 
 def square(raw: Tensor, y: Tensor) -> Tensor:

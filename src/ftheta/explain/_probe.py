@@ -1,4 +1,4 @@
-"""Looking into a module without a trace: hooks that go away; mode, buffers and generators as they were."""
+"""Looking into a module: hooks are removed, and mode, buffers and generators are restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..catalog import nearest
 from ..data import Batch
 from ..draw import Draw
 from ..errors import FThetaError, InputError, InputTypeError
-from ._registry import HasObjective
+from ._registry import OBJECTIVE, has
 
 DRAW = Draw(0).at("explain")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -51,6 +51,9 @@ def layer_named(module: nn.Module, name: str) -> nn.Module:
     return parts[name]
 
 
+NO_MAPS = "has no convolution; {} needs a net with convolutions or pooling"
+
+
 def has_maps(obj: Any) -> bool:
     """True if a net has a convolution or a pooling layer."""
     kinds = (nn.modules.conv._ConvNd, nn.modules.pooling._MaxPoolNd, nn.modules.pooling._AvgPoolNd)
@@ -59,12 +62,8 @@ def has_maps(obj: Any) -> bool:
 
 def numbered(names: Sequence[str]) -> tuple[str, ...]:
     """Names of calls: of a layer that runs more than once, with the number of the call: conv[2]."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(f"{name}[{seen[name]}]" if names.count(name) > 1 else name)
-    return tuple(found)
+    many = {name for name in names if names.count(name) > 1}
+    return tuple(f"{n}[{names[: i + 1].count(n)}]" if n in many else n for i, n in enumerate(names))
 
 
 def array(value: Any) -> np.ndarray:
@@ -79,6 +78,14 @@ def first_tensor(value: Any) -> Tensor | None:
         return value
     parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
     return next((found for part in parts if (found := first_tensor(part)) is not None), None)
+
+
+def gradients(value: Tensor, tensors: Sequence[Tensor], *, zeros: bool = True) -> list[Any]:
+    """∂ value / ∂ tensor; where the graph does not reach zeros, or None."""
+    reached = [t for t in tensors if t.requires_grad] if value.requires_grad else []
+    found = torch.autograd.grad(value, reached, retain_graph=True, allow_unused=True) if reached else ()
+    by_id = {id(t): g for t, g in zip(reached, found, strict=True) if g is not None}
+    return [by_id.get(id(t), torch.zeros_like(t) if zeros else None) for t in tensors]
 
 
 def batch_of(obj: Any, X: Any, y: Any = None) -> Batch:
@@ -106,7 +113,7 @@ def _tensors(value: Any, like: Tensor, name: str) -> Any:
 
 @contextmanager
 def untouched(module: nn.Module, *, training: bool = False) -> Iterator[None]:
-    """Evaluation mode (or training mode) and a fixed draw; modes, buffers and generators go back on every exit."""
+    """Evaluation mode (or training mode) and a fixed draw; modes, buffers and generators are restored on every exit."""
     with DRAW.scope():
         modes = [(part, part.training) for part in module.modules()]
         buffers = [(b, b.clone()) for b in module.buffers()]
@@ -126,12 +133,9 @@ def untouched(module: nn.Module, *, training: bool = False) -> Iterator[None]:
 
 @contextmanager
 def calls(module: nn.Module, names: Iterable[str] | None = None, *, clone: bool = False) -> Iterator[list[Call]]:
-    """Every call of a layer, in order; with clone what follows works on a copy, so that each output has its own δ.
+    """Every call of a layer, in order; of some parts by name, or of all layers.
 
-    Args:
-        module: What will run.
-        names: Of the parts that are looked at; None: all layers.
-        clone: Whether the output is copied before the next layer gets it.
+    With clone the next layer gets a copy, so that each output keeps its values and has its own δ.
     """
     found: list[Call] = []
 
@@ -157,7 +161,7 @@ def forward(obj: Any, batch: Batch) -> None:
     """One pass without gradients; a net without `forward` is run by its objective."""
     module = module_of(obj)
     with torch.no_grad(), fitting(module, batch):
-        if type(module).forward is nn.Module.forward and isinstance(obj, HasObjective):
+        if type(module).forward is nn.Module.forward and has(obj, OBJECTIVE):
             obj.objective(module, obj.target_).evaluate(batch, DRAW)
         else:
             module(batch.x)
@@ -165,7 +169,7 @@ def forward(obj: Any, batch: Batch) -> None:
 
 @contextmanager
 def fitting(module: nn.Module, batch: Batch) -> Iterator[None]:
-    """The sentence for rows that a module cannot take."""
+    """A clear message for rows that a module cannot take."""
     try:
         yield
     except FThetaError:

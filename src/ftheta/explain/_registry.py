@@ -1,90 +1,62 @@
-"""Explanations by name: each states the capability that it needs, and none knows a family.
+"""Explanations by name. What an object must have, and what arguments may be, is checked in one place.
 
 An explanation is a function (obj, ...) -> Result. Its parameters X and y, where it has them, are the rows to explain.
+Arguments are declared by annotations (`Count`, `Positive`, `Literal[...]`) and checked before the function runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, get_annotations, signature
-from typing import Any, ParamSpec, Protocol, TypeVar, get_args, runtime_checkable
+from functools import cache, wraps
+from inspect import Parameter, cleandoc, signature
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from sklearn.utils._param_validation import InvalidParameterError
 from torch import nn
 
-from .. import catalog
-from ..data import Batch, TargetSpec
+from .. import catalog, check
 from ..errors import InputError, InputTypeError
 from ..results import Result
-from ..train import Objective
 
-__all__ = [
-    "Explanation",
-    "HasHistory",
-    "HasModule",
-    "HasObjective",
-    "available",
-    "explanation",
-    "get",
-    "require",
-    "run",
-]
+__all__ = ["Explanation", "available", "explanation", "get", "require", "run"]
 
 P = ParamSpec("P")
-R = TypeVar("R", bound=Result)
-
-
-@runtime_checkable
-class HasModule(Protocol):
-    """a fitted estimator with its net in module_"""
-
-    module_: nn.Module
-
-
-@runtime_checkable
-class HasObjective(HasModule, Protocol):
-    """a fitted estimator with module_, target_, objective and batch, or a module together with loss="""
-
-    target_: TargetSpec
-
-    def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        """What is minimized."""
-        ...
-
-    def batch(self, X: Any, y: Any = None) -> Batch:
-        """Rows as the net sees them."""
-        ...
-
-
-@runtime_checkable
-class HasHistory(Protocol):
-    """a fitted estimator with the rows of its training in history_"""
-
-    history_: list[dict[str, float]]
+R = TypeVar("R")
+OBJECTIVE = "module_ target_ objective batch"  # what an estimator with a loss of its own has
+_NEEDS = {
+    "module_": "an nn.Module or a fitted estimator with its net in module_",
+    "history_": "a fitted estimator with the rows of its training in history_",
+}
+_COMMON = {  # arguments that mean the same everywhere
+    "obj": "A fitted estimator with a net in `module_`, or an nn.Module.",
+    "X": "Rows.",
+    "y": "Their targets.",
+    "loss": "half-square, square, absolute, bernoulli, categorical, the name of a likelihood, a likelihood, or a "
+    "function (raw, y) -> loss of each row; None: the objective of an estimator without penalties; of a module half "
+    "the squared error or, where y are integers, the cross-entropy.",
+    "max_rows": "At most this many rows, evenly spaced; None: all.",
+    "training": "In training mode: with dropout (one fixed draw) and the statistics of this batch.",
+    "input_shape": "Shape of one row, where there is no X; an estimator knows it.",
+    "random_state": "Seed of what is drawn.",
+}
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A registered explanation; called with (obj, X, y), it takes of these what it has parameters for.
+    """A registered explanation; called with (obj, X, y), it takes of these what it has parameters for."""
 
-    Args:
-        name: What the command line calls it.
-        needs: Capability of the object: a runtime-checkable Protocol, a class, or several with `|`.
-        function: What computes it.
-        when: What a type cannot tell: whether an object with the capability can give it; None: always.
-        all_rows: Whether it is of all rows that a model was fitted to, and not of any that are shown to it.
-    """
+    name: str  # on the command line
+    function: Callable[..., Any]
+    needs: str | type  # attributes that an object must have, as in the catalog, or its class
+    when: Callable[[Any], bool] | None = None  # True if an object with them can give it; None: always
+    all_rows: bool = False  # it needs all rows that a model was fitted to
 
-    name: str
-    needs: Any
-    function: Callable[..., Result]
-    when: Callable[[Any], bool] | None = None
-    all_rows: bool = False
-
-    def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Result:
+    def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Any:
         """The result for these rows, as far as it depends on rows."""
-        require(obj, self.needs, self.function.__name__)
         wanted, given = signature(self.function).parameters, {"X": X, "y": y}
+        require(obj, self.needs, self.function.__name__)
         for name, value in given.items():
             if value is None and name in wanted and wanted[name].default is Parameter.empty:
                 raise InputError(f"{self.name} looks at rows, but {name} is None; pass {name}.")
@@ -94,28 +66,75 @@ class Explanation:
 _TABLE: dict[str, Explanation] = {}
 
 
+def checked(
+    needs: str | type = "",
+    *,
+    when: Callable[[Any], bool] | None = None,
+    otherwise: str = "",
+    lifted_by: str = "",
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Check the first argument and the declared ones before a function runs, and document the common ones.
+
+    Args:
+        needs: Attributes of the first argument, or its class; empty: it may be anything.
+        when: True for an object with them that can be explained.
+        otherwise: What the others are answered, with {} for the name of the function.
+        lifted_by: An argument; where it is given, `when` does not count.
+    """
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        bound = signature(function)
+
+        @wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> R:
+            given = bound.bind(*args, **options).arguments
+            obj = next(iter(given.values()))
+            require(obj, needs, function.__name__)
+            if when and otherwise and given.get(lifted_by) is None and not when(obj):
+                raise InputTypeError(f"{type(obj).__name__} {otherwise.format(function.__name__)}.")
+            allowed = _declared(function)
+            try:
+                check.parameters(function.__name__, allowed, {n: v for n, v in given.items() if n in allowed})
+            except InvalidParameterError as error:
+                raise InputError(str(error)) from None
+            return function(*args, **options)
+
+        call.__doc__ = _documented(function)
+        return call
+
+    return wrap
+
+
 def explanation(
     name: str,
     *,
-    needs: Any,
+    needs: str | type | None = None,
     when: Callable[[Any], bool] | None = None,
+    otherwise: str = "",
+    lifted_by: str = "",
     all_rows: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a function (obj, ...) -> Result under a name, for all objects with a capability.
+    """Register a function (obj, ...) -> Result under a name, for all objects that have what it needs.
 
     Args:
         name: A name that no other explanation has.
-        needs: A runtime-checkable Protocol, a class, or several with `|`.
-        when: Asked of an object with the capability, where its type does not tell; the function refuses the others.
+        needs: Attributes that an object must have, e.g. "module_ target_"; a|b is one of the two. Or a class. None:
+            those of the catalog's line of this name.
+        when: Called with an object that has them: whether it can be explained.
+        otherwise: What the others are answered, with {} for the name of the function; empty: the function refuses them.
+        lifted_by: An argument; where it is given, `when` does not count.
         all_rows: Whether it needs all rows that the model was fitted to.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         if name in _TABLE:
             raise InputError(f"There is already an explanation {name!r}; choose another name.")
-        entry = Explanation(name, needs, function, when, all_rows)
-        _TABLE[name] = vars(function)["explanation"] = entry
-        return function
+        listed = catalog.VIEWS[name].needs if name in catalog.VIEWS else ""
+        wanted = listed if needs is None else needs
+        call = checked(wanted, when=when, otherwise=otherwise, lifted_by=lifted_by)(function)
+        entry = Explanation(name, call, wanted if isinstance(wanted, type) else listed or wanted, when, all_rows)
+        _TABLE[name] = vars(call)["explanation"] = entry
+        return call
 
     return register
 
@@ -128,14 +147,15 @@ def available(obj: Any) -> list[str]:
         ['activations', 'network', 'summary']
     """
     catalog.install()
-    listed = [name for name, view in catalog.VIEWS.items() if _has(obj, view.needs)]
-    entries = {name: get(name) for name in [*listed, *(_TABLE.keys() - catalog.VIEWS.keys())]}
-    fits = {name: entry.when for name, entry in entries.items() if isinstance(obj, entry.needs)}
-    return sorted(name for name, when in fits.items() if when is None or when(obj))
+    listed = [name for name, view in catalog.VIEWS.items() if has(obj, view.needs)]
+    entries = [get(name) for name in [*listed, *(_TABLE.keys() - catalog.VIEWS.keys())]]
+    return sorted(e.name for e in entries if has(obj, e.needs) and (e.when is None or e.when(obj)))
 
 
-def _has(obj: Any, needs: str) -> bool:
-    """Whether an object has these attributes; a module counts as its own module_."""
+def has(obj: Any, needs: str | type) -> bool:
+    """True if an object has these attributes, or is of this class; a module counts as its own module_."""
+    if isinstance(needs, type):
+        return isinstance(obj, needs)
     own = {"module_"} if isinstance(obj, nn.Module) else set()
     return all(any(name in own or hasattr(obj, name) for name in word.split("|")) for word in needs.split())
 
@@ -155,24 +175,38 @@ def run(name: str, obj: Any, X: Any = None, y: Any = None) -> Result:
     return get(name)(obj, X, y)
 
 
-def require(obj: Any, needs: Any, name: str) -> None:
-    """The sentence for an object without the capability."""
-    if isinstance(obj, needs):
+def require(obj: Any, needs: str | type, caller: str) -> None:
+    """Refuse an object that does not have what an explanation needs."""
+    if has(obj, needs):
         return
-    kinds = get_args(needs) or (needs,)
-    missing = [member for kind in kinds for member in _members(kind) if not hasattr(obj, member)]
-    what = f"has no {missing[0]}" if missing else "does not fit"
-    raise InputTypeError(f"{type(obj).__name__} {what}; {name} needs {' or '.join(map(_words, kinds))}.")
+    if isinstance(needs, type):
+        raise InputTypeError(f"{type(obj).__name__} is not a {needs.__name__}; {caller} needs one.")
+    missing = next(word for word in needs.split() if not has(obj, word)).replace("|", " or ")
+    what = _NEEDS.get(missing, f"a fitted object with {', '.join(needs.split()).replace('|', ' or ')}")
+    raise InputTypeError(f"{type(obj).__name__} has no {missing}; {caller} needs {what}.")
 
 
-def _members(kind: type) -> Iterator[str]:
-    """What a protocol asks for, bases first; nothing for other classes."""
-    if getattr(kind, "_is_protocol", False):
-        for base in reversed(kind.__mro__):
-            yield from (member for member in (*get_annotations(base), *vars(base)) if not member.startswith("_"))
+@cache
+def _declared(function: Callable[..., Any]) -> dict[str, Any]:
+    """scikit-learn's constraints of the arguments whose annotations are numbers, Booleans or literals."""
+    hints = get_type_hints(function, include_extras=True)
+    names = [name for name in signature(function).parameters if name in hints and _is_declared(hints[name])]
+    return check.constraints(function, names)  # pyright: ignore[reportArgumentType]
 
 
-def _words(kind: type) -> str:
-    if kind is nn.Module:
-        return "an nn.Module"
-    return str(kind.__doc__) if getattr(kind, "_is_protocol", False) else f"an instance of {kind.__name__}"
+def _is_declared(hint: Any) -> bool:
+    kind = get_origin(hint)
+    if kind in (Union, types.UnionType):
+        return all(map(_is_declared, get_args(hint)))
+    return kind in (Annotated, Literal) or hint in (int, float, bool, type(None))
+
+
+def _documented(function: Callable[..., Any]) -> str:
+    """The docstring, with the common arguments that it leaves out."""
+    doc, known = cleandoc(function.__doc__ or ""), signature(function).parameters
+    lines = [f"    {n}: {text}" for n, text in _COMMON.items() if n in known and f"\n    {n}: " not in doc]
+    if not lines:
+        return doc
+    head, mark, rest = doc.partition("\n\nArgs:\n" if "\n\nArgs:\n" in doc else "\n\nExample:\n")
+    body = rest if "Args" in mark else f"{mark}{rest}".removeprefix("\n")
+    return "\n".join([f"{head}\n\nArgs:", *lines, body])

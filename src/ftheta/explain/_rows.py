@@ -1,7 +1,4 @@
-"""Rows as explanations of an estimator look at them: numbers, all of them finite, and the names of their columns.
-
-Shapes: n rows, D features.
-"""
+"""Rows of an estimator: numbers, all of them finite, and the names of their columns. Shapes: n rows, D features."""
 
 from __future__ import annotations
 
@@ -13,38 +10,32 @@ import numpy as np
 from .. import check
 from ..errors import InputError, InputTypeError
 
-__all__ = ["features", "finite", "named", "names_of", "numbers", "pair_of", "targets"]
 
-
-def numbers(name: str, given: Any) -> np.ndarray:
-    """A copy of what was given as float64."""
+def finite(name: str, given: Any) -> np.ndarray:
+    """A copy of what was given as float64, if all of its numbers are finite."""
     try:
-        return np.array(check.plain(given), dtype=float)
+        found = np.array(check.plain(given), dtype=float)
     except (TypeError, ValueError):
         raise InputTypeError(f"{name} must be numeric, with rows of equal length; encode it first.") from None
+    if not np.isfinite(found).all():
+        at = np.argwhere(~np.isfinite(found))[0].tolist()
+        raise InputError(f"{name} holds {found[tuple(at)]} at {at}; finite numbers are needed: fill or drop it.")
+    return found
 
 
-def finite(name: str, given: np.ndarray) -> np.ndarray:
-    """The same, or a sentence that names the first number that is not finite."""
-    if not np.isfinite(given).all():
-        at = np.argwhere(~np.isfinite(given))[0].tolist()
-        raise InputError(f"{name} holds {given[tuple(at)]} at {at}; finite numbers are needed: fill or drop it.")
-    return given
-
-
-def features(obj: Any, X: Any, what: str) -> np.ndarray:
+def features(obj: Any, X: Any) -> np.ndarray:
     """Rows of the features that a model was fitted to: (n, D)."""
-    x = numbers("X", X)
+    x = finite("X", X)
     if x.ndim != 2 or x.shape[1] != obj.n_features_in_ or not len(x):
-        raise InputError(f"X has shape {x.shape}; {what} needs rows of the {obj.n_features_in_} features of the model.")
-    return finite("X", x)
+        raise InputError(f"X has shape {x.shape}; pass rows of the {obj.n_features_in_} features of the model.")
+    return x
 
 
-def targets(y: Any, n: int, what: str) -> np.ndarray:
+def targets(y: Any, n: int) -> np.ndarray:
     """One target for each of n rows: (n,)."""
     found = np.array(check.plain(y))
     if found.shape != (n,):
-        raise InputError(f"y has shape {found.shape}; {what} needs one target for each of the {n} rows of X.")
+        raise InputError(f"y has shape {found.shape}; pass one target for each of the {n} rows of X.")
     return found
 
 
@@ -68,3 +59,9 @@ def named(obj: Any, rows: np.ndarray) -> Any:
     import pandas as pd
 
     return pd.DataFrame(rows, columns=list(obj.feature_names_in_))
+
+
+def is_one_plane(obj: Any) -> bool:
+    """True if a linear model has one plane over the features themselves: of one number, or of two classes."""
+    shape = np.shape(getattr(obj, "coef_", ()))
+    return shape[-1:] == (obj.n_features_in_,) and shape[:-1] in ((), (1,))

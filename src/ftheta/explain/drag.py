@@ -1,9 +1,9 @@
-"""Drag: one row is moved, the model is fitted anew at every place, and what follows it is shown.
+"""One row of a linear model is moved, the model is fitted again at every place, and its answer is followed.
 
     ŷ_i(t), θ(t)     with y_i = t (a number), or x_ij = t (a class)
 
-For least squares ŷ_i follows y_i with the slope h_ii, the leverage of the row: 0 for a row that counts for nothing, 1
-for one that the plane has to go through.
+For least squares ŷ_i follows y_i with the slope h_ii, the leverage of the row: 0 for a row without influence, 1 for one
+that the plane goes through.
 Shapes: M places, P coefficients (intercept first), n rows, D features.
 """
 
@@ -13,20 +13,17 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from .. import plots
-from ..errors import InputError, InputTypeError
-from ..results import Result, Table
-from ._registry import explanation, require
-from ._rows import features, finite, names_of, numbers, targets
-from .solvers import HasPlane
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ..errors import InputError
+from ..plots import Figure
+from ..results import Result
+from ._registry import explanation
+from ._rows import features, finite, is_one_plane, names_of, targets
 
 __all__ = ["Drag", "drag"]
 
@@ -35,42 +32,28 @@ PLACES, SPREADS = 21, 3.0
 
 @dataclass(frozen=True, eq=False)
 class Drag(Result):
-    """A model fitted anew with one row at every place.
+    """A model fitted again with one row at every place."""
 
-    Args:
-        row: The row that was moved.
-        moved: What of it was moved: a feature, or "y".
-        places: Where it was put (M,).
-        home: Where it was.
-        answers: What the model says of the row itself: ŷ, or the probability of the second class (M,).
-        coefficients: Intercept and coefficients (M, P).
-        names: Of the coefficients.
-        x: The feature of all rows, where there is only one (n,); else empty.
-        y: Their targets; 0 and 1 for classes (n,).
-    """
+    row: int  # the row that was moved
+    moved: str  # what of it was moved: a feature, or "y"
+    places: np.ndarray  # where it was put (M,)
+    home: float  # where it was
+    answers: np.ndarray  # prediction for the row itself: ŷ, or the probability of the second class (M,)
+    coefficients: np.ndarray  # intercept and coefficients (M, P)
+    names: tuple[str, ...]  # of the coefficients
+    x: np.ndarray  # the feature of all rows, where there is only one (n,); else empty
+    y: np.ndarray  # their targets; 0 and 1 for classes (n,)
 
-    row: int
-    moved: str
-    places: np.ndarray
-    home: float
-    answers: np.ndarray
-    coefficients: np.ndarray
-    names: tuple[str, ...]
-    x: np.ndarray
-    y: np.ndarray
-
-    def table(self) -> Table:
-        """One line a coefficient: before, at both ends, and by how much it moved at most."""
-        start = int(np.abs(self.places - self.home).argmin())
-        c = self.coefficients
-        columns = {
-            "coefficient": list(self.names),
-            f"{self.moved} = {self.places[0]:.4g}": c[0].tolist(),
-            "where it was": c[start].tolist(),
-            f"{self.moved} = {self.places[-1]:.4g}": c[-1].tolist(),
-            "largest change": np.abs(c - c[start]).max(0).tolist(),
+    def columns(self) -> dict[str, Any]:
+        """One row per coefficient: before, at both ends, and its largest change."""
+        c, start = self.coefficients, int(np.abs(self.places - self.home).argmin())
+        return {
+            "coefficient": self.names,
+            f"{self.moved} = {self.places[0]:.4g}": c[0],
+            "where it was": c[start],
+            f"{self.moved} = {self.places[-1]:.4g}": c[-1],
+            "largest change": np.abs(c - c[start]).max(0),
         }
-        return Table(columns, self.caption)
 
     def figure(self) -> Figure:
         """The fit as the row moves, and every coefficient against its place."""
@@ -78,40 +61,33 @@ class Drag(Result):
 
     @property
     def slope(self) -> float:
-        """By how much the answer follows, per unit of the move: for least squares and y the leverage."""
+        """Change of the answer per unit of the move: for least squares and y the leverage."""
         return float(np.polyfit(self.places - self.home, self.answers, 1)[0])
 
     @property
     def caption(self) -> str:
-        """What the picture shows."""
+        """From where to where, and how the answer follows."""
         low, high = self.places[0], self.places[-1]
         return (
-            f"Row {self.row} dragged along {self.moved} from {low:.4g} to {high:.4g} (it was at {self.home:.4g}): "
-            f"the answer for it goes from {self.answers[0]:.4g} to {self.answers[-1]:.4g}, {self.slope:.3g} a unit."
+            f"Row {self.row} moved along {self.moved} from {low:.4g} to {high:.4g} (it was at {self.home:.4g}): the "
+            f"answer for it goes from {self.answers[0]:.4g} to {self.answers[-1]:.4g}, {self.slope:.3g} per unit."
         )
 
 
-def _is_quick(obj: HasPlane) -> bool:
-    """Whether there is one plane over the features themselves."""
-    shape = np.shape(getattr(obj, "coef_", ()))
-    return shape[-1:] == (obj.n_features_in_,) and shape[:-1] in ((), (1,))
-
-
-@explanation("drag", needs=HasPlane, when=_is_quick)
+@explanation("drag", when=is_one_plane, otherwise="is not a linear model of one number or two classes; {} needs one")
 def drag(
-    obj: HasPlane,
+    obj: Any,
     X: Any,
     y: Any,
     row: int | None = None,
     column: int | None = None,
     to: Sequence[float] | None = None,
 ) -> Drag:
-    """What one row does to the fit of a linear model as it is dragged.
+    """What one row does to the fit of a linear model as it is moved.
 
     Args:
-        obj: A linear model of one number or two classes; it is cloned and fitted anew at every place.
+        obj: A linear model of one number or two classes; it is cloned and fitted again at every place.
         X: Rows (n, D) that it was fitted to.
-        y: Their targets (n,).
         row: Which one is moved; None: the one farthest from the others.
         column: The feature that is moved; None: y, or for classes the first feature.
         to: Places (M,); None: 21 of them, from 3 standard deviations below to 3 above where it is.
@@ -122,15 +98,8 @@ def drag(
         >>> round(drag(LinearRegression().fit(X, y), X, y, row=3).slope, 3)  # the leverage of row 3
         0.97
     """
-    require(obj, HasPlane, "drag")
-    if not _is_quick(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} is no plain linear model of one number or two classes; drag needs one, for it fits "
-            "anew at every place."
-        )
-    x, classes = features(obj, X, "drag"), is_classifier(obj)
-    target = targets(y, len(x), "drag")
-    target = target if classes else finite("y", numbers("y", target))
+    x, classes = features(obj, X), is_classifier(obj)
+    target = targets(y, len(x)) if classes else finite("y", targets(y, len(x)))
     spread = np.where(x.std(0) > 0, x.std(0), 1.0)
     row = int((((x - x.mean(0)) / spread) ** 2).sum(1).argmax()) if row is None else row
     if not all(isinstance(i, Integral) and 0 <= i < n for i, n in ((row, len(x)), (column or 0, x.shape[1]))):
@@ -139,7 +108,7 @@ def drag(
     values = target if column is None else x[:, column]
     home = float(values[row])
     places = np.linspace(-SPREADS, SPREADS, PLACES) * (float(np.std(values)) or 1.0) + home if to is None else to
-    places = finite("to", numbers("to", places))
+    places = finite("to", places)
     if places.ndim != 1 or len(places) < 2:
         raise InputError(f"to={to}; a list of at least two places is needed.")
     fits = []
@@ -159,7 +128,7 @@ def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[fl
     """The answer of a fresh fit for one row (1, D), and its coefficients (P,), intercept first."""
     model: Any = clone(obj)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a fit says of its rows was said of the first one
+        warnings.simplefilter("ignore")  # the first fit has warned already
         try:
             model.fit(x, y)
         except ValueError as error:
@@ -167,8 +136,8 @@ def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[fl
                 f"{type(obj).__name__} cannot be fitted with the row there: {error} Pass other places to=."
             ) from None
     if hasattr(model, "predict_proba"):
-        said = model.predict_proba(own)[0, 1]
+        answer = model.predict_proba(own)[0, 1]
     else:
-        said = model.predict(own)[0]
-        said = said == model.classes_[1] if hasattr(model, "classes_") else said
-    return float(said), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]
+        answer = model.predict(own)[0]
+        answer = answer == model.classes_[1] if hasattr(model, "classes_") else answer
+    return float(answer), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]

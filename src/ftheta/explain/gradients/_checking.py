@@ -9,7 +9,7 @@ Reference: Ridders, Accurate computation of F'(x) and F'(x) F''(x), Advances in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite, nan
@@ -22,7 +22,7 @@ from torch import Tensor
 from ...draw import Draw
 from ...errors import InputError
 from .._point import Point
-from .._probe import DRAW, Call, array, calls, first_tensor
+from .._probe import DRAW, Call, array, calls, first_tensor, gradients
 from ._mistakes import Compared, Local
 
 FEW_ENTRIES = 5  # of a tensor that is right along its direction
@@ -61,7 +61,7 @@ class Check:
     def all(self, value: Value, size: float, tensors: Mapping[str, Tensor]) -> list[Checked]:
         """Every tensor of one loss."""
         try:
-            found = gradients(value(), list(tensors.values()))
+            found = gradients(value(), list(tensors.values()), zeros=False)
         except RuntimeError as error:
             why = str(error).partition("\n")[0].rstrip(".")
             raise InputError(
@@ -86,7 +86,7 @@ class Check:
         differ = ~(found.off <= self.tolerance)
         kinks = [_kink(value, size, tensor, int(i), found) for i in found.index[differ]]
         kink = kinks[0] if kinks and all(kinks) else ""
-        wrong = bool((bent or differ.any()) and not kink and (differ.any() or not found.whole))
+        wrong = bool((bent or differ.any()) and not kink and (differ.any() or not found.complete))
         return Checked(found, np.nan if kink else along, kink, wrong, gradient is not None)
 
     def faulty_layer(self, point: Point) -> FaultyLayer:
@@ -94,7 +94,7 @@ class Check:
         layers are trusted."""
         with calls(point.module, clone=True) as seen:
             value = point.value()
-        deltas = gradients(value, [call.out for call in seen])
+        deltas = gradients(value, [call.out for call in seen], zeros=False)
         back = reversed(list(zip(seen, deltas, strict=True)))
         for call, delta in sorted(back, key=lambda pair: any(True for _ in pair[0].layer.children())):
             if delta is not None and not type(call.layer).__module__.startswith("torch.nn.modules"):
@@ -150,15 +150,6 @@ def place(flat: int, shape: tuple[int, ...]) -> str:
     return "[" + ", ".join(str(int(i)) for i in np.unravel_index(int(flat), shape or (1,))) + "]"
 
 
-def gradients(value: Tensor, tensors: Sequence[Tensor]) -> list[Tensor | None]:
-    """∂ value / ∂ tensor; None for what the graph does not reach."""
-    reached = [t for t in tensors if t.requires_grad]
-    if not value.requires_grad or not reached:
-        return [None] * len(tensors)
-    found = dict(zip(map(id, reached), torch.autograd.grad(value, reached, allow_unused=True), strict=True))
-    return [found.get(id(t)) for t in tensors]
-
-
 @contextmanager
 def moving(value: Value, tensor: Tensor, direction: Tensor) -> Iterator[Callable[[float], float]]:
     """t -> the value with the tensor at θ + t v; θ is restored."""
@@ -192,12 +183,7 @@ def _slopes(value: Value, size: float, tensor: Tensor, directions: Any) -> tuple
 
 
 def slope(f: Callable[[float], float], size: float, h: float = 0.01) -> tuple[float, float]:
-    """f'(0), and how far it may be off.
-
-    Args:
-        f: Function of one number.
-        size: Size of the terms that f adds up: what its rounding is measured by.
-        h: First step.
+    """f'(0) and how far it may be off, for a function that adds up terms of this size; h is the first step.
 
     Example:
         >>> from math import exp

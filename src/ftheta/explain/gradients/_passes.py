@@ -17,7 +17,7 @@ from ...data import Batch
 from ...errors import InputError
 from ...likelihoods import Likelihood
 from .._point import Point
-from .._probe import DRAW, array, numbered
+from .._probe import DRAW, array, gradients, numbered
 from ._record import Record, Step
 from ._words import UNKNOWN, words_of, words_of_loss
 
@@ -83,18 +83,6 @@ def forward_backward(point: Point, lr: float, reduction: str) -> Passes:
         gradients=of_rows,
         gap=_gap(point, values, total, shares),
     )
-
-
-def gradients(value: Tensor, tensors: list[Tensor]) -> list[Tensor]:
-    """∂ value / ∂ tensor, zeros where the graph does not reach."""
-    reached = [t for t in tensors if t.requires_grad]
-    found = (
-        torch.autograd.grad(value, reached, retain_graph=True, allow_unused=True, materialize_grads=True)
-        if value.requires_grad and reached
-        else ()
-    )
-    by_id = dict(zip(map(id, reached), found, strict=False))
-    return [by_id.get(id(t), torch.zeros_like(t, dtype=torch.float64)) for t in tensors]
 
 
 def row_losses(point: Point, raw: Tensor) -> Tensor:

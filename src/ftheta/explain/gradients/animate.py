@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import nn
 
+from ...check import Positive
 from ...errors import InputError
 from ...plots import Figure, layers
 from ...results import Result
 from ...store.files import write_atomic
 from .._point import LossLike, part_of
 from .._probe import batch_of
-from .._registry import HasModule, require
+from .._registry import checked
 from ._player import page
 from .backprop import Backprop, passes_of
 
@@ -71,12 +71,7 @@ class Animation(Result):
         return page(self)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the page.
-
-        Args:
-            path: Where to.
-            overwrite: Whether a file that is there may be replaced.
-        """
+        """Write the page; a file that is there is replaced only with overwrite=True."""
         path = Path(path)
         if path.is_dir() or (path.exists() and not overwrite):
             raise InputError(f"{path} exists; choose another path, or for a file pass overwrite=True.")
@@ -84,14 +79,12 @@ class Animation(Result):
         return path
 
 
-def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int = 0, lr: float = 0.1) -> Animation:
+@checked("module_")
+def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int = 0, lr: Positive = 0.1) -> Animation:
     """One forward pass, backward pass and update of gradient descent on one row, on a copy in float64.
 
     Args:
-        obj: A module, or a fitted neural estimator.
         X: Rows, of which one is taken.
-        y: Their targets.
-        loss: As in `backprop`.
         row: Which row.
         lr: Learning rate of the update.
 
@@ -102,9 +95,6 @@ def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int 
         >>> film.loss[1] < film.loss[0], film.html()[:15]
         (True, '<!DOCTYPE html>')
     """
-    require(obj, nn.Module | HasModule, "animate")
-    if not 0 < lr < np.inf:
-        raise InputError(f"lr={lr}; a learning rate is above 0, e.g. 0.1.")
     batch = batch_of(obj, X, y)
     if not 0 <= row < batch.n:
         raise InputError(f"row={row}, but there are {batch.n} rows; choose one from 0 to {batch.n - 1}.")

@@ -17,20 +17,20 @@ Reference: Rumelhart, Hinton and Williams, Nature 323 (1986).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from torch import nn
 
 from ...catalog import nearest
+from ...check import Count, Finite
 from ...data import Batch
-from ...errors import InputError, InputTypeError
+from ...errors import InputError
 from ...plots import Figure, boxes
 from ...results import Result, Table
 from ...train import Supervised
 from .._point import LossLike, Point, part_of
 from .._probe import DRAW, batch_of, module_of
-from .._registry import HasModule, HasObjective, explanation, require
+from .._registry import OBJECTIVE, explanation, has
 from ._network import columns_of, network_with_numbers
 from ._passes import BackpropStep, forward_backward
 from ._sheet import Part, Sheet, exercise, label_of, of_row, page, parts_of
@@ -183,34 +183,36 @@ class Backprop(Result):
 
 
 def _is_supervised(obj: Any) -> bool:
+    if not has(obj, OBJECTIVE):
+        return True
     with DRAW.scope():
         return isinstance(obj.objective(obj.module_, obj.target_), Supervised)
 
 
-@explanation("backprop", needs=HasObjective, when=_is_supervised)
+@explanation(
+    "backprop",
+    needs="module_",
+    when=_is_supervised,
+    otherwise="is not a function with a loss of each row; {} needs a net that is learned from targets, or loss=",
+    lifted_by="loss",
+)
 def backprop(
     obj: Any,
     X: Any,
     y: Any = None,
     loss: LossLike = None,
     *,
-    lr: float = 1.0,
-    reduction: str = "mean",
+    lr: Finite = 1.0,
+    reduction: Literal["mean", "sum"] = "mean",
     training: bool = False,
-    max_rows: int | None = None,
+    max_rows: Count | None = None,
 ) -> Backprop:
     """A forward pass, a backward pass and a step of gradient descent, with every number on the way.
 
     Args:
-        obj: A module, or a fitted neural estimator.
         X: Rows; the first ones are followed.
-        y: Their targets.
-        loss: half-square, square, absolute, bernoulli, categorical, the name of a likelihood, a likelihood, or a
-            function (raw, y) -> loss of each row; None: that of the estimator, without penalties; of a module half the
-            squared error or, where y are integers, the cross-entropy.
         lr: Learning rate η of the step.
         reduction: What is minimized: the "mean" of the losses, or their "sum".
-        training: In training mode: with dropout (one fixed draw) and the statistics of this batch.
         max_rows: Rows that are followed; None: 32, or fewer for a large net.
 
     Example:
@@ -221,16 +223,6 @@ def backprop(
         >>> found.gradient["weight"].item(), round(found.new["weight"].item(), 10)
         (3.0, 1.7)
     """
-    require(obj, nn.Module | HasModule, "backprop")
-    if loss is None and isinstance(obj, HasObjective) and not _is_supervised(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} is not a function with a loss of each row; backprop needs a net that is learned "
-            "from targets, or loss=."
-        )
-    if reduction not in ("mean", "sum"):
-        raise InputError(nearest("reduction", reduction, ["mean", "sum"]))
-    if not np.isfinite(lr):
-        raise InputError(f"lr={lr}; a finite learning rate is needed, e.g. 0.1.")
     if y is None:
         raise InputError("backprop compares outputs with targets, but y is None; pass the y of these rows.")
     full = batch_of(obj, X, y)
@@ -243,15 +235,13 @@ def passes_of(
     obj: Any, batch: Batch, loss: LossLike, *, lr: float, reduction: str = "mean", training: bool = False
 ) -> Backprop:
     """All numbers of these rows."""
-    point = Point(obj, batch, loss=loss, double=True, training=training, caller="backprop")
+    point = Point(obj, batch, loss=loss, double=True, training=training)
     with point.open(training=training):
         return Backprop(**forward_backward(point, lr, reduction)._asdict(), lr=lr, given=batch.n)
 
 
 def _followed(size: int, given: int, max_rows: int | None) -> int:
     """Rows that are followed: each has a gradient for every parameter."""
-    if max_rows is not None and max_rows < 1:
-        raise InputError(f"max_rows={max_rows}; follow at least one row.")
     n = min(given, max(1, min(USUAL_ROWS, MAX_GRADIENTS // max(size, 1))) if max_rows is None else max_rows)
     if n * size > MAX_GRADIENTS:
         raise InputError(

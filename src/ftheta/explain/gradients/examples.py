@@ -23,6 +23,7 @@ from ...plots import Figure, curves
 from ...results import Result
 from .._point import LossLike, Point
 from .._probe import DRAW
+from .._registry import checked
 
 __all__ = ["ExampleGradients", "example_gradients"]
 
@@ -69,15 +70,10 @@ class ExampleGradients(Result):
         return curves(lines, x="rows by norm", label="norm, cosine", title="Gradients of single rows")
 
 
+@checked("module_")
 def example_gradients(obj: Any, X: Any, y: Any = None, *, loss: LossLike = None) -> ExampleGradients:
     """The gradient of the loss of each row, times its weight where classes have weights, in evaluation mode and without
     penalties.
-
-    Args:
-        obj: A fitted neural estimator, or a module.
-        X: Rows; all are taken at once.
-        y: Their targets, where the objective has any.
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: as in `backprop`.
 
     Example:
         >>> from torch import nn
@@ -88,7 +84,7 @@ def example_gradients(obj: Any, X: Any, y: Any = None, *, loss: LossLike = None)
         >>> found.total.tolist()  # slope, intercept
         [-44.0, -22.0]
     """
-    point = Point(obj, X, y, loss, caller="example_gradients").moves()
+    point = Point(obj, X, y, loss).moves()
     if not point.objective.separable:
         raise InputError(f"{type(point.objective).__name__} is not a sum over rows, so single rows have no gradient.")
 

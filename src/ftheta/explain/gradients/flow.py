@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...errors import InputError
 from ...plots import Figure, layers
 from ...results import Result
 from .._point import LossLike, Point
 from .._probe import QUANTILES, array
-from .._registry import HasObjective, explanation
+from .._registry import explanation
 
 __all__ = ["GradientFlow", "gradient_flow"]
 
@@ -70,23 +69,9 @@ class GradientFlow(Result):
         return layers(self.names, self.mean_absolute, label="mean |gradient|", title=title, notes=notes)
 
 
-@explanation("gradient-flow", needs=HasObjective)
-def gradient_flow(
-    obj: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    loss: LossLike = None,
-    training: bool = False,
-) -> GradientFlow:
+@explanation("gradient-flow", needs="module_")
+def gradient_flow(obj: Any, X: Any, y: Any = None, *, loss: LossLike = None, training: bool = False) -> GradientFlow:
     """The gradient of the objective at these rows, tensor by tensor, without the penalties of `Training`.
-
-    Args:
-        obj: A fitted neural estimator, or a module.
-        X: Rows; all are taken at once.
-        y: Their targets, where the objective has any.
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: as in `backprop`.
-        training: In training mode: with dropout (one fixed draw) and the statistics of this batch.
 
     Example:
         >>> net = torch.nn.Linear(2, 1, bias=False)
@@ -95,7 +80,7 @@ def gradient_flow(
         >>> round(float(found.norm[0]), 4)
         5.0
     """
-    point = Point(obj, X, y, loss, caller="gradient_flow")
+    point = Point(obj, X, y, loss)
     losses, rows = {}, []
     with point.open(training=training), torch.enable_grad():
         for player in point.objective.player_list:
@@ -106,9 +91,7 @@ def gradient_flow(
             found = torch.autograd.grad(value, own, allow_unused=True, materialize_grads=True) if own else ()
             rows += [(player.name, p, g) for p, g in zip(own, found, strict=True)]
     if not rows:
-        raise InputError(
-            f"All parameters of {type(point.module).__name__} are frozen; unfreeze one to see its gradient."
-        )
+        point.moves()
     sizes = [np.abs(array(g)) for *_, g in rows]
     return GradientFlow(
         names=tuple(point.names[id(p)] for _, p, _ in rows),

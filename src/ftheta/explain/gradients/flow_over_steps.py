@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from torch import nn
 
+from ...check import Count
 from ...data import Rows
 from ...errors import InputError, NonFiniteError
 from ...plots import PALETTE, Figure, canvas, distinct, drawn
 from ...results import Result
 from ...train import GradientNorms, Supervised, Trainer, iterate
-from .._point import LossLike, loss_of
-from .._probe import batch_of
-from .._registry import explanation, require
-from ..surface.learning_rate import CanPrepare, seed_of
+from .._point import LossLike, loss_of, usual
+from .._probe import batch_of, module_of
+from .._registry import explanation
+from ..surface.learning_rate import seed_of
 
 __all__ = ["FlowOverSteps", "flow_over_steps"]
 
@@ -106,16 +106,14 @@ class FlowOverSteps(Result):
         return tuple({"vanishing": self._revive, "exploding": self._tame, "healthy": lambda: ()}[self.kind]())
 
     def _revive(self) -> Iterator[str]:
-        flat = [(name, most) for name, most in _FLAT.items() if name in self.kinds]
-        for name, most in flat:
-            yield f"Replace {name} by ReLU: its derivative is at most {most}, and δ is multiplied by it in every layer."
-        yield (
-            "Start with larger weights: variance 1/fan-in for tanh (Glorot), 2/fan-in for ReLU (He)."
-            if not flat or flat[0][0] != "Sigmoid"
-            else "Until then start with larger weights: of a sigmoid 1/4 remains, so variance 16/fan-in keeps δ."
-        )
-        if not self._has("Norm"):
-            yield "Normalize between the layers, e.g. nn.BatchNorm1d or nn.LayerNorm."
+        for name, most in _FLAT.items():
+            if name in self.kinds:
+                yield f"Replace {name} by ReLU: δ is multiplied by its derivative in every layer, at most {most}."
+        if "Sigmoid" in self.kinds:
+            yield "Until then start with larger weights: of a sigmoid 1/4 remains, so variance 16/fan-in keeps δ."
+        else:
+            yield "Start with larger weights: variance 1/fan-in for tanh (Glorot), 2/fan-in for ReLU (He)."
+        yield from self._normalize()
         if not self._has("Residual"):
             yield "Add residual connections: the identity carries δ past a layer."
 
@@ -124,6 +122,9 @@ class FlowOverSteps(Result):
         yield "Take a smaller learning rate; explain.learning_rate finds one."
         yield "Start with smaller weights: variance 1/fan-in for linear layers and tanh, 2/fan-in for ReLU."
         yield "Standardize inputs and targets."
+        yield from self._normalize()
+
+    def _normalize(self) -> Iterator[str]:
         if not self._has("Norm"):
             yield "Normalize between the layers, e.g. nn.BatchNorm1d or nn.LayerNorm."
 
@@ -170,18 +171,18 @@ class FlowOverSteps(Result):
         return figure
 
 
-@explanation("flow-over-steps", needs=CanPrepare | GradientNorms)
+@explanation("flow-over-steps", needs="prepare|gradient|module_")
 def flow_over_steps(
     obj: Any,
     X: Any = None,
     y: Any = None,
     *,
     loss: LossLike = None,
-    steps: int = 50,
-    every: int = 1,
+    steps: Count = 50,
+    every: Count = 1,
     optimizer: str = "sgd",
     lr: float | None = None,
-    batch_size: int = 64,
+    batch_size: Count = 64,
 ) -> FlowOverSteps:
     """Norms of gradients over a run: of one that was recorded, or of a copy that is trained for some steps.
 
@@ -190,8 +191,6 @@ def flow_over_steps(
             trained from its first weights as its own parameters say; or a module together with `loss`, of which a copy
             is trained from its present weights.
         X: Rows to train the copy on.
-        y: Their targets.
-        loss: For a module: a function (raw, y) -> loss of each row, or a likelihood.
         steps: Updates of the copy.
         every: Steps between two records.
         optimizer: For a module: a name of the optimizer table.
@@ -204,13 +203,13 @@ def flow_over_steps(
         >>> flow_over_steps(MLPRegressor(hidden=(16, 16), random_state=0), x, x[:, 0], steps=20).kind
         'healthy'
     """
-    require(obj, CanPrepare | GradientNorms if loss is None else nn.Module, "flow_over_steps")
     if isinstance(obj, GradientNorms):
         return _found(obj, "")
-    if X is None or steps < 1:
-        raise InputError(f"steps={steps} and X={'None' if X is None else 'given'}; a copy needs rows and a step.")
+    if X is None:
+        raise InputError("flow_over_steps trains a copy, but X is None; pass rows.")
     norms = GradientNorms(every)
-    trainer = _prepared(obj, X, y) if loss is None else _plain(obj, X, y, loss, optimizer, lr, batch_size)
+    own = loss is None and hasattr(obj, "prepare")
+    trainer = _prepared(obj, X, y) if own else _plain(module_of(obj), X, y, loss, optimizer, lr, batch_size)
     try:
         iterate(trainer, steps=steps, callbacks=[norms])
     except NonFiniteError as error:
@@ -228,7 +227,7 @@ def _prepared(estimator: Any, X: Any, y: Any) -> Trainer:
 
 def _plain(module: Any, X: Any, y: Any, loss: Any, optimizer: str, lr: float | None, batch_size: int) -> Trainer:
     batch = batch_of(module, X, y)
-    objective = Supervised(deepcopy(module), deepcopy(loss_of(loss)))
+    objective = Supervised(deepcopy(module), usual if loss is None else deepcopy(loss_of(loss)))
     rows = Rows(batch.x, batch.y, batch_size=min(batch_size, batch.n))
     return Trainer(objective, rows, optimizer=optimizer, lr=lr)
 

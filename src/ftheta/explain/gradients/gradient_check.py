@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Gt, Lt
 from torch import nn
 
+from ...check import Count
 from ...draw import Draw
 from ...errors import InputError
 from ...plots import PALETTE, Figure, canvas, distinct, drawn, legend
 from ...results import Result
 from .._point import LossLike, Point
+from .._registry import checked
 from ._checking import Check, Checked, FaultyLayer, place
 from ._mistakes import Local, diagnose
 
@@ -39,9 +42,7 @@ class GradientCheck(Result):
     index: tuple[np.ndarray, ...]  # flat numbers of the entries that were compared: (n,) each
     expected: tuple[np.ndarray, ...]  # by differences: (n,) each
     got: tuple[np.ndarray, ...]  # by the backward pass: (n,) each
-    errors: tuple[
-        np.ndarray, ...
-    ]  # relative error: (n,) each; within the tolerance where differences may be off as much
+    errors: tuple[np.ndarray, ...]  # relative error: (n,) each; within tolerance where differences may be off as much
     along: np.ndarray  # relative error along a random direction, in which all entries take part; NaN at a kink
     kinds: tuple[str, ...]  # what is wrong; empty where it is right, "kink" where the loss does not have one slope
     sentences: tuple[str, ...]  # the same as a sentence
@@ -131,14 +132,15 @@ class GradientCheck(Result):
         return figure
 
 
+@checked("module_")
 def gradient_check(
     obj: Any,
     X: Any,
     y: Any = None,
     loss: LossLike = None,
     *,
-    entries: int = 100,
-    tolerance: float = 1e-7,
+    entries: Count = 100,
+    tolerance: Annotated[float, Gt(0), Lt(1)] = 1e-7,
     training: bool = False,
     random_state: int = 0,
 ) -> GradientCheck:
@@ -146,22 +148,15 @@ def gradient_check(
 
     Args:
         obj: A module of your own, e.g. one layer, or a fitted neural estimator.
-        X: Rows.
         y: Their targets; None: of a module, its outputs times fixed random numbers are the loss.
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: an estimator's own objective; of a
-            module half the squared error, or the cross-entropy where y are integers.
         entries: Most entries of a tensor that are compared; of a larger one a random sample.
         tolerance: Largest relative error that passes.
-        training: In training mode: with dropout (one fixed draw) and the statistics of this batch.
-        random_state: Of directions and samples.
 
     Example:
         >>> gradient_check(nn.Linear(3, 2), [[0.5, 1.0, -2.0]]).passed
         True
     """
-    if entries < 1 or not 0 < tolerance < 1:
-        raise InputError(f"entries={entries}, tolerance={tolerance}; at least 1 and between 0 and 1 are needed.")
-    point = Point(obj, X, y, loss, double=True, training=training, project=True, caller="gradient_check")
+    point = Point(obj, X, y, loss, double=True, training=training, project=True)
     tensors = {**point.parameters, **point.inputs}
     if not tensors:
         raise InputError(
@@ -208,7 +203,7 @@ def _steady(point: Point) -> float:
 
 
 def _judged(row: Checked, layer: FaultyLayer, rows: int) -> tuple[str, str]:
-    """Kind and sentence of one tensor: where its own layer is guilty, from what that layer does alone."""
+    """Kind and sentence of one tensor; where its own layer is faulty, from what that layer does alone."""
     if row.kink:
         return "kink", f"{row.kink}; the gradient is one of the slopes between. Move the point to check it."
     if not row.wrong:
@@ -217,18 +212,18 @@ def _judged(row: Checked, layer: FaultyLayer, rows: int) -> tuple[str, str]:
     if own is not None or not layer.wrong:
         return _diagnosed(own or row, rows, layer.local)
     name, first = next(iter(layer.wrong.items()))
-    kind, said = _diagnosed(first, rows, layer.local)
-    return kind, f"the incoming gradient is already wrong; {name} of layer {layer.name!r}: {said}"
+    kind, sentence = _diagnosed(first, rows, layer.local)
+    return kind, f"the incoming gradient is already wrong; {name} of layer {layer.name!r}: {sentence}"
 
 
 def _diagnosed(row: Checked, rows: int, local: Local | None) -> tuple[str, str]:
     if (row.found.off <= row.found.tolerance).all():
-        return "unclear", f"a random direction says so, but none of {len(row.found.index)} entries; raise entries=."
+        return "unclear", f"a random direction shows it, but none of {len(row.found.index)} entries; raise entries=."
     return diagnose(row.found, rows, local)
 
 
 def _notes(point: Point, rows: Sequence[Checked], training: bool) -> Iterator[str]:
-    sampled = [row.found.name for row in rows if row.wrong and not row.found.whole]
+    sampled = [row.found.name for row in rows if row.wrong and not row.found.complete]
     if sampled:
         yield f"Of {', '.join(sampled)} a random sample of entries was compared."
     unused = [row.found.name for row in rows if not row.used and not row.wrong]

@@ -18,13 +18,14 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from ...catalog import nearest
+from ...check import Finite
 from ...errors import InputError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
 from .._point import LossLike, Point
-from .._probe import array, calls, numbered
+from .._probe import array, calls, gradients, numbered
+from .._registry import checked
 from ._checking import moving, place
-from ._passes import gradients
 
 __all__ = ["Nudge", "nudge"]
 
@@ -77,11 +78,11 @@ class Nudge(Result):
     def caption(self) -> str:
         """Both slopes."""
         where = f"{self.parameter}{list(self.index)}: {self.weight:.6g} -> {self.weight + self.amount:.6g}."
-        price = (
-            f" Back-propagation costs {self.cost:.2f} forward passes, differences for all {self.parameters:,} weights "
+        slopes = f"{where} ΔL/Δw = {self.slope:.7g}, ∂L/∂w = {self.gradient:.7g}."
+        passes = f"differences for all {self.parameters:,} weights {self.parameters + 1:,}."
+        return slopes + (
+            "" if np.isnan(self.cost) else f" Back-propagation costs {self.cost:.2f} forward passes, {passes}"
         )
-        price = "" if np.isnan(self.cost) else f"{price}{self.parameters + 1:,}."
-        return f"{where} ΔL/Δw = {self.slope:.7g}, ∂L/∂w = {self.gradient:.7g}.{price}"
 
     @drawn
     def figure(self) -> Figure:
@@ -111,6 +112,7 @@ class Nudge(Result):
         return figure
 
 
+@checked("module_")
 def nudge(
     obj: Any,
     X: Any,
@@ -118,15 +120,11 @@ def nudge(
     loss: LossLike = None,
     parameter: str | None = None,
     index: int | Sequence[int] | None = None,
-    amount: float = 1e-3,
+    amount: Finite = 1e-3,
 ) -> Nudge:
     """Change one weight a little, on a copy in float64, and see what follows.
 
     Args:
-        obj: A module, or a fitted neural estimator.
-        X: Rows.
-        y: Their targets.
-        loss: As in `gradient_check`.
         parameter: Name of the tensor; None: the first matrix, else the first tensor.
         index: Place in it, flat or by axis; None: where the gradient is largest.
         amount: What is added to the weight.
@@ -137,9 +135,9 @@ def nudge(
         >>> abs(found.slope / found.gradient - 1) < 1e-4
         True
     """
-    if not np.isfinite(amount) or amount == 0:
-        raise InputError(f"amount={amount}; a finite number other than 0 is needed, e.g. 1e-3.")
-    point = Point(obj, X, y, loss, double=True, project=True, caller="nudge").moves()
+    if amount == 0:
+        raise InputError("amount=0; a number other than 0 is needed, e.g. 1e-3.")
+    point = Point(obj, X, y, loss, double=True, project=True).moves()
     with point.open():
         name, tensor = _chosen(point.parameters, parameter)
         with calls(point.module, clone=True) as seen:

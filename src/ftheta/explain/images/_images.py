@@ -19,7 +19,6 @@ from ...catalog import nearest
 from ...data import Batch
 from ...errors import InputError, InputTypeError
 from .._probe import batch_of, first_tensor, fitting, module_of, untouched
-from .._registry import HasModule, require
 
 PART, NUMBERS = 64, 2**20  # rows of a pass at most, and numbers: large images go one by one
 
@@ -35,10 +34,7 @@ def has_convolution(obj: Any) -> bool:
     return bool(convolutions(module_of(obj)))
 
 
-def without_layer(obj: Any, caller: str, more: str = "") -> InputTypeError:
-    """The error for a net without a convolution."""
-    kind = "a net with an nn.Conv1d or nn.Conv2d"
-    return InputTypeError(f"{type(obj).__name__} has no convolution; {caller} needs {kind}{more}.")
+NO_CONVOLUTION = "has no convolution; {} needs a net with an nn.Conv1d or nn.Conv2d"
 
 
 def array(tensor: Tensor) -> np.ndarray:
@@ -59,39 +55,31 @@ def slope(score: Tensor, at: Tensor) -> Tensor:
 
 
 class Pictures:
-    """A net as a function of images or signals x (B, C, *places).
+    """A net as a function of images or signals x (B, C, *places)."""
 
-    Args:
-        obj: A module, or a fitted estimator with one.
-        X: Rows.
-        caller: The public function that asks.
-    """
-
-    def __init__(self, obj: Any, X: Any, caller: str) -> None:
-        require(obj, nn.Module | HasModule, caller)
+    def __init__(self, obj: Any, X: Any) -> None:
         self.obj, self.module = obj, module_of(obj)
         batch = batch_of(obj, X)
         x = batch.x
         if not isinstance(x, Tensor) or not x.is_floating_point():
             kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-            raise InputTypeError(
-                f"X holds {kind}; {caller} needs one array of floats. Scale X as it was for training, e.g. X / 255."
-            )
+            raise InputTypeError(f"X holds {kind}; pass one array of floats, scaled as for training, e.g. X / 255.")
         self.row = tuple(x.shape[1:])
-        self.x = x.reshape(len(x), *self._shape(batch, caller))
+        self.x = x.reshape(len(x), *self._shape(batch))
         self.places = tuple(self.x.shape[2:])
         self.part = max(1, min(PART, NUMBERS // prod(self.row)))  # rows of a pass
 
-    def _shape(self, batch: Any, caller: str) -> tuple[int, ...]:
-        """(C, *places) of a row: its own, or that of an estimator that flattens rows."""
+    def _shape(self, batch: Any) -> tuple[int, ...]:
+        """(C, *places) of a row, if the convolutions take as many axes; without any (C, L) or (C, H, W)."""
         layers = convolutions(self.module)
         if not layers and len(self.row) not in (2, 3):
-            raise without_layer(self.obj, caller, ", or rows of shape (C, H, W)")
-        dims = {3 if isinstance(layer, nn.Conv2d) else 2 for layer in layers.values()} or {len(self.row)}
+            more = "an nn.Conv1d or nn.Conv2d, or rows of shape (C, H, W)"
+            raise InputTypeError(f"{type(self.obj).__name__} has no convolution; this needs a net with {more}.")
+        dims = {3 if isinstance(layer, nn.Conv2d) else 2 for layer in layers.values()} or {2, 3}
         if len(self.row) in dims:
             return self.row
         wanted = " or ".join("(B, C, L)" if d == 2 else "(B, C, H, W)" for d in sorted(dims))
-        raise InputError(f"X has shape {(len(batch.x), *self.row)}; {caller} needs {wanted}. Add the missing axes.")
+        raise InputError(f"X has shape {(len(batch.x), *self.row)}; pass {wanted}. Add the missing axes.")
 
     def on(self, module: nn.Module) -> Self:
         """The same rows for another module of this kind."""
@@ -101,7 +89,7 @@ class Pictures:
 
     @contextmanager
     def open(self, *, gradients: bool = True) -> Iterator[None]:
-        """The net in evaluation mode, without a trace."""
+        """The net in evaluation mode; its state is restored on exit."""
         with untouched(self.module), torch.set_grad_enabled(gradients):
             yield
 

@@ -12,24 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from textwrap import fill
+from typing import Any
 
 import numpy as np
 
 from ...catalog import nearest
+from ...check import Count
 from ...errors import InputError
 from ...formulas import correlate, output_size
 from ...plots import GREY, Figure, drawn
 from ...results import Result
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from .._registry import checked
 
 __all__ = ["Convolved", "Pooled", "convolve", "pool"]
 
 _FILL: dict[str, Any] = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}
 _KINDS = {"max": np.max, "min": np.min, "mean": np.mean}
-_STEPS = 9  # of the window that are drawn
+MAX_STEPS = 9  # of the window that are drawn
 COLORS = ("white", "#F6C9A5", "#DDDDDD", "#BFDCEE")  # plain, a window, padding, another window
 MAX_CELLS = 16  # places on an axis whose numbers are written
 
@@ -54,8 +54,7 @@ class Convolved(Result):
     def columns(self) -> dict[str, Any]:
         """One row per step: the products and their sum."""
         return {
-            "output": [", ".join(map(str, place)) for place in np.ndindex(self.output.shape)],
-            "window": [_rows(window) for window in self.windows],
+            **_steps(self.output.shape, self.windows),
             "products": [self._sum(window) for window in self.windows],
             "sum": _cells(self.output),
         }
@@ -73,12 +72,12 @@ class Convolved(Result):
         """Input, kernel and output, then the first steps: the window and the sum that it gives."""
         values, titles = [self.x, self.kernel, self.output], ["input", "kernel", "output"]
         notes, lit = ["", "", ""], [self._lit(None), None, None]
-        for i, place in enumerate(np.ndindex(self.output.shape)):
-            if i < _STEPS:
-                values.append(self.x)
-                titles.append(f"step {i + 1}: output {', '.join(map(str, place))}")
-                lit.append(self._lit(i))
-                notes.append(_wrapped(self._sum(self.windows[i])) + f"\n= {_number(float(self.output[place]))}")
+        for i, place in list(enumerate(np.ndindex(self.output.shape)))[:MAX_STEPS]:
+            values.append(self.x)
+            titles.append(f"step {i + 1}: output {', '.join(map(str, place))}")
+            lit.append(self._lit(i))
+            total = fill(self._sum(self.windows[i]), 34, break_long_words=False)
+            notes.append(f"{total}\n= {_number(float(self.output[place]))}")
         return _grids(values, titles=titles, notes=notes, lit=lit)
 
     def _lit(self, i: int | None) -> np.ndarray:
@@ -91,14 +90,15 @@ class Convolved(Result):
         return marks
 
 
+@checked()
 def convolve(
-    x: ArrayLike,
-    kernel: ArrayLike,
+    x: Any,
+    kernel: Any,
     *,
-    stride: int = 1,
+    stride: Count = 1,
     padding: int | str = 0,
     mode: str = "zeros",
-    dilation: int = 1,
+    dilation: Count = 1,
     flip: bool = False,
 ) -> Convolved:
     """A kernel slid over a signal or an image, step by step.
@@ -139,12 +139,8 @@ class Pooled(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row per window."""
-        places = np.ndindex(next(iter(self.outputs.values())).shape)
-        return {
-            "output": [", ".join(map(str, place)) for place in places],
-            "window": [_rows(window) for window in self.windows],
-            **{kind: _cells(output) for kind, output in self.outputs.items()},
-        }
+        shape = next(iter(self.outputs.values())).shape
+        return {**_steps(shape, self.windows), **{kind: _cells(output) for kind, output in self.outputs.items()}}
 
     @property
     def caption(self) -> str:
@@ -164,8 +160,9 @@ class Pooled(Result):
         return _grids([self.x, *self.outputs.values()], titles=["input", *self.outputs], lit=lit)
 
 
+@checked()
 def pool(
-    x: ArrayLike, size: int = 2, kind: str | Sequence[str] = ("max", "min", "mean"), *, stride: int | None = None
+    x: Any, size: Count = 2, kind: str | Sequence[str] = ("max", "min", "mean"), *, stride: Count | None = None
 ) -> Pooled:
     """The windows of a signal or an image, and the largest, smallest or mean number of each.
 
@@ -180,11 +177,9 @@ def pool(
         [[3.25, 4.0]]
     """
     x, kinds = _array(x, "x"), [kind] if isinstance(kind, str) else list(kind)
-    for name in kinds:
+    for name in kinds or [""]:
         if name not in _KINDS:
             raise InputError(nearest("pooling", name, _KINDS))
-    if not kinds:
-        raise InputError("pool got no kind of pooling; give max, min or mean.")
     step = size if stride is None else stride
     shape = tuple(output_size(n, size, stride=step) for n in x.shape)
     windows, starts = _windows(x, (size,) * x.ndim, step, 1)
@@ -192,7 +187,7 @@ def pool(
     return Pooled(x, {name: _KINDS[name](windows, axis=within).reshape(shape) for name in kinds}, starts, windows)
 
 
-def _array(value: ArrayLike, name: str) -> np.ndarray:
+def _array(value: Any, name: str) -> np.ndarray:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -209,6 +204,12 @@ def _windows(x: np.ndarray, shape: Sequence[int], stride: int, dilation: int) ->
     taken = every[(..., *(slice(None, None, dilation),) * x.ndim)]
     starts = np.array(list(np.ndindex(every.shape[: x.ndim]))) * stride
     return taken.reshape(-1, *shape).copy(), starts
+
+
+def _steps(shape: tuple[int, ...], windows: np.ndarray) -> dict[str, list[str]]:
+    """Columns of a table: the place of each output, and its window."""
+    places = [", ".join(map(str, place)) for place in np.ndindex(shape)]
+    return {"output": places, "window": [_rows(window) for window in windows]}
 
 
 def _rows(values: np.ndarray) -> str:
@@ -228,34 +229,17 @@ def _signed(value: float) -> str:
     return f"({_number(value)})" if value < 0 else _number(value)
 
 
-def _wrapped(words: str, most: int = 34) -> str:
-    """A sum in lines of at most `most` letters."""
-    from textwrap import wrap
-
-    return "\n".join(wrap(words, most, break_long_words=False))
-
-
 @drawn
 def _grids(
-    values: Sequence[np.ndarray],
-    *,
-    titles: Sequence[str],
-    notes: Sequence[str] = (),
-    lit: Sequence[np.ndarray | None] = (),
+    values: Sequence[np.ndarray], *, titles: Sequence[str], lit: Sequence[np.ndarray | None], notes: Sequence[str] = ()
 ) -> Figure:
-    """Each map as a grid with its numbers, three or four beside one another.
-
-    Args:
-        values: The maps.
-        titles: A title for each.
-        notes: Words below each.
-        lit: Marks of the cells of each: 0 plain, 1 and 3 in windows, 2 padding; None: all plain.
-    """
+    """Each map as a grid with its numbers and notes below, three or four beside one another; cells of `lit` are marked:
+    0 plain, 1 and 3 in windows, 2 padding; None: all plain."""
     from matplotlib.figure import Figure
 
     maps = [np.atleast_2d(v) for v in values]
     height, width = (max(v.shape[axis] for v in maps) for axis in (0, 1))
-    notes, marks = notes or [""] * len(maps), lit or [None] * len(maps)
+    notes = notes or [""] * len(maps)
     across = len(maps) if len(maps) <= 4 else 3
     lines = -(-len(maps) // across)
     cell = min(0.36, 3.2 / max(height, width)) if max(height, width) > MAX_CELLS else 0.36  # inches, as all below
@@ -265,7 +249,7 @@ def _grids(
     figure.set_layout_engine("none")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, slot * across), ylim=(line * lines, 0))
     axes.set_axis_off()
-    for k, (v, title, note, mark) in enumerate(zip(maps, titles, notes, marks, strict=True)):
+    for k, (v, title, note, mark) in enumerate(zip(maps, titles, notes, lit, strict=True)):
         middle, top = slot * (k % across + 0.5), line * (k // across) + 0.55
         axes.text(middle, top - 0.1, title, ha="center", va="bottom", fontsize=10)
         _grid(axes, v, mark, (middle - cell * v.shape[1] / 2, top), cell)

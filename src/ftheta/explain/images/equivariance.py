@@ -17,23 +17,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from torch import Tensor, nn
 
-from ...errors import InputError, InputTypeError
+from ...errors import InputError
 from ...nn import Flip, Shift, Turn
 from ...plots import GREY, Figure, canvas, distinct, drawn
 from ...results import Result
-from .._probe import Call, batch_of, calls, first_tensor, fitting, has_maps, module_of, numbered, untouched
-from .._registry import HasModule, explanation, require
+from .._probe import NO_MAPS, Call, batch_of, calls, first_tensor, fitting, has_maps, module_of, numbered, untouched
+from .._registry import explanation
 from ._reach import reach
 
 __all__ = ["Equivariance", "equivariance"]
 
 Transform = Callable[[Tensor], Tensor]
+Size = Annotated[int, Ge(0)]
 ROUNDING = 64  # of a layer's largest number, in units of its precision: more is a change
 
 
@@ -100,17 +102,19 @@ def _words(value: float) -> str:
     return "none" if np.isnan(value) else "0" if value == 0 else f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
 
 
-@explanation("equivariance", needs=nn.Module | HasModule, when=has_maps)
+@explanation("equivariance", when=has_maps, otherwise=f"{NO_MAPS}, or transformations", lifted_by="transform")
 def equivariance(
-    obj: Any, transform: Transform | Sequence[Transform] | None = None, X: Any = None, *, border: int = 0
+    obj: Any,
+    transform: Transform | Sequence[Transform] | None = None,
+    X: Any = None,
+    *,
+    border: Size = 0,
 ) -> Equivariance:
     """How far f(t(x)) is from t(f(x)) and from f(x), for every layer and transformation.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         transform: Any functions of a batch of maps; `Shift`, `Flip` and `Turn` of `ftheta.nn` know what they are on a
             coarser map, others are applied as they are. None: shifts by 1 and 2, flips, and for squares a quarter turn.
-        X: Rows.
         border: Places of the input whose units are left out at every edge, where padding is seen.
 
     Example:
@@ -119,7 +123,7 @@ def equivariance(
         >>> bool(found.equivariance.max() < 1e-14), bool(found.invariance.max() > 0.1)
         (True, True)
     """
-    module, x = _checked(obj, X, usual=transform is None)
+    module, x = module_of(obj), _rows(obj, X)
     chosen = _several(transform) if transform is not None else _usual(x)
     plain = _pass(module, x)
     steps = _steps(module, x)
@@ -127,26 +131,16 @@ def equivariance(
     for t in chosen:  # one at a time: a pass holds the outputs of all layers
         pairs = zip(plain, _pass(module, t(x)), steps, strict=True)
         columns.append([_errors(f.out, moved.out, at, t, border) for f, moved, at in pairs])
-    errors = np.array(columns).swapaxes(0, 1)  # (L, T, 3)
+    errors = np.array(columns).transpose(2, 1, 0)  # (3, L, T)
+    kinds = tuple(type(call.layer).__name__ for call in plain)
+    scale = np.array([float(call.out.abs().max()) for call in plain])
     return Equivariance(
-        names=numbered([call.name for call in plain]),
-        kinds=tuple(type(call.layer).__name__ for call in plain),
-        transforms=tuple(_name(t) for t in chosen),
-        equivariance=errors[..., 0],
-        invariance=errors[..., 1],
-        changed=errors[..., 2],
-        scale=np.array([float(call.out.abs().max()) for call in plain]),
-        n=len(x),
+        numbered([call.name for call in plain]), kinds, tuple(map(_name, chosen)), *errors, scale=scale, n=len(x)
     )
 
 
-def _checked(obj: Any, X: Any, *, usual: bool = False) -> tuple[nn.Module, Tensor]:
-    """The module, and rows as it sees them."""
-    require(obj, nn.Module | HasModule, "equivariance")
-    if usual and not has_maps(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} has no convolution; equivariance needs a net on maps, or transformations to try."
-        )
+def _rows(obj: Any, X: Any) -> Tensor:
+    """Rows as the net sees them."""
     if X is None:
         raise InputError("equivariance looks at rows, but X is None; pass X.")
     x = first_tensor(batch_of(obj, X).x)
@@ -155,7 +149,7 @@ def _checked(obj: Any, X: Any, *, usual: bool = False) -> tuple[nn.Module, Tenso
     if x is None or x.ndim < 2 or not x.is_floating_point():
         got = "no tensor" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
         raise InputError(f"equivariance got {got}; expected rows of floats, (rows, channels, ...) for maps.")
-    return module_of(obj), x
+    return x
 
 
 def _several(transform: Transform | Sequence[Transform]) -> list[Transform]:
@@ -196,13 +190,11 @@ def _steps(module: nn.Module, x: Tensor) -> list[list[float]]:
     """How many inputs apart the places of each map lie, on each axis; empty where there are no places."""
     if x.ndim < 3:
         return [[1.0] if call.out.shape == x.shape else [] for call in _pass(module, x)]
-    found = [(call.out.shape[2:] if call.out.ndim == x.ndim else (), layer.steps) for call, layer in
-             zip(_pass(module, x), reach(module, x[:1]), strict=False)]  # fmt: skip
     steps = []
-    for places, at in found:
-        ratios = [n / m for n, m in zip(x.shape[2:], places, strict=True)] if places else []
-        wide = all(m > 1 for m in places)
-        steps.append([float(round(r)) if np.isnan(a) else a for a, r in zip(at, ratios, strict=False)] if wide else [])
+    for call, layer in zip(_pass(module, x), reach(module, x[:1]), strict=False):
+        places = call.out.shape[2:] if call.out.ndim == x.ndim and all(m > 1 for m in call.out.shape[2:]) else ()
+        sides = zip(layer.steps, x.shape[2:], places, strict=False)
+        steps.append([float(round(n / m)) if np.isnan(at) else at for at, n, m in sides])
     return steps
 
 

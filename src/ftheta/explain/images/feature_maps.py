@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from ... import plots
 from ...errors import InputError
 from ...plots import Figure
 from ...results import Result
 from .._probe import calls, numbered
-from .._registry import HasModule, explanation
+from .._registry import explanation
 from ._images import Pictures, array, has_convolution
 
 __all__ = ["FeatureMaps", "feature_maps"]
@@ -63,23 +62,23 @@ class FeatureMaps(Result):
         return f"An image of {' x '.join(map(str, self.x.shape))}, its maps after {len(self.maps)} layers{end}."
 
 
-@explanation("feature-maps", needs=nn.Module | HasModule, when=has_convolution)
+@explanation("feature-maps", when=has_convolution)
 def feature_maps(obj: Any, X: Any, layers: Sequence[str] | None = None, *, row: int = 0) -> FeatureMaps:
     """One image or signal, its maps after each layer, and the output probabilities.
 
     Args:
-        obj: A module, or a fitted estimator with one; raw outputs of a module are taken as logits.
         X: Rows (B, C, H, W) or (B, C, L).
         layers: Names of the layers to show; None: all that give maps.
         row: Which row.
 
     Example:
+        >>> from torch import nn
         >>> found = feature_maps(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()), [[[[0.0] * 5] * 5]])
         >>> {name: h.shape for name, h in found.maps.items()}
         {'0': (4, 3, 3), '1': (4, 3, 3)}
     """
-    net = Pictures(obj, X, "feature_maps")
-    if not isinstance(row, int | np.integer) or not -len(net.x) <= row < len(net.x):
+    net = Pictures(obj, X)
+    if not -len(net.x) <= row < len(net.x):
         raise InputError(f"row is {row}, but X has {len(net.x)} rows; choose one of them.")
     x = net.x[row][None]
     with net.open(gradients=False):

@@ -23,11 +23,23 @@ import torch
 from torch import Tensor, nn
 
 from ...data import Batch
-from ...errors import InputError, InputTypeError
+from ...errors import InputError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result
-from .._probe import DRAW, calls, first_tensor, fitting, has_maps, module_of, numbered, rows_for, untouched
-from .._registry import HasModule, explanation, require
+from .._probe import (
+    DRAW,
+    NO_MAPS,
+    calls,
+    first_tensor,
+    fitting,
+    gradients,
+    has_maps,
+    module_of,
+    numbered,
+    rows_for,
+    untouched,
+)
+from .._registry import explanation
 from ._reach import Reach, reach
 
 __all__ = ["ReceptiveField", "receptive_field"]
@@ -125,25 +137,18 @@ def _spans(ends: np.ndarray) -> str:
     return ", ".join(f"{low}-{high}" for low, high in ends)
 
 
-@explanation("receptive-field", needs=nn.Module | HasModule, when=has_maps)
+@explanation("receptive-field", when=has_maps, otherwise=NO_MAPS)
 def receptive_field(obj: Any, X: Any = None, input_shape: Sequence[int] | None = None) -> ReceptiveField:
     """The field of the middle unit of each layer: which inputs can change it, and its gradient.
 
     Args:
-        obj: A module with convolutions or pooling, or a fitted estimator with one.
         X: Rows whose gradients are taken, at most 16; None: random ones.
-        input_shape: Shape of one row, where there is no X; an estimator knows it.
 
     Example:
         >>> net = nn.Sequential(nn.Conv1d(1, 4, 3), nn.Conv1d(4, 4, 3, stride=2), nn.Conv1d(4, 1, 3))
         >>> receptive_field(net, input_shape=(1, 25)).size[:, 0].tolist()
         [3, 5, 9]
     """
-    require(obj, nn.Module | HasModule, "receptive_field")
-    if not has_maps(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} has no convolution; receptive_field needs a module with convolutions or pooling."
-        )
     x = first_tensor(rows_for(obj, X, input_shape, MAX_ROWS).x)
     if x is None or x.ndim < 3 or not x.is_floating_point():
         got = "no tensor" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
@@ -194,12 +199,7 @@ def _gradients(module: nn.Module, x: Tensor, seen: list[tuple[int, Reach]]) -> l
             h = outs[k][(..., *layer.middle)] if layer.places else outs[k]
             h = h.reshape(len(h), -1)
             mixed = h @ torch.randn(h.shape[1], generator=DRAW.generator("mixture"), dtype=torch.float64).to(h)
-            g = (
-                torch.autograd.grad(mixed.sum(), x, retain_graph=True, allow_unused=True)[0]
-                if h.requires_grad
-                else None
-            )
-            g = torch.zeros_like(x) if g is None else g
+            g = gradients(mixed.sum(), [x])[0]
             found.append(g.abs().double().sum(1).mean(0).cpu().numpy())
     return found
 

@@ -22,16 +22,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import interpolate
 
 from ... import plots
 from ...catalog import nearest
+from ...check import Count
 from ...errors import InputError, InputTypeError
 from ...plots import Figure
 from ...results import Result
 from .._probe import DRAW, calls, layer_named
-from .._registry import HasModule, explanation
+from .._registry import explanation
 from ._images import Pictures, array, has_convolution, slope
 
 __all__ = ["Saliency", "saliency"]
@@ -169,7 +170,7 @@ class Saliency(Result):
         return plots.saliency(self.x, self.maps, [f"for {t}" for t in self.target], label=f"saliency ({self.method})")
 
 
-@explanation("saliency", needs=nn.Module | HasModule, when=has_convolution)
+@explanation("saliency", when=has_convolution)
 def saliency(
     obj: Any,
     X: Any,
@@ -178,13 +179,12 @@ def saliency(
     target: Any = None,
     layer: str | None = None,
     baseline: Any = 0.0,
-    steps: int | None = None,
-    size: int | None = None,
+    steps: Count | None = None,
+    size: Count | None = None,
 ) -> Saliency:
     """Which places of an image or signal increase an output, and which decrease it.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         X: Rows (B, C, H, W) or (B, C, L).
         method: gradient, integrated, smoothgrad, gradcam or occlusion.
         target: A class, or the number of an output; one for all rows or one per row. None: the largest output.
@@ -194,11 +194,11 @@ def saliency(
         size: Side of the window of occlusion; None: a sixth of the shorter side.
 
     Example:
-        >>> net = nn.Conv1d(1, 1, 3, bias=False)
+        >>> net = torch.nn.Conv1d(1, 1, 3, bias=False)
         >>> saliency(net, [[[1.0, 2.0, 3.0]]]).values.shape
         (1, 1, 3)
     """
-    net = Pictures(obj, X, "saliency")
+    net = Pictures(obj, X)
     with net.open():
         with torch.no_grad():
             scores = torch.cat([net.scores(part) for part in net.x.split(net.part)])
@@ -226,9 +226,8 @@ def attributions(
         raise InputError(nearest("method", method, METHODS))
     steps = _STEPS.get(method, 1) if steps is None else steps
     size = max(1, round(min(net.places) / 6)) if size is None else size
-    whole = all(isinstance(v, int | np.integer) for v in (steps, size))
-    if not whole or steps < 1 or not 1 <= size <= min(net.places):
-        raise InputError(f"steps={steps!r}, size={size!r}; integers from 1, and a window within {net.places}.")
+    if size > min(net.places):
+        raise InputError(f"size={size}; the window must fit into {net.places}.")
     if layer is not None:
         layer_named(net.module, layer)
     elif method == "gradcam":

@@ -4,8 +4,8 @@
     r = rank correlation of the map before and after,  mean over rows;   |r|: of absolute values
 
 A map that stays the same does not depend on what was learned. An edge detector is such a map: r = 1 at every step.
-Where a method multiplies by the picture, as integrated gradients do, |r| stays high: how large is the picture's doing,
-only the sign is the net's.
+Where a method multiplies by the image, as integrated gradients do, |r| stays high: the image decides the size of the
+map, the net only its sign.
 
 Shapes: L steps (layers with weights), B rows.
 Reference: Adebayo, Gilmer, Muelly, Goodfellow, Hardt and Kim, Sanity checks for saliency maps (2018).
@@ -13,7 +13,7 @@ Reference: Adebayo, Gilmer, Muelly, Goodfellow, Hardt and Kim, Sanity checks for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ from ...errors import InputError
 from ...plots import Figure
 from ...results import Result
 from .._probe import DRAW, calls
-from .._registry import HasModule, explanation
+from .._registry import explanation
 from ._images import Pictures, array, has_convolution
 from .saliency import attributions
 
@@ -83,19 +83,17 @@ class SaliencyCheck(Result):
         )
 
 
-@explanation("saliency-check", needs=nn.Module | HasModule, when=has_convolution)
+@explanation("saliency-check", when=has_convolution)
 def saliency_check(
     obj: Any, X: Any, *, method: str | Callable[[nn.Module, Any], Any] = "gradient", random_state: int = 0
 ) -> SaliencyCheck:
     """Whether saliency depends on the weights: they are randomized layer by layer from the output downwards.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         X: Rows (B, C, H, W) or (B, C, L); the first 16 are taken.
         method: A method of `saliency`, or a function (module, rows) -> maps (B, *places) of your own.
-        random_state: Seed of the weights.
     """
-    net = Pictures(obj, X, "saliency_check")
+    net = Pictures(obj, X)
     net.x = net.x[:MAX_ROWS]
     with net.open(gradients=False):
         target = net.scores(net.x).argmax(1)
@@ -104,15 +102,16 @@ def saliency_check(
     parts = {key or type(part).__name__: part for key, part in copy.module.named_modules()}
     found = [_maps(copy, method, target)]
     for step, key in enumerate(weighted):
-        _randomize(parts[key], DRAW.at("randomise", random_state, step))
+        _randomize(parts[key], DRAW.at("randomize", random_state, step))
         found.append(_maps(copy, method, target))
-    r, size = (_correlations(change(found[0]), [change(maps) for maps in found[1:]]) for change in (np.asarray, np.abs))
+    before, after = found[0], np.stack(found[1:])  # (B, *places), (L, B, *places)
+    r, size = (_correlations(f(before), f(after)) for f in (np.asarray, np.abs))
     name = method if isinstance(method, str) else getattr(method, "__name__", "own method")
     first = np.stack([maps[0] for maps in found])
     return SaliencyCheck(weighted, r.mean(1), r.std(1), size.mean(1), array(net.x[0]), first, name)
 
 
-def _correlations(before: np.ndarray, after: Sequence[np.ndarray]) -> np.ndarray:
+def _correlations(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Of every row at every step (L, B)."""
     return np.array([[_rank_correlation(a, b) for a, b in zip(before, later, strict=True)] for later in after])
 
@@ -136,10 +135,9 @@ def _weighted(net: Pictures) -> tuple[str, ...]:
 
 
 def _maps(net: Pictures, method: str | Callable[[nn.Module, Any], Any], target: Tensor) -> np.ndarray:
-    if isinstance(method, str):
-        with net.open():
-            return array(attributions(net, method, target)).sum(1)  # (B, *places)
     with net.open():
+        if isinstance(method, str):
+            return array(attributions(net, method, target)).sum(1)  # (B, *places)
         return np.asarray(method(net.module, net.x.reshape(len(net.x), *net.row)), dtype=float)
 
 

@@ -1,6 +1,6 @@
-"""Segments: images beside the true and the predicted class of every pixel, and how well each class is found.
+"""Segments: images beside the true and the predicted class of every pixel, and the overlap of each class.
 
-    IoU_k = |truth is k and so is the answer| / |truth is k or the answer is|
+    IoU_k = |truth is k and so is the prediction| / |truth or prediction is k|
 
 Shapes: n images of H x W pixels, C channels, K classes.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -18,23 +18,11 @@ from ...errors import InputError
 from ...plots import Figure
 from ...results import Result
 from .._probe import untouched
-from .._registry import explanation, require
+from .._registry import explanation
 
-__all__ = ["HasMaps", "Segments", "segments"]
+__all__ = ["Segments", "segments"]
 
 MAX_IMAGES = 6  # images in the picture
-
-
-@runtime_checkable
-class HasMaps(Protocol):
-    """a fitted segmenter with classes_, ignore_label and a predict that gives maps"""
-
-    classes_: np.ndarray
-    ignore_label: int | None
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of every pixel: (n, H, W)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,24 +49,23 @@ class Segments(Result):
 
     def figure(self) -> Figure:
         """The first images, their true and their predicted classes."""
-        return plots.segmented(
-            self.images[:MAX_IMAGES], self.truth[:MAX_IMAGES], self.predicted[:MAX_IMAGES], self.names
-        )
+        images, truth, predicted = (v[:MAX_IMAGES] for v in (self.images, self.truth, self.predicted))
+        return plots.segmented(images, truth, predicted, self.names)
 
     @property
     def caption(self) -> str:
         """Accuracy and overlap."""
         right = measure.pixel_accuracy(self.truth, self.predicted, ignore=-1)
         outline = measure.boundary_accuracy(self.truth, self.predicted, ignore=-1)
-        said = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"
+        edges = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"
         overlap = measure.mean_iou(self.truth, self.predicted, range(len(self.names)), ignore=-1)
         return (
             f"{len(self.truth):,} image(s) and {len(self.names)} classes: {100 * right:.1f} % of the pixels are "
-            f"right{said}; mean IoU {overlap:.3f}."
+            f"right{edges}; mean IoU {overlap:.3f}."
         )
 
 
-@explanation("segments", needs=HasMaps)
+@explanation("segments")
 def segments(obj: Any, X: Any, y: Any) -> Segments:
     """Images, true and predicted classes, and the overlap of each class.
 
@@ -94,7 +81,6 @@ def segments(obj: Any, X: Any, y: Any) -> Segments:
         >>> segments(net, x, (x > 5).astype(int)).table().columns["pixels"]
         [6, 10]
     """
-    require(obj, HasMaps, "segments")
     with untouched(obj.module_) if hasattr(obj, "module_") else nullcontext():
         predicted = np.asarray(obj.predict(X))
     truth = np.asarray(check.plain(y))

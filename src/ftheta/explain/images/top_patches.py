@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from ...check import Count
 from ...errors import InputError
 from ...plots import Figure, patches
 from ...results import Result
 from .._probe import calls
-from .._registry import HasModule, explanation
-from ._images import Pictures, array, convolutions, has_convolution, without_layer
+from .._registry import explanation
+from ._images import NO_CONVOLUTION, Pictures, array, convolutions, has_convolution
 from ._reach import Reach, reach
 
 __all__ = ["TopPatches", "top_patches"]
@@ -69,25 +70,20 @@ def _by(sizes: Sequence[int]) -> str:
     return " x ".join(map(str, sizes))
 
 
-@explanation("top-patches", needs=nn.Module | HasModule, when=has_convolution)
+@explanation("top-patches", when=has_convolution, otherwise=NO_CONVOLUTION, lifted_by="layers")
 def top_patches(
-    obj: Any, X: Any, layers: Sequence[str] | None = None, *, units: int | Sequence[int] = 4, n: int = 6
+    obj: Any, X: Any, layers: Sequence[str] | None = None, *, units: int | Sequence[int] = 4, n: Count = 6
 ) -> TopPatches:
     """The parts of the rows that excite the units of each layer most, as large as these can see.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         X: Rows (B, C, H, W) or (B, C, L).
         layers: Names of layers that give maps; None: all convolutions, or six of them from first to last.
         units: How many units of each layer, those that are excited most, or which.
         n: Patches of each unit, each of another row.
     """
-    if n < 1:
-        raise InputError(f"n={n}; ask for at least one patch of each unit.")
-    net = Pictures(obj, X, "top_patches")
+    net = Pictures(obj, X)
     names = list(convolutions(net.module)) if layers is None else list(layers)
-    if not names:
-        raise without_layer(obj, "top_patches")
     if layers is None and len(names) > 6:
         names = [names[i] for i in np.linspace(0, len(names) - 1, 6).round().astype(int)]
     with net.open(gradients=False):

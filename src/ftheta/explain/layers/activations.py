@@ -16,21 +16,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...errors import InputError, InputTypeError
+from ...errors import InputError
 from ...plots import Figure, layers
 from ...results import Result
 from .._probe import QUANTILES, batch_of, calls, forward, layers_of, module_of, numbered, untouched
-from .._registry import HasModule, explanation, require
+from .._registry import explanation
 
 __all__ = ["Activations", "activations"]
 
 EDGE = 0.01  # of the range: where a unit counts as saturated
-_RANGES: dict[type, tuple[float, float]] = {
-    nn.Sigmoid: (0, 1),
-    nn.Hardsigmoid: (0, 1),
-    nn.Tanh: (-1, 1),
-    nn.Softsign: (-1, 1),
-}
+_RANGES = {nn.Sigmoid: (0.0, 1.0), nn.Hardsigmoid: (0.0, 1.0), nn.Tanh: (-1.0, 1.0), nn.Softsign: (-1.0, 1.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +82,12 @@ def _has_layers(obj: Any) -> bool:
     return any(type(part).forward is not nn.Module.forward for _, part in layers_of(module_of(obj)))
 
 
-@explanation("activations", needs=nn.Module | HasModule, when=_has_layers)
+@explanation("activations", when=_has_layers, otherwise="has no layers but parameters alone; {} needs some")
 def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False) -> Activations:
     """Statistics of the output of every layer for these rows.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         X: Rows; all are taken at once.
-        training: In training mode: with dropout (one fixed draw) and the statistics of this batch.
         keep: Keep the outputs, so that every pre-activation and activation can be read in `values`.
 
     Example:
@@ -102,11 +95,6 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
         >>> found.values["1"].tolist(), found.dead.tolist()
         ([[0.0, 2.0], [0.0, 4.0]], [0.0, 0.5])
     """
-    require(obj, nn.Module | HasModule, "activations")
-    if not _has_layers(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} has no layers; activations needs some, and its parts are parameters alone."
-        )
     module, batch = module_of(obj), batch_of(obj, X)
     with untouched(module, training=training), calls(module, clone=True) as seen:
         forward(obj, batch)

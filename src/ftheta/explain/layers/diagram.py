@@ -1,4 +1,4 @@
-"""A net drawn as it runs: its layers with channels and sizes, and every way past them.
+"""A net drawn as it runs: its layers with channels and sizes, and every skip connection.
 
     block -> block -> ...        a step down for each halving of the map: a U-Net becomes a U
     a skip                       from where a value is computed to the sum or concatenation that takes it up again
@@ -21,11 +21,11 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...data import Batch
-from ...errors import InputError, InputTypeError
+from ...errors import InputError
 from ...plots import Figure, boxes
 from ...results import Result
-from .._probe import first_tensor, fitting, has_maps, module_of, rows_for, untouched
-from .._registry import HasModule, explanation, require
+from .._probe import NO_MAPS, first_tensor, fitting, has_maps, module_of, rows_for, untouched
+from .._registry import explanation
 from ..gradients._record import Record
 
 __all__ = ["Diagram", "Node", "diagram"]
@@ -86,26 +86,18 @@ class Diagram(Result):
         return boxes(words, [n.sources for n in nodes], levels=[n.level for n in nodes], title=self.title)
 
 
-@explanation("diagram", needs=nn.Module | HasModule, when=has_maps)
+@explanation("diagram", when=has_maps, otherwise=f"{NO_MAPS}; explain.network draws dense ones")
 def diagram(obj: Any, X: Any = None, input_shape: Sequence[int] | None = None) -> Diagram:
     """The graph of a net with convolutions: every layer that runs, its output, and every skip.
 
     Args:
-        obj: A module with convolutions or pooling, or a fitted estimator with one.
         X: Rows to run (one is taken); an estimator knows the shape of its rows and needs none.
-        input_shape: Shape of one row, where there is no X.
 
     Example:
         >>> from ftheta.nn import Residual
         >>> diagram(Residual(nn.Conv2d(2, 2, 3, padding=1)), input_shape=(2, 8, 8)).skips
         [(0, 2)]
     """
-    require(obj, nn.Module | HasModule, "diagram")
-    if not has_maps(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} has no convolution; diagram needs a module with convolutions or pooling. "
-            "explain.network draws dense ones."
-        )
     module = module_of(obj)
     x = first_tensor(rows_for(obj, X, input_shape, 1).x)
     if x is None or x.ndim < 3:

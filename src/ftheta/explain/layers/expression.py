@@ -21,7 +21,7 @@ from ...errors import InputError, InputTypeError
 from ...plots import Figure, network
 from ...results import Result
 from .._probe import module_of
-from .._registry import HasModule, require
+from .._registry import checked
 from ..gradients._words import ELEMENTWISE
 from .network import linears, parts
 
@@ -84,6 +84,11 @@ class Expression(Result):
         return network(self.widths, title=self.text().replace("\n", "; ") if len(self.text()) < 120 else "Network")
 
 
+@checked(
+    "module_",
+    when=lambda obj: bool(linears(module_of(obj))),
+    otherwise="is not a chain of Linear layers and activations; {} needs one",
+)
 def expression(obj: Any) -> Expression:
     """The outputs of a small dense network as nested expressions that evaluate to its forward pass.
 
@@ -97,12 +102,7 @@ def expression(obj: Any) -> Expression:
     """
     import sympy
 
-    require(obj, nn.Module | HasModule, "expression")
     layers = linears(module_of(obj))
-    if not layers:
-        raise InputTypeError(
-            f"{type(obj).__name__} is not a chain of Linear layers and activations; expression needs one."
-        )
     if prod(layer.in_features for layer in layers) > MAX_TERMS:
         raise InputError(f"An output would have more than {MAX_TERMS:,} products; take a smaller network.")
     units: list[Any] = [sympy.Symbol(f"x_{j + 1}") for j in range(layers[0].in_features)]

@@ -26,7 +26,7 @@ from ...errors import InputError, InputTypeError
 from ...plots import Figure
 from ...results import Result
 from .._probe import module_of
-from .._registry import HasModule, explanation, require
+from .._registry import explanation, has, require
 
 __all__ = ["Network", "network"]
 
@@ -85,10 +85,10 @@ def _subscript(k: int) -> str:
 
 
 def _is_chain(obj: Any) -> bool:
-    return bool(linears(module_of(obj)))
+    return has(obj, "module_") and bool(linears(module_of(obj)))
 
 
-@explanation("network", needs=nn.Module | HasModule, when=_is_chain)
+@explanation("network", needs="", when=_is_chain)
 def network(obj: Any, *, dropped: float | Sequence[Any] | None = None, random_state: int = 0) -> Network:
     """A dense network with the shapes of its parameters, from widths or from a chain of Linear layers.
 
@@ -97,7 +97,6 @@ def network(obj: Any, *, dropped: float | Sequence[Any] | None = None, random_st
             between them, or a fitted estimator with one in `module_`.
         dropped: A probability to draw a mask of dropout with, or one bool mask per hidden layer, True where a unit is
             dropped; None: the full network.
-        random_state: Of the drawn mask.
 
     Example:
         >>> network([3, 4, 2, 3, 2]).table().caption
@@ -106,7 +105,7 @@ def network(obj: Any, *, dropped: float | Sequence[Any] | None = None, random_st
     if isinstance(obj, Sequence | np.ndarray) and not isinstance(obj, str):
         widths, biased = _checked(list(obj)), (True,) * (len(obj) - 1)
     else:
-        require(obj, nn.Module | HasModule, "network")
+        require(obj, "module_", "network")
         layers = linears(module_of(obj))
         if not layers:
             raise InputTypeError(

@@ -26,11 +26,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from ... import plots
 from ...data import Batch
 from ...data.batch import take
-from ...errors import InputError
 from ...plots import Figure
 from ...results import Result
-from .._probe import Call, batch_of, calls, forward, layer_named, layers_of, module_of, untouched
-from .._registry import HasModule, explanation, require
+from .._probe import Call, calls, forward, layer_named, layers_of, module_of, rows_for, untouched
+from .._registry import explanation
 
 __all__ = ["Summary", "summary"]
 
@@ -122,14 +121,12 @@ def _times(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) or "1"
 
 
-@explanation("summary", needs=nn.Module | HasModule)
+@explanation("summary")
 def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None) -> Summary:
     """Layers of a net with shapes, parameters and multiply-adds, as seen in one pass.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         X: Rows to run (two are taken); an estimator knows the shape of its rows and needs none.
-        input_shape: Shape of one row of zeros, where there is no X.
 
     Example:
         >>> print(summary(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), input_shape=(3,)).table())
@@ -141,24 +138,12 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
         1      ReLU    4                                    0              0
         2      Linear  2       weight 2×4, bias 2          10              8
     """
-    require(obj, nn.Module | HasModule, "summary")
-    module, batch = module_of(obj), _two_rows(obj, X, input_shape)
+    module, batch = module_of(obj), Batch(take(rows_for(obj, X, input_shape, 2).x, slice(0, 2)))
     with untouched(module), calls(module) as seen:
         forward(obj, batch)
     parts = {call.name: call.layer for call in seen}
     parts |= {name: part for name, part in layers_of(module) if part._parameters and name not in parts}
     return _summary(parts, seen, _multiply_adds(obj, batch, list(parts)), batch.n)
-
-
-def _two_rows(obj: Any, X: Any, shape: Sequence[int] | None) -> Batch:
-    if X is not None:
-        return Batch(take(batch_of(obj, X).x, slice(0, 2)))
-    spec = getattr(obj, "input_", None)
-    shape = spec.shape if shape is None and spec is not None else shape
-    if shape is None:
-        raise InputError(f"{type(obj).__name__} does not know the shape of its rows; pass X, or input_shape=.")
-    like = next(module_of(obj).parameters(), torch.zeros(()))
-    return Batch(torch.zeros(2, *shape, dtype=like.dtype, device=like.device))
 
 
 def _multiply_adds(obj: Any, batch: Batch, names: list[str]) -> dict[str, int]:

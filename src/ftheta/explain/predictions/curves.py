@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ... import plots
-from ...errors import InputError, InputTypeError
+from ...plots import Figure
 from ...results import Result
-from .._registry import HasHistory, explanation, require
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .._registry import explanation
 
 __all__ = ["Curves", "curves"]
 
@@ -61,23 +58,14 @@ class Curves(Result):
 
 
 def _has_curve(obj: Any) -> bool:
-    """Whether something but counts was logged."""
+    """True if something but counts was logged."""
     return any(name not in (*_COUNTS, "seconds") for row in obj.history_ for name in row)
 
 
-@explanation("curves", needs=HasHistory, when=_has_curve)
+@explanation("curves", when=_has_curve, otherwise="has no loss in its history_; {} needs one, so train it")
 def curves(obj: Any) -> Curves:
-    """The learning curves of a fitted estimator, with the best epoch.
-
-    Args:
-        obj: A fitted estimator with `history_`.
-    """
-    require(obj, HasHistory, "curves")
+    """The learning curves of a fitted estimator with `history_`, and the best epoch."""
     rows = list(obj.history_)
-    if not rows:
-        raise InputError(f"The history_ of {type(obj).__name__} has no rows; train for one epoch first.")
-    if not _has_curve(obj):
-        raise InputTypeError(f"{type(obj).__name__} has only counts in its history_; curves needs a loss.")
     names = dict.fromkeys(
         name for row in rows for name, value in row.items() if isinstance(value, Real) and not isinstance(value, bool)
     )

@@ -8,7 +8,7 @@ Shapes: n rows, D features (1 or 2), G positions along each axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -16,24 +16,13 @@ from sklearn.base import is_regressor
 from ...errors import InputTypeError
 from ...plots import PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
-from .._registry import explanation, require
-from .._rows import features, finite, named, names_of, numbers, targets
+from .._registry import explanation
+from .._rows import features, finite, named, names_of, targets
 
-__all__ = ["Fit", "HasPredictions", "fit"]
+__all__ = ["Fit", "fit"]
 
 GRID = {1: 201, 2: 25}  # points along each axis, by the number of features
 MAX_ROWS = 300  # that are drawn
-
-
-@runtime_checkable
-class HasPredictions(Protocol):
-    """a fitted regressor with n_features_in_ and predict"""
-
-    n_features_in_: int
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The number of each row."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,22 +92,15 @@ def _is_shown(obj: Any) -> bool:
     return is_regressor(obj) and obj.n_features_in_ in GRID
 
 
-@explanation("fit", needs=HasPredictions, when=_is_shown)
-def fit(obj: HasPredictions, X: Any, y: Any) -> Fit:
+@explanation("fit", when=_is_shown, otherwise="is not a regressor of one or two features; {} needs one")
+def fit(obj: Any, X: Any, y: Any) -> Fit:
     """A curve over one feature, or a surface over two, with residuals as vertical lines.
 
     Args:
         obj: A fitted regressor of one or two features.
-        X: Rows (n, D).
-        y: Their targets (n,).
     """
-    require(obj, HasPredictions, "fit")
-    if not _is_shown(obj):
-        raise InputTypeError(
-            f"{type(obj).__name__} is not a regressor of one or two features; fit needs one that can be drawn."
-        )
-    x, d = features(obj, X, "fit"), obj.n_features_in_
-    y = finite("y", numbers("y", targets(y, len(x), "fit")))
+    x, d = features(obj, X), obj.n_features_in_
+    y = finite("y", targets(y, len(x)))
     grid = tuple(np.linspace(*_ends(column), GRID[d]) for column in x.T)
     places = np.stack([part.ravel() for part in np.meshgrid(*grid)], 1)  # (G^D, D)
     answers = _answers(obj, x)

@@ -10,33 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from ...errors import InputTypeError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
-from .._registry import explanation, require
+from .._registry import explanation
 from .._rows import features, named, names_of, pair_of, targets
 
-__all__ = ["HasClasses", "Regions", "regions"]
+__all__ = ["Regions", "regions"]
 
 GRID = 161  # positions along each feature
 UNSURE = 0.75  # probability of the winner
 MARKERS = "osD^vPX"
-
-
-@runtime_checkable
-class HasClasses(Protocol):
-    """a fitted classifier with classes_, n_features_in_ and predict"""
-
-    classes_: np.ndarray
-    n_features_in_: int
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +94,13 @@ def _is_flat(obj: Any) -> bool:
     return isinstance(obj.classes_, np.ndarray) and obj.classes_.ndim == 1 and obj.n_features_in_ == 2
 
 
-@explanation("regions", needs=HasClasses, when=_is_flat)
-def regions(obj: HasClasses, X: Any, y: Any = None, columns: Sequence[int] | None = None) -> Regions:
+@explanation(
+    "regions",
+    when=_is_flat,
+    otherwise="is not a classifier of two features with one label for each row; {} needs one, or columns=(i, j)",
+    lifted_by="columns",
+)
+def regions(obj: Any, X: Any, y: Any = None, columns: Sequence[int] | None = None) -> Regions:
     """Predicted classes and their probabilities on the plane of two features.
 
     Args:
@@ -116,14 +109,8 @@ def regions(obj: HasClasses, X: Any, y: Any = None, columns: Sequence[int] | Non
         y: Their labels (n,), for the colors of the points.
         columns: The two features to show; None where there are only two.
     """
-    require(obj, HasClasses, "regions")
-    n_features = obj.n_features_in_
-    if columns is None and n_features != 2:
-        raise InputTypeError(
-            f"{type(obj).__name__} has {n_features} features; regions() needs exactly two, or columns=(i, j)."
-        )
-    pair, names = pair_of((0, 1) if columns is None else columns, n_features), names_of(obj)
-    rows = features(obj, X, "regions")
+    pair, names = pair_of((0, 1) if columns is None else columns, obj.n_features_in_), names_of(obj)
+    rows = features(obj, X)
     if np.ndim(obj.predict(named(obj, rows[:1]))) != 1:
         raise InputTypeError(
             f"{type(obj).__name__} gives a row several labels; regions needs one class for each place."
@@ -133,7 +120,7 @@ def regions(obj: HasClasses, X: Any, y: Any = None, columns: Sequence[int] | Non
     places = np.tile(np.median(rows, axis=0), (GRID * GRID, 1))
     places[:, pair] = np.stack(np.meshgrid(x, up), -1).reshape(-1, 2)
     classes = np.asarray(obj.classes_)
-    given = np.full(len(rows), -1) if y is None else _codes(targets(y, len(rows), "regions"), classes)
+    given = np.full(len(rows), -1) if y is None else _codes(targets(y, len(rows)), classes)
     p = _probabilities(obj, places).reshape(GRID, GRID, len(classes))
     return Regions(x, up, p, at, given, tuple(map(str, classes)), (names[pair[0]], names[pair[1]]))
 

@@ -17,28 +17,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from torch import Tensor
 
 from ...catalog import nearest
+from ...check import Count, Positive
 from ...draw import Draw
 from ...errors import InputError
 from ...plots import Figure, drawn
 from ...results import Result
-from .._point import LossLike, Point, has_surface, require_surface
-from .._probe import DRAW
-from .._registry import HasObjective, explanation
+from .._point import NO_SURFACE, LossLike, Point, has_surface
+from .._probe import DRAW, module_of
+from .._registry import checked, explanation
 from ._directions import filter_normalized, leading, positions, stacked
 from ._drawing import draw_landscape
 from ._sweep import losses_along
 
-__all__ = ["Landscape", "jaggedness", "landscape", "plane"]
+__all__ = ["Landscape", "landscape", "plane"]
 
 Directions = Literal["random", "path", "axes"] | Sequence[Any]
-KINDS = ("random", "path", "axes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +92,11 @@ class Landscape(Result):
         return draw_landscape(self)
 
 
-def _has_a_plane(obj: Any) -> bool:
-    return has_surface(obj) and sum(p.numel() for p in obj.module_.parameters() if p.requires_grad) > 1
+def _has_plane(obj: Any) -> bool:
+    return has_surface(obj) and sum(p.numel() for p in module_of(obj).parameters() if p.requires_grad) > 1
 
 
-@explanation("landscape", needs=HasObjective, when=_has_a_plane)
+@explanation("landscape", needs="module_", when=_has_plane, otherwise=NO_SURFACE, lifted_by="loss")
 def landscape(
     obj: Any,
     X: Any,
@@ -103,33 +104,27 @@ def landscape(
     *,
     directions: Directions | None = None,
     loss: LossLike = None,
-    points: int = 25,
-    span: float = 1.0,
+    points: Annotated[int, Ge(3)] = 25,
+    span: Positive = 1.0,
     box: tuple[tuple[float, float], tuple[float, float]] | None = None,
     path: Any = None,
-    batches: int = 0,
-    batch_size: int | None = None,
-    max_rows: int | None = 1000,
+    batches: Annotated[int, Ge(0)] = 0,
+    batch_size: Count | None = None,
+    max_rows: Count | None = 1000,
     random_state: int = 0,
 ) -> Landscape:
     """The loss around the weights along two directions, in evaluation mode, without the penalties of `Training`.
 
     Args:
-        obj: A fitted neural estimator, or a module.
-        X: Rows.
-        y: Their targets, where the objective has any.
         directions: "random": filter-normalized, biases and scales of normalizations do not move; "path": the plane
             nearest to `path`; "axes": the two parameters of a module that has no more; or two arrays of P numbers.
             None: "axes" for two parameters, else "random".
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: as in `backprop`.
         points: Grid points along each direction.
         span: From the weights to the edge, in lengths of the directions; where there is a path, times a box around it.
         box: The edges themselves: ((left, right), (bottom, top)).
         path: A `train.Recorder`, points (T, P), or several of them by name: drawn over it.
         batches: Mini-batches whose surfaces are wanted too.
         batch_size: Their rows; None: so many that each row is in one of them.
-        max_rows: At most this many rows, evenly spaced; None: all.
-        random_state: Seed of random directions and mini-batches.
 
     Example:
         >>> x = np.linspace(-1, 1, 20)[:, None]
@@ -139,9 +134,7 @@ def landscape(
         >>> [round(float(v), 3) for v in found.lowest]
         [2.0, 1.0]
     """
-    if not isinstance(points, int) or points < 3:
-        raise InputError(f"points={points!r}; a landscape needs at least 3 points along each direction.")
-    point, paths = _surface(obj, X, y, loss, max_rows, "landscape"), paths_of(path)
+    point, paths = Point(obj, X, y, loss, max_rows=max_rows).moves(), paths_of(path)
     here = point.flat().double().cpu().numpy()
     d, at, names = _plane(point, directions, paths, here, random_state)
     placed = {name: positions(points_of(p, here, name), here, d) for name, p in paths.items()}
@@ -163,7 +156,7 @@ def landscape(
         least=float(lowest[0, 2]),
         paths=inside,
         shares={name: share for name, (_, share) in placed.items()},
-        jaggedness={name: jaggedness(p) for name, p in paths.items()},
+        jaggedness={name: _jaggedness(p) for name, p in paths.items()},
         batches=grids[1:],
         batch_lowest=lowest[1:, :2],
         batch_least=lowest[1:, 2],
@@ -172,13 +165,7 @@ def landscape(
     )
 
 
-def _surface(obj: Any, X: Any, y: Any, loss: LossLike, max_rows: int | None, caller: str, **options: Any) -> Point:
-    """The loss at these rows, if it has a surface."""
-    point = Point(obj, X, y, loss, max_rows=max_rows, caller=caller, **options).moves()
-    require_surface(point.objective, obj, caller)
-    return point
-
-
+@checked("module_", when=has_surface, otherwise=NO_SURFACE, lifted_by="loss")
 def plane(
     obj: Any,
     X: Any,
@@ -187,22 +174,16 @@ def plane(
     *,
     loss: LossLike = None,
     path: Any = None,
-    max_rows: int | None = 1000,
+    max_rows: Count | None = 1000,
     random_state: int = 0,
 ) -> Callable[[Tensor], Tensor]:
     """The loss as a differentiable function (2,) -> 0-d of two coordinates, in float64, on a copy of the module.
 
     Args:
-        obj: A fitted neural estimator, or a module.
-        X: Rows.
-        y: Their targets, where the objective has any.
         directions: As in `landscape`; "axes": the coordinates are the parameters, else (0, 0) is where the weights are.
-        loss: As in `landscape`.
         path: What "path" is the plane of.
-        max_rows: At most this many rows, evenly spaced; None: all.
-        random_state: Seed of random directions.
     """
-    point = _surface(obj, X, y, loss, max_rows, "plane", double=True)
+    point = Point(obj, X, y, loss, max_rows=max_rows, double=True).moves()
     start = point.flat()
     d, at, _ = _plane(point, directions, paths_of(path), start.cpu().numpy(), random_state)
     both, center = torch.from_numpy(d).to(start), torch.from_numpy(at).to(start)
@@ -217,13 +198,8 @@ def plane(
     return f
 
 
-def jaggedness(path: Any) -> float:
-    """Length of a path over its net displacement: 1 for a straight line, inf for one that comes back: (T, P) -> float.
-
-    Example:
-        >>> jaggedness([[0.0, 0.0], [3.0, 0.0], [3.0, 4.0]])
-        1.4
-    """
+def _jaggedness(path: Any) -> float:
+    """Length of a path over its net displacement: 1 for a straight line, inf for one that comes back."""
     p = np.asarray(path, dtype=float)
     length, net = np.linalg.norm(np.diff(p, axis=0), axis=1).sum(), np.linalg.norm(p[-1] - p[0])
     return float(length / net) if net > 0 else np.inf
@@ -268,7 +244,7 @@ def _plane(
     elif kind == "axes":
         d, at, names = np.eye(2), here, _parameters(point)
     else:
-        raise InputError(nearest("directions", kind, KINDS))
+        raise InputError(nearest("directions", kind, ["random", "path", "axes"]))
     if not _spans(d):
         raise InputError(
             "The two directions span no plane: one is zero or not finite, or both are parallel. Choose others, and see "

@@ -14,47 +14,38 @@ Reference: Smith, Cyclical learning rates for training neural networks, arXiv:15
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 from sklearn.base import clone
 
 from ... import optim
-from ...errors import FThetaError, InputError, NonFiniteError
+from ...check import Count, Positive
+from ...errors import FThetaError, InputError, InputTypeError, NonFiniteError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ...results import Result
 from ...train import Trainer, Training
-from .._point import has_surface, require_surface
-from .._registry import explanation, require
+from .._point import NO_SURFACE, has_surface
+from .._registry import explanation
 from .spectrum import sharpness
 
 __all__ = ["LearningRate", "learning_rate"]
 
-FALL = 0.9  # of the way down
+SUGGESTED_AT = 0.9  # of the way down
 WIDTH = 0.03  # of the smoothing, in all updates
 EXPLODED = 4.0  # times |L| at the start, above it
-
-
-@runtime_checkable
-class CanPrepare(Protocol):
-    """a neural estimator with prepare"""
-
-    optimizer: str
-
-    def prepare(self, X: Any, y: Any = None) -> Trainer:
-        """All of `fit` but the training."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
 class LearningRate(Result):
     """The curve of a range test."""
 
-    rates: np.ndarray  # (M,); fewer than asked for where the loss exploded
+    rates: np.ndarray  # (M,); fewer than `steps` where the loss exploded
     loss: np.ndarray  # after the update with each rate: (M,); not finite at most at the end
     smoothed: np.ndarray  # its running mean under a Gaussian: (M,)
     suggestion: float  # the rate to train with
-    sharpness: float  # largest eigenvalue of the Hessian at the start; NaN where not asked for or not known
+    sharpness: float  # largest eigenvalue of the Hessian at the start; NaN where it is not computed or not known
     optimizer: str  # the rule that made the updates
     reason: str  # why the test ended, and what to do where the range is too narrow
 
@@ -103,29 +94,26 @@ def _can_tell(estimator: Any) -> bool:
     return _takes_a_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
 
 
-@explanation("learning-rate", needs=CanPrepare, when=_can_tell)
+@explanation("learning-rate", when=_can_tell)
 def learning_rate(
     estimator: Any,
     X: Any,
     y: Any = None,
     *,
-    low: float = 1e-6,
-    high: float = 10.0,
-    steps: int = 100,
+    low: Positive = 1e-6,
+    high: Positive = 10.0,
+    steps: Annotated[int, Ge(10)] = 100,
     curvature: bool = True,
-    max_rows: int | None = 1000,
+    max_rows: Count | None = 1000,
 ) -> LearningRate:
     """Which learning rate suits: one short training of a copy, from its first weights, in which the rate grows.
 
     Args:
         estimator: A neural estimator, fitted or not; it stays as it is.
-        X: Rows to learn from.
-        y: Their targets.
         low: First rate.
         high: Last rate.
         steps: Updates.
-        curvature: Whether sharpness and 2/λ at the start are wanted.
-        max_rows: At most this many rows for them; None: all.
+        curvature: Compute sharpness and 2/λ at the start too, from at most `max_rows` rows.
 
     Example:
         >>> from ftheta import MLPRegressor
@@ -134,9 +122,8 @@ def learning_rate(
         >>> 0.01 < found.suggestion < 10
         True
     """
-    require(estimator, CanPrepare, "learning_rate")
-    if not 0 < low < high or steps < 10:
-        raise InputError(f"low={low}, high={high}, steps={steps}; needed are 0 < low < high and at least 10 steps.")
+    if not low < high:
+        raise InputError(f"low={low} and high={high}; low must be below high.")
     if not _takes_a_rate(estimator):
         raise InputError(
             f"optimizer={estimator.optimizer!r} finds the length of its steps itself, so no rate has to be found for "
@@ -145,7 +132,8 @@ def learning_rate(
     own = _constant(estimator)
     trainer = own.prepare(X, y)
     trainer.validation = None
-    require_surface(trainer.objective, estimator, "learning_rate")
+    if trainer.objective.surrogate:
+        raise InputTypeError(f"{type(estimator).__name__} {NO_SURFACE.format('learning_rate')}.")
     bend = _sharpness(own, X, y, max_rows) if curvature else np.nan
     rates = np.geomspace(low, high, steps)
     losses, reason = _rise(trainer, rates)
@@ -237,8 +225,8 @@ def _doubt(smoothed: np.ndarray) -> str:
 
 
 def _suggestion(rates: np.ndarray, smoothed: np.ndarray) -> float:
-    """The first rate at which the loss has made `FALL` of its way from the highest point before the lowest to it."""
+    """The first rate at which the loss has made 0.9 of its way from the highest point before the lowest to it."""
     lowest = int(smoothed.argmin())
     highest = int(smoothed[: lowest + 1].argmax())
-    goal = smoothed[highest] - FALL * (smoothed[highest] - smoothed[lowest])
+    goal = smoothed[highest] - SUGGESTED_AT * (smoothed[highest] - smoothed[lowest])
     return float(rates[highest + int((smoothed[highest:] <= goal).argmax())])

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ...check import Count
 from ...errors import InputError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, wide_range
 from ...results import Result
-from .._point import LossLike, Point, require_surface
+from .._point import NO_SURFACE, LossLike, Point, has_surface
+from .._registry import checked
 from ._sweep import losses_along
 
 __all__ = ["Line", "line"]
@@ -81,15 +83,16 @@ class Line(Result):
         return figure
 
 
+@checked("module_", when=has_surface, otherwise=NO_SURFACE, lifted_by="loss")
 def line(
     a: Any,
     b: Any,
     X: Any,
     y: Any = None,
     *,
-    points: int = 41,
+    points: Count = 41,
     loss: LossLike = None,
-    max_rows: int | None = 1000,
+    max_rows: Count | None = 1000,
 ) -> Line:
     """The loss on the straight line from one solution to another, a quarter beyond both ends.
 
@@ -97,18 +100,13 @@ def line(
         a: A fitted neural estimator, or a module: t = 0.
         b: Another with parameters of the same shapes: t = 1.
         X: Rows, as `a` sees them.
-        y: Their targets, where the objective has any.
         points: Places from t = -0.25 to 1.25; t = 0 and t = 1 are added.
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: as in `backprop`.
-        max_rows: At most this many rows, evenly spaced; None: all.
     """
-    first, second = (Point(obj, X, y, loss, max_rows=max_rows, caller="line").moves() for obj in (a, b))
-    require_surface(first.objective, a, "line")
+    first, second = (Point(obj, X, y, loss, max_rows=max_rows).moves() for obj in (a, b))
     shapes = [{name: p.shape for name, p in end.parameters.items()} for end in (first, second)]
-    if points < 1 or shapes[0] != shapes[1]:
+    if shapes[0] != shapes[1]:
         raise InputError(
-            f"line got points={points} and modules of {first.size} and {second.size} parameters; it needs at least one "
-            "point and parameters of the same names and shapes."
+            f"The modules have {first.size} and {second.size} parameters; both need the same names and shapes."
         )
     distance = float((second.flat().double() - first.flat().double()).norm())
     for end in (first, second):  # from here on buffers move too

@@ -21,13 +21,14 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ...check import Count, NonNegative
 from ...draw import Draw
 from ...errors import InputError, NonFiniteError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ...results import Result
 from ...train import threads, threads_for
-from .._point import LossLike, Point, has_surface, require_surface
-from .._registry import HasObjective, explanation
+from .._point import NO_SURFACE, LossLike, Point, has_surface
+from .._registry import checked, explanation
 from ._lanczos import Product, lanczos, ritz
 
 __all__ = ["Spectrum", "sharpness", "spectrum"]
@@ -99,18 +100,18 @@ class Spectrum(Result):
         return figure
 
 
-@explanation("spectrum", needs=HasObjective, when=has_surface)
+@explanation("spectrum", needs="module_", when=has_surface, otherwise=NO_SURFACE, lifted_by="loss")
 def spectrum(
     obj: Any,
     X: Any,
     y: Any = None,
     *,
-    k: int = 5,
+    k: Count = 5,
     density: bool = True,
-    steps: int = 40,
-    probes: int = 3,
+    steps: Count = 40,
+    probes: Count = 3,
     loss: LossLike = None,
-    max_rows: int | None = 1000,
+    max_rows: Count | None = 1000,
     random_state: int = 0,
 ) -> Spectrum:
     """Eigenvalues of the Hessian of the loss at the weights, in evaluation mode, without the penalties of `Training`.
@@ -119,16 +120,10 @@ def spectrum(
     steps x P numbers, and an eigenvalue of several eigenvectors is found once.
 
     Args:
-        obj: A fitted neural estimator, or a module.
-        X: Rows.
-        y: Their targets, where the objective has any.
         k: Largest eigenvalues wanted.
         density: Whether the density and the trace are wanted from `probes` random vectors; else one is used.
         steps: Products with the Hessian for each probe.
         probes: Random vectors of signs.
-        loss: A name, a likelihood or a function (raw, y) -> loss of each row; None: as in `backprop`.
-        max_rows: At most this many rows, evenly spaced; None: all.
-        random_state: Seed of the probes.
 
     Example:
         >>> net = torch.nn.Linear(2, 1, bias=False)
@@ -136,9 +131,9 @@ def spectrum(
         >>> found.top.tolist(), found.trace
         ([18.0, 2.0], 20.0)
     """
-    if not all(isinstance(v, int) for v in (k, steps, probes)) or k < 1 or steps < k or probes < 1:
-        raise InputError(f"k={k!r}, steps={steps!r}, probes={probes!r}; integers from 1, and steps at least k.")
-    point = _point(obj, X, y, loss, max_rows, "spectrum")
+    if steps < k:
+        raise InputError(f"k={k} and steps={steps}; steps must be at least k.")
+    point = Point(obj, X, y, loss, max_rows=max_rows).moves()
     with threads(threads_for(point.size * point.batch.n)), point.open():
         product, value = _curvature(point)
         tridiagonal: list[tuple[np.ndarray, np.ndarray]] = []
@@ -171,50 +166,35 @@ def spectrum(
     )
 
 
+@checked("module_", when=has_surface, otherwise=NO_SURFACE, lifted_by="loss")
 def sharpness(
     obj: Any,
     X: Any,
     y: Any = None,
     *,
     loss: LossLike = None,
-    max_rows: int | None = 1000,
-    steps: int = 100,
-    tolerance: float = 1e-3,
+    max_rows: Count | None = 1000,
+    steps: Count = 100,
+    tolerance: NonNegative = 1e-3,
     random_state: int = 0,
 ) -> float:
     """The largest eigenvalue λ of the Hessian at the weights; gradient descent is stable for rates below 2/λ.
 
     Args:
-        obj: A fitted neural estimator, or a module.
-        X: Rows.
-        y: Their targets, where the objective has any.
-        loss: As in `spectrum`.
-        max_rows: At most this many rows, evenly spaced; None: all.
         steps: Products with the Hessian at most.
         tolerance: Stop when ‖Hv - λv‖ <= tolerance |λ|; λ itself is off by about the square of it.
-        random_state: Seed of the first vector.
 
     Example:
         >>> net = torch.nn.Linear(2, 1, bias=False)
         >>> round(sharpness(net, np.diag([2.0, 6.0]), np.zeros(2), loss=lambda raw, y: (raw[:, 0] - y) ** 2 / 2), 3)
         18.0
     """
-    if steps < 1 or not tolerance >= 0:
-        raise InputError(
-            f"steps={steps}, tolerance={tolerance}; at least 1 step and a tolerance of at least 0 is needed."
-        )
-    point = _point(obj, X, y, loss, max_rows, "sharpness")
+    point = Point(obj, X, y, loss, max_rows=max_rows).moves()
     with threads(threads_for(point.size * point.batch.n)), point.open():
         product, _ = _curvature(point)
         start = _signs(point, Draw(random_state).at("spectrum").generator("probe 0"))
         alpha, beta = lanczos(product, start, min(steps, point.size), tolerance)
     return float(ritz(alpha, beta)[0][-1])
-
-
-def _point(obj: Any, X: Any, y: Any, loss: LossLike, max_rows: int | None, caller: str) -> Point:
-    point = Point(obj, X, y, loss, max_rows=max_rows, caller=caller).moves()
-    require_surface(point.objective, obj, caller)
-    return point
 
 
 def _curvature(point: Point) -> tuple[Product, float]:

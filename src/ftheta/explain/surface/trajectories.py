@@ -17,11 +17,13 @@ import torch
 from torch import Tensor
 
 from ... import optim, plots
+from ...check import Count, NonNegative
 from ...errors import InputError
 from ...formulas import Surface, surface
 from ...plots import Figure
 from ...results import Result
 from ...train import DescentPath, minimize
+from .._registry import checked
 
 __all__ = ["Trajectories", "trajectories"]
 
@@ -76,27 +78,16 @@ class Trajectories(Result):
             name: {rule: (clock(path), path.values - (least or 0.0)) for rule, path in self.paths.items()}
             for name, clock in clocks.items()
         }
-        flat = {} if self.grid is None else {name: path.points for name, path in self.paths.items()}
-        return plots.race(
-            lines,
-            label="f" if least in (None, 0.0) else "f - lowest f",
-            title=self._title,
-            grid=self.grid,
-            paths=flat,
-            minima=self.surface.minima if self.grid else (),
-        )
+        flat = {name: path.points for name, path in self.paths.items() if self.grid}
+        label, minima = "f" if least in (None, 0.0) else "f - lowest f", self.surface.minima if self.grid else ()
+        return plots.race(lines, label=label, title=self._title, grid=self.grid, paths=flat, minima=minima)
 
     def contours(self) -> Figure:
         """The paths from above alone."""
         if self.grid is None:
             raise InputError(f"{self.surface.name} has {len(self.surface.start)} coordinates; contours need 2.")
-        return plots.contours(
-            self.grid,
-            {name: path.points for name, path in self.paths.items()},
-            minima=self.surface.minima,
-            title=self._title,
-            value="f",
-        )
+        points = {name: path.points for name, path in self.paths.items()}
+        return plots.contours(self.grid, points, minima=self.surface.minima, title=self._title, value="f")
 
     @property
     def _title(self) -> str:
@@ -109,17 +100,18 @@ class Trajectories(Result):
         return min(float(self.surface(torch.tensor(m, dtype=torch.float64))) for m in self.surface.minima)
 
 
+@checked()
 def trajectories(
     f: str | Surface | Callable[[Tensor], Tensor],
     optimizers: Sequence[Spec],
     *,
     start: Sequence[float] | None = None,
-    steps: int = 200,
+    steps: Count = 200,
     lr: float | None = None,
     box: Sequence[tuple[float, float]] | None = None,
-    tolerance: float = 0.0,
+    tolerance: NonNegative = 0.0,
     random_state: int = 0,
-    size: int | None = None,
+    size: Count | None = None,
 ) -> Trajectories:
     """Race rules from one start.
 
@@ -132,7 +124,6 @@ def trajectories(
         lr: Learning rate of those that have none of their own; None: each rule's default.
         box: Lowest and highest value of each coordinate in the picture.
         tolerance: End a path where the norm of the gradient is not above it.
-        random_state: Seed of rules that draw.
         size: Points along each axis of the picture; None: 201 for a surface, 41 for a function of one point at a time.
 
     Example:
@@ -147,17 +138,9 @@ def trajectories(
     names = [_label(*each) for each in specs]
     if len(set(names)) < len(names):
         raise InputError(f"Two of the optimizers are the same: {', '.join(names)}. Give each once.")
+    same: Any = {"steps": steps, "tolerance": tolerance, "seed": random_state}
     paths = {
-        label: minimize(
-            ground,
-            ground.start,
-            optimizer=name,
-            lr=rate,
-            options=more,
-            steps=steps,
-            tolerance=tolerance,
-            seed=random_state,
-        )
+        label: minimize(ground, ground.start, optimizer=name, lr=rate, options=more, **same)
         for label, (name, rate, more) in zip(names, specs, strict=True)
     }
     return Trajectories(ground, paths, _grid(ground, size or (GRID if isinstance(f, str | Surface) else OWN_GRID)))

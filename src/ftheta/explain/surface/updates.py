@@ -26,14 +26,7 @@ __all__ = ["Updates", "updates"]
 
 MAX_PARAMETERS = 4  # that are drawn
 # torch's names of what an optimizer keeps -> those of the equations in the optimizer table
-_NAMES = {
-    "exp_avg": "m",
-    "exp_avg_sq": "v",
-    "momentum_buffer": "v",
-    "sum": "G",
-    "square_avg": "G",
-    "acc_delta": "D",
-}
+_NAMES = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "v", "sum": "G", "square_avg": "G", "acc_delta": "D"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +36,7 @@ class Updates(Result):
     gradients: np.ndarray  # what was given: (T, D)
     rates: dict[str, float]  # learning rate of each rule
     updates: dict[str, np.ndarray]  # Δθ of each rule: (T, D)
-    states: dict[
-        str, dict[str, np.ndarray]
-    ]  # what each rule keeps after each step, by the names of its equation: (T, D)
+    states: dict[str, dict[str, np.ndarray]]  # what each rule keeps, by the names of its equation: (T, D)
 
     @property
     def effective(self) -> dict[str, np.ndarray]:

@@ -10,12 +10,11 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 2.3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputTypeError
-from ...explain import HasClasses, Regions, explanation, regions
+from ...explain import Regions, explanation, regions
 from ...formulas import ellipse, principal_axes
 from ...results import Table
 from .figures.ellipses import ellipses
@@ -23,18 +22,9 @@ from .figures.ellipses import ellipses
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Densities", "HasGaussians", "densities"]
+__all__ = ["Densities", "densities"]
 
 DELTAS = (1.0, 2.0)
-
-
-@runtime_checkable
-class HasGaussians(HasClasses, Protocol):
-    """a fitted classifier of Gaussian classes, with gaussian(k) -> mean and covariance"""
-
-    def gaussian(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (D,) and covariance (D, D) of class number k."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +89,8 @@ def _is_flat(obj: Any) -> bool:
     return obj.n_features_in_ == 2
 
 
-@explanation("densities", needs=HasGaussians, when=_is_flat)
-def densities(obj: HasGaussians, X: Any, y: Any = None) -> Densities:
+@explanation("densities", when=_is_flat, otherwise="does not have two features; {} needs two, so fit two columns")
+def densities(obj: Any, X: Any, y: Any = None) -> Densities:
     """Ellipses of constant density of Gaussian classes, with the boundary between the classes.
 
     Args:
@@ -108,10 +98,6 @@ def densities(obj: HasGaussians, X: Any, y: Any = None) -> Densities:
         X: Rows (n, 2); they set the part of the plane that is shown.
         y: Their labels (n,), for the colours of the points.
     """
-    if obj.n_features_in_ != 2:
-        raise InputTypeError(
-            f"{type(obj).__name__} has {obj.n_features_in_} features; densities needs a model of two. Fit two columns."
-        )
     found = regions(obj, X, y)
     means, covariances = zip(*(obj.gaussian(k) for k in range(len(obj.classes_))), strict=True)
     return Densities(**vars(found), means=np.stack(means), covariances=np.stack(covariances))

@@ -12,28 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from scipy.ndimage import gaussian_filter
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
+from ...check import Count, NonNegative, Positive
 from ...errors import InputError, NonFiniteError
 from ...plots import Figure, patches
 from ...results import Result
 from .._probe import DRAW, calls, layer_named, rows_for
-from .._registry import HasModule, explanation, require
-from ._images import Pictures, array, has_convolution, slope, without_layer
+from .._registry import explanation
+from ._images import NO_CONVOLUTION, Pictures, array, has_convolution, slope
 from .top_patches import fields_of
 
-__all__ = ["Synthesised", "synthesise"]
+__all__ = ["Synthesized", "synthesize"]
 
 RATE = 0.1  # η
 
 
 @dataclass(frozen=True, eq=False)
-class Synthesised(Result):
+class Synthesized(Result):
     """Inputs that excite units."""
 
     layer: str  # name of the layer; "output" for the net's own outputs
@@ -66,50 +68,39 @@ class Synthesised(Result):
         return f"Inputs of norm {self.radius:.3g} that excite the units {', '.join(self.names)} of {self.layer}."
 
 
-@explanation("synthesise", needs=nn.Module | HasModule, when=has_convolution)
-def synthesise(
+@explanation("synthesize", when=has_convolution, otherwise=NO_CONVOLUTION)
+def synthesize(
     obj: Any,
     layer: str | None = None,
     units: int | Sequence[int] | None = None,
     *,
     X: Any = None,
     input_shape: Sequence[int] | None = None,
-    radius: float | None = None,
-    steps: int = 200,
-    jitter: int | None = None,
-    blur: float | None = None,
+    radius: Positive | None = None,
+    steps: Count = 200,
+    jitter: Annotated[int, Ge(0)] | None = None,
+    blur: NonNegative | None = None,
     random_state: int = 0,
-) -> Synthesised:
+) -> Synthesized:
     """The input that excites a unit most: a class, or a place in the middle of a map.
 
     Args:
-        obj: A module, or a fitted estimator with one.
         layer: Name of a layer; None: the outputs of the net.
         units: A unit (channel or output) or several; None: the first ten.
         X: Rows like those that the net is used on; they give shape and norm.
-        input_shape: Shape of one row, where there is no X; an estimator knows it.
         radius: Norm of the inputs; None: the median norm of X, or a root mean square of 1/4.
         steps: Steps of the ascent.
         jitter: Largest shift; None: 1 for outputs, 0 for maps, whose units look at one place.
         blur: Standard deviation of the blur in places; None: 0.5 for outputs, 0 for maps.
-        random_state: Seed of the start and of the jitter.
 
     Example:
-        >>> edge = nn.Conv2d(1, 1, 3, bias=False)
-        >>> found = synthesise(edge, units=0, input_shape=(1, 3, 3), radius=1.0, jitter=0, blur=0)
+        >>> edge = torch.nn.Conv2d(1, 1, 3, bias=False)
+        >>> found = synthesize(edge, units=0, input_shape=(1, 3, 3), radius=1.0, jitter=0, blur=0)
         >>> bool(abs(found.values[0] - edge.weight.norm().item()) < 1e-5)
         True
     """
-    require(obj, nn.Module | HasModule, "synthesise")
-    if not has_convolution(obj):
-        raise without_layer(obj, "synthesise")
-    net = Pictures(obj, rows_for(obj, X, input_shape, 1).x if X is None else X, "synthesise")
+    net = Pictures(obj, rows_for(obj, X, input_shape, 1).x if X is None else X)
     norm = _usual_norm(net.x, X is not None) if radius is None else radius
-    if steps < 1 or norm <= 0 or (blur or 0) < 0 or (jitter or 0) < 0:
-        raise InputError(
-            f"steps is {steps}, radius {norm}, blur {blur}, jitter {jitter}; steps and radius must be above 0, the "
-            "others not below it."
-        )
     with net.open():
         climb = _Climb(net, layer, units)
         usual = (0, 0.0) if climb.maps else (1, 0.5)
@@ -122,16 +113,9 @@ def synthesise(
         field = _middle(net, layer) if climb.maps and layer else [(0, n - 1) for n in net.places]
     names = net.names(climb.count) if layer is None else tuple(map(str, range(climb.count)))
     chosen = climb.units.cpu().numpy()
-    return Synthesised(
-        layer=layer or "output",
-        units=chosen,
-        names=tuple(names[u] for u in chosen),
-        images=array(x),
-        values=array(values),
-        start=array(before),
-        radius=norm,
-        field=np.array(field),
-    )
+    shown = tuple(names[u] for u in chosen)
+    made = (array(v) for v in (x, values, before))
+    return Synthesized(layer or "output", chosen, shown, *made, radius=norm, field=np.array(field))
 
 
 def _usual_norm(x: Tensor, known: bool) -> float:
