@@ -91,7 +91,7 @@ def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
 
 
 def test_an_object_of_another_class_gets_a_sentence(energies):
-    with pytest.raises(InputTypeError, match=r"^Magnet is not a ndarray; layers needs one\.$"):
+    with pytest.raises(InputTypeError, match=r"^Magnet does not fit; layers needs an instance of ndarray\.$"):
         _registry.require(Magnet(), np.ndarray, "layers")
 
 

@@ -180,7 +180,7 @@ def require(obj: Any, needs: str | type, caller: str) -> None:
     if has(obj, needs):
         return
     if isinstance(needs, type):
-        raise InputTypeError(f"{type(obj).__name__} is not a {needs.__name__}; {caller} needs one.")
+        raise InputTypeError(f"{type(obj).__name__} does not fit; {caller} needs an instance of {needs.__name__}.")
     missing = next(word for word in needs.split() if not has(obj, word)).replace("|", " or ")
     what = _NEEDS.get(missing, f"a fitted object with {', '.join(needs.split()).replace('|', ' or ')}")
     raise InputTypeError(f"{type(obj).__name__} has no {missing}; {caller} needs {what}.")

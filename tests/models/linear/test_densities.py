@@ -71,5 +71,5 @@ def test_it_is_for_gaussian_classes_of_two_features():
     three = np.c_[X, RNG.normal(size=80)]
     model = LinearDiscriminant().fit(three, Y)
     assert "densities" not in available(model)
-    with pytest.raises(InputTypeError, match="LinearDiscriminant has 3 features; densities needs a model of two"):
+    with pytest.raises(InputTypeError, match="LinearDiscriminant does not have two features; densities needs two"):
         densities(model, three, Y)
