@@ -12,8 +12,8 @@ def test_every_study_has_a_line(ok):
     assert header.split() == ["study", "verdicts", "date", "question"]
     assert [line.split()[0] for line in lines] == list(names())
     assert all(line.endswith("?") for line in lines)
-    date = _ledger.recorded()["optimisers/noise"]["date"]
-    assert any(re.match(rf"optimisers/noise +1 right +{date} +Which of five rules", line) for line in lines)
+    date = _ledger.recorded()["optimizers/noise"]["date"]
+    assert any(re.match(rf"optimizers/noise +1 right +{date} +Which of five rules", line) for line in lines)
 
 
 def test_json_has_a_verdict_for_every_row(ok):

@@ -7,11 +7,11 @@ import pytest
 
 from ftheta import studies
 from ftheta.studies import _running
-from ftheta.studies.optimisers import noise
+from ftheta.studies.optimizers import noise
 
 TINY = (
     "study",
-    "optimisers/noise",
+    "optimizers/noise",
     "--tiny",
     "--set",
     "level=0.0",
@@ -38,7 +38,7 @@ def test_a_study_shows_its_checks_its_table_and_its_folder(ok):
     lines = ok(*TINY).out.splitlines()
     assert lines[0].startswith("B026: the source is ") and "It says: GD slowest" in lines[0]
     assert lines[1].startswith("  GD ends last (decades): ")
-    folder = next(Path("runs/study/optimisers-noise").iterdir())
+    folder = next(Path("runs/study/optimizers-noise").iterdir())
     assert lines[-1].startswith(f"Folder: {folder} (") and lines[-1].endswith(" s)")
     assert any(line.split()[:3] == ["level", "rule", "training"] for line in lines)
     assert {f.name for f in folder.iterdir()} >= {"config.toml", "evidence.safetensors", "facts.json", "figures"}
@@ -52,7 +52,7 @@ def test_the_second_call_is_served_from_the_folder_and_says_so(ok, quick):
 
 def test_json_is_one_object(ok):
     found = json.loads(ok(*TINY, "--json", "--run", "mine").out)
-    assert found["study"] == "optimisers/noise" and found["path"] == "mine" and found["cached"] is False
+    assert found["study"] == "optimizers/noise" and found["path"] == "mine" and found["cached"] is False
     assert [f["row"] for f in found["findings"]] == ["B026"]
     assert set(found["findings"][0]) == {"row", "source_says", "verdict", "checks", "reference", "right"}
     assert json.loads(ok(*TINY, "--json", "--run", "mine").out) == found | {"cached": True}
@@ -61,11 +61,11 @@ def test_json_is_one_object(ok):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("optimisers/nois",), "Unknown study 'optimisers/nois'. Did you mean 'optimisers/noise'"),
-        (("optimisers/noise", "--set", "sedes=3"), "optimisers/noise: Unknown setting 'sedes'. Did you mean 'seeds'"),
-        (("optimisers/noise", "--set", "seeds=many"), "--set seeds='many': expected "),
-        (("optimisers/noise", "--set", "seeds"), "--set seeds: expected KEY=VALUE, e.g. --set seeds=3."),
-        (("optimisers/noise", "--tiny", "--record"), "--record keeps full runs only; leave out --tiny and --set."),
+        (("optimizers/nois",), "Unknown study 'optimizers/nois'. Did you mean 'optimizers/noise'"),
+        (("optimizers/noise", "--set", "sedes=3"), "optimizers/noise: Unknown setting 'sedes'. Did you mean 'seeds'"),
+        (("optimizers/noise", "--set", "seeds=many"), "--set seeds='many': expected "),
+        (("optimizers/noise", "--set", "seeds"), "--set seeds: expected KEY=VALUE, e.g. --set seeds=3."),
+        (("optimizers/noise", "--tiny", "--record"), "--record keeps full runs only; leave out --tiny and --set."),
         (("gallery", "--set", "row=A198"), "Unknown picture 'A198'"),
     ],
 )
@@ -100,8 +100,8 @@ def test_an_interrupt_keeps_what_was_measured(ft, ok, quick, monkeypatch):
 def test_a_full_run_can_be_recorded(ok, monkeypatch):
     recorded = []
     monkeypatch.setattr(studies._running, "record", lambda outcome: recorded.append(outcome) or Path("findings.json"))
-    assert "Recorded in findings.json" in ok("study", "optimisers/noise", "--record").err
-    assert [outcome.study for outcome in recorded] == ["optimisers/noise"]
+    assert "Recorded in findings.json" in ok("study", "optimizers/noise", "--record").err
+    assert [outcome.study for outcome in recorded] == ["optimizers/noise"]
 
 
 def test_pictures_are_listed_and_drawn(ok):

@@ -530,7 +530,7 @@ FAULTS = [
         "Environment(autoescape=False",
         ("tests/jobs/test_report.py",),
     ),
-    # ---- optimisers
+    # ---- optimizers
     Fault(
         "Polak-Ribière without the old gradient",
         "optim/conjugate.py",

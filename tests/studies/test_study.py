@@ -233,8 +233,8 @@ def test_the_fingerprint_covers_what_measure_reaches_without_docstrings(monkeypa
 
 
 def test_an_unknown_study_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"Unknown study 'optimisers/nois'\. Did you mean 'optimisers/noise'"):
-        load("optimisers/nois")
+    with pytest.raises(InputError, match=r"Unknown study 'optimizers/nois'\. Did you mean 'optimizers/noise'"):
+        load("optimizers/nois")
 
 
 def test_claimed_rows_are_read_without_an_import():

@@ -29,9 +29,9 @@ def command(
     """Measure, judge and draw the study NAME. The exit code is 0 whatever the verdicts are.
 
     \b
-    ftheta study optimisers/noise                  all of it; after Ctrl-C the same command continues
-    ftheta study optimisers/noise --tiny           a second or two, to see how it works
-    ftheta study optimisers/noise --set seeds=3    other settings
+    ftheta study optimizers/noise                  all of it; after Ctrl-C the same command continues
+    ftheta study optimizers/noise --tiny           a second or two, to see how it works
+    ftheta study optimizers/noise --set seeds=3    other settings
     """
     from .. import studies
 

@@ -91,7 +91,7 @@ def names() -> tuple[str, ...]:
     """Every study, by chapter; none is imported.
 
     Example:
-        >>> "optimisers/noise" in names()
+        >>> "optimizers/noise" in names()
         True
     """
     found = [
@@ -146,7 +146,7 @@ def run(
     """Measure, judge and draw a study, or judge again what a finished run with the same digest holds.
 
     Args:
-        name: Its name, e.g. "optimisers/noise".
+        name: Its name, e.g. "optimizers/noise".
         changes: Settings other than the study's own.
         tiny: Start from the settings of a run of about a second.
         folder: Where; None: below `runs/study/`, named by study and digest.

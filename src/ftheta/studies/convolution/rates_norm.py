@@ -49,10 +49,10 @@ study = Study(
     measure,
     {
         "norm": ("none", "batch"),
-        "scale": (0.25, 0.5, 1.0, 2.0, 4.0),
+        "scale": (0.25, 1.0, 4.0),
         "lr": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
     },
-    seeds=3,
+    seeds=5,
     tiny={"seeds": 2, "scale": (0.5, 1.0), "lr": (0.01, 0.1), "rows": 64, "depth": 3, "width": 8, "epochs": 1},
 )
 

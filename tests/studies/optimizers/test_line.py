@@ -5,7 +5,7 @@ import torch
 
 from ftheta.data import Rows
 from ftheta.draw import Draw
-from ftheta.studies.optimisers._line import (
+from ftheta.studies.optimizers._line import (
     batch_gradients,
     best,
     descend,

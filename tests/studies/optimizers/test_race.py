@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from ftheta.draw import Draw
-from ftheta.studies.optimisers import _race
-from ftheta.studies.optimisers._race import BATCH, DIVERGED, RATES, TUNING, VARIANCE, Task, Track, curve_rows, race
+from ftheta.studies.optimizers import _race
+from ftheta.studies.optimizers._race import BATCH, DIVERGED, RATES, TUNING, VARIANCE, Task, Track, curve_rows, race
 from ftheta.train import Trainer
 
 SMALL = Task(0.25, hidden=5, rows=50, epochs=4)
