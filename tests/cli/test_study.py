@@ -9,15 +9,7 @@ from ftheta import studies
 from ftheta.studies import _running
 from ftheta.studies.optimizers import noise
 
-TINY = (
-    "study",
-    "optimizers/noise",
-    "--tiny",
-    "--set",
-    "level=0.0",
-    "--set",
-    'rule=["gd", "sgd", "adam", "nesterov", "lbfgs"]',
-)
+TINY = ("study", "optimizers/noise", "--tiny", "--set", "epochs=3")
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +68,7 @@ def test_a_mistake_is_one_sentence(refused, args, message):
 def test_a_study_without_its_data_says_where_they_belong(refused, monkeypatch, tmp_path):
     monkeypatch.setenv("FTHETA_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert refused("study", "evidence/digits").startswith("'mnist' is not on this machine. ")
+    assert refused("study", "report/mnist").startswith("'mnist' is not on this machine. ")
 
 
 def test_an_interrupt_keeps_what_was_measured(ft, ok, quick, monkeypatch):

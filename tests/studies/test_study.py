@@ -148,6 +148,11 @@ def test_settings_are_seeds_axes_and_keyword_defaults(toy):
             toy.changed(wrong)
 
 
+def test_claims_are_not_judged_on_a_part_of_an_axis(toy):
+    (finding,) = run("toy/squares", {"size": [1, 2]}).findings
+    assert finding.verdict == "undecided" and "own values of size" in finding.checks[0].text
+
+
 # ---- running
 
 
@@ -195,6 +200,25 @@ def test_an_interrupt_loses_the_cell_it_hits_and_no_other(toy, tmp_path):
     fresh = run("toy/squares", folder=tmp_path / "fresh")
     a, b = (Run(each.path).tree("evidence.safetensors")["study"] for each in (finished, fresh))
     assert all(np.array_equal(a[key], b[key]) for key in a)
+
+
+def test_cells_of_other_versions_are_not_mixed_in_silently(toy, monkeypatch):
+    STOP[:] = ["b", 1, 0]
+    with pytest.raises(KeyboardInterrupt):
+        run("toy/squares")
+    STOP.clear()
+    monkeypatch.setattr("torch.__version__", "0.0")
+    with pytest.raises(RunError, match="--allow-inexact"):
+        run("toy/squares")
+    assert len(run("toy/squares", allow_inexact=True).findings) == 1 and len(CALLS) == 18
+
+
+@pytest.mark.slow
+def test_progress_counts_cells_that_are_measured(toy, capsys, monkeypatch):
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr("ftheta.train.callbacks.time.monotonic", lambda: float(next(clock)))
+    run("toy/squares", tiny=True)
+    assert capsys.readouterr().err.splitlines() == [f"cell {k}/4" for k in range(1, 5)]
 
 
 def test_folders_of_other_things_are_not_written_into(toy, tmp_path):

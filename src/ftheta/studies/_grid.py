@@ -51,9 +51,9 @@ def mean_sd(values: Any, form: str = ".3g") -> str:
     values = np.asarray(values, dtype=float).ravel()
     values = values[np.isfinite(values)]
     if not len(values):
-        return "none"
-    spread = values.std(ddof=1) if len(values) > 1 else np.nan
-    return f"{values.mean():{form}} ± {spread:{form}}"
+        return ""
+    spread = f" ± {values.std(ddof=1):{form}}" if len(values) > 1 else ""
+    return f"{values.mean():{form}}{spread}"
 
 
 class Measured(dict[str, np.ndarray]):
@@ -174,13 +174,14 @@ class Study:
         settings = self.changed(changes)
         return self.gather(settings, [self.one(settings, key) for key in self.keys(settings)])
 
-    def judge(self, measured: Measured) -> list[Finding]:
-        """One finding per claim, from the measurements alone."""
-        found = []
-        for row, (said, checks) in self.claims.items():
-            parts = tuple(checks(measured))
-            found.append(Finding(row, verdict=verdict(parts), checks=parts, **said))
-        return found
+    def judge(self, measured: Measured, changed: Sequence[str] = ()) -> list[Finding]:
+        """One finding per claim, from the measurements alone; undecided where the user changed axes of the grid."""
+        findings = []
+        for row, (source, checks) in self.claims.items():
+            missing = Check(f"not judged: the claim needs the study's own values of {', '.join(changed)}", None)
+            parts = (missing,) if changed else tuple(checks(measured))
+            findings.append(Finding(row, verdict=verdict(parts), checks=parts, **source))
+        return findings
 
 
 def like(name: str, default: Any, value: Any) -> Any:

@@ -17,7 +17,7 @@ import sys
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -29,8 +29,8 @@ from .. import __version__
 from ..catalog import nearest
 from ..errors import InputError, RunError
 from ..results import Table, svg
-from ._checks import Check, Verdict, verdict
-from ._grid import Finding, Measured, Study, like
+from ._checks import verdict
+from ._grid import Finding, Measured, Study
 from .ledger import recorded, rows
 
 if TYPE_CHECKING:
@@ -122,8 +122,6 @@ def claimed_rows(tree: ast.Module) -> Iterator[str]:
         for call in getattr(node, "decorator_list", ()):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "claim":
                 yield ast.literal_eval(call.args[0])
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CLAIMS":  # a study of the old form
-            yield from ast.literal_eval(node.value)
 
 
 def load(name: str) -> dict[str, Study]:
@@ -155,8 +153,6 @@ def run(
     from ..store import Run
 
     studies = load(name)
-    if not studies:
-        return _old_form(name, changes or {}, tiny, folder, allow_inexact)
     settings = {
         key: study.changed(_changes(name, studies, changes, study if tiny else None)) for key, study in studies.items()
     }
@@ -169,7 +165,8 @@ def run(
             _measure(name, studies, settings, key, run)
     evidence, facts = run.tree("evidence.safetensors"), json.loads(run.read("facts.json"))
     measured = {k: Measured(evidence[k], _axes(study, settings[k])) for k, study in studies.items()}
-    findings = _joined([f for k, study in studies.items() for f in study.judge(measured[k])])
+    axes = {k: [name for name in changes or {} if name in study.grid] for k, study in studies.items()}
+    findings = _joined([f for k, study in studies.items() for f in study.judge(measured[k], axes[k])])
     return Outcome(
         findings=findings, tables=_tables(measured), path=run.path, cached=cached, settings=settings, **facts
     )
@@ -217,13 +214,15 @@ def _refuse_other(run: Run, key: str) -> None:
 
 def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key: str, run: Run) -> None:
     from ..store import to_toml
-    from ._study import pieces
+    from ..train import iterate
+    from ._cells import CellProgress, Cells
 
     if not run.has("config.toml"):
         run.write("config.toml", to_toml({"study": name, "digest": key, "settings": _json(settings)}))
     keys = [(k, *cell) for k, study in studies.items() for cell in study.keys(settings[k])]
-    results = pieces(lambda k, *cell: studies[k].one(settings[k], cell), keys, run)
-    parts = {k: [r for (of, *_), r in zip(keys, results, strict=True) if of == k] for k in studies}
+    cells = Cells(lambda k, *cell: studies[k].one(settings[k], cell), keys)
+    iterate(cells, rounds=len(keys), run=run, every=0.0, callbacks=[CellProgress(True)])
+    parts = {k: [r for (of, *_), r in zip(keys, cells.done, strict=True) if of == k] for k in studies}
     measured = {k: study.gather(settings[k], parts[k]) for k, study in studies.items()}
     run.write("evidence.safetensors", {k: dict(m) for k, m in measured.items()})
     for k, study in studies.items():
@@ -255,44 +254,6 @@ def _versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {"ftheta": __version__, "python": platform.python_version()} | {p: version(p) for p in PACKAGES}
-
-
-# ---- studies that are not yet functions over a grid
-
-OLD_VERDICTS: dict[str, Verdict] = {
-    "confirmed": "right",
-    "corrected": "loose",
-    "refuted": "wrong",
-    "not reproduced": "undecided",
-}
-
-
-def _old_form(name: str, changes: Mapping[str, Any], tiny: bool, folder: Path | None, allow_inexact: bool) -> Outcome:
-    from ._study import conduct
-
-    module = import_module(f"ftheta.studies.{_path_of(name).replace('/', '.')}")
-    start = module.TINY if tiny else module.Config()
-    known = {f.name: getattr(start, f.name) for f in fields(start)}
-    for setting in changes:
-        if setting not in known:
-            raise InputError(f"{name}: {nearest('setting', setting, sorted(known))}")
-    done = conduct(
-        name,
-        replace(start, **{k: like(k, known[k], v) for k, v in changes.items()}),
-        folder,
-        allow_inexact=allow_inexact,
-    )
-    answer = {"right": True, "wrong": False}
-    findings = [
-        Finding(f.row, f.printed, v, (Check(f.why.rstrip("."), answer.get(v)),))
-        for f in done.findings
-        for v in (OLD_VERDICTS[f.verdict],)
-    ]
-    tables = {k: Table(t["columns"], t["caption"]) for k, t in done.tables.items()}
-    same = ("study", "digest", "date", "versions", "seconds", "path", "cached")
-    return Outcome(
-        **{k: getattr(done, k) for k in same}, settings={"study": done.config}, findings=tuple(findings), tables=tables
-    )
 
 
 # ---- what a measurement depends on

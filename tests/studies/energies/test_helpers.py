@@ -5,9 +5,14 @@ from math import factorial
 import numpy as np
 import pytest
 import torch
+from sklearn.neighbors import KernelDensity
 
+from ftheta.models import RestrictedBoltzmannMachine
 from ftheta.models.energy.rules import hebb
+from ftheta.studies._digits import digits, sample_pixels
+from ftheta.studies.energies import likelihood
 from ftheta.studies.energies.capacity import READINGS, load, stable_units
+from ftheta.studies.energies.overfitting import kernel_density, nearest
 from ftheta.studies.energies.salesman import NETS, Net, all_tours, lengths, slope
 
 RNG = np.random.default_rng(0)
@@ -69,3 +74,32 @@ def test_the_slope_is_the_derivative_of_the_energy(f, net):
     d = torch.cdist(places, places)
     known = torch.func.grad(lambda u: f(u, d))(v).numpy()
     assert slope(v.numpy()[None], d.numpy()[None], net)[0] == pytest.approx(known, rel=1e-6, abs=1e-9)
+
+
+# ---- likelihoods
+
+
+def test_the_kernel_density_is_scikit_learns():
+    points, x = torch.randn(2, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    known = KernelDensity(bandwidth=0.3).fit(points[:, None].numpy()).score_samples(x[:, None].numpy())
+    assert kernel_density(points, x, 0.3).numpy() == pytest.approx(known)
+
+
+def test_the_nearest_image_is_counted_in_pixels():
+    x = np.array([[0, 0, 0, 1], [1, 1, 1, 1]], dtype=np.float32)
+    assert nearest(np.array([[0, 0, 0, 0], [1, 0, 1, 1]]), x) == 1 and nearest(x, x) == 0
+
+
+def test_the_log_likelihood_is_the_exact_one_within_its_error(monkeypatch):
+    kept, fit = [], RestrictedBoltzmannMachine.fit
+    monkeypatch.setattr(RestrictedBoltzmannMachine, "fit", lambda self, x: kept.append(self) or fit(self, x))
+    found = likelihood.measure(0, "sampled once", data="digits", units=12, epochs=2, chains=20, temperatures=100)
+    (model,), data = kept, digits("digits")
+    bits = sample_pixels(np.concatenate([data.x, data.x_test]), 0)[len(data.x) :]
+    with torch.no_grad():
+        log_z = model.module_.log_partition()
+        exact = model.module_.log_prob(torch.from_numpy(bits), log_z)
+    error = found["error of log Z"]
+    assert found["test (nats)"] == pytest.approx(exact.mean().item(), abs=4 * error) and 0 < error < 0.5
+    assert found["log Z"] == pytest.approx(log_z.item(), abs=4 * error)
+    assert found["error (nats)"] == pytest.approx(np.hypot(error, exact.std().item() / len(exact) ** 0.5), rel=1e-3)

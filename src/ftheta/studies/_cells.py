@@ -1,0 +1,43 @@
+"""The cells of a study as a process: one step per cell, saved in the run as soon as it is measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..train import Context, Progress
+
+
+class Cells:
+    """work(*key) for every key, in order; the results are the state."""
+
+    def __init__(self, work: Callable[..., Any], keys: Sequence[tuple[Any, ...]]) -> None:
+        self.work, self.keys, self.done = work, keys, []
+
+    def advance(self) -> Mapping[str, float]:
+        """Measure the next cell."""
+        begin = time.perf_counter()
+        self.done.append(self.work(*self.keys[len(self.done)]))
+        return {"cell": len(self.done), "seconds": time.perf_counter() - begin}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The results so far."""
+        return {"done": self.done}
+
+    def load_state_dict(self, tree: Any) -> None:
+        """Continue from there."""
+        self.done = list(tree["done"])
+
+
+class CellProgress(Progress):
+    """Progress in cells: shown after one is counted."""
+
+    unit = "cell"
+
+    def on_step(self, ctx: Context) -> None:
+        """Nothing: a step is a round here."""
+
+    def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
+        """One more is measured."""
+        Progress.on_step(self, ctx)
