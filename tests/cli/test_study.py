@@ -86,7 +86,7 @@ def test_an_interrupt_keeps_what_was_measured(ft, ok, quick, monkeypatch):
     assert (done.code, done.out) == (130, "") and "What is measured is saved; the same command continues." in done.err
     made = len(quick)
     ok(*TINY)
-    assert made == 3 and len(quick) == 10
+    assert made == 3 and len(quick) == 30
 
 
 def test_a_full_run_can_be_recorded(ok, monkeypatch):
