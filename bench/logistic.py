@@ -59,7 +59,7 @@ def theirs(x: np.ndarray, y: np.ndarray, steps: int, repetition: int = 0) -> Pee
 
 def ours(x: np.ndarray, y: np.ndarray, repetition: int = 0) -> LogisticRegression:
     """Ours, with the tolerance of scikit-learn."""
-    return LogisticRegression(l2=1 / (2 * len(x)), max_iter=ENOUGH, tol=1e-4).fit(x, y)
+    return LogisticRegression(l2=1 / (2 * len(x)), epochs=ENOUGH, tol=1e-4).fit(x, y)
 
 
 def run(settings: Settings) -> Report:

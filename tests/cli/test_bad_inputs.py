@@ -38,7 +38,10 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
         ("train mlp iris --target kind", "--target kind: the data set 'iris' has its own target; leave --target out."),
         ("train mlp iris --task clasify", "--task clasify: mlp is for classify, regress. Leave --task out."),
         ("train linear diabetes --epochs 3", "model 'linear': Unknown key 'epochs'. Known: fit_intercept."),
-        ("train linear iris --set training.l2=1", "model 'linear': Unknown key 'training.l2'."),
+        (
+            "train linear iris --set training.l2=1",
+            "LogisticRegression does not use training.l2: it is a setting of nets.",
+        ),
         ("train mlp iris --device cuda:99", "device='cuda:99' asked for, but no such device is present"),
         ("train --config no.toml", "--config no.toml: there is no such file."),
         ("train --resume no", "Unknown run 'no'; runs/ holds none. Give a folder, an id or `last`."),

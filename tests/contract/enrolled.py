@@ -25,7 +25,7 @@ def takes(cls, *names):
 
 VARIANTS = [cls(dtype=dtype) for cls in CLASSES if takes(cls, "dtype") for dtype in ("float32", "float64")]
 VARIANTS += [cls() for cls in CLASSES if not takes(cls, "dtype")]
-NEURAL = [cls for cls in CLASSES if takes(cls, "epochs", "training")]
+NEURAL = [cls for cls in CLASSES if takes(cls, "optimizer", "training")]
 CLASSIFIERS = [cls for cls in CLASSES if is_classifier(cls())]
 REGRESSORS = [cls for cls in CLASSES if is_regressor(cls())]
 TRANSFORMERS = [cls for cls in CLASSES if hasattr(cls, "transform") and not hasattr(cls, "predict")]

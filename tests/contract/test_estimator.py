@@ -357,7 +357,7 @@ def two_values(cls):
     """A parameter of the class and two values that make a difference."""
     if cls in NEURAL:
         return "training__clip_norm", [1e-3, 10.0]
-    first = fields(cls)[0].name
+    first = next(iter(vars(cls).get("__annotations__", {})), fields(cls)[0].name)
     if get_origin(kind := get_type_hints(cls)[first]) is Literal:
         return first, list(get_args(kind)[:2])
     own = cls().get_params()

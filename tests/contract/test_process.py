@@ -15,16 +15,16 @@ from torch import nn
 from ftheta import models, train
 from ftheta.data import Rows
 from ftheta.models.linear.coordinate import CoordinateDescent
-from ftheta.models.linear.logistic_solvers import LogisticNewton, LogisticProblem
+from ftheta.models.linear.logistic_solvers import LogisticLBFGS, LogisticNewton, LogisticProblem
 from ftheta.models.linear.perceptron import DeltaRule, PerceptronRule
 from ftheta.store import Run, dump_tree, parse_tree
 from ftheta.train import Phases, Process, Steps, Supervised, Trainer, iterate
 from tests.train._toys import WGAN, KMeans, blobs, line, same, seeded, square, timeless
 
 
-def newton():
+def logistic(method, *settings):
     x, y = (part.numpy() for part in line())
-    return LogisticNewton(LogisticProblem(x, (y > 0).astype(int), np.ones(24), 1, 0.01), 1e-6)
+    return method(LogisticProblem(x, (y > 0).astype(int), np.ones(24), 1, 0.01), 1e-6, *settings)
 
 
 def online(rule, **settings):
@@ -59,7 +59,8 @@ def phases():
 
 EXAMPLES = {  # class: what makes one, always the same
     Trainer: [trainer, two_players],
-    LogisticNewton: [newton],
+    LogisticNewton: [lambda: logistic(LogisticNewton)],
+    LogisticLBFGS: [lambda: logistic(LogisticLBFGS), lambda: logistic(LogisticLBFGS, 0.0, 0.5)],
     Phases: [phases],
     PerceptronRule: [lambda: online(PerceptronRule)],
     DeltaRule: [lambda: online(DeltaRule, lr=0.001)],

@@ -59,13 +59,18 @@ class Prepared:
 
     @property
     def stepped(self) -> bool:
-        """Whether it is trained in steps, kept in a run and watched by validation rows."""
+        """Whether it is trained in steps and kept in a run."""
         return "run" in signature(self.estimator.fit).parameters
+
+    @property
+    def validates(self) -> bool:
+        """Whether validation rows are passed to it; else it learns from them too."""
+        return "X_val" in signature(self.estimator.fit).parameters
 
     @cached_property
     def fitted(self) -> np.ndarray:
         """Rows that are learned from: without validation rows where the model can use those."""
-        return fitted_rows(self.stepped, self.split)
+        return fitted_rows(self.validates, self.split)
 
     @cached_property
     def digest(self) -> str:
@@ -89,7 +94,7 @@ class Prepared:
     def fit_arguments(self) -> dict[str, Any]:
         """What `fit` is called with."""
         found: dict[str, Any] = dict(zip(("X", "y"), self.rows(self.fitted), strict=True))
-        if self.stepped and len(self.split.validation):
+        if self.validates and len(self.split.validation):
             found |= dict(zip(("X_val", "y_val"), self.rows(self.split.validation), strict=True))
         return found
 
@@ -138,7 +143,7 @@ def prepare(config: Config, say: Callable[[str], object] = lambda text: None) ->
         y = np.asarray(dataset.y)
         task.check_split(dataset.name, y[found.fitted], y[split.test])
     if found.encoder is not None:
-        if not found.stepped and isinstance(found.encoder, TableEncoder):
+        if not found.validates and isinstance(found.encoder, TableEncoder):
             found.encoder.set_output(transform="pandas")  # coefficients have the names of their columns
         found.encoder.fit(kind.take(dataset.x, found.fitted))
     found = _with_test_file(found) if isinstance(config.test, str) else found
@@ -285,9 +290,9 @@ def _with_rate(job: Prepared) -> Prepared:
 # ---- rows
 
 
-def fitted_rows(stepped: bool, split: Split) -> np.ndarray:
+def fitted_rows(validates: bool, split: Split) -> np.ndarray:
     """Rows that a model learns from."""
-    return split.train if stepped else np.sort(np.concatenate([split.train, split.validation]))
+    return split.train if validates else np.sort(np.concatenate([split.train, split.validation]))
 
 
 def encoded(kind: type[Kind], encoder: Any, dataset: Dataset, index: Any) -> tuple[Any, Any]:

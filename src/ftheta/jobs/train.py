@@ -99,7 +99,7 @@ def _stop_message(estimator: Any) -> str:
     """Why training ended before its last epoch, or nothing."""
     reason = getattr(estimator, "stop_reason_", "rounds")
     why = {"seconds": "the time is used up", "steps": "the steps are used up"}.get(reason, reason)
-    return "" if reason in ("", "rounds") else f"Ended after {estimator.n_iter_} epochs: {why}."
+    return "" if reason in ("", "rounds", "converged") else f"Ended after {estimator.n_iter_} epochs: {why}."
 
 
 # ---- before training
@@ -195,7 +195,7 @@ def _held(job: Prepared) -> dict[str, Any] | None:
     if not job.task.calibrates or not len(job.split.validation):
         return None
     X, y = job.rows(job.split.validation)
-    if job.stepped:
+    if job.validates:
         return job.task.calibrate(job.estimator, X, y)
     trial: Any = clone(job.estimator)
     return job.task.calibrate(trial.fit(*job.rows(job.split.train)), X, y)

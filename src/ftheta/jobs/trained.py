@@ -176,7 +176,7 @@ class TrainedRun:
 
     def learned_from(self, *, all_rows: bool = False) -> tuple[Any, Any]:
         """Rows and targets that the model learned from, as it takes them: at most 2,000, evenly spaced, or all."""
-        rows = fitted_rows("run" in signature(self.model.fit).parameters, self.split)
+        rows = fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
         if not all_rows:
             step = explained_step(len(rows), getattr(self.encoder, "image_", ()))
             ordered = self.kind.split != "random"  # steps that follow each other stay together

@@ -17,6 +17,7 @@ from ftheta.errors import InputError
 from ftheta.likelihoods import Categorical
 from ftheta.models import LogisticNewton, LogisticRegression
 from ftheta.models.linear.logistic_solvers import LogisticProblem
+from ftheta.train import Callback, Training
 
 
 def problem(seed, classes):
@@ -103,8 +104,8 @@ def test_the_problem_has_the_gradient_and_hessian_that_torch_has(outputs):
 def test_too_few_steps_are_told():
     X = np.random.default_rng(0).normal(size=(50, 2))
     for kind in ({}, {"l1": 0.01}):
-        with pytest.warns(ConvergenceWarning, match="after 1 of 1 steps, .* Raise max_iter, tol, l1 or l2"):
-            LogisticRegression(max_iter=1, **kind).fit(X, X[:, 0] + X[:, 1] ** 2 > 0.3)
+        with pytest.warns(ConvergenceWarning, match="after 1 of 1 steps, .* Raise epochs, tol, l1 or l2"):
+            LogisticRegression(epochs=1, **kind).fit(X, X[:, 0] + X[:, 1] ** 2 > 0.3)
 
 
 def test_every_newton_step_lowers_the_loss_and_can_be_taken_again_from_its_state():
@@ -314,32 +315,37 @@ def test_a_strong_l1_penalty_leaves_the_shares_of_the_classes():
 
 def test_a_tolerance_below_rounding_ends_with_a_word():
     x, y, _ = problem(1, 3)
-    with pytest.warns(ConvergenceWarning, match=r"after \d+ of 1000 steps, and tol is 1e-300. Raise max_iter, tol"):
+    with pytest.warns(ConvergenceWarning, match=r"after \d+ of 1000 steps, and tol is 1e-300. Raise epochs, tol"):
         model = LogisticRegression(tol=1e-300).fit(x, y)
     assert model.n_iter_ < 60 and model.history_[-1]["gradient"] < 1e-15
 
 
-def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch):
-    x, y, _ = problem(1, 3)
-    model = LogisticRegression().fit(x, y)
-    before, count = model.predict_proba(x), torch.get_num_threads()
-    step = LogisticNewton.advance
+@pytest.mark.parametrize("kind", [{}, {"l1": 1e-3}, {"wide": True}])
+def test_an_interrupted_run_is_continued_bit_for_bit_and_a_time_limit_ends_it(kind, tmp_path):
+    x, y, weight = problem(1, 3)
+    x = np.random.default_rng(0).normal(size=(len(x), 150)) if kind.pop("wide", False) else x
+    truth = LogisticRegression(**kind).fit(x, y, weight)
 
-    def interrupted(self):
-        if self.rounds == 2:
-            raise KeyboardInterrupt
-        return step(self)
+    class Interrupt(Callback):
+        def on_row(self, ctx, row):
+            if ctx.round == 3:
+                raise KeyboardInterrupt
 
-    monkeypatch.setattr(LogisticNewton, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(x[:, :1], np.array(["no", "yes"])[y % 2])
-    np.testing.assert_array_equal(model.predict_proba(x), before)
-    never = LogisticRegression()
-    with pytest.raises(KeyboardInterrupt):
-        never.fit(x, y)
-    monkeypatch.undo()
-    assert model.summary_.classes == (0, 1, 2) and torch.get_num_threads() == count
-    assert not [name for name in vars(never) if name.endswith("_")]
+        LogisticRegression(**kind).fit(x, y, weight, run=tmp_path, callbacks=[Interrupt()])
+    model = LogisticRegression(**kind).fit(x, y, weight, run=tmp_path)
+    assert np.array_equal(model.coef_, truth.coef_) and model.history_ == truth.history_
+    again = LogisticRegression(**kind).fit(x, y, weight, run=tmp_path)  # finished: read from its files
+    assert np.array_equal(again.coef_, truth.coef_) and str(again.summary_) == str(truth.summary_)
+    soon = LogisticRegression(training=Training(seconds=0.0), **kind).fit(x, y, weight)
+    assert soon.stop_reason_ == "seconds" and not soon.coef_.any() and truth.stop_reason_ == "converged"
+
+
+def test_a_warm_start_needs_fewer_steps_and_validation_rows_are_in_the_history():
+    x, y, _ = problem(3, 3)
+    model = LogisticRegression(warm_start=True, validation=0.2, random_state=0).fit(x, y)
+    first = model.n_iter_
+    assert model.fit(x, y).n_iter_ < first and 0 < model.history_[-1]["valid_loss"] < 1.1
 
 
 @pytest.mark.parametrize("kind", [{}, {"l1": 0.01}, {"l2": 0.1}])
@@ -390,5 +396,5 @@ def test_a_pickle_and_a_file_hold_no_rows(tmp_path):
     with pytest.raises(InputError, match=r"The summary needs the rows it was fitted to, .* call summarize\(X, y\)"):
         _ = loaded.summary_
     assert str(loaded.summarize(x, y)) == str(model.summary_)
-    with pytest.raises(InputError, match="These rows are not those of the fit: there the gradient of the loss is"):
+    with pytest.raises(InputError, match="These rows are not those of the fit: their loss is"):
         loaded.summarize(x, 1 - y)

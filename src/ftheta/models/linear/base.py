@@ -8,8 +8,7 @@ Shapes: n rows, D features, T targets, K classes, R raw outputs (1 for two class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -17,28 +16,31 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ... import check
 from ...base import Estimator
+from ...data import InputSpec
+from ...data.kinds import Table
 from ...errors import InputError
-from ...tasks import encode_labels, learn_classes, warn_unseen
-from ...train import blas_threads, threads_for
+from ...tasks import Classify, warn_unseen
+from ...train import Training, blas_threads, threads_for
+from .._base.rows import Data
+from .._base.stepped import HARMLESS, Stepped
 
 __all__ = [
     "FewThreads",
-    "KeepsRows",
     "LinearAnswers",
-    "LinearClassifier",
-    "PlainClassifier",
+    "Plain",
     "PlainRegressor",
-    "PlaneClassifier",
+    "Planes",
     "Rows",
+    "Scored",
+    "SteppedClassifier",
+    "Summarized",
     "feature_names",
-    "restored_on_error",
 ]
 
 WORK = 1e9  # n D² multiply-adds of a decomposition, about a tenth of a second
@@ -86,28 +88,24 @@ def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
-@contextmanager
-def restored_on_error(estimator: Any) -> Iterator[None]:
-    """After Ctrl-C or an error the estimator is what it was before."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
 def feature_names(estimator: Any) -> list[str]:
     """Names of the columns, or x0, x1, ..."""
     return [str(n) for n in getattr(estimator, "feature_names_in_", (f"x{j}" for j in range(estimator.n_features_in_)))]
 
 
+def _dense(X: Any, dtype: str = "float64") -> Any:
+    """A SciPy sparse matrix as an array, if that fits in memory; all else as it is."""
+    if not issparse(X):
+        return X
+    check.reject_memory(X, dtype)
+    return X.toarray()
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Plain(FewThreads, Estimator):
-    """Found without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
+    """Learned without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
 
-    n_features_in_: ClassVar[int]  # set by `fit`; no parameter
+    n_features_in_: ClassVar[int]  # set by `fit`; not a parameter
     _order: ClassVar[Literal["C", "K"]] = "C"  # of the rows of a fit; K: as they lie in memory, without a copy
 
     def __sklearn_tags__(self) -> Tags:
@@ -119,40 +117,25 @@ class Plain(FewThreads, Estimator):
         """Checked X (n, D)."""
         if not reset:
             check_is_fitted(self)
-        if issparse(X):
-            check.reject_memory(X, dtype)
-            X = X.toarray()
-        return check.table(self, X, dtype=dtype, reset=reset, order=self._order if reset else "C")
+        return check.table(self, _dense(X, dtype), dtype=dtype, reset=reset, order=self._order if reset else "C")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PlainRegressor(RegressorMixin, Plain):
-    """A regressor that is found without a net."""
+    """A regressor of one target or several."""
 
-    def _learned(self, X: Any, y: Any, sample_weight: Any, *, columns: bool = False, zeros: bool = False) -> Rows:
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _learned(self, X: Any, y: Any, sample_weight: Any, *, columns: bool = True, zeros: bool = False) -> Rows:
         """Checked rows, those of weight 0 only with `zeros`; several targets where `columns` is True."""
         self._check_parameters()
         x = self._table(X, reset=True)
         y = check.target(type(self).__name__, y, len(x), numeric=True, columns=columns)
         rows = Rows(x, y, check.weights(sample_weight, len(x)))
         return rows if zeros else rows.counted()
-
-
-class KeepsRows:
-    """What statistics need: a copy of the rows of the fit in `_kept`, which no file and no pickle holds."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_kept"}
-
-    def _rows_of_fit(self) -> Rows:
-        check_is_fitted(self)
-        if "_kept" not in vars(self):
-            raise InputError(
-                "The summary needs the rows it was fitted to, and a file does not hold them: call summarize(X, y) with "
-                "those rows."
-            )
-        return vars(self)["_kept"]
 
 
 class LinearAnswers:
@@ -166,51 +149,106 @@ class LinearAnswers:
         return self._table(X) @ self.coef_.T + self.intercept_
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class PlainClassifier(ClassifierMixin, Plain):
-    """A classifier that is found without a net."""
+class Summarized:
+    """A model with statistics, for which `_kept` is a copy of the rows of the fit; no file and no pickle holds it."""
 
-    def _learned(self, X: Any, y: Any, sample_weight: Any, *, dtype: str = "float64") -> Rows:
-        """Checked rows; learns `classes_`."""
-        self._check_parameters()
-        x = self._table(X, reset=True, dtype=dtype)
-        y = check.target(type(self).__name__, y, len(x), numeric=False, columns=False)
-        rows = Rows(x, y, check.weights(sample_weight, len(x))).counted()
-        self.classes_ = learn_classes(type(self).__name__, rows.y).facts["classes"]
-        return rows._replace(y=encode_labels(rows.y, self.classes_))
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_kept"}
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    @property
+    def summary_(self: Any) -> Any:
+        """Standard errors, tests and fit of the rows it was fitted to; of linear regression for one target."""
+        check_is_fitted(self)
+        if "_kept" not in vars(self):
+            raise InputError(
+                "The summary needs the rows it was fitted to, and a file does not hold them: call summarize(X, y) with "
+                "those rows."
+            )
+        return self._summarized(vars(self)["_kept"])
+
+
+class Scored(ClassifierMixin):
+    """The score of a classifier."""
+
+    def score(self: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""
         check_is_fitted(self)
         warn_unseen(y, self.classes_)
-        return float(super().score(X, check.plain(y), check.plain(sample_weight)))
+        return float(ClassifierMixin.score(self, X, check.plain(y), check.plain(sample_weight)))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class PlaneClassifier(PlainClassifier):
-    """Raw outputs x·w + b: of the second of two classes, or one per class. Learned: coef_ (R, D), intercept_ (R,)."""
+class Planes:
+    """Raw outputs x·w + b: of the second of two classes, or one per class."""
+
+    coef_: np.ndarray  # (R, D)
+    intercept_: np.ndarray  # (R,)
 
     def decision_function(self: Any, X: ArrayLike) -> np.ndarray:
         """The raw output of the second class, above 0 where it is predicted: (n,); for more classes of each: (n, K)."""
         raw = self._table(X) @ self.coef_.T + self.intercept_
         return raw[:, 0] if len(self.classes_) == 2 else raw
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
+    def predict(self: Any, X: ArrayLike) -> np.ndarray:
         """The class of the largest raw output: (n,)."""
         raw = self.decision_function(X)
         return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
 
 
+@dataclass(frozen=True)
+class _DenseTable(Table):
+    """A table that may be a SciPy sparse matrix."""
+
+    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Any:
+        return super().check(_dense(X), owner, spec)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(PlaneClassifier):
-    """Raw outputs that are log-odds, or logarithms of probabilities up to a constant."""
+class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
+    """Planes between classes that are learned step by step.
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """The probability of each class: (n, K)."""
-        raw = self.decision_function(X)
-        return softmax(raw, axis=1) if raw.ndim == 2 else np.stack([expit(-raw), expit(raw)], 1)
+    Args:
+        epochs: Steps at most.
+        validation: Share of the rows held out; what is reached on them is in `history_`.
+        warm_start: Whether `fit` continues from what the last `fit` learned.
+        random_state: Seed; None takes fresh entropy, kept in `seed_`.
+        training: Time limit and progress: `Training(seconds=60, progress=True)`.
+    """
 
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Logarithms of `predict_proba`, also where those are too small for a float: (n, K)."""
-        raw = self.decision_function(X)
-        return log_softmax(raw, axis=1) if raw.ndim == 2 else np.stack([log_expit(-raw), log_expit(raw)], 1)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def kind(self) -> Table:
+        """Numbers."""
+        return _DenseTable("float64")
+
+    def task(self) -> Classify:
+        """Classes."""
+        return Classify(getattr(self, "class_weight", None), "float64")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        unused = [k for k, v in vars(self.settings).items() if k not in HARMLESS and v != getattr(Training(), k)]
+        if unused:
+            raise InputError(
+                f"{type(self).__name__} does not use training.{unused[0]}: it is a setting of nets. Of training it "
+                f"uses {', '.join(HARMLESS)}."
+            )
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes (K,)."""
+        if "target_" not in vars(self):  # as for any other attribute that is not learned yet
+            raise AttributeError(f"{type(self).__name__} has no classes_ before fit.")
+        return self.target_.facts["classes"]
+
+    def _table(self, X: Any) -> np.ndarray:
+        return self.checked(X).x.content()[0]
+
+    def _rows(self, data: Data) -> Rows:
+        """Rows with places in `classes_`."""
+        if self.target_.kind == "multilabel":
+            raise InputError(f"{type(self).__name__} learns one class per row, and y has {self.target_.n} columns.")
+        return Rows(data.x.content()[0], data.y.astype(int), data.weight)

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ... import check
@@ -78,16 +77,11 @@ class BasisRegression(PlainRegressor):
     fit_intercept: bool = True
     max_iter: Count = 1000
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     # ---- learning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Place the functions, learn where they belong if asked to, and solve for their weights."""
-        rows = self._learned(X, y, sample_weight, columns=True)
+        rows = self._learned(X, y, sample_weight)
         self._refuse(rows.x)
         self.n_iter_ = 1
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -20,9 +20,10 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
+from ... import check
 from ...errors import InputError
-from ...tasks import class_weights
-from .base import PlainClassifier
+from ...tasks import class_weights, encode_labels, learn_classes
+from .base import Plain, Rows, Scored
 
 __all__ = ["Generative", "Weighed", "centered_by_class"]
 
@@ -50,7 +51,7 @@ def centered_by_class(rows: Weighed, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Generative(PlainClassifier):
+class Generative(Scored, Plain):
     """A classifier that has a density of each class. Learned: classes_, priors_ (K,).
 
     Args:
@@ -77,8 +78,12 @@ class Generative(PlainClassifier):
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> Weighed:
         """Checked rows with weights (n,), those of their classes in them; learns classes_ and priors_."""
-        x, index, weight = self._learned(X, y, sample_weight)
-        weight = np.ones(len(x)) if weight is None else weight
+        self._check_parameters()
+        x, name = self._table(X, reset=True), type(self).__name__
+        y, given = check.target(name, y, len(x), numeric=False, columns=False), check.weights(sample_weight, len(x))
+        x, y, weight = Rows(x, y, np.ones(len(x)) if given is None else given).counted()
+        self.classes_ = learn_classes(name, y).facts["classes"]
+        index = encode_labels(y, self.classes_)
         counts = np.bincount(index, weights=weight)
         weight = weight * class_weights(self.class_weight, self.classes_, counts)[index]
         mass = np.bincount(index, weights=weight)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError
@@ -189,7 +188,7 @@ def lasso_path(
         (array([1.375 , 0.4348, 0.1375]), ((0, 'enters'), (1, 'enters')))
     """
     model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=max_iter, tol=tol)
-    problem = _problems(model._learned(X, y, sample_weight), fit_intercept)[0]
+    problem = _problems(model._learned(X, y, sample_weight, columns=False), fit_intercept)[0]
     ladder = _ladder(alphas, eps, l1_ratio, problem)
     w, gaps, dof = model._solved(problem, ladder)[:3]
     knots, moves = _knots(problem, ladder[-1]) if l1_ratio == 1 else (np.empty(0), [])
@@ -236,7 +235,7 @@ def coordinate_descent(
         (array([ 1.375, -0.45 ]), array([0.7, 0. ]))
     """
     model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=sweeps)
-    x, y, _ = model._learned(X, y, None)
+    x, y, _ = model._learned(X, y, None, columns=False)
     return swept(x, y, alpha * l1_ratio, alpha * (1 - l1_ratio), sweeps, fit_intercept, tuple(feature_names(model)))
 
 
@@ -267,14 +266,9 @@ class Lasso(LinearAnswers, PlainRegressor):
     tol: Positive = 1e-8
     _order: ClassVar[Literal["C", "K"]] = "K"
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the penalized least-squares problem of each target."""
-        rows = self._learned(X, y, sample_weight, columns=True)
+        rows = self._learned(X, y, sample_weight)
         problems, alphas = _problems(rows, self.fit_intercept), np.array([self.alpha], dtype=float)
         w, gaps, dof, sweeps = zip(*(self._solved(problem, alphas) for problem in problems), strict=True)
         coef, gap, free = (np.concatenate(part) for part in (w, gaps, dof))  # (T, D), (T,), (T,)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ... import check
 from ...catalog import nearest
 from ...errors import InputError
 from ...formulas import interval
-from .base import KeepsRows, LinearAnswers, PlainRegressor, Rows, feature_names
+from .base import LinearAnswers, PlainRegressor, Rows, Summarized, feature_names
 from .least_squares import centered, decompose
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ __all__ = ["LinearRegression"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
+class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
     """Ordinary or weighted least squares in closed form; the solution of least norm where it is not unique.
 
     Learned: coef_ (D,) or (T, D), intercept_ () or (T,); rank_ of X, centered where there is an intercept; mean_ (D,)
@@ -54,14 +53,9 @@ class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
 
     fit_intercept: bool = True
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the least-squares problem."""
-        given = self._learned(X, y, sample_weight, columns=True, zeros=True)
+        given = self._learned(X, y, sample_weight, zeros=True)
         rows = given.counted()
         x, f, ones = rows.x, int(self.fit_intercept), np.ones((len(rows.x), 1))
         about, self.mean_ = centered(x, rows.weight) if f else (x, np.zeros(x.shape[1]))
@@ -105,11 +99,6 @@ class LinearRegression(KeepsRows, LinearAnswers, PlainRegressor):
         error = np.sqrt(((a @ self.root_) ** 2).sum(1) + (of == "new"))
         error = error[:, None] * self.sigma_ if center.ndim == 2 else error * self.sigma_
         return np.stack(interval(center, error, level, self.dof_), -1)
-
-    @property
-    def summary_(self) -> LinearSummary:
-        """Standard errors, tests, fit and diagnostics of the rows it was fitted to; for one target."""
-        return self._summarized(self._rows_of_fit())
 
     def summarize(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LinearSummary:
         """The summary for the rows it was fitted to, passed again: after loading from a file."""

@@ -1,33 +1,33 @@
-"""The loss of linear log-odds, and what minimizes it.
+"""The loss of linear log-odds, and what minimizes it step by step.
 
     Newton   θ <- θ - α H⁻¹ g,   H = Σ v (diag p - p pᵀ) ⊗ x xᵀ + ridge,   α halved until the loss falls
-    L-BFGS   for many parameters:  w = φ root,   root rootᵀ ≈ H⁻¹, so that the loss is about as steep in all directions
-    l1       w = u - u',  u, u' >= 0:  smooth, so that L-BFGS with bounds solves it and coefficients are exactly 0
+    L-BFGS   θ <- θ - α B g,   B ≈ H⁻¹ from the covariance of the columns and the last differences of θ and g;
+             with l1 no step changes a sign, so that coefficients become exactly 0
 
 Shapes: n rows, D features, K classes, R raw outputs (1 for two classes, K for more), θ (R, D + 1) with b last.
-References: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.4; Byrd, Lu, Nocedal
-and Zhu, A Limited Memory Algorithm for Bound Constrained Optimization (1995).
+References: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.4; Liu and Nocedal,
+On the Limited Memory BFGS Method (1989); Andrew and Gao, Scalable Training of L1-Regularized Log-Linear Models (2007).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
 from scipy import linalg
-from scipy.optimize import minimize
+from scipy.special import log_softmax
 
 from ...store import Tree
+from ...train import Steps
+from .base import Rows
 
-__all__ = ["LogisticNewton", "LogisticProblem", "minimize_l1", "minimize_smooth"]
+__all__ = ["LogisticLBFGS", "LogisticNewton", "LogisticProblem", "mean_loss"]
 
-MAX_WHITENED = 2000  # columns up to which L-BFGS is given their covariance
+MAX_WHITENED = 2000  # columns up to which L-BFGS uses their covariance
 TYPICAL_CURVATURE = 0.02  # p (1 - p) of a usual row of a good fit
-SINGLE = 10**6  # numbers of X from which on L-BFGS begins in float32
-SINGLE_TOL = 3e-5  # gradient down to which float32 has the digits
+MEMORY = 20  # differences that L-BFGS remembers
 ENDLESS = 0.01  # relative change of raw outputs in the last Newton step where there is no maximum
-
-History = list[dict[str, float]]
 
 
 class LogisticProblem:
@@ -42,6 +42,7 @@ class LogisticProblem:
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, outputs: int, l2: float) -> None:
+        self.given, self.l2 = (x, y, weight, outputs), l2
         self.y, self.weight, self.outputs = y, weight, outputs
         self.mean = np.average(x, axis=0, weights=weight)
         rows = np.empty((len(x), x.shape[1] + 1))
@@ -57,8 +58,8 @@ class LogisticProblem:
 
     def raw(self, theta: np.ndarray) -> np.ndarray:
         """(n, K)."""
-        raw = (self.x @ theta.T.astype(self.x.dtype)).astype(float)
-        return np.hstack([np.zeros((len(raw), self.base)), raw])
+        raw = self.x @ theta.T
+        return np.hstack([np.zeros((len(raw), 1)), raw]) if self.base else raw
 
     def value(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Σ v (-log p) + penalty, and its gradient (R, D + 1)."""
@@ -70,8 +71,7 @@ class LogisticProblem:
         p /= total[:, None]
         loss = self.weight @ (np.log(total) - own) + (self.ridge * theta**2).sum() / 2
         p[self.own] -= 1.0
-        slope = (p[:, self.base :] * self.weight[:, None]).astype(self.x.dtype).T @ self.x
-        return float(loss), slope + self.ridge * theta
+        return float(loss), (p[:, self.base :] * self.weight[:, None]).T @ self.x + self.ridge * theta
 
     def hessian(self, theta: np.ndarray) -> np.ndarray:
         """(R (D + 1), R (D + 1))."""
@@ -90,129 +90,182 @@ class LogisticProblem:
         raw = self.raw(theta)
         return float((raw[self.own] - np.where(self.own, -np.inf, raw).max(1)).min())
 
+    def theta(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """θ of coefficients w (R, D) and b (R,) in the units of x."""
+        return np.c_[w * np.where(np.isfinite(self.scale), self.scale, 0.0), b + w @ self.mean]
+
     def coefficients(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """w (R, D) and b (R,) in the units of x."""
         w = theta[:, :-1] / self.scale
         return w, theta[:, -1] - w @ self.mean
 
 
-class LogisticNewton:
-    """Newton's method with halved steps, as a process; it ends where gradient and gᵀH⁻¹g are below `tol`.
+def mean_loss(w: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> float:
+    """The mean of -log p(y | x) of rows (n, D), places of classes (n,) and weights (n,)."""
+    raw = x @ w.T + b
+    raw = np.hstack([np.zeros_like(raw), raw]) if len(w) == 1 else raw
+    return float(-np.average(log_softmax(raw, axis=1)[np.arange(len(x)), y], weights=weight))
 
-    `jump` is the change of raw outputs in the last step by their size; it stays large where there is no maximum.
+
+class _Minimizer(Steps):
+    """One step after the other from θ = 0, until the gradient is below `tol`.
 
     Args:
         problem: What is minimized.
         tol: Largest component of the gradient at the end.
-        free: Which coefficients move (R, D + 1), the others stay 0; None: all.
+        fallback: The l2 to start again with where there is no penalty and the loss has no minimum; 0: none.
     """
 
-    def __init__(self, problem: LogisticProblem, tol: float, free: np.ndarray | None = None) -> None:
-        self.problem, self.tol, self.theta = problem, tol, np.zeros((problem.outputs, problem.x.shape[1]))
-        self.free = np.ones(self.theta.shape, bool) if free is None else free
-        self.rounds, self.reason, self.jump = 0, "", 0.0
+    kept = ("l2", "theta", "rounds", "reason")
+    held: Rows | None = None  # for validation
 
-    def _direction(self, g: np.ndarray) -> np.ndarray:
-        h, every = self.problem.hessian(self.theta), self.free.ravel()
-        if not self.problem.base:  # a constant added to all classes changes nothing: hold it
-            r, d = self.theta.shape
-            h += np.kron(np.ones((r, r)), np.diag(np.diagonal(h).reshape(r, d).mean(0)))
-        h, step = h[every][:, every], np.zeros_like(self.theta)
-        size = np.sqrt(np.where(np.diagonal(h) > 0, np.diagonal(h), 1.0))
-        h, scaled = h / np.outer(size, size), g[self.free] / size
-        root, failed = linalg.lapack.dpotrf(h, lower=1)  # pyright: ignore[reportAttributeAccessIssue]
-        if failed or np.diagonal(root).min() < 1e-5:
-            step[self.free] = np.linalg.lstsq(h, scaled, rcond=1e-12)[0] / size
-        else:
-            step[self.free] = linalg.cho_solve((root, True), scaled) / size
-        return step
+    def __init__(self, problem: LogisticProblem, tol: float, fallback: float = 0.0) -> None:
+        self.problem, self.tol, self.fallback, self.l2 = problem, tol, fallback, problem.l2
+        self.theta, self.rounds = np.zeros((problem.outputs, problem.x.shape[1])), 0
 
-    def advance(self) -> dict[str, float]:
+    @abstractmethod
+    def step(self) -> tuple[float, float]:
+        """One step: the loss, and the largest component of its gradient; sets `reason` at the end."""
+
+    def endless(self) -> bool:
+        """Whether the loss would fall for ever as θ grows."""
+        return self.problem.margin(self.theta) > 0
+
+    def restart(self, l2: float) -> None:
+        """Begin again with this penalty."""
+        self.__init__(LogisticProblem(*self.problem.given, l2), self.tol)
+
+    def advance(self) -> Mapping[str, float]:
         """One step."""
-        old, g = self.problem.value(self.theta)
-        step, rate = self._direction(g), 1.0
-        while self.problem.value(self.theta - rate * step)[0] > old + 1e-14 * abs(old) and rate > 1e-10:
-            rate /= 2
-        self.theta, self.rounds = self.theta - rate * step, self.rounds + 1
-        change, size = (np.ptp(self.problem.raw(t), axis=1).max() for t in (rate * step, self.theta))
-        self.jump = float(change / max(size, 1.0))
-        loss, after = self.problem.value(self.theta)
-        slope = float(np.abs(after[self.free]).max(initial=0))
-        stuck = loss >= old and slope >= np.abs(g[self.free]).max(initial=0)
-        near = slope <= self.tol and (g * step).sum() <= self.tol
-        self.reason = "converged" if near else "no step lowers the loss" if stuck else ""
-        return {"step": self.rounds, "loss": loss, "gradient": slope}
-
-    def state_dict(self) -> Tree:
-        """θ and the count of steps."""
-        return {"theta": self.theta.copy(), "rounds": self.rounds}
+        rounds = self.rounds + 1
+        loss, slope = self.step()
+        if self.reason and self.fallback and not self.l2 and self.endless():
+            self.restart(self.fallback)
+            self.reason = ""
+        self.rounds, row = rounds, {"step": rounds, "loss": loss, "gradient": slope}
+        return (
+            row
+            if self.held is None
+            else row | {"valid_loss": mean_loss(*self.problem.coefficients(self.theta), *self.held)}
+        )
 
     def load_state_dict(self, tree: Tree) -> None:
         """Restore the state."""
-        self.theta, self.rounds, self.reason = np.array(tree["theta"]), tree["rounds"], ""
+        if tree["l2"] != self.l2:
+            self.restart(tree["l2"])
+        super().load_state_dict(tree)
 
 
-def minimize_smooth(problem: LogisticProblem, max_iter: int, tol: float) -> tuple[np.ndarray, History]:
-    """θ of least loss by L-BFGS over θ = φ root, first in float32 where X is large; and the history."""
-    shape, exact, history, root = (problem.outputs, problem.x.shape[1]), problem.x, [], _root(problem)
-    stages = [(np.float32, max(tol, SINGLE_TOL))] * (exact.size > SINGLE) + [(np.float64, tol)]
-    phi, slope, limit = np.zeros(shape), np.inf, tol
+class LogisticNewton(_Minimizer):
+    """Newton's method with halved steps; it ends where gradient and gᵀH⁻¹g are below `tol`.
 
-    def turned(phi: np.ndarray) -> np.ndarray:
-        return np.hstack([phi[:, :-1] @ root, phi[:, -1:]])
+    `jump` is the change of raw outputs in the last step by their size; it stays large where there is no maximum.
+    """
 
-    def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal slope
-        loss, g = problem.value(turned(flat.reshape(shape)))
-        slope = float(np.abs(g).max())
-        return loss, np.hstack([g[:, :-1] @ root.T, g[:, -1:]]).ravel()
+    kept = (*_Minimizer.kept, "jump")
+    jump = 0.0
+    free: np.ndarray | None = None  # which coefficients move (R, D + 1), the others stay 0; None: all
 
-    def step(intermediate_result: Any) -> None:
-        history.append({"step": len(history) + 1, "loss": float(intermediate_result.fun), "gradient": slope})
-        if slope <= limit:
-            raise StopIteration
+    def _direction(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
+        h = self.problem.hessian(self.theta)
+        if not self.problem.base:  # a constant added to all classes changes nothing: hold it
+            r, d = self.theta.shape
+            h += np.kron(np.ones((r, r)), np.diag(np.diagonal(h).reshape(r, d).mean(0)))
+        h, step = h[free.ravel()][:, free.ravel()], np.zeros_like(self.theta)
+        size = np.sqrt(np.where(np.diagonal(h) > 0, np.diagonal(h), 1.0))
+        h, scaled = h / np.outer(size, size), g[free] / size
+        root, failed = linalg.lapack.dpotrf(h, lower=1)  # pyright: ignore[reportAttributeAccessIssue]
+        if failed or np.diagonal(root).min() < 1e-5:
+            step[free] = np.linalg.lstsq(h, scaled, rcond=1e-12)[0] / size
+        else:
+            step[free] = linalg.cho_solve((root, True), scaled) / size
+        return step
 
-    for dtype, limit in stages:  # noqa: B007  (read in step)
-        problem.x = exact.astype(dtype, copy=False)
-        options = {"maxiter": max_iter - len(history), "maxfun": 10**9, "gtol": 0.0, "ftol": 0.0, "maxcor": 20}
-        if options["maxiter"] > 0 and slope > tol:
-            found = minimize(value, phi.ravel(), jac=True, method="L-BFGS-B", callback=step, options=options)
-            phi = found.x.reshape(shape)
-    return turned(phi), history
+    def step(self) -> tuple[float, float]:
+        """θ - α H⁻¹ g."""
+        free = np.ones(self.theta.shape, bool) if self.free is None else self.free
+        old, g = self.problem.value(self.theta)
+        step, rate = self._direction(g, free), 1.0
+        while self.problem.value(self.theta - rate * step)[0] > old + 1e-14 * abs(old) and rate > 1e-10:
+            rate /= 2
+        self.theta = self.theta - rate * step
+        change, size = (np.ptp(self.problem.raw(t), axis=1).max() for t in (rate * step, self.theta))
+        self.jump = float(change / max(size, 1.0))
+        loss, after = self.problem.value(self.theta)
+        slope = float(np.abs(after[free]).max(initial=0))
+        stuck = loss >= old and slope >= np.abs(g[free]).max(initial=0)
+        near = slope <= self.tol and (g * step).sum() <= self.tol
+        self.reason = "converged" if near else "no step lowers the loss" if stuck else ""
+        return loss, slope
+
+    def endless(self) -> bool:
+        """Also where the last step still changed much: rows of several classes lie on the planes between them."""
+        return (self.reason == "converged" and self.jump > ENDLESS) or super().endless()
 
 
-def _root(problem: LogisticProblem) -> np.ndarray:
-    """root (D, D) with root rootᵀ about the inverse of the curvature of w, guessed from some rows."""
-    d = problem.x.shape[1] - 1
-    rows = problem.x[:: max(1, len(problem.x) // max(4000, 4 * d)), :-1]
-    stiff = problem.ridge[:-1] / TYPICAL_CURVATURE + 1e-4
-    if d > min(MAX_WHITENED, len(problem.x) // 4):
-        return np.diag(1 / np.sqrt(1 + stiff))
-    lower = np.linalg.cholesky(rows.T @ rows / len(rows) + np.diag(stiff))
-    return linalg.solve_triangular(lower, np.eye(d), lower=True)
+class LogisticLBFGS(_Minimizer):
+    """L-BFGS for many parameters, and for loss + Σ l1 |w|."""
+
+    kept = (*_Minimizer.kept, "moves", "bends")
+    last: tuple[np.ndarray, float, np.ndarray] | None = None
+
+    def __init__(self, problem: LogisticProblem, tol: float, fallback: float = 0.0, l1: float = 0.0) -> None:
+        super().__init__(problem, tol, fallback)
+        self.pull = np.broadcast_to(np.append(l1 / problem.scale, 0.0), self.theta.shape)
+        self.first = np.eye(self.theta.shape[1]) if l1 else _inverse_curvature(problem)  # B of a row of θ at the start
+        self.moves: list[np.ndarray] = []  # the last differences of θ
+        self.bends: list[np.ndarray] = []  # and of the gradient
+
+    def step(self) -> tuple[float, float]:
+        """θ - α B g, α halved until the loss falls; a coefficient with l1 goes down to 0 at most."""
+        old, g = self._value(self.theta)
+        slope, held, rate = self._slope(self.theta, g), self.pull > 0, 1.0
+        step = self._direction(slope)
+        step[held & (step * slope <= 0)] = 0.0
+        sign = np.where(self.theta == 0, -slope, self.theta)
+        while True:
+            new = self.theta - rate * step
+            new[held & (new * sign < 0)] = 0.0
+            loss, after = self._value(new)
+            if loss <= old + 1e-4 * (slope * (new - self.theta)).sum() + 1e-14 * abs(old) or rate < 1e-10:
+                break
+            rate /= 2
+        move, bend = new - self.theta, after - g
+        if (move * bend).sum() > 1e-12 * (bend**2).sum():
+            self.moves, self.bends = [*self.moves, move][-MEMORY:], [*self.bends, bend][-MEMORY:]
+        self.theta, size = new, float(np.abs(self._slope(new, after)).max())
+        self.reason = "converged" if size <= self.tol else "no step lowers the loss" if rate < 1e-10 else ""
+        return loss, size
+
+    def _value(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss with l1, and the gradient without it; the last one is remembered."""
+        if self.last is None or self.last[0] is not theta:
+            loss, g = self.problem.value(theta)
+            self.last = theta, loss + float((self.pull * np.abs(theta)).sum()), g
+        return self.last[1:]
+
+    def _slope(self, theta: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """The gradient with l1; where θ = 0 what is left of g beyond l1."""
+        return np.where(theta != 0, g + self.pull * np.sign(theta), np.sign(g) * np.maximum(np.abs(g) - self.pull, 0.0))
+
+    def _direction(self, slope: np.ndarray) -> np.ndarray:
+        """B slope, by two loops over the differences."""
+        pairs, shares = [(m, b, (m * b).sum()) for m, b in zip(self.moves, self.bends, strict=True)], []
+        for move, bend, both in reversed(pairs):
+            shares.append((move * slope).sum() / both)
+            slope = slope - shares[-1] * bend
+        found = slope @ self.first
+        if pairs:
+            found *= pairs[-1][2] / (pairs[-1][1] * (pairs[-1][1] @ self.first)).sum()
+        for (move, bend, both), share in zip(pairs, reversed(shares), strict=True):
+            found += (share - (bend * found).sum() / both) * move
+        return found
 
 
-def minimize_l1(problem: LogisticProblem, l1: float, max_iter: int, tol: float) -> tuple[np.ndarray, History]:
-    """θ of least loss + Σ l1 |w| by L-BFGS over w = u - u', u and u' >= 0; and the history."""
-    shape, history = (problem.outputs, problem.x.shape[1]), []
-    split = np.broadcast_to(np.arange(shape[1]) < shape[1] - 1, shape).ravel()
-    pull = np.broadcast_to(np.append(l1 / problem.scale, 0.0), shape).ravel()
-    size, slope = split.size, np.inf
-
-    def value(z: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal slope
-        loss, g = problem.value((z[:size] - z[size:]).reshape(shape))
-        g = np.r_[g.ravel() + pull, pull - g.ravel()]
-        free = (z > 0) | (g < 0) | np.r_[~split, np.zeros(size, bool)]
-        slope = float(np.abs(g[free & np.r_[np.ones(size, bool), split]]).max(initial=0))
-        return loss + float(pull @ (z[:size] + z[size:])), g
-
-    def step(intermediate_result: Any) -> None:
-        history.append({"step": len(history) + 1, "loss": float(intermediate_result.fun), "gradient": slope})
-
-    bounds = [(0, None) if s else (None, None) for s in split] + [(0, None) if s else (0, 0) for s in split]
-    options = {"maxiter": max_iter, "maxfun": 10**9, "gtol": tol, "ftol": 0.0, "maxcor": 20}
-    found = minimize(
-        value, np.zeros(2 * size), jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=step
-    )
-    return (found.x[:size] - found.x[size:]).reshape(shape), history
+def _inverse_curvature(problem: LogisticProblem) -> np.ndarray:
+    """About the inverse of the Hessian of one row of θ, up to a factor, guessed from some rows: (D + 1, D + 1)."""
+    d = problem.x.shape[1]
+    rows = problem.x[:: max(1, len(problem.x) // max(4000, 4 * d))]
+    stiff = np.diag(problem.ridge / TYPICAL_CURVATURE + 1e-4)
+    curvature = rows.T @ rows / len(rows) if d <= min(MAX_WHITENED, len(problem.x) // 4) else np.eye(d)
+    return np.linalg.inv(curvature + stiff)

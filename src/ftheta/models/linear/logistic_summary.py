@@ -255,7 +255,8 @@ def summarize(
 
 def _maximum(problem: LogisticProblem, free: np.ndarray | None = None) -> tuple[np.ndarray, bool, float]:
     """θ of the largest likelihood, whether it was reached, and the last change of raw outputs."""
-    newton = LogisticNewton(problem, 1e-11 * problem.weight.sum(), free)
+    newton = LogisticNewton(problem, 1e-11 * problem.weight.sum())
+    newton.free = free
     row = iterate(newton, rounds=STEPS)[-1]
     return newton.theta, row["gradient"] <= 1e-6 * problem.weight.sum(), newton.jump
 

@@ -3,11 +3,11 @@
     perceptron rule    row i is wrong (a_y <= a_k, k the best other class):   w_y <- w_y + η x,   w_k <- w_k - η x
     delta rule         every row, every class:                                w_k <- w_k + η (t_k - a_k) x,   t_k = ±1
 
-with a_k = w_k·x + b_k and b as the weight of a constant 1. There is one weight vector a class; of two classes the first
-has that of the second with the sign turned, so that it is Rosenblatt's y = sign(w·x + b), w <- w + η y x. Where planes
-separate the classes the perceptron rule finds some after at most (R/γ)² mistakes (`formulas.mistake_bound`); elsewhere
-it goes round for ever, and the pocket keeps the best weights that were met. The delta rule (least mean squares) goes to
-the plane of least squares.
+with a_k = w_k·x + b_k and b as the weight of a constant 1. There is one weight vector per class; of two classes the
+first has that of the second with the sign turned, so that it is Rosenblatt's y = sign(w·x + b), w <- w + η y x. Where
+planes separate the classes the perceptron rule finds some after at most (R/γ)² mistakes (`formulas.mistake_bound`);
+elsewhere it never ends, and the pocket keeps the best weights so far. The delta rule (least mean squares) goes to the
+plane of least squares.
 
 Shapes: n rows, D features, K classes, B rows of a block.
 References: Rosenblatt, The Perceptron (1958); Widrow and Hoff, Adaptive Switching Circuits (1960); Gallant,
@@ -17,22 +17,25 @@ Perceptron-Based Learning Algorithms (1990), for the pocket.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
-from ...check import Count, NonNegative, Positive, RandomState
-from ...draw import Draw, seed_of
+from ...check import Count, NonNegative, Positive
+from ...draw import Draw
 from ...errors import NonFiniteError
 from ...formulas import separable
-from ...train import Steps, iterate
-from .base import PlaneClassifier
+from ...store import Run
+from ...train import Callback, Steps
+from .._base.rows import Data
+from .base import Rows, SteppedClassifier
 
 __all__ = ["DeltaRule", "Perceptron", "PerceptronRule"]
 
@@ -42,7 +45,7 @@ MANY_ROWS = 5000  # from which on passes that do not help are not repeated
 MAX_DECIDED = 200  # weights, or rows, up to which separability is decided after a fit that did not converge
 
 
-class _OneByOne(Steps, ABC):
+class _OneByOne(Steps):
     """One row after the other as a process: one pass is one round.
 
     Args:
@@ -55,6 +58,10 @@ class _OneByOne(Steps, ABC):
         patience: Passes without fewer errors or a smaller squared error after which it ends.
         seed: Of the orders.
     """
+
+    kept: ClassVar = ("theta", "pocket", "least", "epoch", "mistakes", "stale", "reason")
+    held: Rows | None = None  # for validation
+    tol = 1e-4  # share by which the squared error of the delta rule must fall
 
     def __init__(
         self,
@@ -73,7 +80,6 @@ class _OneByOne(Steps, ABC):
         self.theta = np.zeros((n_classes, self.x.shape[1]))
         self.pocket, self.least = self.theta.copy(), len(y)  # the best weights, and their errors
         self.epoch = self.mistakes = self.stale = 0
-        self.reason = ""
 
     @abstractmethod
     def learn(self, order: np.ndarray) -> tuple[int, bool | None, dict[str, float]]:
@@ -93,11 +99,15 @@ class _OneByOne(Steps, ABC):
         self.stale = 0 if helped else self.stale + 1
         if not self.reason and self.stale >= self.patience:
             self.reason = STALE
-        return {"epoch": self.epoch, "mistakes": mistakes, "errors": errors, **own}
+        valid = {} if self.held is None else {"valid_errors": self._errors(self.held.x, self.held.y)}
+        return {"epoch": self.epoch, "mistakes": mistakes, "errors": errors, **own, **valid}
+
+    def _errors(self, x: np.ndarray, y: np.ndarray) -> int:
+        return int(((x @ self.theta[:, : x.shape[1]].T + self.theta[:, x.shape[1] :].sum(1)).argmax(1) != y).sum())
 
     def update_pocket(self) -> int:
         """Errors of the weights now; if they are the fewest so far, the weights go into the pocket."""
-        errors = int(((self.x @ self.theta.T).argmax(1) != self.y).sum())
+        errors = self._errors(self.x, self.y)
         if errors < self.least:
             self.pocket, self.least = self.theta.copy(), errors
         return errors
@@ -109,7 +119,7 @@ class PerceptronRule(_OneByOne):
     The pocket is looked at after every pass, and whenever more rows in succession were right than ever before.
     """
 
-    kept = ("theta", "pocket", "least", "epoch", "mistakes", "stale", "reason", "run", "longest")
+    kept = (*_OneByOne.kept, "run", "longest")
     run = longest = 0
 
     def learn(self, order: np.ndarray) -> tuple[int, bool | None, dict[str, float]]:
@@ -122,7 +132,9 @@ class PerceptronRule(_OneByOne):
             if not wrong[i]:
                 done, width, self.run = done + len(gap), 2 * width, self.run + len(gap)
                 continue
-            self._check_run(self.run + i)
+            if self.run + i > self.longest:
+                self.longest = self.run + i
+                self.update_pocket()
             step = self.lr * x[done + i]
             self.theta[y[done + i]] += step
             self.theta[rivals[i]] -= step
@@ -140,12 +152,6 @@ class PerceptronRule(_OneByOne):
         raw[at] = -np.inf
         return own - raw.max(1), raw.argmax(1)
 
-    def _check_run(self, run: int) -> None:
-        """A mistake after some right rows: were these the longest run?"""
-        if run > self.longest:
-            self.longest = run
-            self.update_pocket()
-
 
 class DeltaRule(_OneByOne):
     """The delta rule as a process: every row moves the planes towards its targets ±1.
@@ -155,8 +161,8 @@ class DeltaRule(_OneByOne):
     not fallen by a share `tol`.
     """
 
-    kept = ("theta", "pocket", "least", "epoch", "mistakes", "stale", "reason", "best")
-    best, tol = np.inf, 1e-4
+    kept = (*_OneByOne.kept, "best")
+    best = np.inf
 
     def learn(self, order: np.ndarray) -> tuple[int, bool | None, dict[str, float]]:
         """Blocks of rows, as if one by one."""
@@ -181,7 +187,7 @@ class DeltaRule(_OneByOne):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Perceptron(PlaneClassifier):
+class Perceptron(SteppedClassifier):
     """Planes by Rosenblatt's rule, which counts its mistakes, or by the delta rule; two classes or more.
 
     Rows have no weights here: a row that is seen twice is not a row that counts twice.
@@ -193,11 +199,10 @@ class Perceptron(PlaneClassifier):
         epochs: Passes over the rows at most.
         fit_intercept: Learn b; else b = 0.
         shuffle: A new order for every pass; else that of the rows.
-        pocket: Answer with the best weights that were met; else with the last ones.
+        pocket: Predict with the best weights so far; else with the last ones.
         patience: Passes without fewer errors in the pocket (delta: a smaller squared error) after which it ends; None:
             5 for the delta rule, 10 for the perceptron rule on more than 5,000 rows, else no end.
         tol: For the delta rule the share by which the squared error must fall.
-        random_state: Seed of the orders; None takes fresh entropy, kept in `seed_`.
 
     Example:
         >>> gate = Perceptron(random_state=0).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
@@ -213,36 +218,45 @@ class Perceptron(PlaneClassifier):
     pocket: bool = True
     patience: Count | None = None
     tol: NonNegative = 1e-4
-    random_state: RandomState = None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Go through the rows until a pass has no mistake (perceptron), or no longer helps (delta)."""
-        x, index, _ = self._learned(X, y, None)
-        process = self._process(x, index)
-        self.history_ = iterate(process, rounds=self.epochs)
-        theta = process.pocket if self.pocket else process.theta
-        theta = theta[1:] if len(theta) == 2 else theta
-        self.coef_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()  # (R, D), (R,)
-        self.mistakes_, self.n_iter_ = process.mistakes, process.epoch
-        self.converged_ = process.reason == (SEPARATED if self.rule == "perceptron" else STALE)
-        if not self.converged_:
-            warnings.warn(self._unfinished(x, index, process.least), ConvergenceWarning, stacklevel=3)
-        return self
+    def fit(self, X: Any, y: Any, *, run: Run | Path | str | None = None, callbacks: Sequence[Callback] = ()) -> Self:
+        """Learn from the rows until a pass has no mistake (perceptron), or no longer helps (delta).
 
-    def _process(self, x: np.ndarray, index: np.ndarray) -> _OneByOne:
-        self.seed_ = seed_of(self.random_state)
+        Args:
+            X: Rows (n, D).
+            y: Classes (n,).
+            run: Folder for metrics and checkpoints; continued if parameters and data agree.
+            callbacks: Called after every pass.
+        """
+        return super().fit(X, y, run=run, callbacks=callbacks)
+
+    def process(self, data: Data, held: Data | None) -> _OneByOne:
+        """One of the two rules."""
+        x, y, _ = self._rows(data)
         rule = PerceptronRule if self.rule == "perceptron" else DeltaRule
         process = rule(
-            *(x, index, len(self.classes_)),
+            *(x, y, len(self.classes_)),
             lr=self._rate(x) if self.lr is None else float(self.lr),
             fit_intercept=self.fit_intercept,
             shuffle=self.shuffle,
             patience=self.patience or (5 if rule is DeltaRule else 10 if len(x) > MANY_ROWS else self.epochs),
             seed=self.seed_,
         )
-        if isinstance(process, DeltaRule):
-            process.tol = self.tol
+        process.held, process.tol = held if held is None else self._rows(held), self.tol
+        if self.warm_start and hasattr(self, "coef_"):
+            theta = np.c_[self.coef_, self.intercept_]
+            process.theta = theta if len(theta) > 1 else np.vstack([-theta, theta])
         return process
+
+    def finish(self, process: Any) -> None:
+        """The weights of the pocket, or the last ones."""
+        theta = process.pocket if self.pocket else process.theta
+        theta = theta[1:] if len(theta) == 2 else theta
+        self.coef_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()  # (R, D), (R,)
+        self.mistakes_ = process.mistakes
+        self.converged_ = process.reason == (SEPARATED if self.rule == "perceptron" else STALE)
+        if not self.converged_ and self.stop_reason_ in ("rounds", STALE):
+            warnings.warn(self._unfinished(process), ConvergenceWarning, stacklevel=6)
 
     def _rate(self, x: np.ndarray) -> float:
         if self.rule == "perceptron":
@@ -250,13 +264,14 @@ class Perceptron(PlaneClassifier):
         size = float(np.einsum("nd,nd->n", x, x).max()) + self.fit_intercept
         return 1 / size if size else 1.0
 
-    def _unfinished(self, x: np.ndarray, index: np.ndarray, errors: int) -> str:
+    def _unfinished(self, process: Any) -> str:
         if self.rule == "delta":
             return f"The squared error still falls after {self.epochs} passes. Raise epochs or tol."
-        best = f"the best weights of {self.n_iter_} passes have {errors} of {len(x)} rows on the wrong side"
-        if min(len(x), len(self.classes_) * (x.shape[1] + 1)) > MAX_DECIDED:
+        x, y = process.x[:, :-1], process.y
+        best = f"the best weights of {self.n_iter_} passes have {process.least} of {len(x)} rows on the wrong side"
+        if min(len(x), process.theta.size) > MAX_DECIDED:
             return f"The classes are not separated: {best}. Raise epochs, or take LogisticRegression."
-        if not separable(x, index, intercept=self.fit_intercept):
+        if not separable(x, y, intercept=self.fit_intercept):
             return f"No plane separates the classes: {best}. LogisticRegression learns such classes too."
         return (
             f"The classes are not yet separated, although planes exist that do it: {best}. Raise epochs, or give all "

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import Tags
 
 from ...check import NonNegative
 from ...errors import InputError
@@ -225,15 +224,10 @@ class Ridge(LinearAnswers, PlainRegressor):
     choose: Literal["loo", "gcv"] = "loo"
     fit_intercept: bool = True
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the penalized least-squares problem, for every penalty that is offered."""
         if self.alphas is None:
-            rows = self._learned(X, y, sample_weight, columns=True)
+            rows = self._learned(X, y, sample_weight)
             found, alpha = decompose_rows(rows, self.fit_intercept), np.array([self.alpha], dtype=float)
             coef, intercept = found.coefficients(alpha)
             self.alpha_, self.dof_ = float(self.alpha), found.freedom(alpha)
@@ -251,7 +245,7 @@ class Ridge(LinearAnswers, PlainRegressor):
     def _path(
         self, X: ArrayLike, y: ArrayLike, alphas: Sequence[float] | np.ndarray | int, sample_weight: ArrayLike | None
     ) -> RidgePath:
-        rows = self._learned(X, y, sample_weight, columns=True)
+        rows = self._learned(X, y, sample_weight)
         n = len(rows.x)
         if n < 2:
             raise InputError(
