@@ -153,8 +153,8 @@ def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
 def test_curves_of_all_runs_are_in_one_figure_with_their_own_lengths(runs):
     found = compare_runs([Run(f"runs/{name}") for name in ("a", "b", "linear")])._curves()
     rows = {name: Run(f"runs/{name}").rows() for name in "ab"}
-    assert list(found) == ["a training", "b training", "b validation"]
-    assert [len(v) for v in found.values()] == [30] * 3
+    assert list(found) == ["a training", "b training", "b validation", "linear training"]
+    assert [len(v) for v in found.values()] == [30] * 4
     assert found["a training"][:3] == [row["loss"] for row in rows["a"]] and np.isnan(found["a training"][3:]).all()
     assert found["b validation"] == [row["valid_loss"] for row in rows["b"]]
 
