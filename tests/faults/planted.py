@@ -822,7 +822,7 @@ FAULTS = [
     Fault(
         "intervals of a closed form from rows it was fitted to",
         "jobs/train.py",
-        "    if job.stepped:\n        return job.task.calibrate",
+        "    if job.validates:\n        return job.task.calibrate",
         "    if True:\n        return job.task.calibrate",
         ("tests/cli/test_predict.py",),
     ),
