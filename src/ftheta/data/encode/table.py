@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TableEncoder"]
 
+BLOCK = 2**16  # rows encoded at once
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """The columns of a table as standardized numbers; a scikit-learn transformer whose state is JSON.
@@ -84,8 +86,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])
         out = np.empty((len(X), edges[-1]), dtype=self.dtype)
         with np.errstate(over="ignore"):  # a value too large for float32 is named by the estimator
-            for j, plan in enumerate(self.plans_):
-                out[:, edges[j] : edges[j + 1]] = _applied(plan, _column(X, j))
+            for start in range(0, len(X), BLOCK):  # what a plan makes of all rows at once may be large
+                rows = slice(start, start + BLOCK)
+                for j, plan in enumerate(self.plans_):
+                    out[rows, edges[j] : edges[j + 1]] = _applied(plan, _column(X, j).iloc[rows], start)
         return out
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -196,7 +200,7 @@ def _column(X: Any, j: int) -> pd.Series:
     return pd.Series(X[:, j]) if isinstance(X, np.ndarray) else X.iloc[:, j]
 
 
-def _applied(plan: Plan, column: pd.Series) -> np.ndarray:
+def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:
     try:
         found = plan.apply(column)
     except (TypeError, ValueError) as error:
@@ -205,5 +209,5 @@ def _applied(plan: Plan, column: pd.Series) -> np.ndarray:
         ) from None
     if not np.isfinite(found).all():
         row = int(np.argmax(~np.isfinite(found).all(1)))
-        raise InputError(f"Column {plan.name!r} holds {column.iloc[row]} in row {row}; finite numbers are needed.")
+        raise InputError(f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}; finite numbers are needed.")
     return found

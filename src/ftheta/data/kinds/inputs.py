@@ -133,10 +133,7 @@ class Windows:
 
 
 def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
-    """A copy of an array on the device: floats in the dtype, whole numbers as they are; None stays None.
-
-    NumPy makes the copy, on huge pages where it is large: a quarter of the time of torch's.
-    """
+    """An array on the device: floats in the dtype, integers as they are; copied only if it must be; None stays None."""
     import torch
 
     if a is None:
@@ -144,7 +141,7 @@ def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
     if not isinstance(a, np.ndarray):
         return a.to(device, dtype if a.is_floating_point() else a.dtype)
     real = str(dtype).removeprefix("torch.")
-    return torch.as_tensor(np.array(a, dtype=None if a.dtype.kind in "iu" else real, order="C"), device=device)
+    return torch.as_tensor(np.require(a, None if a.dtype.kind in "iu" else real, ["C", "W"]), device=device)
 
 
 def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
