@@ -9,7 +9,7 @@ from ftheta.data import InputSpec
 from ftheta.data.kinds import KINDS, Boxes, Environment, Images, Kind, Sequences, Series, Table, Text
 from ftheta.data.kinds.text import decode, encode
 from ftheta.draw import Draw
-from ftheta.errors import InputError, InputTypeError
+from ftheta.errors import FileFormatError, InputError, InputTypeError
 
 
 class Owner:
@@ -136,6 +136,25 @@ def test_images_of_another_size_are_refused_unless_any_size_will_do():
     assert Images(any_size=True).check(np.zeros((2, 8, 8)), Owner(), spec).spec == spec
     with pytest.raises(InputError, match="3x8x8"):
         Images(any_size=True).check(np.zeros((2, 8, 8, 3)), Owner(), spec)
+
+
+def test_the_path_of_a_folder_is_taken_and_its_folders_are_the_labels(tmp_path):
+    from PIL import Image
+
+    from ftheta import ConvNetClassifier
+
+    rng = np.random.default_rng(0)
+    for name, level in (("dark", 40), ("light", 200)):
+        (tmp_path / name).mkdir()
+        for i in range(6):
+            Image.fromarray(rng.integers(level - 40, level + 40, (8, 8), np.uint8)).save(tmp_path / name / f"{i}.png")
+    model = ConvNetClassifier(random_state=0, epochs=20, validation=0.0, batch_size=6, filters=(4,), lr=0.03).fit(tmp_path)
+    assert model.classes_.tolist() == ["dark", "light"] and model.input_.shape == (1, 8, 8)
+    assert model.predict(str(tmp_path)).tolist() == ["dark"] * 6 + ["light"] * 6
+    Image.new("RGB", (32, 32), (210, 210, 210)).save(tmp_path / "light" / "large.png")  # as gray, in the size of fit
+    np.testing.assert_allclose(model.predict_proba(tmp_path / "light").sum(1), np.ones(7), rtol=1e-5)
+    with pytest.raises(FileFormatError, match="not a folder"):
+        model.predict("nowhere")
 
 
 # ---- sequences

@@ -1,6 +1,6 @@
-"""Images: (n, H, W), (n, H, W, C), (n, C, H, W), flat rows with a shape, or pictures in files.
+"""Images: (n, H, W), (n, H, W, C), (n, C, H, W), flat rows with a shape, a folder, or `Pictures` of `open_images`.
 
-Whole numbers of 8 or 16 bits mean [0, 1] in every estimator; floats stay as they are.
+Integers of 8 or 16 bits mean [0, 1] in every estimator; floats stay as they are.
 Shapes: n images, C channels, height H, width W; a batch is (B, C, H, W).
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...check import not_finite, plain, reject_memory
 from ...errors import InputError, InputTypeError
+from ..io.folders import open_images
 from ..io.pictures import Pictures
 from ..specs import InputSpec
 from .base import Kind, field
@@ -41,7 +43,8 @@ class Images(Kind):
     unit: ClassVar[str] = "images"
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
-        """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite."""
+        """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite; a folder is opened."""
+        X, labels = self._opened(X, spec) if isinstance(X, str | Path) else (X, None)
         x = X if isinstance(X, Pictures) else images(type(owner).__name__, X, dtype=self.dtype, shape=self.shape)
         found = tuple(map(int, x.shape[1:]))
         if spec is None:
@@ -51,7 +54,13 @@ class Images(Kind):
                 f"X has images of {_times(found)} (channels x height x width), but {type(owner).__name__} was fitted "
                 f"with {_times(spec.shape)}. Resize or convert them, e.g. with ftheta.data.read_picture."
             )
-        return Items(x, spec or InputSpec(found))
+        return Items(x, spec or InputSpec(found), labels=labels)
+
+    def _opened(self, folder: str | Path, spec: InputSpec | None) -> tuple[Pictures, Any]:
+        """The pictures of a folder, in the size of those in `fit`, and their labels: the names of its folders."""
+        size = None if spec is None or self.any_size else (spec.shape[1], spec.shape[2])
+        data = open_images(folder, size=size, channels=None if spec is None else spec.shape[0], required=False)
+        return data.x, data.y
 
     # ---- data sets of this kind, for jobs
 

@@ -37,13 +37,14 @@ class Items:
     values: Any
     spec: InputSpec
     collate: Callable[[Any], Any] | None = None  # some values -> one array or tensor, e.g. padded; None: as they are
+    labels: Any = None  # targets that came with X: of a folder of images, the names of its folders
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, index: Any) -> Items:
         """Some of the items, by number."""
-        return replace(self, values=_some(self.values, index))
+        return replace(self, values=_some(self.values, index), labels=None)
 
     def content(self) -> Sequence[np.ndarray]:
         """The array, or the lengths and then the items of a list."""

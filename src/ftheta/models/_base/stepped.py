@@ -216,6 +216,7 @@ class Stepped(CallbackSupportMixin, Estimator):
             raise InputError(f"validation={share} and X_val were both given. Pass one of the two.")
         kind = self.kind()
         x: Any = kind.check(X, self, None if learn else self.input_)
+        y = getattr(x, "labels", None) if y is None else y
         n, weight = len(x), check.weights(sample_weight, len(x))
         kept = np.arange(n) if weight is None else np.flatnonzero(weight)
         if len(kept) < n or share:
