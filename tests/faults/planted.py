@@ -494,8 +494,8 @@ FAULTS = [
     Fault(
         "table: columns are off by one",
         "data/encode/table.py",
-        "out[:, edges[j] : edges[j + 1]] = _applied(plan, _column(X, j))",
-        "out[:, edges[j] : edges[j + 1]] = _applied(plan, _column(X, j))[::-1]",
+        "= _applied(plan, _column(X, j).iloc[rows], start)",
+        "= _applied(plan, _column(X, j).iloc[rows], start)[::-1]",
         TABLES,
     ),
     Fault(
@@ -920,9 +920,9 @@ FAULTS = [
     ),
     Fault(
         "rejection: classes in sorted order whatever is given",
-        "measure/rejection.py",
-        "scored(y, p, classes)",
-        "scored(y, p, None)",
+        "measure/curves.py",
+        "truth, q, _ = scored(y, p, classes)",
+        "truth, q, _ = scored(y, p, None)",
         ("tests/measure/test_rejection.py",),
     ),
     Fault(

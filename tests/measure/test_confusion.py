@@ -40,5 +40,5 @@ def test_the_rival_of_a_class_is_named():
 
 
 def test_labels_outside_the_classes_are_named():
-    with pytest.raises(InputError, match=r"predicted\[1\] is z, which is none of the 2 classes \(a, b\)"):
+    with pytest.raises(InputError, match=r"predicted\[1\] is z, which is not one of the 2 classes \(a, b\)"):
         confusion(["a", "b"], ["a", "z"], ["a", "b"])

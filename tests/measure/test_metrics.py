@@ -143,6 +143,12 @@ def test_single_precision_is_clipped_at_its_own_epsilon():
         assert found == pytest.approx(theirs.log_loss([0, 1], q), rel=1e-6) == pytest.approx(expected, abs=0.01)
 
 
+def test_rounded_probabilities_and_labels_that_python_holds_equal_are_taken():
+    rounded = np.full((1, 3), 0.33333, dtype=np.float32)
+    assert values(measure.classification([0], rounded, [0, 1, 2]))["accuracy"] == 1
+    assert values(measure.labels(np.array([True, False]), [1, 0], [0, 1]))["accuracy"] == 1
+
+
 def test_lists_series_and_tensors_are_arrays():
     y, p = [0, 1, 1], [0.25, 0.75, 0.375]
     expected = values(measure.classification(np.array(y), np.array([[0.75, 0.25], [0.25, 0.75], [0.625, 0.375]])))
@@ -179,6 +185,18 @@ def classification(*given):
         (classification([0, 1], [[0.5, 0.5], [0.5, 0.6]]), InputError, r"Row 1 of p is \[0.5 0.6\] with sum 1.1"),
         (classification([0, 1], [[0.5, 0.5], [-1, 2]]), InputError, r"in \[0, 1\] and sum to 1"),
         (classification([0, 1], [[np.nan, 0.5], [0, 1]]), InputError, r"Row 0 of p is \[nan 0.5\]"),
+        (
+            classification([1], [0.5], ["0", "1"]),
+            InputError,
+            r"y\[0\] is 1, which is not one of the 2 classes \(0, 1\)",
+        ),
+        (classification(np.array([0, "a"], dtype=object), [0.5, 0.5]), InputTypeError, "kinds int, str, which have no"),
+        (lambda: measure.classification([0, 1], [0.5, 0.5], level=95), InputError, "level is 95; a share strictly"),
+        (
+            lambda: measure.regression([0, 1], [0.5, 0.5], low=[0, 0], high=[1, 1], nominal=0.0),
+            InputError,
+            "level is 0",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(call, kind, text):

@@ -117,7 +117,7 @@ def test_maps_that_do_not_fit_are_refused(y, predicted, error, sentence):
 
 
 def test_what_cannot_be_measured_is_said():
-    with pytest.raises(InputError, match=r"y holds label 7, which is none of the classes \[0, 2\]\."):
+    with pytest.raises(InputError, match=r"y holds label 7, which is not one of the classes \[0, 2\]\."):
         iou(TRUTH, ANSWER, [0, 2])
     with pytest.raises(InputError, match="All pixels of y are 1, which is ignored; nothing is left to measure"):
         pixel_accuracy([[1, 1]], [[1, 0]], ignore=1)

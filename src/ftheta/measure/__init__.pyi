@@ -1,6 +1,5 @@
 from .calibration import Calibration as Calibration
 from .calibration import calibration as calibration
-from .calibration import ece as ece
 from .compare import Comparison as Comparison
 from .compare import PairedTest as PairedTest
 from .compare import compare as compare
@@ -13,8 +12,8 @@ from .confusion import AtThreshold as AtThreshold
 from .confusion import Confusion as Confusion
 from .confusion import at_threshold as at_threshold
 from .confusion import confusion as confusion
-from .cost import CostCurve as CostCurve
-from .cost import cost_curve as cost_curve
+from .curves import CostCurve as CostCurve
+from .curves import cost_curve as cost_curve
 from .curves import PrecisionRecall as PrecisionRecall
 from .curves import Roc as Roc
 from .curves import precision_recall as precision_recall
@@ -25,8 +24,8 @@ from .densities import densities as densities
 from .intervals import Bootstrap as Bootstrap
 from .intervals import half_width as half_width
 from .intervals import wilson as wilson
-from .rejection import Rejection as Rejection
-from .rejection import rejection as rejection
+from .curves import Rejection as Rejection
+from .curves import rejection as rejection
 from .residuals import Residuals as Residuals
 from .residuals import residuals as residuals
 from .scores import Score as Score

@@ -17,28 +17,27 @@ _SUM = 1e-4  # how far the probabilities of a row may be from a sum of 1: float3
 
 
 def array(name: str, values: Any) -> np.ndarray:
-    """What was given, as an array."""
     try:
         return np.asarray(plain(values))
     except ValueError:
         raise InputError(f"{name} has rows of different lengths; give each as many values.") from None
 
 
-def vector(name: str, values: Any) -> np.ndarray:
-    """One value per row, none of them missing: (n,)."""
+def vector(name: str, values: Any, *, infinite: bool = False) -> np.ndarray:
+    """One value per row, none of them missing, all finite unless `infinite`: (n,)."""
     v = array(name, values)
     if v.ndim != 1 or not len(v):
         raise InputError(f"{name} has shape {v.shape}; one value per row, shape (n,), and at least one row are needed.")
-    missing = _missing(v) if name in ("low", "high") or v.dtype.kind != "f" else ~np.isfinite(v)
-    if np.any(missing):
-        i = int(np.argmax(missing))
+    bad = _missing(v) if infinite or v.dtype.kind != "f" else ~np.isfinite(v)
+    if np.any(bad):
+        i = int(np.argmax(bad))
         raise InputError(f"{name}[{i}] is {v[i]}; drop the rows that have no finite value before measuring.")
     return v
 
 
-def numbers(**given: Any) -> tuple[np.ndarray, ...]:
+def numbers(*, infinite: bool = False, **given: Any) -> tuple[np.ndarray, ...]:
     """Numbers of the same rows, as float64: (n,) each."""
-    arrays = {name: vector(name, values) for name, values in given.items()}
+    arrays = {name: vector(name, values, infinite=infinite) for name, values in given.items()}
     _same_rows(arrays)
     for name, v in arrays.items():
         if v.dtype.kind not in "fiub":
@@ -46,40 +45,30 @@ def numbers(**given: Any) -> tuple[np.ndarray, ...]:
     return tuple(v.astype(np.float64) for v in arrays.values())
 
 
-def coded(classes: Sequence[Any], **labels: Any) -> tuple[np.ndarray, ...]:
-    """Labels of the same rows as positions in the list of classes: (n,) each."""
-    where = _positions(classes)
-    arrays = {name: vector(name, values) for name, values in labels.items()}
-    _same_rows(arrays)
-    found = []
-    for name, v in arrays.items():
-        codes = np.array([where.get(label, -1) for label in v.tolist()])
-        if (codes < 0).any():
-            i = int(np.argmax(codes < 0))
-            raise InputError(f"{name}[{i}] is {v[i]!s}, which is none of the {len(where)} classes {_few(classes)}.")
-        found.append(codes)
-    return tuple(found)
-
-
 def labeled(classes: Sequence[Any] | None, **labels: Any) -> tuple[list[Any], tuple[np.ndarray, ...]]:
-    """The classes, found in the labels where none are given, and the labels as positions in them."""
-    given = _sorted({v for a in labels.values() for v in vector("y", a).tolist()}) if classes is None else classes
-    return list(given), coded(given, **labels)
-
-
-def _sorted(labels: set[Any]) -> list[Any]:
+    """The classes, by default the sorted labels, and labels of the same rows as positions in them: (n,) each."""
+    arrays = {name: vector(name, values) for name, values in labels.items()}
+    seen = {v for a in arrays.values() for v in a.tolist()} if classes is None else ()
     try:
-        return sorted(labels)
+        listed = sorted(seen) if classes is None else list(classes)
     except TypeError:
-        kinds = ", ".join(sorted({type(v).__name__ for v in labels}))
+        kinds = ", ".join(sorted({type(v).__name__ for v in seen}))
         raise InputTypeError(f"y mixes labels of kinds {kinds}, which have no order; make them all alike.") from None
+    where = {label: i for i, label in enumerate(listed)}
+    if len(where) != len(listed):
+        raise InputError(f"The list of classes {_few(listed)} names one of them twice; name each once.")
+    _same_rows(arrays)
+    codes = {name: np.array([where.get(label, -1) for label in v.tolist()]) for name, v in arrays.items()}
+    for name, code in codes.items():
+        if (code < 0).any():
+            i = int(np.argmax(code < 0))
+            wrong = f"{name}[{i}] is {arrays[name][i]!s}, which is not one of the {len(where)} classes"
+            raise InputError(f"{wrong} {_few(listed)}.")
+    return listed, tuple(codes.values())
 
 
 def scored(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.ndarray, list[Any]]:
-    """Labels as positions (n,), their probabilities (n, K) in the order of the classes, and the classes.
-
-    p of shape (n,) is the probability of the second of two classes.
-    """
+    """Labels as positions (n,), probabilities (n, K), and the classes; p (n,) is that of the second of two classes."""
     listed, (truth,) = labeled(classes, y=y)
     return truth, probabilities(p, listed, len(truth)), listed
 
@@ -122,6 +111,11 @@ def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
     return q
 
 
+def optional(values: np.ndarray) -> list[float | None]:
+    """Numbers for a table; None where there is none."""
+    return [float(v) if np.isfinite(v) else None for v in values]
+
+
 def level_of(level: float) -> float:
     """A confidence level, checked."""
     if not 0 < level < 1:
@@ -130,15 +124,8 @@ def level_of(level: float) -> float:
 
 
 def _missing(v: np.ndarray) -> Any:
-    """NaN and None; an end of an interval may be infinite."""
+    """NaN and None."""
     return v != v if v.dtype.kind == "f" else [a is None or a != a for a in v.tolist()] if v.dtype == object else False
-
-
-def _positions(classes: Sequence[Any]) -> dict[Any, int]:
-    where = {label: i for i, label in enumerate(classes)}
-    if len(where) != len(classes):
-        raise InputError(f"The list of classes {_few(classes)} names one of them twice; name each once.")
-    return where
 
 
 def _same_rows(arrays: Mapping[str, np.ndarray]) -> None:

@@ -1,9 +1,9 @@
-"""A threshold that sinks through the scores: ROC, precision and recall, their areas, and what each row weighs in them.
+"""A threshold that falls through the scores: counts, areas, and the influence of each row on them.
 
     AUC = Σ_j (FP_j - FP_{j-1}) (TP_j + TP_{j-1}) / 2 / (P N)      AP = Σ_j (TP_j - TP_{j-1}) TP_j / (TP_j + FP_j) / P
 
 A row's influence φ_i is n dA/dw_i at weights w = 1: areas under resampled weights are A + Σ w_i φ_i / Σ w_i + O(1/n).
-For the AUC, these are the placement values of DeLong. Many rows: A lies in expit(logit A ± z sd(φ) / (√n A (1 - A))).
+For the AUC, these are the placement values of DeLong. A's interval is expit(logit A ± z sd(φ) / (√n A (1 - A))).
 Shapes: n rows, K classes, J distinct scores, P positives, N negatives.
 Reference: DeLong, DeLong and Clarke-Pearson, Comparing the areas under correlated ROC curves, Biometrics 44 (1988).
 """
@@ -18,11 +18,11 @@ from scipy.special import expit, logit, ndtri
 
 
 class Sweep(NamedTuple):
-    """What a threshold that sinks through the J distinct scores finds: arrays (J,)."""
+    """Counts at each distinct score."""
 
-    score: np.ndarray  # the distinct scores, highest first
-    tp: np.ndarray  # positives with at least that score
-    fp: np.ndarray  # negatives with at least that score
+    score: np.ndarray  # highest first: (J,)
+    tp: np.ndarray  # positives with at least that score: (J,)
+    fp: np.ndarray  # negatives: (J,)
     place: np.ndarray  # the position of each row's score among the distinct ones: (n,)
 
 
@@ -51,7 +51,7 @@ def ap_of(s: Sweep) -> float:
 
 
 def sweeps(truth: np.ndarray, p: np.ndarray) -> Iterator[tuple[np.ndarray, Sweep]]:
-    """One class against the rest, for each class in y (of two classes, the second): its rows, and the sweep."""
+    """Rows and sweep of each class in y (of two classes, the second) against the rest."""
     ks = [1] if p.shape[1] == 2 else np.unique(truth).tolist()
     return ((truth == k, sweep(truth == k, p[:, k])) for k in ks)
 

@@ -2,11 +2,10 @@
 
     ECE = Σ_b (n_b / n) |accuracy_b - confidence_b|,      confidence = max_k p_k,   right = (argmax_k p_k = y)
 
-Bins b are of equal width on [0, 1], open to the left, for two classes (where confidence >= 1/2) and for more. The ECE
-of a finite sample is too large on average, most of all where the model is calibrated.
+Bins b are of equal width on [0, 1], open to the left. The ECE of a finite sample is too large on average, most of all
+where the model is calibrated.
 Shapes: n rows, K classes, B bins.
-Reference: Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities using Bayesian binning, AAAI (2015);
-Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML (2017).
+Reference: Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML (2017).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..results import Result
 from ._rows import scored
 from .intervals import wilson
 
-__all__ = ["Calibration", "calibration", "ece"]
+__all__ = ["Calibration", "calibration"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,6 @@ class Calibration(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """Accuracy against confidence, and how many rows have which confidence."""
         figure, (upper, lower) = canvas(2, across=1, width=5.4, height=2.8, sharex=True, height_ratios=(3, 1))
         full, (low, high) = self.rows > 0, self._whiskers()
         upper.plot((0, 1), (0, 1), color=GREY, lw=1, ls=(0, (4, 3)), label="perfect", zorder=1)
@@ -77,10 +75,7 @@ def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: i
     """Confidence against accuracy, in bins of equal width.
 
     Args:
-        y: True labels (n,).
-        p: Probabilities (n, K), one column per class.
-        classes: The classes in the order of the columns; None takes the sorted labels of y.
-        bins: How many.
+        bins: Number of bins.
     """
     truth, q, _ = scored(y, p, classes)
     right, sure, place = binned(truth, q, bins)
@@ -89,11 +84,6 @@ def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: i
         confidence, accuracy = (np.bincount(place, v, bins) / rows for v in (sure, right))
     error = np.nansum(rows * abs(accuracy - confidence)) / len(truth)
     return Calibration(np.linspace(0, 1, bins + 1), rows, confidence, accuracy, float(error))
-
-
-def ece(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: int = 10) -> float:
-    """The expected calibration error."""
-    return calibration(y, p, classes, bins=bins).ece
 
 
 def binned(truth: np.ndarray, p: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

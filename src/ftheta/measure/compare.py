@@ -7,9 +7,8 @@
 
 The rows must not have been seen in training. One split says nothing of other seeds or other training rows.
 Shapes: n rows, G blocks of rows (as in `Bootstrap`), R flips.
-Reference: McNemar, Psychometrika 12 (1947); Edwards, Psychometrika 13 (1948); Wilcoxon, Biometrics Bulletin 1 (1945);
-Dietterich, Approximate statistical tests for comparing supervised classification learning algorithms, Neural
-Computation 10 (1998); Fisher, The Design of Experiments (1935).
+Reference: Dietterich, Approximate statistical tests for comparing supervised classification learning algorithms, Neural
+Computation 10 (1998).
 """
 
 from __future__ import annotations
@@ -30,16 +29,7 @@ from .intervals import Bootstrap
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Comparison",
-    "PairedTest",
-    "compare",
-    "mcnemar",
-    "mcnemar_corrected",
-    "paired_t",
-    "sign_flip",
-    "wilcoxon",
-]
+__all__ = ["Comparison", "PairedTest", "compare", "mcnemar", "mcnemar_corrected", "paired_t", "sign_flip", "wilcoxon"]
 
 MIN_ROWS, FLIPS, MAX_CLASSES = 10, 9999, 20
 
@@ -126,7 +116,6 @@ class Comparison(Result):
         return Table(columns, self.meaning)
 
     def figure(self) -> Figure:
-        """The difference with its interval, one panel per measure, and the line of no difference."""
         a, b = self.names
         one = {t.measure: t for t in self.tests}
         panels = {f"{m} of {a} minus {b}": [(f"{a} - {b}", t.difference, t.low, t.high)] for m, t in one.items()}
@@ -166,14 +155,11 @@ def compare(
     """Compare the predictions of two models for the same rows.
 
     Args:
-        y: True labels or numbers (n,).
         a: Predictions of one (n,).
         b: Predictions of the other (n,).
         classes: The labels, if y are labels; None: text, booleans and up to 20 different integers are labels, if the
             predictions are of the same kind.
         names: What the two are called.
-        level: Confidence level of the intervals.
-        seed: Seed of resamples and flips.
 
     Example:
         >>> compare(["x"] * 9, ["x"] * 9, ["x"] * 3 + ["z"] * 6).tests[0].p

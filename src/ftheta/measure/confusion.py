@@ -18,7 +18,7 @@ from .. import plots
 from ..errors import InputError
 from ..plots import Figure
 from ..results import Result
-from ._rows import labeled, two
+from ._rows import labeled, optional, two
 from .intervals import wilson
 
 __all__ = ["AtThreshold", "Confusion", "at_threshold", "confusion"]
@@ -34,18 +34,19 @@ class Confusion(Result):
     def columns(self) -> Mapping[str, Any]:
         """One row per class: its rows, recall, precision, and the class it is most confused with."""
         rows, right, wrong = self.counts.sum(1), self.counts.diagonal(), self._wrong()
+        with np.errstate(invalid="ignore"):
+            recall, precision = right / rows, right / self.counts.sum(0)
         rival = [self.classes[k] if c.any() else None for c, k in zip(wrong, wrong.argmax(1), strict=True)]
         return {
             "class": list(self.classes),
-            "rows": rows.tolist(),
-            "recall": _shares(right, rows),
-            "precision": _shares(right, self.counts.sum(0)),
+            "rows": rows,
+            "recall": optional(recall),
+            "precision": optional(precision),
             "most confused with": rival,
             "count": [int(c) or None for c in wrong.max(1)],
         }
 
     def figure(self) -> Figure:
-        """Counts and shares of each true class; above ten classes shares only."""
         return plots.confusion(self.counts, self.classes)
 
     @property
@@ -65,10 +66,6 @@ class Confusion(Result):
 def confusion(y: Any, predicted: Any, classes: Sequence[Any] | None = None) -> Confusion:
     """Count which class was taken for which.
 
-    Args:
-        y: True labels (n,).
-        predicted: Predicted labels (n,).
-        classes: All classes, in the order to show; None takes the sorted labels of both.
 
     Example:
         >>> confusion(["a", "b", "b"], ["a", "b", "a"]).counts.tolist()
@@ -108,14 +105,10 @@ class AtThreshold(Confusion):
             "precision": (self.tp, self.tp + self.fp),
             "accuracy": (self.tp + self.tn, p + n),
         }
-        ends = [wilson(k, m) if m else (None, None) for k, m in counts.values()]
-        return {
-            "share": list(counts),
-            "rows": [f"{k} of {m}" for k, m in counts.values()],
-            "value": [k / m if m else None for k, m in counts.values()],
-            "low": [low for low, _ in ends],
-            "high": [high for _, high in ends],
-        }
+        cells = [(f"{k} of {m}", *((k / m, *wilson(k, m)) if m else (None,) * 3)) for k, m in counts.values()]
+        return dict(
+            zip(("share", "rows", "value", "low", "high"), [list(counts), *zip(*cells, strict=True)], strict=True)
+        )
 
     @property
     def caption(self) -> str:
@@ -129,10 +122,7 @@ def at_threshold(y: Any, p: Any, threshold: float = 0.5, classes: Sequence[Any] 
     """Count what is found and missed where the second class is predicted above a threshold.
 
     Args:
-        y: True labels (n,) of two classes.
-        p: Probability of the second class (n,), or of both (n, 2).
         threshold: Rows with a probability above it are predicted as the second class.
-        classes: Both classes in the order of the columns; None takes the sorted labels of y.
 
     Example:
         >>> at_threshold([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9], 0.7).sensitivity
@@ -143,7 +133,3 @@ def at_threshold(y: Any, p: Any, threshold: float = 0.5, classes: Sequence[Any] 
         raise InputError(f"threshold is {threshold!r}; pass a number.")
     counts = np.bincount(2 * positive + (score > threshold), minlength=4).reshape(2, 2)
     return AtThreshold((str(listed[0]), str(listed[1])), counts, float(threshold))
-
-
-def _shares(part: np.ndarray, total: np.ndarray) -> list[float | None]:
-    return [float(a / b) if b else None for a, b in zip(part, total, strict=True)]

@@ -1,11 +1,15 @@
-"""ROC and precision-recall curves: what every threshold of a score would give.
+"""Curves over every threshold of a score: ROC, precision and recall, costs, and rejection.
 
     TPR = TP / P (recall)      FPR = FP / N      precision = TP / (TP + FP)
+    cost(PC) = FNR PC + FPR (1 - PC),    PC = π₁ l₁ / (π₁ l₁ + π₀ l₀)     π_k: share of class k, l_k: cost of its errors
+    coverage(t) = share of rows with max_k p_k >= t,      accuracy(t) = share of these that are right
 
-One curve for the second of two classes; of more, one against the rest for each class that is in y.
-Shapes: n rows, K classes, C curves, J distinct scores of a curve.
-Reference: Fawcett, An introduction to ROC analysis, Pattern Recognition Letters 27 (2006); Davis and Goadrich, The
-relationship between precision-recall and ROC curves, ICML (2006).
+ROC and precision-recall have one curve for the second of two classes; of more, one for each class in y. A point of the
+ROC curve is a line of cost; the least cost at each PC is their lower envelope. By Chow's rule no other order of
+rejecting rows is better where p is the truth.
+Shapes: n rows, K classes, C curves, J distinct scores of a curve, G places along PC.
+Reference: Fawcett, An introduction to ROC analysis, Pattern Recognition Letters 27 (2006); Drummond and Holte, Cost
+curves, Machine Learning 65 (2006); Chow, On optimum recognition error and reject tradeoff, IEEE Trans. IT 16 (1970).
 """
 
 from __future__ import annotations
@@ -19,10 +23,12 @@ import numpy as np
 from ..errors import InputError
 from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ..results import Result
-from ._rows import scored
-from ._sweep import Sweep, ap_of, auc_of, sweeps
+from ._rows import scored, two
+from ._sweep import Sweep, ap_of, auc_of, sweep, sweeps
+from .intervals import wilson
+from .thresholds import between
 
-__all__ = ["PrecisionRecall", "Roc", "precision_recall", "roc"]
+__all__ = ["CostCurve", "PrecisionRecall", "Rejection", "Roc", "cost_curve", "precision_recall", "rejection", "roc"]
 
 MAX_POINTS = 400  # drawn of a line
 GRID = np.linspace(0, 1, 201)
@@ -44,13 +50,10 @@ class _Curves(Result):
     labels: ClassVar[tuple[str, str]]
     style: ClassVar[str] = "default"
 
-    @property
-    def chance(self) -> tuple[float, float]:
-        """Height of the line of chance at its ends, and the area below it."""
-        raise NotImplementedError
+    chance: ClassVar[Any]  # height of the line of chance at its ends
 
     def mean(self) -> np.ndarray:
-        """The mean of all curves on a grid."""
+        """The mean of all curves on GRID."""
         raise NotImplementedError
 
     def columns(self) -> Mapping[str, Any]:
@@ -58,7 +61,6 @@ class _Curves(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """One line per class, up to seven; beyond, their mean."""
         short_name, (low, high) = self.area[1], self.chance
         lines = {
             f"{name} ({short_name} {area:.3f})": (x, y)
@@ -68,12 +70,11 @@ class _Curves(Result):
             lines = {f"mean of {len(self.names)} classes ({short_name} {self.areas.mean():.3f})": (GRID, self.mean())}
         figure, axes = canvas(width=5.4, height=5.2)
         for name, (x, y) in lines.items():
-            keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(int))
+            keep = _some(len(x), MAX_POINTS)
             axes.plot(x[keep], y[keep], drawstyle=self.style, clip_on=False, label=short(name))
         axes.plot((0, 1), (low, high), color=GREY, lw=1, ls=(0, (4, 3)), label="chance", zorder=1)
-        axes.set(
-            xlim=(0, 1), ylim=(0, 1), aspect="equal", title=self.title, xlabel=self.labels[0], ylabel=self.labels[1]
-        )
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=self.title)
+        axes.set(xlabel=self.labels[0], ylabel=self.labels[1])
         legend(figure, width=60)
         return figure
 
@@ -81,12 +82,9 @@ class _Curves(Result):
     def caption(self) -> str:
         name, areas = self.area[0], self.areas
         low, high = int(areas.argmin()), int(areas.argmax())
-        text = (
-            f"{name} {areas[0]:.3f} for class {self.names[0]}"
-            if len(areas) == 1
-            else f"mean {name} {areas.mean():.3f} over {len(areas)} classes, "
-            f"from {areas[low]:.3f} ({self.names[low]}) to {areas[high]:.3f} ({self.names[high]})"
-        )
+        ends = f"from {areas[low]:.3f} ({self.names[low]}) to {areas[high]:.3f} ({self.names[high]})"
+        text = f"mean {name} {areas.mean():.3f} over {len(areas)} classes, {ends}"
+        text = f"{name} {areas[0]:.3f} for class {self.names[0]}" if len(areas) == 1 else text
         return f"{self.title} on {self.n:,} rows: {text}; chance is {np.mean(self.chance):.3g}."
 
 
@@ -98,9 +96,7 @@ class Roc(_Curves):
     fpr = property(lambda self: self.x)
     tpr = property(lambda self: self.y)
 
-    @property
-    def chance(self) -> tuple[float, float]:
-        return 0.0, 1.0
+    chance = property(lambda self: (0.0, 1.0))
 
     def mean(self) -> np.ndarray:
         found = np.mean([np.interp(GRID, x, y) for x, y in zip(self.x, self.y, strict=True)], axis=0)
@@ -116,23 +112,14 @@ class PrecisionRecall(_Curves):
     recall = property(lambda self: self.x)
     precision = property(lambda self: self.y)
 
-    @property
-    def chance(self) -> tuple[float, float]:
-        share = float(self.positives.mean() / self.n)
-        return share, share
+    chance = property(lambda self: (float(self.positives.mean() / self.n),) * 2)
 
     def mean(self) -> np.ndarray:
         return np.mean([y[np.searchsorted(x, GRID)] for x, y in zip(self.x, self.y, strict=True)], axis=0)
 
 
 def roc(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Roc:
-    """The ROC curves of predicted probabilities.
-
-    Args:
-        y: True labels (n,).
-        p: Probabilities (n, K), one column per class.
-        classes: The classes in the order of the columns; None takes the sorted labels of y.
-    """
+    """The ROC curves of predicted probabilities."""
     names, n, found = _swept(y, p, classes)
     fpr, tpr = (tuple(np.append(0, v) / v[-1] for v in side) for side in ([s.fp for s in found], [s.tp for s in found]))
     return Roc(names, n, np.array([s.tp[-1] for s in found]), fpr, tpr, np.array([auc_of(s) for s in found]))
@@ -154,3 +141,144 @@ def _swept(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[tuple[str, ..
         raise InputError(f"All rows of y are {listed[seen[0]]!s}; a curve over thresholds needs rows of two classes.")
     names = (str(listed[1]),) if len(listed) == 2 else tuple(str(listed[k]) for k in seen)
     return names, len(truth), [s for _, s in sweeps(truth, q)]
+
+
+def _some(n: int, most: int) -> np.ndarray:
+    """Positions of at most so many of n points, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+
+
+# ---- costs
+
+
+@dataclass(frozen=True, eq=False)
+class CostCurve(Result):
+    """Normalized expected cost over the probability-cost PC."""
+
+    name: str  # the second class, which is predicted above a threshold
+    n: int  # rows
+    thresholds: np.ndarray  # falling, from none to all rows above: (J + 1,)
+    fpr: np.ndarray  # false positive rate of each: (J + 1,)
+    fnr: np.ndarray  # false negative rate of each: (J + 1,)
+    pc: np.ndarray  # places along PC: (G,)
+    best: np.ndarray  # index of the cheapest threshold at each: (G,)
+    envelope: np.ndarray  # the least cost at each: (G,)
+
+    trivial = property(lambda self: np.minimum(self.pc, 1 - self.pc), doc="Cost of the better constant answer: (G,).")
+
+    @property
+    def area(self) -> float:
+        """Under the envelope: the mean cost where every PC is as likely; 0 is perfect, 0.25 the constant answers."""
+        return float(np.trapezoid(self.envelope, self.pc))
+
+    def columns(self) -> Mapping[str, Any]:
+        """Nine places along PC: the best threshold, its rates and its cost, and that of the better constant answer."""
+        at = np.searchsorted(self.pc, np.arange(1, 10) / 10 - 1e-9)
+        best = self.best[at]
+        rates = {"false positive rate": self.fpr[best], "false negative rate": self.fnr[best]}
+        costs = {"cost": self.envelope[at], "constant answer": self.trivial[at]}
+        return {"PC": self.pc[at], "threshold": self.thresholds[best], **rates, **costs}
+
+    @drawn
+    def figure(self) -> Figure:
+        figure, axes = canvas(width=6.0, height=4.6)
+        keep = _some(len(self.fpr), 40)
+        lines = axes.plot((0, 1), (self.fpr[keep], self.fnr[keep]), color=GREY, ls="-", lw=0.5, alpha=0.6)
+        lines[0].set_label("one threshold")
+        axes.plot((0, 0.5, 1), (0, 0.5, 0), color=PALETTE[1], ls="--", label="constant answers")
+        axes.plot(self.pc, self.envelope, color=PALETTE[0], ls="-", lw=2.4, label="best threshold")
+        axes.set(xlim=(0, 1), ylim=(0, max(0.52, 1.1 * float(self.envelope.max()))))
+        axes.set(title=f"Cost curve for class {self.name}", ylabel="expected cost (share of the worst)")
+        axes.set_xlabel("probability-cost PC (share of the worst cost that misses would make)")
+        legend(figure)
+        return figure
+
+    @property
+    def caption(self) -> str:
+        useful = self.pc[self.trivial - self.envelope > 1e-12]
+        where = f"from {useful[0]:.3g} to {useful[-1]:.3g}" if useful.size else "nowhere"
+        return (
+            f"Cost curve on {self.n:,} rows: area {self.area:.4g} (constant answers 0.25); PC where the score beats "
+            f"the constant answers: {where}."
+        )
+
+
+def cost_curve(y: Any, p: Any, classes: Sequence[Any] | None = None) -> CostCurve:
+    """Normalized expected cost for every mix of classes and costs.
+
+
+    Example:
+        >>> cost_curve([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]).area
+        0.125
+    """
+    positive, score, listed = two(y, p, classes)
+    s = sweep(positive, score)
+    fpr, fnr = np.append(0, s.fp) / s.fp[-1], 1 - np.append(0, s.tp) / s.tp[-1]
+    best = np.array([np.argmin(fnr * pc + fpr * (1 - pc)) for pc in GRID])
+    least = fnr[best] * GRID + fpr[best] * (1 - GRID)
+    return CostCurve(str(listed[1]), len(score), between(s.score), fpr, fnr, GRID, best, least)
+
+
+# ---- rejection
+
+
+@dataclass(frozen=True, eq=False)
+class Rejection(Result):
+    """Accuracy of the rows that get an answer, as ever more of them do."""
+
+    sure: np.ndarray  # distinct largest probabilities, falling: (J,)
+    kept: np.ndarray  # rows that are at least so sure: (J,)
+    right: np.ndarray  # of these, how many are right: (J,)
+
+    coverage = property(lambda self: self.kept / self.kept[-1], doc="Share of rows with an answer: (J,).")
+    accuracy = property(lambda self: self.right / self.kept, doc="Share of the answers that is right: (J,).")
+
+    @property
+    def area(self) -> float:
+        """Mean error over all coverages (AURC): each row counts with the error of those at least as sure."""
+        return float(np.sum((1 - self.accuracy) * np.diff(self.kept, prepend=0)) / self.kept[-1])
+
+    def columns(self) -> Mapping[str, Any]:
+        """The first confidence that covers 50, 60, ... 100 % of the rows."""
+        at = np.searchsorted(self.kept, np.ceil(self.kept[-1] * np.arange(5, 11) / 10 - 1e-9))
+        low, high = self._band(at)
+        where = {"answered": self.coverage[at], "where p is at least": self.sure[at]}
+        return where | {"accuracy": self.accuracy[at], "low": low, "high": high}
+
+    def _band(self, at: np.ndarray) -> np.ndarray:
+        return np.array([wilson(int(self.right[i]), int(self.kept[i])) for i in at]).T
+
+    @drawn
+    def figure(self) -> Figure:
+        at = _some(len(self.kept), MAX_POINTS)
+        (low, high), share = self._band(at), self.coverage[at]
+        figure, axes = canvas(width=6.0, height=4.2)
+        axes.fill_between(share, low, high, color=PALETTE[5], alpha=0.3, lw=0, label="95 % interval")
+        axes.plot(share, self.accuracy[at], color=PALETTE[0], label="least sure rejected first")
+        axes.axhline(self.accuracy[-1], color=GREY, lw=1, ls=(0, (4, 3)), label="rejected at random")
+        bottom = max(0.0, float(low[share >= 0.1].min()) - 0.02)  # with fewer rows the band is too wide to show
+        axes.set(xlim=(0, 1), ylim=(bottom, 1.005), title="Accuracy and rejection")
+        axes.set(xlabel="coverage (share of rows that get an answer)", ylabel="accuracy (share of answers)")
+        legend(figure)
+        return figure
+
+    @property
+    def caption(self) -> str:
+        half = int(np.searchsorted(self.kept, self.kept[-1] / 2))
+        return (
+            f"Rejection on {self.kept[-1]:,} rows: accuracy {self.accuracy[-1]:.3f} where all are answered, "
+            f"{self.accuracy[half]:.3f} on the surest {100 * self.coverage[half]:.0f} %; mean error {self.area:.3f}."
+        )
+
+
+def rejection(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Rejection:
+    """The error-reject curve of predicted probabilities.
+
+
+    Example:
+        >>> rejection([0, 1, 1], [0.1, 0.9, 0.4]).accuracy.tolist()
+        [1.0, 0.667]
+    """
+    truth, q, _ = scored(y, p, classes)
+    s = sweep(q.argmax(1) == truth, q.max(1).astype(np.float64))
+    return Rejection(s.score, s.tp + s.fp, s.tp)

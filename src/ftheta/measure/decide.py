@@ -37,19 +37,22 @@ def decide(
 
     Args:
         p: Probabilities (n, K), one column per class; (n,) is the probability of the second of two.
-        loss: What each answer costs (K, K), a row for each true class; None is 1 for every error.
-        priors: How often each class comes where the answers are used (K,); None: as in training.
-        trained_priors: How often it came in the training rows (K,); needed with `priors`.
-        reject: What it costs to give no answer; None always gives one.
+        loss: Cost of each answer (K, K), a row for each true class; None: 1 for every error.
+        priors: Share of each class where the answers are used (K,); None: as in training.
+        trained_priors: Share of each class in the training rows (K,); needed with `priors`.
+        reject: Cost of giving no answer; None: one is always given.
         threshold: The second of two classes is the answer where its probability is above it; in place of a loss.
-        classes: Labels in the order of the columns; None is 0, 1, ...
+        classes: Labels in the order of the columns; None: 0, 1, ...
         rejected: Label of the rows without an answer.
 
     Example:
         >>> decide([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]], loss=[[0, 1], [5, 0]], classes=["well", "ill"])
         array(['well', 'ill', 'ill'], dtype='<U4')
     """
-    rows, k = _shape(p)
+    shape = array("p", p).shape
+    if len(shape) not in (1, 2) or not shape[0]:
+        raise InputError(f"p has shape {shape}; probabilities (n, K) of at least one row are needed.")
+    rows, k = shape[0], (*shape, 2)[1]
     labels = list(range(k)) if classes is None else list(classes)
     q = probabilities(p, labels, rows).astype(np.float64)
     if (priors is None) != (trained_priors is None):
@@ -68,15 +71,6 @@ def decide(
         _refuse(k, threshold, loss, reject)
         answer = (q[:, 1] > threshold).astype(int)
     return _labeled(answer, labels, rejected)
-
-
-def _shape(p: Any) -> tuple[int, int]:
-    shape = array("p", p).shape
-    if len(shape) not in (1, 2) or not shape[0]:
-        raise InputError(
-            f"p has shape {shape}; probabilities (n, K), one column per class, and at least one row are needed."
-        )
-    return shape[0], 2 if len(shape) == 1 else shape[1]
 
 
 def _refuse(k: int, threshold: float, loss: Any, reject: float | None) -> None:

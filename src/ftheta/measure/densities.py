@@ -3,17 +3,15 @@
     p(x | k):  N(m_k, s_k²),  or a sum of Gaussians on the rows, of width s_k n_k^(-1/5) (Scott)
     P(k | x) = π_k p(x | k) / Σ_j π_j p(x | j),      answer = argmin_a Σ_k L_ka P(k | x)
 
-`risk` is what the rule would cost if the densities were the truth: the rows made them, so it flatters a little.
 Shapes: n rows, K classes, G places.
-Reference: Duda, Hart and Stork, Pattern Classification (2001), chapter 2; Scott, Multivariate Density Estimation
-(1992).
+Reference: Duda, Hart and Stork, Pattern Classification (2001), chapter 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
@@ -44,7 +42,7 @@ class Densities(Result):
     posterior: np.ndarray  # P(k | x) at each: (K, G)
     cuts: np.ndarray  # where the prediction changes, ascending: (m,)
     answers: np.ndarray  # class numbers of the pieces between the cuts: (m + 1,)
-    risk: float  # expected cost of that rule under these densities
+    risk: float  # expected cost of that rule under these densities, which the same rows made: a little too low
     kind: str  # "gaussian" or "kde"
     name: str  # what the number is
     bars: tuple[np.ndarray, np.ndarray]  # histogram: ends of the bars (B + 1,), shares of all rows per unit (K, B)
@@ -61,7 +59,6 @@ class Densities(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """Histograms and densities times priors above, posteriors below; cuts as lines, predictions as a strip."""
         figure, three = canvas(3, across=1, width=6.6, height=1.95, sharex=True, height_ratios=(3, 2.4, 0.35))
         upper, lower, strip = three
         for k, name in enumerate(self.classes):
@@ -109,12 +106,10 @@ def densities(
     """The density of one number in each class, the posteriors and the best rule.
 
     Args:
-        y: True labels (n,).
         x: One number per row, a feature or a score (n,).
         kind: "kde" for any shape, or "gaussian".
         priors: How often each class comes (K,); None takes the shares of the rows.
         loss: What each answer costs (K, K), a row for each true class; None is 1 for every error.
-        classes: All classes, in the order to show; None takes the sorted labels of y.
         name: What the number is, with its unit, for the figure.
 
     Example:
@@ -127,7 +122,12 @@ def densities(
     value, _ = numbers(x=x, y=truth)
     k = len(listed)
     parts = [value[truth == i] for i in range(k)]
-    _refuse(listed, parts)
+    if k < 2:
+        raise InputError(f"All rows of y are {listed[0]!s}; densities are compared between at least two classes.")
+    for label, own in zip(listed, parts, strict=True):
+        if len(own) < 2 or own.min() == own.max():
+            what = f"the value {own[0]:g} in all its {len(own)} rows" if len(own) > 1 else f"{len(own)} rows"
+            raise InputError(f"Class {label!s} has {what}; a density needs two different values of x in each class.")
     rows = np.bincount(truth, minlength=k)
     prior = rows / rows.sum() if priors is None else decisions.shares("priors", priors, k)
     cost = decisions.loss_matrix(loss, k)
@@ -136,9 +136,10 @@ def densities(
     center = float(np.median(value))
     scale = float(abs(value - center).max())
     parts = [(part - center) / scale for part in parts]  # so that units do not matter
-    laws = [_Law(part, kind) for part in parts]
+    laws, reach = [_Law.of(part, kind) for part in parts], 4 if kind == "gaussian" else 3
+    ends = [(law.at.min() - reach * law.width, law.at.max() + reach * law.width) for law in laws]
     # places where each class is: one may be far narrower than another
-    at = np.unique(np.concatenate([np.linspace(law.low, law.high, max(PLACES // k, 201)) for law in laws]))
+    at = np.unique(np.concatenate([np.linspace(*end, max(PLACES // k, 201)) for end in ends]))
 
     def log_densities(at: Any) -> np.ndarray:
         return np.stack([law.log(at) for law in laws], axis=-1)  # (n, K)
@@ -147,12 +148,13 @@ def densities(
         rule = decisions.best_rule(lambda at: log_densities(at) + np.log(prior), at, cost)
     logs = log_densities(at)
     mass = np.stack([np.diff(law.below(rule.cuts), prepend=0, append=1) for law in laws])  # (K, m + 1)
-    edges, bars = _bars(parts, prior)
+    edges = np.linspace(min(map(np.min, parts)), max(map(np.max, parts)), 41)
+    bars = [np.histogram(part, edges)[0] / len(part) for part in parts]
     return Densities(
         classes=tuple(map(str, listed)),
         rows=rows,
-        means=center + scale * np.array([law.mean for law in laws]),
-        sds=scale * np.array([law.sd for law in laws]),
+        means=center + scale * np.array([part.mean() for part in parts]),
+        sds=scale * np.array([part.std(ddof=1) for part in parts]),
         priors=prior,
         x=center + scale * at,
         density=np.exp(logs).T / scale,
@@ -162,29 +164,26 @@ def densities(
         risk=float((prior[:, None] * cost[:, rule.answers] * mass).sum()),
         kind=kind,
         name=name,
-        bars=(center + scale * edges, bars / scale),
+        bars=(center + scale * edges, prior[:, None] * bars / np.diff(edges) / scale),
     )
 
 
-def _bars(parts: Sequence[np.ndarray], prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (41,) and prior times density between them (K, 40)."""
-    edges = np.linspace(min(part.min() for part in parts), max(part.max() for part in parts), 41)
-    shares = [np.histogram(part, edges)[0] / len(part) for part in parts]
-    return edges, prior[:, None] * shares / np.diff(edges)
+class _Law(NamedTuple):
+    """One class: Gaussians of equal width."""
 
+    at: np.ndarray
+    weight: np.ndarray
+    width: float
 
-class _Law:
-    """One class: a Gaussian, or one of equal width on each of up to 1,000 bins of rows."""
-
-    def __init__(self, z: np.ndarray, kind: str) -> None:
-        self.mean, self.sd = float(z.mean()), float(z.std(ddof=1))
+    @classmethod
+    def of(cls, z: np.ndarray, kind: str) -> _Law:
+        """One Gaussian, or one for each row, or for each of 1,000 bins of rows."""
         if kind == "gaussian":
-            self.at, self.weight, self.width = np.array([self.mean]), np.ones(1), self.sd
-        else:
-            self.at, self.weight = (z, np.full(len(z), 1 / len(z))) if len(z) <= BINS else _binned(z)
-            self.width = self.sd * len(z) ** -0.2
-        reach = 4 if kind == "gaussian" else 3
-        self.low, self.high = self.at.min() - reach * self.width, self.at.max() + reach * self.width
+            return cls(np.array([z.mean()]), np.ones(1), float(z.std(ddof=1)))
+        count, ends = np.histogram(z, BINS)
+        binned = (ends[1:] + ends[:-1])[count > 0] / 2, count[count > 0] / len(z)
+        at, weight = (z, np.full(len(z), 1 / len(z))) if len(z) <= BINS else binned
+        return cls(at, weight, float(z.std(ddof=1)) * len(z) ** -0.2)
 
     def below(self, x: np.ndarray) -> np.ndarray:
         """The mass up to x: (m,) -> (m,)."""
@@ -194,19 +193,3 @@ class _Law:
         """log p(x): (n,) -> (n,)."""
         far = (np.asarray(x)[:, None] - self.at) / self.width  # (n, bins)
         return logsumexp(-(far**2) / 2, axis=1, b=self.weight) - np.log(self.width * np.sqrt(2 * np.pi))
-
-
-def _binned(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Middles of 1,000 bins and their shares of the rows, where there are any."""
-    count, ends = np.histogram(z, BINS)
-    full = count > 0
-    return ((ends[1:] + ends[:-1]) / 2)[full], count[full] / len(z)
-
-
-def _refuse(listed: Sequence[Any], parts: Sequence[np.ndarray]) -> None:
-    if len(listed) < 2:
-        raise InputError(f"All rows of y are {listed[0]!s}; densities are compared between at least two classes.")
-    for label, own in zip(listed, parts, strict=True):
-        if len(own) < 2 or own.min() == own.max():
-            what = f"the value {own[0]:g} in all its {len(own)} rows" if len(own) > 1 else f"{len(own)} rows"
-            raise InputError(f"Class {label!s} has {what}; a density needs two different values of x in each class.")

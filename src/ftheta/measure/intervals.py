@@ -71,32 +71,17 @@ class Bootstrap:
     def sums(self, columns: Iterable[np.ndarray]) -> np.ndarray:
         """Sums of columns by block: M times (n,) -> (G, M)."""
         block = self.block
-        return np.column_stack([c if block is None else np.bincount(block, c, MAX_BLOCKS) for c in columns]).astype(
-            float
-        )
+        found = [c if block is None else np.bincount(block, c, MAX_BLOCKS) for c in columns]
+        return np.column_stack(found).astype(float)
 
     def interval(
         self, columns: Iterable[np.ndarray], f: Callable[[np.ndarray], np.ndarray]
     ) -> tuple[float, float] | None:
-        """The BCa interval of f(Σ columns), f: (..., M) -> (...); None where resampling does not move it.
-
-        Args:
-            columns: M columns (n,); they are read once.
-            f: The metric as a function of their sums.
-        """
+        """The BCa interval of f(Σ columns), f: (..., M) -> (...), of M columns (n,); None where no row moves it."""
         c = self.sums(columns)
         total = c.sum(0)
-        left_out = f(total - c)  # (G,)
-        return self.bca(f(total), f(self.weights @ c), left_out.mean() - left_out)
-
-    def bca(self, value: float | np.ndarray, drawn: np.ndarray, influence: np.ndarray) -> tuple[float, float] | None:
-        """The BCa interval of a value from what the resamples gave; None where no row moves it.
-
-        Args:
-            value: The metric.
-            drawn: The metric of every resample (R,); NaN where it has none.
-            influence: What each row adds to it, up to a factor (G,), for the acceleration.
-        """
+        value, drawn, left_out = f(total), f(self.weights @ c), f(total - c)  # (), (R,), (G,)
+        influence = left_out.mean() - left_out
         drawn, spread = drawn[np.isfinite(drawn)], np.sqrt(np.sum(influence**2))
         if not np.isfinite(spread) or spread <= 1e-12 * max(1.0, abs(value)):
             return None
@@ -109,9 +94,8 @@ class Bootstrap:
     def abs_interval(self, columns: Iterable[np.ndarray]) -> tuple[float, float] | None:
         """An interval of Σ_b |Σ_i c_ib| / n, whose plain bootstrap is biased: chance makes every |mean| larger.
 
-        Low end: minus the error of Σ|·| about means of which those within 2 standard errors of 0 are set to 0, so that
-        0 is in it where all means may be 0. High end: signs held. It covers at least as often as it says. None where
-        resampling does not move it.
+        Low end: means within 2 standard errors of 0 are set to 0, so that 0 is in it where all means may be 0.
+        High end: signs held. It covers at least as often as it says. None where resampling does not move it.
         """
         c = self.sums([np.ones(self.n), *columns])
         means = lambda s: s[..., 1:] / s[..., :1]  # noqa: E731

@@ -1,9 +1,4 @@
-"""Residuals: what is left of y after the prediction.
-
-    r_i = y_i - ŷ_i,      above 0 where the prediction is too low
-
-Shapes: n rows.
-"""
+"""Residuals r_i = y_i - ŷ_i, above 0 where the prediction is too low."""
 
 from __future__ import annotations
 
@@ -41,7 +36,6 @@ class Residuals(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """Predicted against true numbers (at most 2,000 rows, evenly spaced), and the histogram of all residuals."""
         figure, (left, right) = canvas(2, width=4.5, height=4.2)
         n, name, r = len(self.y), short(self.name, 30), self.y - self.predicted
         shown = slice(None, None, -(-n // MAX_POINTS))
@@ -71,8 +65,6 @@ def residuals(y: Any, predicted: Any, *, name: str = "y") -> Residuals:
     """True minus predicted numbers of the same rows.
 
     Args:
-        y: True numbers (n,).
-        predicted: Predictions (n,).
         name: What y is, with its unit.
     """
     y, predicted = numbers(y=y, predicted=predicted)

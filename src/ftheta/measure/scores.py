@@ -6,18 +6,13 @@
     ROC AUC    P(s⁺ > s⁻) + P(s⁺ = s⁻)/2              average precision   Σ_j (R_j - R_{j-1}) P_j
     R²         1 - Σ(y - ŷ)² / Σ(y - ȳ)²              pinball    mean max(q e, (q - 1) e),  e = y - ŷ_q
 
-Each metric alone: `sklearn.metrics`. Over more than two classes, ROC AUC and average precision are means of one class
-against the rest, over the classes that are in y.
+Over more than two classes, ROC AUC and average precision are means over the classes in y, each against the rest.
+Intervals are bootstrap BCa of 1,000 resamples; the ECE has its own (`Bootstrap.abs_interval`), shares with fewer than
+10 rows of either kind have Wilson's, areas the normal interval of the log-odds. There is none with fewer than 10 rows,
+fewer than 5 of a class that counts by itself, or for a value that no resample moves.
 
-Bootstrap BCa intervals of 1,000 resamples. The ECE has its own (`Bootstrap.abs_interval`). Shares (accuracy, coverage)
-with fewer than 10 rows of either kind have Wilson's. ROC AUC and average precision have the normal interval of the
-log-odds, by the influence of each row. There is none where resampling cannot tell how far a value is off: fewer than 10
-rows, fewer than 5 of a class that counts by itself, or a value that no resample moves.
-
-How often 95 % intervals cover at 400 rows (`results/coverage.json`): 93 to 97 % on data of 2 and 4 classes, of 10
-classes with a ROC AUC of .998, and of numbers; the ECE's at least that often. Where a few odd rows carry a score, less:
-with 1 % of the labels at random, 91 % (ROC AUC) and 89 % (average precision); with 0.3 %, of which a third of all
-samples holds none, 75 % (ROC AUC), 76 % (log loss) and 92 % (average precision). No resample knows of rows not drawn.
+At 400 rows, 95 % intervals cover 93 to 97 % (`results/coverage.json`). Where a few odd rows carry a score they cover
+less: with 1 % of the labels at random 91 % (ROC AUC) and 89 % (average precision).
 Shapes: n rows, K classes.
 Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 14.
 """
@@ -73,19 +68,11 @@ class Scores(Result):
 
     def table(self) -> Table:
         """One row per metric; "none" where no interval could be computed."""
-        ends = [[_number(e) for e in (s.low, s.high)] for s in self.scores]
-        return Table(
-            {
-                "metric": [s.name for s in self.scores],
-                "value": [s.value for s in self.scores],
-                "low": [low for low, _ in ends],
-                "high": [high for _, high in ends],
-            },
-            f"{self.n:,} rows; low and high are {100 * self.level:g} % confidence intervals.",
-        )
+        rows = [(s.name, s.value, *(("none", "none") if s.low is None else (s.low, s.high))) for s in self.scores]
+        columns: dict[str, Any] = dict(zip(("metric", "value", "low", "high"), zip(*rows, strict=True), strict=True))
+        return Table(columns, f"{self.n:,} rows; low and high are {100 * self.level:g} % confidence intervals.")
 
     def figure(self) -> Figure:
-        """Dots with whiskers, metrics of one unit in one panel."""
         panels = {
             label: [(s.name, s.value, s.low, s.high) for s in self.scores if s.name in names]
             for label, names in _BETTER.items()
@@ -94,7 +81,7 @@ class Scores(Result):
         return plots.whiskers({label: rows for label, rows in panels.items() if rows}, title=title)
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers as JSON values: rows, level, and by metric its score, interval and method; None is undefined."""
+        """Rows, level, and the score, interval and method of each metric as JSON values; None is undefined."""
         return {
             "rows": self.n,
             "level": self.level,
@@ -105,7 +92,6 @@ class Scores(Result):
 
     @property
     def caption(self) -> str:
-        """What the picture shows."""
         parts = (
             f"{s.name} {s.value:.4g}" + ("" if s.low is None else f" ({s.low:.4g} to {s.high:.4g})")
             for s in self.scores
@@ -146,19 +132,7 @@ def classification(
 def labels(
     y: Any, predicted: Any, classes: Sequence[Any] | None = None, *, level: float = 0.95, seed: int = 0
 ) -> Scores:
-    """Every metric of predicted labels, for a classifier without probabilities.
-
-    Args:
-        y: True labels (n,).
-        predicted: Predicted labels (n,).
-        classes: All classes; None takes the labels of both.
-        level: Confidence level of the intervals.
-        seed: Seed of the resamples.
-
-    Example:
-        >>> labels(["a", "b", "b"], ["a", "b", "a"]).scores[1].value
-        0.75
-    """
+    """Every metric of predicted labels (n,), without probabilities; other arguments as in `classification`."""
     _, (truth, guess) = labeled(classes, y=y, predicted=predicted)
     boot = Bootstrap(len(truth), level_of(level), seed=seed)
     return Scores(len(truth), boot.level, _hits(truth, guess, boot))
@@ -196,26 +170,21 @@ def regression(
     """
     y, predicted = numbers(y=y, predicted=predicted)
     boot = Bootstrap(len(y), level_of(level), seed=seed)
-    square, centered = (y - predicted) ** 2, y - y.mean()
+    one, square, centered = np.ones(len(y)), (y - predicted) ** 2, y - y.mean()
+    r2, rmse = float(_r2(np.array([len(y), square.sum(), 0.0, (centered**2).sum()]))), float(np.sqrt(square.mean()))
     found = [
-        _other(
-            "R²",
-            float(_r2_of(len(y), square.sum(), (centered**2).sum())),
-            boot,
-            (np.ones(len(y)), square, centered, centered**2),
-            _r2,
-        ),
-        _other("RMSE", float(np.sqrt(square.mean())), boot, (np.ones(len(y)), square), _root_mean),
+        _other("R²", r2, boot, (one, square, centered, centered**2), _r2),
+        _other("RMSE", rmse, boot, (one, square), lambda s: np.sqrt(s[..., 1] / s[..., 0])),
         _mean("MAE", abs(y - predicted), boot),
     ]
     if (low is None) != (high is None):
         raise InputError("One end of the prediction intervals is missing; pass both low= and high=.")
     if low is not None:
-        y, low, high = numbers(y=y, low=low, high=high)
+        y, low, high = numbers(y=y, low=low, high=high, infinite=True)
         tail = (1 - level_of(nominal)) / 2
-        ends = (_pinball_rows(y - low, tail) + _pinball_rows(y - high, 1 - tail)) / 2
+        below, above = (np.maximum(q * (y - end), (q - 1) * (y - end)) for q, end in ((tail, low), (1 - tail, high)))
         found += [
-            _mean("pinball", ends, boot),
+            _mean("pinball", (below + above) / 2, boot),
             _share("coverage", (low <= y) & (y <= high), boot),
             _mean("mean width", high - low, boot),
         ]
@@ -282,18 +251,6 @@ def brier_rows(truth: np.ndarray, p: np.ndarray) -> np.ndarray:
     return ((1 - own) ** 2 + rest) / (2 if p.shape[1] == 2 else 1)
 
 
-def _pinball_rows(error: np.ndarray, quantile: float) -> np.ndarray:
-    """max(q e, (q - 1) e): (n,) -> (n,)."""
-    return np.maximum(quantile * error, (quantile - 1) * error)
-
-
-def _r2_of(n: Any, error: Any, total: Any) -> np.ndarray:
-    """R² from sums of squares, elementwise; NaN for one row; of a constant y, 1 if all is right, else 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(total > 0, 1 - np.asarray(error) / total, np.where(np.asarray(error) > 0, 0.0, 1.0))
-    return np.where(np.asarray(n) > 1, share, np.nan)
-
-
 def _mean_recall(s: np.ndarray) -> np.ndarray:
     """The mean over classes that were drawn: sums of rows and right rows, class by class (..., 2K) -> (...)."""
     rows, right = s[..., ::2], s[..., 1::2]
@@ -301,13 +258,9 @@ def _mean_recall(s: np.ndarray) -> np.ndarray:
 
 
 def _r2(s: np.ndarray) -> np.ndarray:
+    """R² from n, Σ(y - ŷ)², Σy, Σy²: NaN for one row; of a constant y, 1 if all is right, else 0."""
     n, error, first, second = np.moveaxis(s, -1, 0)
-    return _r2_of(n, error, second - first**2 / n)
-
-
-def _root_mean(s: np.ndarray) -> np.ndarray:
-    return np.sqrt(s[..., 1] / s[..., 0])
-
-
-def _number(end: float | None) -> float | str:
-    return "none" if end is None else end
+    total = second - first**2 / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(total > 0, 1 - error / total, np.where(error > 0, 0.0, 1.0))
+    return np.where(n > 1, share, np.nan)

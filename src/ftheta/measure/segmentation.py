@@ -5,12 +5,9 @@
     Dice_k           2 C_kk / (Σ_l C_kl + Σ_l C_lk)           = 2 IoU_k / (1 + IoU_k) = F1 of class k
     boundary         accuracy of the pixels that have another true label within d rows and columns
 
-Pixels are counted over all images together. NaN is what is not defined: the IoU of a class that is in neither map.
-Most pixels lie inside a region and are easy; whether outlines are sharp is seen in the boundary accuracy.
-
+Pixels are counted over all images together. The IoU of a class that is in neither map is NaN.
 Shapes: n images of H x W pixels, K classes; maps (n, H, W) or (H, W) of integers.
-References: Everingham et al., The PASCAL Visual Object Classes Challenge: a retrospective, IJCV 111 (2015); Kohli,
-Ladický and Torr, Robust higher order potentials for enforcing label consistency, IJCV 82 (2009), for the band.
+References: Everingham et al., The PASCAL Visual Object Classes Challenge: a retrospective, IJCV 111 (2015).
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ def pixel_counts(
     Args:
         y: True labels: (n, H, W) or (H, W).
         predicted: Predicted labels of the same shape.
-        classes: All classes in the order of rows and columns; None takes the sorted labels of both maps.
+        classes: All classes in the order of rows and columns; None: the sorted labels of both maps.
         ignore: Pixels with this true label are not counted.
 
     Example:
@@ -56,12 +53,7 @@ def pixel_counts(
 
 
 def pixel_accuracy(y: Any, predicted: Any, *, ignore: int | None = None) -> float:
-    """The share of pixels that are right; large classes count most.
-
-    Example:
-        >>> pixel_accuracy([[0, 0], [1, 1]], [[0, 1], [1, 1]])
-        0.75
-    """
+    """The share of pixels that are right; large classes count most."""
     counts = pixel_counts(y, predicted, ignore=ignore)
     return float(counts.trace() / counts.sum())
 
@@ -73,8 +65,8 @@ def iou(y: Any, predicted: Any, classes: Sequence[int] | None = None, *, ignore:
         >>> iou([[0, 0], [1, 1]], [[0, 1], [1, 1]])
         array([0.5  , 0.667])
     """
-    both, sizes = _overlap(pixel_counts(y, predicted, classes, ignore=ignore))
-    return _ratio(both, sizes - both)
+    both, sizes = _overlap(y, predicted, classes, ignore)
+    return both / (sizes - both)
 
 
 def mean_iou(y: Any, predicted: Any, classes: Sequence[int] | None = None, *, ignore: int | None = None) -> float:
@@ -84,8 +76,8 @@ def mean_iou(y: Any, predicted: Any, classes: Sequence[int] | None = None, *, ig
 
 def dice(y: Any, predicted: Any, classes: Sequence[int] | None = None, *, ignore: int | None = None) -> np.ndarray:
     """Dice coefficient of each class: twice the intersection over the sum of both sizes: (K,)."""
-    both, sizes = _overlap(pixel_counts(y, predicted, classes, ignore=ignore))
-    return _ratio(2 * both, sizes)
+    both, sizes = _overlap(y, predicted, classes, ignore)
+    return 2 * both / sizes
 
 
 def boundary(y: Any, d: int = 1) -> np.ndarray:
@@ -107,11 +99,7 @@ def boundary(y: Any, d: int = 1) -> np.ndarray:
 def boundary_accuracy(y: Any, predicted: Any, d: int = 1, *, ignore: int | None = None) -> float:
     """The share of pixels that are right among those near a boundary of the truth.
 
-    Args:
-        y: True labels: (n, H, W) or (H, W).
-        predicted: Predicted labels of the same shape.
-        d: Pixels that have another true label within d rows and columns are counted.
-        ignore: Pixels with this true label are not counted; they bound regions all the same.
+    Pixels with the true label `ignore` are not counted; they bound regions all the same.
 
     Example:
         >>> boundary_accuracy([[0, 0, 0, 1, 1, 1]], [[0, 0, 0, 0, 1, 1]])
@@ -149,17 +137,15 @@ def _coded(name: str, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
     codes = np.minimum(np.searchsorted(known, labels), len(known) - 1)
     strange = labels[known[codes] != labels]
     if strange.size:
-        raise InputError(f"{name} holds label {strange[0]}, which is none of the classes {known.tolist()}.")
+        raise InputError(f"{name} holds label {strange[0]}, which is not one of the classes {known.tolist()}.")
     return codes
 
 
-def _overlap(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels of each class that both maps have, and the sum of its sizes in them: (K,), (K,)."""
-    return counts.diagonal(), counts.sum(0) + counts.sum(1)
-
-
-def _ratio(part: np.ndarray, total: np.ndarray) -> np.ndarray:
-    return np.divide(part, total, out=np.full(len(part), np.nan), where=total > 0)
+def _overlap(y: Any, predicted: Any, classes: Any, ignore: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Pixels of each class that both maps have, and the sum of its sizes in them, NaN where it is in neither: (K,)."""
+    counts = pixel_counts(y, predicted, classes, ignore=ignore)
+    sizes = (counts.sum(0) + counts.sum(1)).astype(float)
+    return counts.diagonal(), np.where(sizes > 0, sizes, np.nan)
 
 
 def _windows(labels: np.ndarray, d: int, axis: int) -> np.ndarray:

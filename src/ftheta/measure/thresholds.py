@@ -2,12 +2,11 @@
 
     the second class is predicted where p > t
     sensitivity = recall = TP / P     specificity = TN / N = 1 - FPR     precision = TP / (TP + FP)
-    cost(t) = (L₀₀ TN + L₀₁ FP + L₁₀ FN + L₁₁ TP) / n     for calibrated p least at t = l₀ / (l₀ + l₁),  l₀ = L₀₁ - L₀₀,
-                                                                                                    l₁ = L₁₀ - L₁₁
+    cost(t) = (L₀₀ TN + L₀₁ FP + L₁₀ FN + L₁₁ TP) / n;   for calibrated p least at t = l₀ / (l₀ + l₁),
+                                                         l₀ = L₀₁ - L₀₀,  l₁ = L₁₀ - L₁₁
 
-Recall never rises with t; precision may fall. A threshold is chosen on validation rows: on training rows p is too sure,
-and on test rows the choice would spend them. The rows that chose it flatter it: `corrected` takes off what resampling
-shows of that (Efron's optimism).
+A threshold is chosen on validation rows: on training rows p is too sure, and on test rows the choice would use them up.
+The rows that chose it flatter it: `corrected` takes off what resampling shows of that (Efron's optimism).
 Shapes: n rows, J + 1 thresholds for J distinct scores, R resamples.
 Reference: Elkan, The foundations of cost-sensitive learning, IJCAI (2001); Efron and Tibshirani, An Introduction to the
 Bootstrap (1993), chapter 17.
@@ -27,7 +26,7 @@ from ..errors import InputError
 from ..formulas import decisions
 from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ..results import Result
-from ._rows import level_of, two
+from ._rows import level_of, optional, two
 from ._sweep import sweep
 
 __all__ = ["Threshold", "threshold"]
@@ -54,37 +53,25 @@ class Threshold(Result):
     fp: np.ndarray  # other rows above each: (J + 1,)
     level: float  # share of the resamples between low and high
 
-    @property
-    def n(self) -> int:
-        """Rows."""
-        return int(self.tp[-1] + self.fp[-1])
-
-    @property
-    def recall(self) -> np.ndarray:
-        """At each threshold; it never rises with it: (J + 1,)."""
-        return self.tp / self.tp[-1]
-
-    @property
-    def precision(self) -> np.ndarray:
-        """At each threshold, NaN where nothing is above it: (J + 1,)."""
-        return _share(self.tp, self.tp + self.fp)
+    n = property(lambda self: int(self.tp[-1] + self.fp[-1]), doc="Number of rows.")
+    recall = property(lambda self: self.tp / self.tp[-1], doc="At each threshold; it never rises with it: (J + 1,).")
+    precision = property(
+        lambda self: _share(self.tp, self.tp + self.fp),
+        doc="At each threshold, NaN where nothing is above it: (J + 1,).",
+    )
 
     def columns(self) -> Mapping[str, Any]:
         """The choice, one half, and what calibrated probabilities would ask for."""
         marks = {"chosen": self.threshold, "one half": 0.5, "if p is calibrated": self.calibrated}
         kept = {name: t for name, t in marks.items() if t is not None}
         at = [int(np.searchsorted(-self.score, -t)) for t in kept.values()]  # that many scores are above t
-        return {
-            "threshold": list(kept),
-            "p above": list(kept.values()),
-            self.by: [_number(self.criterion[i]) for i in at],
-            "precision": [_number(self.precision[i]) for i in at],
-            "recall": [float(self.recall[i]) for i in at],
+        rates = {self.by: self.criterion, "precision": self.precision, "recall": self.recall}
+        return {"threshold": list(kept), "p above": list(kept.values())} | {
+            k: optional(v[at]) for k, v in rates.items()
         }
 
     @drawn
     def figure(self) -> Figure:
-        """The criterion over all thresholds with the choice, and below it precision and recall."""
         figure, both = canvas(2, across=1, width=6.4, height=2.9, sharex=True)
         upper, lower = both
         keep = np.unique(np.linspace(0, len(self.thresholds) - 1, min(len(self.thresholds), 1000)).round().astype(int))
@@ -141,15 +128,10 @@ def threshold(
     """The best threshold on validation rows: neither those that the model learned from nor the test rows.
 
     Args:
-        y: True labels (n,) of two classes.
-        p: Probability of the second class (n,), or of both (n, 2).
         by: "cost" (with `loss`; least is best), "accuracy", "balanced accuracy", "f1", "recall at precision" or
             "precision at recall" (with `at_least`).
         loss: What each answer costs (2, 2), a row for each true class.
         at_least: The precision or the recall that must be kept.
-        classes: Both classes in the order of the columns; None takes the sorted labels of y.
-        level: Share of the resamples between `low` and `high`.
-        seed: Seed of the resamples.
 
     Example:
         >>> threshold([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.9], "cost", loss=[[0, 1], [10, 0]]).threshold
@@ -168,22 +150,10 @@ def threshold(
     picked, optimism = _resampled(tp, fp, best, criterion, sign, seed)
     tail = (1 - level_of(level)) / 2
     low, high = np.quantile(cuts[picked if picked.size else [best]], [tail, 1 - tail], method="inverted_cdf")
-    return Threshold(
-        by=by,
-        threshold=float(cuts[best]),
-        low=float(low),
-        high=float(high),
-        value=float(values[best]),
-        corrected=float(values[best] - sign * optimism) if at_least is None else None,
-        calibrated=calibrated,
-        name=str(listed[1]),
-        score=s.score,
-        thresholds=cuts,
-        criterion=values,
-        tp=tp.astype(int),
-        fp=fp.astype(int),
-        level=level,
-    )
+    corrected = float(values[best] - sign * optimism) if at_least is None else None
+    at, value, name, counts = float(cuts[best]), float(values[best]), str(listed[1]), (tp.astype(int), fp.astype(int))
+    ends = float(low), float(high)
+    return Threshold(by, at, *ends, value, corrected, calibrated, name, s.score, cuts, values, *counts, level)
 
 
 def _criterion(by: str, loss: Any, at_least: float | None) -> tuple[Callable[..., np.ndarray], int, float | None]:
@@ -235,8 +205,7 @@ def _resampled(
 ) -> tuple[np.ndarray, float]:
     """What resampled rows choose (R,), and how much better their choice looks on them than on all rows.
 
-    Rows are drawn by class and by steps of the score, about 400 of them, the best among them: a multinomial, whatever n
-    is. Resamples without rows of both classes choose nothing.
+    Rows are drawn by class and by about 400 steps of the score. Resamples without rows of both classes choose nothing.
     """
     steps = np.linspace(0, len(tp) - 1, min(len(tp), STEPS + 1)).round().astype(int)
     at = np.unique(np.append(steps, best))
@@ -254,7 +223,3 @@ def _resampled(
 def _share(part: Any, total: Any) -> np.ndarray:
     """part / total, NaN where there is nothing."""
     return np.where(total > 0, part / np.maximum(total, 1), np.nan)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

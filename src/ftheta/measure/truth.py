@@ -50,7 +50,6 @@ class AgainstTruth(Result):
         return Table(dict(zip(("what", "value", "low", "high"), map(list, rows), strict=True)), self.caption)
 
     def figure(self) -> Figure:
-        """Dots with whiskers, shares above and nats below."""
         panels = {"error (share of rows)": self.error, "log loss (nats per row)": self.loss}
         title = f"Against the truth of {self.data}, {self.n:,} rows"
         return plots.whiskers({label: rows for label, rows in panels.items() if rows}, title=title, at=0.0)
@@ -70,9 +69,6 @@ def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) 
 
     Args:
         data: The synthetic rows, with their truth; fresh ones, not those that the model learned from.
-        p: Probabilities for each of its rows (n, K), one column per class.
-        level: Confidence level of the intervals.
-        seed: Seed of the resamples.
     """
     truth = data.truth
     if truth is None or truth.bayes_error is None:
@@ -84,9 +80,8 @@ def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) 
     known: Row = "Bayes error", best, None, None
     if len(listed) > 2 or truth.probability is None:
         low, high = (None if end is None else end - best for end in seen[2:])
-        return AgainstTruth(
-            data.name, len(y), boot.level, (seen, known, ("excess error", seen[1] - best, low, high)), ()
-        )
+        excess: Row = "excess error", seen[1] - best, low, high
+        return AgainstTruth(data.name, len(y), boot.level, (seen, known, excess), ())
     one = np.asarray(truth.probability(data.x), dtype=float)
     true = np.column_stack([1 - one, one])  # (n, 2)
     paid = true.max(1) - true[np.arange(len(y)), q.argmax(1)]

@@ -9,7 +9,7 @@ from ftheta.data import InputSpec
 from ftheta.data.kinds import KINDS, Boxes, Environment, Images, Kind, Sequences, Series, Table, Text
 from ftheta.data.kinds.text import decode, encode
 from ftheta.draw import Draw
-from ftheta.errors import FileFormatError, InputError, InputTypeError
+from ftheta.errors import InputError, InputTypeError
 
 
 class Owner:
@@ -148,12 +148,14 @@ def test_the_path_of_a_folder_is_taken_and_its_folders_are_the_labels(tmp_path):
         (tmp_path / name).mkdir()
         for i in range(6):
             Image.fromarray(rng.integers(level - 40, level + 40, (8, 8), np.uint8)).save(tmp_path / name / f"{i}.png")
-    model = ConvNetClassifier(random_state=0, epochs=20, validation=0.0, batch_size=6, filters=(4,), lr=0.03).fit(tmp_path)
+    model = ConvNetClassifier(random_state=0, epochs=20, validation=0.0, batch_size=6, filters=(4,), lr=0.03).fit(
+        tmp_path
+    )
     assert model.classes_.tolist() == ["dark", "light"] and model.input_.shape == (1, 8, 8)
     assert model.predict(str(tmp_path)).tolist() == ["dark"] * 6 + ["light"] * 6
     Image.new("RGB", (32, 32), (210, 210, 210)).save(tmp_path / "light" / "large.png")  # as gray, in the size of fit
     np.testing.assert_allclose(model.predict_proba(tmp_path / "light").sum(1), np.ones(7), rtol=1e-5)
-    with pytest.raises(FileFormatError, match="not a folder"):
+    with pytest.raises(InputTypeError, match="not a folder"):
         model.predict("nowhere")
 
 

@@ -209,5 +209,7 @@ def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:
         ) from None
     if not np.isfinite(found).all():
         row = int(np.argmax(~np.isfinite(found).all(1)))
-        raise InputError(f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}; finite numbers are needed.")
+        raise InputError(
+            f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}; finite numbers are needed."
+        )
     return found

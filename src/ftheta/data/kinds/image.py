@@ -44,6 +44,8 @@ class Images(Kind):
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
         """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite; a folder is opened."""
+        if isinstance(X, str) and not Path(X).is_dir():
+            raise InputTypeError(f"X is {X!r:.80}, not a folder; {type(owner).__name__} takes images or their folder.")
         X, labels = self._opened(X, spec) if isinstance(X, str | Path) else (X, None)
         x = X if isinstance(X, Pictures) else images(type(owner).__name__, X, dtype=self.dtype, shape=self.shape)
         found = tuple(map(int, x.shape[1:]))
