@@ -122,12 +122,7 @@ def densities(
     value, _ = numbers(x=x, y=truth)
     k = len(listed)
     parts = [value[truth == i] for i in range(k)]
-    if k < 2:
-        raise InputError(f"All rows of y are {listed[0]!s}; densities are compared between at least two classes.")
-    for label, own in zip(listed, parts, strict=True):
-        if len(own) < 2 or own.min() == own.max():
-            what = f"the value {own[0]:g} in all its {len(own)} rows" if len(own) > 1 else f"{len(own)} rows"
-            raise InputError(f"Class {label!s} has {what}; a density needs two different values of x in each class.")
+    _refuse(listed, parts)
     rows = np.bincount(truth, minlength=k)
     prior = rows / rows.sum() if priors is None else decisions.shares("priors", priors, k)
     cost = decisions.loss_matrix(loss, k)
@@ -193,3 +188,12 @@ class _Law(NamedTuple):
         """log p(x): (n,) -> (n,)."""
         far = (np.asarray(x)[:, None] - self.at) / self.width  # (n, bins)
         return logsumexp(-(far**2) / 2, axis=1, b=self.weight) - np.log(self.width * np.sqrt(2 * np.pi))
+
+
+def _refuse(listed: Sequence[Any], parts: Sequence[np.ndarray]) -> None:
+    if len(listed) < 2:
+        raise InputError(f"All rows of y are {listed[0]!s}; densities are compared between at least two classes.")
+    for label, own in zip(listed, parts, strict=True):
+        if len(own) < 2 or own.min() == own.max():
+            what = f"the value {own[0]:g} in all its {len(own)} rows" if len(own) > 1 else f"{len(own)} rows"
+            raise InputError(f"Class {label!s} has {what}; a density needs two different values of x in each class.")
