@@ -143,8 +143,7 @@ def densities(
         rule = decisions.best_rule(lambda at: log_densities(at) + np.log(prior), at, cost)
     logs = log_densities(at)
     mass = np.stack([np.diff(law.below(rule.cuts), prepend=0, append=1) for law in laws])  # (K, m + 1)
-    edges = np.linspace(min(map(np.min, parts)), max(map(np.max, parts)), 41)
-    bars = [np.histogram(part, edges)[0] / len(part) for part in parts]
+    edges, bars = _bars(parts, prior)
     return Densities(
         classes=tuple(map(str, listed)),
         rows=rows,
@@ -159,8 +158,15 @@ def densities(
         risk=float((prior[:, None] * cost[:, rule.answers] * mass).sum()),
         kind=kind,
         name=name,
-        bars=(center + scale * edges, prior[:, None] * bars / np.diff(edges) / scale),
+        bars=(center + scale * edges, bars / scale),
     )
+
+
+def _bars(parts: Sequence[np.ndarray], prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Edges (41,), and prior times density between them (K, 40)."""
+    edges = np.linspace(min(map(np.min, parts)), max(map(np.max, parts)), 41)
+    shares = [np.histogram(part, edges)[0] / len(part) for part in parts]
+    return edges, prior[:, None] * shares / np.diff(edges)
 
 
 class _Law(NamedTuple):
