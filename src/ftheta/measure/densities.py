@@ -120,8 +120,7 @@ def densities(
         raise InputError(nearest("kind of density", kind, ["kde", "gaussian"]))
     listed, (truth,) = labeled(classes, y=y)
     value, _ = numbers(x=x, y=truth)
-    k = len(listed)
-    parts = [value[truth == i] for i in range(k)]
+    k, parts = len(listed), [value[truth == i] for i in range(len(listed))]
     _refuse(listed, parts)
     rows = np.bincount(truth, minlength=k)
     prior = rows / rows.sum() if priors is None else decisions.shares("priors", priors, k)
