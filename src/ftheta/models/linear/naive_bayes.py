@@ -14,6 +14,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...check import NonNegative, Positive
@@ -96,6 +97,11 @@ class DiscreteNaiveBayes(Generative):
     """
 
     alpha: Positive = 1.0
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count the values of each column in each class."""
