@@ -36,7 +36,9 @@ FILES = (
 OTHERS = {  # what a test is about, where its code does not tell, or tells only after seconds
     "test_logistic__test_logistic_cv_multinomial_score": "private _log_reg_scoring_path of LogisticRegressionCV",
     "test_logistic__test_newton_cholesky_fallback_to_lbfgs": "option solver of LogisticRegression",
-    "test_logistic__test_warm_start": "option warm_start of LogisticRegression",
+    "test_logistic__test_logistic_regression_callback_support": "the last, empty task that lbfgs reports to callbacks",
+    "test_logistic__test_logistic_regression_callback_fitted_estimator": "the same task",
+    "test_logistic__test_warm_start": "option solver of LogisticRegression",
     "test_ridge__test_ridge_fit_intercept_sparse_error": "option solver of Ridge",
     "test_mlp__test_alpha": "attribute coefs_ of MLPClassifier",
     "test_mlp__test_fit": "attribute coefs_ of MLPClassifier",
@@ -100,6 +102,8 @@ class StandIn(BaseEstimator):
     def fit(self, X, y=None, sample_weight=None, **more):
         self._check_fit(self.ours.fit, X, more)
         model = self.made(X, y, sample_weight)
+        if getattr(self, "warm_start", False) and "fitted_" in vars(self):
+            model = self.fitted_.set_params(**model.get_params(deep=False))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         try:
             self.fitted_ = model.fit(X, **weights, **more) if y is None else model.fit(X, y, **weights, **more)
@@ -184,8 +188,8 @@ class ElasticNet(Lasso):
 
 class LogisticRegression(StandIn):
     ours, peer = ftheta.LogisticRegression, linear_model.LogisticRegression
-    same, ignored = ("class_weight", "max_iter", "tol"), ("random_state",)
-    understood = ("C", "l1_ratio", "solver")
+    same = ("class_weight", "tol", "warm_start", "random_state")
+    understood = ("C", "l1_ratio", "solver", "max_iter")
     renamed = {"n_iter_": lambda model: np.array([model.n_iter_])}
 
     def translated(self, X, y, sample_weight):
@@ -193,14 +197,15 @@ class LogisticRegression(StandIn):
             pytest.skip("option solver of LogisticRegression")
         if self.l1_ratio is None:
             pytest.skip("option l1_ratio of LogisticRegression, None")
+        steps = {} if self.max_iter == 100 else {"epochs": self.max_iter}
         if y is None:
-            return {}
+            return steps
         from sklearn.utils.class_weight import compute_sample_weight
 
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         total = (weight * compute_sample_weight(self.class_weight, y)).sum()
         strength = 1 / (self.C * total)  # C Σ loss + penalty, as a mean
-        return {"l2": strength * (1 - self.l1_ratio) / 2, "l1": strength * self.l1_ratio}
+        return steps | {"l2": strength * (1 - self.l1_ratio) / 2, "l1": strength * self.l1_ratio}
 
 
 class Perceptron(StandIn):
