@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import ftheta
 from ftheta import catalog
-from ftheta.base import FORMAT, Estimator, card_of
+from ftheta.base import FORMAT, Estimator, card_of, documented
 from ftheta.check import Positive
 from ftheta.errors import FileFormatError, InputError, RunError
 from ftheta.likelihoods import Gaussian
@@ -231,3 +231,9 @@ def test_the_files_are_plain_and_name_no_code(tmp_path):
     }
     assert Run(path).status == "finished" and not Run(path).verify()
     assert "MLPClassifier" not in (path / "model.safetensors").read_bytes().decode("latin-1")
+
+
+@pytest.mark.parametrize("name", catalog.classes())
+def test_a_docstring_names_every_parameter_and_no_other(name):
+    estimator = catalog.all_estimators()[name]
+    assert documented(estimator).keys() == estimator().get_params(deep=False).keys()

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
@@ -21,7 +22,7 @@ from .check import constraints, parameters
 from .errors import InputError, InputTypeError
 from .store import Run, Tree
 
-__all__ = ["FORMAT", "Estimator", "card_of"]
+__all__ = ["FORMAT", "Estimator", "card_of", "documented"]
 
 FORMAT = 2  # of saved models
 MODEL, CONFIG = "model.safetensors", "config.json"
@@ -40,12 +41,34 @@ def card_of(cls: type) -> tuple[str, str, str]:
     )
 
 
+def documented(cls: type) -> dict[str, str]:
+    """The lines under `Args:` in the docstring of a class, by the name of the parameter."""
+    section = re.search(r"^Args:\n((?:    .*\n|\n)*)", cleandoc(cls.__dict__.get("__doc__") or "") + "\n", re.MULTILINE)
+    return dict(re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section[1] if section else "", re.MULTILINE))
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(BaseEstimator):
-    """Base of all estimators: parameters are dataclass fields, learned attributes end in `_`."""
+    """Base of all estimators: parameters are dataclass fields, learned attributes end in `_`.
+
+    The docstring of a class needs to name only its own parameters: those that its bases document are added to it.
+    """
 
     refused: ClassVar[tuple[str, ...]] = ()  # parameters that no file can hold
     code: ClassVar[tuple[str, ...]] = ("optimizer",)  # parameters that may be code, which a fitted model does not need
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        known = [name for base in reversed(cls.__mro__) for name in base.__dict__.get("__annotations__", {})]
+        own, inherited = (
+            documented(cls),
+            {k: v for base in reversed(cls.__mro__[1:]) for k, v in documented(base).items()},
+        )
+        added = [f"    {name}: {inherited[name]}" for name in dict.fromkeys(known) if name in inherited.keys() - own]
+        text = cleandoc(cls.__doc__ or "")
+        head, example, rest = text.partition("\n\nExample:")
+        head += "" if "\nArgs:\n" in head or not added else "\n\nArgs:"
+        cls.__doc__ = "\n".join([head, *added]) + example + rest
 
     @property
     def _parameter_constraints(self) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import Any, NamedTuple
 
 from .. import catalog
+from ..base import documented
 from ..train import Training
 
 __all__ = ["Parameter", "parameters"]
@@ -32,7 +32,7 @@ def parameters(model: str) -> dict[str, list[Parameter]]:
     shared: dict[str, Parameter] = {}
     for cls in classes:
         for field in fields(cls):
-            group = shared if _owner(cls, field.name).__module__.rpartition(".")[2].startswith("_") else own
+            group = shared if "._base." in _owner(cls, field.name).__module__ else own
             if field.name not in ELSEWHERE:
                 group.setdefault(field.name, _parameter(cls, field))
     stepped = any("training" in {f.name for f in fields(cls)} for cls in classes)
@@ -59,12 +59,5 @@ def _parameter(cls: type, field: Field[Any], prefix: str = "") -> Parameter:
 
 @cache
 def _meanings(cls: type) -> dict[str, str]:
-    """The comment behind each field, or its line under `Args:` in the docstring."""
-    found = {}
-    for name, text in re.findall(r"^\s+(\w+): (.*(?:\n {12,}.*)*)", cls.__dict__.get("__doc__") or "", re.MULTILINE):
-        found[name] = " ".join(text.split())
-    try:
-        source = inspect.getsource(cls)
-    except (OSError, TypeError):
-        return found
-    return found | dict(re.findall(r"^    (\w+): [^#\n]*# (.*)$", source, re.MULTILINE))
+    """The line of each parameter under `Args:` in the docstring of a class."""
+    return {name: " ".join(text.split()) for name, text in documented(cls).items()}

@@ -91,7 +91,8 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         zero_diagonal: Without self-connections, which hold a cue where it is; "auto": for all rules but "design", and
             "pseudo-inverse" with saturated units. Not for "design".
         scale: What the weights of "hebb", "storkey" and "pseudo-inverse" are multiplied with; "N" is 1/N, None is 1.
-        decay, step: τ and δ of "design".
+        decay: τ of "design".
+        step: δ of "design".
         steps: Updates of all units, at most.
         keep: "all" rows, or, with y, the "medoid" of each class: the row that overlaps most with the others.
         random_state: Seed of noise, orders and random starts.
