@@ -7,7 +7,6 @@ from torch import nn
 
 from ftheta.data import Rows
 from ftheta.likelihoods import Gaussian
-from ftheta.nn import MLP
 from ftheta.train import Supervised, Trainer, Training, iterate
 
 
@@ -76,21 +75,3 @@ def test_a_rank_deficient_jacobian_gets_just_enough_damping():
     trainer, history = fit(net, x.repeat(1, 2), y, rounds=3)
     assert 0 < history[0]["damping"] < 1e-6
     assert net.weight.sum().item() == pytest.approx((x[:, 0] @ y / (x[:, 0] @ x[:, 0])).item(), rel=1e-8)
-
-
-def test_steps_are_halved_until_the_loss_falls():
-    (x, y), net = rows(), MLP(3, 1, (8,), activation="tanh").double()
-    with torch.no_grad():
-        net[0].weight.mul_(6)
-    _, history = fit(net, x, y, rounds=20)
-    losses = [row["loss"] for row in history]
-    assert (np.diff(losses) <= 1e-12).all() and losses[-1] < losses[0]
-    assert history[-1]["evaluations"] > 3 * len(history)  # some were halved
-
-
-@pytest.mark.parametrize("control", ["region", "damping"])
-def test_a_region_or_damping_serve_it_too(control):
-    (x, y), net = rows(), MLP(3, 1, (4,), activation="tanh").double()
-    _, history = fit(net, x, y, rounds=60, control=control)
-    losses = [row["loss"] for row in history]
-    assert losses[-1] < losses[0] - 0.1 and (np.diff(losses) <= 1e-12).all()

@@ -8,7 +8,6 @@ import torch
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.optim import Genetic, make
-from ftheta.store import dump_tree, parse_tree
 
 
 class Box:
@@ -61,14 +60,6 @@ def test_the_loss_never_rises_and_a_generation_costs_one_value_a_member():
     assert rule.stop_reason == "" and set(rule.info) == {"population_loss", "population_spread"}
 
 
-def test_the_first_population_lies_around_theta_and_holds_it():
-    begin = torch.linspace(-2, 2, 400, dtype=torch.double)
-    rule, _, _ = grow(lambda t: -t.sum(), begin, 1, lr=0.02, spread=5.0)
-    members = rule.memory["members"]
-    assert torch.equal(members[0], begin)
-    assert (members[1:] - begin).std().item() == pytest.approx(0.1, rel=0.03)
-
-
 def generation(values, **options):
     """What one generation makes of the members 0, 1, ..., M - 1, each with 400 equal parameters, and given losses."""
     m = len(values)
@@ -91,13 +82,6 @@ def test_a_child_has_each_parameter_from_one_of_two_parents_evenly():
         assert len(kinds) <= 2 and (len(kinds) == 1 or 140 < counts.min() <= 200)
 
 
-def test_more_rivals_select_harder():
-    values = torch.linspace(0, 1, 50).tolist()
-    chosen = [generation(values, rivals=k)[1:].mean().item() for k in (1, 3, 200)]
-    assert chosen[0] == pytest.approx(24.5, abs=6) and chosen[1] == pytest.approx(49 / 4, abs=4)
-    assert chosen[2] < 1  # the least of k has rank 1 / (k + 1)
-
-
 def test_a_share_of_the_parameters_is_mutated_by_the_rate():
     child = generation([0.0, *[9.0] * 30], rivals=500, mutation=0.25, lr=0.7)[1:]  # all of the best, which is 0
     moved = child[child != 0]
@@ -115,18 +99,6 @@ def test_the_draw_decides_and_every_generation_draws_anew():
     assert not torch.allclose(noise[0], noise[1])
 
 
-def test_from_its_state_it_goes_on_to_the_same_bits():
-    rule, box, _ = grow(rastrigin, [4.0, -3.0], 4)
-    kept = parse_tree(dump_tree({"rule": rule.state_dict(), "theta": box.theta.detach()}), "here")
-    theta = kept["theta"].clone().requires_grad_()
-    other = Genetic([theta])
-    other.load_state_dict(kept["rule"])
-    for _ in range(3):
-        rule.step(box)
-        other.step(Box(rastrigin, theta))
-    assert torch.equal(theta, box.theta) and torch.equal(rule.memory["members"], other.memory["members"])
-
-
 def test_members_without_a_finite_loss_lose_and_if_all_have_none_it_says_so_and_stays():
     rule, _, losses = grow(lambda t: torch.where(t[0] > 0, t.square().sum(), torch.nan), [3.0, 1.0], 30)
     assert losses[-1] < 0.05 and rule.stop_reason == ""
@@ -138,5 +110,5 @@ def test_members_without_a_finite_loss_lose_and_if_all_have_none_it_says_so_and_
     "options", [{"elite": 50}, {"elite": 0}, {"rivals": 0}, {"mutation": 1.5}, {"spread": -1}, {"spread": math.nan}]
 )
 def test_options_out_of_range_are_refused_with_what_is_needed(options):
-    with pytest.raises(InputError, match="Optimizer 'genetic' refuses .*: 0 < elite < population, rivals of at least"):
+    with pytest.raises(InputError, match="Optimizer 'genetic' refuses .*: 0 < elite < population, rivals >= 1"):
         make("genetic", [torch.zeros(2, requires_grad=True)], options=options)

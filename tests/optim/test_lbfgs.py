@@ -6,10 +6,9 @@ import torch
 from scipy.optimize import minimize, rosen, rosen_der
 
 from ftheta.data import Rows
-from ftheta.errors import InputError
 from ftheta.likelihoods import Gaussian
 from ftheta.nn import MLP
-from ftheta.optim import BFGS, LBFGS, make
+from ftheta.optim import LBFGS, make
 from ftheta.train import Supervised, Trainer, Training, iterate
 
 from ._closures import Closure, quadratic, rosenbrock, settled
@@ -42,40 +41,10 @@ def test_training_a_net_tells_step_length_and_evaluations_of_each_iteration():
     assert losses == sorted(losses, reverse=True)
 
 
-def test_only_the_newest_pairs_are_kept():
-    closure = Closure(rosenbrock, [-1.2, 1.0, 0.5])
-    rule = make("lbfgs", [closure.theta], options={"history_size": 3, "max_iter": 1})
-    steps = []
-    for _ in range(6):
-        before = closure.x
-        rule.step(closure)
-        steps.append(closure.x - before)
-    kept = [s.numpy() for s, _, _ in rule.memory["pairs"]]
-    np.testing.assert_allclose(kept, steps[-3:], atol=1e-15)
-    assert all(rho == pytest.approx(1 / (s @ y).item()) for s, y, rho in rule.memory["pairs"])
-
-
-def test_one_pair_is_one_update_of_bfgs():
-    """From the same scaled identity both make the same direction."""
-    rng = np.random.default_rng(0)
-    s, y, g = torch.tensor(rng.normal(size=(3, 5)))
-    y = y + 3 * s
-    dense, limited = (rule([torch.zeros(5, dtype=torch.float64, requires_grad=True)]) for rule in (BFGS, LBFGS))
-    dense.learn(s, y)
-    limited.learn(s, y)
-    torch.testing.assert_close(limited.direction(g), dense.direction(g))
-
-
 def test_a_pair_of_negative_curvature_is_not_learned():
     rule = LBFGS([torch.zeros(2, requires_grad=True)])
     rule.learn(torch.tensor([1.0, 0.0]), torch.tensor([-1.0, 1.0]))
     assert rule.memory == {}
-
-
-def test_pairs_as_small_as_those_near_a_minimum_are_learned():
-    rule = LBFGS([torch.zeros(2, dtype=torch.float64, requires_grad=True)])
-    rule.learn(torch.tensor([1e-9, 0.0]), torch.tensor([2e-9, 0.0]))
-    assert len(rule.memory["pairs"]) == 1
 
 
 def test_evaluations_on_rosenbrock_are_at_most_a_tenth_more_than_those_of_scipy():
@@ -92,8 +61,3 @@ def test_evaluations_on_rosenbrock_are_at_most_a_tenth_more_than_those_of_scipy(
         if np.allclose(closure.x, theirs.x, atol=1e-4):
             logs.append(np.log(closure.count / theirs.nfev))
     assert len(logs) >= 4 and np.exp(np.mean(logs)) <= 1.1
-
-
-def test_a_history_without_pairs_is_refused():
-    with pytest.raises(InputError, match=r"history_size=0; it must be an integer of at least 1"):
-        LBFGS([torch.zeros(1, requires_grad=True)], history_size=0)

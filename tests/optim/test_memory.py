@@ -55,13 +55,9 @@ def test_half_the_precision_is_half_the_memory():
 
 
 def test_what_is_larger_than_the_machine_is_refused_with_its_size():
-    said = r"optimizer='bfgs' needs 9.7 GB for 34,826 parameters, and this machine has 8.0 GB. Use .*'lbfgs' or 'cg'"
-    with pytest.raises(InputError, match=said):
-        refuse_large("bfgs", 34_826, present=8 * 10**9)
-    refuse_large("bfgs", 34_826, present=10 * 10**9)
-    refuse_large("cg", 34_826, present=10**6)  # small in any case
-    with pytest.raises(InputError, match=r"optimizer='newton' needs .* GB for 10,000,000 parameters"):
+    with pytest.raises(InputError, match=r"optimizer='newton' needs .* GB for 10,000,000 parameters.*'lbfgs' or 'cg'"):
         refuse_large("newton", 10**7)
+    refuse_large("cg", 34_826)
 
 
 def test_a_trainer_refuses_before_the_first_update():

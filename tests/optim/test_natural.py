@@ -6,13 +6,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
-from ftheta.data import Batch, Rows
-from ftheta.draw import Draw
+from ftheta.data import Rows
 from ftheta.errors import InputError
 from ftheta.likelihoods import Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, LearnedGaussian, Poisson
 from ftheta.nn import MLP
-from ftheta.optim import make
-from ftheta.train import Problem, Supervised, Trainer, Training, iterate
+from ftheta.train import Supervised, Trainer, Training, iterate
 
 
 def rows(n=60, seed=0):
@@ -100,28 +98,6 @@ def test_the_same_distributions_are_reached_however_linearly_theta_is_written(ru
     paths = [steps(net, Poisson(), x, y, 4, rule=rule)[0] for net in nets]
     apart = (paths[0] - paths[1] @ mix.T).abs().max().item()
     assert apart < 1e-9 if rule == "natural" else apart > 0.1
-
-
-def test_a_small_natural_step_is_the_same_under_a_curved_rewriting_to_first_order():
-    """‖difference‖ falls with the square of the rate: 4 times at half of it."""
-    x = torch.linspace(-1, 2, 30).double()[:, None]
-    y = torch.exp(0.3 + 0.8 * x[:, 0]).round()
-
-    def moved(net, lr):
-        problem = Problem(Supervised(net, Poisson()), Supervised(net, Poisson()).player_list[0], Training(), pure=True)
-        problem.bind([Batch(x, y)], Draw(0))
-        make("natural", list(net.parameters()), lr=lr).step(problem)
-        return net.read(net.phi).detach()
-
-    def curved(phi):
-        return torch.stack([phi[0], torch.sinh(phi[1])])
-
-    apart = []
-    for lr in (0.02, 0.01):
-        plain, bent = moved(Written([0.0, np.sinh(0.5)], lambda phi: phi), lr), moved(Written([0.0, 0.5], curved), lr)
-        assert (plain - torch.tensor([0.0, np.sinh(0.5)])).norm() > 0.1 * lr
-        apart.append((plain - bent).norm().item())
-    assert apart[0] / apart[1] == pytest.approx(4, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,6 @@ def test_no_gradient_is_no_move():
     assert untouched.tolist() == [1.0, 1.0]
 
 
-def test_parameters_without_entries_or_gradient_do_no_harm():
-    empty, idle, moving = (torch.ones(n, requires_grad=True) for n in (0, 1, 1))
-    empty.grad, moving.grad = torch.ones(0), torch.ones(1)
-    NormalizedGD([empty, idle, moving], lr=0.25).step()
-    assert (idle.item(), moving.item()) == (1.0, 0.75)
-
-
 def test_groups_share_the_norm_and_keep_their_rates():
     a, b = torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)
     a.grad, b.grad = torch.tensor([3.0]), torch.tensor([4.0])

@@ -28,10 +28,6 @@ def test_factors_of_the_equation(name, expected):
     assert [factor(name, s, 100) for s in (0, 25, 50, 75, 100)] == pytest.approx(expected)
 
 
-def test_steps_fall_at_a_half_and_at_three_quarters():
-    assert [factor("step", s, 100) for s in (49, 50, 74, 75)] == pytest.approx([1.0, 0.1, 0.1, 0.01], rel=1e-15)
-
-
 @pytest.mark.ledger("C095", covers="ftheta.optim.factor")
 def test_rates_of_the_three_schedules_with_their_settings():
     cosine = [0.1 * factor("cosine", s, 100) for s in (0, 25, 50, 75, 100)]
@@ -92,9 +88,3 @@ def test_a_schedule_may_end_at_zero_where_its_formula_allows(name):
     assert factor(name, 10, 10, options={"end": 0.25}) == pytest.approx(0.25)
     with pytest.raises(InputError, match="must be (0 or )?above"):
         check_schedule(name, {"end": -0.1})
-
-
-def test_places_of_steps_are_a_list():
-    assert [factor("step", s, 4, options={"at": [0.25], "factor": 0.5}) for s in range(3)] == [1.0, 0.5, 0.5]
-    with pytest.raises(InputError, match="'at' of schedule 'step' must be a list of numbers from 0 to 1. Got 0.5"):
-        check_schedule("step", {"at": 0.5})

@@ -81,11 +81,11 @@ def test_showing_twice_keeps_what_is_trained():
     average: Average = trainer.average
     trainer.advance()
     theta = net[0].weight.detach().clone()
-    average.show()
-    average.show()
+    average.show(True)
+    average.show(True)
     assert not torch.equal(net[0].weight, theta)
-    average.hide()
-    average.hide()
+    average.show(False)
+    average.show(False)
     assert torch.equal(net[0].weight, theta)
 
 

@@ -95,7 +95,7 @@ def test_training_is_the_same_with_and_without_them():
 
 
 def test_what_was_not_seen_is_a_sentence():
-    with pytest.raises(InputError, match=r"every=0; norms are kept every 1, 2, ... steps"):
+    with pytest.raises(InputError, match=r"every=0; it must be an integer of at least 1"):
         GradientNorms(0)
-    with pytest.raises(InputError, match=r"has seen no step; pass it to iterate"):
+    with pytest.raises(InputError, match=r"has seen no training; pass it to iterate"):
         GradientNorms().gradient  # noqa: B018

@@ -78,7 +78,7 @@ def test_a_resumed_training_has_one_path(tmp_path):
 
 
 def test_wrong_use_gets_a_sentence():
-    with pytest.raises(InputError, match=r"every=0; a Recorder keeps a point every 1, 2, \.\.\. steps"):
+    with pytest.raises(InputError, match=r"every=0; it must be an integer of at least 1"):
         Recorder(every=0)
     with pytest.raises(InputError, match=r"This Recorder has seen no training; pass it to iterate"):
         _ = Recorder().path

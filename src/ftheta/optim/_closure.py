@@ -1,7 +1,4 @@
-"""Rules that evaluate the loss themselves: what they may ask of a problem, θ and g as one vector, and how it went.
-
-θ = (θ₁, ..., θ_P), all parameters of all groups one after the other
-"""
+"""Rules that evaluate the loss themselves: what they may ask of a problem, and θ and g as one vector of P numbers."""
 
 from __future__ import annotations
 
@@ -32,16 +29,8 @@ class ClosureProblem(Protocol):
         """F alone."""
         ...
 
-    def residuals(self) -> tuple[Tensor, Tensor]:
-        """r (N,) and J (N, P) of the data term ‖r‖² / 2."""
-        ...
-
     def squares(self) -> tuple[Tensor, Tensor, Tensor]:
         """½‖r‖² (), Jᵀr (P,) and JᵀJ (P, P) of F, penalty included, in float64 and without all of J at once."""
-        ...
-
-    def decay(self) -> Tensor:
-        """c (P,) of the penalty ½ Σ c θ²."""
         ...
 
     def hessian(self) -> Tensor:
@@ -57,10 +46,10 @@ class ClosureOptimizer(Optimizer):
     """Base of rules that evaluate the loss themselves.
 
     `info` are numbers of the last update, for the history; `stop_reason` says why the rule cannot go on, empty while it
-    can. Memory lies in `memory`, which is in `state_dict`.
+    can. `memory`, tensors and numbers, is kept from update to update and is in `state_dict`.
 
     Args:
-        params: Parameters or groups of them, taken together.
+        params: Parameters, taken together.
         lr: Learning rate.
     """
 
@@ -77,12 +66,12 @@ class ClosureOptimizer(Optimizer):
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The parameters, groups unfolded."""
-        return [p for group in self.param_groups for p in group["params"]]
+        """The parameters."""
+        return self.param_groups[0]["params"]
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What is kept from update to update: tensors and numbers."""
+        """What is kept from update to update."""
         return self.state[self.tensors[0]]
 
     @property

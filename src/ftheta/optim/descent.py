@@ -2,10 +2,26 @@
 
     θ <- θ + t d,    d·g < 0,    t by a line search (`line_search.py`)
 
-A direction that does not descend, or along which nothing is gained, is given up for -g with an empty memory; if that
-fails too, θ stays and `stop_reason` says why. The rules differ in d: steepest below, conjugate.py, bfgs.py, lbfgs.py.
+| rule | direction d |
+|---|---|
+| Steepest | -g |
+| ConjugateGradient | -g + β d₋, β = g·g / g₋·g₋ (Fletcher-Reeves) or g·(g - g₋) / g₋·g₋ (Polak-Ribière) |
+| BFGS | -H g, H <- (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ, ρ = 1 / (s·y) |
+| LBFGS | the same H, as a product over the last m pairs (s, y), without the matrix |
 
-Shapes: θ, g, d (P,), all parameters one after the other.
+s is the last step, y the change of the gradient over it, both of the same rows and noise; minus marks what was before.
+On a quadratic with Hessian A and exact line search the directions of the conjugate gradient are A-conjugate, dᵢᵀ A dⱼ =
+0, and P steps reach its minimum; where abs(g·g₋) > 0.2 g·g, far from a quadratic, β = 0. H = I at first and
+(s·y / y·y) I before the first change; it stays positive definite, as a pair without s·y > 0 is not learned. L-BFGS:
+
+    r <- g;  newest to oldest: α <- ρ s·r, r <- r - α y;  r <- (s·y / y·y) r;  oldest to newest: r <- r + (α - ρ y·r) s
+
+A direction that does not descend, or along which nothing is gained, is given up for -g with an empty memory; if that
+fails too, θ stays and `stop_reason` says why.
+
+Shapes: θ, g, d, s, y (P,), all parameters one after the other; H (P, P).
+References: Nocedal and Wright, Numerical Optimization, 2nd edition, chapters 5 to 7 (2006); Nocedal, Updating
+Quasi-Newton Matrices with Limited Storage (1980).
 """
 
 from __future__ import annotations
@@ -23,9 +39,10 @@ from ..errors import InputError
 from ._closure import ClosureOptimizer, ClosureProblem
 from .line_search import SEARCHES, StepResult
 
-__all__ = ["Descent", "Steepest"]
+__all__ = ["BFGS", "LBFGS", "ConjugateGradient", "Descent", "Steepest"]
 
 STALLED = "neither the loss nor its gradient falls along this direction"
+BETAS = ("polak-ribiere", "fletcher-reeves")
 
 
 class Descent(ClosureOptimizer):
@@ -35,13 +52,12 @@ class Descent(ClosureOptimizer):
         params: Parameters, taken together.
         lr: The first step that is tried, in units of what the rule expects to be right.
         search: A key of `SEARCHES`.
-        max_iter: Directions per update. F at its start is evaluated anew, so more of them save evaluations.
+        max_iter: Directions per update, of which each but the first saves an evaluation.
         tolerance_grad: A gradient whose entries are all below this ends the training.
     """
 
     curvature = 0.9  # c₂ of the Wolfe conditions
     scaled = False  # whether t = 1 is expected to be right
-
     directions = 1  # `max_iter` where it is not given
 
     def __init__(
@@ -67,7 +83,7 @@ class Descent(ClosureOptimizer):
         """See how the gradient has changed by y over the step s: (P,), (P,)."""
 
     def step(self, closure: ClosureProblem) -> Tensor:
-        """One update; returns F at its start. That it is at an end, it says before it moves: F there is known then."""
+        """One update; returns F at its start."""
         self.info = dict.fromkeys(("iterations", "trials", "restarts", "step_length"), 0.0)
         self.stop_reason = ""
         start, g = self.evaluate(closure)
@@ -83,8 +99,7 @@ class Descent(ClosureOptimizer):
     def evaluate(self, closure: ClosureProblem) -> tuple[Tensor, Tensor]:
         """F and g where θ is now: (), (P,)."""
         self.info["trials"] += 1
-        value = closure().detach()
-        return value, self.gradient()
+        return closure().detach(), self.gradient()
 
     def _converged(self, value: Tensor, g: Tensor) -> str:
         """Why there is nothing to do here."""
@@ -154,20 +169,83 @@ class Line:
 
 
 class Steepest(Descent):
-    """Steepest descent, d = -g: gradient descent whose rate is searched for.
-
-    Example:
-        >>> theta = torch.tensor([3.0, 4.0], requires_grad=True)
-        >>> rule = Steepest([theta], search="exact")
-        >>> def closure():
-        ...     theta.grad = 2 * theta.detach()
-        ...     return theta.detach().square().sum()
-        >>> rule.step(closure)
-        tensor(25.)
-        >>> theta.detach(), rule.info["step_length"]
-        (tensor([0., 0.]), 0.5)
-    """
+    """Steepest descent, d = -g: gradient descent with a line search for the rate."""
 
     def direction(self, g: Tensor) -> Tensor:
         """-g."""
         return -g
+
+
+class ConjugateGradient(Descent):
+    """Directions that do not undo what the last one has gained; `beta` is "polak-ribiere" or "fletcher-reeves", other
+    options are those of `Descent`."""
+
+    curvature = 0.1  # Fletcher-Reeves descends for every c₂ below ½
+
+    def __init__(self, params: Iterable[Any], lr: float = 1.0, *, beta: str = "polak-ribiere", **options: Any) -> None:
+        super().__init__(params, lr, **options)
+        if beta not in BETAS:
+            raise InputError(nearest("beta", beta, BETAS))
+        self.beta = beta
+
+    def direction(self, g: Tensor) -> Tensor:
+        """-g + β d."""
+        kept, d = self.memory, -g
+        if "d" in kept:
+            old = kept["g"]
+            beta = g @ (g - old if self.beta == "polak-ribiere" else g) / (old @ old)
+            kept["beta"] = 0.0 if (g @ old).abs() > 0.2 * (g @ g) else beta.item()
+            d = d + kept["beta"] * kept["d"]
+        kept["g"], kept["d"] = g, d
+        return d
+
+
+class BFGS(Descent):
+    """A quasi-Newton rule that keeps a dense inverse Hessian, P² numbers; options as `Descent`."""
+
+    scaled = True
+
+    def direction(self, g: Tensor) -> Tensor:
+        """-H g."""
+        return -(self.memory["inverse"] @ g) if "inverse" in self.memory else -g
+
+    def learn(self, s: Tensor, y: Tensor) -> None:
+        """H, with H y = s afterwards."""
+        sy = s @ y
+        if not sy > torch.finfo(y.dtype).eps * s.norm() * y.norm():
+            return
+        if "inverse" not in self.memory:
+            self.memory["inverse"] = torch.eye(len(y), dtype=y.dtype, device=y.device) * (sy / (y @ y))
+        h = self.memory["inverse"]
+        u = h @ y  # (I - ρ s yᵀ) H (I - ρ y sᵀ) = H - ρ (u sᵀ + s uᵀ) + ρ² (y·u) s sᵀ
+        h.addr_(s, ((1 + y @ u / sy) * s - u) / sy).addr_(u, s / sy, alpha=-1)
+
+
+class LBFGS(Descent):
+    """A quasi-Newton rule that keeps m = `history_size` pairs; options as `Descent`, with 20 directions per update."""
+
+    scaled = True
+    directions = 20
+
+    def __init__(self, params: Iterable[Any], lr: float = 1.0, *, history_size: int = 20, **options: Any) -> None:
+        super().__init__(params, lr, **options)
+        self.history_size = check.at_least("history_size", history_size, 1, integer=True)
+
+    def direction(self, g: Tensor) -> Tensor:
+        """-H g by two loops over the pairs."""
+        pairs = self.memory.get("pairs", [])
+        r, alphas = g.clone(), []
+        for s, y, rho in reversed(pairs):
+            alphas.append(rho * (s @ r).item())
+            r.sub_(y, alpha=alphas[-1])
+        for _, y, rho in pairs[-1:]:
+            r.div_(rho * (y @ y))
+        for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
+            r.add_(s, alpha=alpha - rho * (y @ r).item())
+        return r.neg_()
+
+    def learn(self, s: Tensor, y: Tensor) -> None:
+        """One more pair, if it has s·y > 0; the oldest goes."""
+        sy = (s @ y).item()
+        if sy > torch.finfo(y.dtype).eps * s.norm() * y.norm():
+            self.memory["pairs"] = [*self.memory.get("pairs", []), [s, y, 1 / sy]][-self.history_size :]

@@ -5,8 +5,8 @@
     survivors  the best `elite` members go on unchanged
     θ          <- the best member
 
-No gradient is needed, so any function will do. What it costs: M evaluations a generation, and a good step has to be
-found by chance, which is rarer the more parameters there are.
+No gradient is needed, so any function will do. A generation costs M evaluations, and a good step comes by chance,
+which is rarer the more parameters there are.
 
 Shapes: population (M, P). Reference: Holland, Adaptation in Natural and Artificial Systems (1975).
 """
@@ -25,7 +25,7 @@ __all__ = ["Genetic"]
 
 
 class Genetic(ClosureOptimizer):
-    """One generation a step; the loss never rises, for the best members survive.
+    """One generation per step; the loss never rises, as the best members survive.
 
     Args:
         params: Parameters, taken together.
@@ -50,11 +50,7 @@ class Genetic(ClosureOptimizer):
     ) -> None:
         super().__init__(params, lr)
         if not 0 < elite < population or rivals < 1 or not 0 <= mutation <= 1 or not spread >= 0:
-            raise ValueError(
-                f"population={population}, elite={elite}, rivals={rivals}, mutation={mutation}, spread={spread}: "
-                "0 < elite < population, rivals of at least 1, a mutation in [0, 1] and a spread of at least 0 are "
-                "needed"
-            )
+            raise ValueError("0 < elite < population, rivals >= 1, 0 <= mutation <= 1 and spread >= 0 are needed")
         self.size, self.elite, self.rivals, self.mutation, self.spread = population, elite, rivals, mutation, spread
 
     @torch.no_grad()

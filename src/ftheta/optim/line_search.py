@@ -12,8 +12,9 @@ The last two bracket and shrink: steps grow until an interval [lo, hi] must hold
 with the values and slopes of its ends takes the place of one of them; an interval that shrinks too little is halved.
 
 A value that is not finite counts as +inf. Values nearer than 100 ε abs φ(0) count as equal: close to a minimum rounding
-hides their differences while slopes still tell. Every search ends after at most 60 evaluations: with a t > 0 and no
-reason, or with the best t that it saw and the reason.
+hides their differences while slopes still tell. Every search takes φ, φ(0), φ'(0), the first step to try and the
+precision ε of φ, and ends after at most 60 evaluations: with a t > 0 and no reason, or with the best t that it saw and
+the reason.
 
 Reference: Nocedal and Wright, Numerical Optimization, 2nd edition, chapter 3 (2006).
 """
@@ -28,21 +29,20 @@ __all__ = ["SEARCHES", "StepResult", "LineFunction", "backtracking", "exact", "w
 
 LineFunction = Callable[[float], tuple[float, float]]
 """t -> φ(t), φ'(t)."""
-EPS = 2.0**-52  # of float64
-MOST = 60  # evaluations
-GROWTH = 1e10  # a minimum farther than this many first steps is none
+MAX_EVALUATIONS = 60  # evaluations
+MAX_GROWTH = 1e10  # a minimum farther away than this many first steps does not count
 UPHILL = "the direction does not descend"
 NO_STEP = "no step along this direction lowers the loss"
 NO_MINIMUM = "the loss has no minimum along this direction: it still falls at a step of {:.3g}"
 
 
 class StepResult(NamedTuple):
-    """Where a search ended; `reason` is empty if it found what it looked for."""
+    """Where a search ended."""
 
     t: float
     value: float
     evaluations: int
-    reason: str = ""
+    reason: str = ""  # why it failed
 
 
 class Point(NamedTuple):
@@ -54,32 +54,19 @@ class Point(NamedTuple):
 
 
 def backtracking(
-    phi: LineFunction, value: float, slope: float, first: float = 1.0, *, eps: float = EPS, c1: float = 1e-4
+    phi: LineFunction, value: float, slope: float, first: float = 1.0, *, eps: float = 2.0**-52, c1: float = 1e-4
 ) -> StepResult:
-    """The first of `first`, `first`/2, ... that lowers the loss by c₁ of what the slope promises.
-
-    Args:
-        phi: φ and φ'.
-        value: φ(0).
-        slope: φ'(0).
-        first: The first step that is tried.
-        eps: The precision of φ.
-        c1: Share of the promise.
-
-    Example:
-        >>> backtracking(lambda t: ((t - 1) ** 2, 2 * (t - 1)), 1.0, -2.0, first=8.0)
-        StepResult(t=1.0, value=0.0, evaluations=4, reason='')
-    """
+    """The first of `first`, `first`/2, ... that lowers the loss by c₁ of what the slope predicts."""
     if not slope < 0:
         return StepResult(0.0, value, 0, UPHILL)
     t = first
-    for n in range(1, MOST + 1):
+    for n in range(1, MAX_EVALUATIONS + 1):
         p = _try(phi, t)
         lower = p.value < value and p.value <= value + c1 * t * slope
-        if lower or (abs(p.value - value) <= _noise(value, eps) and abs(p.slope) <= 0.9 * abs(slope)):
+        if lower or (abs(p.value - value) <= 100 * eps * abs(value) and abs(p.slope) <= 0.9 * abs(slope)):
             return StepResult(t, p.value, n)
         t /= 2
-    return StepResult(0.0, value, MOST, NO_STEP)
+    return StepResult(0.0, value, MAX_EVALUATIONS, NO_STEP)
 
 
 def wolfe(
@@ -88,20 +75,11 @@ def wolfe(
     slope: float,
     first: float = 1.0,
     *,
-    eps: float = EPS,
+    eps: float = 2.0**-52,
     c1: float = 1e-4,
     c2: float = 0.9,
 ) -> StepResult:
     """A step that meets the strong Wolfe conditions; failing that the best one seen, if it lowers the loss.
-
-    Args:
-        phi: φ and φ'.
-        value: φ(0).
-        slope: φ'(0).
-        first: The first step that is tried.
-        eps: The precision of φ.
-        c1: Share of the promised decrease.
-        c2: Share of the slope that may be left.
 
     Example:
         >>> wolfe(lambda t: ((t - 1) ** 2, 2 * (t - 1)), 1.0, -2.0, first=8.0, c2=0.1)
@@ -110,8 +88,8 @@ def wolfe(
     if not slope < 0:
         return StepResult(0.0, value, 0, UPHILL)
     lo = best = before = Point(0.0, value, slope)
-    hi, t, n, widths, noise = None, first, 0, (math.inf, math.inf), _noise(value, eps)
-    while n < MOST and abs(t - lo.t) > 1e4 * eps * t and not (hi is None and lo.t >= GROWTH * first):
+    hi, t, n, widths, noise = None, first, 0, (math.inf, math.inf), 100 * eps * abs(value)
+    while n < MAX_EVALUATIONS and abs(t - lo.t) > 1e4 * eps * t and not (hi is None and lo.t >= MAX_GROWTH * first):
         p, n = _try(phi, t), n + 1
         best = min(best, p, key=lambda q: q.value)
         if p.value > min(value + c1 * t * slope, lo.value) + noise:
@@ -127,41 +105,24 @@ def wolfe(
         else:
             widths = (widths[1], abs(hi.t - lo.t))
             t = _between(lo, hi, noise, slow=widths[1] > 0.66 * widths[0])
-    if hi is None and best.t and lo.t >= GROWTH * first:
+    if hi is None and best.t and lo.t >= MAX_GROWTH * first:
         return StepResult(best.t, best.value, n, NO_MINIMUM.format(best.t))
     best = lo if lo.t else best
     better = best.value < value - noise or abs(best.slope) <= 0.9 * abs(slope)
     return StepResult(best.t, best.value, n) if best.t and better else StepResult(0.0, value, n, NO_STEP)
 
 
-def exact(phi: LineFunction, value: float, slope: float, first: float = 1.0, *, eps: float = EPS) -> StepResult:
-    """The minimum along the direction, to 10⁴ ε of the slope at its start or of t.
-
-    Args:
-        phi: φ and φ'.
-        value: φ(0).
-        slope: φ'(0).
-        first: The first step that is tried.
-        eps: The precision of φ.
-
-    Example:
-        >>> exact(lambda t: ((t - 1) ** 2, 2 * (t - 1)), 1.0, -2.0, first=0.01).t
-        1.0
-    """
+def exact(phi: LineFunction, value: float, slope: float, first: float = 1.0, *, eps: float = 2.0**-52) -> StepResult:
+    """The minimum along the direction, to 10⁴ ε of the slope at its start or of t."""
     return wolfe(phi, value, slope, first, eps=eps, c1=0.0, c2=1e4 * eps)
 
 
 SEARCHES: dict[str, Callable[..., StepResult]] = {"wolfe": wolfe, "backtracking": backtracking, "exact": exact}
-"""Line searches by name."""
 
 
 def _try(phi: LineFunction, t: float) -> Point:
     value, slope = phi(t)
     return Point(t, value, slope) if math.isfinite(value) and math.isfinite(slope) else Point(t, math.inf, math.nan)
-
-
-def _noise(value: float, eps: float) -> float:
-    return 100 * eps * abs(value)
 
 
 def _beyond(before: Point, last: Point) -> float:

@@ -20,7 +20,7 @@ Shapes: s counts updates from 0, horizon is the number of updates in all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import signature
 from numbers import Real
 from typing import Any
@@ -31,29 +31,13 @@ from ..errors import InputError
 __all__ = ["SCHEDULES", "Plateau", "check_schedule", "factor"]
 
 
-def _step(t: float, factor: float = 0.1, at: Sequence[float] = (0.5, 0.75)) -> float:
-    return factor ** sum(t >= place for place in at)
-
-
-def _inverse(t: float, end: float = 0.01) -> float:
-    return 1 / (1 + (1 / end - 1) * t)
-
-
-def _inverse_sqrt(t: float, end: float = 0.1) -> float:
-    return 1 / math.sqrt(1 + (1 / end**2 - 1) * t)
-
-
-def _cosine(t: float, end: float = 0.0) -> float:
-    return end + (1 - end) * (1 + math.cos(math.pi * t)) / 2
-
-
 SCHEDULES: dict[str, Callable[..., float]] = {
     "constant": lambda t: 1.0,
-    "step": _step,
+    "step": lambda t, factor=0.1, at=(0.5, 0.75): factor ** sum(t >= place for place in at),
     "exponential": lambda t, end=0.01: end**t,
-    "inverse": _inverse,
-    "inverse-sqrt": _inverse_sqrt,
-    "cosine": _cosine,
+    "inverse": lambda t, end=0.01: 1 / (1 + (1 / end - 1) * t),
+    "inverse-sqrt": lambda t, end=0.1: 1 / math.sqrt(1 + (1 / end**2 - 1) * t),
+    "cosine": lambda t, end=0.0: end + (1 - end) * (1 + math.cos(math.pi * t)) / 2,
     "linear": lambda t, end=0.0: 1 - (1 - end) * t,
     "plateau": lambda t, factor=0.1, patience=10: 1.0,  # what has happened decides, see `Plateau`
 }
@@ -100,16 +84,12 @@ def check_schedule(name: str | Callable[[float], float], options: Mapping[str, A
         places = isinstance(value, list | tuple) and all(isinstance(place, Real) for place in value)
         least = 0.0 if key == "end" and name in ("cosine", "linear") else math.ulp(0.0)
         if isinstance(name, str) and not (places if key == "at" else isinstance(value, Real) and float(value) >= least):
-            asked = "a list of numbers from 0 to 1" if key == "at" else "0 or above" if not least else "above 0"
-            raise InputError(f"The setting {key!r} of schedule {name!r} must be {asked}. Got {value!r} instead.")
+            wanted = "a list of numbers from 0 to 1" if key == "at" else "0 or above" if not least else "above 0"
+            raise InputError(f"The setting {key!r} of schedule {name!r} must be {wanted}. Got {value!r} instead.")
 
 
 class Plateau:
     """Slows down where the loss stops falling: factorᵏ after k waits of `patience` epochs without a better loss.
-
-    Args:
-        factor: What the rate is multiplied by.
-        patience: Epochs without a better loss before that.
 
     Example:
         >>> slow = Plateau(factor=0.5, patience=2)

@@ -16,27 +16,20 @@ from numbers import Real
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.optim import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
 
 from ..catalog import nearest
 from ..errors import InputError
 from ._closure import ClosureOptimizer
-from .bfgs import BFGS
-from .conjugate import ConjugateGradient
-from .descent import Steepest
-from .ema_momentum import EMAMomentum
-from .gauss_newton import GaussNewton
+from .descent import BFGS, LBFGS, ConjugateGradient, Steepest
+from .first_order import EMAMomentum, NormalizedGD
 from .genetic import Genetic
-from .lbfgs import LBFGS
-from .levenberg_marquardt import LevenbergMarquardt
-from .natural import NaturalGradient
-from .newton import Newton
-from .normalized import NormalizedGD
+from .second_order import GaussNewton, LevenbergMarquardt, NaturalGradient, Newton
 
 __all__ = ["RULES", "Choice", "Rule", "make", "memory", "refuse_large", "rule"]
 
 Choice = str | Callable[..., Optimizer]  # a name of the table, or a class or factory of the user's
+SIZES = {name: getattr(torch, name).itemsize for name in ("float64", "float32", "bfloat16", "float16")}
 
 
 @dataclass(frozen=True)
@@ -56,27 +49,27 @@ class Rule:
     @cached_property
     def known(self) -> list[str] | None:
         """Names of the options that it takes; None where it takes any."""
-        kinds = [self.factory, *getattr(self.factory, "__mro__", ())[1:]]  # a subclass may hand options on
-        found: dict[str, Parameter] = {}
-        for kind in kinds:
+        names: list[str] = []
+        for kind in [self.factory, *getattr(self.factory, "__mro__", ())[1:]]:  # a subclass may hand options on
             own = signature(kind).parameters
-            found |= own
+            names += [n for n, p in own.items() if n not in ("params", "lr") and p.kind is not Parameter.VAR_KEYWORD]
             if all(p.kind is not Parameter.VAR_KEYWORD for p in own.values()):
-                break
-        else:
-            return None
-        return [n for n, p in found.items() if n not in ("params", "lr") and p.kind is not Parameter.VAR_KEYWORD]
-
-    def can_fuse(self, parameter: Tensor) -> bool:
-        """Whether the fused kernel takes this parameter."""
-        return parameter.device.type in self.fused and parameter.dtype in (torch.float32, torch.float64)
+                return names
+        return None
 
 
-_FUSED = ("cpu", "cuda")
+def _first_order(
+    factory: Callable[..., Optimizer], lr: float, equation: str, vectors: int = 0, fused: str = "cpu cuda", **more: Any
+) -> Rule:
+    return Rule(factory, lr, equation, fused=tuple(fused.split()), memory=lambda p, n: vectors * p, **more)
 
 
-def _vectors(count: int) -> Callable[[int, int], int]:
-    return lambda p, n: count * p
+def _closure(
+    factory: Callable[..., Optimizer], lr: float, equation: str, memory: Callable[[int, int], int], **more: Any
+) -> Rule:
+    return Rule(
+        factory, lr, equation, full_batch=True, elementwise=False, memory=memory, **{"needs": "closure", **more}
+    )
 
 
 def _matrices(p: int, n: int) -> int:
@@ -84,120 +77,39 @@ def _matrices(p: int, n: int) -> int:
     return 3 * p * p + min(n * p, max(p, 2**23))
 
 
+_MOMENTS = "m <- β₁ m + (1 - β₁) g;  v <- β₂ v + (1 - β₂) g²;  θ <- θ - η (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)"
+_ADADELTA = "G <- ρ G + (1 - ρ) g²;  d = g √(D + ε) / √(G + ε);  D <- ρ D + (1 - ρ) d²;  θ <- θ - η d"
+_RMSPROP = "G <- α G + (1 - α) g²;  θ <- θ - η g / (√G + ε)"
+_NESTEROV = "v <- μ v + g;  θ <- θ - η (g + μ v)"
+_LBFGS = "θ <- θ - t H g,  H from the last m differences of θ and g,  t by a line search"
+_BFGS = "θ <- θ - t H g,  H from all differences of θ and g,  t by a line search"
+_NEWTON = "(H + λ I) d = -g;  θ <- θ + η d,  H the Hessian, λ = 0 while that works"
+_NATURAL = "(G + λ I) d = -g;  θ <- θ + η d,  G the Fisher information, λ = 0 while that works"
+_LM = "(JᵀJ + λ I) d = -Jᵀr;  θ <- θ + η d,  λ up if F rises, down if it falls"
+_GAUSS_NEWTON = "JᵀJ d = -Jᵀr;  θ <- θ + η t d,  t = 1, ½, ¼, ..."
+_GENETIC = "θ <- the best of a population that is selected, crossed and mutated by N(0, η²)"
+_HEAVY = {"momentum": 0.9}
+
 RULES: dict[str, Rule] = {
-    "gd": Rule(SGD, 0.1, "θ <- θ - η g, g over all rows", full_batch=True, fused=_FUSED),
-    "sgd": Rule(SGD, 0.1, "θ <- θ - η g, g over a mini-batch", fused=_FUSED),
-    "momentum": Rule(SGD, 0.01, "v <- μ v + g;  θ <- θ - η v", {"momentum": 0.9}, fused=_FUSED, memory=_vectors(1)),
-    "ema-momentum": Rule(EMAMomentum, 0.1, "m <- β m + (1 - β) g;  θ <- θ - η m", memory=_vectors(1)),
-    "nesterov": Rule(
-        SGD,
-        0.01,
-        "v <- μ v + g;  θ <- θ - η (g + μ v)",
-        {"momentum": 0.9, "nesterov": True},
-        fused=_FUSED,
-        memory=_vectors(1),
-    ),
-    "adagrad": Rule(Adagrad, 0.01, "G <- G + g²;  θ <- θ - η g / (√G + ε)", fused=("cpu",), memory=_vectors(1)),
-    "rmsprop": Rule(
-        RMSprop, 0.001, "G <- α G + (1 - α) g²;  θ <- θ - η g / (√G + ε)", {"alpha": 0.9}, memory=_vectors(1)
-    ),
-    "adadelta": Rule(
-        Adadelta,
-        1.0,
-        "G <- ρ G + (1 - ρ) g²;  d = g √(D + ε) / √(G + ε);  D <- ρ D + (1 - ρ) d²;  θ <- θ - η d",
-        memory=_vectors(2),
-    ),
-    "adam": Rule(
-        Adam,
-        0.01,
-        "m <- β₁ m + (1 - β₁) g;  v <- β₂ v + (1 - β₂) g²;  θ <- θ - η (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)",
-        fused=_FUSED,
-        memory=_vectors(2),
-    ),
-    "adamw": Rule(
-        AdamW, 0.01, "θ <- (1 - η λ) θ, then as adam", {"weight_decay": 0.01}, fused=_FUSED, memory=_vectors(2)
-    ),
-    "steepest": Rule(
-        Steepest,
-        1.0,
-        "θ <- θ - t g,  t by a line search",
-        needs="closure",
-        full_batch=True,
-        elementwise=False,
-        memory=_vectors(4),  # θ and g before, d, θ + t d
-    ),
-    "cg": Rule(
-        ConjugateGradient,
-        1.0,
-        "d <- -g + β d;  θ <- θ + t d,  t by a line search",
-        needs="closure",
-        full_batch=True,
-        elementwise=False,
-        memory=_vectors(4),
-    ),
-    "bfgs": Rule(
-        BFGS,
-        1.0,
-        "θ <- θ - t H g,  H from all differences of θ and g,  t by a line search",
-        needs="closure",
-        full_batch=True,
-        elementwise=False,
-        memory=lambda p, n: p * p + 6 * p,
-    ),
-    "lbfgs": Rule(
-        LBFGS,
-        1.0,
-        "θ <- θ - t H g,  H from the last m differences of θ and g,  t by a line search",
-        needs="closure",
-        full_batch=True,
-        elementwise=False,
-        memory=_vectors(2 * 20 + 4),  # m = 20 pairs
-    ),
-    "newton": Rule(
-        Newton,
-        1.0,
-        "(H + λ I) d = -g;  θ <- θ + η d,  H the Hessian, λ = 0 while that works",
-        needs="closure",
-        full_batch=True,
-        elementwise=False,
-        memory=_matrices,
-    ),
-    "gauss-newton": Rule(
-        GaussNewton,
-        1.0,
-        "JᵀJ d = -Jᵀr;  θ <- θ + η t d,  t = 1, ½, ¼, ...",
-        needs="residuals",
-        full_batch=True,
-        elementwise=False,
-        memory=_matrices,
-    ),
-    "lm": Rule(
-        LevenbergMarquardt,
-        1.0,
-        "(JᵀJ + λ I) d = -Jᵀr;  θ <- θ + η d,  λ up if F rises, down if it falls",
-        needs="residuals",
-        full_batch=True,
-        elementwise=False,
-        memory=_matrices,
-    ),
-    "natural": Rule(
-        NaturalGradient,
-        1.0,
-        "(G + λ I) d = -g;  θ <- θ + η d,  G the Fisher information, λ = 0 while that works",
-        needs="curvature",
-        full_batch=True,
-        elementwise=False,
-        memory=_matrices,
-    ),
-    "genetic": Rule(
-        Genetic,
-        0.1,
-        "θ <- the best of a population that is selected, crossed and mutated by N(0, η²)",
-        needs="closure",
-        full_batch=True,
-        elementwise=False,
-        memory=lambda p, n: 100 * p,  # two generations of 50 members
-    ),
+    "gd": _first_order(SGD, 0.1, "θ <- θ - η g, g over all rows", full_batch=True),
+    "sgd": _first_order(SGD, 0.1, "θ <- θ - η g, g over a mini-batch"),
+    "momentum": _first_order(SGD, 0.01, "v <- μ v + g;  θ <- θ - η v", 1, options=_HEAVY),
+    "ema-momentum": _first_order(EMAMomentum, 0.1, "m <- β m + (1 - β) g;  θ <- θ - η m", 1, ""),
+    "nesterov": _first_order(SGD, 0.01, _NESTEROV, 1, options={**_HEAVY, "nesterov": True}),
+    "adagrad": _first_order(Adagrad, 0.01, "G <- G + g²;  θ <- θ - η g / (√G + ε)", 1, "cpu"),
+    "rmsprop": _first_order(RMSprop, 0.001, _RMSPROP, 1, "", options={"alpha": 0.9}),
+    "adadelta": _first_order(Adadelta, 1.0, _ADADELTA, 2, ""),
+    "adam": _first_order(Adam, 0.01, _MOMENTS, 2),
+    "adamw": _first_order(AdamW, 0.01, "θ <- (1 - η λ) θ, then as adam", 2, options={"weight_decay": 0.01}),
+    "steepest": _closure(Steepest, 1.0, "θ <- θ - t g,  t by a line search", lambda p, n: 4 * p),
+    "cg": _closure(ConjugateGradient, 1.0, "d <- -g + β d;  θ <- θ + t d,  t by a line search", lambda p, n: 4 * p),
+    "bfgs": _closure(BFGS, 1.0, _BFGS, lambda p, n: p * p + 6 * p),
+    "lbfgs": _closure(LBFGS, 1.0, _LBFGS, lambda p, n: (2 * 20 + 4) * p),  # m = 20 pairs; θ and g before, d, θ + t d
+    "newton": _closure(Newton, 1.0, _NEWTON, _matrices),
+    "gauss-newton": _closure(GaussNewton, 1.0, _GAUSS_NEWTON, _matrices, needs="residuals"),
+    "lm": _closure(LevenbergMarquardt, 1.0, _LM, _matrices, needs="residuals"),
+    "natural": _closure(NaturalGradient, 1.0, _NATURAL, _matrices, needs="curvature"),
+    "genetic": _closure(Genetic, 0.1, _GENETIC, lambda p, n: 100 * p),  # two generations of 50 members
     "normalized-gd": Rule(NormalizedGD, 0.01, "θ <- θ - η g / ‖g‖", full_batch=True, elementwise=False),
 }
 """Optimizers by name; options not stated are those of `torch.optim`."""
@@ -264,7 +176,8 @@ def make(
     if lr is not None and chosen.lr is None:
         raise InputError(f"lr={lr}, but {word(name)} takes no lr. Leave lr out, or let it take one.")
     tensors = [p for g in groups for p in (g["params"] if isinstance(g, Mapping) else [g])]
-    if tensors and all(map(chosen.can_fuse, tensors)) and not {"fused", "foreach", "differentiable"} & set(given):
+    fast = all(p.device.type in chosen.fused and p.dtype in (torch.float32, torch.float64) for p in tensors)
+    if tensors and fast and not {"fused", "foreach", "differentiable"} & set(given):
         given["fused"] = True
     try:
         made = chosen.factory(groups, **({} if rate is None else {"lr": float(rate)}), **given)
@@ -273,11 +186,6 @@ def make(
     if not isinstance(made, Optimizer):
         raise InputError(f"{word(name)} made a {type(made).__name__}; a torch.optim.Optimizer is needed.")
     return made
-
-
-# ---- memory
-
-SIZES = {name: getattr(torch, name).itemsize for name in ("float64", "float32", "bfloat16", "float16")}
 
 
 def memory(name: Choice, parameters: int, rows: int = 0, *, dtype: str = "float64") -> int:
@@ -298,18 +206,16 @@ def memory(name: Choice, parameters: int, rows: int = 0, *, dtype: str = "float6
     return rule(name).memory(parameters, rows) * SIZES[dtype]
 
 
-def refuse_large(
-    name: Choice, parameters: int, rows: int = 0, *, dtype: str = "float64", present: int | None = None
-) -> None:
-    """Raise for a rule whose memory is larger than the machine's; `present` are its bytes, None: asked for."""
-    asked = memory(name, parameters, rows, dtype=dtype)
-    if asked < 2**28:
-        return
-    if present is None:
-        pages = getattr(os, "sysconf_names", {})
-        present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in pages else asked
-    if asked > present:
+def refuse_large(name: Choice, parameters: int, rows: int = 0, *, dtype: str = "float64") -> None:
+    """Raise for a rule whose memory is larger than the machine's."""
+    needed = memory(name, parameters, rows, dtype=dtype)
+    if needed > (present := _physical_memory()):
         raise InputError(
-            f"optimizer={word(name)!r} needs {asked / 1e9:.1f} GB for {parameters:,} parameters, and this machine has "
+            f"optimizer={word(name)!r} needs {needed / 1e9:.1f} GB for {parameters:,} parameters, and this machine has "
             f"{present / 1e9:.1f} GB. Use a rule that keeps a few vectors, e.g. optimizer='lbfgs' or 'cg'."
         )
+
+
+def _physical_memory() -> float:
+    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})  # not on Windows
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else math.inf

@@ -1,4 +1,4 @@
-"""The second-order side of a problem: what rules ask for that need more than a gradient.
+"""The second-order side of a problem, for rules that need more than a gradient.
 
     r, J          residuals and their Jacobian, mean loss = ‖r‖² / 2 + constant
     ∇²F v, ∇²F    products with the Hessian, and the Hessian
@@ -73,33 +73,28 @@ class Curvature:
             raise InputError(sentence)
 
     def _without_residuals(self) -> str:
-        likelihood = getattr(self.objective, "likelihood", None)
+        likelihood, words = getattr(self.objective, "likelihood", None), "This optimizer works on a sum of squares, in"
         own = type(self.objective).residual not in (Objective.residual, Supervised.residual)
         if not own and (likelihood is None or type(likelihood).residual is Likelihood.residual):
             return no_residuals(self.objective)
-        asked = ["l1"] if self.training.l1 else []
-        asked += ["a penalty function"] if getattr(self.objective, "penalty", None) is not None else []
-        return (
-            f"This optimizer works on a sum of squares, in which {' and '.join(asked)} cannot enter. "
-            "Use l2 as the only penalty, or another optimizer, e.g. 'lbfgs'."
-            if asked
-            else ""
-        )
+        function = getattr(self.objective, "penalty", None) is not None
+        name = "l1" if self.training.l1 else "a penalty function" if function else ""
+        advice = "Use l2 as the only penalty, or another optimizer, e.g. 'lbfgs'."
+        return f"{words} which {name} cannot enter. {advice}" if name else ""
 
     def _without_curvature(self) -> str:
-        likelihood, owner = getattr(self.objective, "likelihood", None), type(self.objective).__name__
+        likelihood = getattr(self.objective, "likelihood", None)
         if likelihood is None:
             return (
-                f"{owner} has no likelihood, whose curvature this optimizer needs. "
+                f"{type(self.objective).__name__} has no likelihood, whose curvature this optimizer needs. "
                 "Give it a likelihood instead of a function, or use another optimizer, e.g. 'lbfgs'."
             )
-        learned = [p for p in likelihood.parameters() if any(p is q for q in self.parameters)]
-        return (
-            f"{type(likelihood).__name__} learns a parameter of its own, on which its curvature in the outputs says "
-            "nothing. Use a likelihood without one, e.g. Gaussian(), or another optimizer, e.g. 'lbfgs'."
-            if learned
-            else ""
-        )
+        if any(p is q for p in likelihood.parameters() for q in self.parameters):
+            return (
+                f"{type(likelihood).__name__} learns a parameter of its own, which has no curvature in the outputs. "
+                "Use a likelihood without one, e.g. Gaussian(), or another optimizer, e.g. 'lbfgs'."
+            )
+        return ""
 
     def decay(self) -> Tensor:
         """c of the penalty ½ Σ c θ², from l2: (P,)."""

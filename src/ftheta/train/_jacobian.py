@@ -8,16 +8,16 @@
 | by_rows | each output, all rows | `torch.func`: vmap over rows of jacrev |
 | of_batch | each output of each row | the graph of the batch, many cotangents at a time |
 
-δ are the slopes in the layer's outputs. The last way serves all, at B times the work. The others ask that each row's
-outputs hang on that row alone (not so with a batch norm in training), the first also that all parameters belong to
-`nn.Linear`, the second that there is no noise; so each is tried first, and taken if a mix of all outputs has the slopes
-that the graph of the batch gives it. That is done at a θ nearby: where weights are zero, much agrees that is wrong.
+δ are the slopes in the layer's outputs. The last way serves all, at B times the work. The others need outputs of a row
+that depend on that row alone (not so with a batch norm in training), the first also parameters that all belong to
+`nn.Linear`, the second no noise; each is tried once at a θ nearby, and taken if a mix of all outputs has the slopes
+that the graph of the batch gives it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ from ..data.batch import Batch, take
 from ..errors import InputError
 
 CHUNK = 2**26  # bytes of slopes that are built at a time: 64 MB
-FEW = 32  # cotangents that are cheaper one after the other
+LOOPED = 32  # cotangents up to which one after the other is cheaper
 Slopes = tuple[Tensor, Tensor]  # outputs (b, ...), Jacobian (b, K, P)
 
 
@@ -43,10 +43,7 @@ def no_residuals(objective: nn.Module) -> str:
 
 
 def at_a_time(parameters: Sequence[Tensor], width: int = 1, rows: int = 0) -> int:
-    """How many rows of `width` outputs, or of cotangents, fit into `CHUNK`; with what flows through a graph of `rows`.
-
-    Of a graph, as many numbers are counted for a row as the first axes of the parameters are long: its units.
-    """
+    """How many rows of `width` outputs, or cotangents, fit into `CHUNK`, with the units of a graph of `rows`."""
     numbers = sum(p.numel() + rows * (len(p) if p.ndim else 1) for p in parameters)
     return max(1, CHUNK // (numbers * width * parameters[0].element_size()))
 
@@ -61,13 +58,8 @@ def times_hessian(f: Tensor, parameters: Sequence[Tensor], v: Tensor) -> Tensor:
 
 
 class Jacobians:
-    """Jacobians of what an objective gives for a batch, e.g. its residuals.
-
-    Args:
-        objective: Called as `objective(what, batch)`.
-        parameters: Those of the columns, in their order.
-        prepare: Called before every evaluation with the number of the batch: restores noise and buffers.
-    """
+    """Jacobians of `objective(what, batch)`, e.g. of its residuals, in the parameters; `prepare(number of the batch)`
+    restores noise and buffers before every evaluation."""
 
     def __init__(self, objective: nn.Module, parameters: Sequence[Tensor], prepare: Callable[[int], Any]) -> None:
         self.objective, self.parameters, self.prepare = objective, parameters, prepare
@@ -95,15 +87,13 @@ class Jacobians:
             self.prepare(0)
             out = self._graph(what, batch)
             mix = torch.arange(out.numel()).to(out).cos()
-            expected = out.detach(), _pulled_back(out, self.parameters, mix.view(1, *out.shape))[0]
+            expected = _pulled_back(out, self.parameters, mix.view(1, *out.shape))[0]
             for way in (self.by_layers, self.by_rows) if batch.n > 1 else ():
                 self.prepare(0)
-                try:
-                    fits = all(map(_close, _mixed(way(what, batch), mix), expected))
-                except (RuntimeError, ValueError, TypeError, LookupError, AttributeError):
-                    continue  # noise, a batch norm, ragged rows
-                if fits:
-                    return way.__name__
+                with suppress(RuntimeError, ValueError, TypeError, LookupError, AttributeError):  # noise, batch norms
+                    outs, slopes = map(torch.cat, zip(*way(what, batch), strict=True))
+                    if _close(outs, out.detach()) and _close(mix @ slopes.flatten(0, 1), expected):
+                        return way.__name__
         return "of_batch"
 
     # ---- the ways
@@ -121,18 +111,15 @@ class Jacobians:
             parts = [self._columns(seen, each, rows) for each in deltas]
             yield out[rows].detach(), torch.stack(parts, 1) if len(parts) > 1 else parts[0][:, None]
 
-    def _columns(
-        self, seen: Sequence[tuple[nn.Linear, Tensor, Tensor]], deltas: Sequence[Tensor], rows: slice
-    ) -> Tensor:
+    def _columns(self, seen: Sequence[Any], deltas: Sequence[Tensor], rows: slice) -> Tensor:
         """Slopes in W and b of every layer, in the order of the parameters; those of a layer that is used twice add."""
         slopes: dict[int, Tensor] = {}
         for (layer, a, _), delta in zip(seen, deltas, strict=True):
             a, delta = a[rows], delta[rows]
-            found = {
-                id(layer.weight): _outer(delta, a),
-                id(layer.bias): delta.flatten(1, -2).sum(1) if delta.ndim > 2 else delta,
-            }
-            slopes |= {key: slopes[key] + s if key in slopes else s for key, s in found.items()}
+            flat, bias = a.ndim == 2, delta if a.ndim == 2 else delta.flatten(1, -2).sum(1)
+            outer = delta[:, :, None] * a[:, None] if flat else delta.flatten(1, -2).mT @ a.flatten(1, -2)
+            for key, value in ((id(layer.weight), outer), (id(layer.bias), bias)):
+                slopes[key] = slopes[key] + value if key in slopes else value
         return torch.cat([slopes[id(p)].flatten(1) for p in self.parameters], 1)
 
     def by_rows(self, what: str, batch: Batch) -> Iterator[Slopes]:
@@ -208,7 +195,7 @@ def _watched(layers: Sequence[nn.Linear], seen: list[tuple[nn.Linear, Tensor, Te
 def _pulled_back(f: Tensor, parameters: Sequence[Tensor], cotangents: Tensor) -> Tensor:
     """Σ cotangent ∂f/∂θ for many cotangents: (C, ...) -> (C, P)."""
     kept = {"retain_graph": True, "allow_unused": True}
-    if len(cotangents) <= FEW:
+    if len(cotangents) <= LOOPED:
         each = [torch.autograd.grad(f, parameters, c, materialize_grads=True, **kept) for c in cotangents]
         return torch.stack([torch.cat([g.flatten() for g in one]) for one in each])
     found = torch.autograd.grad(f, parameters, cotangents, is_grads_batched=True, **kept)
@@ -217,23 +204,6 @@ def _pulled_back(f: Tensor, parameters: Sequence[Tensor], cotangents: Tensor) ->
         for g, p in zip(found, parameters, strict=True)
     ]
     return torch.cat([g.reshape(len(cotangents), -1) for g in zero], 1)
-
-
-def _outer(delta: Tensor, a: Tensor) -> Tensor:
-    """δ aᵀ of each row, summed over axes between: (b, ..., O), (b, ..., I) -> (b, O, I)."""
-    if a.ndim == 2:
-        return delta[:, :, None] * a[:, None, :]
-    return delta.flatten(1, -2).mT @ a.flatten(1, -2)
-
-
-def _mixed(parts: Iterator[Slopes], mix: Tensor) -> tuple[Tensor, Tensor]:
-    """All outputs (B, ...), and the slopes of their mix (P,)."""
-    outs, slopes, start = [], torch.zeros(()), 0
-    for out, jacobian in parts:
-        outs.append(out)
-        slopes = slopes + mix[start : start + out.numel()] @ jacobian.flatten(0, 1)
-        start += out.numel()
-    return torch.cat(outs), slopes
 
 
 def _close(found: Tensor, expected: Tensor) -> bool:

@@ -10,7 +10,7 @@ Reference: Polyak and Juditsky, Acceleration of stochastic approximation by aver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -22,7 +22,7 @@ __all__ = ["Average"]
 
 
 class Average:
-    """Averaged weights of an objective.
+    """Averaged weights of an objective, in `values`.
 
     Args:
         objective: Whose weights.
@@ -32,7 +32,7 @@ class Average:
     def __init__(self, objective: Objective, decay: float) -> None:
         self.objective, self.decay = objective, decay
         self.values = objective.weights()
-        self.trained: dict[str, Tensor] | None = None  # θ, while the objective shows the average
+        self.trained: dict[str, Tensor] | None = None  # θ, while the objective has the average
 
     @torch.no_grad()
     def update(self, step: int) -> None:
@@ -44,41 +44,20 @@ class Average:
         for name in self.values.keys() - set(real):
             self.values[name].copy_(now[name])
 
-    def show(self) -> None:
-        """Let the objective have the averaged weights."""
-        if self.trained is None:
+    def show(self, averaged: bool) -> None:
+        """Let the objective have the averaged weights, or those that are trained."""
+        if averaged and self.trained is None:
             self.trained = self.objective.weights()
             self.objective.set_weights(self.values)
-
-    def hide(self) -> None:
-        """Let the objective have the weights that are trained."""
-        if self.trained is not None:
+        elif not averaged and self.trained is not None:
             self.objective.set_weights(self.trained)
             self.trained = None
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """The averaged weights for a while."""
-        self.show()
+    def shown(self, averaged: bool) -> Iterator[None]:
+        """The averaged weights, or those that are trained, for a while; the others afterwards."""
+        self.show(averaged)
         try:
             yield
         finally:
-            self.hide()
-
-    @contextmanager
-    def hidden(self) -> Iterator[None]:
-        """The weights that are trained for a while; the average afterwards."""
-        self.hide()
-        try:
-            yield
-        finally:
-            self.show()
-
-    def replace(self, weights: Mapping[str, Tensor]) -> None:
-        """Take these as the average."""
-        self.values = {name: value.detach().clone() for name, value in weights.items()}
-
-    def load(self, weights: Mapping[str, Tensor]) -> None:
-        """Take these as the average, and what the objective has as what is trained."""
-        self.replace(weights)
-        self.trained = None
+            self.show(not averaged)

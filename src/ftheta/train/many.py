@@ -4,9 +4,8 @@
 
 A step of a small network is mostly the cost of calling a few kernels, and that is paid once for all members: their
 tensors are stacked, and `torch.func.vmap` computes all losses in one pass. Each member starts from its own seed, sees
-its own batches in its own order and stops by itself, so it ends as the network trained alone, except for the order in
-which floats are added. Unequal numbers of rows are filled up with rows of weight 0. With dropout, members draw other
-noise than alone.
+its own batches and stops by itself, so it ends as the network trained alone, except for rounding; with dropout, members
+draw other noise. Unequal numbers of rows are filled up with rows of weight 0.
 
 Shapes: M members, B rows per batch, x (M, B, ...), a parameter (M, ...).
 """
@@ -15,35 +14,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import ceil
+from copy import deepcopy
+from math import inf, isfinite
 from typing import Any, TypeVar
 
+import torch
+from sklearn.base import clone
 from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.functional import pad
 
 from .. import optim
+from ..catalog import nearest
+from ..data.batch import Batch
 from ..data.sources import Rows
+from ..draw import Draw
 from ..errors import InputError
-from ._stack import Stack
 from .callbacks import Progress
 from .iterate import iterate
-from .objective import Objective
-from .trainer import Trainer
+from .objective import Loss, Objective
+from .placing import threads, threads_for
+from .process import Steps, copied
+from .trainer import CHECK_EVERY, Trainer
+from .training import Training
 
 __all__ = ["fit_many"]
 
 Estimator = TypeVar("Estimator")
 DATA = ("X", "y", "sample_weight", "X_val", "y_val")
-ALIKE = ("epochs", "optimizer", "patience", "device", "dtype")
-CACHED = 2**21  # bytes of the largest layer's outputs in a stack
-LEFT_OUT: dict[str, Any] = {
-    "ema": 0.0,
-    "grow_batch": False,
-    "rate_factors": {},
-    "gradient_noise": 0.0,
-    "accumulate": 1,
-    "precision": "full",
-}
+OWN = ("random_state", "lr", "batch_size", "training__l1", "training__l2")
+REFUSED = ("clip_norm", "clip_value", "ema", "grow_batch", "rate_factors", "gradient_noise", "accumulate", "precision")
 
 
 def fit_many(estimator: Estimator, problems: Sequence[Mapping[str, Any]]) -> list[Estimator]:
@@ -67,81 +67,227 @@ def fit_many(estimator: Estimator, problems: Sequence[Mapping[str, Any]]) -> lis
         >>> np.std([member.predict(X) for member in committee], axis=0).shape
         (30,)
     """
-    if not problems:
+    members: list[Any] = [_prepared(estimator, problem, number) for number, problem in enumerate(problems)]
+    if not members:
         return []
-    members = [_prepared(estimator, problem, number) for number, problem in enumerate(problems)]
-    trainers = [member._trainer for member in members]
-    _check(members, trainers)
-    first, deadline = trainers[0], time.monotonic() + trainers[0].training.seconds
-    widest = max((len(p) * p.element_size() for p in first.objective.parameters() if p.ndim > 1), default=1)
-    count = ceil(len(members) * min(first.source.batch_size, first.source.n) * widest / CACHED)
-    for part in range(count):  # one group after the other: a larger stack leaves the cache of the processor
-        group = slice(part * len(members) // count, (part + 1) * len(members) // count)
-        _fit_group(members[group], trainers[group], deadline)
-    return members
-
-
-def _fit_group(members: Sequence[Any], trainers: Sequence[Trainer], deadline: float) -> None:
-    epochs, stack = members[0].epochs, Stack(trainers, members[0].patience)
+    _check([member._trainer for member in members])
+    stack, t = _Stack(members), members[0]._trainer.training
     try:
-        seconds = deadline - time.monotonic()
-        iterate(stack, rounds=epochs, seconds=seconds, callbacks=[Progress(stack.training.progress)])
+        with threads(t.threads or threads_for(stack.work)):
+            iterate(stack, rounds=members[0].epochs, seconds=t.seconds, callbacks=[Progress(t.progress)])
     finally:
-        stack.finish("rounds" if stack.epoch >= epochs else "seconds")
-        for estimator, member in zip(members, stack.all, strict=True):
-            estimator.history_ = member.ctx.history
-            estimator.n_iter_, estimator.stop_reason_ = member.ctx.round, member.ctx.reason
-            estimator.module_.eval()
-            member.trainer.drop_data()
+        stack.finish("rounds" if stack.epoch >= members[0].epochs else "seconds")
+    return members
 
 
 def _prepared(estimator: Any, problem: Mapping[str, Any], number: int) -> Any:
     """A copy of the estimator, ready to be trained."""
-    from sklearn.base import clone
-
     if not hasattr(estimator, "prepare"):
         raise InputError(f"fit_many trains neural estimators, not {type(estimator).__name__}. Fit it in a loop.")
     if problem.get("X") is None:
         raise InputError(f"Problem {number} has no X; it has {', '.join(problem) or 'nothing'}. Pass its rows as 'X'.")
+    own = {k: v for k, v in problem.items() if k not in DATA}
+    for key in own.keys() - set(OWN):
+        raise InputError(nearest("setting that differs between networks:", key, OWN))
     member: Any = clone(estimator)
-    member.set_params(**{k: v for k, v in problem.items() if k not in DATA})
-    member.prepare(**{k: v for k, v in problem.items() if k in DATA})
+    member.set_params(**own).prepare(**{k: v for k, v in problem.items() if k in DATA})
     return member
 
 
-def _check(members: Sequence[Any], trainers: Sequence[Trainer]) -> None:
+def _check(trainers: Sequence[Trainer]) -> None:
     """One sentence for what cannot be trained together."""
-    first, norms = trainers[0], nn.modules.batchnorm._NormBase
-    objective, (name, *more) = first.objective, first.names.values()
-    alike: dict[str, list[Any]] = {name: [getattr(member, name) for member in members] for name in ALIKE}
-    alike |= {
-        "shapes of weights": [{k: tuple(v.shape) for k, v in t.objective.state_dict().items()} for t in trainers],
-        "training, except l1 and l2": [replace(t.training, l1=0.0, l2=0.0) for t in trainers],
-        "number of batches per epoch": [len(t.source) for t in trainers],
-        "number of validation batches": [len(t.validation or ()) for t in trainers],
-        "number of rows, as there is a batch norm": [
-            t.source.n for t in trainers if any(isinstance(m, norms) for m in objective.modules())
-        ],
-    }
-    for what, values in alike.items():
-        for other in values:
-            if other != values[0]:
-                raise InputError(
-                    f"Networks that are trained together need the same {what}; got {values[0]} and {other}. Call "
-                    "fit_many for each."
-                )
+    first, kind, settings = trainers[0], type(trainers[0].objective), vars(trainers[0].training)
+    name, normed = first.names[next(iter(first.players))], nn.modules.batchnorm._NormBase
+    rows = {t.source.n for t in trainers if any(isinstance(m, normed) for m in t.objective.modules())}
     sources = [s for t in trainers for s in (t.source, t.validation) if s is not None]
-    kind, t = type(objective), first.training
+    simple = not (len(first.players) > 1 or first.has_after or first.has_turns)
     refused = {
-        f"{kind.__name__}, which is more than a loss of one player": (
-            more or first.has_after or first.has_turns or kind.gradient is not Objective.gradient
-        ),
+        f"{kind.__name__}, which is more than a loss of one player": not simple or kind.gradient != Objective.gradient,
         f"optimizer={name!r}, which looks at all parameters together": not optim.rule(name).elementwise,
-        "a plateau": t.schedule == "plateau",
+        "a plateau": first.training.schedule == "plateau",
         "augmented batches": first.augment is not None,
-        **{f"training.{key}={getattr(t, key)}": getattr(t, key) != value for key, value in LEFT_OUT.items()},
+        **{f"training.{k}={settings[k]}": settings[k] != getattr(Training(), k) for k in REFUSED},
         "rows that are not one tensor in memory": not all(type(s) is Rows and isinstance(s.x, Tensor) for s in sources),
+        "networks of different shapes": len({str([p.shape for p in t.objective.parameters()]) for t in trainers}) > 1,
+        "different numbers of batches": len({(len(t.source), len(t.validation or ())) for t in trainers}) > 1,
+        "batch norms with different numbers of rows": len(rows) > 1,
     }
-    for what, found in refused.items():
-        if found:
-            raise InputError(f"fit_many does not train {what}. Leave it out, or fit the problems in a loop.")
+    if what := next((what for what, found in refused.items() if found), None):
+        raise InputError(f"fit_many does not train {what}. Leave it out, or fit the problems in a loop.")
+
+
+class _Stack(Steps):
+    """All members as one process; a round is an epoch of each. Members that have stopped are no longer looked at."""
+
+    kept = ()
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self.members, self.trainers = members, [member._trainer for member in members]
+        self.first: Trainer = self.trainers[0]
+        self.training, self.player = self.first.training, next(iter(self.first.players))
+        self.step = self.epoch = self.checked = 0
+        self.params, self.buffers = stack_module_state([t.objective for t in self.trainers])
+        self.tensors: dict[str, Tensor] = {**self.params, **self.buffers}  # (M, ...) each
+        names, problem = (
+            {id(p): n for n, p in self.first.objective.named_parameters()},
+            self.first.problems[self.player],
+        )
+        self.trained = [self.params[names[id(p)]] for p in problem.parameters]
+        self.penalized = [self.params[names[id(p)]] for p in problem.penalized]
+        self.work = sum(p.numel() for p in self.trained if p.ndim > 2) * self.first.first_size
+        self.rates, like = [t.rates.base[self.player][0] for t in self.trainers], self.trained[0]
+        self.share = like.new_tensor([rate / max(self.rates) for rate in self.rates])
+        self.l2, self.l1 = like.new_tensor([[t.training.l2, t.training.l1] for t in self.trainers]).T
+        self.optimizer = optim.make(self.first.names[self.player], self.trained, max(self.rates), self.training.options)
+        self.base = deepcopy(self.first.objective).to("meta").train()
+        held = [t.validation.batches(0, 0, Draw(0)) for t in self.trainers if t.validation is not None]
+        self.held = [_stacked(batches) for batches in zip(*held, strict=True)]
+        self.fixed = None if len(self.first.source) > 1 else _stacked(next(self._batches()))
+        self.chosen = copied(self.tensors)  # what each member ends with: of its best epoch, or of the last check
+        self.best, self.reasons, self.log = [(inf, 0)] * len(members), [""] * len(members), []
+        self.active, self.ends = list(range(len(members))), [0] * len(members)
+        self.clock, self.totals = time.perf_counter(), 0.0
+        self.restoring = bool(members[0].patience and self.held and self.training.restore_best)
+
+    def _batches(self) -> Any:
+        draws = [t.draw.at("order", self.epoch) for t in self.trainers]
+        return zip(
+            *(t.source.batches(self.epoch, 0, d) for t, d in zip(self.trainers, draws, strict=True)), strict=True
+        )
+
+    def advance(self) -> dict[str, float] | None:
+        """One update of every member; at the end of an epoch the mean of their rows."""
+        first, t, position = self.first, self.training, self.step % len(self.first.source)
+        if not position and self.fixed is None:
+            self.stream = self._batches()
+        draw = first.draw.at("train", self.step)
+        for p in self.trained:
+            p.grad = None
+        with first.drawing.scope(draw):
+            loss = self._each(self.fixed or _stacked(next(self.stream)), draw, "loss", self.player)["loss"]
+            (loss.total / loss.weight + self._penalty()).sum().backward()
+        self.totals = self.totals + torch.stack([loss.total, loss.weight]).detach().double()  # type: ignore[list-item]
+        self.factor = optim.factor(t.schedule, self.step, first.rates.horizon or 1, t.warmup, t.schedule_options)
+        self.optimizer.param_groups[0]["lr"] = max(self.rates) * self.factor
+        before = [p.detach().clone() for p in self.trained] if min(self.rates) < max(self.rates) else []
+        self.optimizer.step()
+        for p, old in zip(self.trained, before, strict=False):  # a step is linear in the rate
+            p.data = old + self.share.view(-1, *[1] * (p.ndim - 1)) * (p.data - old)
+        self.step += 1
+        return self._end_epoch() if position == len(first.source) - 1 else None
+
+    def _each(self, batch: Batch, draw: Draw, what: str, *before: str) -> dict[str, Loss]:
+        """What the objective of each member gives, by name: totals and weights (M,)."""
+
+        def one(params: Any, buffers: Any, *parts: Any) -> dict[str, Any]:
+            found = functional_call(self.base, (params, buffers), (what, *before, Batch(*parts), draw))
+            named = {"loss": found} if isinstance(found, Loss) else found
+            if any(f.once is not None for f in named.values()):
+                raise InputError("fit_many does not train a penalty function. Fit the problems in a loop.")
+            return {name: (f.total, torch.as_tensor(f.weight).to(f.total)) for name, f in named.items()}
+
+        axes = (0, 0, *(None if part is None else 0 for part in batch[:3]))
+        found = vmap(one, axes, randomness="different")(self.params, self.buffers, *batch[:3])
+        return {name: Loss(*values) for name, values in found.items()}
+
+    def _penalty(self) -> Tensor:
+        """l2 Σ θ² + l1 Σ |θ| of each member: (M,)."""
+        if not any(t.training.l2 or t.training.l1 for t in self.trainers):
+            return self.l2
+        flat = torch.cat([p.flatten(1) for p in self.penalized], 1)
+        return self.l2 * flat.square().sum(1) + self.l1 * flat.abs().sum(1)
+
+    @torch.no_grad()
+    def _columns(self) -> dict[str, list[float]]:
+        """Loss, penalty and what validation reports, of each member."""
+        columns, sums = {"loss": self.totals[0] / self.totals[1], "penalty": self._penalty()}, {}  # type: ignore[index]
+        self.base.eval()
+        for batch in self.held:
+            for name, loss in self._each(batch, self.first.draw.at("valid", self.epoch), "evaluate").items():
+                sums[name] = sums.get(name, 0.0) + torch.stack([loss.total, loss.weight]).double()  # type: ignore[list-item]
+        self.base.train()
+        columns |= {f"valid_{name}": total / weight for name, (total, weight) in sums.items()}
+        return {name: values.tolist() for name, values in columns.items()}
+
+    def _end_epoch(self) -> dict[str, float]:
+        columns, self.epoch = self._columns(), self.epoch + 1
+        at = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "seconds": time.perf_counter() - self.clock,
+            "factor": self.factor,
+        }
+        self.log.append((at, columns))
+        if self.members[0].patience:
+            self._stop_early("valid_loss" if self.held else "loss", columns)
+        numbers = [values[m] for values in columns.values() for m in self.active]
+        if self.step - self.checked >= CHECK_EVERY or not all(map(isfinite, numbers)):
+            self._check_finite()
+        self.totals, self.reason = 0.0, "" if self.active else "every member has stopped"
+        left = {name: [v for m in self.active if isfinite(v := values[m])] for name, values in columns.items()}
+        return {**at, "members": len(self.active), **{k: sum(v) / len(v) for k, v in left.items() if v}}
+
+    # ---- stopping
+
+    def _keep(self, members: Sequence[int]) -> None:
+        for name, chosen in self.chosen.items():
+            chosen[members] = self.tensors[name].detach()[members]
+
+    def _stop(self, m: int, reason: str) -> None:
+        self.active.remove(m)
+        self.reasons[m], self.ends[m] = reason, self.epoch
+
+    def _stop_early(self, column: str, columns: Mapping[str, Sequence[float]]) -> None:
+        """As `EarlyStopping` does, for each member by itself."""
+        t, patience, values = self.training, self.members[0].patience, columns[column]
+        counted = self.active if self.epoch >= t.start else []
+        better = [m for m in counted if values[m] < self.best[m][0] - t.min_delta]
+        worn = [m for m in counted if m not in better and self.epoch - self.best[m][1] >= patience]
+        self.best = [(values[m], self.epoch) if m in better else best for m, best in enumerate(self.best)]
+        self._keep(better if self.restoring else worn)
+        for m in worn:
+            self._stop(m, f"no better {column} for {patience} rounds; best was round {self.best[m][1]}")
+
+    def _check_finite(self) -> None:
+        """Members whose numbers are not finite leave, with the weights of the last check."""
+        fine = torch.stack([p.detach().flatten(1).isfinite().all(1) for p in self.trained]).all(0)
+        for m in [m for m in self.active if not (fine[m] and all(isfinite(c["loss"][m]) for _, c in self.log[-1:]))]:
+            where, rate = f"by step {self.step}; last good state: step {self.checked}", self.rates[m]
+            self._stop(m, f"loss or weights became nan or inf {where}. Try lr={rate / 10:.3g} (now {rate:.3g})")
+        self._keep([m for m in self.active if not self.restoring or not self.best[m][1]])
+        self.checked = self.step
+
+    def finish(self, reason: str) -> None:
+        """The end: each estimator gets what it has learned."""
+        self._check_finite()
+        for m in list(self.active):
+            self._stop(m, reason)
+        for m, (member, trainer) in enumerate(zip(self.members, self.trainers, strict=True)):
+            trainer.objective.set_weights({name: self.chosen[name][m] for name in trainer.objective.state_dict()})
+            rows = [self._row(m, *entry) for entry in self.log[: self.ends[m]]]
+            member.history_ = [row for row in rows if all(map(isfinite, row.values()))]
+            member.n_iter_, member.stop_reason_ = len(member.history_), self.reasons[m]
+            member.module_.eval()
+            trainer.step, trainer.epoch = self.ends[m] * len(trainer.source), member.n_iter_
+            trainer.drop_data()
+
+    def _row(self, m: int, at: Mapping[str, float], columns: Mapping[str, Sequence[float]]) -> dict[str, float]:
+        """The row of an epoch as its trainer alone would write it."""
+        t, held = self.trainers[m], {name: values[m] for name, values in columns.items() if name.startswith("valid_")}
+        own = {"loss": columns["loss"][m], "penalty": columns["penalty"][m]}
+        own = own if t.training.l2 or t.training.l1 else {"loss": own["loss"]}
+        place = {"epoch": at["epoch"], "step": at["step"], "rows": at["epoch"] * t.source.n, "seconds": at["seconds"]}
+        return {**place, **own, "lr": self.rates[m] * at["factor"], **held}
+
+
+def _stacked(batches: Sequence[Batch]) -> Batch:
+    """The batches of all members as one: (M, B, ...); short ones are filled up with rows of weight 0."""
+    rows = max(batch.n for batch in batches)
+    weighed = any(batch.weight is not None or batch.n < rows for batch in batches)
+    weights = [torch.ones(b.n).to(b.x) if b.weight is None else b.weight for b in batches] if weighed else []
+    parts = [[b.x for b in batches], [b.y for b in batches if b.y is not None], weights]
+    return Batch(*(torch.stack([_filled(p, rows) for p in part]) if part else None for part in parts))
+
+
+def _filled(tensor: Tensor, rows: int) -> Tensor:
+    return tensor if len(tensor) == rows else pad(tensor, (0, 0) * (tensor.ndim - 1) + (0, rows - len(tensor)))

@@ -1,9 +1,9 @@
-"""Minimise a function of a vector with any rule of the table, and say why the descent ended.
+"""Minimize a function of a vector with any rule of the table, and say why the descent ended.
 
     θ_{t+1} = rule(θ_t, ∇f(θ_t), ...),     until   ‖∇f‖ <= tolerance  |  no lower f for `patience` steps  |  steps
 
 The same trainer and loop that train networks. A list of functions is minimized in the mean: rules for mini-batches take
-one of them a step, in an order drawn anew in every epoch.
+one of them per step, in an order drawn anew in every epoch.
 Shapes: θ is (n,), T steps were made.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +55,14 @@ class FunctionObjective(Objective):
     def __init__(self, f: Callable[[Tensor], Tensor] | Sequence[Callable[[Tensor], Tensor]], start: Any) -> None:
         super().__init__()
         self.functions = list(f) if isinstance(f, Sequence) else [f]
-        try:
-            start = torch.atleast_1d(torch.as_tensor(start, dtype=torch.float64).detach().clone())
-        except (TypeError, ValueError):
-            raise InputError(f"start is {start!r}; one vector of finite numbers is needed.") from None
         if not self.functions or not all(map(callable, self.functions)):
             raise InputError(f"f is {f!r}; a torch function of a vector, or a list of them, is needed.")
-        if start.ndim != 1 or not len(start) or not start.isfinite().all():
-            raise InputError(f"start is {start.tolist()}; one vector of finite numbers is needed.")
-        self.theta = nn.Parameter(start)
+        with suppress(TypeError, ValueError):
+            theta = torch.atleast_1d(torch.as_tensor(start, dtype=torch.float64).detach().clone())
+            if theta.ndim == 1 and len(theta) and theta.isfinite().all():
+                self.theta = nn.Parameter(theta)
+                return
+        raise InputError(f"start is {start}; one vector of finite numbers is needed.")
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         """Sum of the functions of this batch, and how many they are."""
@@ -93,23 +93,14 @@ class FunctionObjective(Objective):
 
 @dataclass(frozen=True, eq=False)
 class DescentPath(Result):
-    """The way of a descent.
+    """The path of a descent."""
 
-    Args:
-        points: θ at the start and after every step: (T + 1, n).
-        values: f there: (T + 1,).
-        evaluations: Passes over f, with or without derivatives, that the rule had asked for by then: (T + 1,).
-        seconds: Time of the steps by then, without that of this record: (T + 1,).
-        best: The point of the lowest value: (n,).
-        reason: Which rule ended it, in words.
-    """
-
-    points: np.ndarray
-    values: np.ndarray
-    evaluations: np.ndarray
-    seconds: np.ndarray
-    best: np.ndarray
-    reason: str
+    points: np.ndarray  # θ at the start and after every step: (T + 1, n)
+    values: np.ndarray  # f there: (T + 1,)
+    evaluations: np.ndarray  # passes over f, with or without derivatives, that the rule has made by then: (T + 1,)
+    seconds: np.ndarray  # time of the steps by then, without that of this record: (T + 1,)
+    best: np.ndarray  # the point of the lowest value: (n,)
+    reason: str  # what ended it
 
     def table(self) -> Table:
         """One row per step."""

@@ -123,11 +123,10 @@ class Objective(nn.Module, ABC):
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Restore what `weights` gave."""
         own = {k: v for k, v in self.state_dict().items() if k.split(".")[0] not in self.constants}
-        wrong = [k for k in own if k not in weights or weights[k].shape != own[k].shape]
-        if wrong or len(own) != len(weights):
-            names = sorted(set(wrong) | (set(weights) - set(own)))
+        shapes = [{(name, value.shape) for name, value in tree.items()} for tree in (own, weights)]
+        if wrong := sorted({name for name, _ in shapes[0] ^ shapes[1]}):
             raise InputError(
-                f"The weights do not fit the model: {', '.join(names[:5])} differ in name or shape. "
+                f"The weights do not fit the model: {', '.join(wrong[:5])} differ in name or shape. "
                 "Was the state made by another model?"
             )
         with torch.no_grad():

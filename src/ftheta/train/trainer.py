@@ -150,12 +150,13 @@ class Trainer:
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Training mode, and the thread count for this size of work."""
-        count = self.training.threads or threads_for(self._work())
+        weights = sum(p.numel() for player in self.players.values() for p in player.tensors() if p.ndim > 1)
+        count = self.training.threads or threads_for(weights * getattr(self.source, "batch_size", 1))
         self.rates.check_horizon()
         device = next(iter(self.problems.values())).device.type
         outer_off = torch.autocast(device, enabled=False)  # it would keep copies of weights that have moved since
         self._steps = {name: _bare_step(optimizer) for name, optimizer in self.optimizers.items()}
-        with threads(count), outer_off, self.average.hidden() if self.average else nullcontext():
+        with threads(count), outer_off, self.average.shown(False) if self.average else nullcontext():
             self.train_mode()
             self.check_finite()
             self._clock = time.perf_counter()
@@ -172,10 +173,6 @@ class Trainer:
             own = list(module.parameters())
             if own and not any(p.requires_grad for p in own):
                 module.eval()
-
-    def _work(self) -> float:
-        weights = sum(p.numel() for player in self.players.values() for p in player.tensors() if p.ndim > 1)
-        return weights * getattr(self.source, "batch_size", 1)
 
     def advance(self) -> dict[str, float] | None:
         """One update; at the end of an epoch its row, with validation."""
@@ -294,9 +291,10 @@ class Trainer:
         return row
 
     def _validate(self) -> dict[str, float]:
-        with self.average.shown() if self.average else nullcontext(), next(iter(self.problems.values())).precision():
-            found = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
-        return {f"valid_{name}": value for name, value in found.items()}
+        precision = next(iter(self.problems.values())).precision()
+        with self.average.shown(True) if self.average else nullcontext(), precision:
+            values = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
+        return {f"valid_{name}": value for name, value in values.items()}
 
     def _row(self) -> dict[str, float]:
         row = {"epoch": self.epoch + 1, "step": self.step, "rows": self.rows, "seconds": self.seconds}
@@ -320,14 +318,15 @@ class Trainer:
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Set them to such copies."""
-        (self.average.replace if self.average else self.objective.set_weights)(weights)
+        if self.average:
+            self.average.values = copied(weights)
+        else:
+            self.objective.set_weights(weights)
 
-    def state_dict(self) -> Tree:
-        """All of the state; refused by `NonFiniteError` if a number in it is not finite."""
-        self.check_finite()
-        return self._state()
-
-    def _state(self) -> Tree:
+    def state_dict(self, *, check: bool = True) -> Tree:
+        """All of the state; `NonFiniteError` if a number in it is not finite."""
+        if check:
+            self.check_finite()
         return {
             "objective": (self.average and self.average.trained) or self.objective.weights(),
             "average": copied(self.average.values) if self.average else None,
@@ -345,7 +344,7 @@ class Trainer:
         """Restore such a state."""
         self.objective.set_weights(tree["objective"])
         if self.average:
-            self.average.load(tree["average"])
+            self.average.values, self.average.trained = copied(tree["average"]), None
         for name, state in tree["optimizers"].items():
             _restore(self.optimizers[name], state)
         self.source.load_state_dict(tree["source"])
@@ -361,7 +360,7 @@ class Trainer:
 
     def _kept(self) -> Tree:
         """What the guard replays from; None for a source that cannot go back, or does not want to be copied for it."""
-        return self._state() if self.exact and getattr(self.source, "guarded", True) else None
+        return self.state_dict(check=False) if self.exact and getattr(self.source, "guarded", True) else None
 
     def check_finite(self) -> None:
         """The guard: everything finite, or a `NonFiniteError` that names epoch, step, rows and tensor."""

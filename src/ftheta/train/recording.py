@@ -1,0 +1,150 @@
+"""What happened in weight space: the path of the weights, and the norms of gradients, step by step.
+
+    Recorder:        θ_0, θ_k, θ_2k, ...      flat, as float64: what a landscape is drawn around
+    GradientNorms:   ‖g_t‖,  ‖θ_t‖            of each tensor; g as the rule saw it: with penalties, after clipping
+
+Shapes: T + 1 points of P parameters of the first player; T recorded steps of P tensors that train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import check
+from ..errors import InputError
+from .callbacks import Callback, Context
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+__all__ = ["GradientNorms", "Recorder"]
+
+
+class Recorder(Callback):
+    """Keeps the weights at the start and after every round, or every `every` steps; they go into the checkpoint.
+
+    Args:
+        every: Steps between two points; None: one point per round (epoch).
+
+    Example:
+        >>> from ftheta.data import Rows
+        >>> from ftheta.train import Supervised, Trainer, iterate
+        >>> x, net = torch.linspace(-1, 1, 8)[:, None], torch.nn.Linear(1, 1)
+        >>> objective = Supervised(net, lambda raw, y: (raw[:, 0] - y) ** 2)
+        >>> recorder = Recorder()
+        >>> history = iterate(Trainer(objective, Rows(x, x[:, 0], batch_size=8)), rounds=3, callbacks=[recorder])
+        >>> recorder.path.shape
+        (4, 2)
+    """
+
+    def __init__(self, every: int | None = None) -> None:
+        self.every = None if every is None else check.at_least("every", every, 1, integer=True)
+        self.state: dict[str, list] = {"steps": [], "points": []}
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Updates made before each point: (T + 1,)."""
+        return np.array(self.state["steps"], dtype=int)
+
+    @property
+    def path(self) -> np.ndarray:
+        """The points: (T + 1, P)."""
+        return _stacked(self.state["points"], "Recorder")
+
+    def on_start(self, ctx: Context) -> None:
+        """The first point, unless a resumed run has one."""
+        if not self.state["points"]:
+            self._keep(ctx)
+
+    def on_step(self, ctx: Context) -> None:
+        """A point every so many steps."""
+        if self.every is not None and ctx.step % self.every == 0:
+            self._keep(ctx)
+
+    def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
+        """A point per round."""
+        if self.every is None:
+            self._keep(ctx)
+
+    def _keep(self, ctx: Context) -> None:
+        trainer: Trainer = ctx.process  # type: ignore[assignment]
+        own = {id(p) for p in trainer.objective.player_list[0].tensors() if p.requires_grad}
+        tensors = [p.detach().cpu().flatten() for p in trainer.objective.parameters() if id(p) in own]
+        self.state["steps"].append(ctx.step)
+        self.state["points"].append(torch.cat(tensors))
+
+
+class GradientNorms(Callback):
+    """Keeps the norms of gradients and tensors; they go into the checkpoint.
+
+    Args:
+        every: Steps between two records.
+    """
+
+    def __init__(self, every: int = 1) -> None:
+        self.every = check.at_least("every", every, 1, integer=True)
+        self.state: dict[str, Any] = {"names": [], "axes": [], "kinds": [], "start": None, "steps": [], "norms": []}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each tensor, without the `module.` of the objective."""
+        return tuple(self.state["names"])
+
+    @property
+    def axes(self) -> np.ndarray:
+        """Number of axes of each tensor: (P,)."""
+        return np.array(self.state["axes"], dtype=int)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the classes of all modules of the objective."""
+        return tuple(self.state["kinds"])
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Number of each recorded update, from 1: (T,)."""
+        return np.array(self.state["steps"], dtype=int)
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """‖g‖: (T, P)."""
+        return _stacked(self.state["norms"], "GradientNorms")[:, 0]
+
+    @property
+    def parameter(self) -> np.ndarray:
+        """‖θ‖ at the record before, for the first at the start: (T, P)."""
+        before = self.state["start"].double().cpu().numpy()[None]
+        return np.concatenate([before, _stacked(self.state["norms"], "GradientNorms")[:-1, 1]])
+
+    def on_start(self, ctx: Context) -> None:
+        """Which tensors there are."""
+        trainer: Trainer = ctx.process  # type: ignore[assignment]
+        own = {id(p) for player in trainer.players.values() for p in player.tensors() if p.requires_grad}
+        named = [(name.removeprefix("module."), p) for name, p in trainer.objective.named_parameters() if id(p) in own]
+        self._tensors = [p for _, p in named]
+        self.state["names"], self.state["axes"] = [name for name, _ in named], [p.ndim for p in self._tensors]
+        self.state["kinds"] = sorted({type(part).__name__ for part in trainer.objective.modules()})
+        if self.state["start"] is None:
+            self.state["start"] = _lengths(self._tensors)
+
+    def on_step(self, ctx: Context) -> None:
+        """The norms, on the device."""
+        if (ctx.step - 1) % self.every == 0:
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._tensors]
+            self.state["steps"].append(ctx.step)
+            self.state["norms"].append(torch.stack([_lengths(gradients), _lengths(self._tensors)]))
+
+
+def _lengths(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.stack([t.detach().norm() for t in tensors])
+
+
+def _stacked(kept: Sequence[Tensor], name: str) -> np.ndarray:
+    if not kept:
+        raise InputError(f"This {name} has seen no training; pass it to iterate(..., callbacks=[...]).")
+    return torch.stack(list(kept)).double().cpu().numpy()
