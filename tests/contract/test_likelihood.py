@@ -1,4 +1,4 @@
-"""What every likelihood owes. Being in the room's `__all__` enrols; what it is tried on follows from its support."""
+"""What every likelihood owes. Being public in the package enrols; what it is tried on follows from its support."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from ftheta.data import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import Likelihood
 
-PUBLIC = [v for v in (getattr(likelihoods, name) for name in likelihoods.__all__) if isinstance(v, type)]
+PUBLIC = [v for v in (getattr(likelihoods, name) for name in dir(likelihoods)) if isinstance(v, type)]
 CLASSES = [cls for cls in PUBLIC if issubclass(cls, Likelihood) and cls is not Likelihood]
 SPECS = {"binary": TargetSpec("binary"), "category": TargetSpec("multiclass", 4)}
 VALUES = {  # all values of y, in cells of equal width
@@ -170,9 +170,7 @@ def test_the_interval_is_central_and_has_its_probability(cls, level):
 def test_a_level_is_a_share(cls):
     likelihood, raw, _ = rows(cls)
     if cls.support in ("real", "count"):
-        with pytest.raises(
-            InputError, match=r"The 'level' parameter of interval must be a float in the range \(0, 1\)"
-        ):
+        with pytest.raises(InputError, match=r"The 'level' parameter of interval must be a float in \(0, 1\)"):
             likelihood.interval(raw, 95)
 
 

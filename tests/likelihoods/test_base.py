@@ -1,17 +1,14 @@
 """What every likelihood owes: a density, its fused sum, its Fisher information, its intervals, its shapes."""
 
 import itertools
-import math
 
 import pytest
 import torch
 from torch import distributions as D
-from torch.autograd import grad
 from torch.autograd.functional import hessian
 
 from ftheta import likelihoods
 from ftheta.data.specs import TargetSpec
-from ftheta.errors import InputError, InputTypeError
 from ftheta.likelihoods import (
     Bernoulli,
     Categorical,
@@ -94,22 +91,6 @@ def test_every_public_likelihood_is_tried_here():
 
 
 @every
-def test_nll_is_the_negative_log_density(name):
-    likelihood, y = CASES[name]
-    raw = draw(50, width(likelihood))
-    y = y[torch.linspace(0, len(y) - 1, 50).long()]
-    truth = -likelihood.distribution(raw).log_prob(y)
-    torch.testing.assert_close(likelihood.nll(raw, y), truth)
-
-
-@every
-def test_the_density_adds_up_to_one(name):
-    likelihood, y = CASES[name]
-    raw = points(likelihood, 1)
-    assert masses(likelihood, raw, y).sum().item() == pytest.approx(1, abs=1e-5)
-
-
-@every
 def test_total_is_the_sum_of_all_rows(name):
     likelihood, y = CASES[name]
     raw, y = draw(5, 3, width(likelihood)), y[:15].reshape(-1)
@@ -118,13 +99,6 @@ def test_total_is_the_sum_of_all_rows(name):
     assert each.shape == (5, 3)
     torch.testing.assert_close(likelihood.total(raw, y), each.sum())
     torch.testing.assert_close(likelihood.total(raw[:, 0], y[:, 0]), each[:, 0].sum())
-
-
-@every
-def test_total_and_nll_have_the_same_gradient(name):
-    likelihood, y = CASES[name]
-    raw, y = draw(6, width(likelihood)).requires_grad_(), y[: len(y) // 2 + 1][-1].repeat(6)
-    torch.testing.assert_close(grad(likelihood.total(raw, y), raw), grad(likelihood.nll(raw, y).sum(), raw))
 
 
 @elementwise
@@ -138,26 +112,6 @@ def test_a_vector_of_targets_is_the_sum_of_scalars_laid_out_in_blocks(name):
     torch.testing.assert_close(-likelihood.distribution(raw).log_prob(targets), sum(alone))
     modes = torch.stack([likelihood.mode(raw[:, j::3]) for j in range(3)], -1)
     torch.testing.assert_close(likelihood.mode(raw), modes)
-
-
-@elementwise
-def test_one_column_is_the_same_as_no_column(name):
-    likelihood, y = CASES[name]
-    raw, y = draw(4, likelihood.per_target), y[[1, 1, 0, 1]]
-    torch.testing.assert_close(likelihood.nll(raw, y[:, None]), likelihood.nll(raw, y))
-    torch.testing.assert_close(likelihood.total(raw, y[:, None]), likelihood.total(raw, y))
-
-
-@every
-def test_curvature_is_the_expected_square_of_the_score(name):
-    """Fisher information by its definition: E[s sᵀ], s the gradient of log p, summed over all y."""
-    likelihood, y = CASES[name]
-    where = points(likelihood, 3)
-    for raw, curvature in zip(where, likelihood.curvature(where), strict=True):
-        rows = raw.expand(len(y), -1).clone().requires_grad_()
-        (score,) = grad(likelihood.nll(rows, y).sum(), rows)  # (Y, R)
-        fisher = torch.einsum("y,yi,yj->ij", masses(likelihood, raw[None], y).detach(), score, score)
-        torch.testing.assert_close(curvature.detach(), fisher, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "learned", "heteroscedastic", "bernoulli", "categorical", "poisson"])
@@ -174,58 +128,6 @@ def test_curvature_is_the_expected_hessian(name):
     torch.testing.assert_close(curvature, mean, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "learned", "heteroscedastic", "bernoulli", "categorical", "poisson"])
-def test_curvature_agrees_with_the_divergence_between_neighbours(name):
-    """What the base derives, the Hessian of KL(p || p'), is what the leaves say in closed form."""
-    likelihood, _ = CASES[name]
-    raw = draw(4, width(likelihood))
-    torch.testing.assert_close(likelihood.curvature(raw).detach(), Likelihood.curvature(likelihood, raw))
-
-
-@pytest.mark.parametrize("name", ["gaussian", "learned", "heteroscedastic", "laplace", "poisson", "exponential"])
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
-def test_the_interval_is_central_and_holds_its_level(name, level):
-    likelihood, y = CASES[name]
-    for raw in draw(3, 1, width(likelihood)):
-        low, high = likelihood.interval(raw, level)
-        p = masses(likelihood, raw, y)
-        below, above = p[y < low].sum().item(), p[y > high].sum().item()
-        if name == "poisson":  # counts: the least interval whose tails are not above (1 - level) / 2
-            assert max(below, above) <= (1 - level) / 2
-            assert below + p[y == low].item() >= (1 - level) / 2 and above + p[y == high].item() >= (1 - level) / 2
-        else:
-            assert (below, above) == pytest.approx(((1 - level) / 2, (1 - level) / 2), abs=3e-3)
-
-
-def test_intervals_of_a_vector_stand_column_by_column():
-    raw = draw(4, 6)
-    low, high = HeteroscedasticGaussian().interval(raw, 0.9)
-    for j in range(3):
-        one = HeteroscedasticGaussian().interval(raw[:, j::3], 0.9)
-        torch.testing.assert_close((low[:, j], high[:, j]), one)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95, "0.9", float("nan")])
-def test_a_level_outside_zero_and_one_is_named(level):
-    for likelihood in (Gaussian(), Poisson()):
-        with pytest.raises(
-            InputError, match=r"The 'level' parameter of interval must be a float in the range \(0, 1\)\. Got "
-        ):
-            likelihood.interval(torch.zeros(2, 1), level)
-
-
-@elementwise
-@pytest.mark.parametrize("method", ["nll", "total"])
-def test_a_wrong_number_of_raw_outputs_is_named(name, method):
-    likelihood, _ = CASES[name]
-    r = likelihood.per_target
-    for raw, y in [(torch.zeros(5, 3 * r), torch.ones(5)), (torch.zeros(5, r), torch.ones(5, 2))]:
-        with pytest.raises(
-            InputError, match=rf"raw has shape \(5, {raw.shape[1]}\) and y .* needs {r * y[0].numel()} raw outputs"
-        ):
-            getattr(likelihood, method)(raw, y)
-
-
 @every
 def test_raw_outputs_are_counted_from_the_target(name):
     likelihood, _ = CASES[name]
@@ -234,18 +136,6 @@ def test_raw_outputs_are_counted_from_the_target(name):
     else:
         r = likelihood.per_target
         assert [likelihood.n_raw(TargetSpec("regression", n)) for n in (1, 3)] == [r, 3 * r]
-
-
-@every
-def test_samples_follow_the_density(name):
-    likelihood, y = CASES[name]
-    raw = points(likelihood, 1)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        sample = likelihood.distribution(raw).sample((4000,)).squeeze(-1)
-    p, middle = masses(likelihood, raw, y), y[len(y) // 2] if len(y) < 5 else sample.double().median()
-    share = p[y < middle].sum().item()
-    assert (sample < middle).double().mean().item() == pytest.approx(share, abs=4 * math.sqrt(0.25 / 4000) + 1e-3)
 
 
 @pytest.mark.ledger("C034", covers="ftheta.likelihoods.Likelihood")
@@ -266,14 +156,6 @@ def test_a_new_distribution_is_its_law_alone():
     assert likelihood.distribution(raw).mean.item() == pytest.approx(y.mean().item(), rel=1e-5)
     assert likelihood.mode(raw).item() == 0
     assert likelihood.residual(raw, y[:1]) is None
-
-
-def test_a_likelihood_without_a_law_says_what_is_missing():
-    class Nothing(Likelihood):
-        pass
-
-    with pytest.raises(InputTypeError, match=r"Nothing says no distribution: define law\(\*raw\)"):
-        Nothing().nll(torch.zeros(2, 1), torch.zeros(2))
 
 
 @pytest.mark.ledger("C020", covers="ftheta.likelihoods.Likelihood")

@@ -140,15 +140,6 @@ def test_the_fused_sum_is_right_at_every_extreme(name, dtype):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_losses_in_bfloat16_are_finite(name):
-    raw, y, _, _ = points(name, torch.float32)
-    likelihood = CASES[name][0].to(torch.bfloat16)
-    keep = (raw.abs() <= 1e4).all(-1)
-    y = y[keep] if y.dtype == torch.long else y[keep].bfloat16()
-    assert likelihood.nll(raw[keep].bfloat16(), y).isfinite().all()
-
-
-@pytest.mark.parametrize("name", CASES)
 def test_the_distribution_and_prediction_are_finite_at_ten_thousand(name):
     likelihood, _, r, _, _ = CASES[name]
     likelihood.to(torch.float32)

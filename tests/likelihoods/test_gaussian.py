@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch.autograd import grad
 
-from ftheta.data.specs import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import VARIANCE_FLOOR, Gaussian, HeteroscedasticGaussian, LearnedGaussian
 
@@ -98,12 +97,6 @@ def test_the_density_integrates_to_one(ledger):
     ledger(torch.trapezoid(density, y), rtol=1e-7)
 
 
-def test_fifty_deviations_away_the_log_density_is_finite():
-    for likelihood in (Gaussian(2.0), LearnedGaussian(), HeteroscedasticGaussian()):
-        raw = torch.zeros(1, likelihood.n_raw(TargetSpec("regression")))
-        assert 900 < likelihood.nll(raw, torch.tensor([100.0])).item() < 1e4
-
-
 @pytest.mark.ledger("C037", covers="ftheta.likelihoods.LearnedGaussian")
 def test_the_learned_variance_is_the_mean_squared_residual():
     likelihood = LearnedGaussian().double()
@@ -111,27 +104,6 @@ def test_the_learned_variance_is_the_mean_squared_residual():
     assert likelihood.variance.item() == pytest.approx(0.5, rel=1e-6)
     assert likelihood.variance.log().item() == pytest.approx(-0.6931, abs=1e-4)
     assert likelihood.total(F, Y).item() == pytest.approx(3.21709, abs=1e-5)
-
-
-def test_each_target_learns_its_own_variance():
-    likelihood = LearnedGaussian.of(TargetSpec("regression", 2)).double()
-    raw, y = torch.zeros(4, 2).double(), torch.tensor([[1.0, 3], [-1, 3], [1, -3], [-1, -3]], dtype=torch.double)
-    minimize(likelihood.parameters(), lambda: likelihood.total(raw, y))
-    torch.testing.assert_close(
-        likelihood.variance.detach(), torch.tensor([1.0, 9.0], dtype=torch.double), rtol=1e-6, atol=0
-    )
-    torch.testing.assert_close(likelihood.distribution(raw).variance.detach()[0], likelihood.variance.detach())
-
-
-@pytest.mark.parametrize("log_var", [-1e4, -104.0, 0.0, 88.0, 1e4])
-def test_an_extreme_learned_variance_stays_finite(log_var):
-    """Where residuals vanish log σ² falls for ever; the floor keeps value and gradient finite."""
-    likelihood = LearnedGaussian()
-    torch.nn.init.constant_(likelihood.log_var, log_var)
-    value = likelihood.total(torch.tensor([[1.0], [2.0]]), torch.tensor([1.0, 2.5]))
-    value.backward()
-    assert math.isfinite(value.item()) and likelihood.log_var.grad.isfinite().all()
-    assert likelihood.variance.item() >= VARIANCE_FLOOR * (1 - 1e-5)
 
 
 @pytest.mark.ledger("C033", covers="ftheta.likelihoods.Gaussian")
@@ -155,7 +127,5 @@ def test_residuals_square_to_the_loss_only_where_the_variance_is_fixed():
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_scale_that_is_not_positive_is_named(scale):
-    with pytest.raises(
-        InputError, match=r"The 'scale' parameter of Gaussian must be a float in the range \(0, inf\)\. Got "
-    ):
+    with pytest.raises(InputError, match=r"The 'scale' parameter of Gaussian must be a float in \(0, inf\)\. Got "):
         Gaussian(scale)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ftheta.errors import InputError
 from ftheta.likelihoods import Gaussian, Laplace
 
 
@@ -42,13 +41,3 @@ def test_the_derivative_jumps_where_the_residual_is_zero():
     again = raw.detach().requires_grad_()
     Laplace(0.5).nll(again, torch.zeros(3)).sum().backward()
     assert again.grad.equal(raw.grad)
-
-
-def test_it_is_not_least_squares_and_predicts_its_centre():
-    assert Laplace().residual(torch.zeros(2, 1), torch.zeros(2)) is None
-    assert Laplace().mode(torch.tensor([[3.0], [4.0]])).tolist() == [3.0, 4.0]
-
-
-def test_a_scale_that_is_not_positive_is_named():
-    with pytest.raises(InputError, match=r"The 'scale' parameter of Laplace must be .* Got 0 instead"):
-        Laplace(0)

@@ -30,11 +30,6 @@ def test_intervals_are_whole_counts_also_at_rate_zero():
     assert low.tolist() == [0.0, 4.0] and high.tolist() == [0.0, 17.0]
 
 
-def test_counts_are_neither_standardised_nor_least_squares():
-    assert not Poisson.standardize and Poisson.support == "count"
-    assert Poisson().residual(torch.zeros(1, 1), torch.zeros(1)) is None
-
-
 def test_the_curvature_is_finite_where_the_rate_is_zero():
     torch.testing.assert_close(
         Poisson().curvature(torch.tensor([[-1e4], [-50.0], [1e4]])).flatten(),

@@ -12,7 +12,6 @@ from ftheta.likelihoods import (
     Gaussian,
     HeteroscedasticGaussian,
     Laplace,
-    LearnedGaussian,
     Product,
 )
 
@@ -55,11 +54,6 @@ def test_the_loss_of_several_outputs_sums_over_the_outputs_too(ledger):
     ledger(heads.total(torch.zeros(1, 5), torch.tensor([[0.0, 1.0, 2.0]])), rtol=1e-5)
 
 
-def test_sequences_of_products_have_one_loss_for_each_step():
-    raw, y = RAW.reshape(2, 3, 9), Y.reshape(2, 3, 5)
-    torch.testing.assert_close(mixed.nll(raw, y), separate().sum(-1).reshape(2, 3))
-
-
 def test_predictions_and_samples_stand_in_the_columns_of_y():
     mode = mixed.mode(RAW)
     assert mode.dtype == RAW.dtype
@@ -97,12 +91,6 @@ def test_residuals_and_intervals_exist_where_all_parts_have_them():
         )
         is None
     )
-
-
-def test_learned_parts_are_parameters_of_the_product():
-    assert [n for n, _ in Product([(LearnedGaussian(), TargetSpec("regression"))]).named_parameters()] == [
-        "parts.0.log_var"
-    ]
 
 
 @pytest.mark.parametrize("method", ["nll", "total", "residual"])

@@ -6,9 +6,8 @@ from torch import nn
 
 from ftheta.data import Rows
 from ftheta.draw import Draw
-from ftheta.errors import InputError
 from ftheta.store import Run
-from ftheta.train import Average, EarlyStopping, Supervised, Trainer, Training, evaluate, iterate
+from ftheta.train import EarlyStopping, Supervised, Trainer, Training, evaluate, iterate
 
 
 def square(raw, y):
@@ -76,19 +75,6 @@ def test_the_best_weights_are_averages_and_go_back():
     assert found == pytest.approx(best, rel=1e-12)
 
 
-def test_showing_twice_keeps_what_is_trained():
-    trainer, net, _ = made()
-    average: Average = trainer.average
-    trainer.advance()
-    theta = net[0].weight.detach().clone()
-    average.show(True)
-    average.show(True)
-    assert not torch.equal(net[0].weight, theta)
-    average.show(False)
-    average.show(False)
-    assert torch.equal(net[0].weight, theta)
-
-
 def test_rates_by_name_scale_the_step_of_plain_descent():
     net = nn.Sequential(nn.Linear(2, 3, bias=False), nn.Linear(3, 1, bias=False)).double()
     start = {k: v.clone() for k, v in net.state_dict().items()}
@@ -115,16 +101,6 @@ def test_rates_keep_their_ratio_under_a_schedule():
         trainer.advance()
         low, high = (group["lr"] for group in trainer.optimizers["loss"].param_groups)
         assert low == pytest.approx(0.25 * high)
-
-
-def test_a_pattern_that_fits_nothing_is_one_sentence():
-    net = nn.Linear(2, 1)
-    with pytest.raises(InputError, match="No parameter has a name like 'conv9"):
-        Trainer(
-            Supervised(net, square),
-            Rows(torch.zeros(2, 2), torch.zeros(2), batch_size=2),
-            training=Training(rate_factors={"conv9.*": 0.1}),
-        )
 
 
 def test_what_is_frozen_as_a_whole_keeps_its_statistics_and_drops_nothing():

@@ -2,12 +2,10 @@
 
 import io
 import sys
-import types
 from math import inf
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
@@ -18,7 +16,7 @@ from ftheta.data import Rows, holdout
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.train import Callback, EarlyStopping, Progress, Supervised, Trainer, Training, callbacks, evaluate, iterate
-from tests.train._toys import line, same, square
+from tests.train._toys import line, square
 
 
 class Script:
@@ -58,14 +56,6 @@ def test_it_stops_after_patience_rounds_without_improvement_and_says_so():
     assert found == (6, 3, "no better valid_loss for 3 rounds; best was round 3")
 
 
-def test_equal_is_not_better_and_patience_one_stops_at_the_first_round_that_is_not():
-    assert stopped([5, 5, 4], patience=1)[:2] == (2, 1)
-
-
-def test_an_improvement_begins_the_count_anew():
-    assert stopped([5, 6, 4, 6, 3, 6, 2, 9, 9], patience=2)[:2] == (9, 7)
-
-
 @given(
     values=st.lists(st.integers(0, 9), min_size=1, max_size=20),
     patience=st.integers(1, 5),
@@ -84,18 +74,6 @@ def test_it_agrees_with_its_definition(values, patience, start, delta):
             break
     found = stopped(values, patience=patience, start=start, min_delta=delta)
     assert found == (expected, best_round or len(values), why)
-
-
-def test_rounds_before_the_start_do_not_count():
-    assert stopped([1, 5, 4, 3, 3, 3], patience=2, start=3)[:2] == (6, 4)
-
-
-def test_improvements_below_min_delta_do_not_count():
-    assert stopped([5, 4.9, 4.8, 4.7], patience=2, min_delta=0.5)[:2] == (3, 1)
-
-
-def test_without_patience_it_only_keeps_the_best():
-    assert stopped([5, 1, 2, 3, 4, 5], patience=None) == (6, 2, "rounds")
 
 
 def test_without_restore_the_last_weights_stay():
@@ -152,15 +130,6 @@ def test_an_estimator_stops_on_a_fifth_of_its_rows_and_keeps_the_best_epoch(kind
     assert np.array_equal(ftheta.load(tmp_path / "best").predict(X), model.predict(X))
 
 
-def test_restore_best_false_keeps_the_last_epoch():
-    (x, y), settings = line(n=60), {"epochs": 40, "lr": 0.1, "validation": 0.3, "random_state": 0}
-    last = MLPRegressor(patience=100, training=Training(restore_best=False), **settings).fit(x, y)
-    bare = MLPRegressor(**settings).fit(x, y)
-    assert same(dict(last.module_.state_dict()), dict(bare.module_.state_dict()))
-    best = MLPRegressor(patience=100, **settings).fit(x, y)
-    assert best.evaluate(x, y) != last.evaluate(x, y)
-
-
 # ---- progress
 
 
@@ -189,11 +158,6 @@ def test_plain_lines_where_there_is_no_terminal(capsys):
     assert [line.strip() for line in show(capsys, True, delay=0).splitlines()][1:] == LINES
 
 
-def test_without_an_end_there_is_no_total(capsys):
-    iterate(Count(), steps=2, callbacks=[Progress(True, delay=0)])
-    assert "epoch 1  loss 1  valid_loss 0.25\n" in capsys.readouterr().err
-
-
 def test_silent_where_nobody_looks_and_when_told(capsys, monkeypatch):
     assert show(capsys, delay=0) == show(capsys, False, delay=0) == show(capsys, True, delay=100) == ""
     monkeypatch.setenv("FTHETA_PROGRESS", "0")
@@ -211,16 +175,6 @@ def test_only_the_outermost_loop_shows_itself(capsys):
     assert "epoch" in show(capsys, True, delay=0)  # the count is back at zero
 
 
-def test_an_error_does_not_silence_the_next_loop(capsys):
-    class Broken(Count):
-        def advance(self):
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        iterate(Broken(), rounds=2, callbacks=[Progress(True, delay=0)])
-    assert Progress.active == 0 and "epoch" in show(capsys, True, delay=0)
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -236,15 +190,6 @@ def test_on_a_terminal_a_bar_ends_at_the_last_round(monkeypatch):
     assert progress.bar is None
 
 
-def test_a_notebook_is_known_by_its_shell(monkeypatch, capsys):
-    shell = type("ZMQInteractiveShell", (), {})()
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setenv("TERM", "xterm")
-    assert "epoch 3/3" in show(capsys, delay=0)
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
-    assert show(capsys, delay=0) == ""
-
-
 def test_an_estimator_passes_its_wish_on(capsys, monkeypatch):
     monkeypatch.setattr(Progress.__init__, "__kwdefaults__", {"delay": 0.0})
     x, y = line(n=30)
@@ -252,11 +197,3 @@ def test_an_estimator_passes_its_wish_on(capsys, monkeypatch):
     assert "epoch 2/3  loss" in capsys.readouterr().err
     MLPRegressor(epochs=3).fit(x, y)
     assert capsys.readouterr().err == ""
-
-
-def test_the_least_callback_does_nothing_and_has_no_state():
-    x, y = line()
-    made = Trainer(Supervised(nn.Linear(3, 1).double(), square), Rows(x, y, batch_size=8))
-    bare = Callback()
-    iterate(made, rounds=2, callbacks=[bare])
-    assert bare.state is None and isinstance(made.weights()["module.weight"], torch.Tensor)

@@ -46,12 +46,6 @@ def test_norms_are_those_of_the_training_by_hand():
     assert norms.kinds == ("Linear", "Supervised")
 
 
-def test_every_few_steps_from_the_first_on():
-    norms, all_of_them = GradientNorms(every=3), GradientNorms()
-    iterate(trainer(), rounds=8, callbacks=[norms, all_of_them])
-    assert norms.steps.tolist() == [1, 4, 7] and np.array_equal(norms.gradient, all_of_them.gradient[::3])
-
-
 def test_the_gradient_is_the_one_that_the_rule_saw():
     norms = GradientNorms()
     iterate(trainer(training=Training(clip_norm=0.01)), rounds=3, callbacks=[norms])
@@ -85,13 +79,6 @@ def test_a_resumed_run_goes_on_recording(tmp_path):
     iterate(trainer(), rounds=7, callbacks=[second], run=Run(tmp_path / "run"))
     assert np.array_equal(second.gradient, whole.gradient) and np.array_equal(second.steps, whole.steps)
     assert np.array_equal(second.parameter, whole.parameter)
-
-
-def test_training_is_the_same_with_and_without_them():
-    one, two = trainer(), trainer()
-    iterate(one, rounds=4, callbacks=[GradientNorms()])
-    iterate(two, rounds=4)
-    assert torch.equal(one.objective.module.weight, two.objective.module.weight)
 
 
 def test_what_was_not_seen_is_a_sentence():

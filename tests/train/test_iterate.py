@@ -113,14 +113,6 @@ def test_the_end_is_told_also_after_an_error_and_the_history_survives():
     assert diary.lines[-1] == ("", "end: ", 3, 1) and history == [{"n": 0}, {"n": 2}]
 
 
-def test_rows_are_in_the_history_when_callbacks_see_them():
-    class Look(Callback):
-        def on_row(self, ctx, row):
-            assert ctx.history[-1] == row and ctx.process.n == row["n"]
-
-    assert len(iterate(Pairs(), rounds=2, callbacks=[Look()])) == 2
-
-
 def test_the_scope_of_a_process_is_entered_once():
     entered = []
 
@@ -149,31 +141,12 @@ def test_k_means_agrees_with_scikit_learn_from_the_same_start():
     assert all(a["inertia"] >= b["inertia"] for a, b in zip(history, history[1:], strict=False))
 
 
-def test_k_means_resumes_from_its_run(tmp_path):
-    x, start = blobs(n=300, centres=6, seed=1)
-    whole = iterate(alone := KMeans(x, start), rounds=100, callbacks=[Settled()])
-    iterate(KMeans(x, start), rounds=2, callbacks=[Settled()], run=Run(tmp_path))
-    process = KMeans(x, start)
-    history = iterate(process, rounds=100, callbacks=[Settled()], run=Run(tmp_path))
-    assert history == whole and same(process.state_dict(), alone.state_dict())
-    assert (
-        iterate(KMeans(x, start), rounds=100, callbacks=[Settled()], run=Run(tmp_path)) == whole
-    )  # nothing left to do
-
-
 # ---- what it writes
 
 
 def lines_of(folder):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{key: value for key, value in row.items() if key != "crc"} for row in rows]
-
-
-def test_rows_and_the_last_state_are_in_the_run(tmp_path):
-    iterate(Pairs(), steps=5, run=Run(tmp_path))
-    tree, step = Run(tmp_path).latest()
-    assert step == 5 and tree["process"] == {"n": 5} and tree["round"] == 2
-    assert lines_of(tmp_path) == Run(tmp_path).rows() == [{"n": 2}, {"n": 4}]
 
 
 def test_checkpoints_come_after_so_many_seconds(tmp_path, monkeypatch):
@@ -206,14 +179,6 @@ def test_a_checkpoint_holds_what_the_callbacks_of_its_step_have_done_and_the_las
         tree["callbacks"][0], ["EarlyStopping", stop.state]
     )
     assert same(made.weights(), stop.state["weights"]) and not same(made.weights(), last.weights)
-
-
-def test_a_finished_step_is_not_saved_twice(tmp_path, monkeypatch):
-    steps, checkpoint = [], Run.checkpoint
-    monkeypatch.setattr(Run, "checkpoint", lambda self, tree, step: steps.append(step) or checkpoint(self, tree, step))
-    for _ in range(2):
-        iterate(Pairs(), steps=3, run=Run(tmp_path), every=0)
-    assert steps == [1, 2, 3]
 
 
 def test_rows_after_the_last_checkpoint_are_made_again_and_not_doubled(tmp_path):
@@ -299,11 +264,6 @@ def test_a_checkpoint_of_another_process_is_refused(tmp_path):
     with pytest.raises(RunError, match=expected):
         iterate(trainer(), rounds=1, run=Run(tmp_path))
     assert Run(tmp_path).latest()[1] == 2
-
-
-def test_time_is_no_reason_that_a_resumed_run_keeps(tmp_path):
-    iterate(Pairs(), rounds=9, seconds=0.0, run=Run(tmp_path))
-    assert len(iterate(Pairs(), rounds=2, run=Run(tmp_path))) == 2
 
 
 # ---- pinned conditions

@@ -1,18 +1,13 @@
 """Knobs of an update: what a batch weighs, decay, schedules by what has happened, growing batches, noisy gradients."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPRegressor
-from ftheta.data import Rows, Stream
-from ftheta.draw import Draw
-from ftheta.errors import InputError
+from ftheta.data import Rows
 from ftheta.optim import make
-from ftheta.train import Callback, Loss, Objective, Player, Supervised, Trainer, Training, iterate
+from ftheta.train import Callback, Loss, Objective, Supervised, Trainer, Training, iterate
 from tests.train._toys import line, one_row, same, seeded, square, train
 
 
@@ -74,15 +69,6 @@ def test_rows_of_a_short_last_batch_weigh_more_in_a_mean_though_each_is_used_onc
     objective = EachRow(10)
     train(objective, Rows(torch.zeros(10, 1), batch_size=4), rounds=1, optimizer="sgd", lr=1.0)
     ledger(np.sort(-objective.theta.detach().numpy()))
-
-
-def test_the_same_seed_draws_the_same_batches_and_every_epoch_its_own():
-    def orders(seed):
-        source, draw = Rows(torch.arange(20.0), batch_size=6), Draw(seed)
-        return [[b.x.tolist() for b in source.batches(e, 0, draw.at("order", e))] for e in range(2)]
-
-    assert orders(1) == orders(1) != orders(2)
-    assert orders(1)[0] != orders(1)[1] and sorted(sum(orders(1)[0], [])) == list(range(20))
 
 
 @pytest.mark.ledger("A127", printed=[-3, 9, -27, 81], right=[0.6, 0.36, 0.216, 0.1296], covers="ftheta.optim.RULES")
@@ -180,23 +166,6 @@ def test_a_plateau_slows_the_rate_where_the_loss_stops_falling():
     assert [row["lr"] for row in history] == [0.8, 0.8, 0.8, 0.4, 0.4, 0.2]
 
 
-def test_a_plateau_of_several_players_watches_the_first():
-    class Two(Parabola):
-        def players(self):
-            return Player("falls", [self.theta]), Player("stays", [self.other])
-
-        def __init__(self):
-            super().__init__()
-            self.other = nn.Parameter(torch.ones(()))
-
-        def loss(self, player, batch, draw):
-            return super().loss(player, batch, draw) if player == "falls" else Loss(0 * self.other + 1, 1.0)
-
-    training = Training(schedule="plateau", schedule_options={"factor": 0.5, "patience": 2})
-    _, history = train(Two(), one_row(), rounds=6, optimizer="gd", lr=0.1, training=training)
-    assert {row["lr"] for row in history} == {0.1} and history[-1]["falls"] < history[0]["falls"]
-
-
 def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
     x, y = line()
 
@@ -215,18 +184,6 @@ def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
     rows = iterate(second, rounds=7)
     assert [r["lr"] for r in rows] == [r["lr"] for r in history[5:]]
     assert same(whole.weights(), second.weights())
-
-
-@pytest.mark.parametrize(("shape", "said"), [
-    ({"fator": 2}, r"Unknown setting of schedule 'step': 'fator'.*'factor'"),
-    ({"factor": "a"}, r"setting 'factor' of schedule 'step' must be above 0. Got 'a' instead"),
-    ({"at": 0.5}, r"setting 'at' of schedule 'step' must be a list of numbers from 0 to 1. Got 0.5 instead"),
-    ({"at": "ab"}, r"setting 'at' of schedule 'step' must be a list of numbers from 0 to 1. Got 'ab' instead"),
-    ({"factor": 0}, r"setting 'factor' of schedule 'step' must be above 0. Got 0 instead"),
-])  # fmt: skip
-def test_settings_of_a_schedule_are_checked_before_the_first_update(shape, said):
-    with pytest.raises(InputError, match=said):
-        Trainer(EachRow(2), one_row(), horizon=10, training=Training(schedule="step", schedule_options=shape))
 
 
 # ---- growing batches
@@ -248,18 +205,6 @@ def test_the_batch_grows_by_what_the_schedule_would_shrink_the_rate():
     assert [row["rows"] for row in history] == [64, 128, 192, 256]
 
 
-@pytest.mark.parametrize(("knobs", "steps"), [
-    ({"accumulate": 2}, [8, 8, 2, 1]),  # half of the updates are done after half of the epochs
-    ({"schedule_options": {"factor": 100.0, "at": (0.5,)}}, [16, 16, 64, 64]),  # no batch below one row
-])  # fmt: skip
-def test_updates_of_several_batches_and_schedules_that_rise_have_their_sizes_too(knobs, steps):
-    shape = {"factor": 0.25, "at": (0.5, 0.75)}
-    training = Training(**({"schedule": "step", "schedule_options": shape, "grow_batch": True} | knobs))
-    source, horizon = Rows(torch.zeros(64, 1), batch_size=4), 64 // training.accumulate
-    _, history = train(EachRow(64), source, rounds=4, optimizer="sgd", lr=0.1, training=training, horizon=horizon)
-    assert np.diff([0, *(row["step"] for row in history)]).tolist() == steps
-
-
 def test_a_growing_batch_resumes_in_the_middle_of_an_epoch():
     x, y = line(n=40)
 
@@ -274,13 +219,6 @@ def test_a_growing_batch_resumes_in_the_middle_of_an_epoch():
     second.load_state_dict(first.state_dict())
     iterate(second, rounds=5 - (second.epoch - 1))
     assert second.epoch == whole.epoch and same(whole.weights(), second.weights())
-
-
-@pytest.mark.parametrize("source", [Rows(torch.zeros(4, 1), batch_size=2), Stream([torch.zeros(4, 1)], 1)])
-def test_growing_needs_a_schedule_and_rows(source):
-    schedule = "constant" if isinstance(source, Rows) else "step"
-    with pytest.raises(InputError, match=r"grow_batch=True needs a schedule and a source of rows"):
-        Trainer(EachRow(4), source, training=Training(grow_batch=True, schedule=schedule), horizon=3)
 
 
 # ---- noisy gradients
@@ -305,21 +243,6 @@ def test_gradient_noise_has_the_stated_deviation_and_falls_with_the_updates():
     assert abs(float(torch.corrcoef(moves[:2])[0, 1])) < 0.03
 
 
-@pytest.mark.parametrize("knob", ["gradient_noise", "clip_norm", "clip_value"])
-@pytest.mark.parametrize("optimizer", ["lbfgs", "cg", "newton"])
-def test_what_changes_the_gradient_alone_is_not_for_rules_that_look_at_the_loss_too(optimizer, knob):
-    with pytest.raises(InputError, match=rf"{knob} changes the gradient and not the loss.*optimizer='sgd'"):
-        Trainer(EachRow(2), one_row(), optimizer=optimizer, training=Training(**{knob: 0.1}))
-
-
-def test_new_rows_are_held_to_what_the_rule_needs():
-    x, y = line(n=300, dtype=torch.float32)
-    model = MLPRegressor(hidden=(3,), optimizer="lbfgs", batch_size=100, random_state=0)
-    model.partial_fit(x[:50].numpy(), y[:50].numpy())
-    with pytest.raises(InputError, match="optimizer='lbfgs' needs all 300 rows in one batch, but batch_size=100"):
-        model.partial_fit(x.numpy(), y.numpy())
-
-
 # ---- a process that has come to its end, and a trainer before its first step
 
 
@@ -341,14 +264,3 @@ def test_a_process_may_say_that_it_has_come_to_its_end():
 
     why = Why()
     assert len(iterate(Counting(), rounds=10, callbacks=[why])) == 3 and why.state == "enough"
-
-
-def test_prepare_is_fit_without_the_training():
-    x, y = line(dtype=torch.float32)
-    model = MLPRegressor(hidden=(4,), epochs=5, validation=0.25, random_state=3)
-    trainer = model.prepare(x.numpy(), y.numpy())
-    assert trainer.step == 0 and trainer.source.n == 18 and trainer.validation.n == 6 and trainer.rates.horizon == 5
-    iterate(trainer, rounds=5)
-    again = MLPRegressor(hidden=(4,), epochs=5, validation=0.25, random_state=3).fit(x.numpy(), y.numpy())
-    np.testing.assert_array_equal(model.predict(x.numpy()), again.predict(x.numpy()))
-    assert math.isfinite(again.history_[-1]["valid_loss"])

@@ -12,7 +12,7 @@ from torch import nn
 import ftheta
 from ftheta.errors import InputError
 from ftheta.models import MLPClassifier, MLPRegressor, ModuleRegressor, RestrictedBoltzmannMachine
-from ftheta.train import Callback, Training, fit_many, watched
+from ftheta.train import Training, fit_many
 
 from ._toys import same, timeless
 
@@ -97,18 +97,6 @@ def test_members_may_have_penalties_of_their_own():
     assert (first.training.l2, second.training.l2) == (0.0, 0.3)
 
 
-def test_a_member_without_a_penalty_has_no_column_of_it():
-    problems = [{**p, "training__l2": l2} for p, l2 in zip(waves_of(0, 1), (0.0, 0.3), strict=True)]
-    first, second = assert_as_alone(MLPRegressor(**NET), problems)
-    assert "penalty" not in first.history_[0] and "penalty" in second.history_[0]
-
-
-def test_members_may_have_batches_of_their_own_of_the_same_rows():
-    X, y = waves(24)
-    problems = [{"X": X, "y": y, "random_state": 0, "batch_size": size} for size in (8, 10)]
-    assert_as_alone(MLPRegressor(**NET), problems)
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classifiers_with_class_weights_and_validation(classes):
     rng = np.random.default_rng(0)
@@ -116,13 +104,6 @@ def test_classifiers_with_class_weights_and_validation(classes):
     y = np.array(["a", "b", "c"])[np.clip((X[:, 0] + 1).astype(int), 0, classes - 1)]
     problems = [{"X": X, "y": y, "random_state": s} for s in range(3)]
     assert_as_alone(MLPClassifier(**NET, class_weight="balanced", validation=0.3, batch_size=9), problems)
-
-
-def test_several_labels():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    labels = (X[:, :2] > 0).astype(int)
-    problems = [{"X": X, "y": labels, "X_val": X, "y_val": labels, "random_state": s} for s in range(2)]
-    assert_as_alone(MLPClassifier(**NET), problems)
 
 
 def test_bootstrap_samples_have_different_numbers_of_distinct_rows():
@@ -140,11 +121,6 @@ def test_mini_batches_of_unequal_members_are_filled_up():
     assert_as_alone(MLPRegressor(**NET, batch_size=8), problems)
 
 
-def test_a_module_that_only_vmap_knows():
-    net = nn.Sequential(nn.Linear(1, 4), nn.LayerNorm(4), nn.Tanh(), nn.Linear(4, 1))
-    assert_as_alone(ModuleRegressor(module=net, dtype="float64", epochs=8), waves_of(0, 1))
-
-
 def test_batch_norm_keeps_its_statistics():
     """Not with Adam: the gradient of a bias before the norm is rounding, which Adam would scale up to a step."""
     net = nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
@@ -160,11 +136,6 @@ def test_each_member_stops_by_itself_with_its_best_weights():
     knobs = {**NET, "epochs": 60, "lr": 0.2, "validation": 0.3, "patience": 3, "batch_size": 6}
     members = assert_as_alone(MLPRegressor(**knobs), problems)
     assert len({member.n_iter_ for member in members}) > 2
-
-
-def test_without_restoring_the_last_weights_stay():
-    knobs = {"lr": 0.2, "validation": 0.3, "patience": 3, "training": Training(restore_best=False)}
-    assert_as_alone(MLPRegressor(**{**NET, "epochs": 30}, **knobs), waves_of(0, 1, 2))
 
 
 def test_patience_without_validation_watches_the_training_loss():
@@ -214,22 +185,6 @@ def test_a_diverged_member_has_the_weights_of_the_last_look(monkeypatch):
     assert "last good state: step 4" in member.stop_reason_
     four = alone(clone(estimator).set_params(training=None, epochs=4), problem)
     np.testing.assert_allclose(member.predict(problem["X"]), four.predict(problem["X"]), rtol=1e-10)
-
-
-def test_when_all_have_stopped_training_ends():
-    watcher = Rounds()
-    with watched(watcher):
-        fit_many(MLPRegressor(**{**NET, "epochs": 500}, lr=2.0, patience=1), waves_of(0, 1))
-    assert len(watcher.rows) < 500
-    assert watcher.rows[-1]["members"] == 0
-
-
-class Rounds(Callback):
-    def __init__(self):
-        self.rows = []
-
-    def on_row(self, ctx, row):
-        self.rows.append(row)
 
 
 # ---- rows

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from ftheta.data import Batch, Rows
 from ftheta.errors import InputError, NonFiniteError, RunError
 from ftheta.store import Run
-from ftheta.train import Callback, EarlyStopping, Player, Progress, Supervised, Trainer, Training, iterate
+from ftheta.train import Callback, Player, Supervised, Trainer, Training, iterate
 from tests.train._toys import Bilinear, line, one_row, same, seeded, square
 
 
@@ -128,20 +128,7 @@ def test_what_every_player_overrides_is_refused(given):
     Trainer(Own(simultaneous=True), one_row())
 
 
-def test_patience_and_progress_know_several_players(capsys):
-    trainer, stop = Trainer(Own(simultaneous=True), one_row()), EarlyStopping(2, min_delta=1e9)
-    history = trainer.fit(epochs=9, callbacks=[stop, Progress(True, delay=0.0)])
-    assert len(history) == 3 and "x " in capsys.readouterr().err
-
-
 # ---- stopping
-
-
-def test_stopping_counts_from_the_first_epoch_that_counts():
-    for training, epochs in ((Training(min_delta=1e9), 4), (Training(min_delta=1e9, start=5), 8), (Training(), 12)):
-        trainer = Trainer(Supervised(linear(), square), rows(), lr=1e-3, training=training)
-        assert len(trainer.fit(epochs=12, callbacks=EarlyStopping.of(3, training))) == epochs
-    assert EarlyStopping.of(None, Training()) == []
 
 
 # ---- numbers that are not finite

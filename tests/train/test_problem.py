@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn import functional as F
 
 from ftheta.data import Batch, Rows
 from ftheta.draw import Draw
@@ -57,14 +56,6 @@ def test_micro_batches_of_any_sizes_make_the_gradient_of_the_whole_batch(cuts, w
     torch.testing.assert_close(found.value(), value.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_a_mean_of_means_would_be_another_gradient():
-    """The check above can fail: with 20 and 4 rows the mean of the two gradients is not the gradient."""
-    (x, y), net = line(), seeded(nn.Linear, 3, 1, dtype=torch.float64)
-    parts = [linear_gradient(net, x[p], y[p], torch.ones_like(y[p])) for p in (slice(0, 20), slice(20, 24))]
-    whole = linear_gradient(net, x, y, torch.ones_like(y))
-    assert ((parts[0] + parts[1]) / 2 - whole).norm() > 0.1 * whole.norm()
-
-
 def test_masked_tokens_count_neither_above_nor_below_the_line():
     """Mask (B, T): the mean is over the tokens that are there, however they fall into micro-batches."""
     x, y = torch.randn(4, 5, 3, dtype=torch.float64), torch.randn(4, 5, dtype=torch.float64)
@@ -100,19 +91,6 @@ def test_once_comes_from_the_last_micro_batch_and_is_not_divided():
     assert found.value().item() == 3 + 2 * 7
     problem(objective, [Batch(torch.full((3, 1), 100.0))]).gradient()
     assert objective.theta.grad.tolist() == [101, 102]
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_once_may_be_a_constant(parts):
-    """A penalty of frozen parameters has no gradient and is still counted."""
-    net = nn.Linear(1, 1)
-    net.weight.requires_grad_(False).fill_(2.0)
-    objective = Supervised(net, square, penalty=lambda module: module.weight.square().sum())
-    found = problem(objective, [Batch(torch.zeros(2, 1), torch.ones(2))] * parts)
-    found.gradient()
-    with torch.no_grad():
-        net.bias.zero_()
-    assert found.value().item() == 1 + 4
 
 
 def test_a_player_s_gradient_leaves_the_other_player_alone():
@@ -215,25 +193,6 @@ def test_any_penalty_is_minimised_together_with_the_loss_and_reported_apart(ledg
     ledger("argmin" if f(*found) < min(around) else "argmax" if f(*found) > max(around) else "neither")
 
 
-def test_l1_shifts_the_minimum_by_half_of_it():
-    """mean (w - y)² + l1 |w| is least at ȳ - l1 / 2, and at 0 where that is negative."""
-    ones = torch.ones(4, 1, dtype=torch.float64)
-    net = nn.Linear(1, 1, bias=False).double()
-    with torch.no_grad():
-        net.weight.fill_(1.0)
-    train(Supervised(net, square), Rows(ones, Y, batch_size=4), rounds=200, optimizer="gd", training=Training(l1=0.5))
-    assert net.weight.item() == pytest.approx(2.75 - 0.25, abs=1e-9)
-    train(
-        Supervised(net, square),
-        Rows(ones, Y, batch_size=4),
-        rounds=300,
-        optimizer="gd",
-        lr=0.01,
-        training=Training(l1=8.0),
-    )
-    assert abs(net.weight.item()) <= 0.01 * (8 + 2 * 2.75)  # within one step of 0
-
-
 def test_penalties_enter_value_and_gradient_alike():
     """Closure and gradient agree by central differences, weights with two axes only."""
     net = seeded(lambda: nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))).double()
@@ -257,11 +216,6 @@ def test_penalties_enter_value_and_gradient_alike():
     torch.testing.assert_close(value, square(net(x), y).mean().detach() + expected.detach(), rtol=1e-12, atol=0)
 
 
-def test_without_penalties_there_is_none():
-    assert problem(Linear([1.0]), []).penalty() is None
-    assert problem(Linear([1.0]), [], Training(l2=1.0)).penalty() is None  # nothing with two axes, no bias
-
-
 # ---- clipping
 
 
@@ -278,25 +232,6 @@ def test_gradients_are_clipped_by_norm_and_by_value(knobs, expected):
     objective = Linear([3.0, 4.0])
     problem(objective, [Batch(torch.zeros(2, 1))], Training(**knobs)).gradient()
     assert objective.theta.grad.tolist() == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_norm_is_that_of_all_parameters_of_the_player():
-    net = nn.Linear(1, 1)
-    problem(
-        Supervised(net, lambda raw, y: 3 * raw[:, 0]),
-        [Batch(torch.full((2, 1), 4 / 3), torch.zeros(2))],
-        Training(clip_norm=1.0),
-    ).gradient()
-    assert [net.weight.grad.item(), net.bias.grad.item()] == pytest.approx([0.8, 0.6], rel=1e-5)
-
-
-def test_what_is_clipped_is_the_gradient_with_its_penalty():
-    net = nn.Linear(1, 1, bias=False)
-    with torch.no_grad():
-        net.weight.fill_(10.0)
-    objective = Supervised(net, lambda raw, y: 0 * raw[:, 0])
-    problem(objective, [Batch(torch.ones(2, 1), torch.zeros(2))], Training(l2=1.0, clip_value=2.0)).gradient()
-    assert net.weight.grad.item() == 2.0
 
 
 # ---- purity
@@ -344,17 +279,6 @@ def test_micro_batches_draw_noise_of_their_own():
     assert objective.masks[0].ne(objective.masks[1]).any()
 
 
-def test_the_losses_of_the_first_evaluation_are_kept_for_the_log():
-    objective = Linear([1.0])
-    found = problem(objective, [Batch(torch.zeros(2, 1))])
-    assert found.first is None
-    found()
-    with torch.no_grad():
-        objective.theta.fill_(5.0)
-    found()
-    assert found.first[0].total.item() == 0.0
-
-
 # ---- residuals
 
 
@@ -374,44 +298,6 @@ def test_residuals_have_the_jacobian_of_a_linear_model(weighed):
     torch.testing.assert_close(found.value(), r.square().sum() / 2 + constant, rtol=1e-12, atol=1e-12)
     found.gradient()
     torch.testing.assert_close(gradients(net), jacobian.T @ r, rtol=1e-10, atol=1e-12)
-
-
-def test_the_jacobian_of_a_net_gives_the_gradient_for_two_targets():
-    net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))).double()
-    x, y = torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 2, dtype=torch.float64)
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    r, jacobian = found.residuals()
-    found.gradient()
-    assert r.shape == (10,) and jacobian.shape == (10, 26)
-    torch.testing.assert_close(gradients(net), jacobian.T @ r, rtol=1e-10, atol=1e-12)
-
-
-def test_residuals_see_the_noise_of_the_update():
-    net = seeded(lambda: nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 1))).double()
-    (x, y) = line()
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    r, jacobian = found.residuals()
-    torch.rand(5)  # somebody else draws
-    again, _ = found.residuals()
-    found.gradient()
-    assert torch.equal(r, again)
-    torch.testing.assert_close(gradients(net), jacobian.T @ r, rtol=1e-10, atol=1e-12)
-
-
-def test_residuals_are_those_of_the_player_s_parameters():
-    net = seeded(nn.Linear, 3, 1, dtype=torch.float64)
-    net.bias.requires_grad_(False)
-    x, y = line()
-    assert problem(Supervised(net, Gaussian()), [Batch(x, y)]).residuals()[1].shape == (24, 3)
-
-
-@pytest.mark.parametrize("nll", [Bernoulli(), lambda raw, y: F.softplus(raw[:, 0])])
-def test_an_objective_without_residuals_is_answered_with_what_has_them(nll):
-    found = problem(Supervised(nn.Linear(3, 1), nll), [Batch(torch.zeros(2, 3), torch.ones(2))])
-    with pytest.raises(
-        InputError, match=r"(Bernoulli|Supervised) gives no residuals.*Use a Gaussian likelihood of fixed variance"
-    ):
-        found.residuals()
 
 
 # ---- second order
@@ -464,21 +350,6 @@ def test_the_hessian_is_the_slope_of_the_gradient_and_hvp_its_products(cuts, wei
     torch.testing.assert_close(found.hvp(v), hessian @ v, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("likelihood", [Gaussian(0.5), Bernoulli()])
-def test_the_hessian_passes_through_fused_losses(likelihood):
-    net, x, y = net_and_rows()
-    found = problem(Supervised(net, likelihood), [Batch(x, (y > 0).double())])
-    torch.testing.assert_close(found.hessian(), moved(found, lambda: slope(found)), rtol=1e-6, atol=1e-7)
-
-
-def test_a_hessian_in_chunks_is_the_same(monkeypatch):
-    net, x, y = net_and_rows()
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    whole = found.hessian()
-    monkeypatch.setattr("ftheta.train._jacobian.CHUNK", 5000)
-    torch.testing.assert_close(found.hessian(), whole, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("cuts", PARTS, ids=["whole", "parts"])
 @pytest.mark.parametrize("weighed", [False, True])
 def test_squares_are_residuals_with_their_penalty(cuts, weighed):
@@ -522,23 +393,6 @@ def test_the_gauss_newton_matrix_of_classes_is_a_sum_over_rows(cuts):
     torch.testing.assert_close(found.ggn(), expected + found.decay().diag(), rtol=1e-6, atol=1e-8)
 
 
-def test_of_a_linear_model_with_its_canonical_link_the_gauss_newton_matrix_is_the_hessian():
-    net, (x, y) = seeded(nn.Linear, 3, 1, dtype=torch.float64), line()
-    found = problem(Supervised(net, Bernoulli()), [Batch(x, (y > 0).double())], Training(l2=0.1))
-    torch.testing.assert_close(found.ggn(), found.hessian(), rtol=1e-10, atol=1e-12)
-
-
-def test_second_derivatives_are_those_of_the_player_s_parameters():
-    net, x, y = net_and_rows()
-    whole = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    hessian, ggn = whole.hessian(), whole.ggn()
-    net[0].requires_grad_(False)
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    torch.testing.assert_close(found.hessian(), hessian[16:, 16:], rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(found.ggn(), ggn[16:, 16:], rtol=1e-10, atol=1e-12)
-    assert found.decay().shape == (5,) and found.hvp(torch.ones(5, dtype=torch.float64)).shape == (5,)
-
-
 def test_a_batch_norm_couples_rows_and_its_statistics_stay():
     """Residuals, matrices and values of a pure problem see the same buffers, whatever came before."""
     net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1))).double()
@@ -563,38 +417,7 @@ def test_second_derivatives_see_the_noise_of_the_update():
     torch.testing.assert_close(found.hessian(), moved(found, lambda: slope(found)), rtol=1e-6, atol=1e-7)
 
 
-def test_matrices_of_float32_are_summed_in_float64():
-    net, x, y = net_and_rows(dtype=torch.float32)
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)], Training(l2=0.1))
-    assert all(part.dtype == torch.float64 for part in (*found.squares(), found.ggn()))
-    assert found.hessian().dtype == found.hvp(torch.ones(21)).dtype == found.residuals()[1].dtype == torch.float32
-
-
-def test_every_pass_over_the_rows_is_counted():
-    net, x, y = net_and_rows()
-    found = problem(Supervised(net, Gaussian()), [Batch(x[:9], y[:9]), Batch(x[9:], y[9:])])
-    calls = (found.gradient, found, found.value, found.residuals, found.squares, found.ggn, found.hessian)
-    for count, call in enumerate(calls, start=1):
-        call()
-        assert found.evaluations == count
-    found.hvp(torch.ones(21, dtype=torch.float64))
-    found.bind([], Draw(1))
-    assert found.evaluations == 8
-
-
-def test_a_value_without_a_gradient_is_logged_too():
-    net, x, y = net_and_rows()
-    found = problem(Supervised(net, Gaussian()), [Batch(x, y)])
-    value = found.value()
-    assert found.first[0].total.item() / 24 == pytest.approx(value.item())
-
-
 # ---- needs
-
-
-@pytest.mark.parametrize("needs", ["gradient", "closure", "residuals", "curvature"])
-def test_a_gaussian_gives_all_that_rules_need(needs):
-    problem(Supervised(nn.Linear(3, 1), Gaussian()), [], Training(l2=0.1)).check(needs)
 
 
 @pytest.mark.parametrize(
@@ -629,9 +452,3 @@ def test_a_need_that_is_not_met_is_one_sentence(objective, training, needs, word
     with pytest.raises(InputError, match=words):
         problem(objective, [], training).check(needs)
     problem(objective, [], training).check("closure")
-
-
-def test_a_scale_that_is_not_trained_does_no_harm_to_curvature():
-    objective = Supervised(nn.Linear(3, 1), LearnedGaussian())
-    objective.nll.requires_grad_(False)
-    problem(objective, []).check("curvature")

@@ -8,7 +8,7 @@ from torch import nn
 from ftheta.data import Rows
 from ftheta.errors import InputError
 from ftheta.store import Run
-from ftheta.train import Player, Recorder, Supervised, Trainer, iterate
+from ftheta.train import Recorder, Supervised, Trainer, iterate
 
 X = torch.linspace(-1, 1, 8, dtype=torch.float64)[:, None]
 Y = 3 * X[:, 0] - 1
@@ -48,25 +48,6 @@ def test_every_few_steps_is_a_point():
     again = Recorder(every=1)
     iterate(trainer(batch_size=2), rounds=2, callbacks=[again])
     assert np.array_equal(again.path[[0, 3, 6]], recorder.path)
-
-
-def test_frozen_parameters_are_left_out():
-    process = trainer()
-    process.objective.module.bias.requires_grad_(False)
-    recorder = Recorder()
-    iterate(process, rounds=1, callbacks=[recorder])
-    assert recorder.path.shape == (2, 1) and recorder.path[0] == 0.5
-
-
-def test_the_order_is_that_of_the_module_whatever_groups_the_player_has():
-    class Turned(Supervised):
-        def players(self):
-            return (Player("loss", [{"params": [self.module.bias]}, {"params": [self.module.weight]}]),)
-
-    net, recorder = trainer().objective.module, Recorder()
-    objective = Turned(net, lambda raw, y: (raw[:, 0] - y) ** 2 / 2)
-    iterate(Trainer(objective, Rows(X, Y, batch_size=8), optimizer="sgd", lr=0.3), rounds=2, callbacks=[recorder])
-    np.testing.assert_allclose(recorder.path, by_hand(2), rtol=1e-12)
 
 
 def test_a_resumed_training_has_one_path(tmp_path):

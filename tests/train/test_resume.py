@@ -128,23 +128,8 @@ def test_a_run_of_which_every_step_is_made_by_a_new_process_ends_like_one_withou
     assert same(left(tmp_path, process, history), whole[name])
 
 
-def test_the_comparison_notices_what_a_resume_forgets(whole, tmp_path, monkeypatch):
-    """It can fail: here momentum begins anew."""
-    load = Trainer.load_state_dict
-    monkeypatch.setattr(Trainer, "load_state_dict", lambda self, tree: load(self, tree | {"optimizers": {}}))
-    go("accumulation", tmp_path, steps=3)
-    assert not same(left(tmp_path, *go("accumulation", tmp_path)), whole["accumulation"])
-
-
 def test_a_term_of_a_player_who_moved_before_the_stop_is_logged(whole):
     assert all(row["x_penalty"] > 0 and "y_penalty" not in row for row in whole["a rare player"][2])
-
-
-def test_early_stopping_is_tried_where_it_stops_and_restores(whole):
-    tree, step, rows, history, weights = whole["early stopping"]
-    best = int(np.argmin([row["valid_loss"] for row in rows])) + 1
-    assert 1 < best == len(rows) - 3 < 27 and tree["reason"].endswith(f"best was round {best}")
-    assert not same(weights, tree["process"]["objective"])  # the best weights are back, the last are in the checkpoint
 
 
 # ---- crashes inside a step
@@ -294,12 +279,6 @@ def test_knobs_that_do_not_change_the_result_may_change(knobs, tmp_path):
     assert digest(model(knobs=knobs).fit(X, y, run=tmp_path).get_state()) == digest(model().fit(X, y).get_state())
 
 
-def test_a_fit_without_time_is_the_net_as_it_was_built():
-    X, y = classes()
-    short = model(knobs={"seconds": 1e-9}).fit(X, y)
-    assert short.n_iter_ == 0 and short.stop_reason_ == "seconds" and short.predict(X).shape == (60,)
-
-
 # ---- pinned conditions
 
 
@@ -385,11 +364,6 @@ FINISHED = ["config.json", "metrics.jsonl", "model.safetensors"]
 RUNNING = ["checkpoint-7.safetensors", "checkpoint-8.safetensors"]
 
 
-def test_these_are_all_files_of_a_run(runs):
-    assert files_of(runs / "finished") == sorted(FINISHED + TWICE)
-    assert files_of(runs / "running") == sorted([*RUNNING, "metrics.jsonl", *TWICE])
-
-
 @pytest.mark.parametrize("kind", ["finished", "running"])
 @pytest.mark.parametrize("name", TWICE)
 def test_of_what_is_kept_twice_one_copy_is_enough_to_load_and_to_go_on(runs, tmp_path, name, kind):
@@ -457,13 +431,3 @@ def test_one_flipped_bit_of_a_run_under_way_is_noticed_by_load_and_by_fit(runs, 
     with pytest.warns(UserWarning, match=expected):
         found = model().fit(*classes(), run=tmp_path / "a")
     assert digest(found.get_state()) == digest(ftheta.load(runs / "finished").get_state())
-
-
-def test_what_was_logged_after_the_last_checkpoint_is_not_part_of_it(runs, tmp_path):
-    """A row that a killed process had begun to write is no damage."""
-    shutil.copytree(runs / "running", tmp_path / "a")
-    with open(tmp_path / "a" / "metrics.jsonl", "a") as file:
-        file.write('{"epoch": 99, "los')
-    found = model().fit(*classes(), run=tmp_path / "a")
-    assert digest(found.get_state()) == digest(ftheta.load(runs / "finished").get_state())
-    assert len(Run(tmp_path / "a").rows()) == len(found.history_)

@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from ftheta import MLPClassifier, MLPRegressor, ModuleClassifier
-from ftheta.data import Rows, Stream
+from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.likelihoods import Categorical
 from ftheta.train import Callback, Loss, Objective, Player, Supervised, Trainer, Training, evaluate, iterate
 from tests.train._toys import Bilinear, line, one_row, same, seeded, square, timeless, train
 
@@ -60,12 +59,6 @@ def test_a_thousand_rows_in_batches_of_64_are_16_steps_and_the_last_has_40_rows(
     assert made.source.batch_size == 64 and made.length == math.ceil(1000 / 64)
 
 
-def test_rows_of_a_stream_are_counted_too():
-    batches = [line(n=4), line(n=7)]
-    _, history = train(Supervised(net(), square), Stream(batches, length=2), rounds=2)
-    assert [row["rows"] for row in history] == [11, 22] and [row["step"] for row in history] == [2, 4]
-
-
 def test_the_logged_loss_is_the_mean_over_all_rows_of_the_epoch():
     """Weights do not move (rate 1e-300), so that it is the mean over the data, whatever the batches."""
     (x, y), w = line(n=10), torch.arange(1.0, 11, dtype=torch.float64)
@@ -76,15 +69,6 @@ def test_the_logged_loss_is_the_mean_over_all_rows_of_the_epoch():
             Supervised(module, square), Rows(x, y, weight, batch_size=4), rounds=1, optimizer="sgd", lr=1e-300
         )
         assert history[0]["loss"] == pytest.approx(expected.item(), rel=1e-12)
-
-
-def test_terms_are_logged_as_means_beside_the_loss():
-    class Terms(Tilt):
-        def loss(self, player, batch, draw):
-            return Loss(*super().loss(player, batch, draw)[:2], terms={"rows_squared": torch.tensor(float(batch.n**2))})
-
-    _, history = train(Terms(), Rows(torch.zeros(5, 1), batch_size=3), rounds=1)
-    assert history[0]["rows_squared"] == (9 + 4) / 5
 
 
 # ---- accumulation
@@ -107,29 +91,6 @@ def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
     train(Supervised(large, square), Rows(x, y, batch_size=24), steps=4, optimizer=optimizer, lr=0.01)
     for a, b in zip(small.parameters(), large.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
-
-
-def test_an_epoch_ends_with_a_shorter_group():
-    x, y = line()
-    made, history = train(
-        Supervised(net(), square), Rows(x, y, batch_size=5), rounds=2, training=Training(accumulate=2)
-    )
-    assert [row["step"] for row in history] == [3, 6] and made.rows == 48
-
-
-@pytest.mark.parametrize("accumulate", [0, -1])
-def test_at_least_one_batch_makes_an_update(accumulate):
-    said = r"The 'accumulate' parameter of Training must be an int in the range \[1, inf\)\. Got"
-    with pytest.raises(ValueError, match=said):
-        Trainer(Tilt(), one_row(), training=Training(accumulate=accumulate))
-
-
-def test_what_is_not_a_sum_over_rows_is_not_accumulated():
-    class Pairwise(Tilt):
-        separable = False
-
-    with pytest.raises(InputError, match=r"accumulate=2, but Pairwise is not a sum over rows; use accumulate=1 and a"):
-        Trainer(Pairwise(), one_row(), training=Training(accumulate=2))
 
 
 # ---- rates
@@ -191,13 +152,6 @@ def test_a_schedule_needs_an_end(schedule):
     assert trainer.fit(epochs=4)[-1]["epoch"] == 4 and trainer.rates.horizon == 4
 
 
-def test_an_unknown_schedule_or_optimizer_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"Unknown schedule 'cosin'. Did you mean 'cosine'"):
-        Trainer(Tilt(), one_row(), training=Training(schedule="cosin"))
-    with pytest.raises(InputError, match=r"Unknown optimizer 'adma'. Did you mean 'adam'"):
-        Trainer(Tilt(), one_row(), optimizer="adma")
-
-
 # ---- freezing
 
 
@@ -246,15 +200,6 @@ def test_every_player_may_have_a_rule_of_its_own():
     assert [type(o).__name__ for o in made.optimizers.values()] == ["LBFGS", "SGD"]
     assert made.optimizers["x"].info["trials"] >= 1
     assert made.objective.y.item() == pytest.approx(0.5 + 0.1 * made.objective.x.item())
-
-
-def test_options_of_a_player_come_before_those_of_training():
-    class Mixed(Bilinear):
-        def players(self):
-            return Player("x", [self.x]), Player("y", [self.y], {"momentum": 0.9})
-
-    made = Trainer(Mixed(True), one_row(), optimizer="sgd", training=Training(options={"momentum": 0.5}))
-    assert [o.param_groups[0]["momentum"] for o in made.optimizers.values()] == [0.5, 0.9]
 
 
 def test_a_line_search_cannot_move_two_players_from_the_same_place():
@@ -315,34 +260,6 @@ def test_validation_is_the_mean_over_its_rows_in_evaluation_mode():
     assert module.training  # as it was
 
 
-def test_an_evaluation_alone_leaves_the_global_generator_and_the_modes_alone():
-    net = nn.Sequential(nn.Dropout(), nn.Linear(1, 1))
-    net[0].eval()
-    before = torch.get_rng_state()
-    evaluate(Supervised(net, square), Rows(torch.ones(6, 1), torch.ones(6), batch_size=2), Draw(3))
-    assert torch.equal(torch.get_rng_state(), before) and [m.training for m in net] == [False, True]
-
-
-def test_validation_draws_at_places_of_its_own():
-    drawn = []
-
-    class Noise(Tilt):
-        def evaluate(self, batch, draw):
-            drawn.append(draw)
-            return super().evaluate(batch, draw)
-
-    train(Noise(), rounds=2, validation=Rows(torch.zeros(3, 1), batch_size=2), seed=7)
-    assert drawn == [Draw(7).at("valid", epoch, i) for epoch in (0, 1) for i in (0, 1)]
-
-
-def test_a_module_in_evaluation_mode_is_trained_in_training_mode():
-    modes, module = [], net(dropout=0.5).eval()
-    module[2].register_forward_hook(lambda layer, given, out: modes.append(layer.training))
-    held = Rows(*line(n=4), batch_size=4)
-    train(Supervised(module, square), Rows(*line(), batch_size=12), rounds=2, validation=held)
-    assert modes == [True, True, False] * 2
-
-
 def test_validation_does_not_shift_training():
     (x, y), held = line(), Rows(*line(n=5, seed=1), batch_size=2)
     with_, without = net(dropout=0.5), net(dropout=0.5)
@@ -351,25 +268,7 @@ def test_validation_does_not_shift_training():
     assert same(dict(with_.state_dict()), dict(without.state_dict()))
 
 
-def test_accuracy_is_validated_for_classes():
-    x, _ = line(dtype=torch.float32)
-    y = (x[:, 0] > 0).long()
-    objective = Supervised(nn.Linear(3, 2), Categorical())
-    _, history = train(objective, Rows(x, y, batch_size=8), rounds=60, lr=0.1, validation=Rows(x, y, batch_size=5))
-    assert history[-1]["valid_accuracy"] == 1.0 > history[0]["valid_accuracy"]
-
-
 # ---- randomness
-
-
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
-    x, y = line()
-    found = []
-    for seed in (0, 0, 1):
-        module = net(dropout=0.5)
-        train(Supervised(module, square), Rows(x, y, batch_size=8), rounds=2, seed=seed)
-        found.append(dict(module.state_dict()))
-    assert same(found[0], found[1]) and not same(found[0], found[2])
 
 
 def test_dropout_is_new_in_every_step_and_the_order_in_every_epoch():
@@ -434,19 +333,6 @@ def test_fit_predict_and_partial_fit_leave_the_global_generators_alone(untouched
     ModuleClassifier(module=seeded(Noisy), epochs=2).fit(X, y)
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_an_error_inside_the_loss_leaves_the_global_generators_alone(untouched, method, monkeypatch):
-    monkeypatch.setattr(Noisy, "calls", 0)
-    X, y = classes()
-    with pytest.raises(ZeroDivisionError):
-        getattr(ModuleClassifier(module=seeded(Noisy, fails_at=3), epochs=2, batch_size=8), method)(X, y)
-
-
-def test_a_trainer_leaves_the_global_generators_alone(untouched):
-    (x, y), objective = line(dtype=torch.float32), Supervised(seeded(Noisy), square)
-    train(objective, Rows(x, y, batch_size=8), rounds=2, validation=Rows(x, y, batch_size=8))
-
-
 def test_what_foreign_modules_draw_from_torch_is_a_function_of_the_seed():
     drawn = []
 
@@ -507,19 +393,6 @@ def test_a_trainer_can_be_pickled_in_the_middle_of_an_epoch():
     assert same(timeless(whole.state_dict()), timeless(copy.state_dict()))
 
 
-def test_a_trainer_may_be_advanced_by_hand():
-    made = trainer()
-    rows = [made.advance() for _ in range(3)]
-    assert rows[:2] == [None, None] and rows[2]["epoch"] == 1
-
-
-def test_the_state_of_another_model_is_refused_by_name():
-    x, y = line()
-    other = Trainer(Supervised(nn.Linear(3, 1).double(), square), Rows(x, y, batch_size=4))
-    with pytest.raises(InputError, match=r"The weights do not fit the model: .*Was the state made by another model"):
-        other.load_state_dict(trainer().state_dict())
-
-
 def test_a_released_trainer_holds_no_data():
     made = trainer(validation=Rows(*line(), batch_size=4))
     iterate(made, steps=1)
@@ -541,12 +414,3 @@ def test_a_lone_row_in_a_batch_norm_is_answered_with_a_size_that_works(n, size, 
     x, y = line(n=n)
     with pytest.raises(InputError, match=rf"Batch of 1 sample reaches BatchNorm1d {said}"):
         train(Supervised(net(norm=True), square), Rows(x, y, batch_size=size), rounds=1)
-
-
-def test_other_errors_of_a_module_pass_as_they_are():
-    class Fails(nn.Linear):
-        def forward(self, x):
-            raise ValueError("of its own")
-
-    with pytest.raises(ValueError, match="^of its own$"):
-        train(Supervised(Fails(3, 1), square), Rows(*line(dtype=torch.float32), batch_size=8), rounds=1)

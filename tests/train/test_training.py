@@ -1,29 +1,11 @@
 """The knobs are plain values, and what they promise on a net that overfits."""
 
-import json
-from dataclasses import FrozenInstanceError, asdict, replace
-
 import numpy as np
 import pytest
 import torch
 
 from ftheta import MLPRegressor
 from ftheta.train import Training
-
-
-def test_knobs_are_plain_values_that_cannot_be_changed():
-    knobs = Training(clip_norm=1.0, options={"momentum": 0.5}, freeze=("hidden1.*",))
-    assert Training(**json.loads(json.dumps(asdict(knobs)))) == replace(knobs, freeze=["hidden1.*"])
-    with pytest.raises(FrozenInstanceError):
-        knobs.l2 = 1.0
-
-
-def test_by_default_nothing_is_penalised_clipped_scheduled_or_frozen():
-    knobs = Training()
-    assert (knobs.l2, knobs.l1, knobs.clip_norm, knobs.clip_value, knobs.accumulate) == (0, 0, None, None, 1)
-    assert (knobs.schedule, knobs.warmup, knobs.freeze, dict(knobs.options)) == ("constant", 0, (), {})
-    assert Training().options is not Training().options
-
 
 # ---- 15 points, 100 ReLU units, noise 0.3
 #

@@ -3,8 +3,8 @@
     raw = f_θ(x)   ->   parameters = link(raw)   ->   p(y | parameters)   ->   nll = -log p(y | raw)
 
 The four steps of every loss: choose a distribution, map raw outputs to its parameters, minimize the negative
-log-likelihood, predict from the distribution. A new one says `law`: raw numbers in,
-`torch.distributions.Distribution` out. All else follows from it; leaves replace what they know in closed form.
+log-likelihood, predict from the distribution. A new one defines `law`: raw numbers in,
+`torch.distributions.Distribution` out. All else follows from it; subclasses replace what they know in closed form.
 
 Shapes: B rows, R raw outputs, D targets, r raw numbers for each target. Where raw has one axis more than y, the event
 is a scalar: raw (B, ..., r), y (B, ...) -> nll (B, ...). Where both have as many, it is a vector of D independent
@@ -38,12 +38,9 @@ class Likelihood(nn.Module):
         tensor([1.7528])
     """
 
-    support: ClassVar[str] = "real"
-    """Values of y: real, count or binary (y comes in the dtype of raw), category (y holds class indices as long)."""
-    standardize: ClassVar[bool] = True
-    """Whether y may be shifted and scaled before it is fitted."""
-    per_target: ClassVar[int] = 1
-    """Raw numbers for each target, r."""
+    support: ClassVar[str] = "real"  # values of y: real, count, binary (in the dtype of raw), category (class indices)
+    standardize: ClassVar[bool] = True  # whether y may be shifted and scaled before it is fitted
+    per_target: ClassVar[int] = 1  # raw numbers for each target, r
 
     @classmethod
     def of(cls, y: TargetSpec) -> Self:
@@ -54,12 +51,10 @@ class Likelihood(nn.Module):
         """Raw outputs that the module must give for one row."""
         return self.per_target * (1 if y.kind == "binary" else y.n)
 
-    # ---- what a new distribution says
-
     def law(self, *raw: Tensor) -> Distribution:
         """The distribution of each target from its r raw numbers, each of the shape of y."""
         raise InputTypeError(
-            f"{type(self).__name__} says no distribution: define law(*raw) -> torch.distributions.Distribution."
+            f"{type(self).__name__} has no distribution: define law(*raw) -> torch.distributions.Distribution."
         )
 
     # ---- what follows from it
@@ -70,16 +65,15 @@ class Likelihood(nn.Module):
 
     def nll(self, raw: Tensor, y: Tensor) -> Tensor:
         """Negative log-likelihood of each row, constants included."""
-        if raw.ndim > y.ndim:
-            return self.terms(raw, self._aligned(raw, y)).squeeze(-1)
-        return self.terms(raw, self._aligned(raw, y)).sum(-1)
+        terms = self.terms(raw, self._aligned(raw, y))
+        return terms.squeeze(-1) if raw.ndim > y.ndim else terms.sum(-1)
 
     def total(self, raw: Tensor, y: Tensor) -> Tensor:
         """Σ nll over all rows."""
         return self.nll(raw, y).sum()
 
     def distribution(self, raw: Tensor) -> Distribution:
-        """p(y | raw); r raw outputs a row mean one target, more mean a vector of independent ones."""
+        """p(y | raw); r raw outputs per row mean one target, more mean a vector of independent ones."""
         law = self.law(*self._numbers(raw))
         return law if raw.shape[-1] == self.per_target else Independent(law, 1)
 
@@ -132,7 +126,5 @@ class Likelihood(nn.Module):
     def _tails(self, raw: Tensor, level: float) -> tuple[Tensor, Tensor]:
         """Probabilities left of the two ends of a central interval."""
         if not isinstance(level, Real) or not 0 < level < 1:
-            raise InputError(
-                f"The 'level' parameter of interval must be a float in the range (0, 1). Got {level!r} instead."
-            )
+            raise InputError(f"The 'level' parameter of interval must be a float in (0, 1). Got {level!r} instead.")
         return raw.new_tensor((1 - level) / 2), raw.new_tensor((1 + level) / 2)

@@ -14,26 +14,18 @@ from .poisson import Poisson
 
 __all__ = ["NAMES", "TASKS", "by_name", "for_task"]
 
-TASKS: dict[str, type[Likelihood]] = {
-    "binary": Bernoulli,
-    "multiclass": Categorical,
-    "multilabel": Bernoulli,
-    "regression": Gaussian,
-}
-"""The usual likelihood of a task."""
-
-NAMES: dict[str, type[Likelihood]] = {
+TASKS = {"binary": Bernoulli, "multiclass": Categorical, "multilabel": Bernoulli, "regression": Gaussian}
+NAMES: dict[str, type[Likelihood]] = {  # of a regression target
     "gaussian": Gaussian,
     "gaussian-learned": LearnedGaussian,
     "gaussian-heteroscedastic": HeteroscedasticGaussian,
     "laplace": Laplace,
     "poisson": Poisson,
 }
-"""Likelihoods of a regression target."""
 
 
 def for_task(y: TargetSpec) -> Likelihood:
-    """The usual likelihood of a task: binary and multilabel Bernoulli, multiclass categorical, regression Gaussian.
+    """The usual likelihood of a task, from `TASKS`.
 
     Example:
         >>> for_task(TargetSpec("multiclass", 3)).n_raw(TargetSpec("multiclass", 3))
@@ -45,12 +37,7 @@ def for_task(y: TargetSpec) -> Likelihood:
 
 
 def by_name(name: str, y: TargetSpec) -> Likelihood:
-    """A likelihood of a regression target by its name.
-
-    Example:
-        >>> by_name("laplace", TargetSpec("regression"))
-        Laplace()
-    """
+    """A likelihood of a regression target by its name."""
     if name not in NAMES:
         raise InputError(nearest("likelihood", name, NAMES))
     return NAMES[name].of(y)

@@ -2,8 +2,7 @@
 
     -log p(y | m, v) = (y - m)² / (2v) + ½ log(2πv)
 
-With v fixed its minimum is least squares; a learned v ends at the mean squared residual; with v = v(x) the network
-says where it is unsure.
+With v fixed its minimum is least squares; a learned v ends at the mean squared residual; v = v(x) depends on the input.
 
 Shapes: B rows, D targets, raw (B, D), or (B, 2D) = (means, scale numbers) where the variance depends on the input.
 """
@@ -26,8 +25,7 @@ from ._base import Likelihood
 __all__ = ["VARIANCE_FLOOR", "Gaussian", "HeteroscedasticGaussian", "LearnedGaussian"]
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-VARIANCE_FLOOR = 1e-6
-"""Least variance that is learned: where residuals vanish, the likelihood of a Gaussian has no maximum."""
+VARIANCE_FLOOR = 1e-6  # least variance that is learned: where residuals vanish, the likelihood has no maximum
 
 
 class Gaussian(Likelihood):
@@ -128,7 +126,5 @@ class HeteroscedasticGaussian(Likelihood):
 
 def _positive(scale: float, owner: str) -> float:
     if not 0 < scale < math.inf:
-        raise InputError(
-            f"The 'scale' parameter of {owner} must be a float in the range (0, inf). Got {scale!r} instead."
-        )
+        raise InputError(f"The 'scale' parameter of {owner} must be a float in (0, inf). Got {scale!r} instead.")
     return scale

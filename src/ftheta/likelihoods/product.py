@@ -31,12 +31,9 @@ class Product(Likelihood):
             several targets or labels.
 
     Example:
-        >>> from ftheta.likelihoods import Bernoulli, Categorical, Gaussian
+        >>> from ftheta.likelihoods import Categorical, Gaussian
         >>> parts = [(Gaussian(), TargetSpec("regression")), (Categorical(), TargetSpec("multiclass", 3))]
-        >>> heads = Product(parts)
-        >>> heads.n_raw(TargetSpec("regression", 2))
-        4
-        >>> heads.nll(torch.zeros(1, 4), torch.tensor([[0.0, 2.0]]))  # log √2π + log 3
+        >>> Product(parts).nll(torch.zeros(1, 4), torch.tensor([[0.0, 2.0]]))  # log √2π + log 3
         tensor([2.0176])
     """
 
@@ -100,9 +97,8 @@ class Product(Likelihood):
         return [t.long() if p.support == "category" else t for p, t in zip(self.parts, columns, strict=True)]
 
     def _columns(self, found: Sequence[Tensor], raw: Tensor) -> Tensor:
-        return torch.cat(
-            [(f.unsqueeze(-1) if n == 1 else f).to(raw) for f, n in zip(found, self.y_sizes, strict=True)], -1
-        )
+        sized = zip(found, self.y_sizes, strict=True)
+        return torch.cat([(f.unsqueeze(-1) if n == 1 else f).to(raw) for f, n in sized], -1)
 
 
 class _Joint(Distribution):

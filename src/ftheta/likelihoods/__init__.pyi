@@ -1,0 +1,14 @@
+from ._base import Likelihood as Likelihood
+from ._names import NAMES as NAMES
+from ._names import TASKS as TASKS
+from ._names import by_name as by_name
+from ._names import for_task as for_task
+from .bernoulli import Bernoulli as Bernoulli
+from .categorical import Categorical as Categorical
+from .gaussian import VARIANCE_FLOOR as VARIANCE_FLOOR
+from .gaussian import Gaussian as Gaussian
+from .gaussian import HeteroscedasticGaussian as HeteroscedasticGaussian
+from .gaussian import LearnedGaussian as LearnedGaussian
+from .laplace import Laplace as Laplace
+from .poisson import Poisson as Poisson
+from .product import Product as Product
