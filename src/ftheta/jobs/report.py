@@ -82,7 +82,8 @@ def _lead(trained: Any, result: Mapping[str, Any]) -> str:
     data = trained.facts
     target = f" of “{data['target']}”" if data["target"] else ""
     sizes = ", ".join(_counted(n, f"{PARTS.get(name, name)} row") for name, n in data["parts"].items() if n)
-    columns = f", {_counted(len(data['columns']), 'column')}" if data["columns"] else ""
+    n_columns = sum(int(column.get("count", 1)) for column in data["columns"])
+    columns = f", {_counted(n_columns, 'column')}" if n_columns else ""
     columns = f", images of {'×'.join(map(str, data['shape']))}" if data["shape"] else columns
     first = ""
     for name, value in list(result["scores"].items())[:1]:

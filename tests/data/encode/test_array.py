@@ -38,6 +38,13 @@ def test_signs_are_cut_at_the_middle_of_the_training_rows():
     assert made.new_row_notes(X * 9) == [] and "±1" in made.describe()[0]["did"]
 
 
+def test_what_was_done_is_listed_for_each_column_or_once_for_all_that_share_a_range():
+    each = ArrayEncoder("unit").fit(X).describe()
+    assert [c["did"].split(": ")[1] for c in each] == ["(x - 0) / 4", "(x - 10) / 20", "(x - 5) / 1"]
+    shared = ArrayEncoder("unit", together=True).fit(X).describe()
+    assert len(shared) == 1 and shared[0]["count"] == str(X.shape[1])
+
+
 @pytest.mark.parametrize("support", ["real", "unit", "sign", "bit"])
 @pytest.mark.parametrize("given", [X, pd.DataFrame(X, columns=["a", "b", "c"])])
 def test_the_state_is_json_and_makes_the_same_encoder(support, given):

@@ -136,11 +136,16 @@ class ArrayEncoder(TransformerMixin, BaseEstimator):
         return [f"{n} values are outside of the range of the training rows and were clipped to it"] if n else []
 
     def describe(self) -> list[dict[str, str]]:
-        """What is done to the columns."""
-        low, scale = self.shift_.min(), self.scale_.max()
-        did = f"{_WORDS[self.to]}: (x - {low:.4g}) / {scale:.4g}, {self.n_features_in_} values"
-        did += f" as {'x'.join(map(str, self.image_))}" if self.to == "image" else ""
-        return [{"name": "values", "kind": "numbers", "did": did}]
+        """What is done to each column, or to all of them where they share one range (`count` columns)."""
+        shifts, scales = np.broadcast_arrays(self.shift_, self.scale_)
+        each = len(shifts) == self.n_features_in_
+        names = self.get_feature_names_out() if each else ["values"]
+        shape = f" as {'x'.join(map(str, self.image_))}" if self.to == "image" else ""
+        count = {} if each else {"count": str(self.n_features_in_)}
+        return [
+            {"name": str(name), "kind": "number", "did": f"{_WORDS[self.to]}: (x - {a:.4g}) / {b:.4g}{shape}", **count}
+            for name, a, b in zip(names, shifts, scales, strict=True)
+        ]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: (D,)."""
