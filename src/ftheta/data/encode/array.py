@@ -170,6 +170,8 @@ class ArrayEncoder(TransformerMixin, BaseEstimator):
         if prod(self.image_) != self.n_features_in_:
             raise ValueError(f"images of {prod(self.image_)} values for {self.n_features_in_} columns")
         if state["names"]:
+            if len(state["names"]) != self.n_features_in_:
+                raise ValueError(f"{len(state['names'])} names of {self.n_features_in_} columns")
             self.feature_names_in_ = np.array(state["names"], dtype=object)
         return self
 
