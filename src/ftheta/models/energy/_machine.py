@@ -1,7 +1,9 @@
-"""What Boltzmann machines share: Gibbs chains from given rows, samples, and rows filled in.
+"""What Boltzmann machines share: Gibbs chains from given rows, samples, rows filled in, and likelihoods.
 
     x_0 -> x_1 -> ... -> x_T,      a step is one sweep: every unit is drawn once, given the others
 
+A net has `start(v, generator)` -> states (n, units), visible units first, `sweep(states, steps, generator, clamp=)`,
+and `log_partition()` or `flat()`; with `free_energy(v)` also densities.
 Shapes: n rows or chains, V visible units.
 """
 
@@ -9,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Generator, Tensor
 
-from ...check import RandomState
+from ...check import RandomState, at_least
 from ...data.kinds import Kind, Table
 from ...draw import Draw, seed_of
 from ...errors import InputError, NonFiniteError
@@ -26,28 +28,19 @@ from ...results import Table as Numbers
 from ...tasks import Generate
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
+from .annealing import LogPartition, log_partition
 from .rbm_net import bernoulli
 
 
-class Net(Protocol):
-    """What chains ask of a machine's net; a state is what `start` makes."""
-
-    def start(self, v: Tensor, generator: Generator | None = None) -> Any:
-        """A state with these visibles (n, V)."""
-        ...
-
-    def sweep(self, state: Any, steps: int, generator: Generator | None = None, *, clamp: Tensor | None = None) -> Any:
-        """The state after some sweeps; visibles stay where clamp, (V,) or (n, V), is True."""
-        ...
-
-    def visibles(self, state: Any) -> Tensor:
-        """Of a state: (n, V)."""
-        ...
+def _has_free_energy(machine: Any) -> bool:
+    return machine.closed_form
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Machine(NeuralEstimator):
     """Base of the Boltzmann machines. Learned: mean_ (V,), the means of the training rows, where chains start."""
+
+    closed_form: ClassVar[bool] = True  # whether hidden units can be summed over, and free energies be computed
 
     def kind(self) -> Kind:
         """Rows of bits, or of probabilities."""
@@ -64,6 +57,11 @@ class Machine(NeuralEstimator):
             (x,), w = data.x.content(), data.weight
             self.mean_ = x.mean(0, dtype=np.float64) if w is None else np.average(x, axis=0, weights=w)  # (V,)
         return data, held
+
+    @property
+    def _machine(self) -> Any:
+        check_is_fitted(self)
+        return self.module_
 
     # ---- chains
 
@@ -90,7 +88,7 @@ class Machine(NeuralEstimator):
         Args:
             X: Where they start: (n, V).
             steps: Sweeps; None: the last of `keep`, or 1.
-            keep: Numbers of sweeps after which to look, e.g. (0, 1, 10, 100); () looks at the end alone.
+            keep: Numbers of sweeps after which visible units are kept, e.g. (0, 1, 10, 100); (): at the end only.
             random_state: Seed; None: other rows at every call.
         """
         return self._follow(self._rows(X), steps, keep, self._generator("gibbs", random_state))
@@ -110,38 +108,50 @@ class Machine(NeuralEstimator):
             X: Rows (n, V); values at missing entries, NaN too, are not used.
             missing: True where an entry is not known: (V,) or (n, V); all columns of a softmax group or none.
             steps: Sweeps, which start at the means of the training rows.
-            keep: Numbers of sweeps after which to look; () looks at the end alone.
+            keep: Numbers of sweeps after which rows are kept; (): at the end only.
             random_state: Seed; None: other entries at every call.
         """
         check_is_fitted(self)
         x, gone = self._observed(X, missing)
         x[gone] = np.broadcast_to(self.mean_, x.shape)[gone]
-        known = torch.tensor(~gone, device=self._device)
-        return self._follow(
-            torch.tensor(x, device=self._device), steps, keep, self._generator("fill", random_state), known
-        )
+        v, known = torch.tensor(x, device=self._device), torch.tensor(~gone, device=self._device)
+        return self._follow(v, steps, keep, self._generator("fill", random_state), known)
 
     def _follow(
         self, v: Tensor, steps: int | None, keep: Sequence[int], generator: Generator, clamp: Tensor | None = None
     ) -> np.ndarray:
         """Visibles of chains from v, at the end (n, V) or after each number of sweeps in `keep` (len(keep), n, V)."""
-        steps = whole_number("steps", max(keep, default=1) if steps is None else steps, 0)
-        if any(not 0 <= step <= steps for step in keep):
-            raise InputError(f"keep={tuple(keep)} for {steps} sweeps: give numbers from 0 to {steps}.")
-        check_weights(self.module_)
-        net, at, seen = cast(Net, self.module_), 0, {}
+        last: int = at_least("steps", max(keep, default=1) if steps is None else steps, 0, integer=True)
+        if any(not 0 <= step <= last for step in keep):
+            raise InputError(f"keep={tuple(keep)} for {last} sweeps: give numbers from 0 to {last}.")
+        net, at, seen = self._drawable(), 0, {}
         state = net.start(v, generator)
-        for step in sorted({*keep, steps}):
+        for step in sorted({*keep, last}):
             state, at = net.sweep(state, step - at, generator, clamp=clamp), step
-            seen[step] = _finite(net.visibles(state)).cpu().numpy()
-        return np.stack([seen[step] for step in keep]) if len(keep) else seen[steps]
+            seen[step] = state[:, : v.shape[1]].cpu().numpy()
+            if not np.isfinite(seen[step]).all():
+                raise NonFiniteError(
+                    "A chain left the finite numbers: the machine's weights are too large. Train it with a smaller "
+                    "learning rate, on standardized columns."
+                )
+        return np.stack([seen[step] for step in keep]) if len(keep) else seen[last]
+
+    def _drawable(self) -> Any:
+        """The net, if its weights are finite: comparing with others would give zeros."""
+        broken = [name for name, p in self._machine.named_parameters() if not p.isfinite().all()]
+        if broken:
+            raise NonFiniteError(
+                f"The machine's {broken[0]} is not finite, so nothing can be drawn from it. Train it with a smaller "
+                "learning rate, on standardized columns."
+            )
+        return self.module_
 
     def _generator(self, use: str, random_state: RandomState) -> Generator:
         check_is_fitted(self)
         return Draw(seed_of(random_state)).at(use).generator(device=self._device)
 
     def _starts(self, n: int, start: ArrayLike | None, generator: Generator) -> Tensor:
-        count = whole_number("n", n, 1)
+        count = at_least("n", n, 1, integer=True)
         if start is None:
             means = torch.tensor(self.mean_, dtype=self._dtype, device=self._device).repeat(count, 1)
             return bernoulli(means, generator) if self._bits else means
@@ -169,9 +179,9 @@ class Machine(NeuralEstimator):
         """Rows checked as in `fit` but for missing entries, and the mask: (n, V) both."""
         x, group = np.array(X, dtype=self.dtype), self._group
         neutral = np.zeros(len(self.mean_))
-        neutral[::group] = group > 1  # a row that passes the check, of any kind of visibles
+        neutral[::group] = group > 1  # a row that passes the check, for every kind of visibles
         if x.shape[1:] != neutral.shape or not len(x):
-            self.checked(x)  # says what is wrong with the shape
+            self.checked(x)  # raises the error for this shape
         gone = _mask(missing, x.shape)
         groups = gone.reshape(len(x), -1, group)
         if (groups.any(2) != groups.all(2)).any():
@@ -187,37 +197,39 @@ class Machine(NeuralEstimator):
         """Checked rows (n, V), a copy."""
         return np.array(self.checked(X).x.content()[0])
 
-    # ---- measures
+    # ---- likelihood
+
+    @available_if(_has_free_energy)
+    def free_energy(self, X: ArrayLike) -> np.ndarray:
+        """F(v) = -log Σ_h exp(-E(v, h)) of each row, in nats: (n,)."""
+        return self.apply(self._machine.free_energy, X)
+
+    @available_if(_has_free_energy)
+    def log_prob(self, X: ArrayLike, partition: LogPartition | None = None) -> np.ndarray:
+        """log p(v) of each row, in nats, by `partition`'s log Z: (n,). Of gray values it is not a probability."""
+        log_z = (partition or self.partition()).log_z
+        return self.apply(lambda v: -self._machine.free_energy(v).double() - log_z, X)
+
+    def partition(
+        self,
+        method: Literal["auto", "exact", "ais"] = "auto",
+        *,
+        chains: int = 100,
+        temperatures: int = 10_000,
+        random_state: RandomState = 0,
+    ) -> LogPartition:
+        """log Z, exactly for small machines, else by annealed importance sampling with its error."""
+        draw, machine = Draw(seed_of(random_state)).at("partition"), self._machine
+        options: dict[str, Any] = {"chains": chains, "temperatures": temperatures, "base_bias": self._base_bias()}
+        return log_partition(machine, method, **options, draw=draw)
+
+    def _base_bias(self) -> Tensor | None:
+        """Biases of the machine from which annealing starts; None: estimated from its own chains."""
+        return None
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Minus the loss of `evaluate`."""
         return -self.evaluate(X)["loss"]
-
-
-def whole_number(name: str, value: Any, least: int) -> int:
-    """A whole number that is not too small."""
-    if not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name}={value!r}; give a whole number, at least {least}.")
-    return int(value)
-
-
-def check_weights(machine: torch.nn.Module) -> None:
-    """Refuse to draw from weights that are not finite: comparing with them would give zeros."""
-    broken = [name for name, p in machine.named_parameters() if not p.isfinite().all()]
-    if broken:
-        raise NonFiniteError(
-            f"The machine's {broken[0]} is not finite, so nothing can be drawn from it. Train it with a smaller "
-            "learning rate, on standardized columns."
-        )
-
-
-def _finite(v: Tensor) -> Tensor:
-    if not v.isfinite().all():
-        raise NonFiniteError(
-            "A chain left the finite numbers: the machine's weights are too large. Train it with a smaller learning "
-            "rate, on standardized columns."
-        )
-    return v
 
 
 def _mask(missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
@@ -231,7 +243,7 @@ def _mask(missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(gone, shape)
 
 
-def measures(found: Mapping[str, tuple[float, float | None]]) -> Numbers:
+def measures(named: Mapping[str, tuple[float, float | None]]) -> Numbers:
     """Names to values and standard errors, None where there is none, as a table."""
-    values, errors = zip(*found.values(), strict=True)
-    return Numbers({"measure": list(found), "value": values, "error": ["none" if e is None else e for e in errors]})
+    values, errors = zip(*named.values(), strict=True)
+    return Numbers({"measure": list(named), "value": values, "error": ["none" if e is None else e for e in errors]})

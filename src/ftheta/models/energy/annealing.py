@@ -1,4 +1,4 @@
-"""Annealed importance sampling: the partition function of a machine, with its error bar.
+"""Annealed importance sampling: the partition function of a machine, with its error.
 
     p_β(v) ∝ exp((1 - β) a·v + β b·v) Π_j (1 + e^{β u_j}),     u = c + W v,     0 = β_0 < β_1 < ... < β_K = 1
     log w  = Σ_k log p*_{β_k}(v_k) - log p*_{β_{k-1}}(v_k),    v_1 ~ p_0,  v_{k+1} ~ T_{β_k}(v_k): one Gibbs step
@@ -22,7 +22,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -39,10 +39,10 @@ from .rbm_net import RBM, bernoulli
 __all__ = ["LogPartition", "annealed_importance", "base_rates", "log_partition", "mean_and_error"]
 
 MAX_EXACT_UNITS = 20  # of the smaller side, up to which "auto" sums over all states
-EVEN_SHARE = 0.3  # of the chains: a smaller effective sample size is warned of
-MIN_CHAINS = 10  # fewer do not show how far their weights vary
+MIN_EFFECTIVE_SHARE = 0.3  # of the chains: a smaller effective sample size gives a warning
+MIN_CHAINS = 10  # for an estimate of the variance of their weights
 MIN_TEMPERATURES = 100  # larger steps are not annealing, and overflow
-RARE = 1e-3  # the least rate of a base unit
+MIN_RATE = 1e-3  # of a base unit
 
 
 @dataclass(frozen=True)
@@ -57,58 +57,39 @@ class LogPartition(Result):
     method: str = "exact"  # or "ais"
 
     @property
-    def low(self) -> float:
-        """Lower end of the 95 % interval of log Z."""
-        return self.log_z - self._half
-
-    @property
-    def high(self) -> float:
-        """Upper end of the 95 % interval of log Z."""
-        return self.log_z + self._half
-
-    @property
-    def _half(self) -> float:
-        """Half of the 95 % interval: Student's, of as many chains."""
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of log Z: Student's, of as many chains."""
         from scipy.stats import t
 
-        return float(t.ppf(0.975, self.chains - 1)) * self.error if self.error else 0.0
+        half = float(t.ppf(0.975, self.chains - 1)) * self.error if self.error else 0.0
+        return self.log_z - half, self.log_z + half
 
     @property
     def caption(self) -> str:
         return "Partition function, in nats."
 
     def columns(self) -> dict[str, list[object]]:
+        low, high = self.interval
         return {
-            "method": [self.method],
-            "log Z": [f"{self.log_z:.4f}"],
-            "error": [self.error],
-            "95 % low": [f"{self.low:.4f}"],
-            "95 % high": [f"{self.high:.4f}"],
-            "effective chains": [self.ess],
-            "chains": [self.chains],
-            "temperatures": [self.temperatures],
+            **{"method": [self.method], "log Z": [f"{self.log_z:.4f}"], "error": [self.error]},
+            **{"95 % low": [f"{low:.4f}"], "95 % high": [f"{high:.4f}"], "effective chains": [self.ess]},
+            **{"chains": [self.chains], "temperatures": [self.temperatures]},
         }
 
     def figure(self) -> Figure:
         """log Z and its 95 % interval."""
-        return whiskers({"log Z / nats": [(self.method, self.log_z, self.low, self.high)]}, title="Partition function")
+        return whiskers({"log Z / nats": [(self.method, self.log_z, *self.interval)]}, title="Partition function")
 
 
 @torch.no_grad()
-def log_partition(
-    machine: RBM | DBM,
-    method: Literal["auto", "exact", "ais"] = "auto",
-    *,
-    chains: int = 100,
-    temperatures: int = 10_000,
-    base_bias: Tensor | None = None,
-    draw: Draw,
-) -> LogPartition:
+def log_partition(machine: Any, method: Literal["auto", "exact", "ais"] = "auto", **options: Any) -> LogPartition:
     """log Z by summing over all states of the smaller side (auto: up to 20 units), or by annealing."""
-    flat = machine.flat()
-    if method == "exact" or method == "auto" and flat.n_summed <= MAX_EXACT_UNITS:
-        return LogPartition(float(flat.log_partition()))
-    return annealed_importance(flat, chains=chains, temperatures=temperatures, base_bias=base_bias, draw=draw)
+    flat = machine.flat() if hasattr(machine, "flat") else None
+    if flat is None and method == "ais":
+        raise InputError(f"{type(machine).__name__} has no layers to anneal; its log Z is exact: method='exact'.")
+    if flat is None or method == "exact" or method == "auto" and flat.n_summed <= MAX_EXACT_UNITS:
+        return LogPartition(float((flat or machine).log_partition()))
+    return annealed_importance(flat, **options)
 
 
 def mean_and_error(each: np.ndarray, shared: float = 0.0) -> tuple[float, float]:
@@ -160,7 +141,7 @@ def base_rates(means: Tensor, visible: str = "bernoulli") -> Tensor:
     """Biases of independent units with these means (V,): those of the rows that a machine learned from."""
     if visible == "gaussian":
         return means
-    p = means.clamp(RARE, 1 - RARE)
+    p = means.clamp(MIN_RATE, 1 - MIN_RATE)
     return p.log() if visible == "softmax" else p.logit()
 
 
@@ -186,7 +167,7 @@ def _estimate(log_w: Tensor, log_base: float, temperatures: int) -> LogPartition
             "Train it with a lower learning rate."
         )
     ess = float(w.sum() ** 2 / (w**2).sum())
-    if ess < EVEN_SHARE * chains:
+    if ess < MIN_EFFECTIVE_SHARE * chains:
         warnings.warn(
             f"The weights of {chains} annealed chains are as precise as {ess:.1f} equal ones: log Z = {log_z:.2f} may "
             f"be too low by more than its error. Use more than {temperatures} temperatures.",

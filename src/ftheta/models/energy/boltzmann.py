@@ -24,7 +24,6 @@ import torch
 import torch.nn.functional as F
 from annotated_types import Ge
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 from torch import Generator, Tensor, nn
 
 from ...check import Count, Positive
@@ -35,7 +34,7 @@ from ...errors import InputError
 from ...results import Table as Numbers
 from ...train import Loss, Objective
 from ._machine import Machine, measures
-from .annealing import LogPartition
+from .contrastive import PersistentChains
 from .rbm_net import all_states, bernoulli
 
 __all__ = ["BoltzmannMachine", "PairwiseMachine"]
@@ -51,7 +50,7 @@ class PairwiseMachine(nn.Module):
     Args:
         n_visible: Visible units, the first ones of a state.
         n_hidden: Hidden units.
-        std: Standard deviation of the first weights; biases start at 0.
+        std: Standard deviation of the initial weights; biases start at 0.
 
     Example:
         >>> machine = PairwiseMachine(10)
@@ -64,10 +63,7 @@ class PairwiseMachine(nn.Module):
     def __init__(self, n_visible: int, n_hidden: int = 0, *, std: float = 0.01) -> None:
         super().__init__()
         if n_visible < 1 or n_hidden < 0:
-            raise InputError(
-                f"A machine needs a visible unit; got n_visible={n_visible}, n_hidden={n_hidden}. Pass 1 or more, and "
-                "0 or more."
-            )
+            raise InputError(f"A machine needs a visible unit; got n_visible={n_visible}, n_hidden={n_hidden}.")
         self.n_visible, self.n_hidden, n = n_visible, n_hidden, n_visible + n_hidden
         self.pairs = nn.Parameter(torch.randn(n * (n - 1) // 2) * std)
         self.bias = nn.Parameter(torch.zeros(n))
@@ -86,7 +82,7 @@ class PairwiseMachine(nn.Module):
 
     def free_energy(self, v: Tensor) -> Tensor:
         """-log Σ_h exp(-E(v, h)) of each row, by listing all h: (B, V) -> (B,)."""
-        self._check_listed()
+        self.check_listed()
         weight, bias, n = self.weight, self.bias, self.n_visible
         h = torch.cat(list(all_states(self.n_hidden, v)))  # (2^H, H)
         across = v @ weight[:n, n:] @ h.T  # (B, 2^H)
@@ -95,14 +91,15 @@ class PairwiseMachine(nn.Module):
 
     def log_partition(self) -> Tensor:
         """log Z, by listing all 2ⁿ states."""
-        self._check_listed()
+        self.check_listed()
         return (-self.free_energy(torch.cat(list(all_states(self.n_visible, self.bias))))).logsumexp(0)
 
     def log_prob(self, v: Tensor) -> Tensor:
         """log p(v) of each row, exactly, with gradients: (B, V) -> (B,)."""
         return -self.free_energy(v) - self.log_partition()
 
-    def _check_listed(self) -> None:
+    def check_listed(self) -> None:
+        """Refuse more units than can be listed."""
         if len(self.bias) > MAX_LISTED_UNITS:
             raise InputError(
                 f"The exact likelihood lists 2^{len(self.bias)} states; {MAX_LISTED_UNITS} units are the most. Use "
@@ -113,14 +110,7 @@ class PairwiseMachine(nn.Module):
     def sweep(
         self, state: Tensor, steps: int = 1, generator: Generator | None = None, *, clamp: Tensor | None = None
     ) -> Tensor:
-        """States after some sweeps, unit after unit: (B, n).
-
-        Args:
-            state: Where the chains start.
-            steps: Sweeps.
-            generator: None is torch's global one.
-            clamp: True where a visible stays as it is: (V,) or (B, V).
-        """
+        """States after sweeps, unit after unit; visibles stay where clamp, (V,) or (B, V), is True: (B, n)."""
         now, weight = state.clone(), self.weight
         free = torch.ones_like(now, dtype=torch.bool)
         if clamp is not None:
@@ -134,10 +124,6 @@ class PairwiseMachine(nn.Module):
     def start(self, v: Tensor, generator: Generator | None = None) -> Tensor:
         """States with these visibles and random hidden units: (B, V) -> (B, n)."""
         return torch.cat([v, bernoulli(v.new_full((len(v), self.n_hidden), 0.5), generator)], 1)
-
-    def visibles(self, state: Tensor) -> Tensor:
-        """Of states: (B, n) -> (B, V)."""
-        return state[:, : self.n_visible]
 
 
 def _score(s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -157,35 +143,16 @@ class ExactObjective(Objective):
         return Loss(*batch.sum(-self.module.log_prob(batch.x)))
 
 
-class GibbsObjective(Objective):
-    """Both means by Gibbs sampling: E of rows with drawn hidden units, minus that of persistent chains."""
-
-    surrogate = True
-    chains: Tensor
-
-    def __init__(self, module: PairwiseMachine, chains: int, k: int) -> None:
-        super().__init__()
-        self.module, self.k = module, k
-        self.register_buffer("chains", torch.bernoulli(torch.full((chains, len(module.bias)), 0.5)))
+class GibbsObjective(PersistentChains):
+    """Hidden units of the rows drawn by k Gibbs sweeps; validation by -Σ_i log p(v_i | all other units)."""
 
     def complete(self, v: Tensor) -> Tensor:
-        """Rows with hidden units drawn given them: (B, V) -> (B, n)."""
         return self.module.sweep(self.module.start(v), self.k, clamp=torch.ones_like(v[0], dtype=torch.bool))
 
-    def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """E of the rows, and once per update minus the mean energy of the chains."""
-        total, weight = batch.sum(self.module.energy(self.complete(batch.x)))
-        return Loss(total, weight, -self.module.energy(self.chains).mean())
-
-    def after(self, player: str, batch: Batch, draw: Draw) -> None:
-        """k sweeps of the chains, with the weights as they are now."""
-        self.chains.copy_(self.module.sweep(self.chains, self.k))
-
-    def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
-        """-Σ_i log p(v_i | all other units), the hidden ones drawn given the row."""
-        s = self.complete(batch.x)
-        logits = (s @ self.module.weight + self.module.bias)[:, : self.module.n_visible]
-        return {"loss": Loss(*batch.sum(F.binary_cross_entropy_with_logits(logits, batch.x, reduction="none").sum(1)))}
+    def each(self, state: Tensor) -> Tensor:
+        n = self.module.n_visible
+        logits = (state @ self.module.weight + self.module.bias)[:, :n]
+        return F.binary_cross_entropy_with_logits(logits, state[:, :n], reduction="none").sum(1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -217,11 +184,6 @@ class BoltzmannMachine(Machine):
     default_lr: ClassVar[Mapping[str, float]] = {"adam": 0.05}
 
     @property
-    def _machine(self) -> PairwiseMachine:
-        check_is_fitted(self)
-        return cast(PairwiseMachine, self.module_)
-
-    @property
     def weights_(self) -> np.ndarray:
         """W of all units, visible ones first: (n, n)."""
         return self._machine.weight.detach().cpu().numpy()
@@ -231,6 +193,10 @@ class BoltzmannMachine(Machine):
         """b of all units: (n,)."""
         return self._machine.bias.detach().cpu().numpy()
 
+    def kind(self) -> Table:
+        """Bits."""
+        return Table(self.dtype, support="bit")
+
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
         """The machine."""
         return PairwiseMachine(x.shape[0], self.n_hidden)
@@ -239,28 +205,12 @@ class BoltzmannMachine(Machine):
         """Exact likelihood or sampled gradient."""
         machine = cast(PairwiseMachine, module)
         if not self._is_exact(machine):
-            return GibbsObjective(machine, self.chains, self.k)
-        machine._check_listed()
+            return GibbsObjective(machine, len(machine.bias), self.chains, self.k)
+        machine.check_listed()
         return ExactObjective(machine)
 
     def _is_exact(self, machine: PairwiseMachine) -> bool:
         return self.method == "exact" or self.method == "auto" and len(machine.bias) <= MAX_LISTED_UNITS
-
-    def kind(self) -> Table:
-        """Bits."""
-        return Table(self.dtype, support="bit")
-
-    def log_prob(self, X: ArrayLike) -> np.ndarray:
-        """log p(v) of each row, exactly, in nats: (n,)."""
-        return self.apply(lambda v: self._machine.log_prob(v).double(), X)
-
-    def free_energy(self, X: ArrayLike) -> np.ndarray:
-        """-log Σ_h exp(-E(v, h)) of each row: (n,)."""
-        return self.apply(self._machine.free_energy, X)
-
-    def partition(self) -> LogPartition:
-        """log Z, exactly, of at most 16 units."""
-        return LogPartition(float(self._machine.log_partition()))
 
     def assess(self, X: ArrayLike) -> Numbers:
         """The mean log-likelihood, or the pseudo-likelihood of a machine too large for it.

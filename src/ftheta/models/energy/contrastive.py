@@ -6,9 +6,9 @@
 Where the fantasies come from: "cd", k sweeps that start at the data (biased, little noise); "pcd", chains that go on
 from update to update (stochastic maximum likelihood); "tempering", such chains at M temperatures: after each sweep
 neighbors exchange their states with probability min(1, exp((β_m - β_l)(E_m - E_l))), and the fantasies are those
-at β = 1.
+at β = 1. Machines without a closed form of F compare energies E of completed rows with those of persistent chains.
 
-The centered gradient is the gradient in the coordinates E = -(v - μ)'b - (h - λ)'c - (h - λ)'W(v - μ), taken back to
+The centered gradient is the gradient in the coordinates E = -(v - μ)'b - (h - λ)'c - (h - λ)'W(v - μ), transformed to
 the usual ones: a change of coordinates θ = Jθ' turns a step g into J J'g. With μ and λ the means it does not change
 when bits are flipped.
 
@@ -21,6 +21,7 @@ Melchior, Fischer and Wiskott, How to center deep Boltzmann machines, JMLR 17 (2
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,10 +34,10 @@ from ...draw import Draw
 from ...train import Loss, Objective
 from .rbm_net import RBM, bernoulli
 
-__all__ = ["Contrastive", "Tempering", "exchange", "one_bit"]
+__all__ = ["Contrastive", "PersistentChains", "Tempering", "exchange", "one_bit"]
 
 AVERAGING = 0.01  # share of a new mean of the hidden units, per update
-SAME = Draw(0).at("validation")  # the same bits in every epoch: what changes is the machine
+VALIDATION = Draw(0).at("validation")  # the same bits in every epoch: what changes is the machine
 MAX_LISTED_UNITS = 10  # of the smaller layer, for the exact likelihood in validation
 Slopes = tuple[Tensor, Tensor, Tensor]  # of W, b and c
 
@@ -79,7 +80,7 @@ class Contrastive(Objective):
         self.seen: Tensor | None = None  # p(h = 1 | v) of the rows and fantasies of the last loss: (B + C, H)
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """Σ w (F(v) - mean F(fantasies)) and Σ w; autograd finds the gradient that `gradient` gives."""
+        """Σ w (F(v) - mean F(fantasies)) and Σ w, with the derivative that `gradient` gives."""
         known, slopes = self.gradient(player, batch, draw)
         linear = sum(((p - p.detach()) * slope).sum() for p, slope in slopes)  # 0, with the right derivative
         return Loss(known.total + linear * known.weight, known.weight)
@@ -127,7 +128,7 @@ class Contrastive(Objective):
         return m.gibbs(v, self.k - 1) if self.k > 1 else v
 
     def go_on(self, p: Tensor) -> None:
-        """Hidden units of the chains for the next update, from their probabilities given the fantasies: (C, H)."""
+        """Set the hidden units of the chains for the next update, by their probabilities given the fantasies (C, H)."""
         if self.persistent:
             self.hidden.copy_(bernoulli(p))
 
@@ -138,12 +139,12 @@ class Contrastive(Objective):
         """
         m, x = self.machine, batch.x
         rebuilt = (x - m.visible_mean(m(x))).square().mean(-1)
-        found = {"loss": rebuilt, "reconstruction": rebuilt}
+        each = {"loss": rebuilt, "reconstruction": rebuilt}
         if m.visible != "gaussian":
-            found["loss"] = -one_bit(m, x, SAME)
+            each["loss"] = -one_bit(m, x, VALIDATION)
         if m.n_summed <= MAX_LISTED_UNITS:
-            found["log_likelihood"] = m.log_prob(x, m.log_partition()).to(x.dtype)
-        return {name: Loss(*batch.sum(each)) for name, each in found.items()}
+            each["log_likelihood"] = m.log_prob(x, m.log_partition()).to(x.dtype)
+        return {name: Loss(*batch.sum(values)) for name, values in each.items()}
 
 
 def _centered(weight: Tensor, visible: Tensor, hidden: Tensor, mu: Tensor, lam: Tensor) -> Slopes:
@@ -156,6 +157,41 @@ def one_bit(machine: RBM, v: Tensor, draw: Draw) -> Tensor:
     """The proxy of the log-pseudo-likelihood: units times log P(v_i | others) of one random unit i per row: (B,)."""
     unit = torch.randint(machine.n_units, (len(v),), generator=draw.generator("bit")).to(v.device)
     return machine.n_units * machine.log_conditional(v, unit)
+
+
+class PersistentChains(Objective):
+    """E of completed rows minus the mean E of persistent chains, which are constants; k sweeps after each update."""
+
+    surrogate = True
+    term = ""  # name in the history for the mean of `each` over the training rows; "": none
+    chains: Tensor
+
+    def __init__(self, module: Any, units: int, chains: int, k: int) -> None:
+        super().__init__()
+        self.module, self.k = module, k
+        self.register_buffer("chains", torch.bernoulli(torch.full((chains, units), 0.5)))  # states
+
+    @abstractmethod
+    def complete(self, v: Tensor) -> Tensor:
+        """Rows with hidden units given them: (B, V) -> (B, units)."""
+
+    @abstractmethod
+    def each(self, state: Tensor) -> Tensor:
+        """The measure of validation, of each completed row: (B,)."""
+
+    def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
+        """E of the rows, and once per update minus the mean energy of the chains."""
+        state = self.complete(batch.x)
+        terms = {self.term: batch.sum(self.each(state).detach())[0]} if self.term else {}
+        return Loss(*batch.sum(self.module.energy(state)), -self.module.energy(self.chains).mean(), terms)
+
+    def after(self, player: str, batch: Batch, draw: Draw) -> None:
+        """k sweeps of the chains, with the weights as they are now."""
+        self.chains.copy_(self.module.sweep(self.chains, self.k))
+
+    def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
+        """A measure of single rows: energies say nothing without those of all other states."""
+        return {"loss": Loss(*batch.sum(self.each(self.complete(batch.x))))}
 
 
 class Tempering(Contrastive):

@@ -27,64 +27,47 @@ import torch
 import torch.nn.functional as F
 from annotated_types import Ge
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
-from ...check import Count, Positive, RandomState, Widths
+from ...check import Count, Positive, RandomState, Widths, at_least
 from ...data import Batch, InputSpec, TargetSpec
-from ...draw import Draw, seed_of
+from ...draw import Draw
 from ...results import Table
 from ...train import Loss, Objective, Phases, Trainer
 from .._base.neural import NeuralTransformer
 from .._base.rows import Data
-from ._machine import Machine, check_weights, measures, whole_number
-from .annealing import LogPartition, log_partition, mean_and_error
+from ._machine import Machine, measures
+from .annealing import LogPartition, mean_and_error
+from .contrastive import PersistentChains
 from .dbm_net import DBM
 from .rbm_net import RBM
 
 __all__ = ["DeepBoltzmannMachine"]
 
 BURN_IN = 100  # sweeps of the chains after greedy initialization
+GREEDY_TRAINING: dict[str, Any] = {  # settings of the joint part that the greedy one leaves out
+    **{"schedule": "constant", "schedule_options": {}, "warmup": 0, "grow_batch": False},
+    **{"ema": 0.0, "freeze": (), "rate_factors": {}},
+}
 
 
-class JointObjective(Objective):
+class JointObjective(PersistentChains):
     """All layers together: mean field for the rows, persistent chains for the machine."""
 
-    surrogate = True
-    chains: Tensor
+    term = "reconstruction"
 
     def __init__(self, module: DBM, chains: int, k: int, mean_field: int) -> None:
-        super().__init__()
-        self.module, self.k, self.rounds = module, k, mean_field
-        self.register_buffer("chains", torch.bernoulli(torch.full((chains, sum(module.sizes)), 0.5)))  # (C, Σ n_k)
+        super().__init__(module, sum(module.sizes), chains, k)
+        self.rounds = mean_field
 
-    def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """E(v, μ) of the rows, and once per update minus the mean energy of the chains."""
-        means = self.module.mean_field(batch.x, self.rounds)
-        total, weight = batch.sum(self.module.energy([batch.x, *means]))
-        seen, _ = batch.sum(reconstruction(self.module, batch.x, means).detach())
-        fantasy = self.chains.split(self.module.sizes, 1)
-        return Loss(total, weight, -self.module.energy(fantasy).mean(), {"reconstruction": seen})
+    def complete(self, v: Tensor) -> Tensor:
+        return torch.cat([v, *self.module.mean_field(v, self.rounds)], 1)
 
-    def after(self, player: str, batch: Batch, draw: Draw) -> None:
-        """k sweeps of the chains, with the weights as they are now."""
-        self.advance(self.k)
-
-    def advance(self, steps: int, generator: Generator | None = None) -> None:
-        """Sweeps of all chains."""
-        moved = self.module.sweep(self.chains.split(self.module.sizes, 1), steps, generator)
-        self.chains.copy_(torch.cat(moved, 1))
-
-    def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
-        """The reconstruction: energies of rows that were not learned from say nothing without those of all others."""
-        means = self.module.mean_field(batch.x, self.rounds)
-        return {"loss": Loss(*batch.sum(reconstruction(self.module, batch.x, means)))}
-
-
-def reconstruction(machine: DBM, v: Tensor, means: list[Tensor]) -> Tensor:
-    """Cross-entropy of v and P(v = 1 | h¹ = μ_1), in nats: (B,)."""
-    logits = machine.biases[0] + means[0] @ machine.weights[0]  # (B, V)
-    return F.binary_cross_entropy_with_logits(logits, v, reduction="none").sum(-1)
+    def each(self, state: Tensor) -> Tensor:
+        """Cross-entropy of v and P(v = 1 | h¹ = μ_1), in nats: (B,)."""
+        v, first, *_ = state.split(self.module.sizes, 1)
+        logits = self.module.biases[0] + first @ self.module.weights[0]  # (B, V)
+        return F.binary_cross_entropy_with_logits(logits, v, reduction="none").sum(-1)
 
 
 class GreedyObjective(Objective):
@@ -157,6 +140,7 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
     optimizer: str | Callable[..., Any] = "sgd"
     lr: Positive | None = None
 
+    closed_form: ClassVar[bool] = False
     default_lr: ClassVar[Mapping[str, float]] = {"sgd": 0.005, "adam": 0.001}
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
@@ -166,8 +150,6 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         """Joint training."""
         return JointObjective(cast(DBM, module), self.chains, self.k, self.mean_field)
-
-    # ---- training
 
     def rounds(self) -> int:
         """Greedy epochs of every layer, then joint ones."""
@@ -183,7 +165,8 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
 
         def joint() -> Trainer:
             compose(objective.module, layers)
-            objective.advance(BURN_IN, draw.generator("chains", self._device))
+            g = draw.generator("chains", self._device)
+            objective.chains.copy_(objective.module.sweep(objective.chains, BURN_IN, g))
             return self.trainer(objective, data, held)
 
         greedy = [
@@ -202,22 +185,13 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
                 x = layer(_copies(i, len(self.hidden))[0] * x)
             return x
 
-        plain: dict[str, Any] = {
-            "schedule": "constant",
-            "schedule_options": {},
-            "warmup": 0,
-            "grow_batch": False,
-            "ema": 0.0,
-            "freeze": (),
-            "rate_factors": {},
-            **({} if self.optimizer == "sgd" else {"options": {}}),
-        }
+        settings = GREEDY_TRAINING if self.optimizer == "sgd" else {**GREEDY_TRAINING, "options": {}}
         return Trainer(
             GreedyObjective(layers[k], _copies(k, len(self.hidden)), to_layer_below),
             self.training_source(data),
             optimizer="sgd",
             lr=self.greedy_lr,
-            training=replace(self.settings, **plain),
+            training=replace(self.settings, **settings),
             seed=draw.key() % 2**31,
         )
 
@@ -238,19 +212,12 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
         return self
 
     @property
-    def _machine(self) -> DBM:
-        check_is_fitted(self)
-        return cast(DBM, self.module_)
-
-    @property
     def _n_features_out(self) -> int:
         return self.hidden[-1]
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Mean-field means of the top layer: (n, V) -> (n, n_L)."""
         return self.apply(lambda v: self._machine.mean_field(v, self.mean_field)[-1], X)
-
-    # ---- chains
 
     def sample(
         self,
@@ -273,24 +240,10 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
         """
         if not as_belief_net:
             return super().sample(n, steps=steps, start=start, random_state=random_state)
-        g = self._generator("sample", random_state)
-        check_weights(self._machine)
-        top = self._machine.start(self._starts(n, start, g), g)[-1]
-        return self._machine.belief_net(top, whole_number("steps", steps, 0), g)[0].cpu().numpy()
-
-    # ---- likelihood
-
-    def partition(
-        self,
-        method: Literal["auto", "exact", "ais"] = "auto",
-        *,
-        chains: int = 100,
-        temperatures: int = 10_000,
-        random_state: RandomState = 0,
-    ) -> LogPartition:
-        """log Z, exactly for small machines, else by annealed importance sampling with its error bar."""
-        draw = Draw(seed_of(random_state)).at("partition")
-        return log_partition(self._machine, method, chains=chains, temperatures=temperatures, draw=draw)
+        g, net = self._generator("sample", random_state), self._drawable()
+        top = net.start(self._starts(n, start, g), g)[:, -self.hidden[-1] :]
+        drawn = net.belief_net(top, at_least("steps", steps, 0, integer=True), g)
+        return drawn[:, : net.n_visible].cpu().numpy()
 
     def log_prob_bound(self, X: ArrayLike, partition: LogPartition | None = None) -> np.ndarray:
         """A lower bound of log p(v) of each row, in nats, by mean field: (n,). Too high if log Z is too low."""
@@ -303,12 +256,12 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
 
     def assess(self, X: ArrayLike, *, temperatures: int = 2_000) -> Table:
         """Reconstruction, and the bound of the log-likelihood with the error of log Z."""
-        found = self.partition(temperatures=temperatures)
+        z = self.partition(temperatures=temperatures)
         return measures(
             {
-                "lower bound of mean log p(v) / nats": mean_and_error(self.log_prob_bound(X, found), found.error),
+                "lower bound of mean log p(v) / nats": mean_and_error(self.log_prob_bound(X, z), z.error),
                 "mean-field reconstruction / nats": (-self.score(X), None),
-                f"log Z ({found.method}) / nats": (found.log_z, found.error),
+                f"log Z ({z.method}) / nats": (z.log_z, z.error),
             }
         )
 

@@ -20,8 +20,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
 from ...check import Count, Positive, RandomState
 from ...data import InputSpec, TargetSpec
@@ -32,13 +31,13 @@ from ...results import Table as Numbers
 from ...train import Objective
 from .._base.neural import AUTO, NeuralTransformer
 from ._machine import Machine, measures
-from .annealing import LogPartition, base_rates, log_partition, mean_and_error
+from .annealing import base_rates, mean_and_error
 from .contrastive import Contrastive, Tempering, one_bit
 from .rbm_net import RBM
 
 __all__ = ["RestrictedBoltzmannMachine"]
 
-MIN_SPREAD = 0.05  # standard deviation over rows from which on a hidden unit is a feature
+MIN_SPREAD = 0.05  # standard deviation over rows of a hidden unit that is a feature
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,11 @@ class OneHot(Table):
     categories: int = 0  # columns of a group
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
-        """X with a single 1 in every group; that columns are not groups, `build` says."""
-        found = super().check(X, owner, spec)
-        if self.categories > 1 and found.values.shape[1] % self.categories == 0:
-            _check_groups(found.values, self.categories)
-        return found
+        """X with a single 1 in every group; `build` refuses columns that are not groups."""
+        rows = super().check(X, owner, spec)
+        if self.categories > 1 and rows.values.shape[1] % self.categories == 0:
+            _check_groups(rows.values, self.categories)
+        return rows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -133,11 +132,6 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
         return Table(self.dtype, support="unit" if self.visible == "bernoulli" else "real")
 
     @property
-    def _machine(self) -> RBM:
-        check_is_fitted(self)
-        return cast(RBM, self.module_)
-
-    @property
     def _bits(self) -> bool:
         return self.visible == "bernoulli"
 
@@ -155,17 +149,13 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
         """P(h_j = 1 | v): (n, V) -> (n, H)."""
         return self.apply(self._machine, X)
 
-    def free_energy(self, X: ArrayLike) -> np.ndarray:
-        """F(v) of each row, in nats: (n,)."""
-        return self.apply(self._machine.free_energy, X)
-
     def pseudo_likelihood(self, X: ArrayLike, *, exact: bool = False, random_state: RandomState = None) -> np.ndarray:
         """Log-pseudo-likelihood of each row, in nats: (n,).
 
         Args:
             X: Rows (n, V).
-            exact: Whether all units (softmax: groups) are asked for, which is deterministic; else one, drawn at random
-                for each row, times their number: the one-bit proxy.
+            exact: Whether all units (softmax: groups) are summed, which is deterministic; else one per row, drawn at
+                random, times their number: the one-bit proxy.
             random_state: Seed of the proxy; None: other units at every call.
         """
         machine = self._machine
@@ -175,24 +165,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
         parts = self._rows(X).split(self.part)
         return torch.cat([one_bit(machine, v, draw.at("proxy", i)) for i, v in enumerate(parts)]).cpu().numpy()
 
-    def partition(
-        self,
-        method: Literal["auto", "exact", "ais"] = "auto",
-        *,
-        chains: int = 100,
-        temperatures: int = 10_000,
-        random_state: RandomState = 0,
-    ) -> LogPartition:
-        """log Z, exactly for small machines, else by annealed importance sampling with its error bar."""
-        draw = Draw(seed_of(random_state)).at("partition")
-        start = base_rates(torch.tensor(self.mean_), self.visible).to(self._device)
-        options: dict[str, Any] = {"chains": chains, "temperatures": temperatures, "base_bias": start}
-        return log_partition(self._machine, method, **options, draw=draw)
-
-    def log_prob(self, X: ArrayLike, partition: LogPartition | None = None) -> np.ndarray:
-        """log p(v) of each row, in nats, by `partition`'s log Z: (n,). Of gray values it is not a probability."""
-        log_z = (partition or self.partition()).log_z
-        return self.apply(lambda v: self._machine.log_prob(v, log_z), X)
+    def _base_bias(self) -> Tensor:
+        return base_rates(torch.tensor(self.mean_), self.visible).to(self._device)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean one-bit log-pseudo-likelihood in nats, bits drawn with the fit's seed; Gaussian: minus the error."""
@@ -205,16 +179,16 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
 
         A hidden unit whose P(h = 1 | v) has a standard deviation below 0.05 over the rows is a bias, not a feature.
         """
-        found, machine = self.partition(temperatures=temperatures), self._machine
+        z, machine = self.partition(temperatures=temperatures), self._machine
         rebuilt = self.apply(lambda v: (v - machine.visible_mean(machine(v))).square().mean(-1), X)
         gray = self._bits and not np.isin(self._array(X), (0, 1)).all()
         name = "mean -F(v) - log Z (gray values: not a probability) / nats" if gray else "mean log p(v) / nats"
-        rows: dict[str, tuple[float, float | None]] = {name: mean_and_error(self.log_prob(X, found), found.error)}
+        rows: dict[str, tuple[float, float | None]] = {name: mean_and_error(self.log_prob(X, z), z.error)}
         if self.visible != "gaussian":
             proxy = self.pseudo_likelihood(X, random_state=0)
             rows["mean log-pseudo-likelihood, one-bit proxy / nats"] = mean_and_error(proxy)
         rows["mean squared reconstruction error"] = mean_and_error(rebuilt)
-        rows[f"log Z ({found.method}) / nats"] = found.log_z, found.error
+        rows[f"log Z ({z.method}) / nats"] = z.log_z, z.error
         features = int((self.transform(X).std(0) > MIN_SPREAD).sum())
         rows[f"hidden units that tell rows apart, of {self.n_hidden}"] = features, 0.0
         return measures(rows)

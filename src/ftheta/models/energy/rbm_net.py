@@ -53,7 +53,7 @@ class RBM(nn.Module):
         n_hidden: Hidden units H.
         visible: "bernoulli", "gaussian" (unit variance) or "softmax" (groups of `categories` columns, one-hot).
         categories: Columns of a softmax group.
-        std: Standard deviation of the first weights; biases start at 0.
+        std: Standard deviation of the initial weights; biases start at 0.
 
     Example:
         >>> machine = RBM(4, 3)
@@ -76,16 +76,13 @@ class RBM(nn.Module):
                 f"categories={categories}. Pass the number of categories, e.g. categories=3 for 3, 6, 9, ... columns."
             )
         if n_visible < 1 or n_hidden < 1:
-            raise InputError(
-                f"An RBM needs a unit in each layer; got n_visible={n_visible}, n_hidden={n_hidden}. Pass 1 or more."
-            )
+            raise InputError(f"An RBM needs a unit in each layer; got n_visible={n_visible}, n_hidden={n_hidden}.")
         self.n_visible, self.n_hidden, self.visible, self.categories = n_visible, n_hidden, visible, categories
         self.weight = nn.Parameter(torch.randn(n_hidden, n_visible) * std)
         self.visible_bias = nn.Parameter(torch.zeros(n_visible))
         self.hidden_bias = nn.Parameter(torch.zeros(n_hidden))
 
     def extra_repr(self) -> str:
-        """Sizes and kind, for `print`."""
         return f"{self.n_visible}, {self.n_hidden}, visible={self.visible!r}"
 
     # ---- energies
@@ -95,7 +92,7 @@ class RBM(nn.Module):
         return self._visible_energy(v) - (h * self.hidden_logits(v)).sum(-1)
 
     def free_energy(self, v: Tensor) -> Tensor:
-        """F(v) = -log Σ_h exp(-E(v, h)) of each row: (B, V) -> (B,)."""
+        """F(v) of each row: (B, V) -> (B,)."""
         return self._visible_energy(v) - F.softplus(self.hidden_logits(v)).sum(-1)
 
     def hidden_free_energy(self, h: Tensor) -> Tensor:
@@ -139,7 +136,7 @@ class RBM(nn.Module):
     def log_conditionals(self, v: Tensor) -> Tensor:
         """log P(v_i | all other visibles) of each unit or group, exactly: (B, V) -> (B, V), or (B, V/K) for softmax.
 
-        Their sum is the log-pseudo-likelihood. A grey value v_i is compared with 1 - v_i.
+        Their sum is the log-pseudo-likelihood. A gray value v_i is compared with 1 - v_i.
         """
         rows = max(1, NUMBERS_AT_ONCE // (self.n_visible * self.n_hidden))
         return torch.cat([self._conditionals(part) for part in v.split(rows)])
@@ -172,7 +169,7 @@ class RBM(nn.Module):
 
     @property
     def n_units(self) -> int:
-        """Visible units that can be asked for given all others: bits, or groups."""
+        """Visible units with a distribution given all others: bits, or groups."""
         if self.visible == "gaussian":
             raise InputError(
                 "P(v_i | the others) of Gaussian visibles has no closed form, so there is no pseudo-likelihood; use "
@@ -186,7 +183,7 @@ class RBM(nn.Module):
     def sample_hidden(
         self, v: Tensor, generator: Generator | None = None, *, beta: Tensor | float | None = None
     ) -> Tensor:
-        """h ~ p(h | v): (B, V) -> (B, H); at the inverse temperature beta, a number or (B, 1), if there is one."""
+        """h ~ p(h | v), at the inverse temperature beta, a number or (B, 1): (B, V) -> (B, H)."""
         logits = self.hidden_logits(v)
         return bernoulli((logits if beta is None else logits * beta).sigmoid_(), generator)
 
@@ -194,7 +191,7 @@ class RBM(nn.Module):
     def sample_visible(
         self, h: Tensor, generator: Generator | None = None, *, beta: Tensor | float | None = None
     ) -> Tensor:
-        """v ~ p(v | h): (B, H) -> (B, V); at the inverse temperature beta, a number or (B, 1), if there is one."""
+        """v ~ p(v | h), at the inverse temperature beta, a number or (B, 1): (B, H) -> (B, V)."""
         logits = self.visible_logits(h)
         if beta is None:
             return self.draw_visible(logits, generator)
@@ -203,7 +200,7 @@ class RBM(nn.Module):
         return self.draw_visible(logits * beta, generator)
 
     def draw_visible(self, logits: Tensor, generator: Generator | None = None) -> Tensor:
-        """v drawn from what `visible_logits` gives, which is overwritten; to be called without gradients: (B, V)."""
+        """v drawn from what `visible_logits` gives, which is overwritten; without gradients: (B, V)."""
         if self.visible == "bernoulli":
             return bernoulli(logits.sigmoid_(), generator)
         if self.visible == "gaussian":
@@ -215,14 +212,7 @@ class RBM(nn.Module):
     def gibbs(
         self, v: Tensor, steps: int = 1, generator: Generator | None = None, *, clamp: Tensor | None = None
     ) -> Tensor:
-        """The visibles after some sweeps h ~ p(h | v), v ~ p(v | h).
-
-        Args:
-            v: Where the chains start: (B, V).
-            steps: Sweeps.
-            generator: None is torch's global one.
-            clamp: True where a visible stays as it is: (V,) or (B, V).
-        """
+        """Visibles (B, V) after sweeps h ~ p(h | v), v ~ p(v | h); those stay where clamp, (V,) or (B, V), is True."""
         now = v
         for _ in range(steps):
             now = self.sample_visible(self.sample_hidden(now, generator), generator)
@@ -235,14 +225,10 @@ class RBM(nn.Module):
         """The state of a chain: the visibles alone, as hidden units are drawn first."""
         return v
 
-    def visibles(self, state: Tensor) -> Tensor:
-        """Of a state: (B, V)."""
-        return state
-
     # ---- likelihood
 
     def flat(self) -> RBM:
-        """The machine itself: `annealing` asks for the RBM that a machine is."""
+        """The machine itself; a deep machine is another RBM."""
         return self
 
     @property
