@@ -14,7 +14,7 @@ from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models import ModuleClassifier
-from ftheta.models.energy.dense import continuous_update
+from ftheta.models.energy.modern_hopfield import continuous_update
 from ftheta.nn import HopfieldLayer, HopfieldMemory, HopfieldPooling, association, retrieve
 from ftheta.train import Supervised, Trainer, iterate
 

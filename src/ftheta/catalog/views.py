@@ -57,23 +57,38 @@ VIEWS = [
         *("New rows, beside the training rows that are nearest to them.", 30),
     ),
     View(
-        *("fill-in", "ftheta.models.energy.fill_in:fill_in", "fill_in module_", "Can it fill in what is missing?"),
+        *(
+            "fill-in",
+            "ftheta.models.energy.explain_machines:fill_in",
+            "fill_in module_",
+            "Can it fill in what is missing?",
+        ),
         *("Rows of images removed and filled in, beside the truth and the error of the mean image.", 32),
     ),
     View(
-        *("chains", "ftheta.models.energy.chains:chains", "gibbs module_", "How far do the Gibbs chains get?"),
+        *(
+            "chains",
+            "ftheta.models.energy.explain_machines:chains",
+            "gibbs module_",
+            "How far do the Gibbs chains get?",
+        ),
         *("Gibbs chains that start at rows: the states on the way, and how far they get.", 34),
     ),
     View(
-        *("recall", "ftheta.models.energy.recall:recall", _MEMORY, "Are patterns recalled from noise?"),
+        *("recall", "ftheta.models.energy.explain_memories:recall", _MEMORY, "Are patterns recalled from noise?"),
         *("Patterns, the same with noise, and the states some steps later.", 36),
     ),
     View(
-        *("basins", "ftheta.models.energy.basins:basins", _MEMORY, "Which state does each start lead to?"),
+        *("basins", "ftheta.models.energy.explain_memories:basins", _MEMORY, "Which state does each start lead to?"),
         *("Shares of random starts that lead to each state, and a picture of a plane.", 38),
     ),
     View(
-        *("equilibria", "ftheta.models.energy.equilibria:equilibria", f"{_MEMORY} equilibria", "Which states stay?"),
+        *(
+            "equilibria",
+            "ftheta.models.energy.explain_memories:equilibria",
+            f"{_MEMORY} equilibria",
+            "Which states stay?",
+        ),
         *("All equilibria of a small memory, with eigenvalues: stored, spurious, or not attracting.", 40),
     ),
     View(

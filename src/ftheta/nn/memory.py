@@ -3,7 +3,7 @@
     p = softmax(β q Kᵀ),      q <- p K  (steps - 1 times),      z = p V,      q = R W_q,   K = Y W_k,   V = Y W_v
 
 One step is attention: the state R asks, the stored patterns Y answer, β is 1/√d unless given. More steps move the state
-on towards one pattern, or the mean of several that lie close. `models.energy.dense` has their energy.
+on towards one pattern, or the mean of several that lie close. `models.energy.modern_hopfield` has their energy.
 
     HopfieldLayer     state and stored patterns are inputs                association; with itself: self-attention
     HopfieldPooling   the states are learned, a set of patterns comes in  one vector for sets of any size

@@ -1,8 +1,8 @@
-"""What associative memories share: rows are stored, a cue moves step by step until it rests, and is compared with them.
+"""What associative memories share: rows are stored, and a cue is updated until it is a fixed point.
 
     x <- step(x),      E(step(x)) <= E(x),      recalled: the stored pattern that the state ends in, or none
 
-A family writes how a state moves (`_step`), its energy (`_energy`), and what `fit` makes of the patterns.
+A family writes `_step`, `_energy`, and what `fit` makes of the patterns.
 Shapes: n rows, N units, P stored patterns, T steps.
 """
 
@@ -27,34 +27,34 @@ from ...errors import InputError
 from ...results import Table
 from .rules import bipolar, corrupt
 
-AT_REST = 1e-10  # largest change of a unit of a state that has come to rest
+FIXED = 1e-10  # largest change of a unit of a fixed point
 NEAR = 1e-4  # distance of a unit from that of a pattern which still is the pattern, and a change that counts
-LARGEST = 1e30  # unit of a cue in float32
+MAX_CUE = 1e30  # largest number of a cue in float32
 ROWS_AT_ONCE = 256  # few enough to stay in the cache
 
 
 class Recall(NamedTuple):
-    """The way of every cue, all of them side by side."""
+    """The trajectory of every cue."""
 
-    states: np.ndarray  # (T + 1, n, N), the cues first; T steps until all rest, or as many as were allowed
+    states: np.ndarray  # (T + 1, n, N), the cues first; T steps until all are fixed, or as many as were allowed
     energies: np.ndarray  # (T + 1, n)
     needed: np.ndarray  # the last step in which a unit of the row moved by more than 1e-4: (n,)
-    settled: np.ndarray  # whether the row came to rest: (n,)
+    converged: np.ndarray  # whether the row became a fixed point: (n,)
 
 
 class Attractors(NamedTuple):
     """Where random starts end, the largest share first."""
 
     points: np.ndarray  # (A, N)
-    shares: np.ndarray  # of the starts: (A,); what is missing to 1 never came to rest
+    shares: np.ndarray  # of the starts: (A,); the rest to 1 did not converge
     errors: np.ndarray  # standard errors of the shares: (A,)
     stored: np.ndarray  # index of the stored pattern, -1 for a spurious state: (A,)
     starts: int  # their number
 
     def table(self) -> Table:
         """One row per attractor."""
-        who = ["spurious" if k < 0 else f"pattern {k}" for k in self.stored]
-        return Table({"attractor": who, "share": self.shares.tolist(), "error": self.errors.tolist()})
+        names = ["spurious" if k < 0 else f"pattern {k}" for k in self.stored]
+        return Table({"attractor": names, "share": self.shares.tolist(), "error": self.errors.tolist()})
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -86,6 +86,11 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _energy(self, x: np.ndarray) -> np.ndarray:
         """Of states (..., N): (...)."""
 
+    @property
+    def _dtype(self) -> type[np.floating]:
+        """Of the numbers that `_step` computes with."""
+        return np.float64
+
     def _starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Random states (n, N) from which basins are measured: corners of the cube."""
         return rng.choice([-1.0, 1.0], (n, self.n_features_in_))
@@ -97,25 +102,22 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     # ---- storing
 
     def _store(self, x: np.ndarray, labels: np.ndarray | None) -> None:
-        """Set patterns_, labels_ and note_: rows (n, N) that are there twice are stored once."""
+        """Set patterns_, labels_ and note_; equal rows (n, N) are stored once."""
         x = self._checked(x)
         if self.keep == "medoid":
             if labels is None:
-                raise InputError("keep='medoid' stores one row of each class and needs y; pass y, or take keep='all'.")
+                raise InputError("keep='medoid' stores one row of each class and needs y; pass y, or use keep='all'.")
             chosen = _medoids(x, labels)
             x, labels = x[chosen], labels[chosen]
         _, first, which = np.unique(x, axis=0, return_index=True, return_inverse=True)
         self.note_ = _note(first[which.ravel()], labels)
         if len(first) == 1 < len(x):
-            warnings.warn(
-                f"All {len(x)} patterns are equal: the memory holds one. Pass rows that differ.", stacklevel=4
-            )
+            warnings.warn(f"All {len(x)} patterns are equal: one is stored. Pass rows that differ.", stacklevel=4)
         first.sort()
-        self.patterns_ = x[first]
-        self.labels_ = None if labels is None else labels[first]
+        self.patterns_, self.labels_ = x[first], None if labels is None else labels[first]
 
     def _seed(self: Any, random_state: Any) -> int:
-        """A number from what scikit-learn takes as random_state; None is that of fit."""
+        """None is the seed of fit."""
         return self.seed_ if random_state is None else seed_of(random_state)
 
     # ---- recalling
@@ -133,7 +135,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
         Args:
             X: Cues of any finite numbers; 0 where a unit is not known.
-            steps: At most so many; None: those of the estimator. A row that rests is not updated further.
+            steps: At most so many; None: those of the estimator. A fixed point is not updated further.
             noise: Added to the cues first: a probability for each entry ("flip": its sign changes; "replace": -1 or +1
                 at random in its place), or the standard deviation of "gaussian" noise.
             noise_kind: Which noise.
@@ -142,26 +144,26 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         x, seed = self._cues(X), self._seed(random_state)
         if noise or noise_kind != "flip":
             x = corrupt(x, noise, kind=noise_kind, rng=Draw(seed).at("noise").key())
-        self._settle(x, steps, seed)
+        self._converge(x, steps, seed)
         return x
 
     def trace(self, X: ArrayLike, *, steps: int | None = None) -> Recall:
-        """All states and energies on the way of each cue."""
-        x, states = self._cues(X), []
+        """All states and energies on the trajectory of each cue."""
+        x, seen = self._cues(X), []
         cues = x.copy()
-        needed, settled = self._move(x, steps, self._seed(None), states)
-        found = np.stack([cues, *states])  # (T + 1, n, N)
-        return Recall(found, self._energy(found), needed, settled)
+        needed, converged = self._move(x, steps, self._seed(None), seen)
+        states = np.stack([cues, *seen])  # (T + 1, n, N)
+        return Recall(states, self._energy(states), needed, converged)
 
     def _cues(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self)
-        return np.array(check.table(self, X, dtype="float64", reset=False))  # a copy: it will move
+        return np.array(check.table(self, X, dtype="float64", reset=False))  # a copy: it is updated in place
 
-    def _settle(self, x: np.ndarray, steps: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Move states in place until they rest: steps needed (n,), and whether they rest (n,)."""
+    def _converge(self, x: np.ndarray, steps: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Update states in place until they are fixed: steps needed (n,), and whether they converged (n,)."""
         parts = [self._move(x[k : k + ROWS_AT_ONCE], steps, seed) for k in range(0, len(x), ROWS_AT_ONCE)]
-        needed, settled = (np.concatenate(found) for found in zip(*parts, strict=True))
-        return needed, settled
+        needed, converged = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return needed, converged
 
     def _move(
         self, out: np.ndarray, steps: int | None, seed: int, seen: list[np.ndarray] | None = None
@@ -169,7 +171,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if steps is not None and steps < 0:
             raise InputError(f"steps={steps}; give how many updates are allowed, 0 or more.")
         size = max(float(out.max()), -float(out.min())) if self._dtype is np.float32 else 0.0
-        x = (out * (LARGEST / size) if size > LARGEST else out).astype(self._dtype)
+        x = (out * (MAX_CUE / size) if size > MAX_CUE else out).astype(self._dtype)
         needed, moving = np.zeros(len(x), dtype=int), np.arange(len(x))
         for t in range(self.steps if steps is None else steps):
             if not len(moving):
@@ -180,18 +182,11 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
             moved = 2.0 * (before != after).any(1) if self.states == "signs" else np.abs(before - after).max(1)
             x[some] = after
             needed[moving[moved > NEAR]] = t + 1
-            moving = moving[moved > AT_REST]
+            moving = moving[moved > FIXED]
             if seen is not None and moved.any():
                 seen.append(x.copy())
         out[:] = x
-        settled = np.ones(len(x), dtype=bool)
-        settled[moving] = False
-        return needed, settled
-
-    @property
-    def _dtype(self) -> type[np.floating]:
-        """Of the numbers that `_step` computes with."""
-        return np.float64
+        return needed, ~np.isin(np.arange(len(x)), moving)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """What cues recall: (n, N)."""
@@ -247,10 +242,10 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         """What becomes of cues: means over the rows, with their standard errors."""
         x = self._cues(X)
         start = x.copy()
-        needed, settled = self._settle(x, None, self._seed(None))
+        needed, converged = self._converge(x, None, self._seed(None))
         measures: dict[str, np.ndarray] = {
             "ended in a stored pattern": self._match(x) >= 0,
-            "came to rest": settled,
+            "converged": converged,
             "steps needed": needed,
             "units changed": (np.sign(x) != np.sign(start)).mean(1),
             "overlap with the nearest pattern": (x * self.patterns_[self._nearest(x)]).mean(1),
@@ -266,12 +261,11 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def basins(self, n: int = 10_000, *, random_state: int | None = None) -> Attractors:
         """Where n random starts end: measured sizes of the basins of attraction."""
         check_is_fitted(self)
-        if n < 1:
-            raise InputError(f"n={n}; give the number of random starts, at least 1.")
         seed = self._seed(random_state)
-        x = self._starts(n, np.random.default_rng(Draw(seed).at("basins").key()))
-        _, settled = self._settle(x, None, seed)
-        ends, counts = np.unique(x[settled].round(4) + 0.0, axis=0, return_counts=True)
+        rng = np.random.default_rng(Draw(seed).at("basins").key())
+        x = self._starts(check.at_least("n", n, 1, integer=True), rng)
+        _, converged = self._converge(x, None, seed)
+        ends, counts = np.unique(x[converged].round(4) + 0.0, axis=0, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         ends, shares = ends[order], counts[order] / n
         return Attractors(ends, shares, np.sqrt(shares * (1 - shares) / n), self._match(ends), n)
@@ -291,8 +285,8 @@ def _note(first: np.ndarray, labels: np.ndarray | None) -> str:
 
 def _medoids(x: np.ndarray, labels: np.ndarray) -> Sequence[int]:
     """The row of each class that overlaps most with the others of its class, in the order of the classes."""
-    found = []
+    chosen = []
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
-        found.append(int(rows[np.argmax(x[rows] @ x[rows].sum(0) - np.square(x[rows]).sum(1) * len(rows) / 2)]))
-    return found
+        chosen.append(int(rows[np.argmax(x[rows] @ x[rows].sum(0) - np.square(x[rows]).sum(1) * len(rows) / 2)]))
+    return chosen

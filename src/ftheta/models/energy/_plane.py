@@ -1,29 +1,32 @@
-"""Memories as explanations show them: where states end, and a plane through three stored patterns.
+"""States as explanations show them: where they end, and a plane through three stored patterns.
 
     x(u, v) = a + √N (u e₁ + v e₂),      e₁ along b - a, e₂ the part of c - a across it, both of length 1
 
 Distances in the plane are root mean squares per unit, whatever N is.
-Shapes: P patterns, N units, n states.
+Shapes: P patterns, N units, n states, G positions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ... import check
 from ...errors import InputError, InputTypeError
 from ...explain import require
+from ...plots.contours import ground
 from ._memory import AssociativeMemory
 
 NEAR, WIDTH, STILL = 0.01, 0.05, 1e-4  # of the largest |stored value|: the same, apart, at rest
 KINDS = ("stored", "near stored", "mirror", "other", "moving")
 MARGIN = 0.05  # around a picture
 MAX_NAMED = 6  # other states that have names of their own
+MAX_STEPS = 40  # different energies that are drawn as flat steps
+Grid = tuple[np.ndarray, np.ndarray, np.ndarray]  # positions (G,), (G,) and energies (G, G) on the plane
 
 
 class Ends(NamedTuple):
@@ -54,6 +57,10 @@ class Plane(NamedTuple):
         """States (..., N) -> the nearest places (..., 2)."""
         return (x - self.origin) @ self.basis.T / (self.basis**2).sum(1)
 
+    def inside(self, x: np.ndarray) -> np.ndarray:
+        """Those states that lie in the plane."""
+        return x[np.abs(x - self.at(self.of(x))).max(-1) < 1e-6]
+
 
 def has_plane(net: Any) -> bool:
     """Whether there are two units or more."""
@@ -75,7 +82,7 @@ def as_states(net: AssociativeMemory, x: np.ndarray) -> np.ndarray:
 
 
 def place_name(x: np.ndarray) -> str:
-    """A point as words."""
+    """A point as text."""
     return f"({', '.join(f'{v:.3g}' for v in np.round(x, 12) + 0.0)})"
 
 
@@ -86,14 +93,6 @@ def names_of(net: AssociativeMemory, stored: np.ndarray) -> list[str]:
     labels = getattr(net, "labels_", None)
     words = [] if labels is None else list(map(str, labels))
     return words if len(set(words)) == len(stored) else [f"pattern {i}" for i in range(len(stored))]
-
-
-def starts_of(given: Any, n_units: int) -> np.ndarray:
-    """Rows of states that were given: (n, N)."""
-    x = np.array(check.plain(given), dtype=float)
-    if x.ndim != 2 or x.shape[1] != n_units or not len(x) or not np.isfinite(x).all():
-        raise InputError(f"starts has shape {x.shape}; rows of {n_units} finite numbers are needed.")
-    return x
 
 
 def ends_of(net: AssociativeMemory, at: np.ndarray) -> Ends:
@@ -107,19 +106,19 @@ def ends_of(net: AssociativeMemory, at: np.ndarray) -> Ends:
     meant = net.matched(at)
     kinds = np.select([same & (close < p), same, rest & (meant >= 0), rest], [0, 2, 1, 3], 4)
     mirrors = [place_name(-x) for x in stored] if stored.shape[1] <= 3 else [f"minus {name}" for name in names]
-    said = np.full(len(at), "still moving", dtype=object)
-    said[same] = np.array(names + mirrors, dtype=object)[close[same]]
-    said[kinds == 1] = [f"near {names[i]}" for i in meant[kinds == 1]]
-    said[kinds == 3] = _others(at[kinds == 3], WIDTH * scale)
-    pairs = Counter(zip(kinds.tolist(), said.tolist(), strict=True))
-    order = sorted(pairs, key=lambda pair: (pair[0], -pairs[pair], pair[1]))
-    place = {pair: i for i, pair in enumerate(order)}
-    code = [place[pair] for pair in zip(kinds.tolist(), said.tolist(), strict=True)]
+    words = np.full(len(at), "still moving", dtype=object)
+    words[same] = np.array(names + mirrors, dtype=object)[close[same]]
+    words[kinds == 1] = [f"near {names[i]}" for i in meant[kinds == 1]]
+    words[kinds == 3] = _others(at[kinds == 3], WIDTH * scale)
+    pairs = list(zip(kinds.tolist(), words.tolist(), strict=True))
+    count = Counter(pairs)
+    order = sorted(count, key=lambda pair: (pair[0], -count[pair], pair[1]))
+    code = [order.index(pair) for pair in pairs]
     return Ends(tuple(name for _, name in order), tuple(KINDS[k] for k, _ in order), np.array(code, dtype=int))
 
 
 def _others(at: np.ndarray, width: float) -> list[str]:
-    """Names of states by where they are; those beyond the most frequent are one."""
+    """Names of states by where they are; those beyond the most frequent share one."""
     if not len(at):
         return []
     _, first, code, count = np.unique(
@@ -128,8 +127,7 @@ def _others(at: np.ndarray, width: float) -> list[str]:
     rank = np.argsort(np.argsort(-count, kind="stable"))
     flat = at.shape[1] <= 3
     names = [place_name(at[i]) if flat else f"other state {r + 1}" for i, r in zip(first, rank, strict=True)]
-    more = f"{len(count) - MAX_NAMED} rarer states"
-    return [names[k] if rank[k] < MAX_NAMED else more for k in code.ravel()]
+    return [names[k] if rank[k] < MAX_NAMED else f"{len(count) - MAX_NAMED} rarer states" for k in code.ravel()]
 
 
 def plane_of(net: AssociativeMemory, stored: np.ndarray, patterns: Sequence[int] | None) -> Plane:
@@ -138,34 +136,33 @@ def plane_of(net: AssociativeMemory, stored: np.ndarray, patterns: Sequence[int]
     Args:
         net: For the names.
         stored: Its patterns (P, N).
-        patterns: Which three; None: the first that lie on no line, filled up by the origin and by single units.
+        patterns: Which three; None: the first that are not on a line, completed by the origin and by single units.
     """
-    names, n_units = names_of(net, stored), stored.shape[1]
+    n_units = stored.shape[1]
     if patterns is None and n_units == 2:
         corners = np.abs(stored).max() * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         return Plane(np.zeros(2), np.eye(2), ("x1", "x2"), corners)
     points = np.concatenate([stored, np.zeros((1, n_units)), np.eye(2, n_units)])
-    said = [*names, "the origin", "unit 1", "unit 2"]
+    names = [*names_of(net, stored), "the origin", "unit 1", "unit 2"]
     chosen = _spanning(points) if patterns is None else _three(patterns, len(stored))
     a, b, c = points[chosen]
     if np.linalg.matrix_rank([b - a, c - a]) < 2:
         raise InputError(f"Patterns {chosen} lie on a line, so there is no one plane through them; choose others.")
     across = c - a - (c - a) @ (b - a) / ((b - a) @ (b - a)) * (b - a)
     basis = np.stack([v / np.linalg.norm(v) for v in (b - a, across)]) * np.sqrt(n_units)
-    words = [said[i] for i in chosen]
-    labels = f"from {words[0]} to {words[1]} (RMS per unit)", f"towards {words[2]} (RMS per unit)"
-    plane = Plane(a, basis, labels, np.zeros((3, 2)))
+    first, second, third = (names[i] for i in chosen)
+    plane = Plane(
+        a, basis, (f"from {first} to {second} (RMS per unit)", f"towards {third} (RMS per unit)"), np.zeros((3, 2))
+    )
     return plane._replace(corners=plane.of(points[chosen]))
 
 
 def _spanning(points: np.ndarray) -> list[int]:
-    """The first three that lie on no line."""
+    """The first three that are not on a line."""
     chosen = [0]
     for i in range(1, len(points)):
-        if np.linalg.matrix_rank(points[[*chosen[1:], i]] - points[0]) == len(chosen):
+        if len(chosen) < 3 and np.linalg.matrix_rank(points[[*chosen[1:], i]] - points[0]) == len(chosen):
             chosen.append(i)
-        if len(chosen) == 3:
-            break
     return chosen
 
 
@@ -182,3 +179,25 @@ def grid_of(places: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray, np
     more = MARGIN * np.maximum(high - low, (high - low).max() / 2)
     x, y = np.linspace(low - more, high + more, points).T
     return x, y, np.stack(np.meshgrid(x, y), -1).reshape(-1, 2)
+
+
+def state_axes(figure: Any, cell: Any, grid: Grid | None, names: Sequence[str], size: float = 1.0) -> Any:
+    """Axes for states: the energy on a plane, or the edges of a cube of this size where there are three names."""
+    axes: Any = figure.add_subplot(cell, projection="3d" if len(names) == 3 else None)
+    axes.set(**{f"{axis}label": name for axis, name in zip("xyz", names, strict=False)})
+    if len(names) == 3:
+        for a, b in combinations(np.array(list(product((-size, size), repeat=3))), 2):
+            if np.count_nonzero(a != b) == 1:
+                axes.plot(*np.stack([a, b]).T, color="0.4", ls="-", lw=0.9, zorder=1)
+        axes.view_init(22, -62)  # no corner hides another
+        axes.set_box_aspect((1, 1, 1), zoom=0.95)
+    elif grid is not None:
+        x, y, z = grid
+        if len(np.unique(z)) > MAX_STEPS:
+            ground(figure, axes, grid, "energy")
+        else:  # flat steps
+            image = axes.imshow(z, cmap="Greys", alpha=0.55, origin="lower", extent=(x[0], x[-1], y[0], y[-1]))
+            figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, aspect=45, pad=0.01, label="energy")
+        axes.set_aspect("equal")
+    axes.locator_params(nbins=5)
+    return axes

@@ -1,10 +1,10 @@
-"""Equilibria of networks of saturated units, and whether a small push grows or dies out.
+"""Equilibria of networks of saturated units, and whether a small perturbation grows or dies out.
 
-    x' = satlins(W x + b),     at rest where x' = x,     stable if all |λ| < 1,     λ: eigenvalues of the Jacobian there
+    x' = satlins(W x + b),     x* = satlins(W x* + b),     stable if all |λ| < 1,     λ: eigenvalues of the Jacobian
 
-The map is linear where each unit is either free or stuck at -1 or +1: on each of the 3^N faces of the cube one linear
-system gives its equilibria, so all of them are found. Free units F have |W x + b| <= 1 and Jacobian W_FF; those that
-are stuck have eigenvalue 0.
+The map is linear where each unit is either free or saturated at -1 or +1: on each of the 3^N faces of the cube one
+linear system gives its equilibria, which are all there are. Free units F have |W x + b| <= 1 and Jacobian W_FF;
+saturated ones have eigenvalue 0. Of a line or plane of equilibria the point with the smallest free units is given.
 
 Shapes: x (N,), W (N, N), b (N,).
 Reference: Strogatz, Nonlinear Dynamics and Chaos (2015), chapters 6 and 10; Li, Michel and Porod, IEEE Trans. Circuits
@@ -25,50 +25,26 @@ from ...errors import InputError
 __all__ = ["Equilibrium", "equilibria", "fixed_corners", "linearized"]
 
 MAX_FACE_UNITS, MAX_CORNER_UNITS = 10, 20
-NEAR = 1e-9  # rounding
+ROUNDING = 1e-9
 
 
 class Equilibrium(NamedTuple):
-    """A state that stays where it is.
+    """A fixed point."""
 
-    Args:
-        point: Where: (N,); of a continuum one point inside it.
-        eigenvalues: Of the Jacobian, largest magnitude first; of a saturated network those of its free units only.
-        kind: "stable", "saddle", "maximum" (every push grows), "marginal" (the linear part does not say), "continuum"
-            (a line or plane of equilibria).
-        directions: Of a continuum: an orthonormal basis (K, N), else (0, N).
-        stored: Whether it is a stored pattern; None where nobody said.
-    """
-
-    point: np.ndarray
-    eigenvalues: np.ndarray
-    kind: str
-    directions: np.ndarray
-    stored: bool | None = None
+    point: np.ndarray  # (N,)
+    eigenvalues: np.ndarray  # of the Jacobian in the free units, largest magnitude first
+    kind: str  # stable, saddle, maximum (every perturbation grows), marginal (undecided), continuum (a line or plane)
+    directions: np.ndarray  # of a continuum: an orthonormal basis (K, N), else (0, N)
+    stored: bool | None = None  # whether it is a stored pattern; None: not known
 
     @property
     def spurious(self) -> bool:
-        """An attractor that nobody stored."""
+        """Whether it is an attractor that was not stored."""
         return self.kind == "stable" and self.stored is False
 
 
-def _eigenvalues(j: np.ndarray) -> np.ndarray:
-    """Of a Jacobian (N, N), largest magnitude first; real where they are."""
-    found: Any = np.linalg.eigvalsh(j) if np.array_equal(j, j.T) else np.linalg.eigvals(j)
-    return found[np.argsort(-np.abs(found), kind="stable")]
-
-
-def _verdict(eigenvalues: np.ndarray) -> str:
-    """Linear stability: "stable" if every small push dies out, "maximum" if every one grows, "saddle", "marginal"."""
-    near = NEAR * max(1.0, float(np.abs(eigenvalues).max(initial=0)))
-    grow, die = np.abs(eigenvalues) > 1 + near, np.abs(eigenvalues) < 1 - near
-    if die.all() or grow.all():
-        return "stable" if die.all() else "maximum"
-    return "saddle" if grow.any() else "marginal"
-
-
 def equilibria(W: ArrayLike, b: ArrayLike | None = None) -> list[Equilibrium]:
-    """All equilibria of x' = satlins(W x + b), stuck corners first, those with more free units later.
+    """All equilibria of x' = satlins(W x + b), corners first, those with more free units later.
 
     Example:
         >>> for e in equilibria([[1.5]]):
@@ -80,11 +56,10 @@ def equilibria(W: ArrayLike, b: ArrayLike | None = None) -> list[Equilibrium]:
     w, b = _network(W, b)
     if len(w) > MAX_FACE_UNITS:
         raise InputError(
-            f"The network has {len(w)} units, and its cube 3^{len(w)} faces; all are looked at for up to "
-            f"{MAX_FACE_UNITS} units. Measure basins from random starts instead."
+            f"The network has {len(w)} units, and its cube 3^{len(w)} faces; {MAX_FACE_UNITS} units are the most. "
+            "Measure basins from random starts instead."
         )
-    units = range(len(w))
-    free = chain.from_iterable(combinations(units, k) for k in range(len(w) + 1))
+    free = chain.from_iterable(combinations(range(len(w)), k) for k in range(len(w) + 1))
     return [e for f in free for e in _on_faces(w, b, list(f))]
 
 
@@ -99,65 +74,37 @@ def _network(W: ArrayLike, b: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]
 
 def _on_faces(w: np.ndarray, b: np.ndarray, free: list[int]) -> Iterator[Equilibrium]:
     """Equilibria with exactly these units free, for all signs of the others."""
-    stuck = [i for i in range(len(w)) if i not in free]
-    x = np.zeros((2 ** len(stuck), len(w)))
-    x[:, stuck] = _corners(len(stuck))
-    rest = np.eye(len(free)) - w[np.ix_(free, free)]  # of (I - W_FF) x_F = W_FS s + b_F
-    pull = (x @ w.T + b)[:, free]  # (2^S, F)
-    u, sizes, axes = np.linalg.svd(rest)
-    bent = sizes > NEAR * max(1.0, np.abs(w).max())
-    x[:, free] = pull @ u[:, bent] / sizes[bent] @ axes[bent]
-    flat = axes[~bent]  # (K, F): where nothing pulls
-    holds = np.abs(x[:, free] @ rest.T - pull).max(1, initial=0) < NEAR * (1 + np.abs(pull).max(1, initial=0))
-    holds &= _may_rest(w, b, free, x, flat)
-    for state in x[holds]:
-        point = _inside(w, b, free, state, flat) if len(flat) else state
-        if point is not None:
-            yield _judged(w, free, point, flat)
-
-
-def _may_rest(w: np.ndarray, b: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> np.ndarray:
-    """Which states (n, N) have their free units in range and the others strictly beyond it on their side.
-
-    Those of a continuum may move along it, by at most what keeps them in the ball around the cube.
-    """
-    left = len(free) - np.square(x[:, free]).sum(1) if len(flat) else np.zeros(len(x))
-    reach = np.sqrt(np.maximum(left, 0))[:, None] * np.linalg.norm(w[:, free] @ flat.T, axis=1)  # (n, N)
-    beyond = np.delete(x * (x @ w.T + b) + reach, free, axis=1)
-    within = left >= 0 if len(flat) else (np.abs(x[:, free]) <= 1 + NEAR).all(1)
-    return within & (beyond > 1 + NEAR).all(1)
-
-
-def _inside(w: np.ndarray, b: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
-    """The point of x + span(flat) whose free units are furthest from their ends; None where none is on the face.
-
-    A linear programme in (c, t): maximise t >= 0 with |x_F| <= 1 - t and s (W x + b)_S > 1, x + c flat in place of x.
-    """
-    from scipy.optimize import linprog
-
-    ways = np.zeros((len(flat), len(w)))
-    ways[:, free] = flat
-    stuck = [i for i in range(len(w)) if i not in free]
-    s, y = x[stuck], w @ x + b
-    left = np.vstack([flat.T, -flat.T, -s[:, None] * (w @ ways.T)[stuck]])
-    right = np.concatenate([1 - x[free], 1 + x[free], s * y[stuck] - 1 - 10 * NEAR])
-    cost = np.append(np.zeros(len(flat)), -1.0)
-    room = np.append(np.ones(2 * len(free)), np.zeros(len(stuck)))  # what t takes of each side
-    bounds = [(None, None)] * len(flat) + [(-NEAR, 1.0)]
-    answer = linprog(cost, np.c_[left, room], right, bounds=bounds)
-    return x + answer.x[:-1] @ ways if answer.success else None
+    fixed = [i for i in range(len(w)) if i not in free]
+    x = np.zeros((2 ** len(fixed), len(w)))
+    x[:, fixed] = _corners(len(fixed))
+    left = np.eye(len(free)) - w[np.ix_(free, free)]  # of (I - W_FF) x_F = W_FS s + b_F
+    right = (x @ w.T + b)[:, free]  # (2^S, F)
+    u, sizes, axes = np.linalg.svd(left)
+    full = sizes > ROUNDING * max(1.0, np.abs(w).max())
+    x[:, free] = right @ u[:, full] / sizes[full] @ axes[full]
+    solved = np.abs(x[:, free] @ left.T - right).max(1, initial=0) < ROUNDING * (1 + np.abs(right).max(1, initial=0))
+    inside = (np.abs(x[:, free]) <= 1 + ROUNDING).all(1)
+    beyond = (np.delete(x * (x @ w.T + b), free, axis=1) > 1 + ROUNDING).all(1)
+    for point in x[solved & inside & beyond]:
+        yield _judged(w, free, point, axes[~full])
 
 
 def _judged(w: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> Equilibrium:
-    values = _eigenvalues(w[np.ix_(free, free)])
-    kind = "continuum" if len(flat) else _verdict(values)
-    if kind != "stable" and (np.abs(x[free]) > 1 - NEAR).any():
-        kind = "marginal"  # a free unit at its end is stuck to one side
+    """An equilibrium with its kind; `flat` (K, F) are the directions in which nothing changes."""
+    j = w[np.ix_(free, free)]
+    values: Any = np.linalg.eigvalsh(j) if np.array_equal(j, j.T) else np.linalg.eigvals(j)
+    values = values[np.argsort(-np.abs(values), kind="stable")]
+    near = ROUNDING * max(1.0, float(np.abs(values).max(initial=0)))
+    grow, die = np.abs(values) > 1 + near, np.abs(values) < 1 - near
+    kind = "stable" if die.all() else "maximum" if grow.all() else "saddle" if grow.any() else "marginal"
+    kind = "continuum" if len(flat) else kind
+    if kind != "stable" and (np.abs(x[free]) > 1 - ROUNDING).any():
+        kind = "marginal"  # a free unit at its end is saturated on one side
     if kind == "maximum" and len(free) < len(w):
-        kind = "saddle"  # the stuck units come back
-    ways = np.zeros((len(flat), len(w)))
-    ways[:, free] = flat
-    return Equilibrium(x + 0.0, values, kind, ways)
+        kind = "saddle"  # the saturated units come back
+    directions = np.zeros((len(flat), len(w)))
+    directions[:, free] = flat
+    return Equilibrium(x + 0.0, values, kind, directions)
 
 
 def linearized(W: ArrayLike, b: ArrayLike | None, x: ArrayLike) -> Equilibrium:
@@ -175,13 +122,13 @@ def linearized(W: ArrayLike, b: ArrayLike | None, x: ArrayLike) -> Equilibrium:
     away = np.abs(np.clip(y, -1, 1) - point).max()
     if not away <= 1e-6:
         raise InputError(f"The point moves by {away:.3g} in one step: it is not an equilibrium. Pass one.")
-    free = np.flatnonzero(np.abs(y) <= 1 + NEAR).tolist()
+    free = np.flatnonzero(np.abs(y) <= 1 + ROUNDING).tolist()
     _, sizes, axes = np.linalg.svd(np.eye(len(free)) - w[np.ix_(free, free)])
-    return _judged(w, free, point, axes[sizes <= NEAR * max(1.0, np.abs(w).max())])
+    return _judged(w, free, point, axes[sizes <= ROUNDING * max(1.0, np.abs(w).max())])
 
 
 def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
-    """The corners of the cube that sign units leave alone, x (W x + b) >= 0 in every unit: (K, N).
+    """The corners of the cube that are fixed points of sign units, x (W x + b) >= 0 in every unit: (K, N).
 
     Example:
         >>> fixed_corners([[0.0, 1.0], [1.0, 0.0]]).tolist()
@@ -190,11 +137,11 @@ def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
     w, bias = _network(W, b)
     if len(w) > MAX_CORNER_UNITS:
         raise InputError(
-            f"The network has {len(w)} units and 2^{len(w)} corners; all are looked at for up to "
-            f"{MAX_CORNER_UNITS} units. Measure basins from random starts instead."
+            f"The network has {len(w)} units and 2^{len(w)} corners; {MAX_CORNER_UNITS} units are the most. Measure "
+            "basins from random starts instead."
         )
     x = _corners(len(w))
-    near = 1e-12 * (np.abs(w).sum(1) + np.abs(bias))  # nothing but rounding
+    near = 1e-12 * (np.abs(w).sum(1) + np.abs(bias))  # rounding
     return x[(x * (x @ w.T + bias) >= -near).all(1)]
 
 

@@ -1,8 +1,8 @@
-"""Hopfield networks: patterns are the states in which a network of symmetric connections rests.
+"""Hopfield networks: patterns are fixed points of a network of symmetric connections.
 
     x_i <- sign(Σ_j W_ij x_j + b_i)     or satlins(...),      E(x) = -xᵀWx/2 - b·x  (+ xᵀx/2 with saturated units)
 
-A cue descends the energy into the basin of the pattern nearest to it, or of a spurious state that nobody stored:
+A cue descends the energy into the basin of the pattern nearest to it, or of a spurious state, which was not stored:
 without a bias the mirror image -ξ of every pattern is one.
 
 Shapes: n rows, N units, P patterns of -1 and +1.
@@ -38,18 +38,26 @@ from .rules import capacity, design, energy, hebb, pseudo_inverse, span, storkey
 
 __all__ = ["HopfieldNetwork", "Perturbed"]
 
-TIE = 1e-12  # of the most that a unit can receive: less is rounding
-TIE_SINGLE = 1e-6  # the same in float32
-NO_CONNECTION = 1e-10  # the largest weight that is none
+TIE = {np.float64: 1e-12, np.float32: 1e-6}  # of the most that a unit can receive: less is rounding
+MIN_WEIGHT = 1e-10  # of a connection
 
 
 class Perturbed(NamedTuple):
-    """An equilibrium that was pushed."""
+    """A perturbed equilibrium."""
 
     end: np.ndarray  # where the state went: (N,)
-    returned: bool  # whether that is where it came from
+    returned: bool  # whether that is the equilibrium
     stored: int  # index of the stored pattern that it ended in, -1 for none
     kind: str  # stability of the equilibrium by its linear part
+
+
+class Factors(NamedTuple):
+    """W = V Vᵀ + diag(d), where K is small: products with V take less time than with W."""
+
+    v: np.ndarray | None  # (N, K); None: W itself
+    d: np.ndarray  # (N,)
+    bias: np.ndarray  # (N,)
+    tie: np.ndarray  # what is rounding in the input of a unit (N,)
 
 
 class Storing(Steps):
@@ -78,8 +86,8 @@ class Storing(Steps):
 class HopfieldNetwork(AssociativeMemory, Stepped):
     """Store rows of -1 and +1; recall them from noisy or partial cues.
 
-    Learned: patterns_ (P, N), labels_ (P,) or None, weights_ (N, N), bias_ (N,), note_ (what was odd about the
-    patterns, "" for nothing). `net.weights_ = mine` and `net.bias_ = mine` make it another network.
+    Learned: patterns_ (P, N), labels_ (P,) or None, weights_ (N, N), bias_ (N,), note_ (on repeated patterns).
+    `net.weights_ = mine` and `net.bias_ = mine` make it another network.
 
     Args:
         rule: "hebb", "pseudo-inverse", "storkey", or "design": that of Li, Michel and Porod, which has a bias and is
@@ -120,7 +128,7 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         return Recall()
 
     def rounds(self) -> int:
-        """One, in which all patterns are stored."""
+        """All patterns are stored in one round."""
         return 1
 
     def process(self, data: Data, held: Data | None) -> Storing:
@@ -131,7 +139,7 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         return Storing(self.patterns_, None if self.rule == "storkey" else self._all_at_once)
 
     def finish(self, process: Storing) -> None:
-        """The weights; what is wrong with the memory is warned of."""
+        """Set the weights, and warn of a memory that does not work."""
         w = process.weights
         if self.rule == "storkey":
             w = (w - np.diag(w.diagonal()) if self._without_diagonal else w) * self._gain(len(w))
@@ -152,7 +160,7 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
 
     def _all_at_once(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights and bias of the rules that are formulas."""
-        with blas_threads(1):  # among other work a second one makes a decomposition far slower
+        with blas_threads(1):  # beside other work a second one makes a decomposition far slower
             if self.rule == "design":
                 return design(x, decay=self.decay, step=self.step)
             rule = hebb if self.rule == "hebb" else pseudo_inverse
@@ -172,7 +180,7 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         return 1.0 if self.scale is None else 1 / n if self.scale == "N" else self.scale
 
     def _problem(self) -> str:
-        """What is wrong with the memory: patterns that are not attractors, or a matrix that holds every corner."""
+        """Patterns that are not attractors, or a matrix for which every corner is a fixed point; "" for neither."""
         p, n = self.patterns_.shape
         lost = int((~self.stable()).sum())
         if lost and self.unit == "saturated" and self.rule != "design":
@@ -187,25 +195,25 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
                 f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
             )
         off = self.weights_ - np.diag(self.weights_.diagonal())
-        apart = self.patterns_[:-1] - self.patterns_[-1]
-        filled = self.rule == "design" and p > n + 1 and np.linalg.matrix_rank(apart) == n
-        if filled or (self.rule != "design" and n > 1 and np.abs(off).max() <= NO_CONNECTION):
+        differences = self.patterns_[:-1] - self.patterns_[-1]
+        filled = self.rule == "design" and p > n + 1 and np.linalg.matrix_rank(differences) == n
+        if filled or (self.rule != "design" and n > 1 and np.abs(off).max() <= MIN_WEIGHT):
             return (
-                f"{p} patterns leave no connection between {n} units with rule={self.rule!r}: every corner is at rest, "
-                "and no error is corrected. Store fewer patterns, or use more units."
+                f"{p} patterns leave no connection between {n} units with rule={self.rule!r}: every corner is a fixed "
+                "point, and no error is corrected. Store fewer patterns, or use more units."
             )
         return ""
 
     def stable(self) -> np.ndarray:
-        """Which stored patterns stay where they are, (P,); saturated units must be pushed beyond ±1 to hold them."""
+        """Which stored patterns are fixed points, (P,); saturated units must be pushed beyond ±1 to hold them."""
         check_is_fitted(self)
-        pushed = self.patterns_ * (self.patterns_ @ self.weights_.T + self.bias_)
-        return np.all(pushed > 1 + TIE if self.unit == "saturated" else pushed >= -TIE * self._most(), axis=1)
+        pushed, tie = self.patterns_ * (self.patterns_ @ self.weights_.T + self.bias_), TIE[np.float64]
+        return np.all(pushed > 1 + tie if self.unit == "saturated" else pushed >= -tie * self._most(), axis=1)
 
-    # ---- moving
+    # ---- updates
 
     def _moved(self, h: np.ndarray, x: np.ndarray, tie: Any) -> np.ndarray:
-        """Units x that receive h: a sign unit that receives nothing stays as it is."""
+        """Units x with input h: a sign unit with input 0 stays as it is."""
         if self.unit == "saturated":
             return np.clip(h, -1, 1)
         new, weak = np.copysign(h.dtype.type(1), h), np.abs(h) <= tie
@@ -215,26 +223,26 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
 
     @property
     def _dtype(self) -> type[np.floating]:
-        """All sign units at once are computed in float32: of a number that is not near 0 half the digits will do."""
+        """All sign units at once are computed in float32: only the sign of a number matters."""
         return np.float32 if self.unit == "sign" and self.update == "synchronous" else np.float64
 
     def _step(self, x: np.ndarray, t: int, seed: int) -> np.ndarray:
         if self.update == "asynchronous":
             return self._in_turn(x, np.random.default_rng(Draw(seed).at("order", t).key()))
-        v, d, most = self._factors()
-        h = x @ self.weights_.T.astype(x.dtype) if v is None else x @ v.astype(x.dtype) @ v.T.astype(x.dtype)  # (n, N)
-        if d.any():
-            h += d.astype(x.dtype) * x
-        if self.bias_.any():
-            h += self.bias_.astype(x.dtype)
-        return self._moved(h, x, (TIE_SINGLE * most).astype(x.dtype))
+        f = self._factors()
+        h = x @ self.weights_.T.astype(x.dtype) if f.v is None else x @ f.v @ f.v.T  # (n, N)
+        if f.d.any():
+            h += f.d * x
+        if f.bias.any():
+            h += f.bias
+        return self._moved(h, x, f.tie)
 
     def _in_turn(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """All units of all states (n, N), one after the other in a random order; overlaps follow every change."""
-        z, (v, d, most) = x.T.copy(), self._factors()  # (N, n)
-        v, m = (self.weights_, z) if v is None else (v, v.T @ z)  # (N, K), (K, n)
+        z, f = x.T.copy(), self._factors()  # (N, n)
+        v, m = (self.weights_, z) if f.v is None else (f.v, f.v.T @ z)  # (N, K), (K, n)
         for i in rng.permutation(len(z)):
-            new = self._moved(v[i] @ m + (d[i] * z[i] + self.bias_[i]), z[i], TIE * most[i])
+            new = self._moved(v[i] @ m + (f.d[i] * z[i] + f.bias[i]), z[i], f.tie[i])
             change = new - z[i]
             if change.any():
                 if m is not z:
@@ -247,30 +255,28 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         return np.abs(self.weights_).sum(1) + np.abs(self.bias_)
 
     def _prepare(self) -> None:
-        """Find V (N, K) and d (N,) of W = V Vᵀ + diag(d), where K is small: products with V take less time than with W.
-
-        They hold as long as `weights_` and `bias_` are these arrays; the first cannot be written to.
-        """
+        """Keep the factors of this matrix, which then cannot be written to."""
         w, x = self.weights_, self.patterns_
-        self._low_rank: tuple[np.ndarray, ...] | None = None
+        self._factored: tuple[np.ndarray, np.ndarray, dict[Any, Factors]] | None = None
         rows = {"hebb": x, "pseudo-inverse": x, "design": x[:-1] - x[-1]}.get(self.rule)
         if rows is None or 2 * len(rows) > len(w):
             return
         v, most = np.sqrt(self._gain(len(w))) * (rows if self.rule == "hebb" else span(rows)).T, self._most()
-        made = v @ v.T
-        d = w.diagonal() - made.diagonal()
-        np.fill_diagonal(made, w.diagonal())
-        if np.allclose(made, w, rtol=0, atol=TIE * np.abs(w).max()):
+        product = v @ v.T
+        d = w.diagonal() - product.diagonal()
+        np.fill_diagonal(product, w.diagonal())
+        if np.allclose(product, w, rtol=0, atol=TIE[np.float64] * np.abs(w).max()):
             w.flags.writeable = False
-            d = np.where(np.abs(d) > TIE * most, d, 0.0)
-            self._low_rank = w, self.bias_, np.ascontiguousarray(v), d, most
+            d = np.where(np.abs(d) > TIE[np.float64] * most, d, 0.0)
+            kept = {t: Factors(*(np.ascontiguousarray(a, t) for a in (v, d, self.bias_, TIE[t] * most))) for t in TIE}
+            self._factored = w, self.bias_, kept
 
-    def _factors(self) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-        """V, d, and the most that each unit can receive; without V where there is none, as for your own weights."""
-        known, w = self._low_rank, self.weights_
-        if known is None or known[0] is not w or known[1] is not self.bias_ or w.flags.writeable:
-            return None, np.zeros(len(w)), self._most()
-        return known[2], known[3], known[4]
+    def _factors(self) -> Factors:
+        """As `_prepare` kept them, or none for weights or a bias that the user has set since."""
+        known, w, t = self._factored, self.weights_, self._dtype
+        if known is not None and known[0] is w and known[1] is self.bias_ and not w.flags.writeable:
+            return known[2][t]
+        return Factors(None, np.zeros(len(w), t), self.bias_.astype(t), (TIE[t] * self._most()).astype(t))
 
     def _energy(self, x: np.ndarray) -> np.ndarray:
         return energy(x, self.weights_, self.bias_, unit=self.unit)
@@ -280,38 +286,36 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
             return rng.uniform(-1, 1, (n, self.n_features_in_))
         return super()._starts(n, rng)
 
-    # ---- resting
+    # ---- equilibria
 
     def equilibria(self) -> list[Equilibrium]:
-        """All states that stay where they are, up to 10 saturated or 20 sign units; `stored` and `spurious` are told.
+        """All fixed points, up to 10 saturated or 20 sign units, with `stored` and `spurious` set.
 
-        Those of sign units are corners: stable, or marginal where a unit receives nothing and stays because of that.
+        Those of sign units are corners: stable, or marginal where a unit has input 0 and stays because of that.
         """
         check_is_fitted(self)
         if self.unit == "saturated":
-            found = equilibria(self.weights_, self.bias_)
+            points = equilibria(self.weights_, self.bias_)
         else:
             corners = fixed_corners(self.weights_, self.bias_)
-            pulled = (corners * (corners @ self.weights_.T + self.bias_) > TIE * self._most()).all(1)
-            kinds = np.where(pulled, "stable", "marginal").tolist()
-            found = [
-                Equilibrium(x, np.zeros(0), kind, np.zeros((0, len(x)))) for x, kind in zip(corners, kinds, strict=True)
+            pulled = np.all(corners * (corners @ self.weights_.T + self.bias_) > TIE[np.float64] * self._most(), axis=1)
+            points = [
+                Equilibrium(x, np.zeros(0), "stable" if stable else "marginal", np.zeros((0, len(x))))
+                for x, stable in zip(corners, pulled, strict=True)
             ]
-        return [e._replace(stored=bool(self._match(e.point[None])[0] >= 0)) for e in found]
+        return [e._replace(stored=bool(self._match(e.point[None])[0] >= 0)) for e in points]
 
     def perturbed(self, point: ArrayLike, by: ArrayLike, *, steps: int | None = None) -> Perturbed:
-        """Push an equilibrium of a saturated network by a small vector: where it goes, and what the linear part says.
+        """Perturb an equilibrium of a saturated network: where it goes, and its stability by the linear part.
 
         Args:
             point: The equilibrium (N,).
-            by: The push (N,).
+            by: The perturbation (N,).
             steps: At most so many updates; None: those of the estimator.
         """
         check_is_fitted(self)
         if self.unit != "saturated":
-            raise InputError(
-                f"unit={self.unit!r} has no linear part; perturbed() takes a network with unit='saturated'."
-            )
+            raise InputError(f"unit={self.unit!r} has no linear part; perturbed() needs unit='saturated'.")
         at = linearized(self.weights_, self.bias_, point)
         end = self.recall(np.clip(at.point + np.asarray(by, dtype=float), -1, 1)[None], steps=steps)
         back = bool(np.abs(end[0] - at.point).max() <= NEAR)

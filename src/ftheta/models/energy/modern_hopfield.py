@@ -1,48 +1,226 @@
-"""Modern Hopfield networks: memories of far more patterns than units, by a sharper energy.
+"""Modern Hopfield networks: energies that are low where a state x agrees with one of many stored patterns ξ_μ.
 
-    discrete     E(x) = - Σ_μ F(ξ_μ·x),  F = zⁿ, max(z, 0)ⁿ or exp z          one unit at a time, to its lower energy
-    continuous   E(x) = - lse(β, Ξ x) + x·x / 2 + const                       x <- Ξᵀ softmax(β Ξ x), all units at once
+    x, ξ in {-1, 1}^N:   E(x) = - Σ_μ F(ξ_μ·x),          F(z) = zⁿ  or  max(z, 0)ⁿ  or  exp z
+                         x_i <- sign Σ_μ ξ_μi D(r_μ),    D(r) = F(r + 1) - F(r - 1),     r_μ = ξ_μ·x - ξ_μi x_i
+    x, ξ in R^N:         E(x) = - lse(β, Ξ x) + x·x / 2 + log(P) / β + M² / 2,     lse(β, z) = log(Σ_μ exp β z_μ) / β
+                         x <- Ξᵀ softmax(β Ξ x)          M = max |ξ_μ|,     0 <= E <= 2 M²  where  |x| <= M
 
-Random patterns that are stored: about N^(n-1), and 2^(N/2) with exp; n = 2 is the classical network of Hebb's rule. The
-update of the continuous network is attention, which `nn.HopfieldLayer` is as a module.
+The sum in the second line is E with x_i = -1 less E with x_i = 1: a unit takes the lower energy, which never rises if
+one unit moves at a time. n = 2 is the network of Hopfield. The third energy falls though all units move at once; its
+update is attention (keys and values are the patterns). Of exp z the energy is given as - log Σ exp(ξ_μ·x), which
+orders the states alike and is finite for every N.
 
-Shapes: n rows, N units, P patterns; of -1 and 1, for the continuous energy of any numbers.
+Shapes: x (n, N) rows of states (of the first kind also with 0 for a unit that is not known), patterns Ξ (P, N).
+Random patterns that are stored: about Nⁿ⁻¹, and 2^(N/2) with exp. `nn.HopfieldLayer` is the update as a module.
 References: Krotov and Hopfield, arXiv:1606.01164 (2016); Demircigil et al., arXiv:1702.01929 (2017); Ramsauer et al.,
-Hopfield Networks is All You Need, arXiv:2008.02217 (2020). The equations are in `dense.py`.
+Hopfield Networks is All You Need, arXiv:2008.02217 (2020).
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge
 from numpy.typing import ArrayLike
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from ... import check
+from ...catalog import nearest
 from ...check import Positive
 from ...data import TargetSpec
 from ...draw import Draw, seed_of
+from ...errors import InputError
 from ...tasks import Recall
 from ._memory import AssociativeMemory
-from .dense import continuous_energy, continuous_update, dense_capacity, dense_energy, dense_update
 
-__all__ = ["ModernHopfield"]
+__all__ = [
+    *("INTERACTIONS", "ModernHopfield", "continuous_energy", "continuous_update", "dense_capacity", "dense_energy"),
+    "dense_update",
+]
 
+INTERACTIONS = ("polynomial", "rectified", "exponential")
+"""Names of F: zⁿ, max(z, 0)ⁿ, exp z."""
+TIE = 1e-13  # of the sum of all inputs of a unit: less is rounding
 OVERLAPS_AT_ONCE = 2**20  # of states with patterns
+
+
+def dense_energy(x: np.ndarray, patterns: np.ndarray, kind: str = "exponential", order: int = 3) -> np.ndarray:
+    """- Σ_μ F(ξ_μ·x) of each row, of exp its - log: (n,).
+
+    Example:
+        >>> dense_energy(np.array([[1, 1], [1, -1]]), np.array([[1, 1]]), "polynomial", 3).tolist()
+        [-8.0, 0.0]
+    """
+    x, patterns = _signs(x, patterns, kind, order)
+    z = x @ patterns.T  # (n, P)
+    return -logsumexp(z, axis=1) if kind == "exponential" else -_power(z, kind, order).sum(1)
+
+
+def dense_update(
+    x: np.ndarray,
+    patterns: np.ndarray,
+    units: Iterable[int] | None = None,
+    kind: str = "exponential",
+    order: int = 3,
+) -> np.ndarray:
+    """States after each of these units took its lower energy; it stays where both are equal: (n, N).
+
+    Args:
+        x: States.
+        patterns: What is stored.
+        units: Their numbers, one after the other; None: all at once, each given the others as they were.
+        kind: A name of `INTERACTIONS`.
+        order: n of the powers.
+
+    Example:
+        >>> stored = np.array([[1, 1, 1, 1], [1, -1, 1, -1]])
+        >>> dense_update(np.array([[1, 1, 1, -1]]), stored, units=[3, 2, 1, 0]).tolist()
+        [[1.0, 1.0, 1.0, 1.0]]
+    """
+    x, patterns = _signs(x, patterns, kind, order)
+    x, z = x.copy(), (x @ patterns.T).astype(np.intp)  # (n, N), (n, P)
+    pull = _pull(z, x.shape[1], kind, order)
+    if units is None:
+        return _moved(x, pull, patterns)
+    for i in units:
+        new = _moved(x[:, [i]], pull, patterns[:, [i]])[:, 0]
+        rows = np.flatnonzero(new != x[:, i])
+        if len(rows):
+            z[rows] += np.multiply.outer((new - x[:, i])[rows], patterns[:, i]).astype(np.intp)
+            x[rows, i] = new[rows]
+            for kept, part in zip(pull, _pull(z[rows], x.shape[1], kind, order), strict=True):
+                kept[rows] = part
+    return x
+
+
+class _Pull(NamedTuple):
+    """D of overlaps z with all patterns, in each row up to one positive factor.
+
+    As ξ and x are -1 or 1, D(z - ξ x) = both + ξ x own: all units share these numbers.
+    """
+
+    both: np.ndarray  # (D(z - 1) + D(z + 1)) / 2: (n, P)
+    alone: np.ndarray  # D(z), for units that are 0: (n, P)
+    own: np.ndarray  # Σ_μ (D(z - 1) - D(z + 1)) / 2: (n, 1)
+    tie: np.ndarray  # rounding: (n, 1)
+
+
+def _pull(z: np.ndarray, n: int, kind: str, order: int) -> _Pull:
+    """From tables over all integers that an overlap can be, so nothing overflows."""
+    if kind == "exponential":
+        both = alone = np.exp(-np.arange(2 * n + 1.0))[z.max(1, keepdims=True) - z]  # cosh 1 times as much, and 1
+        own = -math.tanh(1) * both.sum(1, keepdims=True)
+    else:
+        f = _power(np.arange(-n - 2.0, n + 3) / 2.0 ** math.ceil(math.log2(n + 2)), kind, order)  # nothing is rounded
+        d, at = f[2:] - f[:-2], z + n
+        both, alone = (d[:-2] + d[2:])[at] / 2, d[1:-1][at]
+        own = (d[:-2] - d[2:])[at].sum(1, keepdims=True) / 2
+    return _Pull(both, alone, own, TIE * np.abs(both).sum(1, keepdims=True))
+
+
+def _moved(x: np.ndarray, pull: _Pull, columns: np.ndarray) -> np.ndarray:
+    """Some units (n, U), each at its lower energy given the others; their part of the patterns is (P, U)."""
+    gain = pull.both @ columns + pull.own * x  # E(x_i = -1) - E(x_i = 1)
+    if not x.all():
+        gain = np.where(x == 0, pull.alone @ columns, gain)
+    return np.where(np.abs(gain) > pull.tie, np.sign(gain), x)
+
+
+def _power(z: np.ndarray, kind: str, order: int) -> np.ndarray:
+    return (np.maximum(z, 0) if kind == "rectified" else z) ** order
+
+
+def dense_capacity(n_units: int, kind: str = "exponential", order: int = 3) -> float:
+    """How many random patterns are stored with few of them unstable: Nⁿ⁻¹ / (2 (2n - 3)!! ln N), or 2^(N/2) for exp.
+
+    The first is for large N, and for both powers.
+
+    Example:
+        >>> dense_capacity(32), round(dense_capacity(32, "polynomial", 3), 1)
+        (65536.0, 49.2)
+    """
+    _known(kind, order, n_units)
+    if n_units < 2:
+        raise InputError(f"n_units={n_units}; give 2 units or more.")
+    if kind == "exponential":
+        return 2.0 ** (n_units / 2) if n_units < 2000 else math.inf
+    return float(n_units) ** (order - 1) / (2 * math.prod(range(1, 2 * order - 2, 2)) * math.log(n_units))
+
+
+def continuous_energy(x: np.ndarray, patterns: np.ndarray, beta: float) -> np.ndarray:
+    """- lse(β, Ξ x) + x·x / 2 + log(P) / β + M² / 2 of each row: (n,).
+
+    Example:
+        >>> continuous_energy(np.array([[1.0, 0.0]]), np.eye(2), 8.0).round(4).tolist()
+        [0.0866]
+    """
+    x, patterns = _rows(x, patterns, beta)
+    lse: Any = logsumexp(beta * x @ patterns.T, axis=1, b=1 / len(patterns))
+    return -lse / beta + (np.square(x).sum(1) + np.square(patterns).sum(1).max()) / 2
+
+
+def continuous_update(
+    x: np.ndarray, patterns: np.ndarray, beta: float, units: Iterable[int] | None = None
+) -> np.ndarray:
+    """Ξᵀ softmax(β Ξ x) of each row, all units at once; or of these units, one after the other: (n, N).
+
+    Example:
+        >>> continuous_update(np.array([[0.9, 0.2]]), np.eye(2), 20.0).round(3).tolist()
+        [[1.0, 0.0]]
+    """
+    x, patterns = _rows(x, patterns, beta)
+    if units is None:
+        return softmax(beta * x @ patterns.T, axis=1) @ patterns
+    x = x.copy()
+    for i in units:
+        x[:, i] = softmax(beta * x @ patterns.T, axis=1) @ patterns[:, i]
+    return x
+
+
+def _rows(x: np.ndarray, patterns: np.ndarray, beta: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    x, patterns = np.asarray(x, dtype=float), np.asarray(patterns, dtype=float)
+    if patterns.ndim != 2 or x.ndim != 2 or not len(patterns) or x.shape[1] != patterns.shape[1]:
+        raise InputError(f"States {x.shape} and patterns {patterns.shape} do not fit: give (n, N) and (P, N), P >= 1.")
+    if not (beta > 0 and math.isfinite(beta)):
+        raise InputError(f"beta={beta!r}; it must be a finite number above 0, e.g. 8.0.")
+    return x, patterns
+
+
+def _signs(x: np.ndarray, patterns: np.ndarray, kind: str, order: int) -> tuple[np.ndarray, np.ndarray]:
+    x, patterns = _rows(x, patterns)
+    _known(kind, order, x.shape[1])
+    for name, given, may in (("States", x, x != 0), ("Patterns", patterns, True)):
+        wrong = given[(np.abs(given) != 1) & may]
+        if len(wrong):
+            raise InputError(
+                f"{name} of the {kind} energy are made of -1 and 1, and one holds {wrong[0]:g}. "
+                "Threshold them, e.g. np.where(x > 0.5, 1, -1)."
+            )
+    return x, patterns
+
+
+def _known(kind: str, order: int, n_units: int) -> None:
+    if kind not in INTERACTIONS:
+        raise InputError(nearest("interaction", kind, INTERACTIONS))
+    check.at_least("order", order, 2, integer=True)
+    if kind != "exponential" and order * math.log(n_units + 1) > 600:
+        raise InputError(
+            f"order={order}: {n_units}^{order} is more than a float64 can hold; use a lower order or 'exponential'."
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ModernHopfield(AssociativeMemory):
     """Store rows; recall them from noisy or partial cues (0: a unit that is not known).
 
-    Learned: patterns_ (P, N), labels_ (P,) or None, note_ (what was odd about the patterns, "" for nothing). A cue of
-    the continuous network has found a pattern if the softmax gives more than half to it; of the others, if it is equal.
+    Learned: patterns_ (P, N), labels_ (P,) or None, note_ (on repeated patterns). A cue of the continuous network has
+    recalled a pattern if the softmax gives more than half to it; of the others, if it is equal.
 
     Args:
         interaction: "exponential", "polynomial" or "rectified" (0 for negative overlaps), for rows of -1 and 1;
@@ -75,21 +253,17 @@ class ModernHopfield(AssociativeMemory):
         self.seed_ = seed_of(self.random_state)
         x = check.table(self, X, dtype="float64", reset=True)
         self._store(x, Recall().encode(type(self).__name__, y, len(x), TargetSpec("none")))
-        self._energy(self.patterns_[:1])  # an order too high is told now
+        self._energy(self.patterns_[:1])  # refuses an order too high
         p, n = self.patterns_.shape
         room = np.inf if self.interaction == "continuous" or n < 2 else dense_capacity(n, self.interaction, self.order)
         if p > max(room, 1):
+            power = "" if self.interaction == "exponential" else f" and order={self.order}"
             warnings.warn(
-                f"{p} patterns are more than the about {room:.4g} random ones that {n} units hold with "
-                f"{self._words()}. Store fewer, or take interaction='exponential'.",
-                UserWarning,
+                f"{p} patterns are more than the about {room:.4g} random ones that {n} units hold with interaction="
+                f"{self.interaction!r}{power}. Store fewer, or take interaction='exponential'.",
                 stacklevel=3,
             )
         return self
-
-    def _words(self) -> str:
-        power = "" if self.interaction in ("exponential", "continuous") else f" and order={self.order}"
-        return f"interaction={self.interaction!r}{power}"
 
     @property
     def states(self) -> Literal["signs", "real"]:
@@ -115,8 +289,7 @@ class ModernHopfield(AssociativeMemory):
     def _updated(self, x: np.ndarray, units: np.ndarray | None) -> np.ndarray:
         if self.interaction == "continuous":
             return self._in_parts(lambda part: continuous_update(part, self.patterns_, self.beta, units), x)
-        kind = self.interaction, self.order
-        return self._in_parts(lambda part: dense_update(part, self.patterns_, units, *kind), x)
+        return self._in_parts(lambda v: dense_update(v, self.patterns_, units, self.interaction, self.order), x)
 
     def _energy(self, x: np.ndarray) -> np.ndarray:
         if self.interaction == "continuous":

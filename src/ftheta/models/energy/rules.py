@@ -25,22 +25,11 @@ from numpy.typing import ArrayLike
 from ...catalog import nearest
 from ...errors import InputError
 
-__all__ = [
-    "bipolar",
-    "capacity",
-    "corrupt",
-    "design",
-    "energy",
-    "hebb",
-    "pseudo_inverse",
-    "span",
-    "storkey",
-    "storkey_step",
-]
+__all__ = ["bipolar", "capacity", "corrupt", "design", "energy", "hebb", "pseudo_inverse", "span", "storkey_step"]
 
 
 def bipolar(patterns: ArrayLike) -> np.ndarray:
-    """Patterns as float64 rows (P, N), or one sentence where they are not -1 and +1."""
+    """Patterns as float64 rows (P, N), if they are made of -1 and +1."""
     x = np.asarray(patterns, dtype=float)
     if x.ndim != 2 or not x.size:
         raise InputError(f"The patterns have shape {x.shape}; give one row for each: (P, N), both at least 1.")
@@ -55,12 +44,7 @@ def bipolar(patterns: ArrayLike) -> np.ndarray:
 
 
 def hebb(patterns: ArrayLike, *, scale: float | Literal["N"] | None = None, zero_diagonal: bool = True) -> np.ndarray:
-    """Hebb's rule: what fires together is wired together, W = Σ_p ξ_p ξ_pᵀ.
-
-    Args:
-        patterns: (P, N) of -1 and +1.
-        scale: What the sum is multiplied with; "N" for 1/N, None for 1.
-        zero_diagonal: Without self-connections.
+    """Hebb's rule: W = Σ_p ξ_p ξ_pᵀ times `scale`; "N" is 1/N, None is 1.
 
     Example:
         >>> hebb([[1, 1], [-1, -1], [1, -1]], zero_diagonal=False).tolist()
@@ -81,17 +65,8 @@ def pseudo_inverse(patterns: ArrayLike, *, zero_diagonal: bool = False) -> np.nd
     return _diagonal(_projection(bipolar(patterns)), zero_diagonal)
 
 
-def storkey(patterns: ArrayLike, *, zero_diagonal: bool = True) -> np.ndarray:
-    """Storkey's rule: Hebb's, less what the units already receive; local, incremental, and it depends on the order."""
-    x = bipolar(patterns)
-    w = np.zeros((x.shape[1], x.shape[1]))
-    for pattern in x:
-        w = storkey_step(w, pattern)
-    return _diagonal(w, zero_diagonal)
-
-
 def storkey_step(w: np.ndarray, pattern: np.ndarray) -> np.ndarray:
-    """Weights (N, N) after one pattern (N,) more."""
+    """Storkey's rule: weights (N, N) after one pattern (N,) more; local, incremental, and it depends on the order."""
     own = w.diagonal() * pattern
     h = (w @ pattern - own)[:, None] - w * pattern + np.diag(own)  # h_ij: without what i and j themselves send
     return w + (np.outer(pattern, pattern) - (h * pattern + (h * pattern).T)) / len(pattern)
@@ -131,10 +106,8 @@ def span(rows: np.ndarray) -> np.ndarray:
 def _projection(rows: np.ndarray) -> np.ndarray:
     """On the span of some rows: (N, N), exactly symmetric."""
     axes = span(rows)
-    if len(axes) == rows.shape[1]:
-        return np.eye(len(axes))
     p = axes.T @ axes
-    return (p + p.T) / 2
+    return np.eye(len(axes)) if len(axes) == rows.shape[1] else (p + p.T) / 2
 
 
 def _diagonal(w: np.ndarray, zero: bool) -> np.ndarray:
@@ -157,8 +130,6 @@ def energy(
         [-4.0, -2.0, 0.0]
     """
     x, w, b = (np.asarray(a, dtype=float) for a in (x, W, b))
-    if w.ndim != 2 or x.shape[-1:] != w.shape[:1] or w.shape[0] != w.shape[1]:
-        raise InputError(f"States of shape {x.shape} and weights of shape {w.shape}; give (..., N) and (N, N).")
     own = (x * x).sum(-1) / 2 if unit == "saturated" else 0.0
     return own - ((x @ w.T) * x).sum(-1) / 2 - (b * x).sum(-1) + 0.0  # no -0.0
 
@@ -190,19 +161,18 @@ def corrupt(
     kind: Literal["flip", "replace", "gaussian"] = "flip",
     rng: np.random.Generator | int = 0,
 ) -> np.ndarray:
-    """States with noise, every entry by itself.
+    """States (..., N) with noise, independent for every entry.
 
     Args:
-        x: States (..., N).
+        x: States.
         noise: "flip" and "replace": the probability of a change; "gaussian": the standard deviation.
         kind: "flip": the sign changes (0.5 leaves nothing of the pattern); "replace": -1 or +1 at random in its place
             (half of them what was there: 1 leaves nothing); "gaussian": a normal number is added.
         rng: A generator or a seed.
     """
     x, rng = np.asarray(x, dtype=float), np.random.default_rng(rng)
-    kinds = ("flip", "replace", "gaussian")
-    if kind not in kinds:
-        raise InputError(nearest("kind of noise:", kind, kinds))
+    if kind not in ("flip", "replace", "gaussian"):
+        raise InputError(nearest("kind of noise:", kind, ("flip", "replace", "gaussian")))
     if not 0 <= noise <= (math.inf if kind == "gaussian" else 1) or math.isinf(noise):
         what = "a standard deviation >= 0" if kind == "gaussian" else "a probability from 0 to 1"
         raise InputError(f"noise={noise}; noise of kind {kind!r} is {what}.")

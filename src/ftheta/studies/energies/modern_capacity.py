@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...draw import Draw
-from ...models.energy.dense import dense_update
+from ...models.energy.modern_hopfield import dense_update
 from .. import Check, Measured, Study, more, same
 
 KINDS: dict[str, tuple[str, int]] = {

@@ -23,7 +23,7 @@ import torch
 from ...data import load as load_data
 from ...draw import Draw
 from ...models import ModernHopfield
-from ...models.energy.dense import continuous_energy, continuous_update
+from ...models.energy.modern_hopfield import continuous_energy, continuous_update
 from ...models.energy.rules import hebb
 from .. import Check, Measured, Study, holds, less, more
 

@@ -1,0 +1,322 @@
+"""Boltzmann machines looked at: Gibbs chains from given rows, and rows of pictures filled in.
+
+    chains     h ~ p(h | v),  v ~ p(v | h),  again and again:     d_t = mean |v_t - v_0| over the units
+    fill_in    the same with v_known fixed; the error is the mean |difference| of a missing pixel from the truth
+
+A chain has forgotten its start when it is as far from its own start as from those of other chains. For bits of
+probability p, a draw and the mean image have the same error, 2 p (1 - p): a machine that beats the mean image has used
+the known pixels. This is for bits only: where a machine draws bits and the truth is gray, the truth is thresholded.
+
+Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S numbers of steps; a row is a picture
+(H, W) or (C, H, W), else a line (1, V).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import isqrt, prod
+from typing import Any, Literal
+
+import numpy as np
+
+from ... import check
+from ...catalog import nearest
+from ...errors import InputError
+from ...explain import explanation, require
+from ...plots import GREY, PALETTE, Figure, drawn, mosaic, tiles
+from ...results import Result
+from ._machine import Machine
+
+__all__ = ["Chains", "FilledIn", "chains", "fill_in"]
+
+MAX_SHOWN = 8  # chains in the picture, pictures of a panel
+SHARES = np.array([5, 10, 15, 20]) / 28  # of the rows: those numbers for 28
+
+
+# ---- rows as pictures
+
+
+def some_rows(X: Any, max_rows: int | None = None) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Rows, at most so many and evenly spaced, flat (n, V), and the shape of a row as it was given."""
+    x = np.array(check.plain(X), dtype=float)
+    if x.ndim < 2 or not x.size:
+        raise InputError(f"X has shape {x.shape}; pass rows (n, V) or pictures (n, H, W), at least one.")
+    x = x[:: -(-len(x) // (max_rows or len(x)))]
+    return x.reshape(len(x), -1), x.shape[1:]
+
+
+def picture_shape(given: Sequence[int] | None, row: Sequence[int]) -> tuple[int, ...]:
+    """Shape of a row as a picture: the given one, that of the rows, a square, else a line (1, V)."""
+    size = prod(row)
+    shape = tuple(given or (row if len(row) > 1 else ()))
+    if not shape:
+        side = isqrt(size)
+        return (side, side) if side**2 == size else (1, size)
+    if len(shape) not in (2, 3) or prod(shape) != size:
+        raise InputError(f"shape={shape} does not hold rows of {size} numbers; pass (height, width) of that size.")
+    return shape
+
+
+def framed(estimator: Any, x: np.ndarray) -> Any:
+    """Rows as the estimator knows them: in a frame, if it was fitted to one."""
+    if not hasattr(estimator, "feature_names_in_"):
+        return x
+    import pandas as pd
+
+    return pd.DataFrame(x, columns=list(estimator.feature_names_in_))
+
+
+def distinct_numbers(name: str, given: Sequence[int], least: int, most: float = np.inf) -> tuple[int, ...]:
+    """Different integers from the least to the largest, sorted."""
+    numbers = tuple(sorted({int(v) for v in given if isinstance(v, int | np.integer)}))
+    if len(numbers) != len(given) or not numbers or numbers[0] < least or numbers[-1] > most:
+        limits = f"of at least {least}" if most == np.inf else f"from {least} to {most}"
+        raise InputError(f"{name}={given}; different integers {limits} are needed.")
+    return numbers
+
+
+# ---- chains
+
+
+@dataclass(frozen=True, eq=False)
+class Chains(Result):
+    """Where chains are after some steps."""
+
+    steps: np.ndarray  # steps made (T,)
+    states: np.ndarray  # the visibles then: (T, n, V); those of step 0 are the given rows
+    shape: tuple[int, ...]  # of a row as a picture
+    distance: np.ndarray  # mean |difference| of a unit from the chain's own start: (T, n)
+    others: np.ndarray  # the same from the starts of the other chains, on average: (T, n); NaN for one chain alone
+    free_energy: np.ndarray | None = None  # of the visibles, in nats: (T, n); None where the machine has none
+
+    def columns(self) -> dict[str, Any]:
+        """One row per step: means over the chains."""
+        return {
+            "step": self.steps,
+            "distance from the start": self.distance.mean(1),
+            "from other starts": self.others.mean(1) if self.states.shape[1] > 1 else None,
+            "free energy": None if self.free_energy is None else self.free_energy.mean(1),
+        }
+
+    @property
+    def caption(self) -> str:
+        """How far the chains are from their starts in the end."""
+        last, own = int(self.steps[-1]), float(self.distance[-1].mean())
+        text = f"{self.states.shape[1]} chain(s); after {last} step(s) a unit differs from its start by {own:.3f}"
+        return f"{text}, from other starts by {self.others[-1].mean():.3f}." if len(self.others.T) > 1 else f"{text}."
+
+    @drawn
+    def figure(self) -> Figure:
+        """Chains from top to bottom, steps from left to right; distances and free energies on the right."""
+        from matplotlib.figure import Figure
+
+        frames = self.states[:, :MAX_SHOWN].reshape(len(self.steps), -1, *self.shape)
+        t, n = frames.shape[:2]
+        tall = min(1.0, 0.25 + 0.75 * frames.shape[-2] / frames.shape[-1])
+        rows = 1 + (self.free_energy is not None)
+        figure = Figure(figsize=(4.6 + 0.75 * t, max(1.8 + 1.6 * rows, 1.2 + 0.66 * n * tall)))
+        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(0.6 + 0.75 * t, 4.0))[0]
+        strip = left.subplots()
+        mosaic(strip, tiles(frames.swapaxes(0, 1).reshape(-1, *frames.shape[2:])), t, names=range(n))
+        strip.set_xticks(strip.get_xticks(), [f"{s:,}" for s in self.steps], rotation=30 * (t > 7))
+        strip.set(title="Gibbs chains", xlabel="steps made", ylabel="chain")
+        panels = right.subplots(rows, 1, squeeze=False, sharex=True)[:, 0]
+        self._by_step(panels[0], self.distance, PALETTE[0], "from its own start")
+        if np.isfinite(self.others).all():
+            mean = self.others.mean(1)
+            panels[0].plot(self.steps, mean, color=PALETTE[1], ls="--", marker="s", ms=4, label="from other starts")
+        panels[0].set(title="Distance: chains and their mean", ylabel="mean |difference| of a pixel")
+        panels[0].set_ylim(0, 1.35 * max(self.distance.max(), np.nanmax(self.others, initial=0.0)) or 1.0)
+        panels[0].legend()
+        if self.free_energy is not None:
+            self._by_step(panels[1], self.free_energy, PALETTE[2], "mean")
+            panels[1].set(title="Free energy: chains and their mean", ylabel="free energy (nats)")
+        panels[-1].set_xlabel("steps made")
+        return figure
+
+    def _by_step(self, axes: Any, values: np.ndarray, color: str, label: str) -> None:
+        """Every chain thin, their mean thick; equal distances are equal factors, with 0 at the left end."""
+        axes.plot(self.steps, values, color=GREY, ls="-", lw=0.5, alpha=0.4)
+        axes.plot(self.steps, values.mean(1), color=color, ls="-", marker="o", ms=4, lw=2, label=label)
+        axes.set_xscale("symlog", linthresh=1)
+        axes.minorticks_off()
+
+
+@explanation("chains", needs=Machine)
+def chains(
+    machine: Machine,
+    X: Any,
+    steps: Sequence[int] = (0, 1, 10, 100, 1000),
+    *,
+    max_rows: int = 50,
+    shape: Sequence[int] | None = None,
+    random_state: int = 0,
+) -> Chains:
+    """Gibbs chains that start at rows: their states, and how far they get.
+
+    Args:
+        machine: A fitted Boltzmann machine.
+        X: Where the chains start: (n, V), or pictures (n, H, W).
+        steps: After which the visibles are kept; 0 is added.
+        max_rows: Chains at most; of more rows, evenly spaced ones are taken.
+        shape: (height, width) of a row; None: as X has it, or a square.
+        random_state: Seed of the chains.
+    """
+    require(machine, Machine, "chains")
+    kept = distinct_numbers("steps", [*({0} - set(steps)), *steps], 0)
+    x, row = some_rows(X, max_rows)
+    states = machine.gibbs(framed(machine, x), keep=kept, random_state=random_state).astype(float)  # (T, n, V)
+    shown = picture_shape(shape, row)
+    return Chains(
+        np.array(kept), states, shown, np.abs(states - x).mean(2), _others(states), _energies(machine, states)
+    )
+
+
+def _energies(machine: Machine, states: np.ndarray) -> np.ndarray | None:
+    """Free energies (T, n), of machines that have a closed form."""
+    free = getattr(machine, "free_energy", None)
+    with suppress(InputError):  # of a general machine only small ones have
+        return None if free is None else np.stack([free(framed(machine, v)) for v in states])
+    return None
+
+
+def _others(states: np.ndarray) -> np.ndarray:
+    """Mean distance from the starts of the other chains: (T, n, V) -> (T, n)."""
+    from scipy.spatial.distance import cdist
+
+    n, size = states.shape[1:]
+    if n == 1:
+        return np.full(states.shape[:2], np.nan)
+    tables = [cdist(v, states[0], "cityblock") / size for v in states]  # T of (n, n)
+    return np.stack([(d.sum(1) - d.diagonal()) / (n - 1) for d in tables])
+
+
+# ---- filling in
+
+
+@dataclass(frozen=True, eq=False)
+class FilledIn(Result):
+    """Pictures with missing rows, completed."""
+
+    rows: np.ndarray  # rows that were removed (R,)
+    steps: np.ndarray  # steps that were made (S,)
+    where: str  # "top" or "bottom"
+    truth: np.ndarray  # the complete pictures (n, V)
+    missing: np.ndarray  # which pixels were removed (R, V)
+    filled: np.ndarray  # the pictures after the steps (R, S, n, V); pixels that were left are those of the truth
+    shape: tuple[int, ...]  # of a picture
+    error: np.ndarray  # mean |difference| of a missing pixel (R, S, n)
+    mean_error: np.ndarray  # the same of the mean of all other given pictures (R, n); NaN for one picture alone
+    thresholded: bool = False  # whether gray pixels were thresholded at 0.5 for the errors
+
+    def columns(self) -> dict[str, Any]:
+        """One row per number of rows and of steps: the error, and the share of pictures that beat the mean."""
+        several, count = len(self.truth) > 1, len(self.steps)
+        better = (self.error < self.mean_error[:, None]).mean(2)  # (R, S)
+        return {
+            f"rows removed ({self.where})": self.rows.repeat(count),
+            "steps": np.tile(self.steps, len(self.rows)),
+            "error": self.error.mean(2).ravel(),
+            "error of the mean image": self.mean_error.mean(1).repeat(count) if several else None,
+            "better than it": better.ravel() if several else None,
+        }
+
+    @property
+    def caption(self) -> str:
+        """The least error."""
+        r, s = np.unravel_index(self.error.mean(2).argmin(), self.error.shape[:2])
+        least = f"{self.rows[r]} removed and {self.steps[s]} step(s): {self.error[r, s].mean():.3f}"
+        mean = "" if len(self.truth) == 1 else f", of the mean image {self.mean_error[r].mean():.3f}"
+        gray = " Gray pixels were thresholded at 0.5." if self.thresholded else ""
+        return f"{len(self.truth)} picture(s), rows missing at the {self.where}; least error with {least}{mean}.{gray}"
+
+    @drawn
+    def figure(self) -> Figure:
+        """A panel for each number of removed rows: pictures before and after; the errors below."""
+        from matplotlib.figure import Figure
+
+        truth = self.truth[:MAX_SHOWN].reshape(-1, *self.shape)
+        across, n, lines = min(2, len(self.rows)), len(truth), 2 + len(self.steps)
+        down = -(-len(self.rows) // across)
+        flat = min(1.0, 0.3 + 0.7 * truth.shape[-2] / truth.shape[-1])
+        heights = [*[0.6 + 0.44 * lines * flat] * down, 2.6]
+        figure = Figure(figsize=(max(5.6, across * (1.0 + 0.44 * n)), sum(heights)))
+        grid = figure.add_gridspec(down + 1, across, height_ratios=heights)
+        names = ["complete", "what is left", *(_count(s, "step") for s in self.steps)]
+        for k, count in enumerate(self.rows):
+            axes = figure.add_subplot(grid[k // across, k % across])
+            left = np.where(self.missing[k].reshape(self.shape), np.nan, truth)
+            made = self.filled[k, :, :MAX_SHOWN].reshape(-1, *self.shape)
+            mosaic(axes, tiles(np.concatenate([truth, left, made])), n, names=names)
+            axes.set(title=f"{_count(count, 'row')} removed", xlabel="picture")
+        self._errors(figure.add_subplot(grid[down, :]))
+        return figure
+
+    def _errors(self, axes: Any) -> None:
+        if np.isfinite(self.mean_error).all():
+            axes.plot(self.rows, self.mean_error.mean(1), color=GREY, ls="--", marker="x", lw=2, label="mean image")
+        for k, (count, line) in enumerate(zip(self.steps, self.error.mean(2).T, strict=True)):
+            axes.plot(self.rows, line, marker="os^DvP"[k % 6], ms=5, label=_count(count, "step"))
+        axes.set(xlabel=f"rows removed at the {self.where}", ylabel="mean |difference|\nof a missing pixel")
+        axes.set_xticks(self.rows)
+        axes.set_ylim(bottom=0)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+@explanation("fill-in", needs=Machine)
+def fill_in(
+    machine: Machine,
+    X: Any,
+    rows: Sequence[int] | None = None,
+    steps: Sequence[int] = (1, 5, 100),
+    *,
+    where: Literal["top", "bottom"] = "bottom",
+    max_rows: int = 50,
+    shape: Sequence[int] | None = None,
+    random_state: int = 0,
+) -> FilledIn:
+    """Rows of pictures removed and filled in by a machine, beside the truth and the error of the mean image.
+
+    Args:
+        machine: A fitted Boltzmann machine.
+        X: The complete pictures: (n, V), or (n, H, W); of rows that are one line, columns are removed.
+        rows: How many to remove; None: 5, 10, 15 and 20 of 28, and as many in proportion.
+        steps: After which the pictures are kept.
+        where: From which end they are removed.
+        max_rows: Pictures at most; of more rows, evenly spaced ones are taken.
+        shape: (height, width) of a picture; None: as X has it, or a square.
+        random_state: Seed.
+    """
+    require(machine, Machine, "fill_in")
+    if where not in ("top", "bottom"):
+        raise InputError(nearest("end:", where, ("top", "bottom")))
+    every, row = some_rows(X)
+    x, pixels = some_rows(every, max_rows)[0], picture_shape(shape, row)
+    lines = pixels[-2] if pixels[-2] > 1 else pixels[-1]
+    counts = np.unique(np.clip(np.round(lines * SHARES), 1, lines)).astype(int).tolist() if rows is None else rows
+    removed, kept = distinct_numbers("rows", counts, 1, lines), distinct_numbers("steps", steps, 1)
+    missing = np.stack([_missing(pixels, k, where) for k in removed])  # (R, V)
+    options: dict[str, Any] = {"steps": None, "keep": kept, "random_state": random_state}
+    filled = np.stack([machine.fill_in(framed(machine, x), gone, **options) for gone in missing]).astype(float)
+    drawn_bits = all(np.isin(made[..., gone], (0, 1)).all() for made, gone in zip(filled, missing, strict=True))
+    gray = bool(drawn_bits and every.min() >= 0 and every.max() <= 1 and (every % 1).any())
+    truth, all_of = ((x >= 0.5) * 1.0, (every >= 0.5) * 1.0) if gray else (x, every)
+    mean = (all_of.sum(0) - truth) / (len(every) - 1) if len(every) > 1 else np.full_like(x, np.nan)  # of the others
+    error = [np.abs(made - truth)[..., gone].mean(-1) for made, gone in zip(filled, missing, strict=True)]
+    mean_error = np.stack([np.abs(mean - truth)[:, gone].mean(-1) for gone in missing])
+    numbers = np.array(removed), np.array(kept)
+    return FilledIn(*numbers, where, x, missing, filled, pixels, np.stack(error), mean_error, gray)
+
+
+def _missing(shape: tuple[int, ...], k: int, where: str) -> np.ndarray:
+    """True on k rows at an end, or on k columns of a single row: (V,)."""
+    gone = np.zeros(shape, dtype=bool)
+    part = slice(k) if where == "top" else slice(-k, None)
+    gone[(..., part, slice(None)) if shape[-2] > 1 else (..., part)] = True
+    return gone.ravel()
