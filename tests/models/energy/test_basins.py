@@ -54,13 +54,6 @@ def test_a_sharp_memory_gives_the_pattern_with_the_largest_overlap():
     assert set(found.kinds) == {"stored"} and found.shares.sum() == pytest.approx(1)
 
 
-def test_a_memory_of_signs_starts_at_corners():
-    net = ModernHopfield(random_state=0).fit(MANY)
-    found = basins(net, n=200, points=6)
-    assert found.missed == 0 and set(found.kinds) == {"stored"}
-    assert found.caption == "200 random starts end: 100.0% stored. 0 stored patterns were never reached."
-
-
 def test_patterns_that_no_start_reaches_are_counted():
     net = HopfieldNetwork(random_state=0).fit(MANY)
     found = basins(net, n=1, points=6)

@@ -1,7 +1,6 @@
 """Memories of many patterns against energies summed term by term, gradients of torch, and bounds of the papers."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.errors import InputError
-from ftheta.models.energy.dense import (
+from ftheta.models.energy.modern_hopfield import (
     INTERACTIONS,
     continuous_energy,
     continuous_update,
@@ -93,39 +92,6 @@ def test_a_unit_between_two_patterns_stays():
                 assert stays == (gap[0] > -1e-9)
 
 
-def test_exponential_units_agree_with_energies_tried_both_ways():
-    rng = np.random.default_rng(1)
-    patterns, x = signs(rng, 5, 9), signs(rng, 20, 9)
-    right = [one_by_one(row, patterns, range(9), math.exp) for row in x]
-    assert dense_update(x, patterns, range(9)).tolist() == right
-
-
-@pytest.mark.parametrize(("kind", "order"), KINDS)
-def test_all_at_once_is_each_unit_alone_from_the_same_state(kind, order):
-    rng = np.random.default_rng(2)
-    patterns, x = signs(rng, 4, 7), signs(rng, 8, 7)
-    right = np.stack([dense_update(x, patterns, [i], kind, order)[:, i] for i in range(7)], 1)
-    assert np.array_equal(dense_update(x, patterns, None, kind, order), right)
-
-
-def test_all_at_once_may_go_round_in_a_circle_and_one_at_a_time_never_does():
-    x, stored = np.array([[1.0, -1.0]]), np.array([[1.0, 1.0]])
-    there = dense_update(x, stored, None, "polynomial", 2)
-    assert there.tolist() == [[-1, 1]] and np.array_equal(dense_update(there, stored, None, "polynomial", 2), x)
-    assert dense_update(x, stored, [0, 1], "polynomial", 2).tolist() == [[-1, -1]]
-
-
-def test_the_second_power_is_the_network_of_hebb():
-    rng = np.random.default_rng(3)
-    patterns, x = signs(rng, 5, 12), signs(rng, 4, 12)  # 11 odd numbers never sum to 0
-    w = patterns.T @ patterns
-    np.fill_diagonal(w, 0)
-    right = x.copy()
-    for i in range(12):
-        right[:, i] = np.sign(right @ w[i])
-    assert np.array_equal(dense_update(x, patterns, range(12), "polynomial", 2), right)
-
-
 @pytest.mark.parametrize("kind", INTERACTIONS)
 def test_large_networks_neither_overflow_nor_forget(kind):
     rng = np.random.default_rng(4)
@@ -147,15 +113,6 @@ def test_capacities_of_the_papers():
 
 
 # ---- continuous
-
-
-def test_the_continuous_energy_by_hand():
-    rng = np.random.default_rng(5)
-    patterns, x = rng.normal(size=(4, 3)), rng.normal(size=(2, 3))
-    for row, found in zip(x, continuous_energy(x, patterns, 0.7), strict=True):
-        lse = math.log(sum(math.exp(0.7 * float(p @ row)) for p in patterns)) / 0.7
-        longest = max(float(p @ p) for p in patterns)
-        assert found == pytest.approx(-lse + row @ row / 2 + math.log(4) / 0.7 + longest / 2)
 
 
 @pytest.mark.parametrize("beta", [0.3, 1.0, 8.0])
@@ -214,30 +171,15 @@ ONE = np.ones((1, 3))
         (lambda: dense_energy(ONE, np.ones((1, 4))), r"States \(1, 3\) and patterns \(1, 4\) do not fit"),
         (lambda: dense_energy(ONE[0], ONE), r"States \(3,\) and patterns \(1, 3\) do not fit"),
         (lambda: continuous_update(ONE, np.ones((0, 3)), 1.0), r"patterns \(0, 3\) do not fit: .* P >= 1"),
-        (lambda: continuous_energy(ONE, ONE, 0.0), "beta=0.0: .* above 0"),
-        (lambda: continuous_update(ONE, ONE, math.inf), "beta=inf: .* finite"),
+        (lambda: continuous_energy(ONE, ONE, 0.0), "beta=0.0.* above 0"),
+        (lambda: continuous_update(ONE, ONE, math.inf), "beta=inf.* finite"),
         (lambda: dense_energy(ONE, ONE, "cubic"), "interaction 'cubic'"),
-        (lambda: dense_energy(ONE, ONE, "polynomial", 1), "order=1: .* 2 or more"),
-        (lambda: dense_update(ONE, ONE, None, "polynomial", 2.5), "order=2.5: .* whole number"),
-        (lambda: dense_capacity(1000, "polynomial", 90), r"order=90 is too high for 1000 units: .* exponential"),
-        (lambda: dense_capacity(1), "n_units=1: .* 2 units or more"),
+        (lambda: dense_energy(ONE, ONE, "polynomial", 1), "order=1; .* at least 2"),
+        (lambda: dense_update(ONE, ONE, None, "polynomial", 2.5), "order=2.5; .* integer"),
+        (lambda: dense_capacity(1000, "polynomial", 90), "order=90: .* exponential"),
+        (lambda: dense_capacity(1), "n_units=1; .* 2 units or more"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(call, said):
     with pytest.raises(InputError, match=said):
         call()
-
-
-def test_every_state_of_a_small_network_ends_in_a_minimum():
-    """All 2^6 states: after enough sweeps no single flip lowers the energy."""
-    patterns = signs(np.random.default_rng(8), 3, 6)
-    x = np.array(list(product((-1.0, 1.0), repeat=6)))
-    for kind, order in KINDS:
-        now = x
-        for _ in range(6):
-            now = dense_update(now, patterns, range(6), kind, order)
-        here = dense_energy(now, patterns, kind, order)
-        for i in range(6):
-            other = now.copy()
-            other[:, i] *= -1
-            assert (dense_energy(other, patterns, kind, order) >= here - 1e-9).all()

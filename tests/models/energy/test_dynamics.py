@@ -157,11 +157,9 @@ def test_a_unit_that_is_stuck_by_exactly_one_is_free():
 
 def test_ten_units_are_looked_at_and_eleven_are_not():
     assert len(equilibria(1.5 * np.eye(6))) == 3**6
-    with pytest.raises(
-        InputError, match=r"The network has 11 units, and its cube 3\^11 faces; all are looked at for up"
-    ):
+    with pytest.raises(InputError, match=r"The network has 11 units, and its cube 3\^11 faces; 10 units"):
         equilibria(np.eye(11))
-    with pytest.raises(InputError, match=r"The network has 21 units and 2\^21 corners; .* up to 20 units"):
+    with pytest.raises(InputError, match=r"The network has 21 units and 2\^21 corners; 20 units"):
         fixed_corners(np.eye(21))
 
 

@@ -165,5 +165,8 @@ def test_settings_that_cannot_be_get_a_sentence():
         energy_surface(TWO, steps=0)
     with pytest.raises(InputError, match=r"steps=50 and points=2; at least"):
         energy_surface(TWO, points=2)
-    with pytest.raises(InputError, match=r"n=0; at least one start is needed\."):
+    with pytest.raises(InputError, match="n=0"):
         energy_surface(TWO, n=0)
+    for starts in (np.zeros((2, 3)), [[0.0, np.nan]]):
+        with pytest.raises(InputError, match=r"starts has shape .*; rows of 2 finite numbers are needed\."):
+            energy_surface(TWO, starts)

@@ -116,7 +116,7 @@ def test_what_cannot_be_filled_in_is_said(machine):
         fill_in(object(), X)
     with pytest.raises(InputError, match=r"end: 'botom'.*bottom"):
         fill_in(machine, X, where="botom")
-    with pytest.raises(InputError, match=r"rows=\(5,\); different whole numbers from 1 to 4 are needed"):
+    with pytest.raises(InputError, match=r"rows=\(5,\); different integers from 1 to 4 are needed"):
         fill_in(machine, X, (5,))
-    with pytest.raises(InputError, match=r"steps=\(0,\); different whole numbers of at least 1 are needed"):
+    with pytest.raises(InputError, match=r"steps=\(0,\); different integers of at least 1 are needed"):
         fill_in(machine, X, (1,), (0,))

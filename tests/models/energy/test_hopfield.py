@@ -3,18 +3,18 @@
 import pickle
 import warnings
 from copy import deepcopy
+from functools import reduce
 from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils._param_validation import InvalidParameterError
 
 import ftheta
 from ftheta.draw import Draw
 from ftheta.errors import InputError, RunError
 from ftheta.models import HopfieldNetwork
-from ftheta.models.energy.rules import storkey
+from ftheta.models.energy.rules import storkey_step
 from ftheta.train import Callback, Training
 
 FLAT = [[1, 1], [-1, -1], [1, -1]]
@@ -82,7 +82,7 @@ def test_a_pushed_corner_comes_back_and_a_pushed_saddle_does_not():
     assert not net.perturbed([0, 0], [-1e-3, 1e-3], steps=2).returned
     with pytest.raises(InputError, match=r"The point moves by .* it is not an equilibrium"):
         net.perturbed([1, 0.5], [0, 0])
-    with pytest.raises(InputError, match=r"unit='sign' has no linear part; perturbed\(\) takes a network with unit="):
+    with pytest.raises(InputError, match="unit='sign' has no linear part"):
         network(SOLID, rule="design").perturbed([1, 1, 1], [0, 0, 0])
 
 
@@ -96,7 +96,7 @@ def test_a_partial_cue_runs_down_the_energy_to_the_nearest_pattern(rule):
     path = net.trace(cues)
     np.testing.assert_array_equal(path.states[0], cues)
     np.testing.assert_array_equal(path.states[-1], patterns)
-    assert path.settled.all() and (path.needed >= 1).all()
+    assert path.converged.all() and (path.needed >= 1).all()
     assert (np.diff(path.energies, axis=0) <= 1e-9).all() and (path.energies[-1] < path.energies[0] - 0.1).all()
     np.testing.assert_allclose(path.energies[-1], net.energy(patterns))
 
@@ -157,9 +157,9 @@ def test_what_two_units_cannot_agree_on_goes_on_for_ever_when_they_move_at_once(
     net = network([[1, 1]], rule="hebb")
     path = net.trace([[1, -1]], steps=7)
     assert path.states[:, 0, 0].tolist() == [1, -1] * 4
-    assert not path.settled[0] and path.needed[0] == 7
+    assert not path.converged[0] and path.needed[0] == 7
     other = network([[1, 1]], rule="hebb", update="asynchronous").trace([[1, -1]])
-    assert other.settled[0] and abs(other.states[-1, 0].sum()) == 2
+    assert other.converged[0] and abs(other.states[-1, 0].sum()) == 2
 
 
 def test_a_unit_that_receives_nothing_stays_as_it_is():
@@ -267,19 +267,6 @@ def test_rows_that_are_no_patterns_get_a_sentence(rows, said):
         HopfieldNetwork().fit(rows)
 
 
-@pytest.mark.parametrize("wrong", [{"rule": "heb"}, {"unit": "tanh"}, {"scale": -1}, {"steps": 0}, {"decay": 0}])
-def test_parameters_out_of_their_range_are_named(wrong):
-    with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
-        HopfieldNetwork(**wrong).fit(random(0))
-
-
-def test_large_networks_are_not_enumerated():
-    with pytest.raises(InputError, match=r"The network has 100 units and 2\^100 corners"):
-        network(random(0)).equilibria()
-    with pytest.raises(InputError, match=r"The network has 100 units, and its cube 3\^100 faces"):
-        network(random(0), rule="design", unit="saturated").equilibria()
-
-
 # ---- an estimator
 
 
@@ -330,7 +317,7 @@ def test_it_is_said_when_every_corner_is_at_rest(rule, patterns, held):
         warnings.simplefilter("always")
         net.fit(patterns)
     x = corners(len(patterns[0]))
-    said = any("every corner is at rest" in str(w.message) for w in heard)
+    said = any("every corner is a fixed point" in str(w.message) for w in heard)
     assert said == held
     if held:
         assert np.array_equal(net.recall(x), x)
@@ -351,22 +338,6 @@ def test_ties_follow_the_weights_that_are_there():
     assert np.array_equal(net.recall(cue), known) and not np.array_equal(known, cue)
 
 
-def test_what_is_almost_nothing_moves_no_unit():
-    net = HopfieldNetwork(random_state=0).fit(ROWS)
-    n = len(ROWS[0])
-    net.weights_ = np.ones((n, n)) - np.eye(n)
-    x = np.r_[np.ones(n // 2 + 1), -np.ones(n - n // 2 - 1)]
-    net.bias_ = -(net.weights_ @ x) + 1e-14  # what each unit receives is rounding
-    assert np.array_equal(net.recall(-x[None] * -1.0, steps=1), x[None])
-
-
-def test_own_weights_are_kept_by_the_state():
-    net, other = HopfieldNetwork(random_state=0).fit(ROWS), HopfieldNetwork(random_state=0)
-    net.weights_ = -np.eye(len(ROWS[0]))
-    other.set_state(net.get_state())
-    assert np.array_equal(other.recall(ROWS, steps=1), -ROWS)
-
-
 def test_a_corner_that_nothing_holds_is_marginal():
     x = [[1, -1, -1, -1, -1], [1, -1, -1, -1, 1], [1, 1, 1, -1, 1], [-1, 1, -1, -1, 1]]
     with warnings.catch_warnings():
@@ -375,19 +346,6 @@ def test_a_corner_that_nothing_holds_is_marginal():
     kinds = {tuple(e.point.astype(int)): e.kind for e in net.equilibria()}
     assert kinds[-1, -1, -1, 1, -1] == "marginal"
     assert {e.kind for e in HopfieldNetwork(random_state=0).fit(ROWS).equilibria()} == {"stable"}
-
-
-def test_labels_of_any_kind_are_named_and_scored():
-    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
-    net = HopfieldNetwork(random_state=0).fit(ROWS[:2], days)
-    assert net.predict(ROWS[:2]).tolist() == days.tolist() and net.score(ROWS[:2], days) == 1
-    words = HopfieldNetwork(random_state=0).fit(ROWS[:2], ["spurious", "other"])
-    assert words.score(ROWS[:2], ["spurious", "other"]) == 1 and words.score(ROWS[:2]) == 1
-
-
-def test_an_unknown_noise_is_refused_even_without_noise():
-    with pytest.raises(InputError, match="kind of noise"):
-        HopfieldNetwork(random_state=0).fit(ROWS).recall(ROWS, noise_kind="foo")
 
 
 # ---- in steps
@@ -406,7 +364,8 @@ class Stop(Callback):
 
 def test_storkeys_rule_goes_on_where_it_was_stopped(tmp_path):
     patterns = random(0, 6, 40)
-    known = storkey(patterns)
+    known = reduce(storkey_step, patterns, np.zeros((40, 40)))
+    np.fill_diagonal(known, 0)
     made = HopfieldNetwork(rule="storkey", random_state=0, training=Training(every=0.0))
     with pytest.raises(KeyboardInterrupt):
         made.fit(patterns, run=tmp_path / "run", callbacks=[Stop(4)])

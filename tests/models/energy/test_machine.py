@@ -1,5 +1,7 @@
 """What all Boltzmann machines can: chains looked at on the way, seeds, samples, and rows with missing entries."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,22 +9,25 @@ import torch
 
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models import BoltzmannMachine, DeepBoltzmannMachine, RestrictedBoltzmannMachine
+from ftheta.models.energy.annealing import LogPartition
 
 FRAME = pd.DataFrame([[1, 0, 1], [0, 1, 1], [1, 1, 0]] * 4, columns=["a", "b", "c"])
 X = FRAME.to_numpy(dtype=float)
 
 
+MACHINES = {
+    "general": lambda: BoltzmannMachine(n_hidden=1, epochs=2, random_state=0),
+    "restricted": lambda: RestrictedBoltzmannMachine(n_hidden=2, epochs=2, random_state=0),
+    "deep": lambda: DeepBoltzmannMachine(hidden=(3, 2), epochs=1, greedy=1, random_state=0),
+}
+
+
 @pytest.fixture(
     scope="module",
-    params=[
-        lambda: BoltzmannMachine(n_hidden=1, epochs=2, random_state=0),
-        lambda: RestrictedBoltzmannMachine(n_hidden=2, epochs=2, random_state=0),
-        lambda: DeepBoltzmannMachine(hidden=(3, 2), epochs=1, greedy=1, random_state=0),
-    ],
-    ids=["general", "restricted", "deep"],
+    params=MACHINES,
 )
 def machine(request):
-    return request.param().fit(FRAME)
+    return MACHINES[request.param]().fit(FRAME)
 
 
 def test_a_chain_is_the_same_wherever_it_is_looked_at(machine):
@@ -31,8 +36,6 @@ def test_a_chain_is_the_same_wherever_it_is_looked_at(machine):
     assert np.array_equal(seen[1], machine.gibbs(FRAME, 4, random_state=1))
     assert np.array_equal(seen[2], machine.gibbs(FRAME, 2, random_state=1))
     assert set(np.unique(seen)) <= {0, 1}
-    with pytest.raises(InputError, match="give numbers from 0 to 3"):
-        machine.gibbs(FRAME, 3, keep=(0, 5))
 
 
 def test_a_seed_decides_and_none_is_fresh(machine):
@@ -53,14 +56,6 @@ def test_samples_start_at_the_means_or_at_given_rows(machine):
         machine.sample(3, start=FRAME[:2])
 
 
-@pytest.mark.parametrize("value", [-1, 2.5, "3"])
-def test_what_is_not_a_whole_number_is_refused(machine, value):
-    with pytest.raises(InputError, match=r"steps=.*; give a whole number, at least 0"):
-        machine.sample(2, steps=value)
-    with pytest.raises(InputError, match=r"n=.*; give a whole number, at least 1"):
-        machine.sample(value)
-
-
 def test_known_entries_stay_and_missing_ones_are_not_looked_at(machine):
     holes = FRAME.astype(float).assign(b=np.nan)
     filled = machine.fill_in(holes, [False, True, False], 5, random_state=0)
@@ -75,17 +70,43 @@ def test_known_entries_stay_and_missing_ones_are_not_looked_at(machine):
         machine.fill_in(FRAME[["b", "a", "c"]], [False, True, False])
 
 
-@pytest.mark.parametrize("rows", [np.ones(3), np.ones((0, 3)), np.ones((1, 4)), np.ones((1, 3, 1))])
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_rows_of_another_shape_are_refused(machine, rows):
-    with pytest.raises(InputError):
-        machine.fill_in(rows, [False, True, False])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.sample(2, steps=-1), r"steps=-1; .* integer of at least 0"),
+        (lambda m: m.sample(2, steps=2.5), r"steps=2.5; .* integer"),
+        (lambda m: m.sample("3"), r"n='3'; .* integer of at least 1"),
+        (lambda m: m.gibbs(FRAME * 2), "X holds values from 0 to 2"),
+        (lambda m: m.gibbs(FRAME, keep=(-1, 4)), "give numbers from 0 to 4"),
+        (lambda m: m.fill_in(FRAME, [True] * 4), r"shape \(4,\) and dtype bool"),
+        (lambda m: m.fill_in(FRAME, [1, 0, 0]), "dtype int"),
+        *(
+            (lambda m, rows=np.ones(n): m.fill_in(rows, [False, True, False]), "")
+            for n in (3, (0, 3), (1, 4), (1, 3, 1))
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(machine, call, message):
+    with pytest.raises(InputError, match=message):
+        call(machine)
 
 
-@pytest.mark.parametrize(("missing", "says"), [([True] * 4, r"shape \(4,\) and dtype bool"), ([1, 0, 0], "dtype int")])
-def test_a_mask_is_true_or_false_for_every_column_or_entry(machine, missing, says):
-    with pytest.raises(InputError, match=says):
-        machine.fill_in(FRAME, missing)
+@pytest.mark.parametrize("name", ["restricted", "deep"])
+def test_the_error_of_log_z_is_in_that_of_the_likelihood(name, monkeypatch):
+    made = MACHINES[name]().fit(X)
+    own = made.assess(X).columns["error"][0]
+    monkeypatch.setattr(type(made), "partition", lambda self, **_: LogPartition(1.0, 0.5, 60.0, 100, 100, "ais"))
+    assert made.assess(X).columns["error"][0] == pytest.approx(np.hypot(own, 0.5))
+
+
+def test_densities_are_those_of_free_energies_where_these_have_a_closed_form(machine):
+    assert hasattr(machine, "log_prob") == hasattr(machine, "free_energy") == machine.closed_form
+    if machine.closed_form:
+        bits = np.array(list(product((0.0, 1.0), repeat=3)))
+        frame = pd.DataFrame(bits, columns=FRAME.columns)
+        assert np.exp(machine.log_prob(frame)).sum() == pytest.approx(1)
+        np.testing.assert_allclose(machine.log_prob(frame) + machine.free_energy(frame), -machine.partition().log_z)
 
 
 def test_weights_that_are_not_finite_are_refused_by_name():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ftheta.errors import InputError, InputTypeError
-from ftheta.models import HopfieldNetwork, ModernHopfield
+from ftheta.models import ModernHopfield
 from ftheta.models.energy import _plane as memories
 
 RNG = np.random.default_rng(1)
@@ -19,16 +19,6 @@ def resting(patterns, moves=0.0, **more):
     return SimpleNamespace(patterns_=patterns, recall=lambda x, steps=None: np.asarray(x) + moves, **own)
 
 
-def test_a_place_of_the_plane_is_a_combination_of_the_three_patterns():
-    plane = memories.plane_of(resting(PATTERNS), PATTERNS, (3, 0, 2))
-    a, b, c = PATTERNS[[3, 0, 2]]
-    x = plane.at(np.array([[0.3, -1.2], [2.0, 0.7]]))
-    share, *_ = np.linalg.lstsq(np.stack([b - a, c - a], 1), (x - a).T, rcond=None)
-    np.testing.assert_allclose(a + share.T @ np.stack([b - a, c - a]), x, atol=1e-12)
-    np.testing.assert_allclose(plane.at(plane.corners), [a, b, c], atol=1e-12)
-    assert plane.names == ("from pattern 3 to pattern 0 (RMS per unit)", "towards pattern 2 (RMS per unit)")
-
-
 def test_places_are_the_nearest_ones_and_distances_are_root_mean_squares():
     plane = memories.plane_of(resting(PATTERNS), PATTERNS, None)
     a, b, c, d = PATTERNS
@@ -38,14 +28,6 @@ def test_places_are_the_nearest_ones_and_distances_are_root_mean_squares():
     np.testing.assert_allclose(plane.corners[0], 0, atol=1e-12)
     left = d - plane.at(plane.of(d))
     np.testing.assert_allclose([left @ (b - a), left @ (c - a)], 0, atol=1e-10)  # at right angles: the nearest
-
-
-def test_two_units_are_their_own_plane():
-    patterns = np.array([[2.0, 1.0], [-2.0, 1.0]])
-    plane = memories.plane_of(resting(patterns), patterns, None)
-    x = RNG.normal(size=(5, 2))
-    assert plane.names == ("x1", "x2") and np.array_equal(plane.at(plane.of(x)), x)
-    assert sorted(map(tuple, plane.corners)) == [(-2, -2), (-2, 2), (2, -2), (2, 2)]
 
 
 def test_too_few_patterns_are_filled_up_and_those_on_a_line_left_out():
@@ -93,37 +75,8 @@ def test_rare_states_are_counted_together():
     assert count == {**{f"other state {k + 1}": 9 - k for k in range(6)}, "3 rarer states": 6}
 
 
-def test_patterns_have_places_labels_or_numbers_as_names():
-    of = memories.names_of
-    assert of(resting(None), np.array([[1.0, -0.0, 0.25]])) == ["(1, 0, 0.25)"]
-    assert of(resting(None, labels_=np.array([7, 8, 9, 0])), PATTERNS) == ["7", "8", "9", "0"]
-    assert of(resting(None, labels_=np.array([7, 8, 9, 7])), PATTERNS)[3] == "pattern 3"
-    assert of(resting(None, labels_=None), PATTERNS)[0] == "pattern 0"
-
-
-def test_states_are_cut_only_where_corners_alone_have_an_energy():
-    x = np.array([[-0.2, 0.0, 3.0]])
-    assert memories.as_states(ModernHopfield(), x).tolist() == [[-1, 1, 1]]
-    assert memories.as_states(ModernHopfield(interaction="continuous"), x) is x
-    assert memories.as_states(HopfieldNetwork(), x) is x
-
-
 def test_what_is_not_a_memory_or_has_one_unit_gets_a_sentence():
     with pytest.raises(InputTypeError, match=r"object does not fit; basins needs an instance of AssociativeMemory"):
         memories.stored_in(object(), "basins")
     with pytest.raises(InputTypeError, match=r"ModernHopfield has 1 unit; basins needs two or more\."):
         memories.stored_in(ModernHopfield().fit([[1.0], [-1.0]]), "basins")
-
-
-def test_starts_of_another_size_get_a_sentence():
-    with pytest.raises(InputError, match=r"starts has shape \(2, 3\); rows of 2 finite numbers are needed\."):
-        memories.starts_of(np.zeros((2, 3)), 2)
-    with pytest.raises(InputError, match=r"rows of 2 finite numbers"):
-        memories.starts_of([[0.0, np.nan]], 2)
-
-
-def test_a_grid_reaches_beyond_its_places_and_its_pairs_go_along_x_first():
-    x, y, places = memories.grid_of(np.array([[0.0, 0.0], [4.0, 1.0]]), 5)
-    np.testing.assert_allclose([x[0], x[-1], y[0], y[-1]], [-0.2, 4.2, -0.1, 1.1])
-    np.testing.assert_allclose(places[:2], [[x[0], y[0]], [x[1], y[0]]])
-    assert places.shape == (25, 2)

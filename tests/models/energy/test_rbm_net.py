@@ -66,12 +66,6 @@ def test_energies_joint_and_conditionals_are_those_of_enumeration():
         np.testing.assert_allclose(machine.visible_mean(h), on, rtol=1e-10)
 
 
-@pytest.mark.parametrize("sizes", [(4, 3), (3, 5), (2, 9)])
-def test_the_partition_function_is_exact_whichever_layer_is_smaller(sizes):
-    machine = filled(RBM(*sizes))
-    assert machine.log_partition().item() == pytest.approx(listed.rbm_log_partition(*arrays(machine)), rel=1e-12)
-
-
 def test_the_partition_function_sums_over_the_smaller_layer_in_parts(monkeypatch):
     for machine, smaller in ((RBM(5, 14, std=0), "free_energy"), (RBM(15, 14, std=0), "hidden_free_energy")):
         seen, whole = [], getattr(machine, smaller)
@@ -96,13 +90,6 @@ def test_all_log_conditionals_together_are_the_pseudo_likelihood_and_one_of_them
     np.testing.assert_allclose(every.sum(1), listed.pseudo_likelihood(v.numpy(), *arrays(machine)), rtol=1e-12)
     for i in range(4):
         np.testing.assert_allclose(machine.log_conditional(v, torch.full((16,), i)), every[:, i], rtol=1e-10)
-
-
-def test_log_conditionals_are_made_in_parts(monkeypatch):
-    machine, v = filled(RBM(4, 3)), bits(4)
-    whole = machine.log_conditionals(v)
-    monkeypatch.setattr("ftheta.models.energy.rbm_net.NUMBERS_AT_ONCE", 36)
-    np.testing.assert_allclose(machine.log_conditionals(v), whole, rtol=1e-12)
 
 
 # ---- softmax and Gaussian visibles
@@ -180,37 +167,6 @@ def test_drawn_sweeps_have_the_probabilities_of_the_conditionals(beta):
     assert_law((v @ place).long().numpy(), kernel(tempered)[9])
 
 
-def test_chains_from_anywhere_end_in_the_law_of_the_machine():
-    machine, g = filled(RBM(4, 3)), seeded()
-    v = machine.gibbs(torch.zeros(8000, 4).double(), 60, g)
-    numbers = (v @ torch.tensor([8.0, 4, 2, 1]).double()).long().numpy()
-    assert_law(numbers, listed.rbm_joint(*arrays(machine)).sum(1))
-
-
-def test_held_units_stay_and_the_others_are_drawn_given_them():
-    machine, place = filled(RBM(4, 3)), torch.tensor([8.0, 4, 2, 1]).double()
-    held = torch.tensor([True, False, True, False])
-    v = machine.gibbs(torch.tensor([[1.0, 0, 0, 1]]).double().repeat(8000, 1), 60, seeded(), clamp=held)
-    assert (v[:, 0] == 1).all() and (v[:, 2] == 0).all()
-    law = listed.rbm_joint(*arrays(machine)).sum(1)
-    kept = [8, 9, 12, 13]
-    numbers = (v @ place).long().numpy()
-    assert_law(np.searchsorted(kept, numbers), law[kept] / law[kept].sum())
-    mixed = torch.eye(4, dtype=torch.bool)  # a mask for every row
-    grey = torch.full((4, 4), 0.25).double()
-    assert (machine.gibbs(grey, 3, seeded(), clamp=mixed).diagonal() == 0.25).all()
-
-
-def test_the_same_generator_gives_the_same_states_and_none_is_torchs_own():
-    machine, v = filled(RBM(4, 3)), bits(4)
-    assert torch.equal(machine.gibbs(v, 5, seeded(3)), machine.gibbs(v, 5, seeded(3)))
-    assert not torch.equal(machine.gibbs(v, 5, seeded(3)), machine.gibbs(v, 5, seeded(4)))
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        assert torch.equal(machine.gibbs(v, 5), machine.gibbs(v, 5, seeded(3)))
-    assert not machine.gibbs(v, 1, seeded()).requires_grad and torch.equal(machine.gibbs(v, 0), v)
-
-
 def test_bits_are_drawn_with_their_probabilities_and_certain_ones_always():
     p = torch.tensor([0.0, 0.001, 0.3, 1.0]).repeat(100_000, 1)
     drawn = bernoulli(p, seeded())
@@ -228,22 +184,11 @@ def test_bits_are_drawn_with_their_probabilities_and_certain_ones_always():
         (lambda: RBM(4, 3, visible="gausian"), "Did you mean 'gaussian'"),
         (lambda: RBM(4, 3, visible="softmax", categories=3), "4 columns are not groups of categories=3"),
         (lambda: RBM(4, 3, visible="softmax"), "4 columns are not groups of categories=0"),
-        (lambda: RBM(0, 3), "n_visible=0, n_hidden=3"),
         (lambda: RBM(30, 23).log_partition(), r"a sum over 2\^23 states .* annealed importance sampling"),
         (lambda: RBM(2, 23, visible="gaussian").log_partition(), r"a sum over 2\^23 states"),
         (lambda: RBM(2, 3, visible="gaussian").log_conditionals(torch.zeros(1, 2)), "no pseudo-likelihood"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(call, said):
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=said):
         call()
-    assert "\n" not in str(caught.value)
-
-
-def test_weights_start_small_and_biases_at_zero():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        machine = RBM(200, 100)
-    assert machine.weight.std().item() == pytest.approx(0.01, rel=0.03) and machine.weight.shape == (100, 200)
-    assert not machine.visible_bias.any() and not machine.hidden_bias.any()
-    assert repr(machine) == "RBM(200, 100, visible='bernoulli')"

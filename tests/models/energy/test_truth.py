@@ -8,7 +8,6 @@ import pytest
 from ftheta.errors import InputError
 from tests._truth.boltzmann import (
     bipartite,
-    boltzmann_joint,
     pseudo_likelihood,
     rbm_gradient,
     rbm_joint,
@@ -35,11 +34,6 @@ def by_loops(W, b, c):
     return found
 
 
-def test_states_count_upwards():
-    assert [tuple(row) for row in states(3)] == list(product([0, 1], repeat=3))
-    assert states(0).shape == (1, 0)
-
-
 def test_the_joint_is_that_of_a_loop_over_units_and_adds_up_to_one():
     W, b, c = machine()
     loops = np.array(list(by_loops(W, b, c).values())).reshape(16, 8)
@@ -52,10 +46,6 @@ def test_the_partition_function_is_the_same_over_both_layers_and_over_either(led
     sums = [np.exp(rbm_log_partition(W, b, c, over)) for over in ("joint", "visible", "hidden")]
     np.testing.assert_allclose(sums, 259.9396, atol=1e-4)
     ledger(min(rbm_joint(W, b, c).shape))  # terms that suffice: the states of the smaller layer
-
-
-def test_large_exponents_do_not_overflow():
-    assert rbm_log_partition([[0.0]], [900.0], [900.0], "joint") == pytest.approx(1800)
 
 
 def test_the_gradient_is_that_of_finite_differences():
@@ -95,13 +85,6 @@ def test_the_pseudo_likelihood_is_not_the_likelihood_and_does_not_add_up_to_one(
     assert pseudo_likelihood(np.zeros((1, 5)), np.zeros((2, 5)), np.zeros(5), np.zeros(2)) == 5 * np.log(0.5)
 
 
-def test_a_restricted_machine_is_a_general_one_without_weights_within_a_layer():
-    W, b, c = machine()
-    whole = np.block([[np.zeros((4, 4)), W.T], [W, np.zeros((3, 3))]])
-    joint = boltzmann_joint(whole, np.concatenate([b, c]))
-    np.testing.assert_allclose(joint.reshape(16, 8), rbm_joint(W, b, c), rtol=1e-12)
-
-
 @pytest.mark.ledger("B322", covers="ftheta.models.energy.rbm_net.RBM")
 def test_weights_within_a_layer_are_refused_and_without_them_the_conditionals_factorise():
     W, b, c = machine()
@@ -118,18 +101,3 @@ def test_weights_within_a_layer_are_refused_and_without_them_the_conditionals_fa
         rates = conditional @ others  # P(unit = 1 | the other layer)
         product_of_units = np.prod(np.where(others[None] == 1, rates[:, None], 1 - rates[:, None]), axis=2)
         np.testing.assert_allclose(conditional, product_of_units, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: states(21), r"21 units have 2\^21 states; at most 20"),
-        (lambda: rbm_joint(np.zeros((11, 10)), np.zeros(10), np.zeros(11)), r"21 units have 2\^21 states"),
-        (lambda: rbm_joint(np.zeros((4, 3)), np.zeros(4), np.zeros(3)), r"W has shape \(4, 3\); 3 hidden and 4"),
-        (lambda: boltzmann_joint([[0.0, 1.0], [2.0, 0.0]], [0.0, 0.0]), "symmetric weights"),
-        (lambda: boltzmann_joint(np.eye(2), [0.0, 0.0]), "a diagonal of zeros"),
-    ],
-)
-def test_what_cannot_be_listed_is_one_sentence(call, said):
-    with pytest.raises(InputError, match=said):
-        call()
