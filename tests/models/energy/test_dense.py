@@ -176,7 +176,7 @@ ONE = np.ones((1, 3))
         (lambda: dense_energy(ONE, ONE, "cubic"), "interaction 'cubic'"),
         (lambda: dense_energy(ONE, ONE, "polynomial", 1), "order=1; .* at least 2"),
         (lambda: dense_update(ONE, ONE, None, "polynomial", 2.5), "order=2.5; .* integer"),
-        (lambda: dense_capacity(1000, "polynomial", 90), "order=90: .* exponential"),
+        (lambda: dense_capacity(1000, "polynomial", 90), "order=90: .*exponential"),
         (lambda: dense_capacity(1), "n_units=1; .* 2 units or more"),
     ],
 )
