@@ -40,9 +40,9 @@ from ...tasks import Recall
 from ._memory import AssociativeMemory
 
 __all__ = [
-    *("INTERACTIONS", "ModernHopfield", "continuous_energy", "continuous_update", "dense_capacity", "dense_energy"),
+    "INTERACTIONS", "ModernHopfield", "continuous_energy", "continuous_update", "dense_capacity", "dense_energy",
     "dense_update",
-]
+]  # fmt: skip
 
 INTERACTIONS = ("polynomial", "rectified", "exponential")
 """Names of F: zⁿ, max(z, 0)ⁿ, exp z."""
