@@ -17,7 +17,7 @@ def test_a_band_is_two_standard_deviations_wide_on_either_side():
     assert point.get_ylabel() == "y (m)" and band.get_title() == "band" and band.get_xlabel() == "input x"
     truth = [line.get_ydata().tolist() for line in band.lines if line.get_linestyle() == "--"]
     assert truth == [[0, -1], [0, 1], [0, 3]]
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["rows", "mean ± 2 sd", "mean", "truth"]
+    assert {t.get_text() for t in figure.legends[0].get_texts()} == {"rows", "mean ± 2 sd", "mean", "truth"}
 
 
 def test_without_a_truth_none_is_drawn():

@@ -11,7 +11,7 @@ ROWS, NEAR = RNG.random((2, 10, 3, 4))
 FAR, USUAL = np.array([3.0, 1.0, 2.0, 2.0]), np.array([1.0, 4.0])
 
 
-def test_samples_and_neighbours_lie_at_the_same_places_in_one_range_of_colours():
+def test_samples_and_neighbors_lie_at_the_same_places_in_one_range_of_colours():
     grid, near, _ = sampled(ROWS, 5 * NEAR, FAR, USUAL).axes
     for axes, rows in ((grid, ROWS), (near, 5 * NEAR)):
         whole = axes.images[0].get_array()

@@ -88,7 +88,7 @@ def legend(figure: Figure, width: int = 0) -> None:
     """Each label once, above the axes (below, if there is a title of the figure), in as few lines as fit.
 
     Args:
-        figure: Where.
+        figure: Figure whose axes have labeled lines.
         width: Letters of a line; 0: as wide as the figure.
     """
     labels = {label: h for axes in figure.axes for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
@@ -101,11 +101,8 @@ def legend(figure: Figure, width: int = 0) -> None:
 
 
 def panel(width: float, height: float, *, title: str, x: str, y: str) -> tuple[Figure, Axes]:
-    """A figure in inches with one labelled axes and a light grid; no pyplot."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
+    """A figure in inches with one labeled axes and a light grid."""
+    figure, axes = drawn(canvas)(width=width, height=height)
     dress(axes, title=title, x=x, y=y)
     return figure, axes
 

@@ -108,7 +108,6 @@ def _own_range(tiles: np.ndarray, signed: bool) -> np.ndarray:
     with np.errstate(all="ignore"):
         if signed:
             return tiles / np.maximum(np.nanmax(np.abs(tiles), axes, keepdims=True, initial=0.0), 1e-300)
-        low, high = (
-            f(tiles, axes, keepdims=True, initial=start) for f, start in ((np.nanmin, np.inf), (np.nanmax, -np.inf))
-        )
+        low = np.nanmin(tiles, axes, keepdims=True, initial=np.inf)
+        high = np.nanmax(tiles, axes, keepdims=True, initial=-np.inf)
         return (tiles - low) / np.where(high > low, high - low, 1.0)

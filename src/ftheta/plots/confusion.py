@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._style import panel, short
+from ._style import Figure, canvas, drawn, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["confusion"]
 
 _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares and every name are written
 
 
+@drawn
 def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusion matrix") -> Figure:
     """Counts with shares of the row for up to ten classes, shares in % for up to thirty, colors alone beyond.
 
@@ -29,24 +29,20 @@ def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusi
     k, rows = len(names), counts.sum(1, keepdims=True)
     share = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)  # an absent class stays white
     side = min(9.0, 0.62 * k + 1.6 if k <= _COUNTED else 0.27 * k + 1.9)
-    figure, axes = panel(max(4.2, side + 0.9), max(3.4, side), title=title, x="predicted class", y="true class")
+    figure, axes = canvas(width=max(4.2, side + 0.9), height=max(3.4, side))
+    axes.set(title=title, xlabel="predicted class", ylabel="true class")
     axes.grid(visible=False)
     label = "share of the true class" + (" (numbers: in %)" if _COUNTED < k <= _WRITTEN else "")
-    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    figure.colorbar(image, ax=axes, label=label, shrink=0.8)
+    figure.colorbar(axes.imshow(share, cmap="Blues", vmin=0, vmax=1), ax=axes, label=label, shrink=0.8)
     _names(axes, names)
     if k <= _WRITTEN:
         for (i, j), count in np.ndenumerate(counts):
             if count:
-                _cell(axes, i, j, count, float(share[i, j]), k)
+                percent = f"{100 * share[i, j]:.0f}" if share[i, j] >= 0.005 else "<1"
+                text, size = (f"{count:,}\n{percent} %", 7.5) if k <= _COUNTED else (percent, 6.0)
+                color = "white" if share[i, j] > 0.68 else "black"
+                axes.text(j, i, text, ha="center", va="center", size=size, color=color)
     return figure
-
-
-def _cell(axes: Axes, i: int, j: int, count: int, share: float, k: int) -> None:
-    percent = f"{100 * share:.0f}" if share >= 0.005 else "<1"
-    text = f"{count:,}\n{percent} %" if k <= _COUNTED else percent
-    size = 7.5 if k <= _COUNTED else 6.0
-    axes.text(j, i, text, ha="center", va="center", size=size, color="white" if share > 0.68 else "black")
 
 
 def _names(axes: Axes, names: Sequence[str]) -> None:

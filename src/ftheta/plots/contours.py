@@ -1,4 +1,4 @@
-"""Ways across a surface: contour lines from above, one path a rule.
+"""Ways across a surface: contour lines from above, one path per rule.
 
 Levels are quantiles of the values shown, so that valleys and walls both have lines.
 """
@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ._style import PALETTE, dress, wide_range
+from ._style import DASHES, PALETTE, Figure, canvas, drawn, legend, wide_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["contours", "race"]
 
 Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
-_STYLES = ("-", "--", ":", "-.")
-_FAR = 30.0  # box widths: points further out are drawn there, beyond the edge of the picture
+MAX_OUTSIDE = 30.0  # box widths: points further out are drawn there, beyond the edge of the picture
 
 
+@drawn
 def contours(
     grid: Grid,
     paths: Mapping[str, Any],
@@ -44,17 +43,13 @@ def contours(
         labels: Labels of both axes, with units.
         value: Label of the values, with their unit.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 6.2), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    ground(figure, axes, grid, value)
-    _walk(axes, grid, paths, minima)
-    _dress(axes, title, labels)
-    _legend(figure, axes)
+    figure, axes = canvas(width=7.2, height=6.2)
+    _surface(figure, axes, grid, value, paths, minima, title, labels)
+    legend(figure)
     return figure
 
 
+@drawn
 def race(
     lines: Mapping[str, Mapping[str, tuple[Any, Any]]],
     *,
@@ -76,41 +71,45 @@ def race(
         minima: Points to mark.
         labels: Labels of both axes of the surface.
     """
-    from matplotlib.figure import Figure
-
     if not lines:
         raise InputError("race needs at least one clock to draw values against, e.g. {'steps': {...}}.")
-    figure = Figure(figsize=(11.6 if grid else 3.9 * len(lines), 7.6 if grid else 4.2), dpi=120, layout="constrained")
-    shape = (len(lines), 2) if grid else (1, len(lines))
-    cells = figure.add_gridspec(*shape, width_ratios=[1.75, 1] if grid else None)
-    if grid is not None:
-        axes = figure.add_subplot(cells[:, 0])
-        ground(figure, axes, grid, "f")
-        _walk(axes, grid, paths or {}, minima)
-        _dress(axes, title, labels)
-    else:
+    if grid is None:
+        figure, places = canvas(len(lines), across=len(lines), width=3.9, height=4.2)
         figure.suptitle(title)
-    places = [figure.add_subplot(cells[i, 1] if grid else cells[0, i]) for i in range(len(lines))]
-    for axes, (clock, found) in zip(places, lines.items(), strict=True):
-        _values(axes, found)
-        dress(axes, title="", x=clock, y=label)
-    _legend(figure, figure.axes[0])
+    else:
+        size = {"width": 5.8, "height": 7.6 / len(lines), "width_ratios": [1.75, 1]}
+        figure, cells = canvas(2 * len(lines), across=2, **size)
+        cells[0].set_subplotspec(cells[0].get_gridspec()[:, 0])
+        places = cells[1::2]
+        for axes in cells[2::2]:
+            axes.remove()
+        _surface(figure, cells[0], grid, "f", paths or {}, minima, title, labels)
+    for axes, (clock, values) in zip(places, lines.items(), strict=True):
+        _values(axes, values)
+        axes.set(xlabel=clock, ylabel=label)
+    legend(figure)
     return figure
 
 
-def _dress(axes: Axes, title: str, labels: tuple[str, str]) -> None:
-    dress(axes, title="", x=labels[0], y=labels[1])
+def _surface(
+    figure: Figure, axes: Axes, grid: Grid, value: str, paths: Mapping[str, Any], minima: Any, title: str, labels: Any
+) -> None:
+    ground(figure, axes, grid, value)
+    _walk(axes, grid, paths, minima)
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.set_title(title, pad=12)  # above a cross at the edge
     axes.grid(visible=False)
 
 
 def ground(figure: Figure, axes: Axes, grid: Grid, value: str) -> None:
-    """Grey levels and lines of the surface, with their bar below."""
+    """Gray levels and lines of the surface, with their bar below."""
+    from matplotlib.colors import BoundaryNorm
+
     x, y, z = (np.asarray(part, dtype=float) for part in grid)
     finite = z[np.isfinite(z)]
     levels = np.unique(np.quantile(finite, np.linspace(0, 1, 19) ** 2)) if finite.size else np.zeros(0)
     if len(levels) > 1:
-        shades = axes.contourf(x, y, z, levels=levels, cmap="Greys", alpha=0.55, norm=_ranks(levels))
+        shades = axes.contourf(x, y, z, levels=levels, cmap="Greys", alpha=0.55, norm=BoundaryNorm(levels, 256))
         axes.contour(x, y, z, levels=levels[1:-1], colors="0.45", linewidths=0.6, linestyles="solid")
         bar = figure.colorbar(shades, ax=axes, location="bottom", shrink=0.8, aspect=45, pad=0.01, label=value)
         ticks = levels[::3]
@@ -119,19 +118,13 @@ def ground(figure: Figure, axes: Axes, grid: Grid, value: str) -> None:
     axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
 
-def _ranks(levels: np.ndarray) -> Any:
-    from matplotlib.colors import BoundaryNorm
-
-    return BoundaryNorm(levels, 256)
-
-
 def _walk(axes: Axes, grid: Grid, paths: Mapping[str, Any], minima: Sequence[Sequence[float]]) -> None:
     low, high = (np.array([edge[i] for edge in grid[:2]], dtype=float) for i in (0, -1))
     for i, (name, points) in enumerate(paths.items()):
         points = np.asarray(points, dtype=float)
         points, gone = _until_gone(points[np.isfinite(points).all(1)], low, high)
-        shown = np.clip(points, low - _FAR * (high - low), high + _FAR * (high - low))
-        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": _STYLES[i // len(PALETTE) % 4]}
+        shown = np.clip(points, low - MAX_OUTSIDE * (high - low), high + MAX_OUTSIDE * (high - low))
+        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": DASHES[i // len(PALETTE) % 4]}
         marker: dict[str, Any] = {"marker": "o", "ms": 2.6} if len(points) <= 80 else {}
         axes.plot(*shown.T, lw=1.5, label=f"{name} (leaves)" if gone else name, **style, **marker, zorder=3)
         sign = "X" if gone else "o"
@@ -163,7 +156,7 @@ def _values(axes: Axes, found: Mapping[str, tuple[Any, Any]]) -> None:
     top = np.concatenate([v[np.isfinite(v)] for _, v in pairs.values()])
     log = wide_range(top) and min(first) > 0
     for i, (name, (at, v)) in enumerate(pairs.items()):
-        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": _STYLES[i // len(PALETTE) % 4]}
+        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": DASHES[i // len(PALETTE) % 4]}
         axes.plot(at, np.where(v > 0, v, np.nan) if log else v, lw=1.5, label=name, **style)
     spread = max(abs(np.array(first)).max(), 1e-300)
     if log:
@@ -172,12 +165,3 @@ def _values(axes: Axes, found: Mapping[str, tuple[Any, Any]]) -> None:
         axes.set_ylim(max(positive.min() / 3, 1e-17 * spread), min(3 * positive.max(), 100 * spread))
     else:
         axes.set_ylim(max(top.min(), -10 * spread) - 0.05 * spread, min(top.max(), 10 * spread) + 0.05 * spread)
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    handles, names = axes.get_legend_handles_labels()
-    if not names:
-        return
-    widest = max(map(len, names)) + 7
-    columns = max(1, min(len(names), int(11 * figure.get_figwidth()) // widest))
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)

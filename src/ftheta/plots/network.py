@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ._style import GREY, PALETTE
+from ._style import GREY, PALETTE, Figure, canvas, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["network"]
 
-MOST = 16  # units of a layer that are all drawn
-_ENDS = 7  # of a wider layer, at each end
+MAX_UNITS = 16  # of a layer that are all drawn
+ENDS = 7  # of a wider layer, at each end
 
 
+@drawn
 def network(
     widths: Sequence[int],
     *,
@@ -37,29 +37,26 @@ def network(
     Args:
         widths: Units of each layer, input and output included.
         labels: Words above the weights of each pair of layers.
-        dropped: One mask a hidden layer, True where a unit is dropped.
+        dropped: One mask per hidden layer, True where a unit is dropped.
         title: Title of the figure.
     """
-    from matplotlib.figure import Figure
-
     hidden = list(widths[1:-1])
     if len(widths) < 2 or (len(dropped) and [len(mask) for mask in dropped] != hidden):
         raise InputError(
             f"network got widths {list(widths)} and masks of {[len(mask) for mask in dropped]} units; "
-            "an input, an output and one mask a hidden layer are needed."
+            "an input, an output and one mask per hidden layer are needed."
         )
     panels = 2 if len(dropped) else 1
-    tall = max(min(width, MOST) for width in widths)
-    size = max(6.4, (1.15 + 0.1 * (panels == 1)) * len(widths) * panels), 1.9 + 0.21 * max(tall, 5)
-    figure = Figure(figsize=size, dpi=120, layout="constrained")
+    tall = max(min(width, MAX_UNITS) for width in widths)
+    width = max(6.4 / panels, (1.15 + 0.1 * (panels == 1)) * len(widths))
+    figure, grid = canvas(panels, width=width, height=1.9 + 0.21 * max(tall, 5))
     none = [np.zeros(width, dtype=bool) for width in widths]
     thin = [none[0], *(np.asarray(mask, dtype=bool) for mask in dropped), none[-1]]
-    for i, (masks, name) in enumerate([(none, title), (thin, "Thinned by dropout")][:panels]):
-        axes = figure.add_subplot(1, panels, i + 1)
+    for axes, masks, name in zip(grid, (none, thin), (title, "Thinned by dropout"), strict=False):
         _frame(axes, widths, tall, name)
         _draw(axes, widths, masks)
-        for k, label in enumerate(labels if i == 0 else ()):
-            axes.text(k + 0.5, tall / 2 + 0.1, label, ha="center", va="bottom", size="small", color="0.25")
+    for k, label in enumerate(labels):
+        grid[0].text(k + 0.5, tall / 2 + 0.1, label, ha="center", va="bottom", size="small", color="0.25")
     return figure
 
 
@@ -68,11 +65,10 @@ def _frame(axes: Axes, widths: Sequence[int], tall: int, title: str) -> None:
     names = ["input", *(f"hidden {k}" for k in range(1, last)), "output"]
     axes.set(title=title, xlabel="layer, with its number of units", ylabel="units")
     axes.set_xticks(range(last + 1), [f"{name}\n{width:,}" for name, width in zip(names, widths, strict=True)])
-    axes.set_yticks([])
-    axes.set_xlim(-0.45, last + 0.45)
-    axes.set_ylim(-tall / 2 - 0.3, tall / 2 + 1.6)
+    axes.set(yticks=[], xlim=(-0.45, last + 0.45), ylim=(-tall / 2 - 0.3, tall / 2 + 1.6))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    axes.grid(visible=False)
 
 
 def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> None:
@@ -87,23 +83,23 @@ def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> Non
         for line in ((k, y), (k + 1, z), (np.nan, np.nan))
     ]
     thin = 0.6 if len(lines) < 600 else 0.35
-    axes.plot(*np.reshape(lines, (-1, 2)).T, color="0.62", lw=thin, zorder=1)  # one path for all
+    axes.plot(*np.reshape(lines, (-1, 2)).T, color="0.62", lw=thin, ls="-", zorder=1)  # one path for all
     for k, (y, keep, width) in enumerate(zip(height, kept, widths, strict=True)):
         color = PALETTE[2] if k == 0 else PALETTE[1] if k == len(widths) - 1 else PALETTE[0]
         axes.plot([k] * keep.sum(), y[keep], "o", ms=12, color=color, mec="white", zorder=3)
         axes.plot([k] * (~keep).sum(), y[~keep], "o", ms=12, color="white", mec=GREY, zorder=3)
         axes.plot([k] * (~keep).sum(), y[~keep], "x", ms=9, color="black", mew=1.6, zorder=4)
-        if width > MOST:
+        if width > MAX_UNITS:
             axes.plot([k] * 3, [-0.3, 0, 0.3], "o", ms=2, color="black", zorder=3)
 
 
 def _shown(width: int) -> np.ndarray:
     """Which units of a layer are drawn."""
-    return np.arange(width) if width <= MOST else np.r_[:_ENDS, width - _ENDS : width]
+    return np.arange(width) if width <= MAX_UNITS else np.r_[:ENDS, width - ENDS : width]
 
 
 def _heights(width: int) -> np.ndarray:
     """Where they are drawn, the first on top; a gap of two in a wide layer."""
-    if width <= MOST:
+    if width <= MAX_UNITS:
         return (width - 1) / 2 - np.arange(width)
-    return np.r_[_ENDS:0:-1, -1 : -_ENDS - 1 : -1].astype(float)
+    return np.r_[ENDS:0:-1, -1 : -ENDS - 1 : -1].astype(float)

@@ -6,22 +6,20 @@ Shapes: B rows, C channels, places (L,) or (H, W).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ._style import GREY, PALETTE, dress, short
+from ._style import GREY, PALETTE, Figure, canvas, drawn, short
 from ._tiles import SIGNED, picture
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["saliency"]
 
-MOST = 6
+MAX_ROWS = 6
 
 
+@drawn
 def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency") -> Figure:
     """Rows from left to right, six at most: the picture, its map below; every map has its own range.
 
@@ -31,7 +29,7 @@ def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency
         titles: Words above each picture.
         label: What the maps show.
     """
-    x, maps = np.asarray(x)[:MOST], np.asarray(maps, dtype=float)[:MOST]
+    x, maps = np.asarray(x)[:MAX_ROWS], np.asarray(maps, dtype=float)[:MAX_ROWS]
     if x.ndim not in (3, 4) or len(x) != len(maps) or not len(x) or x.shape[2:] != maps.shape[1:]:
         raise InputError(
             f"saliency got rows {x.shape} and maps {maps.shape}; (B, C, *places) and (B, *places) are needed."
@@ -42,14 +40,13 @@ def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency
 
 
 def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(max(4.6, 1.4 + 1.5 * len(x)), 4.2), dpi=120, layout="constrained")
-    grid = figure.subplots(2, len(x), squeeze=False, sharex=True, sharey=True)
+    width = max(4.6, 1.4 + 1.5 * len(x)) / len(x)
+    figure, grid = canvas(2 * len(x), across=len(x), width=width, height=2.1, sharex=True, sharey=True)
+    grid = grid.reshape(2, -1)
     for (top, below), row, map_, title in zip(grid.T, x, maps, titles, strict=False):
-        top.imshow(picture(row), cmap="gray", interpolation="nearest")
+        top.imshow(picture(row), cmap="gray")
         top.set_title("\n".join(short(line, 18) for line in title.split("\n")), size=9)
-        below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
+        below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1)
         if min(map_.shape) > 1:  # a contour goes between places
             below.contour(_outline(row), levels=[0.5], colors=GREY, linewidths=0.6)
     grid[0, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
@@ -66,12 +63,9 @@ def _outline(row: np.ndarray) -> np.ndarray:
 
 
 def _signals(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 1.0 + 1.5 * len(x)), dpi=120, layout="constrained")
-    grid = figure.subplots(len(x), 1, squeeze=False, sharex=True)[:, 0]
+    figure, grid = canvas(len(x), across=1, width=7.0, height=1.5 + 1.0 / len(x), sharex=True)
     for axes, row, map_, title in zip(grid, x, maps, titles, strict=False):
-        dress(axes, title="\n".join(short(line, 40) for line in title.split("\n")), x="", y="signal")
+        axes.set(title="\n".join(short(line, 40) for line in title.split("\n")), ylabel="signal")
         low, high = float(row.min()), float(row.max())
         pad = 0.05 * (high - low) or 0.5
         span = (-0.5, len(map_) - 0.5, low - pad, high + pad)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
-from ._style import PALETTE, short
+from ._style import PALETTE, Figure, canvas, drawn, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["segmented"]
 
 
+@drawn
 def segmented(
     images: np.ndarray,
     truth: np.ndarray | None,
@@ -25,7 +25,7 @@ def segmented(
     *,
     title: str = "Segmentation",
 ) -> Figure:
-    """One column an image: its pixels, their true classes, their predicted ones; the share that is right below.
+    """One column per image: its pixels, their true classes, their predicted ones; the share that is right below.
 
     Args:
         images: Grey or color: (n, H, W), (n, 1, H, W) or (n, 3, H, W).
@@ -34,8 +34,6 @@ def segmented(
         names: Of the K classes.
         title: Title of the figure.
     """
-    from matplotlib.figure import Figure
-
     images = images[:, None] if images.ndim == 3 else images
     maps = {"truth": truth, "prediction": predicted} if truth is not None else {"prediction": predicted}
     if any(images.shape[:1] + images.shape[2:] != labels.shape for labels in maps.values()) or not len(images):
@@ -46,17 +44,19 @@ def segmented(
         )
     n, rows, (height, width) = len(images), 1 + len(maps), predicted.shape[1:]
     tall = max(0.95, 1.55 * min(2.0, height / width))  # inches, for the labels of the rows too
-    figure = Figure(figsize=(max(5.2, 1.6 * n + 1.0), rows * tall + 1.3), dpi=120, layout="constrained")
-    grid = figure.subplots(rows, n, squeeze=False, sharex=True, sharey=True)
+    size = {"width": max(5.2, 1.6 * n + 1.0) / n, "height": tall + 1.3 / rows}
+    figure, grid = canvas(rows * n, across=n, **size, sharex=True, sharey=True)
+    grid = grid.reshape(rows, n)
     for column, axes in zip(range(n), grid.T, strict=True):
         _image(axes[0], images[column])
         axes[0].set_title(f"image {column}", size=9)
         for place, labels in zip(axes[1:], maps.values(), strict=True):
-            place.imshow(_colored(labels[column], len(names)), interpolation="nearest")
+            place.imshow(_colors(len(names))[labels[column]])
         right = "" if truth is None else f"\n{_right(truth[column], predicted[column]):.1f} % right"
         axes[-1].set_xlabel(f"column (pixels){right}", size=8)
         for place in axes:
             place.tick_params(labelsize=7)
+            place.grid(visible=False)
     for row, name in zip(grid, ("image", *maps), strict=True):
         row[0].set_ylabel(f"{name}\nrow (pixels)", size=9)
     grid[0, 0].set_xlabel("column (pixels)", size=8)
@@ -76,9 +76,9 @@ def _image(axes: Axes, image: np.ndarray) -> None:
     low, high = float(image.min()), float(image.max())
     shown = (image - low) / (high - low or 1.0)
     if len(shown) == 3:
-        axes.imshow(np.moveaxis(shown, 0, -1), interpolation="nearest")
+        axes.imshow(np.moveaxis(shown, 0, -1))
     else:
-        axes.imshow(shown.mean(0), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        axes.imshow(shown.mean(0), cmap="gray", vmin=0, vmax=1)
 
 
 def _colors(k: int) -> np.ndarray:
@@ -90,17 +90,11 @@ def _colors(k: int) -> np.ndarray:
     return np.array([to_rgb("0.85"), *(to_rgb(c) for c in rest[: k - 1]), to_rgb("white")])
 
 
-def _colored(labels: np.ndarray, k: int) -> np.ndarray:
-    return _colors(k)[labels]
-
-
 def _legend(figure: Figure, names: Sequence[str], ignored: bool) -> None:
     from matplotlib.patches import Patch
 
-    said = [*names, *(["not counted"] if ignored else [])]
-    patches: list[Any] = [
-        Patch(facecolor=color, edgecolor="0.4", label=short(name, 20))
-        for name, color in zip([*names, "not counted"], _colors(len(names)), strict=True)
-    ][: len(said)]
-    columns = max(1, int(12 * figure.get_figwidth() / (max(len(short(name, 20)) for name in said) + 6)))
-    figure.legend(handles=patches, loc="outside lower center", ncols=min(columns, len(said)), frameon=False)
+    labels = [short(name, 20) for name in (*names, *["not counted"] * ignored)]
+    colors = _colors(len(names))[: len(labels)]
+    patches = [Patch(facecolor=c, edgecolor="0.4", label=name) for name, c in zip(labels, colors, strict=True)]
+    columns = max(1, int(12 * figure.get_figwidth() / (max(map(len, labels)) + 6)))
+    figure.legend(handles=patches, loc="outside lower center", ncols=min(columns, len(labels)))
