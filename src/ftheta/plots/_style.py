@@ -84,14 +84,15 @@ def canvas(
     return figure, axes[0] if n is None else axes[:count]
 
 
-def legend(figure: Figure, width: int = 0) -> None:
+def legend(figure: Figure, width: int = 0, axes: Sequence[Axes] | None = None) -> None:
     """Each label once, above the axes (below, if there is a title of the figure), in as few lines as fit.
 
     Args:
         figure: Figure whose axes have labeled lines.
         width: Letters of a line; 0: as wide as the figure.
+        axes: Whose labels; None: those of all.
     """
-    labels = {label: h for axes in figure.axes for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    labels = {k: h for a in axes or figure.axes for h, k in zip(*a.get_legend_handles_labels(), strict=True)}
     width = width or int(12 * figure.get_figwidth())
     fits = sum(len(label) + 7 for label in labels) <= width
     columns = len(labels) if fits else max(1, width // (max(map(len, labels)) + 7))

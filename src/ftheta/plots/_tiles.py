@@ -40,7 +40,8 @@ def flat(maps: np.ndarray) -> np.ndarray:
 
 
 def bare(axes: Axes) -> None:
-    """No frame, no ticks."""
+    """No frame, no ticks, no grid."""
+    axes.grid(visible=False)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)

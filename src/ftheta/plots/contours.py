@@ -87,7 +87,7 @@ def race(
     for axes, (clock, values) in zip(places, lines.items(), strict=True):
         _values(axes, values)
         axes.set(xlabel=clock, ylabel=label)
-    legend(figure)
+    legend(figure, axes=figure.axes[:1])
     return figure
 
 

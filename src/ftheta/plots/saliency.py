@@ -48,18 +48,14 @@ def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str
         top.set_title("\n".join(short(line, 18) for line in title.split("\n")), size=9)
         below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1)
         if min(map_.shape) > 1:  # a contour goes between places
-            below.contour(_outline(row), levels=[0.5], colors=GREY, linewidths=0.6)
-    grid[0, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
-    grid[1, 0].set(xlabel="column (pixels)", ylabel="row (pixels)")
+            gray = row.mean(0)
+            below.contour(gray, levels=[(gray.min() + gray.max()) / 2], colors=GREY, linewidths=0.6)
+    for axes in grid.flat:
+        axes.grid(visible=False)
+    for axes in grid[:, 0]:
+        axes.set(xlabel="column (pixels)", ylabel="row (pixels)")
     figure.colorbar(grid[1, 0].images[0], ax=grid, label="\n".join(label.split(", ")), shrink=0.6)
     return figure
-
-
-def _outline(row: np.ndarray) -> np.ndarray:
-    """The picture in grey from 0 to 1, whose middle line is drawn into the map."""
-    grey = row.mean(0)
-    span = grey.max() - grey.min()
-    return (grey - grey.min()) / span if span else np.zeros_like(grey)
 
 
 def _signals(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str) -> Figure:
