@@ -1,5 +1,6 @@
 """Files beside Rows of the same pictures: the same batches in the same order, from a thread, in bounded memory."""
 
+import gc
 import threading
 import time
 
@@ -9,7 +10,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from ftheta.data import Files, Rows, files_source, open_images
+from ftheta.data import Batch, Files, Indexed, Rows, open_images, sources
 from ftheta.data.io import pictures as picture_files
 from ftheta.draw import Draw
 from ftheta.errors import FileFormatError, InputError
@@ -43,9 +44,9 @@ def same(one, other):
 @pytest.mark.parametrize("batch_size", [1, 5, 22, N, 50])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_batches_are_those_of_rows_in_memory(shuffle, batch_size, dtype, folder):
-    knobs = {"batch_size": batch_size, "shuffle": shuffle}
-    memory = Rows(torch.from_numpy(X).to(dtype) / 255, Y, W, **knobs)
-    files = Files(open_images(folder).x, Y, W, dtype=dtype, **knobs)
+    how = {"batch_size": batch_size, "shuffle": shuffle}
+    memory = Rows(torch.from_numpy(X).to(dtype) / 255, Y, W, **how)
+    files = Files(open_images(folder).x, Y, W, dtype=dtype, **how)
     assert len(files) == len(memory)
     for epoch in (0, 1):
         for start in (0, len(memory) // 2, len(memory)):
@@ -58,10 +59,10 @@ def test_without_targets_and_weights_there_are_none(folder):
 
 
 def test_it_can_have_another_batch_size_and_keeps_the_rest(folder):
-    x, knobs = open_images(folder).x, {"shuffle": False, "dtype": torch.float64}
-    other = Files(x, Y, W, batch_size=5, **knobs).resized(7)
+    x, how = open_images(folder).x, {"shuffle": False, "dtype": torch.float64}
+    other = Files(x, Y, W, batch_size=5, **how).resized(7)
     assert (other.batch_size, other.shuffle, other.dtype) == (7, False, torch.float64)
-    same(epoch_of(other), epoch_of(Files(x, Y, W, batch_size=7, **knobs)))
+    same(epoch_of(other), epoch_of(Files(x, Y, W, batch_size=7, **how)))
 
 
 def test_bytes_are_moved_to_the_device_and_made_floats_there(folder, monkeypatch):
@@ -80,7 +81,7 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
         return decode(*args)
 
     monkeypatch.setattr(picture_files, "decode", watched)
-    monkeypatch.setattr(files_source, "AHEAD", 3 * 2 * 24)  # three batches of two pictures
+    monkeypatch.setattr(sources, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
     batches = Files(open_images(folder).x, batch_size=2).batches(0, 0, Draw(0))
     next(batches)
     end = time.monotonic() + 60
@@ -89,6 +90,34 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
     time.sleep(0.05)  # time to decode another
     assert len(names) == 2 * (1 + 3 + 1) and threading.current_thread() not in names
     batches.close()
+
+
+def test_what_is_raised_in_the_thread_is_raised_here_after_the_batches_before_it():
+    def get(index, draw):
+        if index[0] == 2:
+            raise KeyError("two")
+        return Batch(index)
+
+    batches = Indexed(9, get, batch_size=1, shuffle=False, ahead=5).batches(0, 0, Draw(0))
+    assert [next(batches).x.tolist(), next(batches).x.tolist()] == [[0], [1]]
+    with pytest.raises(KeyError, match="two"):
+        next(batches)
+
+
+@pytest.mark.parametrize("end", ["closed", "let go"])
+def test_batches_that_nobody_waits_for_end_their_thread(end):
+    before = set(threading.enumerate())
+    batches = Indexed(10**6, lambda index, draw: Batch(index), batch_size=1, ahead=2).batches(0, 0, Draw(0))
+    next(batches)
+    assert set(threading.enumerate()) - before
+    if end == "closed":
+        batches.close()
+    del batches
+    gc.collect()
+    stop = time.monotonic() + 60
+    while set(threading.enumerate()) - before and time.monotonic() < stop:
+        time.sleep(0.001)
+    assert not set(threading.enumerate()) - before
 
 
 def test_a_bad_picture_is_raised_where_it_is_taken(folder):
@@ -103,7 +132,7 @@ def test_a_bad_picture_is_raised_where_it_is_taken(folder):
 def test_what_cannot_be_is_refused(folder):
     x = open_images(folder).x
     for batch_size in (0, 2.5, "auto"):
-        with pytest.raises(InputError, match=f"batch_size is {batch_size!r}; it must be a whole number"):
+        with pytest.raises(InputError, match=f"batch_size is {batch_size!r}; it must be an integer"):
             Files(x, batch_size=batch_size)
     with pytest.raises(InputError, match="X has 23 rows but y has 22"):
         Files(x, Y[1:], batch_size=4)

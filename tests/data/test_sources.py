@@ -141,7 +141,7 @@ def test_what_has_no_rows_is_refused(y):
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "auto"])
 def test_a_batch_size_is_a_whole_number_of_rows(size):
-    with pytest.raises(InputError, match=f"batch_size is {size!r}; it must be a whole number of rows, at least 1"):
+    with pytest.raises(InputError, match=f"batch_size is {size!r}; it must be an integer of at least 1"):
         Rows(torch.zeros(4), batch_size=size)
 
 

@@ -886,8 +886,8 @@ FAULTS = [
     Fault(
         "a shift fills with zeros whatever it is told",
         "data/augment/changes.py",
-        "affine(batch, draw, shift=pixels, fill=fill)",
-        "affine(batch, draw, shift=pixels)",
+        "shear=shear * lean,\n        fill=fill,",
+        "shear=shear * lean,",
         ("tests/data/test_augment.py",),
     ),
     Fault(

@@ -43,8 +43,7 @@ class Batch(NamedTuple):
     x: Any
     y: Any = None
     weight: Tensor | None = None
-    index: Tensor | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
-    """Row numbers in the source; None where rows have none."""
+    index: Tensor | None = None  # pyright: ignore[reportIncompatibleMethodOverride]  # row numbers in the source
 
     @property
     def n(self) -> int:
@@ -52,7 +51,7 @@ class Batch(NamedTuple):
         return rows(self.x)
 
     def sum(self, each: Tensor) -> tuple[Tensor, Tensor | float]:
-        """Loss of each row, token or pixel (B, ...) -> (Σ w l, Σ w), without a synchronisation."""
+        """Loss of each row, token or pixel (B, ...) -> (Σ w l, Σ w), without a synchronization."""
         if each.dim() == 0 or (each.numel() == 1 and self.n > 1):
             raise InputError(
                 "the loss is one number for the batch; fθ needs the loss of each row to weigh, mask and accumulate it: "

@@ -27,12 +27,9 @@ class Truth:
 
     formula: str
     mean: Function | None = field(default=None, repr=False)
-    scale: Function | None = field(default=None, repr=False)
-    """Standard deviation of the noise."""
-    probability: Function | None = field(default=None, repr=False)
-    """Of class 1."""
-    bayes_error: float | None = None
-    """Error rate of the best possible classifier."""
+    scale: Function | None = field(default=None, repr=False)  # standard deviation of the noise
+    probability: Function | None = field(default=None, repr=False)  # of class 1
+    bayes_error: float | None = None  # error rate of the best possible classifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +44,19 @@ class Dataset:
     x: Any = field(repr=False)
     y: np.ndarray | None = field(repr=False)
     feature_names: tuple[str, ...] = field(repr=False)
-    target_names: tuple[str, ...]
-    """Classes in the order of their sorted labels; empty where y is a number."""
-    task: str
-    """binary, multiclass, regression, segment (a class for every pixel) or none."""
+    target_names: tuple[str, ...]  # classes in the order of their sorted labels; empty where y is a number
+    task: str  # binary, multiclass, regression, segment (a class for every pixel) or none
     license: str = ""
     citation: str = ""
-    kind: str = "table"
-    """table, image, series or text."""
-    shape: tuple[int, ...] = ()
-    """Of one picture, (H, W) or (H, W, C); empty where rows are no pictures."""
-    official: int = 0
-    """So many last rows are the official test part."""
+    kind: str = "table"  # table, image, series or text
+    shape: tuple[int, ...] = ()  # of one picture, (H, W) or (H, W, C); empty where rows are no pictures
+    official: int = 0  # so many last rows are the official test part
     truth: Truth | None = None
-    groups: np.ndarray | None = field(default=None, repr=False)
-    """Names of groups that a split keeps together, one per row."""
-    csv_format: Any = None
-    """How the cells of a CSV file are written: pass it to `read_csv` with new rows."""
-    notes: tuple[str, ...] = ()
-    """What a reader did or noticed."""
+    groups: np.ndarray | None = field(
+        default=None, repr=False
+    )  # names of groups that a split keeps together, one per row
+    csv_format: Any = None  # how the cells of a CSV file are written: pass it to `read_csv` with new rows
+    notes: tuple[str, ...] = ()  # what a reader did or noticed
 
     def __post_init__(self) -> None:
         if self.y is not None and len(self.y) != self.rows:

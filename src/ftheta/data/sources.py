@@ -10,11 +10,14 @@ Shapes: B rows of a batch.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import islice, repeat
+from math import prod
 from numbers import Integral
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -22,11 +25,16 @@ from torch import Tensor
 
 from ..draw import Draw
 from ..errors import InputError, InputTypeError
-from ._ahead import ahead
+from ..store.files import readable
 from .batch import Batch, take
 
-__all__ = ["Indexed", "Rows", "Source", "Stream"]
+if TYPE_CHECKING:
+    from .io.pictures import Pictures
 
+__all__ = ["Files", "Indexed", "Rows", "Source", "Stream"]
+
+MAX_AHEAD_BYTES, MAX_AHEAD = 1 << 26, 8  # of decoded batches that wait, at least one batch
+MAX_BATCH_BYTES = 1 << 29  # of one batch of pictures as floats
 GATHERED = 2**22  # bytes of small rows gathered at once: many views of one gather cost less than many gathers
 
 
@@ -81,7 +89,7 @@ class Indexed:
         ahead: int = 0,
     ) -> None:
         if not isinstance(batch_size, Integral) or batch_size < 1:
-            raise InputError(f"batch_size is {batch_size!r}; it must be a whole number of rows, at least 1.")
+            raise InputError(f"batch_size is {batch_size!r}; it must be an integer of at least 1.")
         self.n, self.batch_size, self.shuffle, self.ahead = n, int(batch_size), shuffle, ahead
         if get is not None:
             self.get: Callable[[Tensor, Draw], Batch] = get
@@ -95,7 +103,7 @@ class Indexed:
         order = torch.randperm(self.n, generator=draw.generator("order")) if mixed else torch.arange(self.n)
         parts = order.split(self.batch_size)[start:]
         if self.ahead:
-            return ahead(lambda: (self.get(index, draw) for index in parts), self.ahead)
+            return _prefetched((self.get(index, draw) for index in parts), self.ahead)
         return (self.get(index, draw) for index in parts)
 
     def resized(self, batch_size: int) -> Indexed:
@@ -105,11 +113,23 @@ class Indexed:
         return made
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing: epoch and position say it all."""
+        """Nothing: epoch and position are enough."""
         return {}
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
         """There is no state."""
+
+
+def _prefetched(batches: Iterator[Batch], depth: int) -> Iterator[Batch]:
+    """Up to `depth` batches are made in advance by one thread; what it raises is raised here, in its place."""
+    pool, end = ThreadPoolExecutor(1, "ftheta-ahead"), None
+    waiting = deque(pool.submit(next, batches, end) for _ in range(depth + 1))
+    try:
+        while (batch := waiting.popleft().result()) is not None:
+            waiting.append(pool.submit(next, batches, end))
+            yield batch
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Rows(Indexed):
@@ -167,6 +187,42 @@ class Rows(Indexed):
             parts = (repeat(None) if f is None else take(f, index).split(size) for f in (self.x, self.y, self.weight))
             for x, *rest in zip(*parts, index.split(size), strict=False):
                 yield Batch(self._expand(x) if self._expand else x, *rest)
+
+
+class Files(Indexed):
+    """Pictures in files, of `open_images`, as batches (B, C, H, W) in [0, 1], decoded ahead in bounded memory.
+
+    Bytes are moved to the device and made floats of the dtype there; other arguments as for `Rows`.
+    """
+
+    def __init__(
+        self,
+        pictures: Pictures,
+        y: Any = None,
+        weight: Any = None,
+        *,
+        batch_size: int,
+        shuffle: bool = True,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.x, self.device, self.dtype = pictures, torch.device(device), dtype
+        self.y, self.weight = (v.to(device) if isinstance(v, Tensor) else v for v in map(_tensors, (y, weight)))
+        super().__init__(_common_rows(pictures, self.y, self.weight), batch_size=batch_size, shuffle=shuffle)
+        size = min(self.batch_size, self.n) * prod(pictures.shape[1:])
+        if size * dtype.itemsize > MAX_BATCH_BYTES:
+            _, _, height, width = pictures.shape
+            raise InputError(
+                f"A batch of {self.batch_size} pictures of {width}x{height} pixels takes "
+                f"{readable(size * dtype.itemsize)}, at most {readable(MAX_BATCH_BYTES)} are held: "
+                "give open_images a smaller size=(H, W), or a smaller batch_size."
+            )
+        self.ahead = max(1, min(MAX_AHEAD, MAX_AHEAD_BYTES // size))
+
+    def get(self, index: Tensor, draw: Draw) -> Batch:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Pictures by number."""
+        x = torch.from_numpy(np.asarray(self.x[index.numpy()])).to(self.device).to(self.dtype).div_(255)
+        return Batch(x, take(self.y, index), take(self.weight, index), index)
 
 
 class Stream:

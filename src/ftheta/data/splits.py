@@ -1,9 +1,5 @@
 """Rows held out before anything is learned; for cross-validation use scikit-learn's splitters.
 
-    random:          held out = round(fraction · n) rows       stratified: ≈ fraction · n_c of each class c
-    chronological:   the last rows are held out
-    groups:          rows of a group (a patient, a day) are on one side
-
 At least one row is held out; in a stratified split every class keeps at least one row to learn from. Numbers with more
 than 20 values are stratified by ten bins of equal size.
 """
@@ -42,11 +38,15 @@ def holdout(
         >>> [part.tolist() for part in holdout(5, 0.4, Draw(0), split="chronological")]
         [[0, 1, 2], [3, 4]]
     """
-    count = _count(n, fraction)
+    if not 0 < fraction < 1:
+        raise InputError(f"The fraction to hold out is {fraction}; it must be between 0 and 1, e.g. 0.2.")
+    if n < 2:
+        raise InputError(f"{n} row{'s' * (n != 1)} cannot be divided into two parts; at least 2 rows are needed.")
     if split not in SPLITS:
         raise InputError(nearest("split", split, SPLITS))
+    count = min(max(round(n * fraction), 1), n - 1)
     if groups is not None:
-        return _sides(_groups_held_out(_group_codes(groups, n, split), count, draw))
+        return _sides(_groups_held_out(groups, n, split, count, draw))
     if split == "chronological":
         return np.arange(n - count), np.arange(n - count, n)
     order = torch.randperm(n, generator=draw.generator("split")).numpy()
@@ -54,14 +54,6 @@ def holdout(
     mask = np.zeros(n, dtype=bool)
     mask[held] = True
     return _sides(mask)
-
-
-def _count(n: int, fraction: float) -> int:
-    if not 0 < fraction < 1:
-        raise InputError(f"The fraction to hold out is {fraction}; it must be between 0 and 1, e.g. 0.2.")
-    if n < 2:
-        raise InputError(f"{n} row{'s' * (n != 1)} cannot be divided into two parts; at least 2 rows are needed.")
-    return min(max(round(n * fraction), 1), n - 1)
 
 
 def _sides(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +104,8 @@ def _quotas(sizes: np.ndarray, count: int, fraction: float) -> np.ndarray:
 # ---- groups
 
 
-def _group_codes(groups: Any, n: int, split: str) -> np.ndarray:
+def _groups_held_out(groups: Any, n: int, split: str, count: int, draw: Draw) -> np.ndarray:
+    """Rows of the first groups in random order: as many groups as come nearest to `count` rows, at most all but one."""
     if split != "random":
         raise InputError(f"groups= were passed with split={split!r}; groups go with split='random' only.")
     if np.shape(groups) != (n,):
@@ -120,11 +113,6 @@ def _group_codes(groups: Any, n: int, split: str) -> np.ndarray:
     code = np.unique(np.asarray(groups), return_inverse=True)[1]
     if code.max() == 0:
         raise InputError("groups= names one group only, which cannot be divided. Use at least 2 groups.")
-    return code
-
-
-def _groups_held_out(code: np.ndarray, count: int, draw: Draw) -> np.ndarray:
-    """Rows of the first groups in random order: as many groups as come nearest to `count` rows, at most all but one."""
     order = torch.randperm(int(code.max()) + 1, generator=draw.generator("split")).numpy()
     total = np.bincount(code)[order].cumsum()[:-1]
     return np.isin(code, order[: int(np.argmin(np.abs(total - count))) + 1])

@@ -135,9 +135,10 @@ def filters(
         grid[1, 0].set(title="Classical kernels of this size")
         grid[1, 0].set_xticks(grid[1, 0].get_xticks(), names, rotation=30, ha="right")
     if picture is not None:
-        mosaic(grid[0, 1], flat(np.asarray(responses)[:MAX_TILES]), columns, signed=True, each=True)
+        if len(responses):
+            mosaic(grid[0, 1], flat(np.asarray(responses)[:MAX_TILES]), columns, signed=True, each=True)
         grid[0, 1].set(title="What they make of the picture", **COUNTED)
-        if len(fixed):
+        if len(classical_responses):
             mosaic(grid[1, 1], flat(np.asarray(classical_responses)), len(fixed), signed=True, each=True, names=[""])
             grid[1, 1].set(title="What these make of it")
             grid[1, 1].set_xticks(grid[1, 1].get_xticks(), names, rotation=30, ha="right")

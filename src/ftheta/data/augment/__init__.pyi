@@ -2,15 +2,10 @@ from .changes import AUGMENTATIONS as AUGMENTATIONS
 from .changes import Augmentation as Augmentation
 from .changes import affine as affine
 from .changes import augmentation as augmentation
-from .changes import crop as crop
 from .changes import cutout as cutout
 from .changes import flip as flip
 from .changes import noise as noise
 from .changes import rand_augment as rand_augment
-from .changes import rotate as rotate
-from .changes import scale as scale
-from .changes import shear as shear
-from .changes import shift as shift
 from .changes import views as views
 from .mixing import blend as blend
 from .mixing import cutmix as cutmix

@@ -1,12 +1,12 @@
 """Augmentation: batches whose images are changed at random while their labels stay right.
 
-    shift rotate scale shear crop      xᵢ(p) -> xᵢ(Aᵢ p)              one resampling for all of them
-    flip noise cutout                  mirror, xᵢ + σ ε, a blank square
-    mixup cutmix                       images and labels mixed: `augment.mixing`
+    affine                    xᵢ(p) -> xᵢ(Aᵢ p): shift, rotate, scale, shear and crop in one resampling
+    flip noise cutout         mirror, xᵢ + σ ε, a blank square
+    mixup cutmix              images and labels mixed: `augment.mixing`
 
-Each is a function (batch, draw) -> batch, vectorized, on the device of the batch, and each image has its own draw;
-the result is a function of the batch and (seed, path). Whether a label stays right depends on the data:
-a 6 turned by 180° is a 9. `AUGMENTATIONS` says up to which strength digits keep theirs.
+Each is a function (batch, draw) -> batch; each image has its own draw, and the result is a function of the batch and
+(seed, path). Whether a label stays right depends on the data: `AUGMENTATIONS` says up to which strength
+digits keep theirs.
 
 References: DeVries and Taylor, Cutout (2017); Cubuk et al., RandAugment (2020).
 Shapes: B images, C channels, H rows, W columns: x (B, C, H, W).
@@ -38,15 +38,10 @@ __all__ = [
     "Augmentation",
     "affine",
     "augmentation",
-    "crop",
     "cutout",
     "flip",
     "noise",
     "rand_augment",
-    "rotate",
-    "scale",
-    "shear",
-    "shift",
     "views",
 ]
 
@@ -65,10 +60,14 @@ def affine(
     crop: float = 0.0,
     fill: Fill = "zeros",
 ) -> Batch:
-    """All five at once: uniform in ±shift pixels, ±rotate and ±shear degrees, ±log(1 + scale), ±crop pixels."""
-    for name, strength in {"shift": shift, "rotate": rotate, "scale": scale, "shear": shear, "crop": crop}.items():
+    """Images moved, turned, resized and sheared: uniform in ±shift pixels, ±rotate and ±shear degrees, ±log(1 + scale).
+
+    `crop` moves by an integer number of pixels up to it, as a window cut out of the image with a rim does.
+    """
+    sizes = dict(zip(AFFINE, (shift, rotate, scale, shear, crop), strict=True))
+    for name, strength in sizes.items():
         strength_of(name, strength)
-    if not any((shift, rotate, scale, shear, crop)):
+    if not any(sizes.values()):
         return batch
     x = images(batch)
     u = uniform(draw, "affine", x, 7)
@@ -83,31 +82,6 @@ def affine(
         shear=shear * lean,
         fill=fill,
     )
-
-
-def shift(batch: Batch, draw: Draw, pixels: float = 2.0, *, fill: Fill = "zeros") -> Batch:
-    """Moved by up to `pixels`, in parts of pixels, along both axes."""
-    return affine(batch, draw, shift=pixels, fill=fill)
-
-
-def rotate(batch: Batch, draw: Draw, degrees: float = 10.0, *, fill: Fill = "zeros") -> Batch:
-    """Turned about the middle by up to `degrees`, to either side."""
-    return affine(batch, draw, rotate=degrees, fill=fill)
-
-
-def scale(batch: Batch, draw: Draw, share: float = 0.1, *, fill: Fill = "zeros") -> Batch:
-    """Enlarged or reduced by a factor between 1 / (1 + share) and 1 + share, even in its logarithm."""
-    return affine(batch, draw, scale=share, fill=fill)
-
-
-def shear(batch: Batch, draw: Draw, degrees: float = 10.0, *, fill: Fill = "zeros") -> Batch:
-    """Upright lines lean by up to `degrees`, to either side."""
-    return affine(batch, draw, shear=degrees, fill=fill)
-
-
-def crop(batch: Batch, draw: Draw, pixels: float = 2.0, *, fill: Fill = "zeros") -> Batch:
-    """A window of the image's own size, cut out of the image with a rim of `pixels`: a shift."""
-    return affine(batch, draw, crop=pixels, fill=fill)
 
 
 def flip(
@@ -196,32 +170,31 @@ def _cut(x: Tensor, pixels: float | Tensor, draw: Draw) -> Tensor:
 
 
 class Augmentation(NamedTuple):
-    """One kind: its function, its usual strength, and when it leaves labels right."""
+    """One kind."""
 
     function: Callable[..., Batch]
-    strength: float
+    strength: float  # the default
     unit: str
-    digits: float
-    """Strength up to which a digit keeps its label."""
-    label_safe: str
+    digits: float  # strength up to which a digit keeps its label
+    label_safe: str  # when labels stay right
 
 
 AUGMENTATIONS: dict[str, Augmentation] = {
-    "shift": Augmentation(shift, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
-    "rotate": Augmentation(rotate, 10.0, "degrees", 45.0, "unsafe for digits beyond 45°: a 6 turned by 180° is a 9"),
-    "scale": Augmentation(scale, 0.1, "share", 0.5, "safe while the object stays visible and in the image"),
-    "shear": Augmentation(shear, 10.0, "degrees", 45.0, "safe while small; unsafe for digits beyond 45°"),
+    "shift": Augmentation(affine, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
+    "rotate": Augmentation(affine, 10.0, "degrees", 45.0, "unsafe for digits beyond 45°: a 6 turned by 180° is a 9"),
+    "scale": Augmentation(affine, 0.1, "share", 0.5, "safe while the object stays visible and in the image"),
+    "shear": Augmentation(affine, 10.0, "degrees", 45.0, "safe while small; unsafe for digits beyond 45°"),
     "flip": Augmentation(
         flip, 0.5, "share of images", 0.0, "unsafe for digits, letters and arrows; safe for most photos"
     ),
-    "crop": Augmentation(crop, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
+    "crop": Augmentation(affine, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
     "noise": Augmentation(noise, 0.1, "standard deviation", 0.5, "safe while the object stays visible"),
     "cutout": Augmentation(cutout, 8.0, "pixels", 10.0, "safe while the square is smaller than the object"),
     "rand_augment": Augmentation(rand_augment, 1.0, "default strengths", 1.25, "safe while every operation is"),
     "mixup": Augmentation(mixup, 0.2, "α of Beta(α, α)", math.inf, "changes labels: they are mixed like the images"),
     "cutmix": Augmentation(cutmix, 1.0, "α of Beta(α, α)", math.inf, "changes labels: they are mixed by area"),
 }
-AFFINE = ("shift", "rotate", "scale", "shear", "crop")
+AFFINE = {"shift": "pixels", "rotate": "degrees", "scale": "share", "shear": "degrees", "crop": "pixels"}
 
 
 def augmentation(
@@ -230,7 +203,7 @@ def augmentation(
     *,
     labels: Literal["any", "digits"] = "any",
 ) -> Callable[[Batch, Draw], Batch] | None:
-    """Several in one function, those that move pixels first and in one resampling; None where none is asked for.
+    """Several in one function, those that move pixels first and in one resampling; None without any.
 
     Args:
         spec: Names, names with strengths ("shift=2, rotate=10"), or a mapping from names to strengths or to options.
@@ -245,7 +218,7 @@ def augmentation(
     if labels not in ("any", "digits"):
         raise InputError(nearest("labels", labels, ("any", "digits")))
     steps: dict[Any, dict[str, Any]] = {}
-    for name, options in _asked(spec).items():
+    for name, options in _named(spec).items():
         kind = AUGMENTATIONS[name]
         options = _options(name, options)
         strength = next(iter(options.values()))
@@ -270,7 +243,7 @@ def _composed(batch: Batch, draw: Draw, steps: Sequence[Callable[[Batch, Draw], 
     return batch
 
 
-def _asked(spec: Any) -> dict[str, Any]:
+def _named(spec: Any) -> dict[str, Any]:
     """Name to a strength, options, or None for the defaults."""
     if isinstance(spec, str):
         spec = [part for part in spec.split(",") if part.strip()]
@@ -282,13 +255,15 @@ def _asked(spec: Any) -> dict[str, Any]:
         if name not in AUGMENTATIONS:
             raise InputError(nearest("augmentation", name, AUGMENTATIONS))
     if {"mixup", "cutmix"} <= set(spec):
-        raise InputError("mixup and cutmix were both asked for, but labels can be mixed once only; name one of them.")
+        raise InputError("mixup and cutmix are both named, but labels can be mixed once only; name one of them.")
     return dict(spec)
 
 
 def _options(name: str, given: Any) -> dict[str, Any]:
-    """Keyword arguments of its function, the strength first and always there."""
-    known = [p for p in signature(AUGMENTATIONS[name].function).parameters if p not in ("batch", "draw", "n_classes")]
+    """Keyword arguments of its function, the strength first."""
+    function = AUGMENTATIONS[name].function
+    known = [AFFINE[name], "fill"] if name in AFFINE else list(signature(function).parameters)[2:]
+    known = [option for option in known if option != "n_classes"]
     options = dict(given) if isinstance(given, Mapping) else {} if given is None else {known[0]: given}
     for option in options:
         if option not in known:

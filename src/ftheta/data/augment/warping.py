@@ -3,7 +3,7 @@
     out(p) = in(A⁻¹(p - c - t) + c),     A = s [cos θ  sin θ; -sin θ  cos θ] [1  -tan φ; 0  1]
 
 p = (column, row) counts pixels, c is the middle of the image, t the shift; between pixels the value is bilinear.
-Whole shifts and quarter turns copy pixels exactly: A⁻¹ is rounded to twelve decimals and the image padded to a power
+Integer shifts and quarter turns copy pixels exactly: A⁻¹ is rounded to twelve decimals and the image padded to a power
 of two, where the coordinates that `grid_sample` asks for, 2 (p + ½) / P - 1, are exact in floating point.
 Shapes: B images, C channels, H rows, W columns.
 """
@@ -36,12 +36,11 @@ def warp(
     fill: Fill = "zeros",
     mode: Literal["bilinear", "nearest"] = "bilinear",
 ) -> Tensor:
-    """Images sheared, turned and scaled about their middle, then shifted; each argument is a number or one an image.
+    """Images sheared, turned and scaled about their middle, then shifted; moves are numbers, or one per image (B,).
 
     Args:
         x: Images (B, C, H, W), floats.
-        right: Pixels to the right.
-        down: Pixels down.
+        right, down: Pixels.
         degrees: Turn, counter-clockwise.
         scale: Factor of size; above 1 enlarges.
         shear: Degrees by which upright lines lean to the right.
@@ -56,13 +55,9 @@ def warp(
     if fill not in FILLS:
         raise InputError(nearest("fill", fill, FILLS))
     h, w = x.shape[2:]
-    maps = _backwards(torch.broadcast_tensors(*(_row(x, v) for v in (right, down, degrees, scale, shear))), h, w)
+    moves = (torch.as_tensor(v, dtype=torch.double, device=x.device) for v in (right, down, degrees, scale, shear))
+    maps = _backwards(tuple(move.expand(len(x)) for move in moves), h, w)  # double: quarter turns must be exact
     return _sample(x, maps.to(x.dtype), fill, mode)
-
-
-def _row(x: Tensor, value: float | Tensor) -> Tensor:
-    """(B,), in double precision: quarter turns must come out exact."""
-    return torch.as_tensor(value, dtype=torch.double, device=x.device).expand(len(x))
 
 
 def _backwards(moves: tuple[Tensor, ...], h: int, w: int) -> Tensor:
@@ -72,9 +67,9 @@ def _backwards(moves: tuple[Tensor, ...], h: int, w: int) -> Tensor:
     cos, sin = angle.cos(), angle.sin()
     inverse = torch.stack((cos + lean * sin, lean * cos - sin, sin, cos), 1).div(scale[:, None]).round(decimals=12)
     inverse = inverse.view(-1, 2, 2)
-    centre = inverse.new_tensor([(w - 1) / 2, (h - 1) / 2])
-    moved = centre + torch.stack((right, down), 1)  # (B, 2)
-    return torch.cat((inverse, (centre - (inverse * moved[:, None]).sum(2))[:, :, None]), 2)
+    center = inverse.new_tensor([(w - 1) / 2, (h - 1) / 2])
+    moved = center + torch.stack((right, down), 1)  # (B, 2)
+    return torch.cat((inverse, (center - (inverse * moved[:, None]).sum(2))[:, :, None]), 2)
 
 
 def _sample(x: Tensor, maps: Tensor, fill: Fill, mode: str) -> Tensor:

@@ -33,11 +33,8 @@ IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E
 def read_arrays(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
     """An NPY or NPZ file as a data set: a table with columns x0, x1, ..., or pictures.
 
-    Args:
-        path: The file. Of an NPZ file, X is the array X, x, data or images, or the only one with the most axes.
-        target: Of an NPY file the column to predict, e.g. "x3"; of an NPZ file the array, "" or None: y, labels or
-            target.
-        required: Whether the file must have that target; if not, `y` is None where it is missing.
+    Of an NPZ file, X is the array X, x, data or images, or the only one with the most axes, and the default target y,
+    labels or target; of an NPY file the target is a column, e.g. "x3". Arguments as in `read`.
     """
     path = Path(path)
     found = _arrays(path)
@@ -131,10 +128,7 @@ def read_idx_array(path: str | Path) -> np.ndarray:
 def read_idx(path: str | Path, target: str | Path | None = None, *, required: bool = True) -> Dataset:
     """Pictures of an IDX file, with the labels of another.
 
-    Args:
-        path: The file of pictures, e.g. train-images-idx3-ubyte.gz.
-        target: The file of labels; "" or None takes the one in the same folder that has "labels" for "images".
-        required: Whether there must be labels; with None as target they never must.
+    The target is the file of labels; by default the one in the same folder that has "labels" for "images".
     """
     path = Path(path)
     beside = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))

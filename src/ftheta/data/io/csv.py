@@ -53,12 +53,7 @@ def read_csv(
 ) -> Dataset:
     """A CSV file with a header as a data set; `FileFormatError` with path, line and column where it cannot be read.
 
-    Args:
-        path: The file, which may be packed by gzip.
-        target: Name of the column to predict; None leaves all columns as features.
-        required: Whether rows must have a target; if not, `y` is None where the column or a cell of it is missing.
-        encoding: Of the characters, e.g. "latin-1"; a file that is not UTF-8 is read as cp1252, with a note.
-        csv_format: The `csv_format` of the training data, for new rows.
+    A file that is not UTF-8 is read as cp1252, with a note. Arguments as in `read`.
     """
     if (kind := format_of(Path(path))) != "csv":
         raise FileFormatError(f"{path}: its content is {FORMATS[kind]}, not CSV. Open it with ftheta.data.read.")

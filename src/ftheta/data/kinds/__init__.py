@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .base import Inputs, Kind
-from .boxes import Boxes
 from .environment import Environment, Played
-from .image import Images
+from .image import Boxes, Images
 from .inputs import Items, Windows
 from .sequence import Sequences
 from .series import Series

@@ -54,17 +54,14 @@ class Environment(Kind):
 
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
-        """The same: an environment has no parts."""
         return x
 
     @classmethod
     def content(cls, x: Any) -> bytes:
-        """Its name."""
         return _name(x).encode()
 
     @classmethod
     def fields(cls, data: Dataset) -> list[dict[str, Any]]:
-        """Its name."""
         ends = {"missing": 0, "levels": 1, "lowest": None, "highest": None}
         return [{"name": _name(data.x), "kind": cls.name, **ends}]
 

@@ -25,7 +25,7 @@ from .table import Table, image_size
 if TYPE_CHECKING:
     from ..datasets import Dataset
 
-__all__ = ["Images"]
+__all__ = ["Boxes", "Images"]
 
 SHOWN = 200  # images of a folder, evenly spaced, that are described
 CHANNELS = (1, 3, 4)  # gray, colors, colors and opacity
@@ -68,17 +68,14 @@ class Images(Kind):
 
     @classmethod
     def also(cls, data: Dataset) -> tuple[str, ...]:
-        """Flattened, images are the rows of a table."""
         return ("table",)
 
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
-        """Some images, also those of a table of pixels."""
         return Table.take(x, rows)
 
     @classmethod
     def content(cls, x: Any) -> bytes:
-        """The files of a folder, or the pixels."""
         return x.digest().encode() if isinstance(x, Pictures) else super().content(x)
 
     @classmethod
@@ -95,12 +92,10 @@ class Images(Kind):
 
     @classmethod
     def size(cls, data: Dataset) -> str:
-        """Height and width."""
         return image_size(data.shape)
 
     @classmethod
     def fields(cls, data: Dataset) -> list[dict[str, Any]]:
-        """All pixels as one column; of many files some, evenly spaced."""
         x = data.x
         if isinstance(x, Pictures):
             x = x[:: -(-len(x) // SHOWN)]
@@ -109,10 +104,24 @@ class Images(Kind):
 
     @classmethod
     def images(cls, x: Any, rows: Any, shape: Sequence[int]) -> np.ndarray | None:
-        """Channels last."""
         if isinstance(x, Pictures):
             return np.moveaxis(np.asarray(x[rows]), 1, -1).reshape(len(rows), *shape)
         return Table.images(x, rows, shape)
+
+
+@dataclass(frozen=True)
+class Boxes(Images):
+    """Images in which objects are to be found: X as for images, y a list of dicts."""
+
+    name: ClassVar[str] = "boxes"
+
+    @classmethod
+    def also(cls, data: Dataset) -> tuple[str, ...]:
+        return ()
+
+    @classmethod
+    def encoder(cls, data: Dataset, estimator: Any) -> None:
+        return None
 
 
 def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None) -> np.ndarray:

@@ -66,7 +66,6 @@ class Series(Kind):
 
     @classmethod
     def convert(cls, data: Dataset) -> Dataset:
-        """The columns of numbers of a table, in the order of its rows."""
         if not hasattr(data.x, "select_dtypes"):
             return data
         numbers = data.x.select_dtypes("number")
@@ -75,12 +74,10 @@ class Series(Kind):
 
     @classmethod
     def size(cls, data: Dataset) -> str:
-        """The number of columns."""
         return f"{data.columns} column{'s' * (data.columns > 1)}"
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
-        """A few values."""
         from ...results import Table
 
         return Table({"first values": np.asarray(data.x)[:rows].tolist()})

@@ -61,18 +61,15 @@ class Table(Kind):
 
     @classmethod
     def also(cls, data: Dataset) -> tuple[str, ...]:
-        """Rows of pixels are images, and columns of numbers a series for models that forecast."""
         numbers = hasattr(data.x, "columns") and len(data.x.select_dtypes("number").columns)
         return (*(("image",) if data.shape else ()), *(("series",) if numbers else ()))
 
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
-        """Some rows of a frame or an array."""
         return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
 
     @classmethod
     def content(cls, x: Any) -> bytes:
-        """Hashes of the rows of a frame, or the bytes of an array."""
         if not hasattr(x, "iloc"):
             return super().content(x)
         from pandas.util import hash_pandas_object
@@ -93,18 +90,15 @@ class Table(Kind):
 
     @classmethod
     def size(cls, data: Dataset) -> str:
-        """The number of columns, or the size of an image."""
         return image_size(data.shape) if data.shape else f"{data.columns} columns"
 
     @classmethod
     def fields(cls, data: Dataset) -> list[dict[str, Any]]:
-        """Every column, and a target that is a number."""
         target = [field("(target)", data.y)] if data.task == "regression" else []
         return [field(str(name), column) for name, column in data.x.items()] + target
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Text:
-        """Ten columns and the target."""
         from ...results import Table as Text
 
         x = data.x[:rows]
@@ -120,7 +114,6 @@ class Table(Kind):
 
     @classmethod
     def images(cls, x: Any, rows: Any, shape: Sequence[int]) -> np.ndarray | None:
-        """Rows of pixels."""
         return np.asarray(x)[rows].reshape(len(rows), *shape) if len(shape) else None
 
 

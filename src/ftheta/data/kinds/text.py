@@ -68,7 +68,6 @@ class Text(Kind):
 
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
-        """A contiguous part of one text, or some documents."""
         if not isinstance(x, str):
             return super().take(x, rows)
         index = np.arange(len(x))[rows]
@@ -76,18 +75,15 @@ class Text(Kind):
 
     @classmethod
     def content(cls, x: Any) -> bytes:
-        """The characters."""
         return "\0".join([x] if isinstance(x, str) else x).encode("utf-8", "surrogatepass")
 
     @classmethod
     def fields(cls, data: Dataset) -> list[dict[str, Any]]:
-        """The characters."""
         ends = {"lowest": None, "highest": None}
         return [{"name": "character", "kind": "category", "missing": 0, "levels": len(set(data.x)), **ends}]
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
-        """A few lines."""
         from ...results import Table
 
         return Table({"first lines": data.x[:1000].splitlines()[:rows]})
