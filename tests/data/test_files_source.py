@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from ftheta.data import Batch, Files, Indexed, Rows, open_images, sources
+from ftheta.data import Batch, Files, Indexed, Rows, files_source, open_images
 from ftheta.data.io import pictures as picture_files
 from ftheta.draw import Draw
 from ftheta.errors import FileFormatError, InputError
@@ -81,7 +81,7 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
         return decode(*args)
 
     monkeypatch.setattr(picture_files, "decode", watched)
-    monkeypatch.setattr(sources, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
+    monkeypatch.setattr(files_source, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
     batches = Files(open_images(folder).x, batch_size=2).batches(0, 0, Draw(0))
     next(batches)
     end = time.monotonic() + 60

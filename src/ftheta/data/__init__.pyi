@@ -17,7 +17,7 @@ from .encode.array import ArrayEncoder as ArrayEncoder
 from .encode.script import script_template as script_template
 from .encode.state import encoder_of as encoder_of
 from .encode.table import TableEncoder as TableEncoder
-from .sources import Files as Files
+from .files_source import Files as Files
 from .io.arrays import read_arrays as read_arrays
 from .io.arrays import read_idx as read_idx
 from .io.arrays import read_idx_array as read_idx_array

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import islice, repeat
-from math import prod
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -25,16 +24,10 @@ from torch import Tensor
 
 from ..draw import Draw
 from ..errors import InputError, InputTypeError
-from ..store.files import readable
 from .batch import Batch, take
 
-if TYPE_CHECKING:
-    from .io.pictures import Pictures
+__all__ = ["Indexed", "Rows", "Source", "Stream"]
 
-__all__ = ["Files", "Indexed", "Rows", "Source", "Stream"]
-
-MAX_AHEAD_BYTES, MAX_AHEAD = 1 << 26, 8  # of decoded batches that wait, at least one batch
-MAX_BATCH_BYTES = 1 << 29  # of one batch of pictures as floats
 GATHERED = 2**22  # bytes of small rows gathered at once: many views of one gather cost less than many gathers
 
 
@@ -187,42 +180,6 @@ class Rows(Indexed):
             parts = (repeat(None) if f is None else take(f, index).split(size) for f in (self.x, self.y, self.weight))
             for x, *rest in zip(*parts, index.split(size), strict=False):
                 yield Batch(self._expand(x) if self._expand else x, *rest)
-
-
-class Files(Indexed):
-    """Pictures in files, of `open_images`, as batches (B, C, H, W) in [0, 1], decoded ahead in bounded memory.
-
-    Bytes are moved to the device and made floats of the dtype there; other arguments as for `Rows`.
-    """
-
-    def __init__(
-        self,
-        pictures: Pictures,
-        y: Any = None,
-        weight: Any = None,
-        *,
-        batch_size: int,
-        shuffle: bool = True,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        self.x, self.device, self.dtype = pictures, torch.device(device), dtype
-        self.y, self.weight = (v.to(device) if isinstance(v, Tensor) else v for v in map(_tensors, (y, weight)))
-        super().__init__(_common_rows(pictures, self.y, self.weight), batch_size=batch_size, shuffle=shuffle)
-        size = min(self.batch_size, self.n) * prod(pictures.shape[1:])
-        if size * dtype.itemsize > MAX_BATCH_BYTES:
-            _, _, height, width = pictures.shape
-            raise InputError(
-                f"A batch of {self.batch_size} pictures of {width}x{height} pixels takes "
-                f"{readable(size * dtype.itemsize)}, at most {readable(MAX_BATCH_BYTES)} are held: "
-                "give open_images a smaller size=(H, W), or a smaller batch_size."
-            )
-        self.ahead = max(1, min(MAX_AHEAD, MAX_AHEAD_BYTES // size))
-
-    def get(self, index: Tensor, draw: Draw) -> Batch:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Pictures by number."""
-        x = torch.from_numpy(np.asarray(self.x[index.numpy()])).to(self.device).to(self.dtype).div_(255)
-        return Batch(x, take(self.y, index), take(self.weight, index), index)
 
 
 class Stream:

@@ -56,7 +56,8 @@ class Items:
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
         """Batches; floats have the dtype, whole numbers stay, bytes of pixels become [0, 1]."""
-        from ..sources import Files, Indexed, Rows
+        from ..files_source import Files
+        from ..sources import Indexed, Rows
 
         how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle}
         if isinstance(self.values, Pictures):
