@@ -34,7 +34,7 @@ from .io.formats import is_picture as is_picture
 from .io.tables import read_json as read_json
 from .io.tables import read_parquet as read_parquet
 from .io.pictures import Pictures as Pictures
-from .io.formats import read as read
+from .io.read import read as read
 from .io.text import read_text as read_text
 from .leaks import leaks as leaks
 from .sets.synthetic import SYNTHETIC as SYNTHETIC

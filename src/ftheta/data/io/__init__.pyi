@@ -11,7 +11,7 @@ from .folders import read_images as read_images
 from .folders import read_picture as read_picture
 from .formats import format_of as format_of
 from .formats import is_picture as is_picture
-from .formats import read as read
+from .read import read as read
 from .tables import read_json as read_json
 from .tables import read_parquet as read_parquet
 from .pictures import Pictures as Pictures
