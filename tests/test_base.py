@@ -224,7 +224,7 @@ def test_the_files_are_plain_and_name_no_code(tmp_path):
     config = json.loads((path / "config.json").read_text())
     assert (config["format"], config["model"], config["task"]) == (FORMAT, "mlp", "classify")
     assert config["ftheta"] == ftheta.__version__ and config["params"]["hidden"] == [3]
-    assert {p.name for p in path.iterdir()} - {"lock", ".manifest.json.copy"} == {
+    assert {p.name for p in path.iterdir()} - {"lock"} == {
         "model.safetensors",
         "config.json",
         "manifest.json",

@@ -274,7 +274,7 @@ def run_with(folder, name, data):
 def read_all(folder):
     run = Run(folder)
     run.rows(), run.status, run.digest, run.latest()
-    return [run.read(name) for name in model_run() if run.has(name)], run.sound()
+    return [run.read(name) for name in model_run() if run.has(name)], run.check()
 
 
 def tree_files():

@@ -316,9 +316,7 @@ def test_a_truncated_checkpoint_is_noticed(ft, refused, stopped, whole):
 
 @pytest.mark.parametrize("file", ["config.toml", "split.safetensors", "fit.json", "manifest.json", "model.safetensors"])
 def test_a_damaged_run_is_not_continued(refused, pets, file):
-    for place in (pets / file, pets / f".{file}.copy"):
-        if place.exists():
-            place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+    (pets / file).write_bytes((pets / file).read_bytes()[: (pets / file).stat().st_size // 2])
     said = refused("train", "--resume", pets)
     assert f"{file} digest differs" in said or "cut off or changed" in said
 

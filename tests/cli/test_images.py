@@ -449,7 +449,7 @@ REFUSED = {
     "one pixel": (tiny, "pool1 has windows of 2x2, but only 1x1 pixels reach it. Use fewer stages"),
     "kernel": (large_kernel, "conv1 has windows of 11x11, but only 10x10 pixels reach it."),
     "a table": (a_table, "pets is a table (60 rows), and convnet learns from data of the kind image"),
-    "a column": (a_column, "--target kind: the classes of pets are the names of its folders; leave --target out."),
+    "a column": (a_column, "--target kind: the classes of pets are the names of its folders; leave it out."),
     "a test file": (a_test_file, "the model was fitted with 300 values (3x10x10"),
     "an unseen class": (unseen, "new/test: 2 of 4 test rows have a class that no training row has ('cow')."),
 }

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ftheta.cli._show import echo_table
-from ftheta.jobs.results import result_table
+from ftheta.jobs.runs import result_table
 from ftheta.results import Table
 
 

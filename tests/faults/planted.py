@@ -320,13 +320,6 @@ FAULTS = [
         STORE,
     ),
     Fault(
-        "the second copy of the manifest is not written",
-        "store/_kept.py",
-        "        for name in (copy_of(MANIFEST), MANIFEST):\n",
-        "        for name in (MANIFEST,):\n",
-        STORE,
-    ),
-    Fault(
         "a damaged line of metrics is kept",
         "store/_log.py",
         "    if row.pop(CHECK, None) != crc32(json.dumps(row).encode()):\n",

@@ -7,7 +7,8 @@ import pytest
 
 from ftheta import MLPRegressor
 from ftheta.errors import InputError, RunError
-from ftheta.jobs.runs import all_runs, find_run, new_path, resume_command, settings
+from ftheta.jobs import files
+from ftheta.jobs.runs import all_runs, find_run, new_path, resume_command
 from ftheta.store import Run
 
 
@@ -58,4 +59,4 @@ def test_settings_of_a_model_saved_in_python_are_refused(tmp_path):
     with pytest.raises(
         RunError, match="is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there"
     ):
-        settings(Run(tmp_path / "m"))
+        files.settings(Run(tmp_path / "m"))

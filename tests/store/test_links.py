@@ -20,8 +20,15 @@ from tests.store._runs import names, state, steps
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
 
-NAMES = ["lock", "manifest.json", ".manifest.json.copy", "metrics.jsonl", "config.toml", "fit.json", ".fit.json.copy"]
-NAMES += ["checkpoint-2.safetensors", "checkpoint-3.safetensors", "figures", "figures/loss.svg"]
+NAMES = [
+    "lock",
+    "manifest.json",
+    "metrics.jsonl",
+    "config.toml",
+    "checkpoint-2.safetensors",
+    "checkpoint-3.safetensors",
+]
+NAMES += ["figures", "figures/loss.svg"]
 
 
 def bound(place):
@@ -62,7 +69,6 @@ def digest(folder):
 @pytest.fixture
 def outside(path, tmp_path):
     """What the links point to."""
-    Run(path).write("fit.json", "{}")
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "file").write_bytes(b"mine\n")
@@ -73,7 +79,7 @@ def outside(path, tmp_path):
 
 def write_anew(run):
     """Write over every file."""
-    for name in ("config.toml", "fit.json", "figures/loss.svg"):
+    for name in ("config.toml", "figures/loss.svg"):
         run.write(name, b"new")
 
 
@@ -90,11 +96,11 @@ ACTS = {
     "exists": Run.exists,
     "is_empty": Run.is_empty,
     "digest": lambda run: run.digest,
-    "read": lambda run: [run.read(name) for name in ("config.toml", "fit.json", "figures/loss.svg")],
+    "read": lambda run: [run.read(name) for name in ("config.toml", "figures/loss.svg")],
     "rows": lambda run: run.rows(unsaved=True),
     "latest": Run.latest,
     "verify": Run.verify,
-    "sound": Run.sound,
+    "check": Run.check,
     "enter": lambda run: run.__enter__().__exit__(),
     "log": lambda run: run.log({"step": 5}),
     "go on": go_on,
@@ -105,15 +111,12 @@ ACTS = {
 NEEDS = {  # what must be refused, at least, where it is not a file
     "lock": {"enter", "log", "go on", "rewind", "write", "finish"},
     "manifest.json": set(ACTS) - {"verify"},
-    ".manifest.json.copy": {"enter", "log", "go on", "rewind", "write", "finish"},
-    "metrics.jsonl": {"rows", "log", "go on", "rewind", "finish", "sound"},
-    "config.toml": {"read", "write", "sound"},
-    "fit.json": {"read", "write", "sound"},
-    ".fit.json.copy": {"enter", "write"},
-    "checkpoint-2.safetensors": {"go on", "rewind", "finish", "sound"},
-    "checkpoint-3.safetensors": {"latest", "go on", "rewind", "finish", "sound"},
-    "figures": {"read", "enter", "write", "sound"},
-    "figures/loss.svg": {"read", "write", "sound"},
+    "metrics.jsonl": {"rows", "log", "go on", "rewind", "finish", "check"},
+    "config.toml": {"read", "write", "check"},
+    "checkpoint-2.safetensors": {"go on", "rewind", "finish", "check"},
+    "checkpoint-3.safetensors": {"latest", "go on", "rewind", "finish", "check"},
+    "figures": {"read", "enter", "write", "check"},
+    "figures/loss.svg": {"read", "write", "check"},
 }
 
 
@@ -196,11 +199,11 @@ def test_without_descriptors_of_folders_each_name_is_looked_at(path, outside, tm
     write_anew(Run(path))
     assert Run(path).verify() == [] and steps(Run(path)) == [1, 2, 3, 4]
     before = digest(outside)
-    for name in ("lock", "metrics.jsonl", "figures", "fit.json"):
+    for name in ("lock", "metrics.jsonl", "figures", "config.toml"):
         place = path / name
         place.rename(tmp_path / "kept")
         KINDS[kind](place, outside)
-        for act in sorted(NEEDS[name] - {"sound"}):
+        for act in sorted(NEEDS[name] - {"check"}):
             if kind != "folder" or name != "figures":
                 with pytest.raises(FThetaError, match=f"{place} .*it was not opened"):
                     ACTS[act](Run(path))
@@ -218,7 +221,7 @@ if os.getuid() == 0:
     os.setuid(65534)  # for root no folder is read-only
 run = Run(sys.argv[1])
 assert not os.access(sys.argv[1], os.W_OK)
-assert run.verify() == [] and run.sound() and run.status == "running" and run.digest and run.has("config.toml")
+assert run.verify() == [] and run.check() and run.status == "running" and run.digest and run.has("config.toml")
 print(run.latest()[1], len(run.rows()), run.read("config.toml").decode(), end="")
 """
 
@@ -242,7 +245,7 @@ def test_reading_changes_nothing(path):
     (path / ".config.toml.0123abcd.tmp").write_bytes(b"half")
     (path / "lock").unlink()
     before = digest(path)
-    for act in ("status", "exists", "is_empty", "digest", "rows", "latest", "verify", "sound"):
+    for act in ("status", "exists", "is_empty", "digest", "rows", "latest", "verify", "check"):
         ACTS[act](Run(path))
     assert Run(path).read("config.toml") and digest(path) == before
 

@@ -2,13 +2,11 @@
 
 import errno
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -39,7 +37,9 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first_and_let_in_after_
     )
     try:
         assert holder.stdout.readline() == b"in\n"
-        message = rf"{tmp_path} is in use by pid {holder.pid} \(started \d\d:\d\d\). Stop it or choose another --run."
+        message = (
+            rf"{tmp_path} is in use by another process \(pid {holder.pid}, since .*\). Stop it or choose another --run."
+        )
         for act in (
             Run(tmp_path).__enter__,
             lambda: Run(tmp_path).log({"a": 1}),
@@ -60,7 +60,7 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first_and_let_in_after_
 
 def test_a_second_object_in_the_same_process_is_refused_too(tmp_path):
     with Run(tmp_path) as run:
-        with pytest.raises(RunError, match=rf"is in use by pid {os.getpid()} \(started "):
+        with pytest.raises(RunError, match=rf"is in use by another process \(pid {os.getpid()}, since "):
             Run(tmp_path).__enter__()
         run.log({"a": 1})
     with Run(tmp_path) as again:
@@ -107,7 +107,7 @@ def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path, leave
     os.close(writing)
     try:
         assert os.read(reading, 7) == b"refused"
-        with pytest.raises(RunError, match=rf"pid {os.getpid()} "):
+        with pytest.raises(RunError, match=rf"pid {os.getpid()}, "):
             Run(tmp_path).__enter__()  # the parent still has it
         run.__exit__()
         with Run(tmp_path) as other:  # although the child lives
@@ -118,21 +118,11 @@ def test_a_forked_child_neither_keeps_the_lock_nor_gives_it_away(tmp_path, leave
         os.close(reading)
 
 
-@pytest.mark.parametrize(
-    ("text", "holder"),
-    [
-        ("", "another process"),
-        ("4242 yesterday", "another process"),
-        ("\x1b[2J 2020-05-06T10:02:33", "another process"),
-        ("\0" * 1000, "another process"),
-        (f"4242 {datetime.now():%Y-%m-%dT}10:02:33\n", "pid 4242 (started 10:02)"),
-        ("4242 2020-05-06T10:02:33\n", "pid 4242 (started 2020-05-06 10:02)"),
-    ],
-)
-def test_the_holder_is_described_as_far_as_it_is_known(tmp_path, text, holder):
+@pytest.mark.parametrize("text", ["", "4242 yesterday", "pid \x1b[2J, since 2020", "\0" * 1000])
+def test_a_holder_that_is_not_known_is_not_named(tmp_path, text):
     with Run(tmp_path):
         (tmp_path / "lock").write_text(text)
-        with pytest.raises(RunError, match=re.escape(f"is in use by {holder}. Stop it")):
+        with pytest.raises(RunError, match="is in use by another process. Stop it"):
             Run(tmp_path).__enter__()
 
 
@@ -143,9 +133,3 @@ def test_a_disk_without_locks_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(_lock, "fcntl", type("fcntl", (), {"flock": flock, "LOCK_EX": 0, "LOCK_NB": 0}), raising=False)
     with pytest.raises(StoreError, match=f"Cannot write .*lock: {os.strerror(errno.ENOLCK)}"):
         Run(tmp_path).__enter__()
-
-
-def test_the_lock_says_since_when(tmp_path):
-    with Run(tmp_path):
-        pid, started = (tmp_path / "lock").read_text().split()
-    assert int(pid) == os.getpid() and datetime.now() - datetime.fromisoformat(started) < timedelta(minutes=1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Card", "DataCard", "View"]
-
 
 class Card(NamedTuple):
     """A family of models."""

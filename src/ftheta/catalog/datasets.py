@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .cards import DataCard
 
-__all__ = ["DATA"]
-
 _FILES, _MADE = "ftheta.data.sets.named", "ftheta.data.sets.synthetic"
 
 DATA = [

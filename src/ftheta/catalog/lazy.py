@@ -10,8 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["lazy"]
-
 
 def lazy(package: str, names: Mapping[str, str] | None = None, more: Callable[[str], str | None] | None = None) -> None:
     """Let a package import its public names when they are first used.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .cards import Card
 
-__all__ = ["ALIASES", "MODELS"]
-
 MODELS = [
     Card(
         "linear",
@@ -124,7 +122,7 @@ MODELS = [
             ("table", "classify"): "ftheta.models.dense.module:ModuleClassifier",
             ("table", "regress"): "ftheta.models.dense.module:ModuleRegressor",
         },
-        "Your own PyTorch module with the life of an estimator.",
+        "Your own PyTorch module as an estimator.",
     ),
 ]
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from . import classes
 
-__all__ = ["PACKAGES", "stub"]
-
 PACKAGES = ("ftheta", "ftheta.models")
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from .cards import View
 
-__all__ = ["VIEWS"]
-
 _NET, _LOSS = "module_", "module_ target_ objective batch"
+_IMAGES = "ftheta.explain.images"
 _MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ predict"
 
 VIEWS = [
@@ -32,12 +31,8 @@ VIEWS = [
         *("Learning curves, with the best epoch.", 20),
     ),
     View(
-        *(
-            "fit",
-            "ftheta.explain.predictions.fit:fit",
-            "n_features_in_ predict",
-            "How does the prediction follow the data?",
-        ),
+        *("fit", "ftheta.explain.predictions.fit:fit", "n_features_in_ predict"),
+        "How does the prediction follow the data?",
         *("A curve over one feature, or a surface over two, with a line for every residual.", 22),
     ),
     View(
@@ -100,12 +95,8 @@ VIEWS = [
         *("Statistics of the output of every layer for these rows.", 50),
     ),
     View(
-        *(
-            "gradient-flow",
-            "ftheta.explain.gradients.flow:gradient_flow",
-            _LOSS,
-            "Does the gradient reach every layer?",
-        ),
+        *("gradient-flow", "ftheta.explain.gradients.flow:gradient_flow", _LOSS),
+        "Does the gradient reach every layer?",
         *("The gradient of the objective at these rows, tensor by tensor, without penalties.", 52),
     ),
     View(
@@ -117,12 +108,7 @@ VIEWS = [
         *("One image or signal, its maps after each layer, and the output probabilities.", 62),
     ),
     View(
-        *(
-            "receptive-field",
-            "ftheta.explain.images.receptive_field:receptive_field",
-            _NET,
-            "How much does a unit see?",
-        ),
+        *("receptive-field", f"{_IMAGES}.receptive_field:receptive_field", _NET, "How much does a unit see?"),
         *("The field of the middle unit of each layer: computed, and from its gradient.", 64),
     ),
     View(
@@ -134,12 +120,7 @@ VIEWS = [
         *("Which places of an image or signal increase an output, and which decrease it.", 68),
     ),
     View(
-        *(
-            "saliency-check",
-            "ftheta.explain.images.saliency_check:saliency_check",
-            _NET,
-            "Can the saliency be trusted?",
-        ),
+        *("saliency-check", f"{_IMAGES}.saliency_check:saliency_check", _NET, "Can the saliency be trusted?"),
         *("Whether saliency depends on the weights: they are randomized layer by layer from the output down.", 70),
     ),
     View(
@@ -177,12 +158,7 @@ VIEWS = [
         *("The input that excites a unit most: a class, or a place in the middle of a map.", 94, "slow"),
     ),
     View(
-        *(
-            "equivariance",
-            "ftheta.explain.images.equivariance:equivariance",
-            _NET,
-            "Does a shifted input shift the maps?",
-        ),
+        *("equivariance", f"{_IMAGES}.equivariance:equivariance", _NET, "Does a shifted input shift the maps?"),
         *("How far f(t(x)) is from t(f(x)) and from f(x), for every layer and transformation.", 96, "slow"),
     ),
 ]

@@ -26,9 +26,9 @@ COMMANDS = {
     "runs": "List, show, compare and verify runs.",
     "data": "List, show and fetch data sets.",
     "models": "List the models.",
-    "studies": "List the studies, with what they found.",
+    "studies": "List the studies, with their verdicts.",
     "study": "Repeat a study: measure, judge, draw.",
-    "ledger": "What the sources claim, and what was found.",
+    "ledger": "What the sources claim, and whether it holds.",
     "doctor": "Versions, devices, threads, data: what a bug report needs.",
 }
 
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="ftheta")
 def cli() -> None:
-    """fθ: train a model, take it apart, and check what you were told.
+    """fθ: train a model, explain it, and check what the sources claim.
 
     \b
     ftheta train mlp digits                     a data set that is built in
@@ -71,11 +71,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line.
-
-    Exit codes: 0 done; 2 the user's mistake or a damaged file, in one sentence and without a traceback; 130 Ctrl-C;
-    141 nobody reads the output (`| head -1`); 143 SIGTERM.
-    """
+    """Run the command line; an error is one sentence without a traceback."""
     warnings.showwarning = _note  # type: ignore[assignment]
     _open_streams()
     free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -100,9 +96,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """What was closed (`>&-`) leads nowhere: else the next file would be opened as standard output. A terminal without
-    θ shows ? instead.
-    """
+    """Closed streams (`>&-`) lead nowhere, else a file would be opened as standard output; no terminal fails on θ."""
     for fd in range(3):
         try:
             os.fstat(fd)
@@ -129,7 +123,7 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 
 
 def _sentence(error: Exception) -> str:
-    """What to tell of an error that is the user's or the machine's; nothing of one that is ours."""
+    """The message for an error of the user or the machine; empty for a bug of ours."""
     from ..errors import FThetaError
 
     if isinstance(error, FThetaError) or type(error).__name__ == "InvalidParameterError":  # scikit-learn's
@@ -138,7 +132,7 @@ def _sentence(error: Exception) -> str:
         return f"{error.filename or 'A file'} cannot be used: {error.strerror or error}. Check path and permissions."
     asked = re.search(r"tried to allocate ([\d.]+ \w+)", str(error), re.IGNORECASE)  # torch's
     if asked or isinstance(error, MemoryError):
-        size = f": {asked[1]} were asked for" if asked else ""
+        size = f": {asked[1]} are needed" if asked else ""
         return f"Not enough memory{size}. Use smaller layers, smaller batches or less data."
     return ""
 

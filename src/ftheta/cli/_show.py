@@ -1,10 +1,12 @@
-"""What is shown: text without control characters, tables no wider than the terminal, CSV without formulas."""
+"""Output: text without control characters, tables no wider than the terminal, CSV without formulas."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,23 @@ def echo_table(table: Table) -> None:
         echo(line if width is None or len(line) <= width else line[: width - 1] + "…")
 
 
+def json_option(help: str = "As one JSON object.") -> Any:
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def echo_json(value: Any, indent: int | None = None) -> None:
+    """Print a value as JSON."""
+    echo(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def echo_rows(rows: Sequence[Mapping[str, Any]], as_json: bool, names: Sequence[str] = ()) -> None:
+    """Print one JSON object per row, or a table of these columns."""
+    for row in rows if as_json else ():
+        echo_json(row)
+    if not as_json:
+        echo_table(Table({name: [row[name] for row in rows] for name in names or rows[0]}))
+
+
 def csv_text(frame: pd.DataFrame) -> str:
     """A frame as CSV; text that a spreadsheet would run as a formula gets a single quote in front."""
     texts = frame.select_dtypes(exclude="number").astype(object)
@@ -67,11 +86,10 @@ def new_file_option(help: str) -> Any:
     return click.option("-o", "--output", help=help, type=click.Path(path_type=Path), callback=check)
 
 
+encoding_option = click.option("--encoding", help="Of the characters of FILE; default: as in training.", metavar="NAME")
+skip_bad_option = click.option("--skip-bad", help="Leave damaged images of a folder out.", is_flag=True)
 figures_option = click.option(
-    "--figures",
-    help="Draw into this folder; without it nothing is drawn.",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
+    *("--figures", "figures"), help="Draw into this folder.", type=click.Path(path_type=Path), metavar="DIR"
 )
 
 

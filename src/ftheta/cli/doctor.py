@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -14,18 +13,15 @@ import click
 
 from ..jobs.runs import versions
 from ..results import Table
-from ._show import echo, echo_table
+from ._show import echo_json, echo_table, json_option
 
 
 @click.command("doctor", short_help="Versions, devices, threads, data: what a bug report needs.")
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@json_option()
 def command(as_json: bool) -> None:
     """Versions, devices, threads and data folder of this installation."""
-    found = environment()
-    if as_json:
-        echo(json.dumps(found, indent=1))
-    else:
-        echo_table(Table({"what": list(found), "found": list(found.values())}))
+    facts = environment()
+    echo_json(facts, 1) if as_json else echo_table(Table({"what": list(facts), "value": list(facts.values())}))
 
 
 def environment() -> dict[str, str]:
@@ -38,16 +34,12 @@ def environment() -> dict[str, str]:
     devices = ["cpu", *(f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(cuda))]
     facts["devices"] = ", ".join(devices + (["mps"] if torch.backends.mps.is_available() else []))
     facts["threads"] = f"torch {torch.get_num_threads()} of {os.cpu_count()} cores"
-    facts["data folder"] = _data()
+    place = os.environ.get("FTHETA_DATA", "")
+    facts["data folder"] = place or "FTHETA_DATA is not set; built-in data sets only"
+    if place and not Path(place).is_dir():
+        facts["data folder"] += " (FTHETA_DATA) does not exist"
     tools = [name for name, there in (("pip", find_spec("pip")), ("uv", which("uv"))) if there]
     facts["data get"] = f"with {tools[0]}" if tools else "needs pip or uv: install one"
     facts["progress"] = "off (FTHETA_PROGRESS=0)" if os.environ.get("FTHETA_PROGRESS") == "0" else "on"
     facts["runs here"] = "can be written" if os.access(".", os.W_OK) else "cannot be written: choose another folder"
     return facts
-
-
-def _data() -> str:
-    place = os.environ.get("FTHETA_DATA")
-    if not place:
-        return "FTHETA_DATA is not set; built-in data sets only"
-    return place if Path(place).is_dir() else f"{place} (FTHETA_DATA) does not exist"

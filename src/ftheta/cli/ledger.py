@@ -1,8 +1,7 @@
-"""`ftheta ledger`: what the sources say, what was found about it, and the evidence."""
+"""`ftheta ledger`: what the sources claim, whether it holds, and the evidence."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,31 +14,22 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..results import Table
 from ..studies import ledger
-from ._show import echo, echo_table
+from ._show import echo, echo_json, echo_rows, echo_table, json_option
 
 LISTED = ("id", "check", "status", "verdict", "date", "item")
 SHOWN = (
-    "item",
-    "kind",
-    "check",
-    "must_work",
-    "source_says",
-    "expected",
-    "right",
-    "reference",
-    "erratum",
-    "same_as",
+    *("item", "kind", "check", "must_work", "source_says", "expected", "right", "reference", "erratum", "same_as"),
     "milestone",
 )
 
 
-@click.command("ledger", short_help="What the sources say, and what was found about it.")
+@click.command("ledger", short_help="What the sources claim, and whether it holds.")
 @click.argument("words", nargs=-1, metavar="[ROW | check ROW]")
 @click.option("--milestone", metavar="NAME", help="Only the rows of this milestone.")
 @click.option("--source", type=click.Choice(list(ledger.SOURCES)), help="Only the rows of this document.")
 @click.option("--search", default="", metavar="TEXT", help="Only the rows that contain this text.")
 @click.option("--errors", is_flag=True, help="Only the rows where the source is wrong, loose or incomplete.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
+@json_option("One JSON object per row.")
 def command(
     words: tuple[str, ...], milestone: str | None, source: str | None, search: str, errors: bool, as_json: bool
 ) -> None:
@@ -57,13 +47,10 @@ def command(
     if milestone is not None and milestone not in known:
         raise InputError(nearest("milestone", milestone, known))
     rows = ledger.rows(milestone, source, search, errors)
-    if as_json:
-        for row in rows:
-            echo(json.dumps(ledger.record(row), ensure_ascii=False))
-        return
-    if milestone or source or search or errors:
-        records = [ledger.record(row) for row in rows]
-        echo_table(Table({key: [r[key] for r in records] for key in LISTED}))
+    if as_json or milestone or source or search or errors:
+        echo_rows([ledger.record(row) for row in rows], as_json, LISTED)
+        if as_json:
+            return
         echo()
     for group, counts in ledger.summary(rows).items():
         echo_table(_counts(group, counts))
@@ -84,9 +71,9 @@ def _one(words: tuple[str, ...], as_json: bool) -> None:
         return
     record = ledger.record(row)
     if as_json:
-        echo(json.dumps(record, ensure_ascii=False))
+        echo_json(record)
         return
-    documents = [f"{SOURCE} ({title})" for SOURCE, title in ledger.SOURCES.items() if SOURCE in row.source]
+    documents = [f"{code} ({title})" for code, title in ledger.SOURCES.items() if code in row.source]
     echo(f"{row.id}: {record['status']}, the source is {record['verdict']}")
     echo(f"source: {row.source}; {', '.join(documents)}")
     for key in SHOWN:
@@ -105,10 +92,8 @@ def _repeat(row: ledger.Row) -> None:
     places = ledger.evidence(row)
     tests = [place for place in places if place.startswith("tests/")]
     if not places or not (root / "tests").is_dir():
-        raise InputError(
-            f"{row.id} cannot be repeated here: "
-            + ("its tests are not installed; use a checkout." if places else "nothing claims it yet.")
-        )
+        why = "its tests are not installed; use a checkout" if places else "nothing claims it yet"
+        raise InputError(f"{row.id} cannot be repeated here: {why}.")
     commands = [[sys.executable, "-m", "pytest", "-q", "-m", "", *tests]] if tests else []
     studies = [claim.where for claim in ledger.claims().get(row.id, ()) if claim.kind == "study"]
     commands += [[sys.executable, "-m", "ftheta", "study", name] for name in studies]

@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from ..errors import InputError
-from ._show import clean, csv_text, draw, echo, figures_option, new_file_option
+from ._show import clean, csv_text, draw, echo, encoding_option, figures_option, new_file_option, skip_bad_option
 
 
 @click.command("predict", short_help="Predict with a trained run.")
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @new_file_option("Write to this CSV file instead of the screen.")
-@click.option("--encoding", help="Of the characters of FILE; default: as in training.", metavar="NAME")
-@click.option("--skip-bad", help="Leave damaged images of a folder out.", is_flag=True)
+@encoding_option
+@skip_bad_option
 @figures_option
 def command(
     run: str, file: Path, output: Path | None, encoding: str | None, skip_bad: bool, figures: Path | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,31 +10,26 @@ import click
 
 from ..errors import FThetaError
 from ..jobs import files
-from ..jobs.results import result_table
-from ..jobs.runs import ROOT, all_runs, find_run, flat, resume_command, times_tested
+from ..jobs.runs import ROOT, all_runs, find_run, flat, result_table, resume_command, times_tested
 from ..results import Table
-from ._show import echo, echo_table, new_file_option
+from ._show import echo, echo_json, echo_rows, echo_table, json_option, new_file_option
 
 if TYPE_CHECKING:
     from ..store import Run
 
 
 @click.group("runs", invoke_without_command=True, short_help="List, show, compare and verify runs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per run.")
+@json_option("One JSON object per run.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List the runs below runs/, or show, compare, report on or verify some."""
     if ctx.invoked_subcommand:
         return
     found = [_row(path) for path in all_runs()]
-    if as_json:
-        for row in found:
-            echo(json.dumps(row))
-    elif not found:
+    if not found and not as_json:
         echo(f"No runs in {ROOT}/. Make one with: ftheta train mlp digits")
     else:
-        names = ("id", "model", "data", "status", "epochs", "result")
-        echo_table(Table({name: [row[name] for row in found] for name in names}))
+        echo_rows(found, as_json, ("id", "model", "data", "status", "epochs", "result"))
 
 
 def _row(path: Path) -> dict[str, Any]:
@@ -87,7 +81,7 @@ def show(run: str) -> None:
 
 @command.command("compare")
 @click.argument("runs", nargs=-1, metavar="A B ...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @click.option(
     *("-o", "--output"),
     help="Draw into this folder: metrics, curves, each pair; nothing is drawn without it.",
@@ -105,7 +99,7 @@ def compare(runs: tuple[str, ...], as_json: bool, output: Path | None) -> None:
     found = compare_runs(runs)
     drawn = found.draw(output) if output else []
     if as_json:
-        echo(json.dumps(found.as_json()))
+        echo_json(found.as_json())
     for table in () if as_json else found.tables():
         echo_table(table)
         echo()

@@ -61,12 +61,10 @@ def _learned_from(trained: TrainedRun) -> np.ndarray | None:
 
 
 def _file_bytes(rows: np.ndarray, suffix: str, trained: TrainedRun) -> bytes:
-    """Rows as the bytes of a file."""
     import numpy as np
     import pandas as pd
 
     if suffix == ".csv":
         return csv_text(pd.DataFrame(rows, columns=trained.encoder.get_feature_names_out())).encode()
-    held = io.BytesIO()
-    np.save(held, rows)
-    return held.getvalue()
+    np.save(stream := io.BytesIO(), rows)
+    return stream.getvalue()

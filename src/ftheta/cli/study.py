@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..jobs.config import from_toml
 from ..results import Table
-from ._show import echo, echo_table
+from ._show import echo, echo_json, echo_table, json_option
 
 
 @click.command("study", short_help="Repeat a study: measure, judge, draw.")
@@ -22,7 +21,7 @@ from ._show import echo, echo_table
 @click.option("--run", type=click.Path(path_type=Path), help="Folder to keep it in; default below runs/study/.")
 @click.option("--allow-inexact", is_flag=True, help="Continue what was measured in part with other versions.")
 @click.option("--record", is_flag=True, help="For developers: keep the verdicts of a full run in the package's ledger.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 def command(
     name: str, tiny: bool, changes: tuple[str, ...], run: Path | None, allow_inexact: bool, record: bool, as_json: bool
 ) -> None:
@@ -47,10 +46,7 @@ def command(
         raise
     if record:
         echo(f"Recorded in {studies.record(outcome)}", err=True)
-    if as_json:
-        echo(json.dumps(outcome.as_json(), indent=1, ensure_ascii=False))
-        return
-    _show(outcome)
+    echo_json(outcome.as_json(), 1) if as_json else _show(outcome)
 
 
 def _settings(changes: tuple[str, ...]) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -13,21 +13,8 @@ from click.core import ParameterSource
 from ..errors import InputError
 from ..jobs.config import Config, duration, from_toml, merge, parse_set, read_config
 from ..jobs.files import settings
-from ..jobs.runs import find_run, new_path, stopped
+from ..jobs.runs import find_run, new_path
 from ._show import echo, echo_table
-
-if TYPE_CHECKING:
-    from ..store import Run
-
-
-class Rate(click.ParamType):
-    """A number, or the word find."""
-
-    name = "rate"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or the word."""
-        return value if value == "find" else click.FLOAT.convert(value, param, ctx)
 
 
 class TrainCommand(click.Command):
@@ -52,14 +39,7 @@ class TrainCommand(click.Command):
 
 
 def option(name: str, help: str, **more: Any) -> Any:
-    """A flag with its help."""
     return click.option(name, help=help, **more)
-
-
-_TOP = (
-    *("model", "data", "target", "task", "seed", "validation", "split", "group", "time_column", "encoding", "size"),
-    "skip_bad",
-)
 
 
 @click.command("train", cls=TrainCommand, short_help="Train a model on a data set or a file.")
@@ -68,13 +48,19 @@ _TOP = (
 @option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
 @option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", metavar="TASK")
 @option("--epochs", "Passes over the rows.", type=int)
-@option("--batch-size", "Rows of a batch.", metavar="N|auto")
-@option("--lr", "Learning rate; find: by a range test before training.", type=Rate(), metavar="RATE|find")
+@option("--batch-size", "Rows of a batch.", type=from_toml, metavar="N|auto")
+@option("--lr", "Learning rate; find: by a range test before training.", type=from_toml, metavar="RATE|find")
 @option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
-@option("--hidden", "Widths of the hidden layers, e.g. 64,64.", metavar="WIDTHS")
+@option("--hidden", "Widths of the hidden layers, e.g. 64,64.", type=from_toml, metavar="WIDTHS")
+@option("--horizon", "Steps that a model of series forecasts.", type=int, metavar="STEPS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
-@option("--test", "Share held out for the result, a file to evaluate on, or none.", metavar="SHARE|FILE|none")
+@option(
+    "--test",
+    "Share held out for the result, a file, or none.",
+    type=from_toml,
+    metavar="SHARE|FILE|none",
+)
 @option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
 @option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
 @option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
@@ -106,16 +92,17 @@ def command(
     A test part is held out before anything is learned; the result table is of that part. RUN/report.html shows
     everything.
     """
+    from .. import jobs
     from ..store import Run
 
     if resume is not None:
         _refuse_settings(ctx, resume)
         found = find_run(resume)
-        config = merge(settings(found), where=str(found.path / "config.toml"))
-        _train(config, Run(found.path, allow_inexact=allow_inexact), report, json)
-        return
-    config = _config(**flags)
-    _train(config, Run(run or new_path(config.model, config.data), allow_inexact=allow_inexact), report, json)
+        config, run = merge(settings(found), where=str(found.path / "config.toml")), found.path
+    else:
+        config = _config(**flags)
+    folder = Run(run or new_path(config.model, config.data), allow_inexact=allow_inexact)
+    jobs.train(config, run=folder, report=report, watch=jobs.JsonLines(sys.stdout) if json else _terminal())
 
 
 def _refuse_settings(ctx: click.Context, resume: str) -> None:
@@ -132,10 +119,9 @@ def _refuse_settings(ctx: click.Context, resume: str) -> None:
 
 def _config(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
-    given: dict[str, Any] = {k: flags[k] for k in _TOP}
-    given["test"] = _value(flags["test"])
-    params = {name: flags[name] for name in ("epochs", "lr", "optimizer", "device")}
-    params |= {"batch_size": _value(flags["batch_size"]), "hidden": _widths(flags["hidden"])}
+    given: dict[str, Any] = {f.name: flags[f.name] for f in fields(Config) if f.name in flags}
+    params = {name: flags[name] for name in ("epochs", "lr", "batch_size", "optimizer", "hidden", "device", "horizon")}
+    params["hidden"] = [params["hidden"]] if isinstance(params["hidden"], int) else params["hidden"]
     given = {k: v for k, v in given.items() if v not in (None, "")}
     given["params"] = {k: v for k, v in params.items() if v is not None}
     given["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}
@@ -144,40 +130,6 @@ def _config(config: Path | None, **flags: Any) -> Config:
     if not found.model or not found.data:
         raise InputError("Name a model and data: ftheta train MODEL DATA, e.g. ftheta train mlp digits.")
     return found
-
-
-def _value(text: str | None) -> Any:
-    return None if text is None else from_toml(text)
-
-
-def _widths(text: str | None) -> list[int] | None:
-    value = _value(text)
-    value = [value] if isinstance(value, int) else value
-    if value is not None and not (isinstance(value, list) and all(type(width) is int for width in value)):
-        raise InputError(f"--hidden {text}: expected widths such as 64 or 64,64.")
-    return value
-
-
-def _train(config: Config, run: Run, report: bool, as_json: bool) -> None:
-    """Train and report; a result stays whatever happens to its report."""
-    from .. import jobs
-
-    watch = jobs.JsonLines(sys.stdout) if as_json else _terminal()
-    try:
-        trained = jobs.train(config, run=run, report=False, watch=watch)
-    except (KeyboardInterrupt, SystemExit, BrokenPipeError):
-        if run.exists():
-            watch.say("stopped", stopped(run))
-        raise
-    try:
-        if report and not run.has("report.html"):
-            trained.report()
-    except BaseException:
-        again = f"ftheta runs report {shlex.quote(str(run.path))}"
-        watch.say("stopped", f"The result is saved, but report.html could not be written. Write it with: {again}")
-        raise
-    finally:
-        watch.say("report" if run.has("report.html") else "run", run.path)
 
 
 def _terminal() -> Any:

@@ -22,102 +22,103 @@ from .runs import find_run, flat, resume_command, times_tested
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RunComparison", "RunResult", "compare_runs"]
-
-LINES = 6  # of a figure; where training and validation losses would be more, each run has one
-LOSSES = {"loss": "training", "valid_loss": "validation"}  # the last one there is decides
-
-
-def compare_runs(runs: Sequence[Run | Path | str]) -> RunComparison:
-    """Two runs or more; the first is what the others are tested against."""
-    return RunComparison.of([run if isinstance(run, Run) else find_run(str(run)) for run in runs])
+MAX_CURVES = 6  # of a figure; where training and validation losses would be more, only the last one of each run
+LOSSES = {"loss": "training", "valid_loss": "validation"}
 
 
 class RunResult(NamedTuple):
-    """A run that was tested: its name among the others, settings, history, result, answers and task."""
+    """A run that was tested."""
 
-    name: str
+    name: str  # among the compared runs
     run: Run
     settings: dict[str, Any]
     history: list[dict[str, float]]
     result: dict[str, Any]
-    test: dict[str, Any]
+    test: dict[str, Any]  # tested rows, targets and predictions
     task: str
 
-    @classmethod
-    def of(cls, name: str, run: Run) -> RunResult:
-        """What a run holds; one without a result or a test part is refused."""
-        config = flat(files.settings(run))
-        if not run.has("result.json"):
-            raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
-        result = dict(files.result(run))
-        if result["part"] == "training rows":
-            raise InputError(
-                f"{run.path} has no test part: its numbers are of rows that it learned from. Train it with one."
-            )
-        return cls(name, run, config, files.history(run), result, files.answers(run), files.facts(run)["task"])
-
-    def same_rows(self, other: RunResult) -> bool:
-        """Whether both were tested on the same rows with the same targets, in the same order."""
-        return self.result["data"] == other.result["data"]
-
     def score(self, metric: str) -> tuple[float, float | None, float | None]:
-        """Value, low and high; None where there is no interval, NaN where there is no value."""
+        """Value, low and high; None without an interval, NaN without a value."""
         low, high = self.result.get("intervals", {}).get(metric) or (None, None)
         value = self.result["scores"].get(metric)
         return np.nan if value is None else value, low, high
 
     def losses(self) -> dict[str, list[float]]:
-        """The losses that were logged, by epoch."""
-        there = {key: [row.get(key, np.nan) for row in self.history] for key in LOSSES}
-        return {LOSSES[key]: values for key, values in there.items() if not np.isnan(values).all()}
+        """The logged losses by epoch."""
+        logged = {key: [row.get(key, np.nan) for row in self.history] for key in LOSSES}
+        return {LOSSES[key]: values for key, values in logged.items() if not np.isnan(values).all()}
+
+
+def compare_runs(runs: Sequence[Run | Path | str]) -> RunComparison:
+    """Two runs or more; the first is what the others are tested against."""
+    found = [run if isinstance(run, Run) else find_run(str(run)) for run in runs]
+    if len(found) < 2:
+        raise InputError(f"Comparing takes two runs or more, got {len(found)}. `ftheta runs` lists runs.")
+    for a, b in combinations(found, 2):
+        if a.path.resolve() == b.path.resolve():
+            raise InputError(f"{a.path} was given twice. Give each run once.")
+    ids = [run.path.resolve().name for run in found]
+    first, *others = (
+        _result(i if ids.count(i) == 1 else str(run.path), run) for i, run in zip(ids, found, strict=True)
+    )
+    tests = {other.name: _paired(first, other) for other in others}
+    return RunComparison([first, *others], {name: test for name, test in tests.items() if test is not None})
+
+
+def _result(name: str, run: Run) -> RunResult:
+    """What a run holds; one without a result or a test part is refused."""
+    config = flat(files.settings(run))
+    if not run.has("result.json"):
+        raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
+    result = dict(files.result(run))
+    if result["part"] == "training rows":
+        raise InputError(
+            f"{run.path} has no test part: its numbers are of rows that it learned from. Train it with one."
+        )
+    return RunResult(name, run, config, files.history(run), result, files.answers(run), files.facts(run)["task"])
+
+
+def _paired(a: RunResult, b: RunResult) -> measure.Comparison | None:
+    """A paired test where both were tested on the same rows; runs of different tasks are refused."""
+    if a.task != b.task:
+        raise InputError(
+            f"{a.name} and {b.name} have different tasks, {a.task} and {b.task}, and no metric in common. "
+            "Compare runs of one task."
+        )
+    if a.result["data"] != b.result["data"] or a.test["predicted"] is None:
+        return None
+    if a.task not in TASKS:
+        raise InputError(nearest("task", a.task, TASKS))
+    found = TASKS[a.task]().compare(a.test["y"], a.test, b.test, (a.name, b.name))
+    if found is None:
+        raise InputError(f"Runs of the task {a.task} cannot be compared row by row.")
+    return found
 
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two runs or more; the first is what the others are tested against.
-
-    Args:
-        tried: The runs.
-        pairs: The name of each other run that has the test rows of the first, with what the tests say.
-    """
+    """Two runs or more; the first is what the others are tested against."""
 
     tried: list[RunResult]
-    pairs: dict[str, measure.Comparison]
-
-    @classmethod
-    def of(cls, runs: list[Run]) -> RunComparison:
-        """Runs that can be compared; others are refused in a sentence."""
-        if len(runs) < 2:
-            raise InputError(f"Comparing takes two runs or more, got {len(runs)}. `ftheta runs` lists runs.")
-        for a, b in combinations(runs, 2):
-            if a.path.resolve() == b.path.resolve():
-                raise InputError(f"{a.path} was given twice. Give each run once.")
-        ids = [run.path.resolve().name for run in runs]
-        names = [i if ids.count(i) == 1 else str(run.path) for i, run in zip(ids, runs, strict=True)]
-        tried = [RunResult.of(name, run) for name, run in zip(names, runs, strict=True)]
-        return cls(tried, {b.name: _paired(tried[0], b) for b in tried[1:] if _comparable(tried[0], b)})
+    pairs: dict[str, measure.Comparison]  # by the name of each other run that has the test rows of the first
 
     def tables(self) -> Iterator[Table]:
-        """Settings that differ, metrics, and a table a test."""
-        names = [t.name for t in self.tried]
-        differing = self._differing()
+        """Settings that differ, metrics, and one table per test."""
+        differing, metrics = self._differing(), self._metrics()
         if differing:
-            cells = {
-                name: ["default" if row[k] is None else str(row[k]) for row in differing.values()]
-                for k, name in enumerate(names)
-            }
+            values = ["default" if row is None else str(row) for rows in differing.values() for row in rows]
+            cells = {t.name: values[k :: len(self.tried)] for k, t in enumerate(self.tried)}
             yield Table({"setting": list(differing), **cells}, "Settings that differ")
-        scores = {t.name: [_written(*t.score(metric)) for metric in self._metrics()] for t in self.tried}
+        scores = {t.name: [_cell(*t.score(metric)) for metric in metrics] for t in self.tried}
         level = self.tried[0].result.get("level", 0.95)
-        yield Table({"metric": self._metrics(), **scores}, f"Test part, with {level:.0%} confidence intervals")
+        yield Table({"metric": metrics, **scores}, f"Test part, with {level:.0%} confidence intervals")
         yield from (pair.table() for pair in self.pairs.values())
 
     def notes(self) -> Iterator[str]:
-        """What the tables do not say."""
+        """What the tables do not show."""
         first, *others = self.tried
         unpaired = [t.name for t in others if t.name not in self.pairs]
-        if first.test.get("predicted") is None:
+        if first.test["predicted"] is None:
             yield "These models predict nothing, so there is no test in pairs of rows."
         elif unpaired:
             yield (
@@ -142,13 +143,13 @@ class RunComparison:
 
     def draw(self, folder: Path) -> list[Path]:
         """Write the figures; a file that exists is not replaced."""
-        files = {folder / f"{name}.svg": figure for name, figure in self._figures().items()}
-        for file in files:
+        figures = {folder / f"{name}.svg": figure for name, figure in self._figures()}
+        for file in figures:
             if file.exists():
                 raise InputError(f"--output {folder}: {file} exists; nothing was changed. Choose another folder.")
-        for file, (figure, alt) in files.items():
+        for file, (figure, alt) in figures.items():
             write_atomic(file, svg(figure, alt).encode())
-        return list(files)
+        return list(figures)
 
     def _differing(self) -> dict[str, list[Any]]:
         names = dict.fromkeys(name for t in self.tried for name in t.settings)
@@ -158,60 +159,33 @@ class RunComparison:
     def _metrics(self) -> list[str]:
         return list(dict.fromkeys(metric for t in self.tried for metric in t.result["scores"]))
 
-    def _figures(self) -> dict[str, tuple[Figure, str]]:
-        """By name, each with what is said to those who do not see it."""
+    def _figures(self) -> Iterator[tuple[str, tuple[Figure, str]]]:
+        """Name, figure and its description in words."""
         names, curves = ", ".join(t.name for t in self.tried), self._curves()
-        found = {"metrics": (self._scores(), f"Metrics of {names} with their intervals")}
+        scores = {m: [(t.name, *t.score(m)) for t in self.tried if np.isfinite(t.score(m)[0])] for m in self._metrics()}
+        known = {metric: rows for metric, rows in scores.items() if rows}
+        drawn = plots.whiskers(known, title="Test part, with confidence intervals")
+        yield "metrics", (drawn, f"Metrics of {names} with their intervals")
         if curves:
-            found["curves"] = plots.curves(curves), f"Losses of {names} by epoch"
+            yield "curves", (plots.curves(curves), f"Losses of {names} by epoch")
         for name, pair in self.pairs.items():
-            found[f"compare-{self.tried[0].name}-{name}".replace("/", "-")] = pair.figure(), pair.caption
-        return found
-
-    def _scores(self) -> Figure:
-        rows = {m: [(t.name, *t.score(m)) for t in self.tried if np.isfinite(t.score(m)[0])] for m in self._metrics()}
-        return plots.whiskers(
-            {m: found for m, found in rows.items() if found}, title="Test part, with confidence intervals"
-        )
+            yield f"compare-{self.tried[0].name}-{name}".replace("/", "-"), (pair.figure(), pair.caption)
 
     def _curves(self) -> dict[str, list[float]]:
-        """Losses by run, all of one length; only the deciding one of each run where they would be many."""
+        """Losses by run, all of one length."""
         losses = {t.name: t.losses() for t in self.tried}
-        if sum(map(len, losses.values())) > LINES:
-            losses = {name: dict(list(found.items())[-1:]) for name, found in losses.items()}
-        lines = {f"{name} {label}": v for name, found in losses.items() for label, v in found.items()}
+        if sum(map(len, losses.values())) > MAX_CURVES:
+            losses = {name: dict(list(each.items())[-1:]) for name, each in losses.items()}
+        lines = {f"{name} {label}": v for name, each in losses.items() for label, v in each.items()}
         longest = max(map(len, lines.values()), default=0)
         return {name: v + [np.nan] * (longest - len(v)) for name, v in lines.items()}
 
 
-def _comparable(first: RunResult, other: RunResult) -> bool:
-    """Whether rows can be paired; runs of different tasks are refused."""
-    if first.task != other.task:
-        raise InputError(
-            f"{first.name} and {other.name} have different tasks, {first.task} and {other.task}, and no metric in "
-            "common. Compare runs of one task."
-        )
-    return first.same_rows(other) and first.test.get("predicted") is not None
-
-
-def _paired(a: RunResult, b: RunResult) -> measure.Comparison:
-    found = _task(a.task).compare(a.test["y"], a.test, b.test, (a.name, b.name))
-    if found is None:
-        raise InputError(f"Runs of the task {a.task} cannot be compared row by row.")
-    return found
-
-
-def _task(name: str) -> Any:
-    if name not in TASKS:
-        raise InputError(nearest("task", name, TASKS))
-    return TASKS[name]()
-
-
 def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that JSON has; of others, nothing."""
+    """A number that JSON does not have becomes null."""
     return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
 
 
-def _written(value: float, low: float | None, high: float | None) -> str:
+def _cell(value: float, low: float | None, high: float | None) -> str:
     interval = "none" if low is None else f"{low:.4f}, {high:.4f}"
     return "none" if np.isnan(value) else f"{value:.4f} [{interval}]"

@@ -1,4 +1,4 @@
-"""What a training command asks for: defaults < `--config` file < `--set` < flags, checked by the fields' types."""
+"""The settings of a training: defaults < `--config` file < `--set` < flags, checked by the fields' types."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from annotated_types import Ge, Lt, MinLen
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["Config", "duration", "from_toml", "merge", "parse_set", "read_config", "settings_of", "typed"]
-
 Share = Annotated[float, Ge(0), Lt(1)]
 
 
@@ -31,8 +29,7 @@ class Config:
     target: str = ""  # column to predict, for a file
     task: str = ""  # empty: decided by the target
     seed: Annotated[int, Ge(0), Lt(2**32)] = 0  # of splits, weights, order and noise
-    test: Share | Annotated[str, MinLen(1)] | None = None  # share for the result (0: none), or a file; None: the
-    # official test part of the data set, else 0.2
+    test: Share | Annotated[str, MinLen(1)] | None = None  # share (0: none) or file; None: the official part, else 0.2
     validation: Share | Literal["auto"] = "auto"  # share of the rest that early stopping watches
     split: Literal["", "random", "stratified", "chronological"] = ""  # empty: as kind and task have it
     group: str = ""  # column whose equal cells stay on one side of every split
@@ -45,9 +42,7 @@ class Config:
 
     def toml(self) -> str:
         """The text of `config.toml`."""
-        from ..store import to_toml
-
-        return to_toml({name: value for name, value in asdict(self).items() if value is not None})
+        return _toml({name: value for name, value in asdict(self).items() if value is not None})
 
     def command(self) -> str:
         """What to type to repeat it."""
@@ -55,17 +50,19 @@ class Config:
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name in _TABLES:
-                words += [part for k, v in value.items() for part in ("--set", f"{f.name}.{k}={_toml_value(v)}")]
+                for k, v in value.items():
+                    written = _toml({"x": v}).partition("=")[2].strip().replace("\n", " ")
+                    words += ["--set", f"{f.name}.{k}={written}"]
             elif f.name not in ("model", "data") and value != f.default:
                 written = "none" if value == 0.0 and f.name == "test" else str(value)
                 words += [f"--{f.name.replace('_', '-')}", *([] if value is True else [written])]
         return shlex.join(words)
 
 
-def _toml_value(value: Any) -> str:
-    from ..store import to_toml
+def _toml(table: dict[str, Any]) -> str:
+    from ..store import to_toml  # `ftheta train --help` does without
 
-    return to_toml({"x": value}).partition("=")[2].strip().replace("\n", " ")
+    return to_toml(table)
 
 
 _TOP = [f.name for f in fields(Config)]
@@ -168,10 +165,7 @@ def _complaint(name: str, value: Any, problems: list[Any]) -> str:
     inner = problems[0]["input"]
     place = "" if repr(inner) == repr(value) else f", where {inner!r}"
     wanted = dict.fromkeys(p["msg"].removeprefix("Input should be ").partition(", unable")[0] for p in problems)
-    words = (
-        " or ".join(wanted)
-        .replace("a valid array", "a list")
-        .replace("an object", "a table")
-        .replace("a valid string", "text")
-    )
+    words = " or ".join(wanted)
+    for theirs, plain in {"a valid array": "a list", "an object": "a table", "a valid string": "text"}.items():
+        words = words.replace(theirs, plain)
     return f"{name}={value!r}{place} should be {words}."

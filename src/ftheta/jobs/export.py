@@ -3,16 +3,15 @@
     model -> model.py, encoder.json, model.safetensors
 
 The script is the text of `data.script_template()` with its constants and its net filled in. All that is filled in is a
-checked JSON value, written by `repr`, or a layer of `LAYERS`; the script is parsed again, and what differs from the
-tree of the template with those values in place is refused.
+checked JSON value, written by `repr`, or a layer of `LAYERS`, so no text from a file becomes code.
 """
 
 from __future__ import annotations
 
-import ast
 import codecs
 import json
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pprint import pformat
@@ -32,8 +31,6 @@ from ..formulas.inference import interval
 from ..nn import Bump, Dropout, Sign, Sin, Step
 from ..tasks import class_names
 from . import files as run_file
-
-__all__ = ["LAYERS", "SCRIPT", "export", "run_files"]
 
 SCRIPT = "model.py"
 LAYERS: dict[type[nn.Module], tuple[str, ...]] = {  # and the attributes that its constructor takes, in order
@@ -67,7 +64,7 @@ def export(
     half_width: float | None,
     encoding: str,
 ) -> dict[str, bytes]:
-    """The files of the script, by name.
+    """The files of the script of a fitted estimator, by name.
 
     Args:
         estimator: The fitted one.
@@ -213,38 +210,21 @@ def _width(model: Any, half_width: float | None) -> dict[str, Tensor]:
 
 def _script(constants: Mapping[str, Any], net: nn.Sequential) -> str:
     """The template with its constants and its net filled in."""
-    template = script_template()
-    tree, lines = ast.parse(template), template.splitlines()
-    layers = {name: _layer(layer) for name, layer in net.named_children()}
     texts = {name: pformat(_checked(value, name), width=100, sort_dicts=False) for name, value in constants.items()}
-    written = "".join(f"            {name!r}: {ast.unparse(layer)},\n" for name, layer in layers.items())
-    texts["net"] = f"nn.Sequential(\n        OrderedDict({{\n{written}        }})\n    )"
-    nodes = {name: _node(value) for name, value in constants.items()}
-    nodes["net"] = _call(
-        "nn.Sequential", _call("OrderedDict", ast.Dict([*map(ast.Constant, layers)], [*layers.values()]))
+    layers = "".join(
+        f"            {_checked(name, name)!r}: {_layer(layer)},\n" for name, layer in net.named_children()
     )
-    for node in ast.walk(tree):
-        name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
-        if isinstance(node, ast.Assign) and name in texts:
-            line = lines[node.lineno - 1]
-            lines[node.lineno - 1] = f"{line[: node.col_offset]}{name} = {texts.pop(name)}{line[node.end_col_offset :]}"
-            node.value = nodes[name]
-    script = "\n".join(lines) + "\n"
-    if texts or ast.dump(ast.parse(script)) != ast.dump(tree):
-        raise FileFormatError("The script would not be what its template says; nothing was written. Use another copy.")
-    return script
+    texts["net"] = f"nn.Sequential(\n        OrderedDict({{\n{layers}        }})\n    )"
+    assignment = re.compile(rf"^( *({'|'.join(texts)}) = ).*?(  #.*)?$", re.MULTILINE)
+    return assignment.sub(lambda line: f"{line[1]}{texts[line[2]]}{line[3] or ''}", script_template())
 
 
-def _layer(layer: nn.Module) -> ast.expr:
+def _layer(layer: nn.Module) -> str:
     """A layer as the call that makes it."""
     if type(layer) in FUNCTIONS:
-        return _call("Function", ast.Constant(FUNCTIONS[type(layer)]))
+        return f"Function({FUNCTIONS[type(layer)]!r})"
     kind = "Dropout" if isinstance(layer, nn.Dropout) else type(layer).__name__
-    return _call(f"nn.{kind}", *(_node(_checked(getattr(layer, name), name)) for name in LAYERS[type(layer)]))
-
-
-def _call(function: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.parse(function, mode="eval").body, list(args), [])
+    return f"nn.{kind}({', '.join(repr(_checked(getattr(layer, name), name)) for name in LAYERS[type(layer)])})"
 
 
 def _checked(value: Any, name: str) -> Any:
@@ -257,14 +237,3 @@ def _checked(value: Any, name: str) -> Any:
     if kind in (type(None), bool, int, str) or (kind is float and math.isfinite(value)):
         return value
     raise FileFormatError(f"{name} is {value!r:.40}, which a script cannot hold; expected plain finite values.")
-
-
-def _node(value: Any) -> ast.expr:
-    """A checked value as a tree of Python."""
-    if isinstance(value, list):
-        return ast.List([_node(item) for item in value], ast.Load())
-    if isinstance(value, dict):
-        return ast.Dict([*map(_node, value)], [*map(_node, value.values())])
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.copysign(1, value) < 0:
-        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
-    return ast.Constant(value)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..store import Run
 
-__all__ = ["Facts", "ResultFile", "answers", "facts", "history", "interval", "result", "settings", "split"]
-
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
 Count = Annotated[int, Ge(0), Lt(2**53)]
 Level = Annotated[float, Gt(0), Lt(1)]
@@ -83,16 +81,11 @@ def settings(run: Run) -> dict[str, Any]:
         raise RunError(f"{run.path} has no manifest, so its files cannot be verified. Start a new run.")
     if not run.has("config.toml"):
         raise RunError(f"{run.path} is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there.")
-    found = _toml(run.read("config.toml"), file)
+    content = run.read("config.toml")
     try:
-        return asdict(merge(found, where=str(file)))
+        return asdict(merge(tomllib.loads(content.decode()), where=str(file)))
     except FThetaError as error:
         raise FileFormatError(f"{error} The file is not one of `ftheta train`; use another copy.") from None
-
-
-def _toml(content: bytes, file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{file} is not a TOML file ({error}). It is damaged; use another copy.") from None
 
@@ -116,13 +109,11 @@ def history(run: Run, *, unsaved: bool = False) -> list[dict[str, float]]:
     """The rows of metrics.jsonl, each a number for every name."""
     rows = run.rows(unsaved=unsaved)
     _shaped(rows, list[dict[str, float]], run.path / "metrics.jsonl")
-    return rows  # whole numbers as they are
+    return rows  # integers as they are
 
 
 def _read(run: Run, name: str, shape: Any) -> Any:
-    from ..store.files import strict_json
-
-    return _shaped(strict_json(run.read(name), str(run.path / name)), shape, run.path / name)
+    return _shaped(run.json(name), shape, run.path / name)
 
 
 def _shaped(value: Any, shape: Any, file: Path) -> Any:
@@ -149,21 +140,20 @@ def split(run: Run, rows: int = 2**53) -> dict[str, Any]:
     file = run.path / "split.safetensors"
     found = _named(run.tree(file.name), ("train", "validation", "test", "data"), file)
     for name in ("train", "validation", "test"):
-        found[name] = _places(found[name], rows, name, file)
+        found[name] = _positions(found[name], rows, name, file)
     if not len(found["train"]):
         raise _wrong(file, "train is empty")
     return found
 
 
 def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
-    """The tested rows, with truth and answers where the model gives some; what it does not say is None."""
+    """The tested rows, with targets and predictions where the model gives some; what is not there is None."""
     file = run.path / "test.safetensors"
-    found = _named(run.tree(file.name), ("rows",), file)
-    found["rows"] = _places(found["rows"], rows, "rows", file)
-    if "predicted" not in found:
-        return dict.fromkeys(_ANSWERED) | found
-    found: dict[str, Any] = {**dict.fromkeys(_ANSWERED), **_named(found, ("y", "predicted"), file)}
-    n = len(found["rows"])
+    found: dict[str, Any] = dict.fromkeys(("y", "predicted", "p", "classes", "low", "high"))
+    found |= _named(run.tree(file.name), ("rows",), file)
+    found["rows"], n = _positions(found["rows"], rows, "rows", file), len(found["rows"])
+    if found["predicted"] is None:
+        return found
     if found["classes"] is not None:
         found["classes"] = _shaped(found["classes"], Annotated[list[str], MinLen(1)], file)
     for name in ("y", "predicted"):
@@ -175,18 +165,15 @@ def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
     return found
 
 
-_ANSWERED = ("y", "predicted", "p", "classes", "low", "high")
-
-
 def _targets(values: Any, n: int, classes: list[str] | None, name: str, file: Path) -> np.ndarray:
-    """Numbers, names of classes, or maps of places in the classes, for n rows."""
+    """Numbers, names of classes, or maps of positions in the classes, for n rows."""
     import numpy as np
 
     found = np.asarray(values)
     if classes is None:
         return _numbers(found, (n, *found.shape[1:2]), name, file)
     if found.ndim == 3:
-        return _places(found.ravel(), len(classes), name, file).reshape(found.shape)
+        return _positions(found.ravel(), len(classes), name, file).reshape(found.shape)
     if found.shape != (n,) or found.dtype.kind != "U":
         raise _wrong(file, f"{name} does not hold a class for each of {n} rows")
     return found
@@ -201,18 +188,18 @@ def _numbers(values: Any, shape: tuple[int, ...], name: str, file: Path) -> np.n
     return found
 
 
-def _named(tree: Any, names: tuple[str, ...], file: Path) -> dict[str, Any]:
-    missing = [name for name in names if not isinstance(tree, dict) or name not in tree]
-    if missing:
-        raise _wrong(file, f"{missing[0]} is missing")
-    return dict(tree)
-
-
-def _places(values: Any, n: int, name: str, file: Path) -> np.ndarray:
-    """Whole numbers from 0 to n - 1 in one axis."""
+def _positions(values: Any, n: int, name: str, file: Path) -> np.ndarray:
+    """Integers from 0 to n - 1 in one axis."""
     import numpy as np
 
     found = np.asarray(values)
     if found.ndim != 1 or (len(found) and (found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n)):
         raise _wrong(file, f"{name} does not hold row numbers from 0 to {n - 1}")
     return found.astype(np.int64)
+
+
+def _named(tree: Any, names: tuple[str, ...], file: Path) -> dict[str, Any]:
+    missing = [name for name in names if not isinstance(tree, dict) or name not in tree]
+    if missing:
+        raise _wrong(file, f"{missing[0]} is missing")
+    return dict(tree)

@@ -20,8 +20,6 @@ from ..results import Result, Table, svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Block", "figure_html", "pairs", "png", "result_block", "slug", "table_html"]
-
 MAX_ROWS = 30
 MAX_POINTS = 2_000  # more are painted as pixels
 
@@ -51,7 +49,7 @@ def table_html(given: Table) -> Markup:
     n = len(next(iter(given.columns.values()), ()))
     half, left = MAX_ROWS // 2, max(n - MAX_ROWS, 0)
     picked = range(n) if not left else [*range(half), *range(n - half, n)]
-    cut = {_short(str(name), 60): [_cell(column[i]) for i in picked] for name, column in given.columns.items()}
+    cut = {_short(str(name), 60): [_short(column[i], 160) for i in picked] for name, column in given.columns.items()}
     more = f"Rows {half + 1} to {n - half} of {n:,} are left out." if left else ""
     made = Table(cut if len(cut) == len(given.columns) else given.columns)
     caption = f"{given.caption} {more}".strip()  # above the box: it stays where it is when the table scrolls
@@ -60,13 +58,11 @@ def table_html(given: Table) -> Markup:
     return Markup(f'{above}<div class="box" tabindex="0" role="region" aria-label="{label}">{made.html()}</div>')
 
 
-def _short(text: str, most: int) -> str:
-    """Both ends of a long text."""
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
-
-
-def _cell(value: Any) -> Any:
-    return _short(value, 160) if isinstance(value, str) else value
+def _short(value: Any, most: int) -> Any:
+    """Of a long text both ends."""
+    if not isinstance(value, str) or len(value) <= most:
+        return value
+    return f"{value[: most // 2]}…{value[-(most - most // 2 - 1) :]}"
 
 
 def pairs(names: tuple[str, str], facts: Mapping[str, Any]) -> Markup:
@@ -103,7 +99,7 @@ def _lighten(figure: Figure) -> None:
 
 
 def result_block(make: Callable[[], Result], prefix: str, alt: str, *, folded: bool = True, **more: Any) -> Block:
-    """Figure and table of a result, or the sentence that tells why there is none."""
+    """Figure and table of a result, or the sentence why there is none."""
     try:
         result = make()
         numbers = table_html(result.table())

@@ -20,10 +20,8 @@ from ..tasks import Task, tasks_of
 if TYPE_CHECKING:
     from .config import Config
 
-__all__ = ["Reader", "Rows", "described_data", "open_data"]
-
-LARGE = 64  # pixels of the longer side of images, where --size is not given
-TRIED = 2000  # images, evenly spaced, that are decoded before a run is made
+MAX_SIDE = 64  # pixels of the longer side of images, where --size is not given
+DECODED = 2000  # images, evenly spaced, that are decoded before a run is made
 
 Say = Callable[[str], object]
 
@@ -36,13 +34,12 @@ def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Datas
 
 
 def described_data(name: str, target: str | None, encoding: str, say: Say) -> Dataset:
-    """A data set, file or folder to look at, whatever model may learn from it."""
+    """A data set, file or folder to look at, without a model."""
     if (found := _named(name, target or "")) is not None:
         return found
     _refuse_missing(name)
     if Path(name).is_dir():
-        if target:
-            raise InputError(f"--target {target}: the classes of {name} are the names of its folders; leave it out.")
+        _refuse_target(name, target)
         return _data.open_images(name, skip_bad=True, say=say)
     return _data.read(name, target, encoding=encoding)
 
@@ -60,24 +57,25 @@ def _refuse_missing(name: str) -> None:
         raise InputError(f"{nearest('data set or file', name, _data.names())} A file needs its path, e.g. my.csv.")
 
 
+def _refuse_target(folder: str, target: str | None) -> None:
+    if target:
+        raise InputError(f"--target {target}: the classes of {folder} are the names of its folders; leave it out.")
+
+
 def _folder(config: Config, card: Card, say: Say) -> Dataset | None:
     """A folder of images that are decoded when they are needed, for models that take images."""
     path = Path(config.data)
     wanted = path.is_dir() and config.data not in _data.names() and Images.name in card.kinds
-    for flag in () if wanted else ("size", "skip_bad"):
-        if getattr(config, flag):
-            name = flag.replace("_", "-")
-            raise InputError(f"--{name} is for a folder of images and a model of images, e.g. convnet.")
     if not wanted:
+        if config.size or config.skip_bad:
+            name = "size" if config.size else "skip-bad"
+            raise InputError(f"--{name} is for a folder of images and a model of images, e.g. convnet.")
         return None
-    if config.target:
-        raise InputError(
-            f"--target {config.target}: the classes of {config.data} are the names of its folders; leave --target out."
-        )
+    _refuse_target(config.data, config.target)
     size = (config.size, config.size) if config.size else None
     found = _data.open_images(path, size=size, skip_bad=config.skip_bad, say=say)
-    if size is None and max(found.shape[:2]) > LARGE:
-        factor = LARGE / max(found.shape[:2])
+    if size is None and max(found.shape[:2]) > MAX_SIDE:
+        factor = MAX_SIDE / max(found.shape[:2])
         smaller = max(1, round(found.shape[0] * factor)), max(1, round(found.shape[1] * factor))
         found = _data.open_images(path, size=smaller, skip_bad=config.skip_bad, say=say)
     return without_damaged(found)
@@ -87,7 +85,7 @@ def without_damaged(found: Dataset) -> Dataset:
     """Without damaged images where these are skipped; else some are decoded, and a damaged one is an error."""
     x = found.x
     if not x.skip_bad:
-        x[:: -(-len(x) // TRIED)].usable()
+        x[:: -(-len(x) // DECODED)].usable()
         if x.bad:
             raise FileFormatError(f"{next(iter(x.bad.values()))} {ADVICE}")
         return found
@@ -131,7 +129,7 @@ def _ordered(dataset: Dataset, config: Config) -> Dataset:
 
 
 def _grouped(dataset: Dataset, group: str) -> Dataset:
-    """Rows with the names of their groups; a name that tells which row it is, is nothing to learn from."""
+    """Rows with the names of their groups, which are not learned from."""
     if not hasattr(dataset.x, "columns") or group not in dataset.feature_names:
         raise InputError(f"--group: {nearest('column', group, dataset.feature_names)}")
     return replace(
@@ -147,12 +145,12 @@ def _grouped(dataset: Dataset, group: str) -> Dataset:
 
 
 class Rows(NamedTuple):
-    """The rows of a file: raw, encoded, with targets, names of files, and what was noticed."""
+    """The rows of a file."""
 
-    x: Any
-    X: Any
-    y: Any
-    names: dict[str, Any]
+    x: Any  # raw
+    X: Any  # encoded
+    y: Any  # targets
+    names: dict[str, Any]  # of files
     notes: list[str]
     dataset: Dataset
 
@@ -169,14 +167,7 @@ class Reader(NamedTuple):
     def read(
         self, file: Path | str, encoding: str | None = None, *, skip_bad: bool = False, required: bool = False
     ) -> Rows:
-        """The rows of a file as the model takes them.
-
-        Args:
-            file: A file, an image, or a folder of images, like those of training.
-            encoding: Of its characters; None: as in training.
-            skip_bad: Leave damaged images of a folder out.
-            required: Whether there must be a target, if the task has one.
-        """
+        """The rows of a file, an image or a folder of images as the model takes them; required: with a target."""
         path, encoder, required = Path(file), self.encoder, required and self.task.needs_y
         shape = getattr(encoder, "image_", ()) if issubclass(self.kind, Images) else ()
         if skip_bad and not (shape and path.is_dir()):

@@ -11,8 +11,6 @@ from .. import catalog
 from ..base import documented
 from ..train import Training
 
-__all__ = ["Parameter", "parameters"]
-
 ELSEWHERE = ("random_state", "training", "validation")  # have options of their own
 
 

@@ -27,16 +27,15 @@ from .opening import Reader, Rows, open_data
 if TYPE_CHECKING:
     from ..explain import LearningRate
 
-__all__ = ["Prepared", "Split", "digest", "prepare"]
-
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 EXPLAINED = 2000  # rows that explanations look at
 IMAGES, NUMBERS = 64, 2**18  # of images at least so many, and more up to so many numbers
-TEST = 0.2  # share of the rows, where neither the user nor the data set says otherwise
+TEST = 0.2  # default share of the rows
+OF_IMAGES = {"schedule": "cosine", "ema": 0.999}  # with the epochs that a family of nets for images chooses
 
 
 class Split(NamedTuple):
-    """Row numbers of the three parts; a part that was not asked for is empty."""
+    """Row numbers of the three parts, which may be empty."""
 
     train: np.ndarray
     validation: np.ndarray
@@ -86,6 +85,11 @@ class Prepared:
         x = x.reshape(len(x), -1) if isinstance(x, np.ndarray) else x
         return leaks(x, self.fitted, self.split.test, self.task.leak_target(self.dataset.y))
 
+    @property
+    def columns(self) -> list[dict[str, str]]:
+        """What the encoder does to each column."""
+        return [] if self.encoder is None else self.encoder.describe()
+
     def rows(self, index: np.ndarray) -> tuple[Any, Any]:
         """Encoded rows and their targets."""
         return encoded(self.kind, self.encoder, self.dataset, index)
@@ -110,19 +114,14 @@ class Prepared:
 
     def notes(self) -> list[str]:
         """What a user should know before the result: columns left out, what reader and memory did."""
-        dropped = [f"column {c['name']!r} {c['did']}" for c in described(self.encoder) if c["kind"] == "dropped"]
+        dropped = [f"column {c['name']!r} {c['did']}" for c in self.columns if c["kind"] == "dropped"]
         rate = [f"--lr find: {self.learning_rates.table().caption}"] if self.learning_rates else []
         own = filter(None, [getattr(self.estimator, "note_", "")])  # of a memory: patterns that are there twice
         return [*self.dataset.notes, *dropped, *rate, *own]
 
 
 def prepare(config: Config, say: Callable[[str], object] = lambda text: None) -> Prepared:
-    """Decide what can be decided; what cannot be trained is refused in a sentence.
-
-    Args:
-        config: What is asked for.
-        say: Is told what takes long, e.g. reading many files.
-    """
+    """Decide what can be decided; what cannot be trained is refused in a sentence. `say` hears what takes long."""
     card = catalog.card(config.model)
     if not any(task.has_result for task in tasks_of(card).values()):
         name = next(iter(card.targets.values())).partition(":")[2]
@@ -151,7 +150,7 @@ def prepare(config: Config, say: Callable[[str], object] = lambda text: None) ->
 
 
 def _task(card: Card, dataset: Dataset, asked: str) -> Task:
-    """The model's only one, as asked, or by the target."""
+    """The user's choice, the model's only one, or by the target."""
     own = {name: task for name, task in tasks_of(card).items() if task.has_result}
     unsupervised = [task for task in own.values() if not task.needs_y]
     if asked and asked not in own:
@@ -159,12 +158,11 @@ def _task(card: Card, dataset: Dataset, asked: str) -> Task:
     if unsupervised and not asked:
         return unsupervised[0]()
     fitting = [name for name, task in TASKS.items() if dataset.task in task.targets]
-    name = asked or next((name for name in own if name in fitting), "")
-    if name:
-        return own[name]()
+    for name in own:
+        if name == asked or (not asked and name in fitting):
+            return own[name]()
     what = TASKS[fitting[0]].answers if fitting else dataset.task
-    kinds = {dataset.kind, *KINDS[dataset.kind].also(dataset)}
-    wanted = {(kind, name) for kind in kinds for name in fitting}
+    wanted = {(kind, name) for kind in (dataset.kind, *KINDS[dataset.kind].also(dataset)) for name in fitting}
     others = [other.name for other in reversed(catalog.CARDS.values()) if wanted & other.targets.keys()]
     raise InputError(
         f"The target of {dataset.name} is {what}, which {card.name} does not learn; it is for {', '.join(own)}. "
@@ -189,45 +187,34 @@ def _kind(card: Card, dataset: Dataset, task: Task) -> type[Kind]:
 
 
 def _split(config: Config, dataset: Dataset, task: Task) -> Split:
-    """The test part is set aside before anything is learned; then the validation part of the rest."""
-    rows = np.arange(dataset.rows)
+    """The test part is held out before anything is learned; then the validation part of the rest."""
+    rows, own = np.arange(dataset.rows), KINDS[dataset.kind].split
+    if own == "none":
+        return Split(rows, rows[:0], rows[:0])
     if config.split == "stratified" and task.needs_y and np.asarray(dataset.y).ndim > 1:
         raise InputError(f"--split stratified: {dataset.name} does not have one class per row. Use random.")
-    how = config.split or ("stratified" if task.stratify and not config.group else KINDS[dataset.kind].split)
-    if KINDS[dataset.kind].split == "none":
-        return Split(rows, rows[:0], rows[:0])
+    how = config.split or ("stratified" if task.stratify and not config.group else own)
     y = np.asarray(dataset.y) if how == "stratified" else None
     y = y.astype(str) if y is not None and task.stratify else y  # many integers are still classes
-    parts = _Parts(config, how, y, dataset.groups)
+
+    def hold_out(rows: np.ndarray, part: str, share: float) -> tuple[np.ndarray, np.ndarray]:
+        if not share:
+            return rows, rows[:0]
+        labels, groups = (None if v is None else v[rows] for v in (y, dataset.groups))
+        try:
+            kept, held = holdout(len(rows), share, Draw(config.seed).at(part), split=how, y=labels, groups=groups)
+        except InputError as error:
+            why = str(error).partition(". ")[0].rstrip(".")
+            raise InputError(f"--{part} {share:g}: {why}. Give more rows, or use --{part} 0.") from None
+        return rows[kept], rows[held]
+
     if dataset.official and config.test is None:
         rest, test = rows[: -dataset.official], rows[-dataset.official :]
     else:
         share = 0.0 if isinstance(config.test, str) else TEST if config.test is None else config.test
-        rest, test = parts.hold_out(rows, "test", share)
+        rest, test = hold_out(rows, "test", share)
     share = task.validation_share(len(rest)) if config.validation == "auto" else config.validation
-    return Split(*parts.hold_out(rest, "validation", share), test)
-
-
-class _Parts(NamedTuple):
-    """How rows are held out."""
-
-    config: Config
-    how: str
-    y: np.ndarray | None
-    groups: np.ndarray | None
-
-    def hold_out(self, rows: np.ndarray, part: str, share: float) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that stay, and rows that are held out."""
-        if not share:
-            return rows, rows[:0]
-        draw = Draw(self.config.seed).at(part)
-        labels, groups = (None if v is None else v[rows] for v in (self.y, self.groups))
-        try:
-            kept, aside = holdout(len(rows), share, draw, split=self.how, y=labels, groups=groups)
-        except InputError as error:
-            why = str(error).partition(". ")[0].rstrip(".")
-            raise InputError(f"--{part} {share:g}: {why}. Give more rows, or use --{part} 0.") from None
-        return rows[kept], rows[aside]
+    return Split(*hold_out(rest, "validation", share), test)
 
 
 # ---- estimator
@@ -241,7 +228,7 @@ def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, spl
     given = {k: v for k, v in config.params.items() if (k, v) != ("lr", "find") or "lr" not in known}
     watched, own = len(split.validation) > 0, getattr(cls, "first_try", None)
     if own is not None:
-        params, training = own(len(split.train), watched=watched, shape=dataset.shape), _OF_IMAGES
+        params, training = own(len(split.train), watched=watched, shape=dataset.shape), OF_IMAGES
     else:
         labeled, rule = dataset.y is not None, given.get("optimizer")
         params, training = task.defaults(known, watched=watched, labeled=labeled, optimizer=rule)
@@ -251,9 +238,6 @@ def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, spl
         return cls(**typed(cls, params, where))
     fields = {"progress": True, **training, **typed(Training, config.training, "training")}
     return cls(**typed(cls, params, where), training=Training(**fields))
-
-
-_OF_IMAGES = {"schedule": "cosine", "ema": 0.999}  # with the epochs that a family of nets for images chooses
 
 
 def _one_layer(given: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
@@ -310,15 +294,10 @@ def explained_step(n: int, shape: Sequence[int]) -> int:
     return max(1, -(-n // most))
 
 
-def described(encoder: Any) -> list[dict[str, str]]:
-    """What an encoder does to each column."""
-    return [] if encoder is None else encoder.describe()
-
-
 def digest(dataset: Dataset, rows: Any = slice(None)) -> str:
     """SHA-256 of the names of the columns, and of features and targets of these rows."""
     kind = KINDS[dataset.kind]
     y = np.zeros(0) if dataset.y is None else np.asarray(dataset.y)[rows]
     y = y.astype(str) if y.dtype == object else y
-    parts = repr(dataset.feature_names).encode(), kind.content(kind.take(dataset.x, rows)), y
-    return sha256(b"".join([*parts[:2], np.ascontiguousarray(y).tobytes()])).hexdigest()
+    names, content = repr(dataset.feature_names).encode(), kind.content(kind.take(dataset.x, rows))
+    return sha256(names + content + np.ascontiguousarray(y).tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""A run as one HTML page: what was trained on what, how well, where it fails, what is inside, how to repeat it.
+"""A run as one HTML page: what was trained on what, how well, where it fails, explanations, how to repeat it.
 
 The page fetches nothing and runs no script; the same run gives the same bytes. Task and kind give its contents,
 `report.html.j2` its form.
@@ -26,19 +26,12 @@ from .runs import flat, versions
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["page"]
-
 ROWS, IMAGES, MAPS, COLUMNS = 10, 24, 6, 12  # of the worst predictions
 PARTS = {"train": "training"}
 
 
 def page(trained: Any, times_tested: str = "") -> str:
-    """The report of a run.
-
-    Args:
-        trained: The TrainedRun.
-        times_tested: How often its test rows were used for testing, in a sentence.
-    """
+    """The report of a TrainedRun; `times_tested` is a sentence about how often its test rows were used."""
     data, result = trained.facts, files.result(trained.run)
     sections = {
         "Result": _result(result, times_tested),
@@ -153,7 +146,7 @@ def _most_wrong(trained: Any) -> list[Block]:
     note = Block(text=task.worst_note(answers["y"], answers))
     if not len(order):
         return [note]
-    kind, (x, rows) = KINDS[data["kind"]], trained.tested(answers["rows"])
+    kind, x, rows = KINDS[data["kind"]], trained.tested(), answers["rows"]
     images = kind.images(x, order[: IMAGES if data["shape"] else 0], data["shape"])
     if images is not None and len(images):
         maps = images[:MAPS].reshape(-1, *(*data["shape"], 1)[:3])
@@ -165,23 +158,22 @@ def _most_wrong(trained: Any) -> list[Block]:
     return [note, Block(html=table_html(_table(facts, rows, order[:ROWS], x)))]
 
 
-def _grid(
-    facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, images: np.ndarray
-) -> Iterator[dict[str, Any]]:
-    others = [name for name in facts if name not in ("true", "predicted", "wrong")]
+def _grid(facts: Mapping[str, Any], rows: Any, worst: np.ndarray, images: np.ndarray) -> Iterator[dict[str, Any]]:
     for i, pixels in zip(worst, images, strict=True):
-        true, predicted = str(_short(facts["true"][i])), str(_short(facts["predicted"][i]))
+        cells = {name: f"{v[i]:.2g}" if isinstance(v[i], float) else str(v[i]) for name, v in facts.items()}
+        true, predicted, _ = cells.pop("true"), cells.pop("predicted"), cells.pop("wrong")
         what = f"{true} predicted as {predicted}" if true != predicted else f"{true}, unsure"
-        more = "".join(f"{name} {_short(facts[name][i])}, " for name in others)
+        more = "".join(f"{name} {cell}, " for name, cell in cells.items())
         yield {"row": rows[i], "what": what, "more": more, "png": png(pixels)}
-
-
-def _short(value: Any) -> Any:
-    return f"{value:.2g}" if isinstance(value, float) else value
 
 
 def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any) -> Table:
     import pandas as pd
+
+    def cells(column: pd.Series) -> list[Any]:
+        """Integers without a fraction, dates as text, None where a cell is missing."""
+        values = column.convert_dtypes(convert_string=False)
+        return [None if pd.isna(v) else v if np.isscalar(v) else str(v).removesuffix(" 00:00:00") for v in values]
 
     if isinstance(x, pd.DataFrame):
         frame = x
@@ -190,29 +182,16 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
     columns: dict[str, list[Any]] = {"row": list(np.asarray(rows)[worst])}
     columns |= {name: list(np.asarray(column)[worst]) for name, column in facts.items() if name != "wrong"}
     for i, name in enumerate(frame.columns[:COLUMNS]):
-        key = f"{name} (column)" if str(name) in columns else str(name)
-        columns[key] = _integers([_plain(value) for value in frame.iloc[worst, i]])
+        columns[f"{name} (column)" if str(name) in columns else str(name)] = cells(frame.iloc[worst, i])
     wide = frame.shape[1] > COLUMNS
     return Table(columns, f"The first {COLUMNS} of {frame.shape[1]:,} columns." if wide else "")
-
-
-def _plain(value: Any) -> Any:
-    missing = value is None or bool(np.all(value != value))
-    return None if missing else value if np.isscalar(value) else str(value).removesuffix(" 00:00:00")
-
-
-def _integers(values: list[Any]) -> list[Any]:
-    """Floats as integers where all of a column are."""
-    present = [value for value in values if value is not None]
-    all_integers = all(isinstance(value, float) and value.is_integer() for value in present)
-    return [None if value is None else int(value) for value in values] if all_integers else values
 
 
 # ---- inside, data, repetition
 
 
 def _inside(trained: Any) -> Iterator[Block]:
-    """Explanations that the model can give, on rows that it learned from: some, evenly spaced, or all."""
+    """Explanations that the model can give, on rows that it learned from."""
     learned_from = cache(trained.learned_from)
     views = [catalog.VIEWS[name] for name in explain.available(trained.model) if name in catalog.VIEWS]
     for view in sorted(views, key=lambda view: view.order):
@@ -224,17 +203,14 @@ def _inside(trained: Any) -> Iterator[Block]:
 
 
 def _data(data: Mapping[str, Any]) -> list[Block]:
-    columns = data["columns"]
     names = ("name", "kind", "rows", "test", "target", "license", "citation")
     facts = {name: data[name] for name in names if data[name]}
     facts |= {"shape of an image": " × ".join(map(str, data["shape"]))} if data["shape"] else {}
     facts |= {f"{PARTS.get(name, name)} rows": f"{n:,}" for name, n in data["parts"].items()}
-    made = {key: [column.get(name, "") for column in columns] for name, key in _COLUMNS.items()}
-    table = [Block("Columns", html=table_html(Table(made)))] if columns else []
+    titles = {"name": "column", "kind": "kind", "did": "what was done"}
+    made = {title: [column.get(name, "") for column in data["columns"]] for name, title in titles.items()}
+    table = [Block("Columns", html=table_html(Table(made)))] if data["columns"] else []
     return [Block(html=pairs(("what", "value"), facts)), *table]
-
-
-_COLUMNS = {"name": "column", "kind": "kind", "did": "what was done"}
 
 
 def _repeat(trained: Any) -> list[Block]:
@@ -244,19 +220,12 @@ def _repeat(trained: Any) -> list[Block]:
     kept = [name for name in ("model.safetensors", "test.safetensors") if run.has(name)]
     digests = [f"{trained.facts['digest']}  data", *(f"{sha256(run.read(name)).hexdigest()}  {name}" for name in kept)]
     parameters = {k: v for k, v in model.get_params(deep=False).items() if v is not None}
+    same = "SHA-256: the same data and the same command with the same versions give the same files."
+    folded, summary = pairs(("parameter", "value"), parameters), f"All parameters of {type(model).__name__}"
     return [
         Block(code=config.command()),
-        Block(
-            "Settings",
-            html=pairs(("setting", "value"), settings),
-            folded=pairs(("parameter", "value"), parameters),
-            summary=f"All parameters of {type(model).__name__}",
-        ),
+        Block("Settings", html=pairs(("setting", "value"), settings), folded=folded, summary=summary),
         Block("Versions", html=pairs(("package", "version"), versions())),
-        Block(
-            "Digests",
-            text="SHA-256: the same data and the same command with the same versions give the same files.",
-            soft=True,
-        ),
+        Block("Digests", text=same, soft=True),
         Block(code="\n".join(digests)),
     ]

@@ -12,24 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..catalog import nearest
 from ..errors import FThetaError, InputError
+from ..results import Table
 from . import files
-from .files import settings
 
 if TYPE_CHECKING:
     from ..store import Run
-
-__all__ = [
-    "ROOT",
-    "all_runs",
-    "find_run",
-    "flat",
-    "new_path",
-    "resume_command",
-    "settings",
-    "stopped",
-    "times_tested",
-    "versions",
-]
 
 ROOT = Path("runs")
 
@@ -73,7 +60,7 @@ def find_run(text: str) -> Run:
 
 
 def stopped(run: Run) -> str:
-    """What is kept of a run that was stopped, by its own files, and how to go on."""
+    """What is saved of a run that was stopped, and how to continue it."""
     if run.status == "finished":
         kept = "the trained model is kept"
     elif found := run.latest():
@@ -86,7 +73,7 @@ def stopped(run: Run) -> str:
 def times_tested(run: Run) -> str:
     """How often the test rows of a run were used for testing, by the runs below `runs/`; nothing without a result.
 
-    The same command again gives the same result and is no other use.
+    The same command again gives the same result and does not count.
     """
     from ..store import Run
 
@@ -111,6 +98,16 @@ def _tested(run: Run) -> tuple[bytes, str, str]:
         return run.read("config.toml"), found["family"], found["data"]
     except FThetaError:
         return b"", "", ""
+
+
+def result_table(found: Mapping[str, Any]) -> Table:
+    """One row per metric; "none" where no interval could be computed."""
+    values, intervals = found["scores"], found.get("intervals", {})
+    ends = [intervals.get(name) or (None, None) for name in values]
+    columns = {"value": values.values(), "low": [low for low, _ in ends], "high": [high for _, high in ends]}
+    cells = {name: ["none" if x is None else f"{x:.4f}" for x in column] for name, column in columns.items()}
+    level = f"; low and high: {found['level']:.0%} confidence" if "level" in found else ""
+    return Table({"metric": list(values), **cells}, f"{found['part']} (n = {found['rows']}){level}")
 
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib")

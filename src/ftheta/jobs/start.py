@@ -1,4 +1,4 @@
-"""A training in a child process: torch's generator, threads and signals belong to a process.
+"""Training in a child process: torch's generator, threads and signals belong to a process.
 
 started = start("mlp", "wine", epochs=50)
 for event in started.events(): ...          {"event": "row", "epoch": 3, ...}, one dict per line of the child
@@ -19,8 +19,6 @@ from typing import Any
 from .config import Config, merge, settings_of
 from .runs import new_path
 
-__all__ = ["Started", "start"]
-
 
 class Started:
     """A child process that trains."""
@@ -37,7 +35,7 @@ class Started:
                 yield {"event": "text", "what": line.rstrip("\n")}
 
     def cancel(self) -> None:
-        """Interrupt it; what was learned is kept in the run."""
+        """Interrupt it; what was learned is in the run."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
 

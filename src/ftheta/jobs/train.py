@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..errors import FileFormatError, InputError, RunError
+from ..errors import InputError, RunError
 from ..results import svg
 from ..store import Run
 from ..train import watched
 from . import files
 from .config import Config, merge, settings_of
-from .prepare import Prepared, described, digest, prepare
-from .runs import new_path
+from .prepare import Prepared, digest, prepare
+from .runs import new_path, stopped
 from .trained import TrainedRun
 from .watch import Cancelled, Watcher
-
-__all__ = ["train"]
 
 
 def train(
@@ -40,16 +39,40 @@ def train(
         data: Name of a data set, or the path of a file or a folder.
         run: Folder; None: runs/MODEL-DATA/TIME. A folder of the same training is continued.
         report: Whether report.html is written.
-        watch: Is told what happens; its `cancel` ends the job.
+        watch: Receives events; its `cancel` ends the job.
         **settings: Fields of Config; any other name is a parameter of the model.
     """
     config = model if isinstance(model, Config) else merge({"model": model, "data": data}, settings_of(settings))
     watch = watch or Watcher()
-    job = prepare(config, lambda text: watch.say("wait", text))
     folder = run if isinstance(run, Run) else Run(run or new_path(config.model, config.data))
+    try:
+        trained = _run(config, folder, watch)
+    except (KeyboardInterrupt, SystemExit, BrokenPipeError):
+        if folder.exists():
+            watch.say("stopped", stopped(folder))
+        raise
+    if not folder.has("result.json"):  # cancelled
+        watch.say("stopped", stopped(folder))
+        return trained
+    try:
+        if report and not folder.has("report.html"):
+            trained.report()
+    except BaseException:  # the result stays, whatever happens to its report
+        again = f"ftheta runs report {shlex.quote(str(folder.path))}"
+        watch.say("stopped", f"The result is saved, but report.html could not be written. Write it with: {again}")
+        raise
+    finally:
+        watch.say("report" if folder.has("report.html") else "run", folder.path)
+    return trained
+
+
+def _run(config: Config, folder: Run, watch: Watcher) -> TrainedRun:
+    """Everything up to the result, or up to a checkpoint where it was cancelled."""
+    job = prepare(config, lambda text: watch.say("wait", text))
     _refuse_other(job, folder)
     _dry_run(job)
     watch.say("run", folder.path)
+    trained = TrainedRun(folder, job)
     with folder:
         _write_setup(job, folder)
         watch.say("headline", job.headline())
@@ -60,19 +83,24 @@ def train(
         try:
             _fit(job, folder, watch)
         except Cancelled:
-            return TrainedRun(folder, job)
+            return trained
         if message := _stop_message(job.estimator):
             watch.say("stopped", message)
         if job.task.wait:
             watch.say("wait", job.task.wait)
-        trained = TrainedRun(folder, job)
-        _evaluate(job, trained)
+        if not folder.has("result.json"):
+            _evaluate(job, folder)
         watch.say("result", trained.result)
-    if report and not folder.has("report.html"):
-        trained.report()
-    if folder.has("report.html"):
-        watch.say("report", folder.path / "report.html")
     return trained
+
+
+def _fit(job: Prepared, run: Run, watch: Watcher) -> None:
+    """Train, continue, or take what is finished; the model is in the run afterwards."""
+    if job.stepped:
+        with watched(watch):
+            job.estimator.fit(**job.fit_arguments, run=run)
+    elif run.status != "finished":
+        job.estimator._save_into(run)
 
 
 def _dry_run(job: Prepared) -> None:
@@ -84,15 +112,6 @@ def _dry_run(job: Prepared) -> None:
             job.estimator.note_ = trial.note_
     else:
         job.estimator.fit(**job.fit_arguments)
-
-
-def _fit(job: Prepared, run: Run, watch: Watcher) -> None:
-    """Train, continue, or take what is finished; the model is in the run afterwards."""
-    if job.stepped:
-        with watched(watch):
-            job.estimator.fit(**job.fit_arguments, run=run)
-    elif run.status != "finished":
-        job.estimator._save_into(run)
 
 
 def _stop_message(estimator: Any) -> str:
@@ -133,20 +152,9 @@ def _write_setup(job: Prepared, run: Run) -> None:
     if job.learning_rates is not None:
         content["figures/learning-rate.svg"] = svg(job.learning_rates.figure())
     for name, value in content.items():
-        if not run.has(name):
-            run.write(name, value)
-        elif isinstance(value, str) and _is_damaged(run, name):
-            run.repair(name, value)  # refused, if it is not the same again
+        run.read(name) if run.has(name) else run.write(name, value)  # a damaged file is an error
     if run.status == "finished":
-        run.sound()
-
-
-def _is_damaged(run: Run, name: str) -> bool:
-    try:
-        run.read(name)
-    except FileFormatError:
-        return True
-    return False
+        run.check()
 
 
 def _facts(job: Prepared) -> dict[str, Any]:
@@ -157,7 +165,7 @@ def _facts(job: Prepared) -> dict[str, Any]:
         **{"task": job.task.name, "test": job.config.test if isinstance(job.config.test, str) else ""},
         **{"target": job.config.target, "classes": list(d.target_names)},
         "parts": {name: len(rows) for name, rows in job.split._asdict().items()},
-        "columns": described(job.encoder),
+        "columns": job.columns,
         "csv_format": None if d.csv_format is None else d.csv_format._asdict(),
         **{"notes": list(d.notes), "leaks": list(job.leaks)},
         **{"license": d.license, "citation": d.citation, "digest": job.digest},
@@ -167,11 +175,8 @@ def _facts(job: Prepared) -> dict[str, Any]:
 # ---- after training
 
 
-def _evaluate(job: Prepared, trained: TrainedRun) -> None:
-    """Scores of the test part, of a test file, or of the training rows if there is neither; kept with the answers."""
-    run = trained.run
-    if run.has("result.json"):
-        return
+def _evaluate(job: Prepared, run: Run) -> None:
+    """Scores of the test part, of a test file, or of the training rows if there is neither; kept with predictions."""
     held = _held(job)
     run.write("interval.json", json.dumps(held) + "\n")
     if job.test_file is not None:

@@ -1,6 +1,6 @@
-"""A trained run: what predicting, evaluating, sampling, explaining, exporting and reporting start from.
+"""A trained run: predict, evaluate, sample, explain, export, report.
 
-Everything is read when it is asked for, and nothing is written into the run except by `report()`.
+Everything is read on first use, and nothing is written into the run except by `report()`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,13 @@ from ..data.kinds import KINDS, Kind
 from ..errors import FThetaError, InputError, InputTypeError, RunError
 from ..models import described, load
 from ..results import Result, Table
-from ..store import Run, write_folder
+from ..store import Run, write_atomic, write_folder
 from ..tasks import Task, tasks_of
 from . import files
 from .config import Config, merge
 from .opening import Reader, Rows, open_data
 from .prepare import Prepared, Split, digest, encoded, explained_step, fitted_rows
-from .results import result_table
-from .runs import find_run, resume_command, times_tested
-
-__all__ = ["Answers", "TrainedRun", "open"]
+from .runs import find_run, result_table, resume_command, times_tested
 
 
 class Answers(NamedTuple):
@@ -42,7 +39,7 @@ class Answers(NamedTuple):
 
 
 class TrainedRun:
-    """A run folder, read when it is asked for."""
+    """A run folder, read on first use."""
 
     def __init__(self, run: Run, job: Prepared | None = None) -> None:
         self.run = run
@@ -52,12 +49,11 @@ class TrainedRun:
 
     @cached_property
     def config(self) -> Config:
-        """Its settings."""
         return merge(files.settings(self.run))
 
     @cached_property
     def pipeline(self) -> tuple[Any, Any]:
-        """Encoder (or None) and estimator."""
+        """Encoder and estimator; the encoder is None where the estimator takes raw rows."""
         files.settings(self.run)  # a folder that was saved in Python has none, and no encoder
         found = load(self.run.path)
         return tuple(found) if hasattr(found, "named_steps") else (None, found)
@@ -69,17 +65,15 @@ class TrainedRun:
 
     @property
     def encoder(self) -> Any:
-        """What turns raw rows into those that the estimator takes; None where it takes them as they are."""
         return self.pipeline[0]
 
     @cached_property
     def facts(self) -> files.Facts:
-        """What is known of the data."""
+        """data.json."""
         return files.facts(self.run)
 
     @cached_property
     def task(self) -> Task:
-        """What is learned."""
         name, _, task = card_of(type(self.model))
         return tasks_of(catalog.card(name))[task]()
 
@@ -139,30 +133,24 @@ class TrainedRun:
                 "from it, `ftheta explain` shows what is inside."
             )
         rows = self.reader.read(file, encoding, skip_bad=skip_bad)
-        found = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
-        frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(found)})
-        return Answers(found, frame, [*rows.notes, *self.task.notes(found)], rows)
+        made = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
+        frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
+        return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows)
 
     def evaluate(self, file: Path | str, *, encoding: str | None = None, skip_bad: bool = False) -> Table:
         """Scores on the rows of a file that has the target."""
         rows = self.reader.read(file, encoding, skip_bad=skip_bad, required=True)
         task, names = self.task, self.facts["classes"]
-        y, found = None, {}
+        y, made = None, {}
         if task.needs_y:
             task.check_split(str(file), getattr(self.model, "classes_", rows.y), rows.y)
             y = task.truth(rows.y, self.model, names)
-            found = task.predict(self.model, rows.X, names, files.interval(self.run))
-        scores = task.score(y, found, model=self.model, X=rows.X, seed=self.config.seed)
+            made = task.predict(self.model, rows.X, names, files.interval(self.run))
+        scores = task.score(y, made, model=self.model, X=rows.X, seed=self.config.seed)
         return result_table({"part": Path(file).name, "rows": len(rows.x), **scores})
 
     def sample(self, n: int = 64, *, seed: int = 0, **how: Any) -> np.ndarray:
-        """New rows, in the numbers of the model.
-
-        Args:
-            n: How many.
-            seed: Of the draws.
-            **how: Options of the model's `sample`, e.g. steps.
-        """
+        """n new rows, in the numbers of the model; `how` are options of the model's `sample`, e.g. steps."""
         model = self.model
         if not hasattr(model, "sample"):
             raise InputError(
@@ -183,15 +171,14 @@ class TrainedRun:
             rows = rows[: -(-len(rows) // step)] if ordered else rows[::step]
         return encoded(self.kind, self.encoder, self.dataset, rows)
 
-    def tested(self, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Raw rows of the result, and their numbers."""
+    def tested(self) -> Any:
+        """Raw rows of the result."""
         if self.facts["test"]:
-            return self.reader.read(self.facts["test"]).x, rows
-        kind = KINDS[self.dataset.kind]
-        return kind.take(self.dataset.x, files.answers(self.run, self.dataset.rows)["rows"]), rows
+            return self.reader.read(self.facts["test"]).x
+        return KINDS[self.dataset.kind].take(self.dataset.x, files.answers(self.run, self.dataset.rows)["rows"])
 
     def explain(self, *names: str) -> Iterator[tuple[str, Result | FThetaError]]:
-        """Explanations by name, or all; one that nobody asked for by name may give its reason instead."""
+        """Explanations by name, or all; without names, one that cannot be given gives its reason instead."""
         from .. import explain
 
         for name in names or explain.available(self.model):
@@ -204,7 +191,7 @@ class TrainedRun:
                 yield name, error
 
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:
-        """Rows for an explanation; where the data is gone, none for one that can do without."""
+        """Rows for an explanation; none where the data is missing and it can do without."""
         parameters = signature(entry.function).parameters
         wanted = [parameters[name] for name in ("X", "y") if name in parameters]
         try:
@@ -226,16 +213,15 @@ class TrainedRun:
 
     def report(self, file: Path | str | None = None) -> Path:
         """Write report.html into the run, or another file."""
-        from ..store import write_atomic
         from .report import page
 
         self._need_result()
         text = page(self, times_tested(self.run))
         if file is None:
             self.run.write("report.html", text)
-            return self.run.path / "report.html"
-        write_atomic(Path(file), text.encode())
-        return Path(file)
+        else:
+            write_atomic(Path(file), text.encode())
+        return Path(file or self.run.path / "report.html")
 
 
 def open(run: Run | Path | str) -> TrainedRun:  # noqa: A001
@@ -244,12 +230,6 @@ def open(run: Run | Path | str) -> TrainedRun:  # noqa: A001
 
 
 def _identifiers(encoder: Any, x: Any) -> dict[str, Any]:
-    """The columns that training left out as identifiers."""
+    """The columns that training left out as identifiers; integers are written without a fraction."""
     plans = [p for p in getattr(encoder, "plans_", []) if p.kind == "dropped" and "identifier" in p.why]
-    return {p.name: _integers(x[p.name]) for p in plans}
-
-
-def _integers(column: Any) -> Any:
-    """Numbers without a fraction as integers, as they stood in the file; a missing one is an empty cell."""
-    whole = column.dtype.kind == "f" and (column.isna() | (column % 1 == 0)).all() and (column.abs().max() < 2**53)
-    return column.astype("Int64" if whole else column.dtype).array
+    return {p.name: x[p.name].convert_dtypes(convert_string=False).array for p in plans}

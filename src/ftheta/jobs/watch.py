@@ -1,4 +1,4 @@
-"""What happens during a job, told to a watcher, and how to stop it.
+"""What happens during a job, as events for a watcher, and how to stop it.
 
 A Watcher is a callback of every training loop under it. `cancel` ends the job at its next step; what was learned is in
 the run, and the same call continues it.
@@ -13,8 +13,6 @@ from typing import TextIO
 from ..results import Table
 from ..train import Callback, Context
 
-__all__ = ["Cancelled", "JsonLines", "Watcher"]
-
 
 class Cancelled(BaseException):
     """Raised by a loop after `cancel`, once its checkpoint is written."""
@@ -27,11 +25,11 @@ class Watcher(Callback):
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Ask the job to end; any thread may."""
+        """End the job; any thread may call this."""
         self.cancelled = True
 
     def say(self, event: str, what: object) -> None:
-        """Is told what happens.
+        """Receives each event.
 
         Args:
             event: run, headline, note, warning, wait, stopped, result or report.
@@ -39,7 +37,6 @@ class Watcher(Callback):
         """
 
     def on_step(self, ctx: Context) -> None:
-        """Ends the loop if `cancel` was called."""
         if self.cancelled:
             ctx.caught.append(Cancelled())
 
@@ -52,13 +49,9 @@ class JsonLines(Watcher):
         self.stream = stream
 
     def say(self, event: str, what: object) -> None:
-        """One line."""
-        if isinstance(what, Table):
-            what = what.as_json()
-        self._write({"event": event, "what": what if isinstance(what, dict) else str(what)})
+        self._write({"event": event, "what": what.as_json() if isinstance(what, Table) else str(what)})
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        """One line per epoch."""
         self._write({"event": "row", "epoch": ctx.round, "of": ctx.rounds, **row})
 
     def _write(self, event: Mapping[str, object]) -> None:

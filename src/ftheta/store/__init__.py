@@ -1,8 +1,8 @@
-"""Run folders and model files: the only room of the library that writes to the disk.
+"""Run folders and model files: the only package that writes to the disk.
 
     tree -> ONE safetensors file -> temporary name -> fsync -> rename -> manifest {name: SHA-256}
 
-`files`: bytes that arrive completely or not at all; `tree`: tensors and plain values as one file, without pickle;
+`files`: written completely or not at all; `tree`: tensors and plain values as one file, without pickle;
 `run`: the folder of a run.
 """
 

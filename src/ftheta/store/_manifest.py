@@ -1,4 +1,4 @@
-"""What a run consists of: bytes and SHA-256 of each file; the last line is the SHA-256 of all that stands above it.
+"""What a run consists of: bytes and SHA-256 of each file; the last line is the SHA-256 of the lines above it.
 
     {"format", "status", "files": {name: mark}, "checkpoints": [mark + step + file + metrics: mark], "metrics": mark}
 
@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileFormatError
-from .files import damaged, sha256, strict_json
+from .files import damaged, refuse_format, sha256, strict_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-TWICE = ("split.safetensors", "fit.json")
 NAME = re.compile(r"(figures/)?\w([\w .+=,()-]{0,198}[\w)])?")
 OWN = re.compile(r"manifest\.json|metrics\.jsonl|lock|checkpoint-.*", re.IGNORECASE)
 CHECKPOINT = re.compile(r"checkpoint-\d{1,18}(-again)?\.safetensors")
@@ -34,24 +33,17 @@ def copy_of(name: str) -> str:
     return f"{above}{slash}.{last}.copy"
 
 
-def parse(data: bytes, folder: Path, name: str) -> dict[str, Any]:
+def parse(data: bytes, folder: Path) -> dict[str, Any]:
     """The manifest in the bytes of a file; a FileFormatError if a single bit is not as it was written."""
-    body, last = data[:-65], data[-65:].decode("ascii", "replace")
+    body, last, where = data[:-65], data[-65:].decode("ascii", "replace"), str(folder / MANIFEST)
     if last[-1:] != "\n" or not last[:-1].isprintable():
-        raise damaged(str(folder / name), "cut off or changed")
-    compare(name, body, {"sha256": last[:-1]}, str(folder))
-    manifest = strict_json(body, str(folder / name))
+        raise damaged(where, "cut off or changed")
+    compare(MANIFEST, body, {"sha256": last[:-1]}, str(folder))
+    manifest = strict_json(body, where)
+    refuse_format(manifest, FORMAT, where)
     if not _is_manifest(manifest):
-        raise damaged(str(folder / name), "not a manifest that this version of fθ reads")
+        raise damaged(where, "not a manifest")
     return manifest
-
-
-def is_sealed(data: bytes) -> bool:
-    """Whether these are the bytes of a manifest as they were written."""
-    try:
-        return bool(parse(data, Path(), MANIFEST))
-    except FileFormatError:
-        return False
 
 
 def sealed(manifest: Mapping[str, Any]) -> bytes:
@@ -74,10 +66,10 @@ def compare(name: str, data: bytes, mark: Mark, where: str) -> None:
 
 def _is_manifest(x: Any) -> bool:
     match x:
-        case {"format": int(version), "status": "running" | "finished", "files": dict(files), "checkpoints": list(c)}:
+        case {"status": "running" | "finished", "files": dict(files), "checkpoints": list(c)}:
             names = all(NAME.fullmatch(name) and not OWN.fullmatch(name) for name in files)
             marks = all(map(_is_mark, files.values())) and (x["status"] == "running" or _is_mark(x.get("metrics")))
-            return version is not True and version == FORMAT and names and marks and all(map(_is_checkpoint, c))
+            return names and marks and all(map(_is_checkpoint, c))
     return False
 
 

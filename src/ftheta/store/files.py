@@ -1,8 +1,8 @@
-"""Bytes that arrive completely or not at all, and the two plain formats that stand beside them.
+"""Files that are written completely or not at all; strict JSON and TOML.
 
     data -> temporary file -> fsync -> rename -> fsync of the folder
 
-A rename is atomic: a kill at any moment leaves the old file or the new one; the two fsync say the same of a power cut.
+A rename is atomic: a kill at any moment leaves the old file or the new one; with the two fsync so does a power cut.
 
 Reference: Pillai et al., All File Systems Are Not Created Equal, OSDI (2014).
 """
@@ -24,14 +24,12 @@ from typing import Any
 
 from ..errors import FileFormatError, InputError, InputTypeError, StoreError
 
-__all__ = ["to_toml", "write_atomic", "write_folder"]
-
 BINARY = getattr(os, "O_BINARY", 0)  # bytes are bytes on Windows too
 
 
 @contextlib.contextmanager
 def reported(path: Path, size: int = 0, verb: str = "write") -> Iterator[None]:
-    """An OSError becomes a StoreError that names the file, the reason and, on a full disk, the room."""
+    """An OSError becomes a StoreError that names the file, the reason and, on a full disk, the free space."""
     try:
         yield
     except OSError as error:
@@ -112,12 +110,7 @@ def write_atomic(path: Path, data: bytes) -> str:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write a complete folder, all or nothing; one that is not empty is refused.
-
-    Args:
-        path: The folder; it does not exist, or is empty.
-        files: Content by name.
-    """
+    """Write a folder with these files, all or nothing; one that is not empty is refused."""
     path = Path(path).resolve()
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with reported(path, sum(map(len, files.values()))):
@@ -159,6 +152,15 @@ def unreadable(path: Path, error: OSError | MemoryError) -> FileFormatError:
 
 def damaged(where: str, what: str) -> FileFormatError:
     return FileFormatError(f"{where}: {what:.300}. The file is damaged or not one of fθ's; use another copy.")
+
+
+def refuse_format(content: Any, known: int, where: str) -> None:
+    """A FileFormatError if the format number of a file is another one."""
+    version = content.get("format") if isinstance(content, dict) else None
+    if type(version) is not int:
+        raise damaged(where, "no format number")
+    if version != known:
+        raise FileFormatError(f"{where}: format {version}, but this fθ reads {known}. Use the version that wrote it.")
 
 
 def strict_json(text: bytes | str, where: str) -> Any:

@@ -3,9 +3,9 @@
     runs/a/  config.toml  metrics.jsonl  manifest.json  lock  figures/
              checkpoint-<step>.safetensors (two, while training)  ->  model.safetensors  config.json (when finished)
 
-A new file is first written as a hidden copy, then named in the manifest, then put in its place: the manifest, which is
-replaced whole, decides which content is right, and either place may hold it. With each checkpoint the manifest holds
-the length and digest of metrics.jsonl at that moment, so that weights and log go back together.
+A new file is first written as a hidden copy, then named in the manifest, then renamed: the manifest decides which
+content is right. With each checkpoint the manifest holds the length and digest of metrics.jsonl at that moment, so that
+weights and log go back together.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from ._folder import NotAFile
 from ._kept import LEFT, Kept
 from ._lock import take_lock
 from ._log import METRICS, line_of, rows_of
-from ._manifest import MANIFEST, NAME, OWN, TWICE, Mark, compare, copy_of, mark_of, sealed
+from ._manifest import MANIFEST, NAME, OWN, Mark, compare, mark_of, sealed
 from .files import damaged, reported, strict_json, utf8, write_all
 from .tree import Tree, dump_tree, parse_tree
-
-__all__ = ["Run"]
 
 _entered: weakref.WeakSet[Run] = weakref.WeakSet()
 
@@ -44,10 +42,10 @@ class _Log:
 
 
 class Run:
-    """A run in exactly this folder. Nothing is written before it is entered (`with run:`) or written to.
+    """A run in exactly this folder, which need not exist; nothing is written before it is entered or written to.
 
     Args:
-        path: The folder; it need not exist.
+        path: The folder.
         allow_inexact: Continue also where the result will not be bit for bit that of an uninterrupted run.
 
     Example:
@@ -65,7 +63,7 @@ class Run:
         self._depth = 0  # of `with`
         self._lock = -1
         self._log: _Log | None = None
-        self._step: int | None = None  # of the checkpoint on which this object stands
+        self._step: int | None = None  # of the checkpoint that this object wrote or read last
 
     def __enter__(self) -> Self:
         """Take the lock, and finish or remove what a killed process left half done."""
@@ -74,7 +72,7 @@ class Run:
             _entered.add(self)
             try:
                 manifest = self._folder.manifest()
-                self._folder.mend(manifest)
+                self._folder.mend(manifest["files"])
                 self._folder.tidy(manifest)
             except BaseException:
                 self._release()
@@ -95,7 +93,7 @@ class Run:
 
     def exists(self) -> bool:
         """Whether the folder holds a run."""
-        return any(self._folder.stat(name) for name in (MANIFEST, copy_of(MANIFEST), "config.toml"))
+        return any(self._folder.stat(name) for name in (MANIFEST, "config.toml"))
 
     def is_empty(self) -> bool:
         """Whether the folder holds nothing but what a start that was killed at once can have left."""
@@ -126,12 +124,6 @@ class Run:
         content = {name: _content(name, data)}
         with self:
             self._folder.write_files(content, {})
-
-    def repair(self, name: str, data: bytes | str | Tree) -> None:
-        """Write a damaged file again; a FileFormatError if it held something else."""
-        content = _content(name, data)
-        compare(name, content, self._folder.manifest()["files"][name], str(self.path))
-        self.write(name, content)
 
     def read(self, name: str) -> bytes:
         """A file of the run as it was written; a damaged one is a FileFormatError."""
@@ -238,24 +230,17 @@ class Run:
             kept = [c for c in manifest["checkpoints"] if c["step"] <= step]
             if step and (not kept or kept[-1]["step"] != step):
                 raise InputError(f"{self.path} has no checkpoint of step {step}; rewind to one that it has, or to 0.")
-            kept = self._marked(kept)
+            log = self._log_bytes(None, "")
+            if any(mark_of(log[: c["metrics"]["bytes"]]) != c["metrics"] for c in kept):
+                lost = f"{self.path / METRICS} is damaged: the rows up to step {step} are lost, the weights are not."
+                warnings.warn(lost, UserWarning, stacklevel=3)
+                kept = [c | {"metrics": mark_of(b"")} for c in kept]
             if kept != manifest["checkpoints"]:
                 manifest["checkpoints"] = kept
                 self._folder.save(manifest)
             self._cut_log(kept[-1]["metrics"]["bytes"] if kept else 0)
             self._folder.tidy(manifest)
         self._step = step
-
-    def _marked(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Checkpoints with the rows that are left: a log that was damaged ends before its first bad line."""
-        data = self._log_bytes(None, "")
-        parts = [data[: c["metrics"]["bytes"]] for c in entries]
-        if [c["metrics"] for c in entries] == list(map(mark_of, parts)):
-            return entries
-        good = [rows_of(part) for part in parts]
-        what = f"{self.path / METRICS} is damaged after line {len(good[-1][0])} and was cut there: the rows up to step"
-        warnings.warn(f"{what} {entries[-1]['step']} are lost, the weights are not.", UserWarning, stacklevel=4)
-        return [c | {"metrics": mark_of(data[:size])} for c, (_, size) in zip(entries, good, strict=True)]
 
     def finish(self, files: Mapping[str, bytes | str | Tree] | None = None) -> None:
         """Write these files and seal the run, all or nothing; then remove its checkpoints."""
@@ -268,34 +253,31 @@ class Run:
                 self._close_log()
                 self._folder.tidy(self._folder.manifest())
 
-    def verify(self, *, copies: bool = True) -> list[str]:
-        """Every problem as a sentence; none when all is well. Without `copies`, one good copy of a file is enough."""
+    def verify(self) -> list[str]:
+        """Every problem as a sentence."""
         problems: list[str] = []
 
-        def check(test: Any, *args: Any, **options: bool) -> Any:
+        def attempt(test: Any, *args: Any, **options: bool) -> Any:
             try:
                 return test(*args, **options)
             except (FileFormatError, NotAFile) as error:
                 problems.append(str(error))
 
-        manifest, where = check(self._folder.manifest), str(self.path)
+        manifest, where = attempt(self._folder.manifest), str(self.path)
         if not manifest or manifest["status"] == "new":
             return problems or [f"{self.path / MANIFEST} is missing: nothing here can be verified."]
         for name, mark in manifest["files"].items():
-            check(self._folder.good, name, mark)
-        for name in (MANIFEST, *TWICE) if copies else ():
-            if name == MANIFEST or name in manifest["files"]:
-                check(self._folder.check_copies, name, manifest["files"].get(name))
+            attempt(self._folder.good, name, mark)
         for entry in manifest["checkpoints"]:
-            check(self._folder.verified, entry["file"], entry, where)
-            check(self._log_bytes, entry["metrics"], where)
-        check(self._log_bytes, manifest.get("metrics"), where, complete=True)
-        changed = problems and check(self._folder.manifest) != manifest  # a writer has gone on meanwhile
-        return self.verify(copies=copies) if changed else list(dict.fromkeys(problems))
+            attempt(self._folder.verified, entry["file"], entry, where)
+            attempt(self._log_bytes, entry["metrics"], where)
+        attempt(self._log_bytes, manifest.get("metrics"), where, complete=True)
+        changed = problems and attempt(self._folder.manifest) != manifest  # a writer has gone on meanwhile
+        return self.verify() if changed else list(dict.fromkeys(problems))
 
-    def sound(self) -> Self:
-        """The run itself, if every file has a good copy; else a FileFormatError with the first problem."""
-        for problem in self.verify(copies=False):
+    def check(self) -> Self:
+        """The run itself, if every file is as it was written; else a FileFormatError with the first problem."""
+        for problem in self.verify():
             raise FileFormatError(problem)
         return self
 
@@ -371,7 +353,7 @@ def _content(name: str, data: bytes | str | Tree) -> bytes:
 
 @contextlib.contextmanager
 def _last_good(checkpoints: list[dict[str, Any]]) -> Iterator[None]:
-    """An error in saving also says what is left."""
+    """An error in saving also names the last good checkpoint."""
     try:
         yield
     except StoreError as error:

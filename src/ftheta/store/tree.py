@@ -24,15 +24,13 @@ import numpy as np
 from safetensors import SafetensorError, TensorSpec, deserialize, serialize
 
 from ..errors import FileFormatError, InputError, InputTypeError
-from .files import damaged, read_bytes, readable, strict_json
-
-__all__ = ["Tree", "dump_tree", "load_tree", "parse_tree"]
+from .files import damaged, read_bytes, readable, refuse_format, strict_json
 
 Tree = Any  # dict | list | tuple | Tensor | ndarray | str | int | float | bool | None; keys of a dict are str or int
 Place = tuple[Any, ...]
 
 FORMAT = 1
-MAX_HEADER, MAX_TENSORS, MAX_DEPTH, MAX_BITS = 8 << 20, 20_000, 64, 4096
+MAX_HEADER, MAX_TENSORS, MAX_DEPTH = 8 << 20, 20_000, 64
 DTYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64".split()
 CODES: dict[str, str] = dict(
     zip(DTYPES, "BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 C64".split(), strict=True)
@@ -93,12 +91,10 @@ def _tree_text(header: dict[str, Any], where: str) -> Any:
             content = strict_json(text, where)
         case _:
             raise FileFormatError(f"{where}: safetensors, but not written by fθ. Load it with what wrote it.")
-    match content:
-        case {"format": int(version)} if version > FORMAT:
-            raise FileFormatError(f"{where}: written by a newer fθ (format {version}, known is {FORMAT}). Upgrade fθ.")
-        case {"format": int(), "tree": tree}:
-            return tree
-    raise damaged(where, "no tree in its header")
+    refuse_format(content, FORMAT, where)
+    if "tree" not in content:
+        raise damaged(where, "no tree in its header")
+    return content["tree"]
 
 
 def load_tree(path: Path) -> Tree:
@@ -116,8 +112,10 @@ class _Writer:
         if len(path) > MAX_DEPTH:
             raise InputError(f"{_place(path[:3])} is nested more than {MAX_DEPTH} deep, perhaps a cycle; flatten it.")
         x = _python(x)
+        if isinstance(x, float) and not math.isfinite(x):
+            return {"$": "float", "bits": struct.pack(">d", x).hex()}  # keeps the payload of a NaN
         if x is None or isinstance(x, bool | str | int | float):
-            return self._plain(x, path)
+            return x
         if isinstance(x, list | tuple):
             items = [self.node(item, (*path, i)) for i, item in enumerate(x)]
             return items if isinstance(x, list) else {"$": "tuple", "items": items}
@@ -127,17 +125,10 @@ class _Writer:
             return self._array(x, path)
         return self._tensor(x, path)
 
-    def _plain(self, x: Any, path: Place) -> Any:
-        if isinstance(x, float) and not math.isfinite(x):
-            return {"$": "float", "bits": struct.pack(">d", x).hex()}  # keeps the payload of a NaN
-        if isinstance(x, int) and x.bit_length() > MAX_BITS:
-            raise InputError(f"{_place(path)} has {x.bit_length()} bits, expected at most {MAX_BITS}; use text.")
-        return x
-
     def _mapping(self, x: Mapping[Any, Tree], path: Place) -> Any:
         items = [(_python(key), value) for key, value in x.items()]
         for key, _ in items:
-            if not isinstance(key, str) and not (isinstance(key, int) and key.bit_length() <= MAX_BITS):
+            if not isinstance(key, str | int):
                 raise InputTypeError(f"{_place(path)} has the key {key!r:.40}; expected str or int. Rename the key.")
         pairs = [[key, self.node(value, (*path, key))] for key, value in items]
         plain = all(isinstance(key, str) and key != "$" for key, _ in pairs)

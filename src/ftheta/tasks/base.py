@@ -1,4 +1,4 @@
-"""What every task says about targets and answers.
+"""What every task defines: how targets are encoded, how predictions are shown and scored.
 
     task.learn(y) -> TargetSpec;    task.encode(y, spec);    task.likelihood(spec);    task.decode(predictions, spec)
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..data.specs import TargetSpec
+from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
 
@@ -25,15 +26,16 @@ if TYPE_CHECKING:
     from ..data import Dataset
     from ..measure import Comparison
 
-__all__ = ["LEVEL", "Predictions", "Task"]
-
 LEVEL = 0.95  # of all intervals
-Predictions = dict[str, Any]  # for n rows: `predicted`, and what else the model gives; kept in a run as they are
+Predictions = dict[str, Any]  # for n rows: `predicted`, and what else the model gives; saved in a run
+Values = dict[str, Any]  # that JSON can hold
+Held = Mapping[str, Any] | None  # what `calibrate` learned from held-out rows
+Names = Sequence[str]  # of classes
 
 
 @dataclass(frozen=True)
 class Task:
-    """Base of all tasks: learns from X alone, and answers as the net does."""
+    """Base of all tasks: learns from X alone, and predicts what the net does."""
 
     name: ClassVar[str]  # in the catalog
     needs_y: ClassVar[bool] = False
@@ -43,12 +45,13 @@ class Task:
     targets: ClassVar[tuple[str, ...]] = ()  # tasks of data sets that it is for
     has_result: ClassVar[bool] = True  # whether test rows tell how good a model is
     wait: ClassVar[str] = ""  # what is shown before a result that takes long
+    calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         """What y is, from the training rows.
 
         Args:
-            owner: Name of the estimator, for sentences.
+            owner: Name of the estimator, for error messages.
             y: Targets as the user passed them.
             n: Number of rows of X.
             weight: Weights of the rows, (n,), or None where all are one.
@@ -96,7 +99,7 @@ class Task:
         return 0.0
 
     def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
-        """Parameters of the estimator and fields of Training for a first try, where the family has none of its own.
+        """Parameters of the estimator and fields of Training, where the family has no defaults of its own.
 
         Args:
             known: The estimator's parameters.
@@ -110,41 +113,35 @@ class Task:
         """The target that columns are compared with; None: no column can give it away."""
         return None
 
-    # ---- answers
+    # ---- predictions
 
-    def calibrate(self, model: Any, X: Any, y: Any) -> dict[str, Any] | None:
-        """What held-out rows tell about answers, as JSON values: kept in the run and passed to `predict` as `held`."""
+    def calibrate(self, model: Any, X: Any, y: Any) -> Values | None:
+        """What held-out rows tell about errors: saved in the run and passed to `predict` as `held`."""
         return None
 
-    calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
-
-    def truth(self, y: Any, model: Any, names: Sequence[str] = ()) -> Any:
-        """Targets as answers are written; names are of the classes."""
+    def truth(self, y: Any, model: Any, names: Names = ()) -> Any:
+        """Targets in the form of predictions."""
         return y
 
-    def predict(
-        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
-    ) -> Predictions:
-        """The answers of a model for rows."""
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
+        """The predictions of a model for rows."""
         return {}
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
-        """Answers as the columns of a CSV file or a data frame."""
+        """Predictions as the columns of a CSV file or a data frame."""
         return {"prediction": predictions["predicted"]}
 
     def notes(self, predictions: Predictions) -> list[str]:
-        """What a reader of the answers should know."""
+        """What a reader of the predictions should know."""
         return []
 
     def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
-        """A figure of the answer for one row and what it shows; None: there is none."""
+        """A figure of the prediction for one row and what it shows; None: there is none."""
         return None
 
     # ---- how good they are
 
-    def score(
-        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
-    ) -> dict[str, Any]:
+    def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
         """Metrics with intervals as JSON values: scores, intervals, level, method; here the model's own score."""
         return {"scores": {"score": float(model.score(X, y))}}
 
@@ -174,14 +171,30 @@ def as_json(scores: Any) -> dict[str, Any]:
     return {key: value for key, value in scores.as_json().items() if key != "rows"}
 
 
-def supervised_defaults(known: Mapping[str, Any], watched: bool, optimizer: str | None) -> tuple[Any, Any]:
-    """Of nets: Adam at 0.003, l2 = 0.001, at most 200 epochs, stopped after 40 without a better validation loss.
+@dataclass(frozen=True)
+class Supervised(Task):
+    """Base of tasks that predict a target for each row."""
 
-    Chosen on the seventeen tables of bench/tables.py.
-    """
-    if "optimizer" not in known:
-        return {}, {}
-    found: dict[str, Any] = {"epochs": 200, "patience": 40} if watched else {"epochs": 100}
-    if optimizer in (None, "adam"):
-        found["lr"] = 0.003
-    return {name: value for name, value in found.items() if name in known}, {"l2": 1e-3}
+    needs_y: ClassVar[bool] = True
+
+    def check(self, data: Dataset) -> None:
+        if np.asarray(data.y).ndim > 1:
+            raise InputError(f"{data.name} has a class for every pixel. Leave --task out.")
+
+    def validation_share(self, n: int) -> float:
+        return 0.1
+
+    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+        """Of nets: Adam at 0.003, l2 = 0.001, at most 200 epochs, stopped after 40 without a better validation loss.
+
+        Chosen on the seventeen tables of bench/tables.py.
+        """
+        if "optimizer" not in known:
+            return {}, {}
+        found: dict[str, Any] = {"epochs": 200, "patience": 40} if watched else {"epochs": 100}
+        if optimizer in (None, "adam"):
+            found["lr"] = 0.003
+        return {name: value for name, value in found.items() if name in known}, {"l2": 1e-3}
+
+    def leak_target(self, y: Any) -> Any:
+        return y

@@ -12,31 +12,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import catalog, check, likelihoods
+from .. import catalog, check, likelihoods, measure
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import Predictions, Task, as_json, supervised_defaults
-from .labels import class_weights, encode_labels, learn_classes
+from .base import Held, Names, Predictions, Supervised, Values, as_json
+from .labels import class_weights, encode_labels, learn_classes, learned_classes
 
 if TYPE_CHECKING:
     from ..data import Dataset
 
-__all__ = ["Classify"]
-
-FEWEST_VALIDATION_ROWS = 60  # fewer teach more than they tell
+MIN_VALIDATION_ROWS = 60  # fewer are better used for training
 
 
 @dataclass(frozen=True)
-class Classify(Task):
+class Classify(Supervised):
     """Classes; the spec holds them as `classes`, and their weights as `weights`."""
 
     class_weight: Mapping[Any, float] | str | None = None
     dtype: str = "float32"  # of y where it is 0 or 1
 
     name: ClassVar[str] = "classify"
-    needs_y: ClassVar[bool] = True
     stratify: ClassVar[bool] = True
     title: ClassVar[str] = "classification"
     answers: ClassVar[str] = "classes"
@@ -71,7 +68,6 @@ class Classify(Task):
         return spec.facts["weights"][y.astype(np.int64)] * (1.0 if weight is None else weight)
 
     def likelihood(self, spec: TargetSpec) -> Likelihood:
-        """Bernoulli or categorical."""
         return likelihoods.for_task(spec)
 
     def decode(self, predictions: np.ndarray, spec: TargetSpec) -> np.ndarray:
@@ -80,17 +76,14 @@ class Classify(Task):
         return index if spec.kind == "multilabel" else spec.facts["classes"][index]
 
     def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        """Classes, and their weights where they differ."""
-        weights = {"weights": ((spec.n,), "f")} if "weights" in spec.facts else {}
-        return {"classes": ((spec.n,), "biufUO"), **weights}
+        return learned_classes(spec)
 
     # ---- before training
 
     def check(self, data: Dataset) -> None:
         """At least two classes, with different names; fractions are not classes."""
+        super().check(data)
         y = np.asarray(data.y)
-        if y.ndim > 1:
-            raise InputError(f"{data.name} has a class for every pixel. Leave --task out.")
         if (y == y[0]).all():
             raise InputError(
                 f"{data.name}: the target has 1 class only ({str(y[0])!r}, {len(y)} rows); at least 2 are needed. "
@@ -112,27 +105,17 @@ class Classify(Task):
             )
 
     def validation_share(self, n: int) -> float:
-        """A tenth; none of few rows."""
-        return 0.0 if 0.1 * n < FEWEST_VALIDATION_ROWS else 0.1
+        """A tenth; none where that is few rows."""
+        return 0.0 if 0.1 * n < MIN_VALIDATION_ROWS else 0.1
 
-    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
-        """Adam, a little weight decay, early stopping."""
-        return supervised_defaults(known, watched, optimizer)
+    # ---- predictions
 
-    def leak_target(self, y: Any) -> Any:
-        """The classes."""
-        return y
-
-    # ---- answers
-
-    def truth(self, y: Any, model: Any, names: Sequence[str] = ()) -> np.ndarray:
+    def truth(self, y: Any, model: Any, names: Names = ()) -> np.ndarray:
         """Names of the classes."""
         name = dict(zip(model.classes_.tolist(), class_names(model, names), strict=True))
         return np.array([name.get(label, str(label)) for label in np.asarray(y).tolist()])
 
-    def predict(
-        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
-    ) -> Predictions:
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """Names of classes, with probabilities where the model has them."""
         p = None
         if hasattr(model, "predict_proba"):
@@ -141,41 +124,27 @@ class Classify(Task):
         return {"predicted": self.truth(model.predict(X), model, names), "p": p, "classes": class_names(model, names)}
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
-        """prediction, and p(class) of each."""
         p, classes = predictions["p"], predictions["classes"]
-        return {
-            "prediction": predictions["predicted"],
-            **({} if p is None else {f"p({name})": p[:, k] for k, name in enumerate(classes)}),
-        }
+        each = {} if p is None else {f"p({name})": p[:, k] for k, name in enumerate(classes)}
+        return {"prediction": predictions["predicted"], **each}
 
     def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
-        """Saliency of an image."""
         saliency = catalog.load(catalog.view("saliency").target)
         return saliency(model, X).figure(), "which pixels speak for the class"
 
     # ---- how good they are
 
-    def score(
-        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
-    ) -> dict[str, Any]:
-        """Every metric that the answers allow."""
-        from .. import measure
-
+    def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
         if predictions["p"] is None:
             return as_json(measure.labels(y, predictions["predicted"], predictions["classes"], seed=seed))
         return as_json(measure.classification(y, predictions["p"], predictions["classes"], seed=seed))
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
-        """McNemar's test."""
-        from .. import measure
-
         classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
         return measure.compare(y, a["predicted"], b["predicted"], classes=classes, names=names)
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         """Confusion matrix, ROC, precision and recall, calibration."""
-        from .. import measure
-
         classes, p = list(predictions["classes"]), predictions["p"]
         made: dict[str, Callable[[], Result]] = {
             "Confusion matrix": partial(measure.confusion, y, predictions["predicted"], classes)
@@ -197,7 +166,6 @@ class Classify(Task):
         return {"true": y, "predicted": predicted, "p(true class)": of_truth, "wrong": 1 - of_truth}
 
     def worst_note(self, y: Any, predictions: Predictions) -> str:
-        """How many are wrong."""
         wrong, n = int(np.sum(np.asarray(y) != np.asarray(predictions["predicted"]))), len(y)
         count = f"{wrong:,} of {n:,} rows were" if wrong else f"None of {n:,} rows was"
         order = "" if predictions["p"] is None else "; rows whose true class was the least probable come first"

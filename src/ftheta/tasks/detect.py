@@ -14,9 +14,7 @@ import numpy as np
 from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 from .base import Task
-from .labels import encode_labels
-
-__all__ = ["Detect"]
+from .labels import encode_labels, learned_classes
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,7 @@ class Detect(Task):
         ]
 
     def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        """Classes."""
-        return {"classes": ((spec.n,), "biufUO")}
+        return learned_classes(spec)
 
 
 def _boxes(owner: str, y: Any, n: int) -> list[tuple[np.ndarray, np.ndarray]]:

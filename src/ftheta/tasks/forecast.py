@@ -5,7 +5,6 @@ The targets are in X itself: a source of windows gives them. Answers are in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,9 +14,7 @@ from .. import likelihoods
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
-from .base import Predictions, Task
-
-__all__ = ["Forecast"]
+from .base import Held, Names, Predictions, Task
 
 
 @dataclass(frozen=True)
@@ -32,18 +29,14 @@ class Forecast(Task):
     answers: ClassVar[str] = "the next steps"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
-        """The number of columns."""
         if y is not None or weight is not None:
             raise InputError(f"{owner} learns from the series X itself; leave y and sample_weight out.")
         return TargetSpec("forecast", self.n_columns)
 
     def likelihood(self, spec: TargetSpec) -> Likelihood:
-        """Gaussian around each step."""
         return likelihoods.Gaussian()
 
-    def predict(
-        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
-    ) -> Predictions:
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """The steps after the end of X: (h, D)."""
         return {"predicted": model.predict(X)}
 

@@ -14,8 +14,6 @@ from ..check import plain
 from ..data.specs import TargetSpec
 from ..errors import InputError
 
-__all__ = ["class_weights", "encode_labels", "learn_classes", "warn_unseen"]
-
 
 def learn_classes(owner: str, y: np.ndarray, classes: Any = None) -> TargetSpec:
     """The classes of y; several columns of 0 and 1 are labels."""
@@ -34,6 +32,12 @@ def learn_classes(owner: str, y: np.ndarray, classes: Any = None) -> TargetSpec:
             "column or the split (use stratify=y)."
         )
     return TargetSpec("binary" if len(found) == 2 else "multiclass", len(found), {"classes": found})
+
+
+def learned_classes(spec: TargetSpec) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and dtypes of classes, and of their weights where they differ."""
+    weights = {"weights": ((spec.n,), "f")} if "weights" in spec.facts else {}
+    return {"classes": ((spec.n,), "biufUO"), **weights}
 
 
 def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -69,7 +73,7 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: np.ndarray, 
 
 
 def warn_unseen(y: Any, classes: np.ndarray) -> None:
-    """Warn about a class that fit never saw: no answer can be right there."""
+    """Warn about a class that fit never saw: no prediction can be right there."""
     unseen = set(np.ravel(plain(y)).tolist()) - set(classes.tolist())
     if unseen:
         known = ", ".join(map(str, classes[:8]))

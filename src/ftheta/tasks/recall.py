@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,10 +10,8 @@ import numpy as np
 
 from .. import check
 from ..data.specs import TargetSpec
-from .base import Predictions
+from .base import Held, Names, Predictions
 from .generate import Generate
-
-__all__ = ["Recall"]
 
 
 @dataclass(frozen=True)
@@ -32,17 +30,13 @@ class Recall(Generate):
         return found.astype(str) if found.dtype.kind == "O" and all(isinstance(v, str) for v in found) else found
 
     def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
-        """With labels, one row of each class is stored."""
         return ({"keep": "medoid"} if "keep" in known and labeled else {}), {}
 
-    def predict(
-        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
-    ) -> Predictions:
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """The label of the pattern that each row ends in."""
         return {"predicted": model.predict(X), "none": model.spurious}
 
     def notes(self, predictions: Predictions) -> list[str]:
-        """Rows that ended elsewhere."""
         predicted, none = predictions["predicted"], predictions["none"]
         lost = int((predicted == none).sum())
         return [f"{lost} of {len(predicted)} rows ended in no stored pattern: {none!r}"] if lost else []

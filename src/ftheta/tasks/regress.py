@@ -5,7 +5,7 @@ encoded y = (y - m) / s,      m, s: mean and standard deviation of the training 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import check, likelihoods
+from .. import check, likelihoods, measure
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import LEVEL, Predictions, Task, as_json, supervised_defaults
+from .base import LEVEL, Held, Names, Predictions, Supervised, Values, as_json
 
 if TYPE_CHECKING:
     from ..data import Dataset
 
-__all__ = ["Regress"]
-
 
 @dataclass(frozen=True)
-class Regress(Task):
+class Regress(Supervised):
     """One or several columns of numbers; the spec holds their `mean` and `scale`, () or (T,)."""
 
     family: str | Likelihood = "gaussian"  # the likelihood: a name, or an instance, which is copied
@@ -35,7 +33,6 @@ class Regress(Task):
     standardize: bool = True  # whether y is shifted and scaled inside
 
     name: ClassVar[str] = "regress"
-    needs_y: ClassVar[bool] = True
     title: ClassVar[str] = "regression"
     answers: ClassVar[str] = "numbers"
     targets: ClassVar[tuple[str, ...]] = ("regression",)
@@ -54,11 +51,9 @@ class Regress(Task):
             )
         mean, scale = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
         if self.standardize and like.standardize:
-            largest = np.abs(y).max(axis=0)
-            unit = np.where(largest > 0, largest, 1.0)  # squares of y / unit neither overflow nor vanish
-            mean = np.average(y / unit, axis=0, weights=weight)
-            spread = np.sqrt(np.average((y / unit - mean) ** 2, axis=0, weights=weight))
-            mean, scale = mean * unit, np.where(spread > 1e-12, spread * unit, 1.0)
+            mean = np.average(y, axis=0, weights=weight)
+            spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
+            scale = np.where(spread > 1e-12 * np.abs(y).max(axis=0), spread, 1.0)
         return spec._replace(facts={"mean": np.asarray(mean), "scale": np.asarray(scale)})
 
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
@@ -69,7 +64,6 @@ class Regress(Task):
         return (y - spec.facts["mean"]) / spec.facts["scale"]
 
     def likelihood(self, spec: TargetSpec) -> Likelihood:
-        """By name, or a copy of the instance."""
         if isinstance(self.family, str):
             return likelihoods.by_name(self.family, spec)
         return deepcopy(self.family)
@@ -81,7 +75,6 @@ class Regress(Task):
         return (predictions.astype(np.float64) * spec.facts["scale"] + spec.facts["mean"]).astype(dtype)
 
     def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        """Mean and scale."""
         shape = (spec.n,) if spec.n > 1 else ()
         return {"mean": (shape, "f"), "scale": (shape, "f")}
 
@@ -96,37 +89,19 @@ class Regress(Task):
     # ---- before training
 
     def check(self, data: Dataset) -> None:
-        """Numbers."""
+        super().check(data)
         y = np.asarray(data.y)
-        if y.ndim > 1:
-            raise InputError(f"{data.name} has a class for every pixel. Leave --task out.")
         if y.dtype.kind not in "iuf":
             raise InputError(f"{data.name}: the target holds text ({str(y[0])!r}); --task regress needs numbers.")
 
-    def validation_share(self, n: int) -> float:
-        """A tenth."""
-        return 0.1
+    # ---- predictions
 
-    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
-        """Adam, a little weight decay, early stopping."""
-        return supervised_defaults(known, watched, optimizer)
-
-    def leak_target(self, y: Any) -> Any:
-        """The numbers."""
-        return y
-
-    # ---- answers
-
-    def calibrate(self, model: Any, X: Any, y: Any) -> dict[str, Any] | None:
+    def calibrate(self, model: Any, X: Any, y: Any) -> Values | None:
         """Half the width of an interval that holds 95 of 100 new numbers."""
-        from ..measure import half_width
-
-        width = half_width(y - model.predict(X), LEVEL)
+        width = measure.half_width(y - model.predict(X), LEVEL)
         return {"level": LEVEL, "half_width": width, "rows": len(y)} if np.isfinite(width) else None
 
-    def predict(
-        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
-    ) -> Predictions:
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """With the interval of the likelihood, else of the errors in held-out rows, else of the theory."""
         predicted = model.predict(X)
         own = _interval(model, X) if held is None or hasattr(model, "likelihood_") else None
@@ -138,36 +113,25 @@ class Regress(Task):
         return {"predicted": predicted, "low": middle - held["half_width"], "high": middle + held["half_width"]}
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
-        """prediction, low, high."""
         ends = {name: predictions[name] for name in ("low", "high") if predictions[name] is not None}
         return {"prediction": predictions["predicted"], **ends}
 
     def notes(self, predictions: Predictions) -> list[str]:
-        """Where there is no interval."""
         none = predictions["low"] is None
         return ["no intervals: they need a model of the noise, or at least 19 validation rows"] if none else []
 
     # ---- how good they are
 
-    def score(
-        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
-    ) -> dict[str, Any]:
+    def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
         """Errors, R², and the coverage of the intervals."""
-        from .. import measure
-
         ends = {"low": predictions["low"], "high": predictions["high"], "nominal": LEVEL}
         return as_json(measure.regression(y, predictions["predicted"], **ends, seed=seed))
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         """Sign flips, t and Wilcoxon's test."""
-        from .. import measure
-
         return measure.compare(y, a["predicted"], b["predicted"], names=names)
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
-        """Residuals."""
-        from .. import measure
-
         return {"Residuals": partial(measure.residuals, y, predictions["predicted"], name=target)}
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
@@ -178,7 +142,6 @@ class Regress(Task):
         return {"true": y, "predicted": predicted, "residual": residual, "wrong": size}
 
     def worst_note(self, y: Any, predictions: Predictions) -> str:
-        """The order."""
         return "The largest residuals first; a residual is truth minus prediction."
 
 

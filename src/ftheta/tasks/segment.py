@@ -1,6 +1,6 @@
 """Segment: a class for every pixel.
 
-y (n, H, W) whole numbers; pixels of the ignored label have weight 0.
+y (n, H, W) integers; pixels of the ignored label have weight 0.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import likelihoods
+from .. import likelihoods, measure, plots
 from ..check import plain
 from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import LEVEL, Predictions, Task, as_json
+from .base import LEVEL, Held, Names, Predictions, Task, Values, as_json
 from .classify import Classify, class_names
-from .labels import class_weights, encode_labels
+from .labels import class_weights, encode_labels, learned_classes
 
-__all__ = ["Segment"]
-
-FEWEST_IMAGES, FEWEST_OF_A_CLASS = 10, 5  # fewer images, or fewer with a class, give no interval
+MIN_IMAGES, MIN_OF_CLASS = 10, 5  # fewer images, or fewer with a class, give no interval
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,8 @@ class Segment(Task):
         counted = self._counted(y)
         found = np.unique(y[counted] if classes is None else np.asarray(classes))
         if len(found) < 2:
-            raise InputError(
-                f"The pixels of y have {len(found)} class(es) {found.tolist()}; {owner} needs at least 2. Check the "
-                "labels."
-            )
+            have = f"The pixels of y have {len(found)} class(es) {found.tolist()}"
+            raise InputError(f"{have}; {owner} needs at least 2. Check the labels.")
         if self.class_weight is None:
             return TargetSpec("segment", len(found), {"classes": found})
         each = counted * (np.ones(n) if weight is None else weight)[:, None, None]
@@ -76,17 +72,13 @@ class Segment(Task):
         return each if own is None else each * own[y]
 
     def likelihood(self, spec: TargetSpec) -> Likelihood:
-        """Categorical in every pixel."""
         return likelihoods.Categorical()
 
     def decode(self, predictions: np.ndarray, spec: TargetSpec) -> np.ndarray:
-        """Positions as classes."""
         return spec.facts["classes"][predictions]
 
     def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        """Classes, and their weights where they differ."""
-        weights = {"weights": ((spec.n,), "f")} if "weights" in spec.facts else {}
-        return {"classes": ((spec.n,), "biufUO"), **weights}
+        return learned_classes(spec)
 
     def _counted(self, y: np.ndarray) -> np.ndarray:
         return np.ones(y.shape, bool) if self.ignore is None else y != self.ignore
@@ -96,7 +88,7 @@ class Segment(Task):
             raise InputError(f"{owner} learns from labels: pass y, (n, height, width), one for every pixel of X.")
         y = np.asarray(plain(y))
         if y.dtype.kind not in "iub":
-            raise InputTypeError(f"y holds {y.dtype}; {owner} needs a whole number for every pixel, the class.")
+            raise InputTypeError(f"y holds {y.dtype}; {owner} needs an integer for every pixel, the class.")
         if y.ndim != 3 or len(y) != n:
             raise InputError(
                 f"y has shape {y.shape}; {owner} needs labels (n, height, width) of all pixels of the {n} images of X."
@@ -111,22 +103,18 @@ class Segment(Task):
     # ---- before training
 
     def check_split(self, name: str, y_train: Any, y_test: Any) -> None:
-        """No class that only test images have."""
         Classify().check_split(name, y_train, y_test)
 
     def validation_share(self, n: int) -> float:
-        """A tenth."""
         return 0.1
 
-    # ---- answers: maps (n, H, W) of positions in the classes, since names would take too much memory
+    # ---- predictions: maps (n, H, W) of positions in the classes, since names would take too much memory
 
-    def truth(self, y: Any, model: Any, names: Sequence[str] = ()) -> np.ndarray:
+    def truth(self, y: Any, model: Any, names: Names = ()) -> np.ndarray:
         """Positions in the classes."""
         return np.searchsorted(model.classes_, y)
 
-    def predict(
-        self, model: Any, X: Any, names: Sequence[str] = (), held: Mapping[str, Any] | None = None
-    ) -> Predictions:
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """A map per image."""
         return {"predicted": self.truth(model.predict(X), model), "classes": class_names(model, names)}
 
@@ -137,54 +125,42 @@ class Segment(Task):
 
     def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
         """An image with the classes of its pixels."""
-        from ..plots import segmented
-
-        drawn = segmented(X, None, predictions["predicted"], predictions["classes"], title=title)
+        drawn = plots.segmented(X, None, predictions["predicted"], predictions["classes"], title=title)
         return drawn, "the class of every pixel"
 
     # ---- how good they are: pixels of an image go together, so images are resampled
 
-    def score(
-        self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0
-    ) -> dict[str, Any]:
-        """Pixel accuracy, mean IoU, accuracy beside outlines, and the IoU of each class.
-
-        C_kl = Σ_i C_kl of image i, pixels of class k predicted as l;      score = f(C)
-        """
-        from .. import measure
-
-        predicted, names = predictions["predicted"], predictions["classes"]
-        n, k, near = len(y), len(names), measure.boundary(y)
-        counts = np.stack(
-            [measure.pixel_counts(t, a, range(k)) for t, a in zip(y, predicted, strict=True)]
-        )  # (n, K, K)
+    def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
+        """Pixel accuracy, mean IoU, accuracy beside outlines, and the IoU of each class."""
+        predicted, names, near = predictions["predicted"], predictions["classes"], measure.boundary(y)
+        n, labels = len(y), range(len(names))
+        counts = np.stack([measure.pixel_counts(t, a, labels) for t, a in zip(y, predicted, strict=True)])  # (n, K, K)
         columns = np.column_stack([counts.reshape(n, -1), ((y == predicted) & near).sum((1, 2)), near.sum((1, 2))])
-        boot = measure.Bootstrap(n, LEVEL, seed=seed)
         images = (counts.sum(2) > 0).sum(0)  # with a class: (K,)
-        few = bool((images[images > 0] < FEWEST_OF_A_CLASS).any())
-        metrics: dict[str, tuple[Callable[[np.ndarray], Any], bool]] = {
-            "pixel accuracy": (partial(_accuracy, k=k), False),
-            "mean IoU": (lambda s: np.nanmean(_iou(s, k), axis=-1), few),
-            "boundary accuracy": (lambda s: _ratio(s[..., -2], s[..., -1]), False),
-        }
-        for i, name in enumerate(names):
-            metrics[f"IoU({name})"] = partial(_iou_of, k=k, place=i), bool(images[i] < FEWEST_OF_A_CLASS)
-        scores = [_score(name, columns, f, boot, none) for name, (f, none) in metrics.items()]
+        few = {f"IoU({name})": images[k] < MIN_OF_CLASS for k, name in enumerate(names)}
+        few["mean IoU"] = (images[images > 0] < MIN_OF_CLASS).any()
+        boot, scores = measure.Bootstrap(n, LEVEL, seed=seed), []
+        for name, value in _metrics(columns.sum(0), names).items():
+            ends = None
+            if n >= MIN_IMAGES and np.isfinite(value) and not few.get(name, False):
+                ends = boot.interval(columns.T, lambda sums, name=name: _metrics(sums, names)[name])
+            method = "none" if ends is None else "bootstrap BCa of images"
+            scores.append(measure.Score(name, float(value), *(ends or (None, None)), method))
         return as_json(measure.Scores(n, LEVEL, tuple(scores)))
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         """The accuracy in each image, in pairs."""
-        from .. import measure
-
         if len(y) < 2:
             raise InputError("There is one test image; two models cannot be compared on fewer than two.")
         classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
         place_a, place_b = (np.array([classes.index(name) for name in found["classes"]]) for found in (a, b))
         y = place_a[y]
         of_a, of_b = ((y == place[f["predicted"]]).mean((1, 2)) for place, f in ((place_a, a), (place_b, b)))
-        d, boot = of_a - of_b, measure.Bootstrap(len(y), LEVEL, seed=0)
-        mean = partial(boot.interval, (np.ones(len(d)), d), lambda s: s[..., 1] / s[..., 0])
-        low, high = (mean() if len(d) >= FEWEST_IMAGES else None) or (None, None)
+        d, ends = of_a - of_b, None
+        if len(d) >= MIN_IMAGES:
+            boot = measure.Bootstrap(len(d), LEVEL, seed=0)
+            ends = boot.interval((np.ones(len(d)), d), lambda s: s[..., 1] / s[..., 0])
+        low, high = ends or (None, None)
         tests = {
             "sign flips": measure.sign_flip(d, 0),
             "paired t": measure.paired_t(d),
@@ -195,62 +171,33 @@ class Segment(Task):
         return measure.Comparison(names, len(y), LEVEL, values, tuple(tested))
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
-        """Confusion matrix."""
-        from .. import measure
-
-        classes = tuple(predictions["classes"])
-        counts = partial(measure.pixel_counts, y, predictions["predicted"], range(len(classes)))
+        classes, predicted = tuple(predictions["classes"]), predictions["predicted"]
+        counts = partial(measure.pixel_counts, y, predicted, range(len(classes)))
         return {"Confusion matrix of the pixels": lambda: measure.Confusion(classes, counts())}
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
         """The largest share of wrong pixels first."""
-        return {
-            "true": y,
-            "predicted": predictions["predicted"],
-            "wrong": (y != predictions["predicted"]).mean((1, 2)),
-        }
+        predicted = predictions["predicted"]
+        return {"true": y, "predicted": predicted, "wrong": (y != predicted).mean((1, 2))}
 
     def worst_note(self, y: Any, predictions: Predictions) -> str:
-        """How wrong the worst is."""
         wrong = self.worst(y, predictions)["wrong"]
         return f"The images with the most wrong pixels, up to {100 * wrong.max():.1f} % of them."
 
     def draw_worst(self, images: Any, y: Any, predictions: Predictions, worst: np.ndarray) -> Any:
         """Images beside their true and predicted classes."""
-        from ..plots import segmented
-
         maps, x = predictions["predicted"], np.moveaxis(images, -1, 1)
-        return segmented(x, y[worst], maps[worst], predictions["classes"], title="Most wrong images")
+        return plots.segmented(x, y[worst], maps[worst], predictions["classes"], title="Most wrong images")
 
 
-def _score(name: str, columns: np.ndarray, f: Callable[[np.ndarray], Any], boot: Any, few: bool) -> Any:
-    from .. import measure
-
-    value = float(f(columns.sum(0)))
-    found = None if few or boot.n < FEWEST_IMAGES or not np.isfinite(value) else boot.interval(columns.T, f)
-    low, high = found or (None, None)
-    return measure.Score(name, value, low, high, "none" if found is None else "bootstrap BCa of images")
-
-
-# ---- of sums of columns: K² counts, then right pixels near an outline and all of them; (..., K² + 2) -> (...)
-
-
-def _accuracy(s: np.ndarray, k: int) -> np.ndarray:
-    counts = s[..., : k * k]
-    return counts[..., :: k + 1].sum(-1) / counts.sum(-1)
-
-
-def _iou(s: np.ndarray, k: int) -> np.ndarray:
-    """Of all classes: (..., K)."""
-    counts = s[..., : k * k].reshape(*s.shape[:-1], k, k)
+def _metrics(sums: np.ndarray, names: Names) -> dict[str, np.ndarray]:
+    """Metrics of sums over images: K² counts of pixels of class k predicted as l, then right pixels beside an outline
+    and all of those: (..., K² + 2) -> (...).
+    """
+    counts = sums[..., :-2].reshape(*sums.shape[:-1], len(names), len(names))
     both = np.diagonal(counts, axis1=-2, axis2=-1)
-    return _ratio(both, counts.sum(-1) + counts.sum(-2) - both)
-
-
-def _iou_of(s: np.ndarray, k: int, place: int) -> np.ndarray:
-    return _iou(s, k)[..., place]
-
-
-def _ratio(part: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """NaN where there is nothing."""
-    return np.divide(part, total, out=np.full(np.shape(part), np.nan), where=np.asarray(total) > 0)
+    with np.errstate(invalid="ignore"):  # 0 / 0, of a class that is nowhere, is NaN
+        iou = both / (counts.sum(-1) + counts.sum(-2) - both)
+        near = sums[..., -2] / sums[..., -1]
+    right = {"pixel accuracy": both.sum(-1) / counts.sum((-1, -2)), "mean IoU": np.nanmean(iou, axis=-1)}
+    return right | {"boundary accuracy": near, **{f"IoU({name})": iou[..., k] for k, name in enumerate(names)}}

@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from .base import Task
 
-__all__ = ["Transform"]
-
 
 @dataclass(frozen=True)
 class Transform(Task):

@@ -49,7 +49,7 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
         raise FileFormatError(
             f"{path} is a file; a saved model is a folder with config.json and model.safetensors. Give the folder."
         )
-    run.sound()
+    run.check()
     if not run.has("model.safetensors"):
         raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
     with described(path):

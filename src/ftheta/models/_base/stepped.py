@@ -156,7 +156,7 @@ class Stepped(CallbackSupportMixin, Estimator):
         if run.status != "finished":
             return False
         with described(run.path):
-            restore(self, run.sound().tree("model.safetensors")["state"], f"{run.path}/model.safetensors")
+            restore(self, run.check().tree("model.safetensors")["state"], f"{run.path}/model.safetensors")
         self.history_ = run.rows()  # with its times
         return True
 
