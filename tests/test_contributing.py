@@ -1,4 +1,4 @@
-"""The family and the study that CONTRIBUTING.md shows, as they stand there: short, enrolled, true to the contract."""
+"""The family, the kind, the task and the study of CONTRIBUTING.md, run as printed there."""
 
 import doctest
 import importlib.util
@@ -12,24 +12,30 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from ftheta import catalog, studies
+import ftheta
+from ftheta import catalog, jobs, studies
 from ftheta.catalog import Card
-from ftheta.data import Batch
+from ftheta.data import Batch, Dataset
+from ftheta.data.kinds import KINDS
 from ftheta.draw import Draw
+from ftheta.errors import InputTypeError
+from ftheta.models import NeuralEstimator
 from ftheta.store import Run
 from ftheta.studies import _running
+from ftheta.tasks import TASKS
 from ftheta.train import Training
 from tests.contract import enrolled
 from tests.contract import test_estimator as contract
 from tests.contract.enrolled import digest, small
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FAMILY, LINE, STUDY = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+FAMILY, LINE, KIND, TASK, STUDY = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 DTYPES = ["float32", "float64"]
 
 
@@ -239,6 +245,91 @@ def test_cleaning_removes_the_noise_that_leaves_the_plane(family):
     left = ((model.clean(noisy) - flat) ** 2).sum(1).mean()
     assert 1.7 * sigma**2 < left < 2.7 * sigma**2
     assert ((noisy - flat) ** 2).sum(1).mean() == pytest.approx(5 * sigma**2, rel=0.1)
+
+
+# ---- the kind and the task, in one small family
+
+
+def loaded(patch, folder, name, text):
+    """The text as a module of this name."""
+    file = folder / f"{name.rpartition('.')[2]}.py"
+    file.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, file)
+    module = importlib.util.module_from_spec(spec)
+    patch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def reviews():
+    """Documents of 5 to 9 words, of which the words of their grade are the more frequent ones."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    words = np.array(["awful", "plain", "great"])
+    p = np.where(np.arange(3) == y[:, None], 0.9, 0.05)
+    x = [list(map(str, rng.choice(words, rng.integers(5, 10), p=row))) for row in p]
+    return Dataset("reviews", x, np.array(["C", "B", "A"])[y], (), ("A", "B", "C"), "grade", kind="bags")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Grader(NeuralEstimator):
+    """A linear model of counts of words."""
+
+    def kind(self):
+        return sys.modules["ftheta.data.kinds.bags"].Bags(n_words=50)
+
+    def task(self):
+        return sys.modules["ftheta.tasks.grade"].Grade()
+
+    def build(self, x, y):
+        return torch.nn.Linear(x.shape[0], y.n)
+
+    @property
+    def classes_(self):
+        return self.target_.facts["classes"]
+
+    def predict(self, X):
+        return self.task().decode(self.apply(self.raw, X), self.target_)
+
+
+@pytest.fixture
+def grader(tmp_path, monkeypatch):
+    """Both texts as modules, in their tables, with a family and a data set that use them."""
+    monkeypatch.chdir(tmp_path)
+    kind = loaded(monkeypatch, tmp_path, "ftheta.data.kinds.bags", KIND)
+    task = loaded(monkeypatch, tmp_path, "ftheta.tasks.grade", TASK)
+    monkeypatch.setitem(KINDS, "bags", kind.Bags)
+    monkeypatch.setitem(TASKS, "grade", task.Grade)
+    card = Card("grader", {("bags", "grade"): f"{__name__}:Grader"}, "Grades of documents.")
+    data = catalog.DataCard("reviews", f"{__name__}:reviews", "bags", 90, 1, "grade", "synthetic")
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__, sys.modules[Grader.__module__]))
+    remove = catalog.register(card, data)
+    yield
+    remove()
+
+
+def test_a_kind_and_a_task_take_40_lines_each():
+    assert len(KIND.splitlines()) <= 40 and len(TASK.splitlines()) <= 40
+
+
+def test_the_kind_counts_words_of_the_training_documents(grader):
+    x = reviews().x
+    rows = Grader().kind().check(x, Grader())
+    counts = CountVectorizer(analyzer=list, vocabulary=rows.spec.facts["words"].tolist()).fit_transform(x).toarray()
+    assert np.array_equal(rows.values, counts) and set(rows.spec.facts["words"]) == {"awful", "plain", "great"}
+    assert Grader().kind().check([["new", "great"]], Grader(), rows.spec).values.sum() == 1
+    with pytest.raises(InputTypeError, match="Grader takes a list of lists of words"):
+        Grader().fit(["a text"], ["A"])
+
+
+def test_a_family_of_the_kind_and_the_task_learns_is_saved_and_trained_by_jobs(grader):
+    data = reviews()
+    model = Grader(epochs=150, lr=0.05, random_state=0).fit(data.x, data.y)
+    assert (model.predict(data.x) == data.y).mean() > 0.9 and list(model.classes_) == ["A", "B", "C"]
+    assert np.array_equal(ftheta.load(model.save("saved")).predict(data.x), model.predict(data.x))
+    trained = jobs.train("grader", "reviews", epochs=150, lr=0.05, run="r")
+    assert trained.result.columns["metric"][0] == "accuracy" and float(trained.result.columns["value"][0]) > 0.8
+    assert Path("r/report.html").is_file() and jobs.open("r").task == trained.task
 
 
 # ---- the study

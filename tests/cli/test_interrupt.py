@@ -206,7 +206,7 @@ def test_a_run_that_another_process_trains_is_refused(refused):
     finally:
         child.kill()
         child.wait()
-    assert said.startswith(f"r is in use by pid {child.pid} (started ")
+    assert said.startswith(f"r is in use by another process (pid {child.pid}, since ")
 
 
 # ---- nobody reads the output

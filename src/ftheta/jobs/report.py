@@ -172,7 +172,7 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
 
     def cells(column: pd.Series) -> list[Any]:
         """Integers without a fraction, dates as text, None where a cell is missing."""
-        values = column.convert_dtypes(convert_string=False)
+        values = column.convert_dtypes()
         return [None if pd.isna(v) else v if np.isscalar(v) else str(v).removesuffix(" 00:00:00") for v in values]
 
     if isinstance(x, pd.DataFrame):

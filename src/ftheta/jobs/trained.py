@@ -232,4 +232,4 @@ def open(run: Run | Path | str) -> TrainedRun:  # noqa: A001
 def _identifiers(encoder: Any, x: Any) -> dict[str, Any]:
     """The columns that training left out as identifiers; integers are written without a fraction."""
     plans = [p for p in getattr(encoder, "plans_", []) if p.kind == "dropped" and "identifier" in p.why]
-    return {p.name: x[p.name].convert_dtypes(convert_string=False).array for p in plans}
+    return {p.name: x[p.name].convert_dtypes().array for p in plans}
