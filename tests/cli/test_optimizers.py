@@ -34,7 +34,7 @@ def test_a_rule_that_sees_all_rows_trains_and_is_saved(ok, name):
         ),
         ("mlp iris --optimizer lbfgs --lr find", "optimizer='lbfgs' finds the length of its steps itself"),
         ("linear iris --lr find", "Unknown key 'lr'"),
-        ("mlp iris --lr fast", "Invalid value for '--lr': 'fast' is not a valid float"),
+        ("mlp iris --lr fast", "lr='fast' should be a valid number"),
         ("mlp iris --optimizer cg --set training.options={search='wolf'}", "Unknown line search 'wolf'.*'wolfe'"),
     ],
 )

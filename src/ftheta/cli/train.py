@@ -42,6 +42,15 @@ def option(name: str, help: str, **more: Any) -> Any:
     return click.option(name, help=help, **more)
 
 
+def widths(ctx: click.Context, param: click.Parameter, text: str | None) -> list[int] | None:
+    """One width, or several with commas between them."""
+    value = None if text is None else from_toml(text)
+    value = [value] if isinstance(value, int) else value
+    if value is not None and not (isinstance(value, list) and all(type(width) is int for width in value)):
+        raise InputError(f"--hidden {text}: expected widths such as 64 or 64,64.")
+    return value
+
+
 @click.command("train", cls=TrainCommand, short_help="Train a model on a data set or a file.")
 @click.argument("model", required=False, default="")
 @click.argument("data", required=False, default="")
@@ -51,7 +60,7 @@ def option(name: str, help: str, **more: Any) -> Any:
 @option("--batch-size", "Rows of a batch.", type=from_toml, metavar="N|auto")
 @option("--lr", "Learning rate; find: by a range test before training.", type=from_toml, metavar="RATE|find")
 @option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
-@option("--hidden", "Widths of the hidden layers, e.g. 64,64.", type=from_toml, metavar="WIDTHS")
+@option("--hidden", "Widths of the hidden layers, e.g. 64,64.", callback=widths, metavar="WIDTHS")
 @option("--horizon", "Steps that a model of series forecasts.", type=int, metavar="STEPS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
@@ -121,7 +130,6 @@ def _config(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
     given: dict[str, Any] = {f.name: flags[f.name] for f in fields(Config) if f.name in flags}
     params = {name: flags[name] for name in ("epochs", "lr", "batch_size", "optimizer", "hidden", "device", "horizon")}
-    params["hidden"] = [params["hidden"]] if isinstance(params["hidden"], int) else params["hidden"]
     given = {k: v for k, v in given.items() if v not in (None, "")}
     given["params"] = {k: v for k, v in params.items() if v is not None}
     given["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}
