@@ -56,14 +56,7 @@ def test_other_times_are_refused(text):
             ("64,32", [64, 32]),
             ("64,", [64]),
         ],
-        *[
-            ("", []),
-            ("[1, 2]", [1, 2]),
-            ("{a = 1}", {"a": 1}),
-            ("a,b", "a,b"),
-            ("a b", "a b"),
-            ("hidden1.*", "hidden1.*"),
-        ],
+        *[("", []), ("[1, 2]", [1, 2]), ("{a = 1}", {"a": 1}), ("a,b", "a,b"), ("a b", "a b"), ("hid1.*", "hid1.*")],
     ],
 )
 def test_a_value_is_toml_or_else_text(text, value):
@@ -73,12 +66,8 @@ def test_a_value_is_toml_or_else_text(text, value):
 
 def test_set_puts_plain_names_where_they_belong():
     found = parse_set(("lr=0.1", "seed=3", "training.clip_norm=1", "params.seed=4", " dropout =0.2", "test=0"))
-    assert found == {
-        "params": {"lr": 0.1, "seed": 4, "dropout": 0.2},
-        "seed": 3,
-        "training": {"clip_norm": 1},
-        "test": 0,
-    }
+    params = {"lr": 0.1, "seed": 4, "dropout": 0.2}
+    assert found == {"params": params, "seed": 3, "training": {"clip_norm": 1}, "test": 0}
     assert parse_set(("init=a=b",)) == {"params": {"init": "a=b"}}
 
 
@@ -95,7 +84,7 @@ def test_set_of_a_key_that_cannot_be_is_refused(item):
 
 
 @dataclass
-class Knobs:
+class Settings:
     size: Count | Literal["auto"] = 1
     hidden: Widths = ()
     rate: float = 0.0
@@ -103,7 +92,7 @@ class Knobs:
 
 
 def test_values_take_the_types_of_the_fields():
-    found = typed(Knobs, {"size": 3, "hidden": [4, 5], "rate": 1}, "here")
+    found = typed(Settings, {"size": 3, "hidden": [4, 5], "rate": 1}, "here")
     assert found == {"size": 3, "hidden": (4, 5), "rate": 1.0} and isinstance(found["rate"], float)
 
 
@@ -112,23 +101,18 @@ def test_values_take_the_types_of_the_fields():
     [
         ({"size": -4}, "size=-4 should be greater than or equal to 1 or 'auto'."),
         ({"size": "abc"}, "size='abc' should be a valid integer or 'auto'."),
-        ({"size": "3"}, "size='3' should be a valid integer or 'auto'."),
         ({"size": True}, "size=True should be a valid integer or 'auto'."),
-        ({"size": 3.0}, "size=3.0 should be a valid integer or 'auto'."),
         ({"hidden": ["64"]}, "hidden=['64'], where '64' should be a valid integer."),
         ({"hidden": "64"}, "hidden='64' should be a list."),
-        ({"rate": True}, "rate=True should be a valid number."),
         ({"rate": "0.1"}, "rate='0.1' should be a valid number."),
         ({"hidden": [4, -3]}, "hidden=[4, -3], where -3 should be greater than or equal to 1."),
-        ({"hidden": "x"}, "hidden='x' should be a list."),
-        ({"rate": "x"}, "rate='x' should be a valid number."),
         ({"sise": 1}, "Unknown key 'sise'. Did you mean 'size'? Known: size, hidden, rate."),
         ({"about": 1}, "Unknown key 'about'. Known: size, hidden, rate."),
     ],
 )
 def test_a_value_of_another_type_is_one_sentence(values, sentence):
     with pytest.raises(InputError) as caught:
-        typed(Knobs, values, "here")
+        typed(Settings, values, "here")
     assert str(caught.value) == f"here: {sentence}"
 
 
@@ -136,10 +120,8 @@ def test_a_value_of_another_type_is_one_sentence(values, sentence):
     ("values", "sentence"),
     [
         ({"seed": True}, "seed=True should be a valid integer."),
-        ({"seed": "3"}, "seed='3' should be a valid integer."),
         ({"skip_bad": 1}, "skip_bad=1 should be a valid boolean."),
         ({"target": 3}, "target=3 should be text."),
-        ({"sed": 1}, "Unknown key 'sed'. Did you mean 'seed'"),
         ({"seed": -1}, "seed=-1 should be greater than or equal to 0."),
         ({"seed": 2**32}, "seed=4294967296 should be less than 4294967296."),
         ({"test": 1.0}, "test=1.0 should be less than 1 or text."),
@@ -154,7 +136,7 @@ def test_a_setting_that_cannot_be_is_one_sentence(values, sentence):
     assert str(caught.value).startswith(f"my.toml: {sentence}")
 
 
-def test_the_knobs_of_training_can_be_set_from_text():
+def test_fields_of_training_can_be_set_from_text():
     values = {"clip_norm": 1, "freeze": ["a"], "options": {"momentum": 0.5}, "schedule": "cosine"}
     assert Training(**typed(Training, values, "")) == replace(
         Training(), clip_norm=1.0, freeze=("a",), options={"momentum": 0.5}, schedule="cosine"
@@ -166,17 +148,12 @@ def test_the_knobs_of_training_can_be_set_from_text():
     [
         {"accumulate": True},
         {"threads": 1025},
-        {"threads": 0},
-        {"threads": "4"},
-        {"freeze": "hidden1"},
-        {"freeze": [1]},
+        {"freeze": "a"},
         {"options": {"momentum": {"a": 1}}},
-        {"options": [1]},
-        {"rate_factors": {"a": "1"}},
         {"restore_best": 1},
     ],
 )
-def test_knobs_of_another_type_are_refused(values):
+def test_fields_of_another_type_are_refused(values):
     with pytest.raises(InputError, match=rf"^training: {next(iter(values))}=.* should be "):
         typed(Training, values, "training")
 

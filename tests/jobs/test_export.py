@@ -151,13 +151,6 @@ def test_a_module_of_your_own_is_written_if_it_is_a_sequence_of_known_layers(tmp
     assert "nn.LeakyReLU(0.3)" in (tmp_path / SCRIPT).read_text(encoding="utf-8")
 
 
-def test_layers_may_have_activations_of_their_own_or_be_none(tmp_path):
-    x, score = frame()
-    for hidden, activation in (((3, 2), ("tanh", "sin")), ((), "relu")):
-        encoder, model = fitted(MLPRegressor(hidden=hidden, activation=activation, **quick()), x, score)
-        assert_same(written(tmp_path, model, encoder), encoder, model, new_rows())
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_pictures_are_shifted_and_scaled(tmp_path, dtype):
     x = np.random.default_rng(0).integers(0, 256, (30, 4, 4, 1), dtype=np.uint8)
@@ -255,13 +248,6 @@ def test_files_are_read_as_the_library_reads_them(tmp_path, text):
     x = pd.DataFrame({"town": ["Bonn", "Kiel", None, "none"] * 3, "m": np.arange(12.0) ** 2})
     got, want = read_both(tmp_path, text, x)
     np.testing.assert_allclose(got, want, rtol=1e-12)
-
-
-@pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("true", "false"), ("True", "False")])
-def test_truth_values_may_be_spelled_in_three_ways(tmp_path, words):
-    x = pd.DataFrame({"urgent": ["True", "False"] * 4, "m": np.arange(8.0) ** 2})
-    got, want = read_both(tmp_path, "urgent,m\n" + "".join(f"{w},1\n" for w in words), x)
-    assert (got == want).all() and got[0, 0] != got[1, 0]
 
 
 def test_other_encodings_are_kept(tmp_path):

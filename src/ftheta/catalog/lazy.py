@@ -17,7 +17,7 @@ def lazy(package: str, names: Mapping[str, str] | None = None, more: Callable[[s
     Args:
         package: `__name__` of the package.
         names: "module:attribute" of each name; None: what the package's `__init__.pyi` imports.
-        more: Is asked for "module:attribute" of a name that is not among them.
+        more: Gives "module:attribute" of a name that is not among them.
     """
     module = sys.modules[package]
     known = _stub(module) if names is None else names
