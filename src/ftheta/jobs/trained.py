@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from html import escape
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,7 +113,8 @@ class TrainedRun:
         return f"TrainedRun({str(self.run.path)!r})"
 
     def _repr_html_(self) -> str:
-        return f"<p>Run folder: <code>{self.run.path}</code></p>\n{self.result.html()}"
+        result = self.result.html() if self.run.has("result.json") else "<p>There is no result yet.</p>"
+        return f"<p>Run folder: <code>{escape(str(self.run.path))}</code></p>\n{result}"
 
     # ---- new rows
 
