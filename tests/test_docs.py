@@ -143,7 +143,7 @@ def test_its_commands_and_their_options_exist(page):
 
 
 @pytest.mark.parametrize(
-    "line", ["trian mlp", "train mlp iris --epoch 5", "train mlp iris --lr x", "runs shwo last", "predict"]
+    "line", ["trian mlp", "train mlp iris --epoch 5", "train mlp iris --epochs x", "runs shwo last", "predict"]
 )
 def test_a_command_that_would_be_refused_is_noticed(line):
     with pytest.raises((click.UsageError, AssertionError)):

@@ -374,7 +374,7 @@ def test_the_command_line_answers_with_a_result_or_one_sentence(home, tmp_path, 
 
 def by_python(folder):
     """Whatever Python offers for a run; each answer is a value or one of our errors."""
-    acts = [lambda do=do: do(Run(folder)) for do in (Run.verify, Run.sound, Run.rows, Run.latest, Run.names)]
+    acts = [lambda do=do: do(Run(folder)) for do in (Run.verify, Run.check, Run.rows, Run.latest, Run.names)]
     acts += [lambda: ftheta.load(folder).predict(np.zeros((2, 2))), lambda: Run(folder).write("new", b"")]
     for act in acts:
         try:

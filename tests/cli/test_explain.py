@@ -101,7 +101,7 @@ def test_a_classifier_of_words_without_probabilities_is_explained(ok):
     ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
     done = ok("explain", "r", "drag", "regions", "--figures", "drawn")
     assert {p.name for p in Path("drawn").iterdir()} == {"drag.svg", "regions.svg"}
-    assert "dragged along a from" in done.out and "Decision regions of 2 classes over a and b" in done.out
+    assert "moved along a from" in done.out and "Decision regions of 2 classes over a and b" in done.out
 
 
 def test_an_unknown_explanation_is_answered_with_the_nearest(refused, pets):
