@@ -82,10 +82,11 @@ study = Study(
 )
 
 
-@study.claim("C330", says="transfer from a related task gains accuracy where labels are few")
+@study.claim(
+    "C330", says="fine-tuning a model of a large, related data set limits overfitting on a smaller one"
+)
 def gain(m: Measured) -> Iterator[Check]:
     value = m["accuracy"]  # (position, labels, method, seed)
     for p, position in enumerate(POSITIONS):
-        for k, method in enumerate(METHODS[1:], start=1):
-            for i, n in enumerate(m.axes["labels"]):
-                yield more(f"{method}, digits {position}, {n} of each", value[p, i, k], value[p, i, 0])
+        for i, n in enumerate(m.axes["labels"]):
+            yield more(f"fine-tuned is better, digits {position}, {n} of each", value[p, i, 2], value[p, i, 0])

@@ -25,7 +25,7 @@ from torch.func import grad, jacrev
 
 from ...draw import Draw
 from ...train import minimize
-from .. import Check, Measured, Study, holds, less, more, same
+from .. import Check, Measured, Study, holds
 
 
 def net(seed: int, hidden: int, degree: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
@@ -99,19 +99,3 @@ def leaves(m: Measured) -> Iterator[Check]:
     gd, sgd = m["all rows"], m["batches"]
     yield holds("from the ridge of a saddle gradient descent never leaves", np.isinf(gd[0]).all())
     yield holds("stochastic gradient descent does", np.isfinite(sgd[0]).all(), f"after {np.median(sgd[0]):.0f} steps")
-
-
-@at_the_edge.claim("C165", says="the noise of SGD favours flatter minima")
-def steps_flatten(m: Measured) -> Iterator[Check]:
-    text = "without any noise the sharpness ends within a tenth of 2/α: noise is not needed"
-    settled = same(text, m["α λ at the end"], 2.0, within=0.2)
-    yield settled._replace(holds=None if settled.holds is None else not settled.holds)
-    yield less("the loss falls (log ratio)", m["loss (log ratio)"])
-
-
-@thrown.claim("C165", says="the noise of SGD favours flatter minima")
-def catapults(m: Measured) -> Iterator[Check]:
-    flung = m["α λ at the end"][2:4]
-    text = "without noise a rate beyond 2/λ ends in a flatter minimum: noise is not needed"
-    yield holds(text, not (np.isfinite(flung).all() and (flung < 2).all()), f"α λ ends at {flung.mean():.2f}")
-    yield more("a lazy step leaves the sharpness as it is", 0.1, np.abs(m["α λ at the end"][0] - 0.5))
