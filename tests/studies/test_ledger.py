@@ -1,7 +1,10 @@
 """The ledger as data, and its side of pytest tried on made-up ledgers."""
 
+import importlib.util
 import json
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,7 @@ from ftheta.studies import ledger as _ledger
 from ftheta.studies.ledger import Claim, Count, Row, erratum_open, evidence, record, rows, status, summary, verdict
 
 pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[2]
 
 
 def row(id="C1", *, same_as="", erratum="", milestone="core", area="linear", kind="formula"):
@@ -120,6 +124,19 @@ def exists(dotted):
             found = getattr(found, name, None)
         return found is not None
     return False
+
+
+def test_the_page_of_errata_is_what_the_ledger_says():
+    """Tables are up to date, and each section names the rows that `ftheta ledger --source --errors` has judged."""
+    spec = importlib.util.spec_from_file_location("errata", ROOT / "docs/errata.py")
+    errata = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(errata)
+    page = errata.PAGE.read_text(encoding="utf-8")
+    assert errata.written(page) == page, "run python docs/errata.py"
+    for sources in (["000", "001"], ["002"], ["003"], ["004"]):
+        section = page.partition(f"({', '.join(sources)})\n")[2].partition("\n## ")[0]
+        listed = set(re.findall(r"^\| ([ABC]\d+) ", section, flags=re.MULTILINE)) | errata.named(section)
+        assert set(errata.judged(sources)) <= listed
 
 
 # --- marker, fixture and collector, on made-up ledgers ----------------------------------------------------------------

@@ -28,8 +28,8 @@ SHOWN = (
 @click.option("--milestone", metavar="NAME", help="Only the rows of this milestone.")
 @click.option("--source", type=click.Choice(list(ledger.SOURCES)), help="Only the rows of this document.")
 @click.option("--search", default="", metavar="TEXT", help="Only the rows that contain this text.")
-@click.option("--errors", is_flag=True, help="Only the rows where the source is wrong, loose or incomplete.")
-@json_option("One JSON object per row.")
+@click.option("--errors", is_flag=True, help="Only rows that are wrong, loose or incomplete, or have an open erratum.")
+@json_option("One JSON object per line and row.")
 def command(
     words: tuple[str, ...], milestone: str | None, source: str | None, search: str, errors: bool, as_json: bool
 ) -> None:

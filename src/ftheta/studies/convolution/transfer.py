@@ -82,9 +82,7 @@ study = Study(
 )
 
 
-@study.claim(
-    "C330", says="fine-tuning a model of a large, related data set limits overfitting on a smaller one"
-)
+@study.claim("C330", says="fine-tuning a model of a large, related data set limits overfitting on a smaller one")
 def gain(m: Measured) -> Iterator[Check]:
     value = m["accuracy"]  # (position, labels, method, seed)
     for p, position in enumerate(POSITIONS):
