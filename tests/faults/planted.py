@@ -637,17 +637,17 @@ FAULTS = [
     ),
     Fault(
         "soft threshold moves past zero",
-        "models/linear/proximal.py",
+        "models/linear/coordinate.py",
         "np.maximum(np.abs(z) - t, 0.0)",
         "(np.abs(z) - t)",
-        ("tests/models/linear/test_proximal.py",),
+        ("tests/models/linear/test_coordinate.py",),
     ),
     Fault(
         "lasso gap with the dual of the wrong sign",
-        "models/linear/proximal.py",
-        "(s * yr - s * s * rr / 2) / total)",
-        "(s * yr + s * s * rr / 2) / total)",
-        ("tests/models/linear/test_proximal.py", "tests/models/linear/test_lasso.py"),
+        "models/linear/coordinate.py",
+        "(s * yr - s * s * rr / 2) / n",
+        "(s * yr + s * s * rr / 2) / n",
+        ("tests/models/linear/test_coordinate.py",),
     ),
     Fault(
         "Cover: one term too few",
@@ -849,9 +849,9 @@ FAULTS = [
     ),
     Fault(
         "paths: degrees of freedom of another penalty",
-        "models/linear/figures/paths.py",
-        "np.asarray(dof, dtype=float)[order])",
-        "np.asarray(dof, dtype=float))",
+        "models/linear/paths.py",
+        "_freedom(axes[0], at, self.dof[order])",
+        "_freedom(axes[0], at, self.dof)",
         ("tests/models/linear/test_paths_figure.py",),
     ),
     # ---- second arguments

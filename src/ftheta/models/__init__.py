@@ -13,11 +13,12 @@ _NAMES = {  # beside the classes of the catalog
     **dict.fromkeys(("LogPartition", "annealed_importance", "base_rates"), "energy.annealing"),
     "PairwiseMachine": "energy.boltzmann",
     "Perturbed": "energy.hopfield",
-    **dict.fromkeys(("CoordinateDescent", "Sweeps"), "linear.coordinate"),
-    **dict.fromkeys(("LassoPath", "coordinate_descent", "lasso_path"), "linear.lasso"),
-    "LogisticNewton": "linear.logistic_solvers",
+    **dict.fromkeys(("CoordinateDescent", "CoordinateDescentTrace"), "linear.coordinate"),
+    **dict.fromkeys(("coordinate_descent", "lasso_path"), "linear.lasso"),
+    **dict.fromkeys(("LogisticLBFGS", "LogisticNewton"), "linear.logistic_solvers"),
     **dict.fromkeys(("DeltaRule", "PerceptronRule"), "linear.perceptron"),
-    **dict.fromkeys(("RidgePath", "ridge_path"), "linear.ridge"),
+    "CoefficientPath": "linear.paths",
+    "ridge_path": "linear.ridge",
     "principal_axes": "linear.whitening",
 }
 _NAMES = {name: f"ftheta.models.{module}:{name}" for name, module in _NAMES.items()}

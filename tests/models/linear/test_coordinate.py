@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from ftheta.errors import InputError
-from ftheta.models import CoordinateDescent, ElasticNet, Lasso, Sweeps, coordinate_descent
-from ftheta.models.linear.proximal import soft_threshold
+from ftheta.models import CoordinateDescent, CoordinateDescentTrace, ElasticNet, Lasso, coordinate_descent
+from ftheta.models.linear.coordinate import soft_threshold
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(20, 4)) + 2
@@ -23,7 +23,7 @@ def value(w, alpha, ratio):
 @pytest.mark.parametrize("ratio", [1.0, 0.5, 0.0])
 def test_every_update_is_the_least_along_its_coefficient(ratio):
     found = coordinate_descent(X, Y, 0.1, l1_ratio=ratio, sweeps=3)
-    assert isinstance(found, Sweeps) and found.coefs.shape == (13, 4) and not found.coefs[0].any()
+    assert isinstance(found, CoordinateDescentTrace) and found.coefs.shape == (13, 4) and not found.coefs[0].any()
     assert found.coefficient.tolist() == [0, 1, 2, 3] * 3
     for i, j in enumerate(found.coefficient):
         before, after = found.coefs[i], found.coefs[i + 1]
@@ -60,6 +60,27 @@ def test_the_table_shows_the_soft_threshold_of_every_update():
     assert zero and found.caption.endswith(f"at the end 0: {', '.join(zero)}.")
     lines = {line.get_label(): line for line in found.figure().axes[0].lines}
     assert lines["end of a sweep"].get_xdata().tolist() == [4, 8]
+
+
+@pytest.mark.parametrize("z", [-3.0, -0.7, 0.0, 0.4, 2.5])
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.0])
+def test_the_soft_threshold_is_where_a_parabola_with_a_kink_is_least(z, t):
+    found = minimize_scalar(lambda w: (w - z) ** 2 / 2 + t * abs(w), bounds=(-5, 5), options={"xatol": 1e-10}).x
+    assert soft_threshold(np.array(z), t) == pytest.approx(found, abs=1e-6)
+    assert not np.signbit(soft_threshold(np.array(-0.1), 0.5))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5, 0.05])
+def test_the_gap_is_never_less_than_what_is_missing_and_vanishes_at_the_minimum(ratio):
+    best = ElasticNet(alpha=0.1, l1_ratio=ratio, tol=1e-14).fit(X, Y).coef_
+    process, steps = CoordinateDescent(AROUND, LEVEL, 0.1 * ratio, 0.1 * (1 - ratio)), np.random.default_rng(0)
+    gaps = []
+    for size in (0.0, 1e-3, 0.1, 2.0):
+        process.w = best + size * steps.normal(size=4)
+        objective, gap = process.certificate()
+        assert gap >= objective - value(best, 0.1, ratio) - 1e-9
+        gaps.append(gap)
+    assert gaps[0] < 1e-6 and gaps[1] < 0.05 and (np.diff(gaps) > 0).all()
 
 
 def test_a_column_of_zeros_stays_out():

@@ -12,8 +12,8 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 from sklearn.linear_model import Lasso as SklearnLasso
 
 from ftheta.errors import InputError
-from ftheta.models import ElasticNet, Lasso, LassoPath, LinearRegression, Ridge, coordinate_descent, lasso_path
-from ftheta.models.linear.proximal import lasso_objective, soft_threshold
+from ftheta.models import CoefficientPath, ElasticNet, Lasso, LinearRegression, Ridge, coordinate_descent, lasso_path
+from ftheta.models.linear.coordinate import soft_threshold
 from tests.test_memory import Path, child, status
 
 TIGHT = {"tol": 1e-14, "max_iter": 200_000}
@@ -106,7 +106,8 @@ def test_the_gap_bounds_what_is_missing_in_the_units_of_the_objective(n, d, rati
     rows, target = around * np.sqrt(weight)[:, None], level * np.sqrt(weight)
 
     def objective(w):
-        return lasso_objective(rows, target, w[None], alpha * ratio, alpha * (1 - ratio), weight.sum())[0]
+        squares = ((target - rows @ w) ** 2).sum() / (2 * weight.sum())
+        return squares + alpha * (ratio * np.abs(w).sum() + (1 - ratio) / 2 * w @ w)
 
     best = ElasticNet(alpha=alpha, l1_ratio=ratio, **TIGHT).fit(x, y, weight)
     assert best.gap_ < 1e-10 * objective(best.coef_)
@@ -257,7 +258,7 @@ def correlated(seed):
 def test_a_path_has_tables_a_figure_and_words():
     x, y, _, _ = problem(7, 40, 4)
     path = lasso_path(pd.DataFrame(x, columns=list("abcd")), y, 20)
-    assert isinstance(path, LassoPath) and path.names == tuple("abcd")
+    assert isinstance(path, CoefficientPath) and path.names == tuple("abcd")
     table, knots = path.table(), path.knot_table()
     assert table.columns["non-zero"] == np.count_nonzero(path.coefs, axis=1).tolist()
     assert table.columns["norm of w"] == np.abs(path.coefs).sum(1).tolist() and "Lasso: 20 penalties" in table.caption

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,18 +25,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError
-from ...results import Result, Table
 from .base import LinearAnswers, PlainRegressor, Rows, feature_names
-from .coordinate import Sweeps, swept
-from .figures.paths import paths
+from .coordinate import CoordinateDescentTrace, trace
 from .least_squares import CONSTANT
-from .proximal import lasso_gap
-from .ridge import decompose_rows, penalties
+from .paths import CoefficientPath, penalties
+from .ridge import decompose_rows
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["ElasticNet", "Lasso", "LassoPath", "coordinate_descent", "lasso_path"]
+__all__ = ["ElasticNet", "Lasso", "coordinate_descent", "lasso_path"]
 
 
 class _Problem(NamedTuple):
@@ -51,22 +46,21 @@ class _Problem(NamedTuple):
         """The least α at which all coefficients are 0."""
         return float(np.abs(self.x.T @ self.y).max() / ratio)
 
-    def solve(self, alphas: np.ndarray, ratio: float, max_iter: int, tol: float) -> tuple[np.ndarray, int, int]:
-        """w of falling penalties (L, D), sweeps in all, and how many penalties were not solved to the tolerance."""
+    def solve(self, alphas: np.ndarray, ratio: float, max_iter: int, tol: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """w of falling penalties (L, D), their duality gaps (L,), and sweeps in all."""
         from sklearn.linear_model import enet_path
 
         if not self.y.any() or not self.x.any():
-            return np.zeros((len(alphas), self.x.shape[1])), 1, 0
+            return np.zeros((len(alphas), self.x.shape[1])), np.zeros(len(alphas)), 1
         if not ratio:
             found = decompose_rows(Rows(self.x, self.y, None), intercept=False)
-            return found.coefficients(alphas)[0][:, 0], 1, 0
+            return found.coefficients(alphas)[0][:, 0], np.zeros(len(alphas)), 1
         settings: dict[str, Any] = {"check_input": False, "return_n_iter": True, "max_iter": max_iter, "tol": tol}
         settings |= {"l1_ratio": ratio, "alphas": alphas / len(self.y), "random_state": 0}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            found = enet_path(self.x, self.y, **settings)
-        late = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-        return np.ascontiguousarray(found[1].T) + 0.0, int(sum(found[3])), late
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the gaps say it
+            _, coefs, gaps, sweeps = enet_path(self.x, self.y, **settings)
+        return np.ascontiguousarray(coefs.T) + 0.0, np.maximum(gaps, 0.0), int(sum(sweeps))
 
     def freedom(self, w: np.ndarray, l2: np.ndarray) -> np.ndarray:
         """Non-zero coefficients A, or Σ s² / (s² + l2) over the singular values s of their columns: (L,)."""
@@ -92,69 +86,23 @@ def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[i
     """Falling α at which a coefficient enters or leaves (K,), and which does what; by least angle regression."""
     from sklearn.linear_model import lars_path
 
-    unit = len(problem.y) * np.abs(problem.x).max() * np.abs(problem.y).max()
-    x = problem.x / np.abs(problem.x).max()
+    unit = np.abs(problem.x).max(), np.abs(problem.y).max()  # lars_path expects numbers of size 1
+    x, n = problem.x / unit[0], len(problem.y) * unit[0] * unit[1]
     sign = np.sign(x[np.abs(x).argmax(0), np.arange(x.shape[1])])
-    kept = np.sort(np.unique((x * sign).round(12), axis=1, return_index=True)[1])  # twins lead it astray
+    kept = np.sort(np.unique((x * sign).round(12), axis=1, return_index=True)[1])  # equal columns lead it astray
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of columns that are all but equal
-        settings: dict[str, Any] = {"method": "lasso", "alpha_min": smallest / unit, "max_iter": 10**5}
-        steps, _, coefs = lars_path(x[:, kept], problem.y / np.abs(problem.y).max(), **settings)
+        settings: dict[str, Any] = {"method": "lasso", "alpha_min": smallest / n, "max_iter": 10**5}
+        steps, _, coefs = lars_path(x[:, kept], problem.y / unit[1], **settings)
     coefs = np.where(np.abs(coefs) > 1e-12 * np.abs(coefs).max(1, keepdims=True), coefs, 0.0)  # rounding of a 0
     on = (coefs[:, :-1] != 0) | (coefs[:, 1:] != 0)  # in use between two knots: (D, K)
     before = np.c_[np.zeros(len(on), bool), on[:, :-1]]
     where, which = np.nonzero((on != before).T)
     moves = [(int(kept[j]), "enters" if on[j, k] else "leaves") for k, j in zip(where, which, strict=True)]
-    return steps[where] * unit, moves
+    return steps[where] * n, moves
 
 
 # ---- the path
-
-
-@dataclass(frozen=True, eq=False)
-class LassoPath(Result):
-    """The lasso or the elastic net for a ladder of penalties."""
-
-    alphas: np.ndarray  # falling penalties (L,); the first is the least that sets all coefficients to 0
-    coefs: np.ndarray  # (L, D)
-    intercepts: np.ndarray  # (L,)
-    gaps: np.ndarray  # duality gap of each solution, in the units of the objective (L,)
-    dof: np.ndarray  # effective degrees of freedom, the intercept not counted (L,)
-    knots: np.ndarray  # exact penalties at which a coefficient enters or leaves, falling (K,); none for l1_ratio < 1
-    moves: tuple[tuple[int, str], ...]  # for each knot the place of the coefficient, and "enters" or "leaves"
-    names: tuple[str, ...]  # of the features (D,)
-    l1_ratio: float  # ρ
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """One row per penalty."""
-        return {
-            "alpha": self.alphas,
-            "non-zero": np.count_nonzero(self.coefs, axis=1),
-            "degrees of freedom": self.dof,
-            "norm of w": np.abs(self.coefs).sum(1),
-            "duality gap": self.gaps,
-        }
-
-    def knot_table(self) -> Table:
-        """One row per knot: which coefficient enters or leaves."""
-        names, events = [self.names[j] for j, _ in self.moves], [event for _, event in self.moves]
-        return Table({"alpha": self.knots.tolist(), "coefficient": names, "event": events}, "Knots of the lasso.")
-
-    @property
-    def caption(self) -> str:
-        """What table and figure show."""
-        entered = list(dict.fromkeys(self.names[j] for j in np.nonzero(self.coefs)[1]))
-        first = f"{self._who}: {len(self.alphas)} penalties, largest duality gap {self.gaps.max():.2g}."
-        return f"{first} Coefficients leave 0 in the order {', '.join(entered[:10])}."
-
-    def figure(self) -> Figure:
-        """Coefficients against the penalty, knots as ticks."""
-        title = f"{self._who}: coefficients against the penalty"
-        return paths(self.alphas, self.coefs, self.names, knots=self.knots, dof=self.dof, title=title)
-
-    @property
-    def _who(self) -> str:
-        return "Lasso" if self.l1_ratio == 1 else f"Elastic net (l1_ratio {self.l1_ratio:g})"
 
 
 def lasso_path(
@@ -168,8 +116,8 @@ def lasso_path(
     fit_intercept: bool = True,
     max_iter: int = 10_000,
     tol: float = 1e-8,
-) -> LassoPath:
-    """The whole path in one call, with a certificate of every solution and the exact knots.
+) -> CoefficientPath:
+    """The path in one call, with the duality gap of every solution and the exact knots.
 
     Args:
         X: Rows (n, D).
@@ -192,17 +140,15 @@ def lasso_path(
     ladder = _ladder(alphas, eps, l1_ratio, problem)
     w, gaps, dof = model._solved(problem, ladder)[:3]
     knots, moves = _knots(problem, ladder[-1]) if l1_ratio == 1 else (np.empty(0), [])
-    b = problem.y_mean - w @ problem.x_mean
-    return LassoPath(ladder, w, b, gaps, dof, knots, tuple(moves), tuple(feature_names(model)), l1_ratio)
+    b, names = problem.y_mean - w @ problem.x_mean, tuple(feature_names(model))
+    title = "Lasso" if l1_ratio == 1 else f"Elastic net (l1_ratio {l1_ratio:g})"
+    return CoefficientPath(title, ladder, w, b, dof, names, gaps=gaps, knots=knots, moves=tuple(moves))
 
 
 def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: float, problem: _Problem) -> np.ndarray:
     """Falling penalties (L,)."""
     if not isinstance(alphas, (int, np.integer)):
-        found = np.sort(penalties(alphas).ravel())[::-1]
-        if not found.size or not (np.isfinite(found) & (found > 0)).all():
-            raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and > 0.")
-        return found
+        return np.sort(penalties(alphas, zero=False))[::-1]
     if alphas < 1 or not 0 < eps < 1 or not l1_ratio:
         raise InputError(
             f"A ladder needs alphas >= 1, 0 < eps < 1 and l1_ratio > 0, got {alphas}, {eps} and {l1_ratio}. "
@@ -218,7 +164,7 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
 
 def coordinate_descent(
     X: ArrayLike, y: ArrayLike, alpha: float, *, l1_ratio: float = 1.0, sweeps: int = 10, fit_intercept: bool = True
-) -> Sweeps:
+) -> CoordinateDescentTrace:
     """Coordinate descent from w = 0 on a small problem, every update kept: soft-thresholding step by step.
 
     Args:
@@ -236,7 +182,7 @@ def coordinate_descent(
     """
     model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=sweeps)
     x, y, _ = model._learned(X, y, None, columns=False)
-    return swept(x, y, alpha * l1_ratio, alpha * (1 - l1_ratio), sweeps, fit_intercept, tuple(feature_names(model)))
+    return trace(x, y, alpha * l1_ratio, alpha * (1 - l1_ratio), sweeps, fit_intercept, tuple(feature_names(model)))
 
 
 # ---- the estimators
@@ -284,10 +230,8 @@ class Lasso(LinearAnswers, PlainRegressor):
 
     def _solved(self, problem: _Problem, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
-        l1, l2 = alphas * self._ratio, alphas * (1 - self._ratio)
-        w, sweeps, late = problem.solve(alphas, self._ratio, self.max_iter, self.tol)
-        gaps = lasso_gap(problem.x, problem.y, w, l1, l2, 1.0)
-        late = min(late, int((gaps > self.tol * (problem.y @ problem.y)).sum()))  # a gap is a proof
+        w, gaps, sweeps = problem.solve(alphas, self._ratio, self.max_iter, self.tol)
+        late = int((gaps > self.tol * (problem.y @ problem.y)).sum())
         if late:
             warnings.warn(
                 f"Coordinate descent did not reach a duality gap of tol={self.tol:g} times the variance of y in "
@@ -296,7 +240,7 @@ class Lasso(LinearAnswers, PlainRegressor):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return w, gaps, problem.freedom(w, l2), sweeps
+        return w, gaps, problem.freedom(w, alphas * (1 - self._ratio)), sweeps
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

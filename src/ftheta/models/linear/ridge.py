@@ -16,26 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...check import NonNegative
 from ...errors import InputError
-from ...results import Result
 from ...store import Tree
 from .base import LinearAnswers, PlainRegressor, Rows, feature_names
-from .figures.paths import paths
 from .least_squares import centered
+from .paths import CoefficientPath, penalties
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+__all__ = ["Ridge", "decompose_rows", "ridge_path"]
 
-__all__ = ["Ridge", "RidgePath", "decompose_rows", "penalties", "ridge_path"]
-
-CANCELS, MET = 1e-4, 1e-24  # 1 - h without its digits, and of a row that is met exactly where nothing is penalized
 BLOCK = 2**18  # numbers of U at a time
+CANCELS = 1e-4  # 1 - h that has lost digits
 
 
 class Decomposed(NamedTuple):
@@ -70,6 +66,40 @@ class Decomposed(NamedTuple):
         d = self.s[:, None] ** 2
         return 1 / (1 + d / np.maximum(alphas, 1e-20 * d.min(initial=1.0)))
 
+    def errors(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean squares of leave-one-out errors, and generalized cross-validation: (L,), (L,)."""
+        left, (n, targets), f = self.left(alphas), self.rest.shape, int(self.share.any())
+        spare = n - len(self.s) - f
+        squares = (self.rest**2).sum() * (spare > 0) + left.T**2 @ (self.uy**2).sum(1)
+        gcv = squares / ((max(spare, 0) + left.sum(0)) / n) ** 2
+        return self._leave_one_out(left) / (self.total * targets), gcv / (self.total * targets)
+
+    def _leave_one_out(self, left: np.ndarray) -> np.ndarray:
+        """Σ_i v_i e_i² over rows and targets, e_i of the fit without row i: (L,)."""
+        total, step = np.zeros(left.shape[1]), max(1, BLOCK // max(left.shape))
+        slack, rest = self._slack()
+        for low in range(0, len(self.u), step):
+            rows = slice(low, low + step)
+            free = self.u[rows] ** 2 @ left + slack[rows, None]  # 1 - h: (m, L)
+            for t in range(rest.shape[1]):
+                error = self.u[rows] @ (left * self.uy[:, t, None]) + rest[rows, t, None]
+                total += ((error / np.where(free > 0, free, 1.0)) ** 2).sum(0)
+        return total
+
+    def _slack(self) -> tuple[np.ndarray, np.ndarray]:
+        """1 - h (n,) and residuals (n, T) where nothing is penalized; both 0 in rows that are met exactly.
+
+        Where 1 - h cancels it is Σ_j h_ij² over the other rows j, up to its square.
+        """
+        slack, rest = 1 - self.share - (self.u**2).sum(1), self.rest.copy()
+        for i in np.flatnonzero(slack < CANCELS):
+            h = self.u @ self.u[i] + np.sqrt(self.share * self.share[i])
+            h[i] = 0.0
+            slack[i] = h @ h * (1 + h @ h)
+            rest[i] = slack[i] * self.rest[i] - h @ self.rest
+        slack[slack < 1e-24], rest[slack < 1e-24] = 0.0, 0.0
+        return slack, rest
+
 
 def decompose_rows(rows: Rows, intercept: bool) -> Decomposed:
     """The decomposition of rows around their means where there is an intercept, times √v."""
@@ -85,80 +115,6 @@ def decompose_rows(rows: Rows, intercept: bool) -> Decomposed:
     return Decomposed(u, s, vt, uy, y - u @ uy, x_mean, y_mean, weight / weight.sum() * intercept, weight.sum())
 
 
-def _slack(found: Decomposed) -> tuple[np.ndarray, np.ndarray]:
-    """1 - h (n,) and residuals (n, T) where nothing is penalized; both 0 in rows that are met exactly.
-
-    Where 1 - h cancels it is Σ_j h_ij² over the other rows j, up to its square.
-    """
-    u, rest = found.u, found.rest.copy()
-    slack = 1 - found.share - (u**2).sum(1)
-    for i in np.flatnonzero(slack < CANCELS):
-        h = u @ u[i] + np.sqrt(found.share * found.share[i])
-        h[i] = 0.0
-        slack[i] = h @ h * (1 + h @ h)
-        rest[i] = slack[i] * found.rest[i] - h @ found.rest
-    met = slack < MET
-    slack[met], rest[met] = 0.0, 0.0
-    return slack, rest
-
-
-def _leave_one_out(found: Decomposed, left: np.ndarray) -> np.ndarray:
-    """Σ_i v_i e_i² over rows and targets, e_i of the fit without row i: (L,)."""
-    u, total, step = found.u, np.zeros(left.shape[1]), max(1, BLOCK // max(left.shape))
-    slack, rest = _slack(found)
-    for low in range(0, len(u), step):
-        rows = slice(low, low + step)
-        open_ = u[rows] ** 2 @ left + slack[rows, None]  # 1 - h: (m, L)
-        for t in range(rest.shape[1]):
-            error = u[rows] @ (left * found.uy[:, t, None]) + rest[rows, t, None]
-            total += ((error / np.where(open_ > 0, open_, 1.0)) ** 2).sum(0)
-    return total
-
-
-@dataclass(frozen=True, eq=False)
-class RidgePath(Result):
-    """Ridge regression for every penalty."""
-
-    alphas: np.ndarray  # penalties, as given (L,)
-    coefs: np.ndarray  # (L, D), or (L, T, D) for several targets
-    intercepts: np.ndarray  # (L,) or (L, T)
-    dof: np.ndarray  # effective degrees of freedom, the intercept not counted (L,)
-    loo: np.ndarray  # weighted mean square of the leave-one-out errors over rows and targets (L,)
-    gcv: np.ndarray  # generalized cross-validation, in the same units (L,)
-    names: tuple[str, ...]  # of the features (D,)
-
-    def best(self, choose: str = "loo") -> int:
-        """Place of the penalty with the least error; the larger of two that tie."""
-        error = self.gcv if choose == "gcv" else self.loo
-        return int(max(np.flatnonzero(error == error.min()), key=lambda i: self.alphas[i]))
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """One row per penalty."""
-        return {"alpha": self.alphas, "degrees of freedom": self.dof, "leave-one-out": self.loo, "GCV": self.gcv}
-
-    @property
-    def caption(self) -> str:
-        """What table and figure show."""
-        return (
-            f"Paths of {len(self.names)} ridge coefficients over {len(self.alphas)} penalties. Least leave-one-out "
-            f"error at alpha {self.alphas[self.best()]:.4g}, least generalized cross-validation at "
-            f"{self.alphas[self.best('gcv')]:.4g}."
-        )
-
-    def figure(self) -> Figure:
-        """Coefficients against the penalty, with both errors below; of several targets the first is drawn."""
-        coefs = self.coefs if self.coefs.ndim == 2 else self.coefs[:, 0]
-        return paths(
-            self.alphas,
-            coefs,
-            self.names,
-            chosen=float(self.alphas[self.best()]),
-            dof=self.dof,
-            errors={"leave-one-out": self.loo, "generalized cross-validation": self.gcv},
-            title="Ridge: coefficients against the penalty",
-        )
-
-
 def ridge_path(
     X: ArrayLike,
     y: ArrayLike,
@@ -166,14 +122,14 @@ def ridge_path(
     *,
     sample_weight: ArrayLike | None = None,
     fit_intercept: bool = True,
-) -> RidgePath:
+) -> CoefficientPath:
     """Ridge regression for all penalties from one decomposition, with both errors of each.
 
     Args:
         X: Rows (n, D).
         y: Targets (n,) or (n, T).
         alphas: Penalties, or how many: from 10 times to 1e-6 of the largest squared singular value.
-        sample_weight: Of the rows; a row is left out whole, whatever its weight.
+        sample_weight: Of the rows; a row is left out completely, whatever its weight.
         fit_intercept: Learn b; else b = 0.
 
     Example:
@@ -182,24 +138,6 @@ def ridge_path(
         ([1.0784, 0.9167, 0.3667], 0)
     """
     return Ridge(fit_intercept=fit_intercept)._path(X, y, alphas, sample_weight)
-
-
-def _ladder(alphas: Sequence[float] | np.ndarray | int, top: float) -> np.ndarray:
-    """Penalties as an array: (L,)."""
-    if isinstance(alphas, (int, np.integer)) and alphas > 0:
-        return np.geomspace(10 * top, 1e-6 * top, alphas) if top else np.geomspace(10, 1e-6, alphas)
-    found = penalties(alphas)
-    if found.ndim != 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
-        raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and >= 0.")
-    return found
-
-
-def penalties(alphas: Any) -> np.ndarray:
-    """Penalties as an array of floats."""
-    try:
-        return np.asarray(alphas, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"alphas is {alphas!r}; it must hold one or more penalties, each finite and >= 0.") from None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -244,23 +182,21 @@ class Ridge(LinearAnswers, PlainRegressor):
 
     def _path(
         self, X: ArrayLike, y: ArrayLike, alphas: Sequence[float] | np.ndarray | int, sample_weight: ArrayLike | None
-    ) -> RidgePath:
+    ) -> CoefficientPath:
         rows = self._learned(X, y, sample_weight)
-        n = len(rows.x)
-        if n < 2:
+        if len(rows.x) < 2:
             raise InputError(
                 "Leaving one row out needs at least 2 rows (of weight > 0), got 1. Give alpha, not alphas."
             )
         found = decompose_rows(rows, self.fit_intercept)
-        ladder = _ladder(alphas, float(found.s.max(initial=0.0)) ** 2)
-        (coefs, intercepts), left = found.coefficients(ladder), found.left(ladder)
-        open_ = max(n - len(found.s) - self.fit_intercept, 0) + left.sum(0)  # n - Σ h: (L,)
-        rest = (found.rest**2).sum() if n > len(found.s) + self.fit_intercept else 0.0
-        squares = rest + left.T**2 @ (found.uy**2).sum(1)
-        loo, gcv = np.stack([_leave_one_out(found, left), squares / (open_ / n) ** 2]) / (found.total * coefs.shape[1])
+        if isinstance(alphas, (int, np.integer)) and alphas > 0:
+            alphas = np.geomspace(10, 1e-6, alphas) * (found.s.max(initial=0.0) ** 2 or 1.0)
+        ladder = penalties(alphas, zero=True)
+        coefs, intercepts = found.coefficients(ladder)
         if rows.y.ndim == 1:
             coefs, intercepts = coefs[:, 0], intercepts[:, 0]
-        return RidgePath(ladder, coefs, intercepts, found.freedom(ladder), loo, gcv, tuple(feature_names(self)))
+        errors, names = found.errors(ladder), tuple(feature_names(self))
+        return CoefficientPath("Ridge", ladder, coefs, intercepts, found.freedom(ladder), names, *errors)
 
     def _params_tree(self) -> dict[str, Tree]:
         """With an array of penalties as plain numbers."""
@@ -268,9 +204,9 @@ class Ridge(LinearAnswers, PlainRegressor):
             return super()._params_tree()
         return Ridge(**{**self.get_params(), "alphas": tuple(self.alphas.tolist())})._params_tree()
 
-    def path(self) -> RidgePath:
+    def path(self) -> CoefficientPath:
         """Everything that was learned for every one of `alphas`."""
         if not hasattr(self, "alphas_"):
             raise InputError("This Ridge was not fitted to several penalties; give alphas, or call ridge_path.")
-        numbers = self.alphas_, self.coefs_, self.intercepts_, self.dof_, self.loo_, self.gcv_
-        return RidgePath(*numbers, tuple(feature_names(self)))
+        numbers = self.alphas_, self.coefs_, self.intercepts_, self.dof_
+        return CoefficientPath("Ridge", *numbers, tuple(feature_names(self)), self.loo_, self.gcv_)
