@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from ftheta.models.linear.figures.diagnostics import diagnostics, local_line
+from ftheta.models.linear.diagnostics import diagnostics, local_line
 
 
 def fit(n=40, seed=0):

@@ -424,7 +424,7 @@ def test_columns_of_one_name_are_all_tested():
 
 def test_a_level_is_a_share():
     with pytest.raises(InputError, match="level is 95; a share strictly between 0 and 1 is needed"):
-        summarize(*made(), None, named(2), True, level=95).table()
+        of(*made()).interval(95)
 
 
 # ---- what a reader sees
@@ -432,13 +432,13 @@ def test_a_level_is_a_share():
 
 def test_it_prints_like_a_statistics_package():
     x, y = made()
-    found = summarize(x, y, None, ["age", "bmi"], True, level=0.9)
+    found = summarize(x, y, None, ["age", "bmi"], True)
     lines = str(found).splitlines()
     assert lines[0].strip() == "Linear regression: least squares" and set(lines[1]) == {"="}
     assert f"R² {found.r2:>{len(lines[2].partition('R²')[2]) - 1}.5g}" in str(found)
     head = " ".join(lines[2:9]).split()
     assert head[:2] == ["rows", "30"] and "27" in head and f"{found.sigma:#.5g}" in head and f"{found.aic:#.5g}" in head
-    assert "90 % from" in str(found) and str(found.table()) in str(found) and str(found.linearity.table()) in str(found)
+    assert "95 % from" in str(found) and str(found.table()) in str(found) and str(found.linearity.table()) in str(found)
     assert max(map(len, lines)) <= max(78, *map(len, str(found.table()).splitlines()))
     assert "F(2, 27)" in str(found) and "Durbin-Watson" in str(found)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
 from ... import check
@@ -23,7 +22,8 @@ from ...catalog import nearest
 from ...errors import InputError
 from ...formulas import interval
 from .base import LinearAnswers, PlainRegressor, Rows, Summarized, feature_names
-from .least_squares import centered, decompose
+from .least_squares import design
+from .ridge import decompose_rows
 
 if TYPE_CHECKING:
     from .summary import LinearSummary
@@ -56,24 +56,19 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the least-squares problem."""
         given = self._learned(X, y, sample_weight, zeros=True)
-        rows = given.counted()
-        x, f, ones = rows.x, int(self.fit_intercept), np.ones((len(rows.x), 1))
-        about, self.mean_ = centered(x, rows.weight) if f else (x, np.zeros(x.shape[1]))
-        scale = ones if rows.weight is None else np.sqrt(rows.weight)[:, None]
-        targets = rows.y.reshape(len(x), -1)
-        center = np.average(targets, axis=0, weights=rows.weight) * f
-        targets = targets - center
-        found = decompose(np.hstack([ones[:, :f], about]) * scale)
-        self.rank_, self.dof_ = int(found.kept[f:].sum()), len(x) - int(found.kept.sum())
-        if found.kept.all():
-            theta, self.root_ = found.root @ (found.q.T @ (targets * scale)), found.root
+        rows, f = given.counted(), int(self.fit_intercept)
+        found, targets = design(rows.x, rows.weight, self.fit_intercept), rows.y.reshape(len(rows.x), -1)
+        self.mean_, self.rank_, self.dof_ = found.mean, int(found.kept[f:].sum()), len(rows.x) - int(found.kept.sum())
+        self.root_ = found.root if found.kept.all() else None
+        if self.root_ is None:
+            w, b = (part[0] for part in decompose_rows(rows, self.fit_intercept).coefficients(np.zeros(1)))
         else:
-            theta, self.root_ = _shortest(about, targets, scale, self.rank_, f), None
-        w, b = theta[f:], center + theta[:f].sum(0) - self.mean_ @ theta[f:]
-        left = (targets - about @ w - theta[:f].sum(0)) * scale
-        sigma = np.sqrt((left**2).sum(0) / self.dof_) if self.dof_ else np.full(w.shape[1], np.inf)
-        # (T, D), (T,), (T,) or (D,), (), ()
-        self.coef_, self.intercept_, self.sigma_ = (w.T, b, sigma) if rows.y.ndim == 2 else (w[:, 0], b[0], sigma[0])
+            center = np.average(targets, axis=0, weights=rows.weight) * f
+            theta = found.solve(targets - center)
+            w, b = theta[f:].T, center + theta[:f].sum(0) - self.mean_ @ theta[f:]
+        left = (targets - rows.x @ w.T - b) * found.scale[:, None]
+        sigma = np.sqrt((left**2).sum(0) / self.dof_) if self.dof_ else np.full(len(w), np.inf)
+        self.coef_, self.intercept_, self.sigma_ = (w, b, sigma) if rows.y.ndim == 2 else (w[0], b[0], sigma[0])
         self._kept = given.copied()
         return self
 
@@ -120,10 +115,3 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
                 "weights that the model was fitted to, or fit it again."
             )
         return found
-
-
-def _shortest(about: np.ndarray, y: np.ndarray, scale: np.ndarray, rank: int, f: int) -> np.ndarray:
-    """θ (P, T) of least |w| for centered y where columns depend on each other, by an SVD."""
-    u, s, vt = linalg.svd(about * scale, full_matrices=False, check_finite=False)
-    w = vt[:rank].T @ ((u[:, :rank].T @ (y * scale)) / s[:rank, None])
-    return np.vstack([np.zeros((f, y.shape[1])), w])

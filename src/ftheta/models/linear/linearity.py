@@ -19,7 +19,7 @@ import numpy as np
 from scipy import stats
 
 from ...results import Table
-from .least_squares import Decomposition
+from .least_squares import Design
 
 __all__ = ["Linearity", "linearity", "natural_spline"]
 
@@ -64,37 +64,33 @@ def _knots(x: np.ndarray, most: int) -> np.ndarray | None:
 
 
 def linearity(
-    x: np.ndarray,
-    y: np.ndarray,
-    e: np.ndarray,
-    scale: np.ndarray,
-    plane: Decomposition,
-    constant: bool,
-    names: Sequence[str],
+    x: np.ndarray, y: np.ndarray, e: np.ndarray, plane: Design, constant: bool, names: Sequence[str]
 ) -> Linearity:
     """F tests of splines against the plane, one column at a time and all together."""
-    q, left, f = plane.q, e * scale, len(plane.kept) - x.shape[1]
-    rss, dof = float(left @ left), len(q) - q.shape[1]
+    q, scale, f = plane.q, plane.scale, len(plane.kept) - x.shape[1]
+    left, dof = e * scale, len(x) - plane.q.shape[1]
+    rss = float(left @ left)
     total = float(((y - (np.average(y, weights=scale**2) if constant else 0.0)) ** 2) @ scale**2)
     most = int(np.clip(2 + dof // 4, 3, 5))
     kept = np.flatnonzero(plane.kept[f:]) if dof > 1 and rss > 0 else []
     knots = {j: at for j in kept if (at := _knots(x[:, j], most)) is not None}
     if not knots:
-        why = "There is no noise" if not rss > 0 else f"There are {dof} degrees of freedom"
-        why = why if dof <= 1 or not rss > 0 else "No column has three different values"
-        return Linearity((), (), (), (), 1 - rss / total if total else np.nan, (), f"{why}: linearity is not tested.")
+        why = "No column has three different values" if dof > 1 else f"There are {dof} degrees of freedom"
+        note = f"{why if rss > 0 else 'There is no noise'}: linearity is not tested."
+        return Linearity((), (), (), (), 1 - rss / total if total else np.nan, (), note)
     news = [_new_part(natural_spline(x[:, j], at) * scale[:, None], q) for j, at in knots.items()]
     tests = [(names[j + f], new) for j, new in zip(knots, news, strict=True)]
     if len(tests) > 1:
         tests.append(("all columns", _new_part(np.hstack(news), q)))
-    found = [(name, new.shape[1], float(((new.T @ left) ** 2).sum())) for name, new in tests]
-    found = [line for line in found if 0 < line[1] < dof]
-    note = "" if len(found) == len(tests) else "Splines that leave no degrees of freedom or add nothing are left out."
-    ratios = [(gain / k) / ((rss - gain) / (dof - k)) for _, k, gain in found]
-    p = [float(stats.f.sf(ratio, k, dof - k)) for ratio, (_, k, _) in zip(ratios, found, strict=True)]
-    shares = tuple(1 - (rss - gain) / total for *_, gain in found)
-    name, count = (tuple(column) for column in list(zip(*found, strict=True))[:2]) if found else ((), ())
-    return Linearity(name, count, tuple(ratios), tuple(p), 1 - rss / total, shares, note)
+    lines = []
+    for name, new in tests:
+        k, gain = new.shape[1], float(((new.T @ left) ** 2).sum())
+        if 0 < k < dof:
+            ratio = (gain / k) / ((rss - gain) / (dof - k))
+            lines.append((name, k, ratio, float(stats.f.sf(ratio, k, dof - k)), 1 - (rss - gain) / total))
+    note = "" if len(lines) == len(tests) else "Splines that leave no degrees of freedom or add nothing are left out."
+    columns = [tuple(column) for column in zip(*lines, strict=True)] or [()] * 5
+    return Linearity(*columns[:4], 1 - rss / total, columns[4], note)  # type: ignore[arg-type]
 
 
 def _new_part(made: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,11 +27,11 @@ from scipy.special import softmax
 from ... import plots
 from ...errors import InputError
 from ...formulas import interval
-from ...results import Result, Table
+from ...results import Table
 from ...train import iterate
-from .least_squares import decompose
+from .least_squares import design
 from .logistic_solvers import ENDLESS, LogisticNewton, LogisticProblem
-from .summary import WIDTH, blank, sides
+from .summary import Summary, among_all, blank
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,22 +43,15 @@ MAX_DRAWN = 40  # coefficients of a picture
 STEPS = 100  # of Newton's method
 
 
-@dataclass(frozen=True, eq=False)
-class LogisticSummary(Result):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogisticSummary(Summary):
     """Log-odds with their errors and tests, and how well they fit. NaN where undefined."""
 
-    names: tuple[str, ...]  # of the coefficients, the intercept first (P,)
     outcomes: tuple[Any, ...]  # the class whose odds against the first class each is about (P,)
     classes: tuple[Any, ...]  # of y; the first is the one compared with
-    coefficients: np.ndarray  # log-odds θ̂ (P,)
     covariance: np.ndarray  # of θ̂ (P, P)
-    n: float  # weight of all rows: their count where there were no weights
-    rank: int  # independent coefficients
-    log_likelihood: float  # ℓ at θ̂
     null: float  # ℓ₀ of the intercepts alone
     tjur: float  # difference of mean probabilities
-    level: float  # of the confidence intervals
-    notes: tuple[str, ...]  # what a reader must know
     refit: InitVar[Callable[[], np.ndarray]]  # likelihood ratios (P,)
 
     def __post_init__(self, refit: Callable[[], np.ndarray]) -> None:
@@ -125,16 +117,6 @@ class LogisticSummary(Result):
         """1 - exp(2 (ℓ₀ - ℓ)/n)."""
         return float(-np.expm1(-self.ratio / self.n))
 
-    @property
-    def aic(self) -> float:
-        """2 r - 2 ℓ."""
-        return 2 * self.rank - 2 * self.log_likelihood
-
-    @property
-    def bic(self) -> float:
-        """r log n - 2 ℓ."""
-        return self.rank * float(np.log(self.n)) - 2 * self.log_likelihood
-
     def table(self) -> Table:
         """One row per coefficient."""
         low, high = self.interval().T
@@ -169,23 +151,12 @@ class LogisticSummary(Result):
 
     def __str__(self) -> str:
         """As a statistics package prints it."""
-        table = str(self.table())
-        width = max(WIDTH, *map(len, table.splitlines()))
-        left: dict[str, object] = {
-            "rows": f"{self.n:,.10g}",
-            "coefficients": self.rank,
-            "log-likelihood": self.log_likelihood,
-        }
+        left = {"rows": f"{self.n:,.10g}", "coefficients": self.rank, "log-likelihood": self.log_likelihood}
         left |= {"of the intercepts alone": self.null, f"ratio, χ²({self.dof})": self.ratio, "p of it": self.ratio_p}
-        right: dict[str, object] = {
-            "McFadden's R²": self.mcfadden,
-            "Cox and Snell's": self.cox_snell,
-            "Tjur's": self.tjur,
-        }
+        right = {"McFadden's R²": self.mcfadden, "Cox and Snell's": self.cox_snell, "Tjur's": self.tjur}
         right |= {"AIC": self.aic, "BIC": self.bic}
         title = f"Logistic regression: {len(self.classes)} classes, odds against {self.classes[0]}"
-        parts = [title.center(width).rstrip(), "=" * width, sides(left, right, width), "-" * width, table, "-" * width]
-        return "\n".join([*parts, *(fill(note, width) for note in self.notes)])
+        return self._printed(title, [(left, right), str(self.table())], self.notes)
 
 
 # ---- computing
@@ -201,7 +172,6 @@ def summarize(
     *,
     l1: float = 0.0,
     l2: float = 0.0,
-    level: float = 0.95,
 ) -> LogisticSummary:
     """The statistics of logistic regression of y (n,), places in `classes`, on the columns of x (n, D), no penalty.
 
@@ -214,7 +184,6 @@ def summarize(
         fitted: Coefficients of the model with its penalty (K - 1, D + 1), shown where the classes are separated.
         l1: That penalty.
         l2: The same.
-        level: Of the confidence intervals.
     """
     k, width = len(classes), x.shape[1] + 1
     if (k - 1) * width > MAX_PARAMETERS:
@@ -222,7 +191,7 @@ def summarize(
             f"The model has {(k - 1) * width:,} coefficients; a summary is for at most {MAX_PARAMETERS:,}. Choose "
             "fewer columns."
         )
-    kept = decompose(np.column_stack([np.ones(len(x)), x - x.mean(0)])).kept  # of the coefficients of a class (D + 1,)
+    kept = design(x, None, True).kept  # of the coefficients of a class (D + 1,)
     problem = LogisticProblem(x[:, kept[1:]], y, weight, k - 1, 0.0)
     best, converged, jump = _maximum(problem)
     lost = converged and jump > ENDLESS or problem.margin(best) > 0
@@ -231,7 +200,7 @@ def summarize(
     covariance = np.full((known.size, known.size), np.nan)
     if not lost:
         covariance[np.ix_(known, known)] = turn @ np.linalg.pinv(problem.hessian(best), hermitian=True) @ turn.T
-    coefficients = fitted.ravel().copy() if lost else _in_all(known, turn @ best.ravel())
+    coefficients = fitted.ravel().copy() if lost else among_all(known, turn @ best.ravel())
     if lost:
         scale = np.append(problem.scale, 1.0)
         shifted = fitted[:, 0] + fitted[:, 1:][:, kept[1:]] @ problem.mean
@@ -247,9 +216,8 @@ def summarize(
         log_likelihood=-problem.value(best)[0],
         null=float((shares * np.log(shares / shares.sum())).sum()),
         tjur=_tjur(problem, best),
-        level=level,
         notes=_notes(lost, converged, int((~known).sum()), l1, l2),
-        refit=lambda: np.full(known.size, np.nan) if lost else _in_all(known, _ratios(problem, best)),
+        refit=lambda: np.full(known.size, np.nan) if lost else among_all(known, _ratios(problem, best)),
     )
 
 
@@ -267,13 +235,6 @@ def _turn(problem: LogisticProblem) -> np.ndarray:
     turn = np.zeros((d + 1, d + 1))
     turn[0, -1], turn[0, :-1], turn[1:, :-1] = 1.0, -problem.mean / problem.scale, np.diag(1 / problem.scale)
     return np.kron(np.eye(problem.outputs), turn)
-
-
-def _in_all(known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values of the coefficients that are known, among all: (P,)."""
-    found = np.full(len(known), np.nan)
-    found[known] = values
-    return found
 
 
 def _ratios(problem: LogisticProblem, best: np.ndarray) -> np.ndarray:

@@ -22,18 +22,73 @@ from scipy import stats
 
 from ...formulas import interval
 from ...results import Result, Table
-from .figures.diagnostics import diagnostics
-from .least_squares import centered, decompose
+from .diagnostics import diagnostics
+from .least_squares import decompose, design
 from .linearity import Linearity, linearity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LinearSummary", "ResidualTests", "blank", "sides", "summarize"]
+__all__ = ["LinearSummary", "ResidualTests", "Summary", "among_all", "blank", "summarize"]
 
 PINNED = 1e-10  # 1 - h of a row through which every plane goes
 WIDTH = 78  # letters of a printed line
 SPLINES_PRINTED = 30  # coefficients up to which the tests of linearity are printed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Summary(Result):
+    """What the statistics of all linear models have. NaN where undefined."""
+
+    names: tuple[str, ...]  # of the coefficients, the intercept first (P,)
+    coefficients: np.ndarray  # θ̂ (P,)
+    n: float  # rows, or their weight
+    rank: int  # independent coefficients r
+    log_likelihood: float  # at θ̂
+    level: float = 0.95  # of the confidence intervals
+    notes: tuple[str, ...] = ()  # what a reader must know
+
+    @property
+    def aic(self) -> float:
+        """2 r - 2 log L."""
+        return 2 * self.rank - 2 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """r log n - 2 log L."""
+        return self.rank * float(np.log(self.n)) - 2 * self.log_likelihood
+
+    def _printed(self, title: str, parts: Sequence[Any], notes: Sequence[str]) -> str:
+        """A title, tables and pairs of blocks side by side, and notes."""
+        lines = [line for part in parts if isinstance(part, str) for line in part.splitlines()]
+        width = max(WIDTH, *map(len, lines))
+        texts = [part if isinstance(part, str) else _side_by_side(*part, width // 2 - 2) for part in parts]
+        body = [line for text in texts for line in (text, "-" * width)]
+        return "\n".join([title.center(width).rstrip(), "=" * width, *body, *(fill(note, width) for note in notes)])
+
+
+def _side_by_side(left: Mapping[str, object], right: Mapping[str, object], half: int) -> str:
+    blocks = [[f"{name}{_shown(v):>{half - len(name)}}" for name, v in side.items()] for side in (left, right)]
+    blocks = [block + [" " * half] * (max(map(len, blocks)) - len(block)) for block in blocks]
+    return "\n".join("    ".join(line).rstrip() for line in zip(*blocks, strict=True))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:#.5g}".rstrip(".")
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def blank(columns: Mapping[str, np.ndarray]) -> dict[str, list[float | None]]:
+    """NaN as an empty cell."""
+    return {name: [None if np.isnan(v) else v for v in column.tolist()] for name, column in columns.items()}
+
+
+def among_all(kept: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values of the coefficients that are kept, NaN for the others: (P,)."""
+    found = np.full(len(kept), np.nan)
+    found[kept] = values
+    return found
 
 
 class ResidualTests(NamedTuple):
@@ -48,12 +103,10 @@ class ResidualTests(NamedTuple):
     breusch_pagan_p: float
 
 
-@dataclass(frozen=True, eq=False)
-class LinearSummary(Result):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearSummary(Summary):
     """Coefficients with errors and tests, the fit, and diagnostics of the rows. NaN where undefined."""
 
-    names: tuple[str, ...]  # of the coefficients (P,)
-    coefficients: np.ndarray  # θ̂ (P,)
     errors: np.ndarray  # standard errors under equal variances (P,)
     robust: np.ndarray  # standard errors that hold under unequal variances, HC3 (P,)
     inflation: np.ndarray  # variance inflation factors (P,)
@@ -62,43 +115,18 @@ class LinearSummary(Result):
     residuals: np.ndarray  # y - ŷ (n,)
     leverage: np.ndarray  # h (n,)
     weight: np.ndarray  # v (n,)
-    rank: int  # independent coefficients r
+    n: int
+    dof: int  # degrees of freedom n - r
+    squares: float  # Σ v e²
+    total: float  # Σ v (y - ȳ)²; about 0 where the columns hold no constant
+    sigma: float  # standard deviation of the noise, in units of y
     tests: ResidualTests
     condition: float  # of the columns, scaled to length 1
     constant: bool  # whether the columns hold a constant
-    level: float  # of the confidence intervals
-    notes: tuple[str, ...]  # what a reader must know
     splines: InitVar[Callable[[], Linearity]]
 
     def __post_init__(self, splines: Callable[[], Linearity]) -> None:
         object.__setattr__(self, "_splines", splines)
-
-    @property
-    def n(self) -> int:
-        """Rows."""
-        return len(self.fitted)
-
-    @property
-    def dof(self) -> int:
-        """Degrees of freedom n - r."""
-        return self.n - self.rank
-
-    @cached_property
-    def squares(self) -> float:
-        """Σ v e²."""
-        return float(self.weight @ self.residuals**2)
-
-    @cached_property
-    def total(self) -> float:
-        """Σ v (y - ȳ)²; about 0 where the columns hold no constant."""
-        y = self.fitted + self.residuals
-        total = float(self.weight @ (y - (np.average(y, weights=self.weight) if self.constant else 0.0)) ** 2)
-        return total if total > self.n * self.weight.max() * (4 * np.finfo(float).eps * np.abs(y).max()) ** 2 else 0.0
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of the noise s, in units of y."""
-        return float(np.sqrt(self.squares / self.dof)) if self.dof > 0 else np.nan
 
     @property
     def r2(self) -> float:
@@ -127,31 +155,12 @@ class LinearSummary(Result):
     def f(self) -> float:
         """F of all coefficients but the constant."""
         k = self.rank - self.constant
-        noise = self.squares / self.dof if self.dof > 0 else np.nan
-        return (self.total - self.squares) / k / noise if k > 0 and noise > 0 else np.nan
+        return (self.total - self.squares) / k / self.sigma**2 if k > 0 and self.sigma > 0 else np.nan
 
     @property
     def f_p(self) -> float:
         """Probability of an F at least as large if they are all 0."""
         return float(stats.f.sf(self.f, self.rank - self.constant, self.dof))
-
-    @property
-    def log_likelihood(self) -> float:
-        """At θ̂ and RSS/n; ∞ without noise."""
-        if not self.squares > 0:
-            return np.inf
-        each = np.log(2 * np.pi * self.squares / self.n) + 1
-        return float(-self.n / 2 * each + np.log(self.weight).sum() / 2)
-
-    @property
-    def aic(self) -> float:
-        """2 r - 2 log L."""
-        return 2 * self.rank - 2 * self.log_likelihood
-
-    @property
-    def bic(self) -> float:
-        """r log n - 2 log L."""
-        return self.rank * float(np.log(self.n)) - 2 * self.log_likelihood
 
     @property
     def t(self) -> np.ndarray:
@@ -192,7 +201,7 @@ class LinearSummary(Result):
 
     @cached_property
     def linearity(self) -> Linearity:
-        """Whether a spline in a column explains more than the plane; computed when first asked for."""
+        """Whether a spline in a column explains more than the plane; computed when first used."""
         return vars(self)["_splines"]()
 
     def table(self) -> Table:
@@ -207,9 +216,8 @@ class LinearSummary(Result):
         chosen = slice(None) if largest is None else np.argsort(-np.nan_to_num(self.cooks), kind="stable")[:largest]
         columns = {"fitted": self.fitted, "residual": self.residuals, "standardized": self.standardized}
         columns |= {"studentized": self.studentized, "leverage": self.leverage, "Cook's distance": self.cooks}
-        return Table(
-            {"row": self.rows[chosen].tolist(), **blank({name: values[chosen] for name, values in columns.items()})}
-        )
+        chosen_columns = blank({name: values[chosen] for name, values in columns.items()})
+        return Table({"row": self.rows[chosen].tolist(), **chosen_columns})
 
     def figure(self) -> Figure:
         """Residuals against fitted values and normal quantiles, their spread, and leverage with Cook's distance."""
@@ -239,8 +247,6 @@ class LinearSummary(Result):
 
     def __str__(self) -> str:
         """As a statistics package prints it."""
-        kind, table = "weighted least squares" if (self.weight != 1).any() else "least squares", str(self.table())
-        width = max(WIDTH, *map(len, table.splitlines()))
         left = {"rows": self.n, "coefficients": self.rank, "degrees of freedom": self.dof}
         left |= {"standard deviation s": self.sigma, "sum of squared residuals": self.squares}
         left |= {"mean of squared residuals": self.squares / self.n, "condition number": self.condition}
@@ -251,17 +257,15 @@ class LinearSummary(Result):
         noise = {"Jarque-Bera": t.jarque_bera, "p, normal noise": t.jarque_bera_p}
         noise |= {"Breusch-Pagan": t.breusch_pagan, "p, equal variances": t.breusch_pagan_p}
         shape = {"Durbin-Watson": t.durbin_watson, "skew": t.skew, "kurtosis": t.kurtosis}
-        parts = [sides(left, right, width), table, sides(shape, noise, width)]
-        notes = [self.r2_note, *self.notes]
+        kind = "weighted least squares" if (self.weight != 1).any() else "least squares"
+        parts, notes = [(left, right), str(self.table()), (shape, noise)], [self.r2_note, *self.notes]
         if len(self.names) > SPLINES_PRINTED:
             notes.append("Is it linear? See linearity.table().")
         elif self.linearity.names:
             parts.append(f"Is it linear? Splines against the plane\n{self.linearity.table()}")
         else:
             notes.append(self.linearity.note)
-        title = f"Linear regression: {kind}".center(width).rstrip()
-        body = [line for part in parts for line in (part, "-" * width)]
-        return "\n".join([title, "=" * width, *body, *(fill(sentence, width) for sentence in notes)])
+        return self._printed(f"Linear regression: {kind}", parts, notes)
 
 
 def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
@@ -269,63 +273,40 @@ def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
 
 
-def blank(columns: Mapping[str, np.ndarray]) -> dict[str, list[float | None]]:
-    """NaN as an empty cell."""
-    return {name: [None if np.isnan(v) else v for v in column.tolist()] for name, column in columns.items()}
-
-
-def sides(left: Mapping[str, object], right: Mapping[str, object], width: int) -> str:
-    """Two blocks of names and values, side by side."""
-    half = width // 2 - 2
-    blocks = [[f"{name}{_shown(v):>{half - len(name)}}" for name, v in side.items()] for side in (left, right)]
-    blocks = [block + [" " * half] * (max(map(len, blocks)) - len(block)) for block in blocks]
-    return "\n".join("    ".join(line).rstrip() for line in zip(*blocks, strict=True))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return "-" if np.isnan(value) else f"{value:#.5g}".rstrip(".")
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 # ---- computing
 
 
 def summarize(
-    x: np.ndarray,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-    names: Sequence[str],
-    fit_intercept: bool,
-    level: float = 0.95,
+    x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, names: Sequence[str], fit_intercept: bool
 ) -> LinearSummary:
     """The statistics of least squares of y (n,) on the columns of x (n, D), with weights (n,) or None."""
     rows = np.arange(len(x)) if weight is None else np.flatnonzero(weight)
-    x, y, v = x[rows], y[rows], np.ones(len(x)) if weight is None else weight[rows]
-    f, scale = int(fit_intercept), np.sqrt(v)
-    about, mean = centered(x, v) if f else (x, np.zeros(x.shape[1]))
-    a = np.hstack([np.ones((len(x), f)), about])
-    plane = decompose(a * scale[:, None])
-    q, root, kept = plane
-    center = np.average(y, weights=v) * f
-    part = root @ (q.T @ ((y - center) * scale))  # (r,), of centered columns
-    e = _residuals(a[:, kept], part, y, center)
-    leverage = np.minimum((q**2).sum(1), 1.0)
-    dof = len(x) - len(part)
+    x, y, v, f = x[rows], y[rows], np.ones(len(x)) if weight is None else weight[rows], int(fit_intercept)
+    plane = design(x, v, fit_intercept)
+    a, scale, q, kept = plane.a[:, plane.kept], plane.scale, plane.q, plane.kept
+    center, first = np.average(y, weights=v) * f, np.arange(q.shape[1]) < f
+    part = plane.solve(y - center)  # (r,), of centered columns
+    e, dof = _residuals(a, part, y, center), len(x) - q.shape[1]
+    leverage, squares = np.minimum((q**2).sum(1), 1.0), float(v @ e**2)
     shift = np.eye(len(part))  # from centered columns to x as it is
-    shift[:f, f:] = -mean[kept[f:]] if f else 0.0
-    turned = shift @ root
-    triangle = np.linalg.inv(turned)  # R of the columns as they are
+    shift[:f, f:] = -plane.mean[kept[f:]] if f else 0.0
+    turned = shift @ plane.root  # inverse of R of the columns as they are
     free = np.where(1 - leverage > PINNED, 1 - leverage, np.nan)
     scores = turned @ (q * (e * scale / free)[:, None]).T  # (r, n)
-    noise = np.sqrt(float((v * e) @ e) / dof) if dof else np.nan
-    length = np.linalg.norm(a[:, kept] * scale[:, None], axis=0)
-    inflation = np.where(np.arange(len(part)) < f, np.nan, (np.linalg.norm(root, axis=1) * length) ** 2)
+    noise = float(np.sqrt(squares / dof)) if dof else np.nan
+    length = np.linalg.norm(a * scale[:, None], axis=0)
+    inflation = np.where(first, np.nan, (np.linalg.norm(plane.root, axis=1) * length) ** 2)
     constant = bool(f) or bool(np.linalg.norm(scale - q @ (q.T @ scale)) <= 1e-10 * np.linalg.norm(scale))
-    in_all, named = partial(_in_all, kept), (*["intercept"] * f, *names)
+    total = float(v @ (y - (np.average(y, weights=v) if constant else 0.0)) ** 2)
+    total = total if total > len(x) * v.max() * (4 * np.finfo(float).eps * np.abs(y).max()) ** 2 else 0.0
+    each = np.log(2 * np.pi * squares / len(x)) + 1 if squares > 0 else -np.inf  # of a row
+    triangle, named, in_all = np.linalg.inv(turned), (*["intercept"] * f, *names), partial(among_all, kept)
     return LinearSummary(
         names=named,
-        coefficients=in_all(shift @ (part + center * (np.arange(len(part)) < f))),
+        coefficients=in_all(shift @ (part + center * first)),
+        rank=len(part),
+        log_likelihood=float(-len(x) / 2 * each + np.log(v).sum() / 2),
+        notes=_notes(names, kept[f:], dof, e, y, leverage, rows),
         errors=in_all(noise * np.linalg.norm(turned, axis=1)),
         robust=in_all(np.linalg.norm(scores, axis=1) if dof else np.full(len(part), np.nan)),
         inflation=in_all(inflation),
@@ -334,13 +315,15 @@ def summarize(
         residuals=e,
         leverage=leverage,
         weight=v,
-        rank=len(part),
-        tests=_residual_tests(scale * e, a[:, kept], constant) if noise > 0 else ResidualTests(*[np.nan] * 7),
+        n=len(x),
+        dof=dof,
+        squares=squares,
+        total=total,
+        sigma=noise,
+        tests=_residual_tests(scale * e, a, constant) if noise > 0 else ResidualTests(*[np.nan] * 7),
         condition=float(np.linalg.cond(triangle / np.linalg.norm(triangle, axis=0))) if len(part) else np.nan,
         constant=constant,
-        level=level,
-        notes=_notes(names, kept[f:], dof, e, y, leverage, rows),
-        splines=partial(linearity, x, y, e, scale, plane, constant, named),
+        splines=partial(linearity, x, y, e, plane, constant, named),
     )
 
 
@@ -350,18 +333,11 @@ def _residuals(a: np.ndarray, theta: np.ndarray, y: np.ndarray, center: float) -
     return np.zeros_like(e) if (np.abs(e) <= 100 * np.finfo(float).eps * size).all() else e
 
 
-def _in_all(kept: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values of the coefficients that are kept, among all: (P,)."""
-    found = np.full(len(kept), np.nan)
-    found[kept] = values
-    return found
-
-
 def _residual_tests(e: np.ndarray, a: np.ndarray, constant: bool) -> ResidualTests:
     """Of weighted residuals e (n,) and the columns a (n, r) that their spread may depend on."""
     a = a if constant else np.column_stack([np.ones(len(e)), a])
     bera, squares = cast(Any, stats.jarque_bera(e)), e**2 / (e**2).mean() - 1
-    explained = decompose(a).q.T @ squares
+    explained = decompose(a)[0].T @ squares
     pagan = len(e) * float(explained @ explained) / float(squares @ squares) if a.shape[1] > 1 else np.nan
     watson = float((np.diff(e) ** 2).sum() / (e**2).sum())
     normal = (float(bera.statistic), float(bera.pvalue), float(stats.skew(e)), float(stats.kurtosis(e, fisher=False)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ....plots import GREY, PALETTE, dress
+from ...plots import GREY, PALETTE, dress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
