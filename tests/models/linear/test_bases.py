@@ -96,11 +96,11 @@ def test_functions_that_ended_have_no_powers():
 
 
 def test_translated_functions_are_where_they_belong():
-    x, centres, widths = np.array([[1.0, 2.0]]), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([[1.0, 2.0], [0.5, 4.0]])
-    found = translated(x, centres, widths, "gaussian")[0]
+    x, centers, widths = np.array([[1.0, 2.0]]), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([[1.0, 2.0], [0.5, 4.0]])
+    found = translated(x, centers, widths, "gaussian")[0]
     assert np.allclose(found, np.exp(-0.5 * np.array([1.0, 0.0, 0.0, 0.5]) ** 2))
-    assert translated(x, centres, widths, "relu").tolist() == [[1.0, 0.0, 0.0, 0.0]]
-    assert np.allclose(translated(x, centres, widths, "sigmoid")[0], 1 / (1 + np.exp([-1.0, 0.0, 0.0, 0.5])))
+    assert translated(x, centers, widths, "relu").tolist() == [[1.0, 0.0, 0.0, 0.0]]
+    assert np.allclose(translated(x, centers, widths, "sigmoid")[0], 1 / (1 + np.exp([-1.0, 0.0, 0.0, 0.5])))
 
 
 def test_far_away_gaussians_are_zero_and_sigmoids_one():

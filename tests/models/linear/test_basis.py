@@ -162,7 +162,7 @@ def test_a_frozen_hidden_layer_is_a_basis(activation):
     parts = fitter.terms().parts
     assert np.allclose(parts[:, 3], fitter.coef_[2] * units[2](np.linspace(-1, 1, 201)), atol=1e-12)
     if activation != "relu":  # turned round, a hinge is another function; the others are the same up to constants
-        moved = BasisRegression(basis=activation, centres=(-b / w).tolist(), widths=(1 / np.abs(w)).tolist())
+        moved = BasisRegression(basis=activation, centers=(-b / w).tolist(), widths=(1 / np.abs(w)).tolist())
         assert np.allclose(moved.fit(HALF, y).predict(HALF), solved, atol=1e-10)
 
 
@@ -265,23 +265,23 @@ def test_named_polynomials_are_those_of_numpy_on_the_range(basis):
 def test_hinges_begin_at_the_lowest_row_and_others_reach_both_ends():
     y = np.sin(np.pi * HALF[:, 0])
     hinges, bumps = (BasisRegression(basis=b, size=4).fit(HALF, y) for b in ("relu", "gaussian"))
-    assert np.allclose(hinges.centres_, [[-1, -0.5, 0, 0.5]]) and hinges.names_[0] == "relu(x + 1)"
-    assert np.allclose(bumps.centres_, [np.linspace(-1, 1, 4)]) and np.allclose(bumps.widths_, 2 / 3)
+    assert np.allclose(hinges.centers_, [[-1, -0.5, 0, 0.5]]) and hinges.names_[0] == "relu(x + 1)"
+    assert np.allclose(bumps.centers_, [np.linspace(-1, 1, 4)]) and np.allclose(bumps.widths_, 2 / 3)
     assert bumps.names_[0] == "gaussian(x; -1, 0.6667)"
 
 
 def test_quantiles_follow_the_rows_and_widths_their_distances():
     x = np.linspace(0, 1, 41)[:, None] ** 2
-    model = BasisRegression(basis="gaussian", size=5, centres="quantile").fit(x, x[:, 0])
-    assert np.allclose(model.centres_, [np.linspace(0, 1, 5) ** 2])
-    gaps = np.diff(model.centres_[0])
+    model = BasisRegression(basis="gaussian", size=5, centers="quantile").fit(x, x[:, 0])
+    assert np.allclose(model.centers_, [np.linspace(0, 1, 5) ** 2])
+    gaps = np.diff(model.centers_[0])
     assert np.allclose(model.widths_, [[gaps[0], *(gaps[1:] + gaps[:-1]) / 2, gaps[-1]]])
 
 
-def test_centres_and_widths_may_be_given_in_any_order():
+def test_centers_and_widths_may_be_given_in_any_order():
     y = np.cos(3 * HALF[:, 0])
-    one = BasisRegression(basis="tanh", centres=[0.5, -0.5], widths=[0.1, 0.3]).fit(HALF, y)
-    assert one.centres_.tolist() == [[-0.5, 0.5]] and one.widths_.tolist() == [[0.3, 0.1]]
+    one = BasisRegression(basis="tanh", centers=[0.5, -0.5], widths=[0.1, 0.3]).fit(HALF, y)
+    assert one.centers_.tolist() == [[-0.5, 0.5]] and one.widths_.tolist() == [[0.3, 0.1]]
     assert BasisRegression(basis="tanh", size=1).fit(HALF, y).widths_.tolist() == [[1.0]]
     assert BasisRegression(basis="relu", widths=0.2).fit(HALF, y).names_[0] == "relu(x; -1, 0.2)"
 
@@ -290,7 +290,7 @@ def test_every_input_has_its_own_functions():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (80, 2)) * [1, 10]
     model = BasisRegression(basis="gaussian", size=7).fit(X, np.sin(2 * X[:, 0]) + np.cos(X[:, 1] / 3))
-    assert model.centres_.shape == (2, 7) and len(model.coef_) == 14 and model.names_[7].startswith("gaussian(x2; ")
+    assert model.centers_.shape == (2, 7) and len(model.coef_) == 14 and model.names_[7].startswith("gaussian(x2; ")
     assert model.score(X, np.sin(2 * X[:, 0]) + np.cos(X[:, 1] / 3)) > 0.999
 
 
@@ -301,7 +301,7 @@ def test_learning_moves_functions_and_lowers_the_loss():
     fixed = BasisRegression(basis="gaussian", size=4).fit(x, y)
     model = BasisRegression(basis="gaussian", size=4, learn=True).fit(x, y)
     assert rmse(model, x, y) < rmse(fixed, x, y) / 5 and rmse(model, x, y) < 2500
-    assert np.abs(model.centres_ - 40).min() < 1 and np.allclose(model.start_["centres"], fixed.centres_)
+    assert np.abs(model.centers_ - 40).min() < 1 and np.allclose(model.start_["centers"], fixed.centers_)
     assert model.n_iter_ > 1 and fixed.n_iter_ == 1
 
 
@@ -309,7 +309,7 @@ def test_learnt_hinges_keep_their_unit():
     x = np.linspace(0, 50, 80)[:, None]
     y = np.maximum(x[:, 0] - 31, 0)
     model = BasisRegression(basis="relu", size=2, learn=True).fit(x, y)
-    assert np.abs(model.centres_ - 31).min() < 0.01 and (model.widths_ == 1).all()
+    assert np.abs(model.centers_ - 31).min() < 0.01 and (model.widths_ == 1).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 3.0])
@@ -355,7 +355,7 @@ def test_frames_name_the_terms():
 
 def test_names_are_saved_and_functions_are_not(tmp_path):
     y = np.cos(3 * HALF[:, 0])
-    model = BasisRegression(basis="sigmoid", size=2, learn=True, centres="quantile").fit(HALF, y)
+    model = BasisRegression(basis="sigmoid", size=2, learn=True, centers="quantile").fit(HALF, y)
     again = ftheta.load(model.save(tmp_path / "kept"))
     assert np.array_equal(again.predict(HALF), model.predict(HALF)) and again.names_ == model.names_
     assert np.array_equal(again.terms().parts, model.terms().parts)
@@ -376,7 +376,7 @@ def test_several_inputs_are_shown_as_bars_and_called_together():
     [
         (
             {"basis": [np.sin], "learn": True},
-            r"learn=True moves centres and widths, and basis=\[<ufunc .* has none",
+            r"learn=True moves centers and widths, and basis=\[<ufunc .* has none",
         ),
         (
             {"basis": "fourier", "frequencies": [1.7e308]},
@@ -389,7 +389,7 @@ def test_several_inputs_are_shown_as_bars_and_called_together():
         ({"basis": [lambda x: x[99]]}, r"basis\[0\] \(φ1\) cannot be called .*: index 99 is out of bounds"),
         ({"basis": [lambda x: x + 1j]}, r"basis\[0\] \(φ1\) cannot be called .*: it gives complex numbers. It must"),
         ({"basis": [np.log]}, r"basis\[0\] \(log\) gives nan for row 0"),
-        ({"learn": True}, r"learn=True moves centres and widths, and basis='polynomial' has none. Choose one of gauss"),
+        ({"learn": True}, r"learn=True moves centers and widths, and basis='polynomial' has none. Choose one of gauss"),
         ({"fit_intercept": False}, "fit_intercept=False: a polynomial has its constant among its functions"),
         ({"basis": []}, r"basis=\[\]: a list holds functions, at least one"),
         ({"basis": ["sin"]}, r"basis=\['sin'\]: a list holds functions"),
@@ -400,7 +400,7 @@ def test_several_inputs_are_shown_as_bars_and_called_together():
         ({"basis": [np.sin, lambda x: x[:3]]}, r"basis\[1\] \(φ2\) cannot be called with 1 arrays of 50 numbers"),
         ({"basis": [lambda x: np.where(x > 0, np.nan, x)]}, r"basis\[0\] \(φ1\) gives nan for row 25; functions that"),
         ({"basis": "fourier", "frequencies": []}, r"frequencies=\[\]: a list of finite numbers, at least one"),
-        ({"basis": "tanh", "centres": [np.inf]}, r"centres=\[inf\]: a list of finite numbers"),
+        ({"basis": "tanh", "centers": [np.inf]}, r"centers=\[inf\]: a list of finite numbers"),
         (
             {"basis": "tanh", "widths": [1.0, 2.0]},
             r"widths=\[1.0, 2.0\]: one positive number, or one for each of the 6",
@@ -472,4 +472,4 @@ def test_too_few_distinct_values_make_a_polynomial_of_lower_degree():
 def test_rows_of_weight_zero_do_not_place_functions():
     x, y = np.append(HALF, [[50.0]], 0), np.append(HALF[:, 0] ** 2, 7)
     one = BasisRegression(basis="gaussian").fit(x, y, np.append(np.ones(50), 0))
-    assert np.array_equal(one.centres_, BasisRegression(basis="gaussian").fit(HALF, y[:50]).centres_)
+    assert np.array_equal(one.centers_, BasisRegression(basis="gaussian").fit(HALF, y[:50]).centers_)

@@ -7,7 +7,7 @@
     sinusoids   sin ωx, cos ωx
     translated  φ((x - c) / s), with φ a Gaussian, a sigmoid, tanh or a hinge
 
-Shapes: n rows, D inputs, d degree, K frequencies, M centres, P functions.
+Shapes: n rows, D inputs, d degree, K frequencies, M centers, P functions.
 Reference: Brubeck, Nakatsukasa and Trefethen, Vandermonde with Arnoldi, SIAM Review 63 (2021); Forsythe, Generation and
 use of orthogonal polynomials for data-fitting, J. SIAM 5 (1957).
 """
@@ -40,10 +40,10 @@ SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of u = (x - c) / s
 }
 
 
-def translated(x: np.ndarray, centres: np.ndarray, widths: np.ndarray, shape: str) -> np.ndarray:
-    """φ((x - c) / s) of every input and centre: (n, D), (D, M), (D, M) -> (n, D M)."""
+def translated(x: np.ndarray, centers: np.ndarray, widths: np.ndarray, shape: str) -> np.ndarray:
+    """φ((x - c) / s) of every input and center: (n, D), (D, M), (D, M) -> (n, D M)."""
     with np.errstate(over="ignore"):
-        return SHAPES[shape]((x[:, :, None] - centres) / widths).reshape(len(x), -1)
+        return SHAPES[shape]((x[:, :, None] - centers) / widths).reshape(len(x), -1)
 
 
 def sinusoids(x: np.ndarray, frequencies: np.ndarray) -> np.ndarray:

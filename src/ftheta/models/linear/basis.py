@@ -2,7 +2,7 @@
 
     ŷ = w_0 + Σ_k w_k φ_k(x),        w = argmin Σ_i v_i (y_i - ŷ_i)² + α Σ_{k>0} w_k²
 
-Polynomials are made of polynomials that are orthonormal on the data, and told in powers of x: what is solved has a
+Polynomials are made of polynomials that are orthonormal on the data, and shown in powers of x: what is solved has a
 condition number near 1 where powers have 1e10. With several inputs a polynomial has their products; sinusoids and
 translated functions are those of each input.
 Shapes: n rows, D inputs, M functions of each, P functions in all, T targets.
@@ -29,7 +29,7 @@ from ...errors import InputError
 from ...store import Tree
 from .base import PlainRegressor, Rows
 from .bases import SHAPES, exponents, orthogonal, products, recurrence, sinusoids, to_monomials, translated
-from .basis_terms import Terms, called, function_name, monomial, placed
+from .basis_terms import Terms, monomial
 from .ridge import decompose_rows
 
 __all__ = ["BasisRegression"]
@@ -47,13 +47,13 @@ class BasisRegression(PlainRegressor):
 
     Args:
         basis: "polynomial"; "legendre" and "chebyshev" on the range of the rows; "fourier"; "gaussian", "sigmoid",
-            "tanh" and "relu", translated; or a list of functions, each of which is called with one array (n,) an input.
+            "tanh" and "relu", translated; or a list of functions, each called with one array (n,) per input.
         degree: Of the polynomials, in all inputs together.
-        size: How many centres or frequencies each input has.
-        frequencies: Of sinusoids, in radians a unit of x; None: whole numbers of periods in the range of the rows.
-        centres: "even" in the range, at every "quantile" of the distinct values, or a list for each input to have.
-        widths: One, or one a centre; None: how far centres lie apart, and 1 for a hinge.
-        learn: Move centres and widths too, to lower the loss; from three starts, the best of which is kept.
+        size: How many centers or frequencies each input has.
+        frequencies: Of sinusoids, in radians per unit of x; None: 1, 2, ... periods in the range of the rows.
+        centers: "even" in the range, at every "quantile" of the distinct values, or a list for each input to have.
+        widths: One, or one per center; None: how far centers lie apart, and 1 for a hinge.
+        learn: Move centers and widths too, to lower the loss; from three starts, the best of which is kept.
         alpha: Weight of Σ w², of the orthonormal polynomials or of the functions as they are; never of the constant.
         fit_intercept: Have a constant.
         max_iter: Steps of learning at most.
@@ -70,7 +70,7 @@ class BasisRegression(PlainRegressor):
     degree: Count = 3
     size: Count = 6
     frequencies: list[float] | None = None
-    centres: Literal["even", "quantile"] | list[float] = "even"
+    centers: Literal["even", "quantile"] | list[float] = "even"
     widths: Positive | list[float] | None = None
     learn: bool = False
     alpha: NonNegative = 0.0
@@ -86,11 +86,11 @@ class BasisRegression(PlainRegressor):
         self.n_iter_ = 1
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             self._place(rows.x, rows.weight)
-            phi = self._finite(rows.x)  # (n, P)
             if self.learn:
+                self._finite(rows.x)
                 self._move(rows)
-                phi = self._finite(rows.x)
-        found = decompose_rows(rows._replace(x=phi), self.fit_intercept)
+            phi = self._finite(rows.x)
+        found = decompose_rows(rows._replace(x=phi), self.fit_intercept)  # (n, P)
         w, b = (part[0] for part in found.coefficients(np.array([self.alpha], dtype=float)))  # (T, P), (T,)
         ends = np.hypot(found.s[[0, -1]], self.alpha**0.5) if len(found.s) else np.ones(2)
         self.condition_ = float(ends[0] / ends[1])
@@ -104,7 +104,7 @@ class BasisRegression(PlainRegressor):
             raise InputError(f"basis={self.basis!r}: a list holds functions, at least one, such as [np.sin, np.exp].")
         if self.learn and str(self.basis) not in SHAPES:
             raise InputError(
-                f"learn=True moves centres and widths, and basis={self.basis!r} has none. Choose one of "
+                f"learn=True moves centers and widths, and basis={self.basis!r} has none. Choose one of "
                 f"{', '.join(SHAPES)}, or learn=False."
             )
         if self.basis == "polynomial" and not self.fit_intercept:
@@ -127,7 +127,7 @@ class BasisRegression(PlainRegressor):
         if self.basis == "fourier":
             return 2 * d * (self.size if self.frequencies is None else len(self.frequencies))
         if self.basis in SHAPES:
-            return d * (len(self.centres) if isinstance(self.centres, list) else self.size)
+            return d * (len(self.centers) if isinstance(self.centers, list) else self.size)
         return comb(d + self.degree, d)
 
     def _place(self, x: np.ndarray, weight: np.ndarray | None) -> None:
@@ -142,28 +142,24 @@ class BasisRegression(PlainRegressor):
             t = (x - self.middle_) / self.half_
             self.tables_ = np.stack([recurrence(column, self.degree, weight) for column in t.T])  # (D, d + 1, d)
         elif self.basis == "fourier":
-            self.frequencies_ = self._frequencies()
+            span = np.where(self._span() > 0, self._span(), 2.0)[:, None]
+            own = 2 * np.pi * np.arange(1, self.size + 1) / span  # (D, K)
+            given = self.frequencies
+            self.frequencies_ = own if given is None else np.tile(_numbers("frequencies", given), (len(span), 1))
         elif isinstance(self.basis, str) and self.basis in SHAPES:
-            self.centres_ = self._centres(distinct)
+            self.centers_ = self._centers(distinct)
             self.widths_ = self._widths()
-
-    def _frequencies(self) -> np.ndarray:
-        """(D, K)."""
-        if self.frequencies is not None:
-            return np.tile(_numbers("frequencies", self.frequencies), (len(self.half_), 1))
-        span = np.where(self._span() > 0, self._span(), 2.0)
-        return 2 * np.pi * np.arange(1, self.size + 1) / span[:, None]
 
     def _span(self) -> np.ndarray:
         return self.ends_[:, 1] - self.ends_[:, 0]
 
-    def _centres(self, distinct: list[np.ndarray]) -> np.ndarray:
+    def _centers(self, distinct: list[np.ndarray]) -> np.ndarray:
         """(D, M); a hinge at the upper end would be 0 on all rows, so hinges have none there."""
-        if isinstance(self.centres, list):
-            return np.tile(np.sort(_numbers("centres", self.centres)), (len(distinct), 1))
+        if isinstance(self.centers, list):
+            return np.tile(np.sort(_numbers("centers", self.centers)), (len(distinct), 1))
         m, closed = self.size, self.basis != "relu"
         at = np.linspace(0, 1, m, endpoint=closed) if m > 1 else np.array([0.5 if closed else 0.0])
-        if self.centres == "even":
+        if self.centers == "even":
             return self.ends_[:, :1] + at * self._span()[:, None]
         return np.stack([np.quantile(values, at) for values in distinct])
 
@@ -171,16 +167,16 @@ class BasisRegression(PlainRegressor):
         """(D, M)."""
         if self.widths is not None:
             given = _numbers("widths", self.widths)
-            if len(given) not in (1, self.centres_.shape[1]) or not (given > 0).all():
+            if len(given) not in (1, self.centers_.shape[1]) or not (given > 0).all():
                 raise InputError(
-                    f"widths={self.widths}: one positive number, or one for each of the {self.centres_.shape[1]} "
-                    "centres, is needed."
+                    f"widths={self.widths}: one positive number, or one for each of the {self.centers_.shape[1]} "
+                    "centers, is needed."
                 )
-            order = np.argsort(self.centres, kind="stable") if isinstance(self.centres, list) else slice(None)
-            return np.broadcast_to(given[order] if len(given) > 1 else given, self.centres_.shape).copy()
+            order = np.argsort(self.centers, kind="stable") if isinstance(self.centers, list) else slice(None)
+            return np.broadcast_to(given[order] if len(given) > 1 else given, self.centers_.shape).copy()
         if self.basis == "relu":
-            return np.ones_like(self.centres_)
-        gaps = np.diff(self.centres_)  # (D, M - 1)
+            return np.ones_like(self.centers_)
+        gaps = np.diff(self.centers_)  # (D, M - 1)
         if not gaps.shape[1]:
             return self.half_[:, None]
         around = (np.hstack([gaps[:, :1], gaps]) + np.hstack([gaps, gaps[:, -1:]])) / 2
@@ -188,11 +184,14 @@ class BasisRegression(PlainRegressor):
 
     def _move(self, rows: Rows) -> None:
         """Centers and widths of least loss, the weights always solved for, from three starts."""
-        shape, moving = self.centres_.shape, 1 if self.basis == "relu" else 2
+        shape, moving = self.centers_.shape, 1 if self.basis == "relu" else 2
         apart = np.array([np.diff(np.unique(column)).max(initial=0.0) for column in rows.x.T])
         narrowest = np.where(apart > 0, apart, self.half_)  # else a function could hide between two rows
-        low = np.stack([self.ends_[:, 0], np.log(narrowest)])
-        high = np.stack([self.ends_[:, 1], np.log(5 * np.maximum(self._span(), narrowest))])
+        widest = 5 * np.maximum(self._span(), narrowest)
+        ends = np.stack([self.ends_.T, np.log([narrowest, widest])], 1)[:, :moving]  # (2, moving, D)
+        start = np.stack([self.centers_, np.log(self.widths_)])[:moving]
+        low, high = np.broadcast_to(ends[..., None], (2, *start.shape))
+        low, high = np.minimum(low, start - 1e-9), np.maximum(high, start + 1e-9)
 
         def split(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             both = theta.reshape(moving, *shape)
@@ -205,19 +204,14 @@ class BasisRegression(PlainRegressor):
             w = found.coefficients(np.array([self.alpha]))[0][0]  # (T, P)
             return np.vstack([left, np.sqrt(self.alpha) * w.T]).ravel()
 
-        start = np.stack([self.centres_, np.log(self.widths_)])[:moving]
-        tried = []
-        bounds = [np.repeat(part[:moving, :, None], shape[1], 2) for part in (low, high)]
-        bounds = [np.minimum(bounds[0], start - 1e-9), np.maximum(bounds[1], start + 1e-9)]
+        tried, settings = [], {"max_nfev": self.max_iter, "x_scale": "jac", "ftol": 1e-7}
         for narrow in (1.0,) if moving == 1 else (1.0, 0.5, 0.25):  # where it ends depends on where it starts
             first = start + np.log(narrow) * (np.arange(moving) == 1)[:, None, None]
-            first = np.clip(first, bounds[0] + 1e-10, bounds[1] - 1e-10).ravel()
-            ends = bounds[0].ravel(), bounds[1].ravel()
-            settings: dict[str, Any] = {"max_nfev": self.max_iter, "x_scale": "jac", "ftol": 1e-7}
-            tried.append(least_squares(residual, first, bounds=ends, **settings))
+            first = np.clip(first, low + 1e-10, high - 1e-10).ravel()
+            tried.append(least_squares(residual, first, bounds=(low.ravel(), high.ravel()), **settings))  # type: ignore[arg-type]
         best = min(tried, key=lambda found: found.cost)
-        self.start_ = {"centres": self.centres_, "widths": self.widths_}
-        (self.centres_, self.widths_), self.n_iter_ = split(best.x), int(best.nfev)
+        self.start_ = {"centers": self.centers_, "widths": self.widths_}
+        (self.centers_, self.widths_), self.n_iter_ = split(best.x), int(best.nfev)
         if not best.success:
             warnings.warn(
                 f"The loss still fell after max_iter={self.max_iter} steps of learning; take more of them, or fewer "
@@ -249,11 +243,11 @@ class BasisRegression(PlainRegressor):
     def _functions(self, x: np.ndarray) -> np.ndarray:
         """Every function but the constant, of each row: (n, P)."""
         if not isinstance(self.basis, str):
-            return called(self.basis, x)
+            return np.stack([_called(f, k, x) for k, f in enumerate(self.basis)], 1)
         if self.basis == "fourier":
             return sinusoids(x, self.frequencies_)
         if self.basis in SHAPES:
-            return translated(x, self.centres_, self.widths_, self.basis)
+            return translated(x, self.centers_, self.widths_, self.basis)
         with np.errstate(over="ignore"):
             t = ((x - self.middle_) / self.half_).T
         if self.basis == "polynomial":
@@ -278,7 +272,7 @@ class BasisRegression(PlainRegressor):
             )
         return found
 
-    # ---- what it says of itself
+    # ---- terms
 
     @property
     def names_(self) -> list[str]:
@@ -288,13 +282,13 @@ class BasisRegression(PlainRegressor):
         plain = ["x"] if d == 1 else [f"x{j + 1}" for j in range(d)]
         inputs = [str(name) for name in getattr(self, "feature_names_in_", plain)]
         if not isinstance(self.basis, str):
-            return [function_name(f, k) for k, f in enumerate(self.basis)]
+            return [_name(f, k) for k, f in enumerate(self.basis)]
         if self.basis == "fourier":
             pairs = zip(inputs, self.frequencies_, strict=True)
             return [f"{f}({w:.6g} {x})" for x, ws in pairs for w in ws for f in ("sin", "cos")]
         if self.basis in SHAPES:
-            rows = zip(inputs, self.centres_, self.widths_, strict=True)
-            return [placed(str(self.basis), x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
+            rows = zip(inputs, self.centers_, self.widths_, strict=True)
+            return [_placed(str(self.basis), x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
         letter = {"legendre": "P", "chebyshev": "T"}.get(self.basis, "")
         return [monomial(e, inputs, letter) for e in exponents(d, self.degree)[1:].tolist()]
 
@@ -327,20 +321,50 @@ class BasisRegression(PlainRegressor):
         coefficients = self._coefficients()
         if coefficients.ndim > 1:
             raise InputError(f"terms() shows one target, and there were {len(coefficients)} in fit. Fit one each.")
-        names = ["1", *self.names_]
-        grid = parts = None
-        if len(self.half_) == 1:
-            grid = np.linspace(self.ends_[0, 0], self.ends_[0, 1], 201)
-            with np.errstate(over="ignore", invalid="ignore"):
-                powers = grid[:, None] ** np.arange(1, self.degree + 1)
-                phi = powers if self.basis == "polynomial" else self._functions(grid[:, None])
-                parts = np.column_stack([np.ones(len(grid)), phi]) * coefficients  # (G, 1 + P)
-        fit = None if grid is None else self._answers(grid[:, None])
-        data = None
+        names, data = ["1", *self.names_], None
         if X is not None and y is not None:
             x = check.table(self, X, dtype="float64", reset=False)
             data = np.column_stack([x, check.target("terms", y, len(x), numeric=True, columns=False)])
-        return Terms(names, coefficients, self.condition_, grid, parts, fit, data)
+        if len(self.half_) > 1:
+            return Terms(names, coefficients, self.condition_, data=data)
+        grid = np.linspace(*self.ends_[0], 201)
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = grid[:, None] ** np.arange(1, self.degree + 1)
+            phi = powers if self.basis == "polynomial" else self._functions(grid[:, None])
+            parts = np.column_stack([np.ones(len(grid)), phi]) * coefficients  # (G, 1 + P)
+        return Terms(names, coefficients, self.condition_, grid, parts, self._answers(grid[:, None]), data)
+
+
+def _called(f: Any, k: int, x: np.ndarray) -> np.ndarray:
+    """What a function of the user's gives for the inputs: (n,)."""
+    name = f"basis[{k}] ({_name(f, k)})"
+    try:
+        values = np.asarray(f(*x.T.copy()))  # what it changes is not X
+        if np.iscomplexobj(values):
+            raise TypeError("it gives complex numbers")
+        values = np.broadcast_to(values.astype(float), len(x))
+    except Exception as error:
+        raise InputError(
+            f"{name} cannot be called with {x.shape[1]} arrays of {len(x)} numbers: {error}. It must give one number "
+            "per row."
+        ) from error
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise InputError(f"{name} gives {values[row]} for row {row}; functions that are finite on all rows are needed.")
+    return values
+
+
+def _name(f: Any, k: int) -> str:
+    """Its own, or φ and its number from 1."""
+    found = getattr(f, "__name__", "")
+    return found if found and found != "<lambda>" else f"φ{k + 1}"
+
+
+def _placed(shape: str, x: str, center: float, width: float) -> str:
+    """A hinge of width 1 as it is written, else with center and width."""
+    if shape == "relu" and width == 1:
+        return f"relu({x} {'-' if center >= 0 else '+'} {abs(center):.4g})"
+    return f"{shape}({x}; {center:.4g}, {width:.4g})"
 
 
 def _numbers(name: str, given: Any) -> np.ndarray:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...plots import GREY, PALETTE, legend, panel, short
 from ...results import Result
-from .figures.terms import coefficients, terms
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Terms", "called", "function_name", "monomial", "placed"]
+__all__ = ["Terms", "monomial"]
+
+NAMED = 6  # terms that have a place in the legend
+SHOWN = 20  # coefficients in one figure
+STYLES = ("--", ":", "-.")
 
 
 def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> str:
@@ -29,45 +32,7 @@ def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> 
         ('a b^2', 'P3(b)')
     """
     used = [(x, e) for x, e in zip(inputs, powers, strict=True) if e]
-    if letter:
-        return " ".join(f"{letter}{e}({x})" for x, e in used)
-    return " ".join(x if e == 1 else f"{x}^{e}" for x, e in used)
-
-
-def called(functions: list[Any], x: np.ndarray) -> np.ndarray:
-    """What each function gives for the inputs: (n, P)."""
-    columns = []
-    for k, f in enumerate(functions):
-        said = f"basis[{k}] ({function_name(f, k)})"
-        try:
-            values = np.asarray(f(*x.T.copy()))  # what it changes is not X
-            if np.iscomplexobj(values):
-                raise TypeError("it gives complex numbers")
-            columns.append(np.broadcast_to(values.astype(float), len(x)))
-        except Exception as error:
-            raise InputError(
-                f"{said} cannot be called with {x.shape[1]} arrays of {len(x)} numbers: {error}. It must give one "
-                "number per row."
-            ) from error
-        if not np.isfinite(columns[-1]).all():
-            row = int(np.argmin(np.isfinite(columns[-1])))
-            raise InputError(
-                f"{said} gives {columns[-1][row]} for row {row}; functions that are finite on all rows are needed."
-            )
-    return np.stack(columns, 1)
-
-
-def function_name(f: Any, k: int) -> str:
-    """Its own, or φ and its number from 1."""
-    found = getattr(f, "__name__", "")
-    return found if found and found != "<lambda>" else f"φ{k + 1}"
-
-
-def placed(shape: str, x: str, centre: float, width: float) -> str:
-    """A hinge of width 1 as it is written, else with centre and width."""
-    if shape == "relu" and width == 1:
-        return f"relu({x} {'-' if centre >= 0 else '+'} {abs(centre):.4g})"
-    return f"{shape}({x}; {centre:.4g}, {width:.4g})"
+    return " ".join(f"{letter}{e}({x})" if letter else x if e == 1 else f"{x}^{e}" for x, e in used)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +42,10 @@ class Terms(Result):
     names: list[str]  # what each coefficient multiplies, "1" first: 1 + P
     coefficients: np.ndarray  # (1 + P,)
     condition: float  # condition number of what was solved
-    grid: np.ndarray | None  # points of the only input (G,); None where there are several
-    parts: np.ndarray | None  # each term there: (G, 1 + P)
-    fit: np.ndarray | None  # their sum (G,)
-    data: np.ndarray | None  # input and target of each row that was given (n, 2), or None
+    grid: np.ndarray | None = None  # points of the only input (G,); None where there are several
+    parts: np.ndarray | None = None  # each term there: (G, 1 + P)
+    fit: np.ndarray | None = None  # their sum (G,)
+    data: np.ndarray | None = None  # input and target of rows (n, 2)
 
     def columns(self) -> dict[str, Any]:
         """One row per term."""
@@ -92,7 +57,32 @@ class Terms(Result):
         return f"Condition number of what was solved: {self.condition:.3g}."
 
     def figure(self) -> Figure:
-        """Data, fit and each term for one input; the sizes of the coefficients for several."""
+        """Fit, rows and each term for one input, the largest named; for several inputs the largest coefficients."""
         if self.grid is None or self.parts is None or self.fit is None:
-            return coefficients(self.names, self.coefficients)
-        return terms(self.grid, self.parts, self.names, self.fit, self.data)
+            return self._bars()
+        figure, axes = panel(7.2, 4.6, title="A fit and its terms", x="input x", y="target y, and terms of the fit")
+        largest = np.sort(np.argsort(-np.abs(self.parts).max(0), kind="stable")[:NAMED]).tolist()
+        for k, name in enumerate(self.names):
+            style: dict[str, Any] = {"color": GREY, "lw": 0.8, "alpha": 0.6}
+            if k in largest:
+                i = largest.index(k)
+                style = {"color": PALETTE[(i + 1) % len(PALETTE)], "ls": STYLES[i % 3], "lw": 1.5}
+                style["label"] = short(name, 30)
+            axes.plot(self.grid, self.parts[:, k], **style)
+        if self.data is not None:
+            axes.plot(*self.data.T, "o", ms=4, color=GREY, alpha=0.7, label="rows", zorder=1)
+        axes.plot(self.grid, self.fit, color=PALETTE[0], lw=2.6, label="fit: the sum", zorder=4)
+        legend(figure, width=70)
+        return figure
+
+    def _bars(self) -> Figure:
+        values = self.coefficients
+        order = sorted(np.argsort(-np.abs(values), kind="stable")[:SHOWN].tolist())
+        more = f", the {SHOWN} largest of {len(values)}" if len(values) > SHOWN else ""
+        label = "coefficient (units of y per unit of the term)"
+        figure, axes = panel(6.4, 1.2 + 0.26 * len(order), title=f"Coefficients{more}", x=label, y="")
+        axes.barh(range(len(order)), values[order], color=[PALETTE[int(values[k] < 0)] for k in order])
+        axes.axvline(0, color=GREY, lw=1)
+        axes.set_yticks(range(len(order)), [short(self.names[k], 30) for k in order])
+        axes.set_ylim(len(order) - 0.4, -0.6)
+        return figure

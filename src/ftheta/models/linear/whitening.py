@@ -50,7 +50,7 @@ def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Scale or whiten the columns of a table by what the training rows say.
 
-    Rows: `mean_` (D,), `whitening_` W (K, D), `colouring_` (D, K), which goes back; for "standard" the scales of the
+    Rows: `mean_` (D,), `whitening_` W (K, D), `coloring_` (D, K), which goes back; for "standard" the scales of the
     columns (D,). `n_components_` is K. Variances are divided by the sum of weights, not by n - 1.
 
     Args:
@@ -75,9 +75,9 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
         self.mean_ = mean * unit
         if self.method == "standard":
             self.n_components_ = len(mean)
-            self.colouring_ = np.where(deviation > 0, deviation * unit, 1.0)
+            self.coloring_ = np.where(deviation > 0, deviation * unit, 1.0)
             with np.errstate(over="ignore"):
-                self.whitening_ = 1 / self.colouring_
+                self.whitening_ = 1 / self.coloring_
             return self._refused_unless_finite(self.whitening_)
         if not deviation.any():
             raise InputError(
@@ -88,7 +88,7 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
         turn = axes.T if self.method == "zca" else np.eye(len(s))  # (D, K) or (K, K)
         self.n_components_ = len(s)
         with np.errstate(over="ignore"):
-            self.whitening_, self.colouring_ = turn / s @ axes / unit, unit * axes.T * s @ turn.T
+            self.whitening_, self.coloring_ = turn / s @ axes / unit, unit * axes.T * s @ turn.T
         return self._refused_unless_finite(self.whitening_)
 
     def _refused_unless_finite(self, *found: np.ndarray) -> Self:
@@ -109,12 +109,12 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
             z = check_array(check.plain(X), dtype="float64")
         except ValueError as error:
             raise InputError(f"The rows to turn back are not numbers: {error}") from None
-        if z.shape[1] != self.colouring_.shape[-1]:
+        if z.shape[1] != self.coloring_.shape[-1]:
             raise InputError(
-                f"X has {z.shape[1]} columns, but a transformed row has {self.colouring_.shape[-1]}. "
+                f"X has {z.shape[1]} columns, but a transformed row has {self.coloring_.shape[-1]}. "
                 "Pass what transform gave."
             )
-        return _times(z, self.colouring_) + self.mean_
+        return _times(z, self.coloring_) + self.mean_
 
     def covariances(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Covariance of rows before and after: (D, D) and, for "pca", (K, K)."""

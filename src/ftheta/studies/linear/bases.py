@@ -35,7 +35,7 @@ def measure(seed: int, shape: str, centers: str, *, functions: int = 8, noise: f
     x = np.linspace(-1, 1, 200)[:, None]
     y = peaks(x[:, 0]) + noise * np.random.default_rng(Draw(seed).at("peaks").key()).standard_normal(200)
     model = BasisRegression(basis=shape, size=functions, learn=centers == "moved").fit(x, y)  # type: ignore[arg-type]
-    at = np.sort(model.centres_[0])
+    at = np.sort(model.centers_[0])
     near = (np.abs(at - np.mean(PEAKS)) < NEAR).sum()
     return {"loss": np.mean((model.predict(x) - y) ** 2), "centers at the peaks": near, "center": at}
 
