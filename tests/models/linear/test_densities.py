@@ -48,6 +48,11 @@ def test_the_boundary_has_equal_probabilities():
     line = np.vstack([path.vertices for path in axes.collections[-1].get_paths()])
     assert len(line) > 20
     np.testing.assert_allclose(model.predict_proba(line), 0.5, atol=0.02)
+    names = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert names[:2] == ["a", "b"] and names[-1] == "boundary" and axes.get_aspect() == 1
+    assert [len(rows.get_offsets()) for rows in axes.collections[:2]] == [40, 40]
+    wide = densities(model, X * [1000, 1], Y).figure().axes[0]
+    assert wide.get_aspect() == "auto"  # units that differ much are not forced to be equal
 
 
 def test_the_table_says_means_deviations_and_axes():

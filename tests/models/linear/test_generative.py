@@ -16,7 +16,8 @@ from ftheta.models import (
     LinearDiscriminant,
     QuadraticDiscriminant,
 )
-from ftheta.models.linear.generative import Weighed, centered_by_class
+from ftheta.models.linear.base import Rows
+from ftheta.models.linear.generative import centered_by_class
 
 GAUSSIAN = [LinearDiscriminant, QuadraticDiscriminant, FisherDiscriminant, GaussianNaiveBayes]
 every = pytest.mark.parametrize("cls", [*GAUSSIAN, DiscreteNaiveBayes])
@@ -32,7 +33,7 @@ def problem(seed=0, n=90, k=3, d=2):
 def test_means_far_from_zero_are_exact_to_the_last_digit():
     rng = np.random.default_rng(0)
     x, y, weight = rng.normal(size=(30_000, 2)) + 1e9, np.arange(30_000) % 2, rng.uniform(0.5, 1.5, 30_000)
-    means, rest = centered_by_class(Weighed(x, y, weight), 2)
+    means, rest = centered_by_class(Rows(x, y, weight), 2)
     for k in range(2):
         own, w = x[y == k], weight[y == k]
         exact = [math.fsum((column - 1e9) * w) / math.fsum(w) for column in own.T]  # the difference is exact

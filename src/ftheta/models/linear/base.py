@@ -57,12 +57,15 @@ class Rows(NamedTuple):
         """Without rows of weight 0."""
         if self.weight is None or self.weight.all():
             return self
-        kept = self.weight > 0
-        return type(self)(self.x[kept], self.y[kept], self.weight[kept])
+        return self.take(self.weight > 0)
+
+    def take(self, chosen: np.ndarray) -> Self:
+        """Some of the rows."""
+        return type(self)(*(None if part is None else part[chosen] for part in self))  # type: ignore[arg-type]
 
     def copied(self) -> Self:
         """Arrays of its own."""
-        return type(self)(*(None if part is None else part.copy() for part in self))  # type: ignore[arg-type]
+        return self.take(np.arange(len(self.x)))
 
 
 class FewThreads:

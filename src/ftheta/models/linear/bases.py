@@ -20,17 +20,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 from scipy.special import expit
 
-__all__ = [
-    "SHAPES",
-    "exponents",
-    "orthogonal",
-    "products",
-    "recurrence",
-    "sinusoids",
-    "to_monomials",
-    "translated",
-]
-
+__all__ = ["SHAPES", "exponents", "orthogonal", "products", "recurrence", "sinusoids", "to_monomials", "translated"]
 
 SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of u = (x - c) / s
     "gaussian": lambda u: np.exp(-u * u / 2),
@@ -68,10 +58,7 @@ def exponents(inputs: int, degree: int) -> np.ndarray:
         [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
     """
     chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(inputs), k)]
-    found = np.zeros((len(chosen), inputs), dtype=np.int16)
-    rows = np.repeat(np.arange(len(chosen)), [len(c) for c in chosen])
-    np.add.at(found, (rows, np.array([j for c in chosen for j in c], dtype=int)), 1)
-    return found
+    return np.array([np.bincount(np.array(c, dtype=int), minlength=inputs) for c in chosen], dtype=np.int16)
 
 
 def products(each: Sequence[np.ndarray], powers: np.ndarray) -> np.ndarray:
@@ -121,14 +108,9 @@ def orthogonal(t: np.ndarray, h: np.ndarray) -> np.ndarray:
 def to_monomials(
     weights: np.ndarray, tables: np.ndarray, middle: np.ndarray, half: np.ndarray, powers: np.ndarray
 ) -> np.ndarray:
-    """Weights of products of orthogonal polynomials (P,) as coefficients of powers of x (P,).
+    """Weights of products of orthogonal polynomials as coefficients of powers of x: (P,) -> (P,).
 
-    Args:
-        weights: Of the products: (P,).
-        tables: The recurrence of each input, in t = (x - middle) / half: (D, d + 1, d).
-        middle: Of each input: (D,).
-        half: Of each input: (D,).
-        powers: Exponents: (P, D), closed downwards.
+    The recurrences (D, d + 1, d) are in t = (x - middle) / half; the exponents (P, D) are closed downwards.
     """
     lines = [_monomials(*each) for each in zip(tables, middle, half, strict=True)]
     place = {tuple(e): k for k, e in enumerate(powers.tolist())}

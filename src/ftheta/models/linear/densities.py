@@ -16,31 +16,28 @@ import numpy as np
 
 from ...explain import Regions, explanation, regions
 from ...formulas import ellipse, principal_axes
+from ...plots import PALETTE, panel, short
 from ...results import Table
-from .figures.ellipses import ellipses
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Densities", "densities"]
 
-DELTAS = (1.0, 2.0)
+DELTAS = {1.0: "-", 2.0: "--"}  # distances that are drawn, and their lines
+MARKERS = "osD^vPX"
 
 
 @dataclass(frozen=True, eq=False)
 class Densities(Regions):
-    """Gaussian classes on the plane of two features, and who wins where.
+    """Gaussian classes on the plane of two features, and which of them is predicted where."""
 
-    Args:
-        means: Of the classes (K, 2).
-        covariances: Of the classes (K, 2, 2).
-    """
-
-    means: np.ndarray
-    covariances: np.ndarray
+    means: np.ndarray  # of the classes (K, 2)
+    covariances: np.ndarray  # of the classes (K, 2, 2)
 
     def table(self) -> Table:
-        """One line a class: means, standard deviations and correlation of the features, axes of the ellipse Δ = 1."""
+        """One row per class: means, standard deviations and correlation of the features, axes of the ellipse Δ = 1."""
         size = np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))  # (K, 2)
         axes, lengths = zip(*(principal_axes(c) for c in self.covariances), strict=True)
         angle = [float(np.degrees(np.arctan(a[0, 1] / a[0, 0]))) if a[0, 0] else 90.0 for a in axes]
@@ -55,34 +52,45 @@ class Densities(Regions):
         }
         return Table(columns, self.caption)
 
-    def figure(self) -> Figure:
-        """Ellipses with their axes, the rows, and the boundary."""
-        both = list(zip(self.means, self.covariances, strict=True))
-        outlines = {
-            f"Δ = {d:g}: {100 - 100 * np.exp(-(d**2) / 2):.0f} % of a class": np.stack(
-                [ellipse(m, c, d) for m, c in both]
-            )
-            for d in DELTAS
-        }
-        ends = [m + axes * lengths[:, None] for m, c in both for axes, lengths in [principal_axes(c, DELTAS[-1])]]
-        arms = np.stack([np.broadcast_to(self.means[:, None], np.shape(ends)), ends], 2)  # (K, 2, 2, 2)
-        return ellipses(
-            outlines,
-            arms,
-            self.classes,
-            names=self.names,
-            rows=self.rows,
-            code=self.code,
-            grid=(self.x, self.y, self.p),
-            title="Gaussian classes",
-        )
-
     @property
     def caption(self) -> str:
         """What the picture shows."""
         shared = np.allclose(self.covariances, self.covariances[:1], atol=0)
         kind = "of one shape" if shared else "of different shapes"
         return f"Ellipses {kind} of {len(self.classes)} Gaussian classes over {self.names[0]} and {self.names[1]}."
+
+    def figure(self) -> Figure:
+        """Ellipses of each class in its color with both half-axes, the rows, and in black the boundary."""
+        figure, axes = panel(6.4, 5.6, title="Gaussian classes", x=short(self.names[0]), y=short(self.names[1]))
+        for k, (name, mean, covariance) in enumerate(zip(self.classes, self.means, self.covariances, strict=True)):
+            color, marker = PALETTE[k % len(PALETTE)], MARKERS[k % 7]
+            for delta, style in DELTAS.items():
+                axes.plot(*ellipse(mean, covariance, delta).T, style, color=color, lw=1.6, zorder=4)
+            for direction, length in zip(*principal_axes(covariance, max(DELTAS)), strict=True):
+                axes.plot(*np.stack([mean, mean + direction * length], 1), color=color, lw=1.2, zorder=4)
+            axes.plot(*mean, ls="", marker=marker, color=color, mec="black", ms=8, zorder=5)
+            axes.plot([], [], ls="", marker=marker, color=color, label=short(str(name), 20))
+        for delta, style in DELTAS.items():
+            share = f"Δ = {delta:g}: {100 - 100 * np.exp(-(delta**2) / 2):.0f} % of a class"
+            axes.plot([], [], style, color="0.3", label=share)
+        for k in np.unique(self.code):
+            look = {"marker": MARKERS[k % 7], "color": PALETTE[k % len(PALETTE)]} if k >= 0 else {"color": "0.5"}
+            axes.scatter(*self.rows[self.code == k].T, s=13, alpha=0.45, linewidths=0, zorder=2, **look)
+        self._boundary(axes)
+        if 1 / 3 < np.ptp(self.x) / np.ptp(self.y) < 3:
+            axes.set_aspect("equal")  # axes are seen to be perpendicular
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+        return figure
+
+    def _boundary(self, axes: Axes) -> None:
+        """Lines between the predicted classes, and the part of the plane that is shown."""
+        winners = np.unique(self.p.argmax(-1))
+        for k in winners[1:]:
+            lead = self.p[..., k] - np.delete(self.p, k, axis=-1).max(-1)  # above 0 where k is predicted
+            axes.contour(self.x, self.y, lead, levels=[0.0], colors="black", linewidths=1.8, zorder=3)
+        if len(winners) > 1:
+            axes.plot([], [], color="black", lw=1.8, label="boundary")
+        axes.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]))
 
 
 def _is_flat(obj: Any) -> bool:
@@ -96,7 +104,7 @@ def densities(obj: Any, X: Any, y: Any = None) -> Densities:
     Args:
         obj: A fitted classifier of two features that has a Gaussian for each class.
         X: Rows (n, 2); they set the part of the plane that is shown.
-        y: Their labels (n,), for the colours of the points.
+        y: Their labels (n,), for the colors of the points.
     """
     found = regions(obj, X, y)
     means, covariances = zip(*(obj.gaussian(k) for k in range(len(obj.classes_))), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,16 +47,15 @@ def diagnostics(
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     n, there = len(fitted), np.flatnonzero(np.isfinite(standardized))
     rows = np.arange(n) if rows is None else rows
-    cooks = standardized[there] ** 2 * leverage[there] / (1 - leverage[there])  # times the rank
-    largest = there[np.argsort(-cooks, kind="stable")[:_NAMED]]
+    z, h = standardized[there], leverage[there]
+    largest = np.argsort(-(z**2) * h / (1 - h), kind="stable")[:_NAMED]
     _against(first, "Residuals and fitted values", fitted, residuals, "residual (units of y)")
     first.axhline(0, color=GREY, lw=1, ls=(0, (4, 3)))
-    _quantiles(second, standardized[there])
-    spread = np.sqrt(abs(standardized[there]))
-    _against(third, "Scale and location", fitted[there], spread, "√|standardized residual|")
+    _quantiles(second, z)
+    _against(third, "Scale and location", fitted[there], np.sqrt(abs(z)), "√|standardized residual|")
     third.set_ylim(bottom=0)
-    _leverage(fourth, leverage[there], standardized[there], rank)
-    _name(fourth, leverage[largest], standardized[largest], rows[largest])
+    _leverage(fourth, h, z, rank)
+    _name(fourth, h[largest], z[largest], rows[there][largest])
     if n > _POINTS:
         figure.suptitle(f"{len(fitted[_some(n)]):,} of {n:,} rows are drawn", fontsize="medium")
     return figure
@@ -73,7 +72,7 @@ def _against(axes: Axes, title: str, fitted: np.ndarray, values: np.ndarray, lab
     if len(np.unique(fitted)) > 3 and np.ptp(fitted) > 1e-9 * abs(fitted).max():
         step = slice(None, None, -(-len(fitted) // _SMOOTHED))
         axes.plot(*local_line(fitted[step], values[step]), color=PALETTE[1], lw=1.8, label="local regression")
-        _legend(axes, "best")
+        axes.legend(loc="best", framealpha=0.85, edgecolor="none")
 
 
 def _quantiles(axes: Axes, standardized: np.ndarray) -> None:
@@ -88,7 +87,7 @@ def _quantiles(axes: Axes, standardized: np.ndarray) -> None:
     normal = ndtri((np.arange(n) + 0.5) / n)[chosen]
     axes.plot(normal, np.sort(standardized)[chosen], "o", color=PALETTE[0], ms=3.5, alpha=0.45, mew=0)
     axes.axline((0, 0), slope=1, color=GREY, lw=1, ls=(0, (4, 3)), label="normal noise")
-    _legend(axes, "upper left")
+    axes.legend(loc="upper left", framealpha=0.85, edgecolor="none")
 
 
 def _leverage(axes: Axes, leverage: np.ndarray, standardized: np.ndarray, rank: int) -> None:
@@ -107,13 +106,9 @@ def _leverage(axes: Axes, leverage: np.ndarray, standardized: np.ndarray, rank: 
             axes.plot(h, -line, style, color=PALETTE[1], lw=1.2)
     axes.set(xlim=(0, right), ylim=(-high, high))
     if axes.get_legend_handles_labels()[1]:
-        _legend(axes, "best")
+        axes.legend(loc="best", framealpha=0.85, edgecolor="none")
     else:
         axes.set_title("Leverage (Cook's distance 0.5 lies outside)")
-
-
-def _legend(axes: Axes, where: Literal["best", "upper left"]) -> None:
-    axes.legend(loc=where, framealpha=0.85, edgecolor="none")
 
 
 def _name(axes: Axes, across: np.ndarray, up: np.ndarray, rows: np.ndarray) -> None:
@@ -131,15 +126,13 @@ def local_line(x: np.ndarray, y: np.ndarray, span: float = 2 / 3, points: int = 
     Reference: Cleveland, Robust locally weighted regression and smoothing scatterplots, JASA 74 (1979).
     """
     at = np.unique(np.quantile(x, np.linspace(0, 1, points)))
-    near = max(int(np.ceil(span * len(x))), min(3, len(x)))
-    high = []
+    near, high = max(int(np.ceil(span * len(x))), min(3, len(x))), []
     for place in at:
         away = abs(x - place)
         reach = np.partition(away, near - 1)[near - 1] * (1 + 1e-9)
         w = (1 - np.minimum(away / reach, 1) ** 3) ** 3 if reach > 0 else (away == 0).astype(float)
         x0, y0 = np.average(x, weights=w), np.average(y, weights=w)
-        u = (x - x0) / (reach or 1.0)  # about 1, so that its squares are numbers
+        u = (x - x0) / (reach or 1.0)
         spread = w @ u**2
-        slope = w @ (u * (y - y0)) / spread if spread > 0 else 0.0
-        high.append(y0 + slope * ((place - x0) / (reach or 1.0)))
+        high.append(y0 + (w @ (u * (y - y0)) / spread * ((place - x0) / reach) if spread > 0 else 0.0))
     return at, np.array(high)

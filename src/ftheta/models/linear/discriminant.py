@@ -12,8 +12,9 @@ Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ...check import Count, NonNegative
 from ...errors import InputError
-from .generative import Generative, Weighed, centered_by_class
+from .base import Rows
+from .generative import Generative, centered_by_class
+from .whitening import upright
 
 __all__ = ["FisherDiscriminant", "LinearDiscriminant", "QuadraticDiscriminant"]
 
@@ -30,54 +33,30 @@ FLAT = 1e-13  # variance along an axis, of columns of variance 1, that is none
 
 
 class Covariance(NamedTuple):
-    """C = S V diag(σ²) Vᵀ S, without directions in which nothing varies."""
+    """C = root rootᵀ and C⁻¹ = precision precisionᵀ, without directions in which nothing varies."""
 
-    scale: np.ndarray  # standard deviation of each column, 0 where it is left out (D,)
-    axes: np.ndarray  # orthonormal, in these units (D, r)
-    deviation: np.ndarray  # standard deviation along each (r,)
+    root: np.ndarray  # (D, r)
+    precision: np.ndarray  # (D, r)
+    log_norm: float  # log |2π C|, within the directions that are not left out
 
-    @property
-    def unit(self) -> np.ndarray:
-        """One over the scale, 0 where a column is left out (D,)."""
-        return np.divide(1, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
-
-    @property
-    def root(self) -> np.ndarray:
-        """C = root rootᵀ: (D, r)."""
-        return self.scale[:, None] * self.axes * self.deviation
-
-    @property
-    def precision(self) -> np.ndarray:
-        """C⁻¹ = precision precisionᵀ: (D, r)."""
-        return self.unit[:, None] * self.axes / self.deviation
-
-    def whiten(self, difference: np.ndarray) -> np.ndarray:
-        """Differences of rows along the axes (n, r); the squares add up to Mahalanobis' distance squared."""
-        return difference @ self.precision
-
-    def log_norm(self) -> float:
-        """log |2π C|, within the directions that are not left out."""
-        rank = len(self.deviation)
-        if rank == len(self.scale):
-            log_det = 2 * np.log(self.deviation).sum() + 2 * np.log(self.scale).sum()
-        else:
-            log_det = np.linalg.slogdet(self.root.T @ self.root)[1]
-        return float(log_det) + rank * np.log(2 * np.pi)
+    def distance(self, difference: np.ndarray) -> np.ndarray:
+        """Mahalanobis' distance squared, of differences of rows (n, D): (n,)."""
+        return ((difference @ self.precision) ** 2).sum(1)
 
     def misses(self, difference: np.ndarray, size: np.ndarray) -> bool:
         """Whether some of the differences (n, D) lie in directions that are left out; `size` is that of x."""
-        u = difference * self.unit
-        outside = np.abs(u - u @ self.axes @ self.axes.T).max()
-        constant = np.abs(difference[:, self.scale == 0]) > CONSTANT * size[self.scale == 0]
-        return bool(outside > 1e-8 * (1 + np.abs(u).max()) or constant.any())
+        outside = difference - difference @ self.precision @ self.root.T
+        unit = np.linalg.norm(self.root, axis=1)
+        small = np.where(unit > 0, 1e-8 * (unit + np.abs(difference).max(0)), CONSTANT * size)
+        return bool((np.abs(outside) > small).any())
 
 
-def covariance_of(rows: Weighed, size: np.ndarray, shrinkage: Literal["auto"] | float | None) -> Covariance | None:
+def covariance_of(rows: Rows, size: np.ndarray, shrinkage: Literal["auto"] | float | None) -> Covariance | None:
     """Maximum-likelihood covariance of rows without the means of their classes; None where no column varies.
 
     "auto" chooses the shrinkage of each class, of standardized columns (Ledoit and Wolf), and adds up by weight.
     """
-    x, index, weight = rows
+    x, index, weight = rows.x, rows.y, np.asarray(rows.weight)
     share = weight / weight.sum()
     varies = np.abs(x).max(0) > CONSTANT * size
     x = np.where(varies, x, 0.0)
@@ -93,7 +72,11 @@ def covariance_of(rows: Weighed, size: np.ndarray, shrinkage: Literal["auto"] | 
     unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
     values, axes = np.linalg.eigh(c * np.outer(unit, unit))
     kept = values > max(len(c) * np.finfo(float).eps, FLAT) * values[-1]
-    return Covariance(scale, (axes * _upright(axes.T).T)[:, kept], np.sqrt(values[kept]))
+    axes, deviation = (axes * upright(axes.T).T)[:, kept], np.sqrt(values[kept])
+    root = scale[:, None] * axes * deviation
+    full = 2 * np.log(scale).sum() if kept.all() else np.linalg.slogdet(axes.T @ (scale[:, None] ** 2 * axes))[1]
+    log_norm = float(full + 2 * np.log(deviation).sum() + len(deviation) * np.log(2 * np.pi))
+    return Covariance(root, unit[:, None] * axes / deviation, log_norm)
 
 
 def _ledoit_wolf(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -109,29 +92,23 @@ def _ledoit_wolf(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return ((1 - s) * c + s * mean * np.eye(d)) * np.outer(scale, scale)
 
 
-def _upright(axes: np.ndarray) -> np.ndarray:
-    """The signs (r, 1) that make the largest entry of each axis (r, D) positive."""
-    return np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1))
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Discriminant(Generative):
     """Gaussian classes.
 
     Args:
         shrinkage: Share s of a round Gaussian in each covariance, C = (1 - s) Ĉ + s (tr Ĉ / D) I, in [0, 1]; "auto":
-            that of Ledoit and Wolf, of standardized columns.
+            that of Ledoit and Wolf, class by class, of standardized columns.
     """
 
     shrinkage: Literal["auto"] | NonNegative | None = 0.0
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Weighed:
-        found = super()._rows(X, y, sample_weight)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.shrinkage is not None and self.shrinkage != "auto" and self.shrinkage > 1:
             raise InputError(f"shrinkage={self.shrinkage}; it is a share: give a number from 0 to 1, or 'auto'.")
-        return found
 
-    def _pooled(self, rows: Weighed, means: np.ndarray, size: np.ndarray) -> Covariance:
+    def _pooled(self, rows: Rows, size: np.ndarray) -> Covariance:
         """The covariance of rows without their means; a warning where classes differ in what none of them varies in."""
         found = covariance_of(rows, size, self.shrinkage)
         if found is None:
@@ -139,14 +116,27 @@ class _Discriminant(Generative):
                 "No column of X varies within a class: each class is one point, and there is no covariance to learn. "
                 "Give classes more rows that differ."
             )
-        if found.misses(means - self.priors_ @ means, size):
+        if found.misses(self.means_ - self.priors_ @ self.means_, size):
             warnings.warn(
                 f"The classes differ in directions in which no class varies (within classes X spans "
-                f"{len(found.deviation)} of {len(size)}), and these are not used. Give e.g. shrinkage=0.1 to use them.",
+                f"{found.root.shape[1]} of {len(size)}), and these are not used. Give e.g. shrinkage=0.1 to use them.",
                 np.exceptions.RankWarning,
                 stacklevel=4,
             )
         return found
+
+    @abstractmethod
+    def _covariance(self, k: int) -> Covariance:
+        """That of class number k."""
+
+    def gaussian(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (D,) and covariance (D, D) of class number k."""
+        root = self._covariance(k).root
+        return self.means_[k], root @ root.T
+
+    def _sample_class(self, k: int, n: int, rng: np.random.Generator) -> np.ndarray:
+        root = self._covariance(k).root
+        return self.means_[k] + rng.standard_normal((n, root.shape[1])) @ root.T
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -154,12 +144,6 @@ class LinearDiscriminant(_Discriminant):
     """Gaussian classes that share a covariance: linear boundaries, in closed form.
 
     Learned: priors_ (K,), means_ (K, D), covariance_ (D, D), coef_ (R, D) and intercept_ (R,), R = 1 for two classes.
-
-    Args:
-        shrinkage: Share s of a round Gaussian in the covariance, C = (1 - s) Ĉ + s (tr Ĉ / D) I, in [0, 1]; "auto":
-            that of Ledoit and Wolf, class by class, of standardized columns.
-        priors: Share of each class: None takes those of the rows, "uniform" the same for all; or a share by class.
-        class_weight: Weights of the rows by class, or "balanced".
 
     Example:
         >>> model = LinearDiscriminant().fit([[0.0], [1], [3], [4]], ["no", "no", "yes", "yes"])
@@ -170,42 +154,33 @@ class LinearDiscriminant(_Discriminant):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Means of the classes and the covariance around them, by maximum likelihood."""
         learned = self._rows(X, y, sample_weight)
-        self.means_, rows = centered_by_class(learned, len(self.classes_))
-        size = np.abs(learned.x).max(0)
-        found = self._pooled(learned._replace(x=rows), self.means_, size)
+        self.means_, rest = centered_by_class(learned, len(self.classes_))
+        found = self._pooled(learned._replace(x=rest), np.abs(learned.x).max(0))
         self.factors_, self.center_ = found._asdict(), self.priors_ @ self.means_
-        white = self._placed(found.whiten(self.means_ - self.center_), found)  # (K, r)
+        white = self._project_means((self.means_ - self.center_) @ found.precision, found)  # (K, r), in deviations
         coef = white @ found.precision.T
         self.slopes_, self.offsets_ = coef, np.log(self.priors_) - (white**2).sum(1) / 2  # of rows around center_
         both = coef, self.offsets_ - coef @ self.center_
         self.coef_, self.intercept_ = (p[1:] - p[:1] if len(p) == 2 else p for p in both)
         return self
 
-    def _placed(self, white: np.ndarray, found: Covariance) -> np.ndarray:
-        """Where the means are, in deviations: (K, r)."""
+    def _project_means(self, white: np.ndarray, found: Covariance) -> np.ndarray:
         return white
 
     @property
     def covariance_(self) -> np.ndarray:
         """Of every class: (D, D)."""
-        root = Covariance(**self.factors_).root
-        return root @ root.T
+        return self.gaussian(0)[1]
 
-    def gaussian(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (D,) and covariance (D, D) of class number k."""
-        return self.means_[k], self.covariance_
+    def _covariance(self, k: int) -> Covariance:
+        return Covariance(**self.factors_)
 
     def _scores(self, x: np.ndarray) -> np.ndarray:
         return (x - self.center_) @ self.slopes_.T + self.offsets_
 
     def _joint(self, x: np.ndarray) -> np.ndarray:
-        found = Covariance(**self.factors_)
-        shared = (found.whiten(x - self.center_) ** 2).sum(1) + found.log_norm()
-        return self._scores(x) - shared[:, None] / 2
-
-    def _sample_class(self, k: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        root = Covariance(**self.factors_).root
-        return self.means_[k] + rng.standard_normal((n, root.shape[1])) @ root.T
+        found = self._covariance(0)
+        return self._scores(x) - (found.distance(x - self.center_)[:, None] + found.log_norm) / 2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -219,10 +194,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
 
     Args:
         n_components: Directions to keep; None: all, which are K - 1 or D.
-        shrinkage: Share s of a round Gaussian in the covariance, C = (1 - s) Ĉ + s (tr Ĉ / D) I, in [0, 1]; "auto":
-            that of Ledoit and Wolf, class by class, of standardized columns.
-        priors: Share of each class: None takes those of the rows, "uniform" the same for all; or a share by class.
-        class_weight: Weights of the rows by class, or "balanced".
 
     Example:
         >>> X = [[-3.0, 8], [-3, 9], [-1, 8], [-1, 9], [1, 8], [1, 9], [3, 8], [3, 9]]
@@ -232,11 +203,11 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
 
     n_components: Count | None = None
 
-    def _placed(self, white: np.ndarray, found: Covariance) -> np.ndarray:
-        most = min(len(white) - 1, len(found.scale))
+    def _project_means(self, white: np.ndarray, found: Covariance) -> np.ndarray:
+        most = min(len(white) - 1, len(found.root))
         if self.n_components is not None and self.n_components > most:
             raise InputError(
-                f"n_components={self.n_components}, but {len(white)} classes of {len(found.scale)} columns have at "
+                f"n_components={self.n_components}, but {len(white)} classes of {len(found.root)} columns have at "
                 f"most {most} directions between them. Ask for at most as many."
             )
         _, sigma, axes = np.linalg.svd(np.sqrt(self.priors_)[:, None] * white, full_matrices=False)
@@ -244,7 +215,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         kept[0], kept[self.n_components or most :] = True, False
         axes, sigma = axes[: len(kept)][kept], sigma[: len(kept)]  # (L, r)
         directions = axes @ found.precision.T
-        axes, self.directions_ = axes * _upright(directions), directions * _upright(directions)
+        axes, self.directions_ = axes * upright(directions), directions * upright(directions)
         self.explained_ = sigma[kept] ** 2 / max((sigma**2).sum(), np.finfo(float).tiny)
         placed = white @ axes.T @ axes
         if len(axes) < kept.size:
@@ -267,12 +238,6 @@ class QuadraticDiscriminant(_Discriminant):
     A class whose own covariance is singular, where those of all together is not, takes that of all together.
     Learned: priors_ (K,), means_ (K, D), covariance_ (K, D, D).
 
-    Args:
-        shrinkage: Share s of a round Gaussian in each covariance, C = (1 - s) Ĉ + s (tr Ĉ / D) I, in [0, 1]; "auto":
-            that of Ledoit and Wolf, of standardized columns.
-        priors: Share of each class: None takes those of the rows, "uniform" the same for all; or a share by class.
-        class_weight: Weights of the rows by class, or "balanced".
-
     Example:
         >>> model = QuadraticDiscriminant().fit([[-1.0], [1], [-9], [9]], ["in", "in", "out", "out"])
         >>> model.predict([[0.0], [-7], [7]]).tolist()
@@ -281,18 +246,18 @@ class QuadraticDiscriminant(_Discriminant):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Mean and covariance of each class, by maximum likelihood."""
-        x, index, weight = learned = self._rows(X, y, sample_weight)
-        self.means_, rows = centered_by_class(learned, len(self.classes_))
-        size, own = np.abs(x).max(0), [index == k for k in range(len(self.classes_))]
-        found = [covariance_of(Weighed(rows[k], index[k], weight[k]), size, self.shrinkage) for k in own]
-        pooled = self._pooled(Weighed(rows, index, weight), self.means_, size)
-        ranks, full = [0 if c is None else len(c.deviation) for c in found], len(pooled.deviation)
-        kept = [c if c is not None and rank == full else pooled for c, rank in zip(found, ranks, strict=True)]
+        learned = self._rows(X, y, sample_weight)
+        self.means_, rest = centered_by_class(learned, len(self.classes_))
+        rows, size = learned._replace(x=rest), np.abs(learned.x).max(0)
+        own = [covariance_of(rows.take(rows.y == k), size, self.shrinkage) for k in range(len(self.classes_))]
+        pooled = self._pooled(rows, size)
+        ranks, full = [0 if c is None else c.root.shape[1] for c in own], pooled.root.shape[1]
+        kept = [c if c is not None and rank == full else pooled for c, rank in zip(own, ranks, strict=True)]
         self.factors_ = [c._asdict() for c in kept]
         if min(ranks) < full:
             k = int(np.argmin(ranks))
             warnings.warn(
-                f"Class {self.classes_.tolist()[k]!r} (rows: {(index == k).sum()}) varies in {ranks[k]} of "
+                f"Class {self.classes_.tolist()[k]!r} (rows: {(rows.y == k).sum()}) varies in {ranks[k]} of "
                 f"{full} directions, so its covariance is singular and it takes that of all classes. Give "
                 "shrinkage=0.1, say, or more rows.",
                 np.exceptions.RankWarning,
@@ -305,16 +270,9 @@ class QuadraticDiscriminant(_Discriminant):
         """Of each class: (K, D, D)."""
         return np.stack([self.gaussian(k)[1] for k in range(len(self.means_))])
 
-    def gaussian(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (D,) and covariance (D, D) of class number k."""
-        root = Covariance(**self.factors_[k]).root
-        return self.means_[k], root @ root.T
+    def _covariance(self, k: int) -> Covariance:
+        return Covariance(**self.factors_[k])
 
     def _joint(self, x: np.ndarray) -> np.ndarray:
-        found = [Covariance(**factors) for factors in self.factors_]
-        columns = [(c.whiten(x - m) ** 2).sum(1) + c.log_norm() for m, c in zip(self.means_, found, strict=True)]
-        return np.log(self.priors_) - np.stack(columns, 1) / 2
-
-    def _sample_class(self, k: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        root = Covariance(**self.factors_[k]).root
-        return self.means_[k] + rng.standard_normal((n, root.shape[1])) @ root.T
+        each = [(self._covariance(k), x - mean) for k, mean in enumerate(self.means_)]
+        return np.log(self.priors_) - np.stack([c.distance(rest) + c.log_norm for c, rest in each], 1) / 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,29 +25,19 @@ from ...errors import InputError
 from ...tasks import class_weights, encode_labels, learn_classes
 from .base import Plain, Rows, Scored
 
-__all__ = ["Generative", "Weighed", "centered_by_class"]
+__all__ = ["Generative", "centered_by_class"]
 
 PART = 4096  # rows that are answered at once
 
 
-class Weighed(NamedTuple):
-    """Rows to learn from: features (n, D), places in classes_ (n,) and weights (n,)."""
-
-    x: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-
-
-def centered_by_class(rows: Weighed, k: int) -> tuple[np.ndarray, np.ndarray]:
+def centered_by_class(rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Weighted means of the classes (K, D), and the rows without them (n, D)."""
-    x, index, weight = rows
-    share = weight / np.bincount(index, weights=weight)[index]
-    add_up = csr_array((share, (index, np.arange(len(x)))), shape=(k, len(x)))
-    means = add_up @ x
-    rest = x - means[index]
+    share = np.asarray(rows.weight) / np.bincount(rows.y, weights=rows.weight)[rows.y]
+    add_up = csr_array((share, (rows.y, np.arange(len(share)))), shape=(k, len(share)))
+    means = add_up @ rows.x
+    rest = rows.x - means[rows.y]
     slip = add_up @ rest  # rounding error where the mean is large beside the spread
-    rest -= slip[index]
-    return means + slip, rest
+    return means + slip, rest - slip[rows.y]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -76,7 +66,7 @@ class Generative(Scored, Plain):
 
     # ---- learning
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Weighed:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Checked rows with weights (n,), those of their classes in them; learns classes_ and priors_."""
         self._check_parameters()
         x, name = self._table(X, reset=True), type(self).__name__
@@ -91,7 +81,7 @@ class Generative(Scored, Plain):
             empty = self.classes_[mass == 0].tolist()[0]
             raise InputError(f"Class {empty!r} has weight 0 in all; leave its rows out, or give it a weight > 0.")
         self.priors_ = self._shares(mass)
-        return Weighed(x, index, weight)
+        return Rows(x, index, weight)
 
     def _shares(self, mass: np.ndarray) -> np.ndarray:
         if self.priors is None:

@@ -65,6 +65,7 @@ def _independent(r: np.ndarray) -> np.ndarray:
 def centered(x: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Columns about their means, exactly 0 where they are constant up to rounding (n, D); the means (D,)."""
     mean = np.average(x, axis=0, weights=weight)
+    mean = mean + np.average(x - mean, axis=0, weights=weight)  # rounding error where it is large
     about = x - mean
     about[:, np.ptp(x, axis=0) <= CONSTANT * np.abs(x).max(0)] = 0.0
     return about, mean

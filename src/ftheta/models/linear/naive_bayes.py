@@ -20,7 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import NonNegative, Positive
 from ...errors import InputError
 from ...results import Table
+from .base import feature_names
 from .generative import Generative, centered_by_class
+from .least_squares import centered
 
 __all__ = ["DiscreteNaiveBayes", "GaussianNaiveBayes"]
 
@@ -31,8 +33,6 @@ class GaussianNaiveBayes(Generative):
 
     Args:
         var_smoothing: Added to every variance, as a share of the largest variance of a column over all rows.
-        priors: Share of each class: None takes those of the rows, "uniform" the same for all; or a share by class.
-        class_weight: Weights of the rows by class, or "balanced".
 
     Example:
         >>> model = GaussianNaiveBayes().fit([[-1.0], [1], [8], [10]], ["low", "low", "high", "high"])
@@ -45,11 +45,11 @@ class GaussianNaiveBayes(Generative):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Mean and variance of each column in each class, by maximum likelihood."""
         x, index, weight = learned = self._rows(X, y, sample_weight)
-        all_of_them = learned._replace(y=np.zeros_like(index))
-        largest = (weight @ centered_by_class(all_of_them, 1)[1] ** 2 / weight.sum()).max()
-        self.means_, rows = centered_by_class(learned, len(self.classes_))
-        share = weight / np.bincount(index, weights=weight)[index]
-        variances = np.stack([(share * (index == k)) @ rows**2 for k in range(len(self.classes_))])
+        largest = np.average(centered(x, weight)[0] ** 2, axis=0, weights=weight).max()
+        self.means_, rest = centered_by_class(learned, len(self.classes_))
+        variances = np.stack(
+            [np.average(rest**2, axis=0, weights=weight * (index == k)) for k in range(len(self.classes_))]
+        )
         variances[variances <= (1e-12 * np.abs(x).max(0)) ** 2] = 0.0  # rounding errors of a constant
         self.deviations_ = np.sqrt(variances + self.var_smoothing * largest)
         if not self.deviations_.all():
@@ -84,8 +84,6 @@ class DiscreteNaiveBayes(Generative):
 
     Args:
         alpha: What is added to every count (Laplace: 1).
-        priors: Share of each class: None takes those of the rows, "uniform" the same for all; or a share by class.
-        class_weight: Weights of the rows by class, or "balanced".
 
     Example:
         >>> model = DiscreteNaiveBayes().fit([[0], [0], [1], [1], [1]], ["a", "a", "a", "b", "b"])
@@ -122,9 +120,8 @@ class DiscreteNaiveBayes(Generative):
     def table(self) -> Table:
         """One row per value of each column: its probability in each class."""
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         columns = {
-            "column": [name for name, values in zip(names, self.values_, strict=True) for _ in values],
+            "column": [name for name, values in zip(feature_names(self), self.values_, strict=True) for _ in values],
             "value": np.concatenate(self.values_).tolist(),
         }
         laws = np.hstack(self.tables_)  # (K, ΣV)

@@ -27,10 +27,9 @@ from ... import check
 from ...base import Estimator
 from ...errors import InputError
 from .base import FewThreads
+from .least_squares import centered
 
 __all__ = ["Whitening", "principal_axes"]
-
-EPS = np.finfo(float).eps
 
 
 def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -40,17 +39,20 @@ def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     root = np.linalg.qr(x, mode="r") if len(x) > x.shape[1] else x  # as many rows as columns: the same s and U
     _, s, axes = np.linalg.svd(root, full_matrices=False)
-    rank = int((s > s[0] * max(x.shape) * EPS).sum())
-    s, axes = s[:rank], axes[:rank]
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1)
-    return s, axes * np.sign(largest)
+    rank = int((s > s[0] * max(x.shape) * np.finfo(float).eps).sum())
+    return s[:rank], axes[:rank] * upright(axes[:rank])
+
+
+def upright(axes: np.ndarray) -> np.ndarray:
+    """The signs (r, 1) that make the largest entry of each axis (r, D) positive."""
+    return np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Scale or whiten the columns of a table by what the training rows say.
 
-    Rows: `mean_` (D,), `whitening_` W (K, D), `coloring_` (D, K), which goes back; for "standard" the scales of the
+    Learned: `mean_` (D,), `whitening_` W (K, D), `coloring_` (D, K), which goes back; for "standard" the scales of the
     columns (D,). `n_components_` is K. Variances are divided by the sum of weights, not by n - 1.
 
     Args:
@@ -69,17 +71,13 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
         """Learn mean and W; y is ignored."""
         self._check_parameters()
         x = check.table(self, X, dtype="float64", reset=True)
-        share = _shares(check.weights(sample_weight, len(x)), len(x))
-        unit = _power_of_two(x)
-        mean, x, deviation = _centred(x[share > 0] / unit, share[share > 0])  # x times the roots of the weights
-        self.mean_ = mean * unit
+        x, self.mean_ = _rows(x, check.weights(sample_weight, len(x)))
         if self.method == "standard":
-            self.n_components_ = len(mean)
-            self.coloring_ = np.where(deviation > 0, deviation * unit, 1.0)
-            with np.errstate(over="ignore"):
-                self.whitening_ = 1 / self.coloring_
-            return self._refused_unless_finite(self.whitening_)
-        if not deviation.any():
+            deviation = np.linalg.norm(x, axis=0)
+            self.n_components_, self.coloring_ = len(deviation), np.where(deviation > 0, deviation, 1.0)
+            self.whitening_ = 1 / self.coloring_
+            return self
+        if not x.any():
             raise InputError(
                 f"No column of X varies over its {len(x)} sample(s), so no direction can be whitened. "
                 "Pass rows that differ, or take method='standard'."
@@ -87,20 +85,13 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
         s, axes = principal_axes(x)
         turn = axes.T if self.method == "zca" else np.eye(len(s))  # (D, K) or (K, K)
         self.n_components_ = len(s)
-        with np.errstate(over="ignore"):
-            self.whitening_, self.coloring_ = turn / s @ axes / unit, unit * axes.T * s @ turn.T
-        return self._refused_unless_finite(self.whitening_)
-
-    def _refused_unless_finite(self, *found: np.ndarray) -> Self:
-        if not all(np.isfinite(a).all() for a in found):
-            raise InputError("X varies by more or by less than float64 can square or divide by. Rescale its columns.")
+        self.whitening_, self.coloring_ = turn / s @ axes, axes.T * s @ turn.T
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """W (x - m) of each row: (n, D), for "pca" (n, K)."""
         check_is_fitted(self)
-        x = check.table(self, X, dtype="float64", reset=False)
-        return _times(x - self.mean_, self.whitening_)
+        return _times(check.table(self, X, dtype="float64", reset=False) - self.mean_, self.whitening_)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """The rows whose transform is X, up to what does not vary: (n, D)."""
@@ -118,13 +109,9 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     def covariances(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Covariance of rows before and after: (D, D) and, for "pca", (K, K)."""
-        z = np.asarray(self.transform(X))
-        share = _shares(check.weights(sample_weight, len(z)), len(z))
-        found = [_centred(a, share)[1] for a in (check.table(self, X, dtype="float64", reset=False), z)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            before, after = (a.T @ a for a in found)
-        self._refused_unless_finite(before, after)
-        return before, after
+        z, x = np.asarray(self.transform(X)), check.table(self, X, dtype="float64", reset=False)
+        before, after = (_rows(a, check.weights(sample_weight, len(a)))[0] for a in (x, z))
+        return before.T @ before, after.T @ after
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that come out: those that went in, for "pca" whitening0, whitening1, ..."""
@@ -139,24 +126,8 @@ def _times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return x * matrix if matrix.ndim == 1 else x @ matrix.T
 
 
-def _shares(weight: np.ndarray | None, n: int) -> np.ndarray:
-    share = np.ones(n) if weight is None else weight / weight.max()
-    return share / share.sum()
-
-
-def _power_of_two(x: np.ndarray) -> float:
-    """About the largest entry of x, so that no square overflows or is lost."""
-    largest = max(float(x.max()), -float(x.min()))
-    return 2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000) if largest else 1.0
-
-
-def _centred(x: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean (D,), √v (x - m) (n, D), and deviations (D,): columns that vary by no more than rounding do not vary."""
-    mean = share @ x
-    x = x - mean
-    mean, x = mean + share @ x, x - share @ x  # what the first pass lost
-    x *= np.sqrt(share)[:, None]
-    deviation = np.sqrt(np.einsum("nd,nd->d", x, x))
-    constant = deviation <= np.sqrt(len(x)) * EPS * np.abs(mean)
-    x[:, constant] = 0
-    return mean, x, np.where(constant, 0.0, deviation)
+def _rows(x: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """√v (x - m) with Σ v = 1, of rows of weight > 0, and m (D,)."""
+    weight = np.ones(len(x)) if weight is None else weight
+    about, mean = centered(x[weight > 0], weight[weight > 0])
+    return about * np.sqrt(weight[weight > 0] / weight.sum())[:, None], mean

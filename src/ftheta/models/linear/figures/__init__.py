@@ -1,3 +1,0 @@
-"""Figures that only linear models have."""
-
-__all__: list[str] = []
