@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,7 +108,7 @@ class _Discriminant(Generative):
         if self.shrinkage is not None and self.shrinkage != "auto" and self.shrinkage > 1:
             raise InputError(f"shrinkage={self.shrinkage}; it is a share: give a number from 0 to 1, or 'auto'.")
 
-    def _pooled(self, rows: Rows, size: np.ndarray) -> Covariance:
+    def _pooled(self: Any, rows: Rows, size: np.ndarray) -> Covariance:
         """The covariance of rows without their means; a warning where classes differ in what none of them varies in."""
         found = covariance_of(rows, size, self.shrinkage)
         if found is None:
@@ -129,12 +129,12 @@ class _Discriminant(Generative):
     def _covariance(self, k: int) -> Covariance:
         """That of class number k."""
 
-    def gaussian(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def gaussian(self: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean (D,) and covariance (D, D) of class number k."""
         root = self._covariance(k).root
         return self.means_[k], root @ root.T
 
-    def _sample_class(self, k: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    def _sample_class(self: Any, k: int, n: int, rng: np.random.Generator) -> np.ndarray:
         root = self._covariance(k).root
         return self.means_[k] + rng.standard_normal((n, root.shape[1])) @ root.T
 

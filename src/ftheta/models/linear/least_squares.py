@@ -47,6 +47,8 @@ def decompose(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if len(r) < a.shape[1] or np.abs(np.diag(r)).min(initial=1) <= DEPENDENT:
         kept = _independent(r)
         q, r = np.linalg.qr(unit[:, kept])
+    sign = np.where(np.diag(r) < 0, -1.0, 1.0)  # so that R is unique
+    q, r = q * sign, r * sign[:, None]
     return q, linalg.solve_triangular(r, np.eye(len(r))) / size[kept, None], kept
 
 

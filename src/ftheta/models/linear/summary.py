@@ -62,7 +62,7 @@ class Summary(Result):
         """A title, tables and pairs of blocks side by side, and notes."""
         lines = [line for part in parts if isinstance(part, str) for line in part.splitlines()]
         width = max(WIDTH, *map(len, lines))
-        texts = [part if isinstance(part, str) else _side_by_side(*part, width // 2 - 2) for part in parts]
+        texts = [part if isinstance(part, str) else _side_by_side(part[0], part[1], width // 2 - 2) for part in parts]
         body = [line for text in texts for line in (text, "-" * width)]
         return "\n".join([title.center(width).rstrip(), "=" * width, *body, *(fill(note, width) for note in notes)])
 
