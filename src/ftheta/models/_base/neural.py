@@ -239,7 +239,8 @@ class NeuralEstimator(Stepped):
         """f of what the net sees of X, part by part, in evaluation mode, without gradients."""
         data = self.checked(X)
         training = [layer for layer in self.module_.modules() if layer.training]
-        self.module_.eval()
+        if training:
+            self.module_.eval()
         try:
             with torch.no_grad():
                 batches = self.source(data, self.part).batches(0, 0, Draw(0))

@@ -305,9 +305,13 @@ class _Told(Callback):
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
         """One task per epoch; a callback may ask to stop."""
         estimator = self.estimator
-        context = getattr(estimator, "_callback_fit_ctx", None)
-        if context is None:
-            return
+        if getattr(estimator, "_skl_callbacks", None) and hasattr(estimator, "_callback_fit_ctx"):
+            self._tell(ctx, estimator, estimator._callback_fit_ctx)
+        module = getattr(estimator, "module_", None)
+        if module is not None and not module.training and hasattr(ctx.process, "train_mode"):
+            ctx.process.train_mode()  # type: ignore[attr-defined]  # a callback has used the module
+
+    def _tell(self, ctx: Context, estimator: Any, context: Any) -> None:
         task = context.subcontext("epoch").call_on_fit_task_begin(estimator=estimator)
 
         def learned() -> dict[str, Any]:  # a copy, which training does not change
@@ -315,8 +319,6 @@ class _Told(Callback):
 
         if task.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=learned, **context.rows):
             ctx.stop("a callback asked to stop")
-        if hasattr(ctx.process, "train_mode"):
-            ctx.process.train_mode()  # type: ignore[attr-defined]  # a callback may have predicted
 
     def on_end(self, ctx: Context) -> None:
         """Why."""
