@@ -24,7 +24,7 @@ from ftheta.studies._running import claimed_rows
 
 FOLDER = "src/ftheta/studies/ledger"
 VERDICTS = {
-    "test": ["right", "wrong"],
+    "test": ["right", "loose", "wrong", "incomplete"],
     "study": ["right", "loose", "wrong", "incomplete", "undecided"],
     "page": ["right", "loose", "wrong", "incomplete"],
     "declined": ["declined"],
@@ -118,11 +118,12 @@ def pytest_runtestloop(session):
 
 def collect(root, marks):
     """Claims by row, sorted, and a sentence for each that is wrong."""
-    known = {row["id"] for table in (root / FOLDER).glob("*.csv") for row in csv.DictReader(_lines(table))}
+    tables = (root / FOLDER).glob("*.csv")
+    errata = {row["id"]: row["erratum"] for table in tables for row in csv.DictReader(_lines(table))}
     claims, problems = defaultdict(list), _malformed(marks)
-    for row, claim in [*_of_tests(marks), *_of_studies(root), *_of_pages(root), *_of_declined(root)]:
+    for row, claim in [*_of_tests(marks, errata), *_of_studies(root), *_of_pages(root, errata), *_of_declined(root)]:
         kind, where, verdict = claim["kind"], claim["where"], claim["verdict"]
-        if row not in known:
+        if row not in errata:
             problems.append(f"{where} claims {row!r}, which is not a row of the ledger.")
         elif verdict not in VERDICTS[kind]:
             problems.append(f"{where} says {verdict!r} of {row}; a {kind} says {' or '.join(VERDICTS[kind])}.")
@@ -155,12 +156,14 @@ def _malformed(marks):
     ]
 
 
-def _of_tests(marks):
+def _of_tests(marks, errata):
+    """A test that finds another value than the printed one: wrong, unless the erratum's tag says something milder."""
     for where, mark in marks:
         states = {key: _plain(mark.kwargs[key]) for key in ("covers", "printed", "right") if key in mark.kwargs}
-        verdict = "wrong" if "printed" in states else "right"
         for row in mark.args:
-            yield row, {"kind": "test", "where": where, "verdict": verdict, **states}
+            tagged = errata.get(row, "").startswith("[")
+            wrong = _of_erratum(errata[row]) if tagged else "wrong"
+            yield row, {"kind": "test", "where": where, "verdict": wrong if "printed" in states else "right", **states}
 
 
 def _of_studies(root):
@@ -172,10 +175,7 @@ def _of_studies(root):
             yield row, {"kind": "study", "where": name, "verdict": verdicts.get(row, "undecided")}
 
 
-def _of_pages(root):
-    errata = {
-        row["id"]: row["erratum"] for table in (root / FOLDER).glob("*.csv") for row in csv.DictReader(_lines(table))
-    }
+def _of_pages(root, errata):
     for path in sorted((root / "docs").rglob("*.md")):
         for words in re.findall(r"<!--\s*ledger:(.*?)-->", path.read_text(encoding="utf-8"), flags=re.DOTALL):
             *ids, word = words.replace(",", " ").split() or [""]
