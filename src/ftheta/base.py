@@ -173,33 +173,37 @@ class Estimator(BaseEstimator):
         run.finish({MODEL: tree, CONFIG: config})
 
 
-ELSEWHERE = {  # names of scikit-learn, and what is meant by them here
-    "hidden_layer_sizes": "hidden",
-    "max_iter": "epochs",
-    "n_iter_no_change": "patience",
-    "early_stopping": "patience=10 together with validation=0.1",
-    "validation_fraction": "validation",
-    "learning_rate_init": "lr",
-    "learning_rate": "lr, or training=Training(schedule=...)",
-    "solver": "optimizer",
-    "tol": "training=Training(min_delta=...)",
-    "alpha": "training=Training(l2=...)",
-    "momentum": "training=Training(options={'momentum': 0.9})",
-    "verbose": "training=Training(progress=...)",
-    "shuffle": "training=Training(shuffle=...)",
-    "C": "l2 or training=Training(l2=...), about 1 / (2 n C),",
-    "penalty": "l1 and l2, of the model or in training=Training(...),",
-    "n_components": "n_hidden",
-    "n_estimators": "epochs",
-    "n_jobs": "training=Training(threads=...)",
+ELSEWHERE = {  # names of scikit-learn, and what they are here: the first that begins with a parameter of the class
+    "hidden_layer_sizes": ("hidden",),
+    "max_iter": ("epochs",),
+    "n_iter_no_change": ("patience",),
+    "early_stopping": ("patience=10 together with validation=0.1",),
+    "validation_fraction": ("validation",),
+    "learning_rate_init": ("lr",),
+    "learning_rate": ("lr, or training=Training(schedule=...)",),
+    "eta0": ("lr",),
+    "solver": ("optimizer",),
+    "tol": ("training=Training(min_delta=...)",),
+    "alpha": ("l2", "training=Training(l2=...)"),
+    "momentum": ("training=Training(options={'momentum': 0.9})",),
+    "verbose": ("training=Training(progress=...)",),
+    "shuffle": ("training=Training(shuffle=...)",),
+    "C": ("l2 = 1 / (2 n C)", "training=Training(l2=...), about 1 / (2 n C),"),
+    "penalty": ("l1 and l2", "training=Training(l1=..., l2=...)"),
+    "n_components": ("n_hidden",),
+    "n_estimators": ("epochs",),
+    "n_jobs": ("training=Training(threads=...)",),
 }
 
 
 def _unknown(cls: type, key: str, known: Iterable[str]) -> str:
-    said = catalog.nearest(f"parameter of {cls.__name__}:", key, known)
-    here = ELSEWHERE.get(key, "")
-    meant = set(re.findall(r"\w+", here)) & set(known)
-    return f"{said} scikit-learn's {key} is {here} here." if meant else said
+    known = list(known)
+    message = catalog.nearest(f"parameter of {cls.__name__}:", key, known)
+    for here in ELSEWHERE.get(key, ()):
+        for_nets = "Training(" in here and not re.search("progress|threads", here)
+        if re.match(r"\w+", here)[0] in known and ("optimizer" in known or not for_nets):  # type: ignore[index]
+            return f"{message} scikit-learn's {key} is {here} here."
+    return message
 
 
 def _refuse_other(run: Run, overwrite: bool) -> None:

@@ -49,6 +49,14 @@ def test_a_name_of_scikit_learn_is_answered_with_the_one_used_here(name, meant):
         MLPClassifier(epoch=3)
 
 
+def test_the_name_used_here_is_one_that_the_class_takes():
+    with pytest.raises(TypeError, match=r"scikit-learn's C is l2 = 1 / \(2 n C\) here"):
+        ftheta.LogisticRegression(C=1.0)
+    with pytest.raises(TypeError) as caught:
+        ftheta.Perceptron(penalty="l1")
+    assert "scikit-learn" not in str(caught.value)
+
+
 def test_settings_of_training_are_parameters():
     model = MLPClassifier(**QUICK)
     assert model.get_params()["training__l2"] == 0.0 and "training__l2" not in model.get_params(deep=False)
