@@ -318,3 +318,7 @@ def test_a_class_that_only_test_rows_have_is_refused_before_training(refused):
     write("test.csv", ("a", "b", "kind"), (1, 2, "cat"), (1, 1, "cow"), (0, 0, "cow"))
     said = refused("train", "mlp", "learn.csv", "--target", "kind", "--test", "test.csv")
     assert said.startswith("test.csv: 2 of 3 test rows have a class that no training row has ('cow').")
+    write("numbers.csv", ("a", "kind"), *((i, i % 2) for i in range(20)))
+    write("odd.csv", ("a", "kind"), (1, 1), (2, 0), (3, "maybe"))
+    said = refused("train", "mlp", "numbers.csv", "--target", "kind", "--test", "odd.csv")
+    assert said.startswith("odd.csv: 1 of 3 test rows have a class that no training row has ('maybe').")

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 
 import ftheta
 from ftheta import jobs
-from ftheta.errors import FThetaError, InputError
+from ftheta.errors import FThetaError, InputError, RunError
 from ftheta.store import Run
 from tests.cli._things import QUICK, table, weights, write
 
@@ -106,7 +106,7 @@ def test_what_needs_no_training_rows_works_without_them():
     assert jobs.open("m").sample(5).shape == (5, 4)
     ((name, found),) = jobs.open("r").explain("summary")
     assert name == "summary" and found.table().columns["parameters"][0] == 24
-    with pytest.raises(InputError, match="Unknown data set or file 'pets.csv'"):
+    with pytest.raises(RunError, match=r"training data of r, and pets\.csv is not there"):
         list(jobs.open("r").explain("activations"))
 
 

@@ -150,7 +150,8 @@ def typed(cls: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
     hints, known, result = get_type_hints(cls, include_extras=True), [f.name for f in fields(cls)], {}
     for name, value in values.items():
         if name not in known:
-            raise InputError(f"{where}: {nearest('key', name, known)}")
+            hint = " Parameters of the model go below [params]." if cls is Config else ""
+            raise InputError(f"{where}: {nearest('key', name, known)}{hint}")
         try:
             adapter = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True, strict=True))
             result[name] = adapter.validate_json(json.dumps(value, default=str))

@@ -161,13 +161,13 @@ def _task(card: Card, dataset: Dataset, asked: str) -> Task:
     for name in own:
         if name == asked or (not asked and name in fitting):
             return own[name]()
-    what = TASKS[fitting[0]].answers if fitting else dataset.task
+    what = TASKS[fitting[0]].answers if fitting else ""
     wanted = {(kind, name) for kind in (dataset.kind, *KINDS[dataset.kind].also(dataset)) for name in fitting}
     others = [other.name for other in reversed(catalog.CARDS.values()) if wanted & other.targets.keys()]
-    raise InputError(
-        f"The target of {dataset.name} is {what}, which {card.name} does not learn; it is for {', '.join(own)}. "
-        f"Use {' or '.join(others[:4]) or 'other data'}."
-    )
+    target = f"The target of {dataset.name} is {what}, which {card.name} does not learn"
+    target = target if fitting else f"{dataset.name} has no target, and {card.name} needs one"
+    use = " or ".join(others[:4]) or "other data"
+    raise InputError(f"{target}; it is for {', '.join(own)}. Use {use}.")
 
 
 def _kind(card: Card, dataset: Dataset, task: Task) -> type[Kind]:

@@ -17,6 +17,7 @@ import numpy as np
 from .. import catalog
 from ..base import card_of
 from ..data import CsvFormat, Dataset
+from ..data import names as data_names
 from ..data.kinds import KINDS, Kind
 from ..errors import FThetaError, InputError, InputTypeError, RunError
 from ..models import described, load
@@ -92,6 +93,8 @@ class TrainedRun:
     @cached_property
     def dataset(self) -> Dataset:
         """The data that it was trained on; data that has changed is refused."""
+        if self.config.data not in data_names() and not Path(self.config.data).exists():
+            raise RunError(f"This needs the training data of {self.run.path}, and {self.config.data} is not there.")
         found = self.kind.convert(open_data(self.config, catalog.card(self.config.model)))
         if digest(found) != files.split(self.run)["data"]:
             raise RunError(

@@ -95,6 +95,8 @@ class Classify(Supervised):
 
     def check_split(self, name: str, y_train: Any, y_test: Any) -> None:
         """No class that only test rows have."""
+        if np.asarray(y_test).dtype.kind in "OU" and np.asarray(y_train).dtype.kind in "iuf":
+            y_train = [str(label) for label in np.unique(y_train).tolist()]  # one odd label makes a column text
         unseen = np.setdiff1d(y_test, y_train)
         if len(unseen):
             rows = np.isin(y_test, unseen).reshape(len(y_test), -1).any(1).sum()
