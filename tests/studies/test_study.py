@@ -32,6 +32,7 @@ from ftheta.studies._running import claimed_rows, fingerprint, load
 
 VERDICTS = {"right", "loose", "wrong", "incomplete", "undecided"}
 STOP, CALLS = [], []
+STUDIES = Path(_running.__file__).parent
 
 
 def helper(x):
@@ -269,9 +270,17 @@ def test_claimed_rows_are_read_without_an_import():
 @pytest.mark.parametrize("name", names())
 def test_a_study_states_its_question_and_cost(name):
     found = info(name)
-    text = (Path(_running.__file__).parent / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+    text = (STUDIES / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
     assert found.question.endswith("?") and "Cost:" in text
     assert set(found.rows) <= {row.id for row in ledger.rows()}
+
+
+def test_studies_are_short():
+    """At most 120 lines each; with the helpers of their chapters, at most 60 lines per claimed row."""
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in STUDIES.glob("*/*.py")}
+    del lines[STUDIES / "ledger/__init__.py"]
+    assert [path.name for path, n in lines.items() if n > 120 and not path.name.startswith("_")] == []
+    assert sum(lines.values()) <= 60 * len({row for name in names() for row in info(name).rows})
 
 
 @pytest.mark.parametrize("name", names())

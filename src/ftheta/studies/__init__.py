@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
     if name == "ledger":
         return import_module(".ledger", __name__)
     for module in ("_checks", "_grid", "_running"):
-        found = vars(import_module(f".{module}", __name__))
-        if name in found and not name.startswith("_"):
-            return found[name]
+        public = vars(import_module(f".{module}", __name__))
+        if name in public and not name.startswith("_"):
+            return public[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

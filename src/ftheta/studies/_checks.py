@@ -64,7 +64,7 @@ def less(text: str, a: Any, b: Any = 0.0, *, least: float = 0.0) -> Check:
 
 
 def same(text: str, a: Any, b: Any = 0.0, *, within: float) -> Check:
-    """Whether a and b differ by at most `within`: equivalence, not just a difference that was not found."""
+    """Whether a and b differ by at most `within`: equivalence, not just a difference that is not significant."""
     mean, half = _difference(a, b)
     size = np.abs(mean)
     return _check(text, size + half <= within, size - half > within, mean, half, (size + half).argmax())

@@ -26,7 +26,7 @@ Checks = Callable[["Measured"], Iterator[Check]]
 
 @dataclass(frozen=True)
 class Finding:
-    """What a study found about one row of the ledger."""
+    """The verdict of a study on one row of the ledger."""
 
     row: str
     source_says: Any  # what the document prints: words or numbers

@@ -94,14 +94,14 @@ def names() -> tuple[str, ...]:
         >>> "optimizers/noise" in names()
         True
     """
-    found = [
+    listed = [
         f"{chapter.name}/{file.name.removesuffix('.py').replace('_', '-')}"
         for chapter in files("ftheta.studies").iterdir()
         if chapter.is_dir()
         for file in chapter.iterdir()
         if file.name.endswith(".py") and not file.name.startswith("_")
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(listed))
 
 
 def _path_of(name: str) -> str:
@@ -261,13 +261,13 @@ def _versions() -> dict[str, str]:
 
 def _digest(studies: Mapping[str, Study], settings: Mapping[str, Any]) -> str:
     """SHA-256 of the settings, the code that `measure` reaches and the data that a setting `data` names."""
-    found = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for key, study in studies.items():
-        found.update(fingerprint(study.measure).encode())
+        digest.update(fingerprint(study.measure).encode())
         named = settings[key].get("data", ())
         for name in [named] if isinstance(named, str) else named:
-            found.update(_content(name))
-    return found.hexdigest()
+            digest.update(_content(name))
+    return digest.hexdigest()
 
 
 def _content(name: str) -> bytes:

@@ -1,5 +1,1 @@
-"""Convolutional networks: depth, shortcuts and normalisation, what filters see, and what makes training robust."""
-
-from __future__ import annotations
-
-__all__: list[str] = []
+"""Convolutional networks: depth, shortcuts, norms, shifts and transfer."""

@@ -1,6 +1,6 @@
 """What does a network lose that does not know which samples are neighbours?
 
-Ten short shapes, each placed, stretched and scaled at random in a signal of 40 samples, are told apart by a
+Ten short shapes, each placed, stretched and scaled at random in a signal of 40 samples, are classified by a
 convolutional and by a dense network with as many units in each layer. What are their test errors, and what if the
 samples of all signals, training and test, are permuted in one fixed way?
 

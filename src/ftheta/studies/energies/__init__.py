@@ -1,5 +1,1 @@
-"""Memories and energies: how much a network can store, and what machines of energies learn by sampling."""
-
-from __future__ import annotations
-
-__all__: list[str] = []
+"""Hopfield networks and Boltzmann machines: capacity, recall, likelihood and overfitting."""

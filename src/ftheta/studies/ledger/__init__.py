@@ -1,4 +1,4 @@
-"""The ledger: what the five sources say, row by row, what was found about it, and the evidence.
+"""The ledger: what the five sources say, row by row, the verdict on it, and the evidence.
 
 A row is claimed by a test, a study, a guide page or an entry in `declined.toml`; `make ledger` collects the claims into
 `claims.json`, and `ftheta study NAME --record` writes `findings.json`. A row without a claim of its own follows the row
@@ -97,68 +97,68 @@ def rows(milestone: str | None = None, source: str | None = None, search: str = 
         >>> [row.id for row in rows(search="galton")][:1]
         ['A038']
     """
-    found = [row for row in _rows() if milestone in (None, row.milestone) and (source or "") in row.source]
-    found = [row for row in found if search.lower() in " ".join(vars(row).values()).lower()]
-    return [r for r in found if r.erratum or verdict(r) in ("wrong", "loose", "incomplete")] if errors else found
+    chosen = [row for row in _rows() if milestone in (None, row.milestone) and (source or "") in row.source]
+    chosen = [row for row in chosen if search.lower() in " ".join(vars(row).values()).lower()]
+    return [r for r in chosen if r.erratum or verdict(r) in ("wrong", "loose", "incomplete")] if errors else chosen
 
 
 @cache
 def claims() -> Claims:
     """The collected claims by row id."""
     table = json.loads((files("ftheta.studies") / "ledger" / "claims.json").read_text(encoding="utf-8"))
-    return {row: [Claim(**claim) for claim in found] for row, found in table.items()}
+    return {row: [Claim(**claim) for claim in claims_] for row, claims_ in table.items()}
 
 
 @cache
 def recorded() -> dict[str, Any]:
-    """What the full runs of the studies found: study to date, versions, seconds and findings."""
+    """Results of the full runs of the studies: study to date, versions, seconds and findings."""
     return json.loads((files("ftheta.studies") / "ledger" / "findings.json").read_text(encoding="utf-8"))
 
 
-def _claims_of(row: Row, found: Claims | None) -> Sequence[Claim]:
-    found = claims() if found is None else found
-    return found.get(row.id) or found.get(row.same_as, ())
+def _claims_of(row: Row, collected: Claims | None) -> Sequence[Claim]:
+    collected = claims() if collected is None else collected
+    return collected.get(row.id) or collected.get(row.same_as, ())
 
 
-def status(row: Row, found: Claims | None = None) -> str:
+def status(row: Row, collected: Claims | None = None) -> str:
     """What fθ has for the row: verified, measured, documented, declined or open."""
-    kinds = {claim.kind for claim in _claims_of(row, found)}
+    kinds = {claim.kind for claim in _claims_of(row, collected)}
     return next((name for kind, name in STATUS.items() if kind in kinds), "open")
 
 
-def verdict(row: Row, found: Claims | None = None) -> str:
-    """What was found about the source: right, loose, wrong, incomplete, undecided, or open without a claim."""
-    given = {claim.verdict for claim in _claims_of(row, found)}
+def verdict(row: Row, collected: Claims | None = None) -> str:
+    """The verdict on the source: right, loose, wrong, incomplete, undecided, or open without a claim."""
+    given = {claim.verdict for claim in _claims_of(row, collected)}
     return next((name for name in VERDICTS if name in given), "open")
 
 
-def evidence(row: Row, found: Claims | None = None) -> list[str]:
+def evidence(row: Row, collected: Claims | None = None) -> list[str]:
     """Where to look: tests, studies, pages, or the reason for declining."""
-    return [claim.where for claim in _claims_of(row, found)]
+    return [claim.where for claim in _claims_of(row, collected)]
 
 
-def _findings(row: Row, found: Claims | None) -> list[tuple[str, dict[str, Any]]]:
+def _findings(row: Row, collected: Claims | None) -> list[tuple[str, dict[str, Any]]]:
     """Date and finding of each study that claims the row."""
-    names = [claim.where for claim in _claims_of(row, found) if claim.kind == "study"]
+    names = [claim.where for claim in _claims_of(row, collected) if claim.kind == "study"]
     studies = [recorded()[name] for name in names if name in recorded()]
     return [(s["date"], f) for s in studies for f in s["findings"] if f["row"] in (row.id, row.same_as)]
 
 
-def erratum_open(row: Row, found: Claims | None = None) -> bool:
+def erratum_open(row: Row, collected: Claims | None = None) -> bool:
     """Whether the row has an erratum that none of its own claims answers."""
-    own = (claims() if found is None else found).get(row.id, ())
+    own = (claims() if collected is None else collected).get(row.id, ())
     return bool(row.erratum) and not any(c.kind in ("page", "declined") or c.verdict in ("wrong", "loose") for c in own)
 
 
-def record(row: Row, found: Claims | None = None) -> dict[str, Any]:
+def record(row: Row, collected: Claims | None = None) -> dict[str, Any]:
     """The row with all its fields, as one JSON object."""
-    findings, tests = _findings(row, found), [c for c in _claims_of(row, found) if c.printed is not None]
+    findings, tests = _findings(row, collected), [c for c in _claims_of(row, collected) if c.printed is not None]
     says = [f["source_says"] for _, f in findings if "source_says" in f] + [c.printed for c in tests]
     right = [f["right"] for _, f in findings if f.get("right") is not None] + [c.right for c in tests]
     return asdict(row) | {
-        "status": status(row, found),
-        "verdict": verdict(row, found),
-        "evidence": evidence(row, found),
+        "status": status(row, collected),
+        "verdict": verdict(row, collected),
+        "evidence": evidence(row, collected),
         "source_says": says[0] if says else None,
         "right": right[0] if right else None,
         "reference": next((f["reference"] for _, f in findings if f.get("reference") is not None), None),
@@ -167,22 +167,22 @@ def record(row: Row, found: Claims | None = None) -> dict[str, Any]:
     }
 
 
-def _count(group: Iterable[Row], found: Claims | None) -> Count:
+def _count(group: Iterable[Row], collected: Claims | None) -> Count:
     group = list(group)
-    given = Counter(status(row, found) for row in group)
+    given = Counter(status(row, collected) for row in group)
     covered = len(group) - given["open"] - given["declined"]
-    return Count(covered, given["declined"], len(group), sum(erratum_open(row, found) for row in group))
+    return Count(covered, given["declined"], len(group), sum(erratum_open(row, collected) for row in group))
 
 
-def summary(of: Sequence[Row], found: Claims | None = None) -> dict[str, dict[str, Count]]:
+def summary(of: Sequence[Row], collected: Claims | None = None) -> dict[str, dict[str, Count]]:
     """Covered of all, by milestone, area and kind; `["all"]["all"]` is the total.
 
     Example:
         >>> summary(rows())["all"]["all"].of
         1120
     """
-    table = {"all": {"all": _count(of, found)}}
+    table = {"all": {"all": _count(of, collected)}}
     for column in ("milestone", "area", "kind"):
         groups = sorted({getattr(row, column) for row in of})
-        table[column] = {name: _count((r for r in of if getattr(r, column) == name), found) for name in groups}
+        table[column] = {name: _count((r for r in of if getattr(r, column) == name), collected) for name in groups}
     return table

@@ -1,5 +1,1 @@
-"""Linear models and decisions: what the course says of lines, planes, bases and classes."""
-
-from __future__ import annotations
-
-__all__: list[str] = []
+"""Linear models: basis functions, generative and discriminative classifiers."""

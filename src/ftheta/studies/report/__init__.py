@@ -1,5 +1,1 @@
 """Experiments of the ANN & DL Report, repeated on the real data with their numbers beside the printed ones."""
-
-from __future__ import annotations
-
-__all__: list[str] = []
