@@ -149,7 +149,7 @@ def house(pytester):
     (folder.parent / "linear").mkdir(parents=True)
     folder.mkdir()
     (pytester.path / "docs").mkdir()
-    (folder / "notes.csv").write_text("id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\n", encoding="utf-8")
+    (folder / "notes.csv").write_text("id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[minor] wording\n", encoding="utf-8")
     (folder / "declined.toml").write_text('C4 = "Needs a robot."\n', encoding="utf-8")
     (folder / "claims.json").write_text("{}", encoding="utf-8")
     (folder.parent / "linear/ridge_path.py").write_text(
@@ -217,6 +217,11 @@ def test_a_correction_fails_when_a_number_is_wrong_or_missing(house, call, print
     result = run(house, correction(call, printed, right))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([message])
+
+
+def test_a_test_of_a_minor_slip_says_loose(house):
+    run(house, correction("ledger(0.5)").replace("C3", "C5"), "--ledger-write")
+    assert claims_of(house)["C5"][0]["verdict"] == "loose"
 
 
 def test_a_correction_without_the_fixture_fails(house):
