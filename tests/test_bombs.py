@@ -260,10 +260,7 @@ BOMBS = {
     "PNG of 12000 x 12000": (picture, lambda: png(12000, 12000)),
     "PNG of 4096 x 4096": (picture, lambda: blank("RGB", 4096, compress_level=1)),
     "PNG of 4096 x 4096 with transparency": (picture, lambda: blank("RGBA", 4096, compress_level=1)),
-    "PNG with a packed text": (
-        picture,
-        lambda: png(8, 8, *[(b"zTXt", b"a\0\0" + zlib.compress(bytes(ZEROS), 9))] * 4),
-    ),
+    "PNG with a packed text": (picture, lambda: png(8, 8, *[(b"zTXt", b"a\0\0" + zlib.compress(bytes(ZEROS), 9))] * 4)),
     "PNG with a packed profile": (picture, lambda: png(8, 8, (b"iCCP", b"a\0\0" + zlib.compress(bytes(ZEROS), 9)))),
     "JPEG of 12000 x 12000 in one scan": (small_picture, lambda: blank("L", 12000, "JPEG")),
     "JPEG of 12000 x 12000 in many scans": (small_picture, lambda: blank("L", 12000, "JPEG", progressive=True)),

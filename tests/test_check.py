@@ -33,7 +33,7 @@ def table(X, *, dtype="float32", reset=True, estimator=None, **kw):
 # ---- parameters
 
 
-class Knobs:
+class Settings:
     count: Count = 1
     positive: Positive | None = None
     share: Share = 0.0
@@ -76,24 +76,24 @@ GOOD_AND_BAD = {
 
 @pytest.mark.parametrize("name", GOOD_AND_BAD)
 def test_annotations_are_the_constraints_of_parameters(name):
-    table = check.constraints(Knobs, [name])
+    table = check.constraints(Settings, [name])
     good, bad = GOOD_AND_BAD[name]
     for value in good:
-        validate_parameter_constraints(table, {name: value}, "Knobs")
+        validate_parameter_constraints(table, {name: value}, "Settings")
     for value in bad:
-        with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of Knobs must be"):
-            validate_parameter_constraints(table, {name: value}, "Knobs")
+        with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of Settings must be"):
+            validate_parameter_constraints(table, {name: value}, "Settings")
 
 
 def test_a_constraint_says_its_range_and_the_value():
-    table = check.constraints(Knobs, ["positive", "share", "count"])
+    table = check.constraints(Settings, ["positive", "share", "count"])
     for name, value, text in [
         ("positive", -0.1, r"a float in the range \(0.0, inf\) or None. Got -0.1 instead"),
         ("share", 1.0, r"a float in the range \[0.0, 1.0\). Got 1.0 instead"),
         ("count", 0, r"an int in the range \[1, inf\). Got 0 instead"),
     ]:
         with pytest.raises(InvalidParameterError, match=text):
-            validate_parameter_constraints(table, {name: value}, "Knobs")
+            validate_parameter_constraints(table, {name: value}, "Settings")
     assert [c.type for c in (table["count"][0], table["positive"][0])] == [Integral, Real]
 
 
@@ -164,11 +164,7 @@ def test_more_axes_are_taken_where_they_are_allowed():
 
 
 BAD_TABLES = {
-    "one axis": (
-        np.ones(20),
-        InputError,
-        r"X must be 2-D, got shape \(20,\)\. Reshape your data: X.reshape\(-1, 1\)",
-    ),
+    "one axis": (np.ones(20), InputError, r"X must be 2-D, got shape \(20,\)\. Reshape your data: X.reshape\(-1, 1\)"),
     "no rows": (
         np.ones((0, 3)),
         InputError,
@@ -184,21 +180,13 @@ BAD_TABLES = {
         InputTypeError,
         r"X is a scipy sparse matrix; Toy takes dense input\. Convert with X.toarray\(\)",
     ),
-    "complex": (
-        np.ones((2, 2)) * 1j,
-        InputError,
-        "Complex data not supported: X has dtype complex128. Take X.real",
-    ),
+    "complex": (np.ones((2, 2)) * 1j, InputError, "Complex data not supported: X has dtype complex128. Take X.real"),
     "text in a frame": (
         pd.DataFrame({"a": [1.0, 2], "city": ["Oslo", "Rom"]}),
         InputError,
         r"Column 'city' \(1\) holds text \('Oslo'\), numbers needed\. Encode it, e.g. OneHotEncoder\(\) on 'city'",
     ),
-    "text in an array": (
-        np.array([["1", "2"], ["3", "x"]]),
-        InputError,
-        r"Column '1' \(1\) holds text \('x'\)",
-    ),
+    "text in an array": (np.array([["1", "2"], ["3", "x"]]), InputError, r"Column '1' \(1\) holds text \('x'\)"),
     "text in objects": (np.array([[1, "y"]], dtype=object), InputError, r"Column '1' \(1\) holds text \('y'\)"),
     "a dict in a cell": (np.array([[{"a": 1}]], dtype=object), InputTypeError, r"; X must hold numbers only\."),
 }
@@ -227,13 +215,8 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_copied():
 
 
 def test_where_the_system_does_not_say_how_much_memory_is_free_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(check, "_free_memory", lambda: None)
-    assert table(np.ones((2, 2))).shape == (2, 2)
-
-
-def test_tensors_come_as_arrays_and_all_else_as_it_is():
-    tensor = torch.ones(2, requires_grad=True)
-    assert isinstance(check.plain(tensor), np.ndarray) and check.plain("x") == "x"
+    monkeypatch.setattr(check, "free_memory", lambda: None)
+    assert table(np.ones((2**12, 2**12), np.float32)).shape == (2**12, 2**12)
 
 
 # ---- y
@@ -290,11 +273,7 @@ BAD_TARGETS = {
     ),
     "complex": (dict(y=np.array([1j, 2]), numeric=False), InputError, "Complex data not supported"),
     "text for numbers": (dict(y=["a", "b"]), InputError, "y: could not convert string to float: 'a'"),
-    "columns": (
-        dict(y=np.ones((2, 2)), columns=False),
-        InputError,
-        r"y has shape \(2, 2\); Toy takes one column\.",
-    ),
+    "columns": (dict(y=np.ones((2, 2)), columns=False), InputError, r"y has shape \(2, 2\); Toy takes one column\."),
     "three axes": (dict(y=np.ones((2, 2, 2))), InputError, r"y has shape \(2, 2, 2\); Toy takes one or more columns"),
     "a number": (dict(y=5.0, n=3), InputTypeError, "y must hold one target for each row of X: .*scalar"),
     "no rows": (dict(y=[], n=3), InputError, "y: Found array with 0 sample"),

@@ -6,6 +6,7 @@ Every sentence says what was passed, what was expected and what to do. The kinds
 
 from __future__ import annotations
 
+import re
 import types
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,21 +20,14 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils._param_validation import (
-    Interval,
-    Options,
-    StrOptions,
-    _Constraint,
-    make_constraint,
-    validate_parameter_constraints,
-)
+from sklearn.utils import _param_validation as rules
 from sklearn.utils.validation import check_array, validate_data
 
 from .errors import InputError, InputTypeError
 
 __all__ = [
     "Count", "Finite", "NonNegative", "Positive", "RandomState", "Setting", "Share", "Size", "Widths", "at_least",
-    "constraints", "not_finite", "parameters", "plain", "reject_memory", "table", "target", "weights",
+    "constraints", "free_memory", "not_finite", "parameters", "plain", "reject_memory", "table", "target", "weights",
 ]  # fmt: skip
 
 Count = Annotated[int, Ge(1)]
@@ -52,13 +46,12 @@ RandomState = Annotated[int | None, "random_state"]
 
 def constraints(cls: type, names: Iterable[str]) -> dict[str, Any]:
     """scikit-learn's table of parameter constraints, read from the annotations of a class."""
-    return dict(_constraints(cls, tuple(names)))
+    return {name: _constraints(cls)[name] for name in names}
 
 
 @cache
-def _constraints(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
-    hints = get_type_hints(cls, include_extras=True)
-    return {name: _constraint(hints[name]) for name in names}
+def _constraints(cls: type) -> dict[str, Any]:
+    return {name: _constraint(hint) for name, hint in get_type_hints(cls, include_extras=True).items()}
 
 
 def _constraint(hint: Any) -> list[Any]:
@@ -68,7 +61,7 @@ def _constraint(hint: Any) -> list[Any]:
     if kind in (Union, types.UnionType):
         return [c for part in parts for c in _constraint(part)]
     if kind is Literal:
-        return [StrOptions(set(parts))]
+        return [rules.StrOptions(set(parts))]
     if hint in _BARE:
         return [_BARE[hint]]
     if isinstance(kind, type) and issubclass(kind, Sequence | Mapping) and parts:
@@ -78,14 +71,14 @@ def _constraint(hint: Any) -> list[Any]:
     return [callable if kind is types.FunctionType or getattr(kind, "__name__", "") == "Callable" else kind]
 
 
-def _interval(base: type, marks: Sequence[Any]) -> Interval:
+def _interval(base: type, marks: Sequence[Any]) -> rules.Interval:
     ends = {type(mark): astuple(mark)[0] for mark in marks}
     low, high = ends.get(Ge, ends.get(Gt)), ends.get(Le, ends.get(Lt))
     closed = {(True, True): "both", (True, False): "left", (False, True): "right"}.get((Ge in ends, Le in ends))
     return _Number(Integral if base is int else Real, low, high, closed=closed or "neither")
 
 
-class _Number(Interval):
+class _Number(rules.Interval):
     """A range of numbers; True and False are not numbers."""
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -96,14 +89,14 @@ class _Number(Interval):
         return super().__str__().partition(" in the range")[0] if all_of_them else super().__str__()
 
 
-class _Each(Options):
+class _Each(rules.Options):
     """A sequence or a table whose items all satisfy their own constraints."""
 
     def __init__(self, kind: type, parts: Sequence[Any]) -> None:
-        _Constraint.__init__(self)
+        rules._Constraint.__init__(self)
         self.kind: type = Mapping if issubclass(kind, Mapping) else Sequence
         self.length = len(parts) if kind is tuple and Ellipsis not in parts else None
-        self.allowed = [[make_constraint(c) for c in _constraint(part)] for part in parts if part is not Ellipsis]
+        self.allowed = [[rules.make_constraint(c) for c in _constraint(part)] for part in parts if part is not Ellipsis]
 
     def is_satisfied_by(self, val: Any) -> bool:
         if not isinstance(val, self.kind) or isinstance(val, str | bytes):
@@ -136,18 +129,12 @@ _BARE: dict[Any, Any] = {
 
 def parameters(name: str, allowed: dict[str, Any], values: dict[str, Any]) -> None:
     """Raise scikit-learn's InvalidParameterError for the first value out of its range."""
-    validate_parameter_constraints(allowed, values, name)
+    rules.validate_parameter_constraints(allowed, values, name)
 
 
 def at_least(name: str, value: Any, least: float, *, integer: bool = False) -> Any:
-    """The value of an argument, if it is a number (an integer) of at least so much.
-
-    Example:
-        >>> at_least("stride", 2, 1, integer=True)
-        2
-    """
-    kind = Integral if integer else Real
-    number = isinstance(value, kind) and not isinstance(value, bool)
+    """The value of an argument, if it is a number (an integer) of at least so much."""
+    number = isinstance(value, Integral if integer else Real) and not isinstance(value, bool)
     if not number or not value >= least:  # pyright: ignore[reportOperatorIssue]  # NaN is not
         raise InputError(f"{name}={value!r}; it must be {'an integer' if integer else 'a number'} of at least {least}.")
     return value
@@ -155,8 +142,8 @@ def at_least(name: str, value: Any, least: float, *, integer: bool = False) -> A
 
 # ---- X
 
-LARGEST = 1e100  # number whose square, summed over rows, still has room in float64
-LITTLE = 2**26  # bytes that are always there: to ask the system takes longer than to check them
+LARGEST = 1e100  # a number whose square, summed over rows, fits into float64
+ALWAYS_FREE = 2**26  # bytes: reading how many are free takes longer than to check them
 
 
 def plain(X: Any) -> Any:
@@ -184,16 +171,16 @@ def table(
     X = plain(X)
     _reject_kind(type(estimator).__name__, X)
     reject_memory(X, dtype)
+    # numbers stay as they are, so that a value too large for float32 can be named; all else is converted
+    kind: Any = None if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else np.float64
     try:
-        checked = validate_data(
-            estimator, X, reset=reset, dtype=_numeric(X, dtype), ensure_all_finite=False, allow_nd=allow_nd
-        )
+        checked = validate_data(estimator, X, reset=reset, dtype=kind, ensure_all_finite=False, allow_nd=allow_nd)  # pyright: ignore[reportArgumentType]
     except ValueError as error:
         raise InputError(_with_advice(str(error))) from None
     except TypeError as error:
         raise InputTypeError(f"{error}; X must hold numbers only.") from None
-    if integers and (kind := _integer_kind(X, checked)):
-        return np.ascontiguousarray(checked, dtype=kind)
+    if integers and (integer := _integer_kind(X, checked)):
+        return np.ascontiguousarray(checked, dtype=integer)
     with np.errstate(over="ignore"):
         result = np.asarray(checked, dtype=dtype, order=order)
     ends = [f.reduce(result, axis=None) for f in ((np.fmin, np.fmax) if allow_nan else (np.minimum, np.maximum))]
@@ -208,11 +195,6 @@ def _integer_kind(X: Any, checked: Any) -> str:
     return ("uint8" if checked.dtype == np.uint8 and checked.ndim > 2 else "int64") if kinds <= {"i", "u"} else ""
 
 
-def _numeric(X: Any, dtype: str) -> Any:
-    """Numbers stay as they are, so that a value too large for float32 can be named; all else is converted."""
-    return None if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" else np.float64
-
-
 def _reject_kind(name: str, X: Any) -> None:
     if issparse(X):
         size = np.prod(X.shape) * 8 / 1e9
@@ -224,21 +206,16 @@ def _reject_kind(name: str, X: Any) -> None:
             f"X is a {type(X).__name__} of {len(X)} parts; {name} takes one table. Join its columns first, e.g. with "
             "pandas.DataFrame or np.hstack."
         )
-    shape = np.shape(X) if isinstance(X, np.ndarray) or hasattr(X, "dtype") else None
-    if shape is not None and len(shape) == 1:
+    dtype = getattr(X, "dtype", None)
+    if dtype is not None and np.ndim(X) == 1:
         raise InputError(
-            f"X must be 2-D, got shape {shape}. Reshape your data: X.reshape(-1, 1) for one feature, "
+            f"X must be 2-D, got shape {np.shape(X)}. Reshape your data: X.reshape(-1, 1) for one feature, "
             "X.reshape(1, -1) for one sample."
         )
-    dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "") == "c":
         raise InputError(
             f"Complex data not supported: X has dtype {dtype}. Take X.real, np.abs(X), or stack both parts as columns."
         )
-    _reject_text(X)
-
-
-def _reject_text(X: Any) -> None:
     for j, (name, column) in enumerate(_loose_columns(X)):
         for cell in column:
             if isinstance(cell, str) and not _is_number(cell):
@@ -253,7 +230,7 @@ def _loose_columns(X: Any) -> Iterable[tuple[Any, Iterable[Any]]]:
     if hasattr(X, "columns"):
         columns = [(str(c), X.iloc[:, j] if hasattr(X, "iloc") else X[c]) for j, c in enumerate(X.columns)]
         return [(n, c.to_numpy() if getattr(c.dtype, "kind", "O") not in "fiubcMm" else ()) for n, c in columns]
-    array = np.asarray(X) if not isinstance(X, np.ndarray) and hasattr(X, "__array__") else X
+    array = np.asarray(X) if hasattr(X, "__array__") else X
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "OUS":
         return [(str(j), array[:, j].tolist()) for j in range(array.shape[1])]
     return []
@@ -269,10 +246,8 @@ def _is_number(text: str) -> bool:
 
 def _with_advice(message: str) -> str:
     message = message.split("\nMissing values")[0]
-    for mark, advice in _ADVICE.items():
-        if mark in message:
-            return f"{message.rstrip()} {advice}"
-    return message
+    advice = next((text for mark, text in _ADVICE.items() if mark in message), "")
+    return f"{message.rstrip()} {advice}" if advice else message
 
 
 _ADVICE = {
@@ -306,7 +281,7 @@ def reject_memory(X: Any, dtype: str) -> None:
     """Raise where X and a copy of it need more memory than there is."""
     shape = getattr(X, "shape", None) or (0,)
     need = 2 * int(np.prod([int(s) for s in shape], dtype=object)) * np.dtype(dtype).itemsize
-    free = None if need < LITTLE else _free_memory()
+    free = None if need < ALWAYS_FREE else free_memory()
     if free is not None and need > free:
         raise InputError(
             f"This needs about {need / 1e9:.1f} GB (X {'x'.join(map(str, shape))} {dtype} + copy), "
@@ -315,13 +290,11 @@ def reject_memory(X: Any, dtype: str) -> None:
         )
 
 
-def _free_memory() -> int | None:
-    """Bytes that can still be had, or None where the system does not say."""
+def free_memory() -> int | None:
+    """Bytes that are free, or None where the system does not tell."""
     path = Path("/proc/meminfo")
-    if not path.exists():
-        return None
-    lines = dict(line.split(":", 1) for line in path.read_text().splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024
+    found = re.search(r"MemAvailable: *(\d+)", path.read_text()) if path.exists() else None
+    return None if found is None else int(found[1]) * 1024
 
 
 # ---- y and weights
@@ -333,9 +306,7 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
     One column given as (n, 1) is taken as (n,), with scikit-learn's warning where only one is expected.
     """
     if y is None:
-        raise InputError(
-            f"{name} requires y to be passed, but the target y is None. Pass one target for each row of X."
-        )
+        raise InputError(f"{name} requires y to be passed, but the target y is None. Pass one for each row of X.")
     y = plain(y)
     if issparse(y):
         raise InputTypeError(f"y is a scipy sparse matrix; {name} takes dense targets. Convert with y.toarray().")
@@ -353,9 +324,8 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
     _reject_bad_target(y)
     if y.ndim == 2 and y.shape[1] == 1:
         if not (columns and numeric or quiet):
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected. Use y.ravel().", DataConversionWarning, 3
-            )
+            message = "A column-vector y was passed when a 1d array was expected. Use y.ravel()."
+            warnings.warn(message, DataConversionWarning, 3)
         return y[:, 0]
     if y.ndim > (2 if columns else 1):
         raise InputError(f"y has shape {y.shape}; {name} takes {'one or more columns' if columns else 'one column'}.")

@@ -32,11 +32,6 @@ def test_rows_columns_and_outputs(changes, n, d, k):
     assert (data.rows, data.columns, data.outputs) == (n, d, k)
 
 
-def test_defaults_are_those_of_a_plain_table():
-    data = small()
-    assert (data.kind, data.shape, data.official, data.truth, data.notes) == ("table", (), 0, None, ())
-
-
 def test_targets_that_do_not_fit_the_rows_are_refused():
     with pytest.raises(InputError, match="small: x has 3 rows but y has 2. They must match; did one file lose"):
         small(y=np.zeros(2))

@@ -162,12 +162,3 @@ def test_columns_that_only_go_with_the_target_are_no_leak():
     x["flag"] = y > 0
     assert leaks(x, TRAIN, TEST, (y > 0) ^ (np.arange(N) == 7)) == ()
     assert leaks(x[:10], [0, 1, 2], [3, 4], y[:10] > 0) == ()  # too few rows to speak of
-
-
-def test_many_clean_rows_have_no_leak():
-    rng = np.random.default_rng(0)
-    x = pd.DataFrame(rng.normal(size=(100_000, 16)))
-    for j in range(4):
-        x[f"c{j}"] = pd.Categorical.from_codes(rng.integers(0, 50, len(x)), [f"level {i}" for i in range(50)])
-    order, y = rng.permutation(len(x)), rng.normal(size=len(x))
-    assert leaks(x, order[20_000:], order[:20_000], y) == ()

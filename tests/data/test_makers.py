@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import i0e
 from scipy.stats import kstest, multivariate_normal, norm
 
-from ftheta.data import SYNTHETIC, blobs, circles, heteroscedastic, make_dataset, moons, polynomial, two_gaussians, xor
+from ftheta.data import SYNTHETIC, blobs, circles, heteroscedastic, make_dataset, polynomial, two_gaussians, xor
 from ftheta.errors import InputError
 
 BINARY = ["moons", "circles", "spirals", "xor", "checkerboard", "two-gaussians"]
@@ -43,11 +43,6 @@ def test_the_seed_and_the_name_decide_every_number(name):
     )
     assert first.x.equals(again.x) and np.array_equal(first.y, again.y) and not first.x.equals(other.x)
     assert np.random.get_state()[1].tolist() == state
-
-
-def test_two_sets_of_one_seed_have_noise_of_their_own():
-    a, b = make_dataset("sinusoid", n=50), make_dataset("heteroscedastic", n=50)
-    assert abs(np.corrcoef(a.x["x"], b.x["x"])[0, 1]) < 0.5
 
 
 @pytest.mark.parametrize("name", ["moons", "circles", "spirals", "xor", "two-gaussians", "blobs"])
@@ -174,11 +169,6 @@ def test_checkerboard_labels_are_wrong_as_often_as_asked():
     assert (parity != data.y).mean() == pytest.approx(0.2, abs=4.5 * np.sqrt(0.16 / N))
     counts = np.unique(np.floor(data.x.to_numpy()), axis=0, return_counts=True)[1]
     assert len(counts) == 16 and np.abs(counts - N / 16).max() < 5 * np.sqrt(N / 16)
-
-
-def test_a_table_goes_into_the_truth_as_an_array_does():
-    data = moons(20)
-    assert np.array_equal(data.truth.probability(data.x), data.truth.probability(data.x.to_numpy()))
 
 
 @pytest.mark.parametrize(

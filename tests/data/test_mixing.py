@@ -125,14 +125,3 @@ def test_targets_that_are_no_classes_are_refused(mix, y, words):
 def test_the_number_of_classes_must_be_known(mix):
     with pytest.raises(InputError, match="need the number of classes, got n_classes=0"):
         augmentation(mix.__name__)(distinct(3), DRAW)
-
-
-@both
-def test_a_negative_strength_is_refused(mix):
-    with pytest.raises(InputError, match=f"strength of {mix.__name__} must be a number of at least 0, got -1"):
-        mix(distinct(3), DRAW, -1, n_classes=3)
-
-
-def test_whole_numbers_cannot_be_blended():
-    with pytest.raises(InputError, match="tensor of floats, got torch.uint8"):
-        mixup(Batch(torch.zeros(3, 2, dtype=torch.uint8), torch.arange(3)), DRAW, n_classes=3)

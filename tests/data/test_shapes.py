@@ -61,11 +61,6 @@ def test_the_label_is_that_of_the_figure_that_is_seen():
         assert len(np.unique(256 * y.ravel() + x)) == len(np.unique(x))
 
 
-def test_another_size_is_possible():
-    data = shapes(50, size=48)
-    assert data.y.shape == (50, 48, 48) and data.shape == (48, 48) and data.columns == 48**2
-
-
 def test_what_cannot_be_made_is_refused():
     with pytest.raises(InputError, match="'shapes' was asked for 0 images of 32 x 32 pixels; at least 1 of 16 x 16"):
         shapes(0)

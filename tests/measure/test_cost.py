@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ftheta.errors import InputError
 from ftheta.measure import at_threshold, cost_curve, roc
 
 
@@ -30,16 +29,6 @@ def test_lines_are_the_points_of_the_roc_curve():
     assert found.fpr == pytest.approx(curve.fpr[0]) and 1 - found.fnr == pytest.approx(curve.tpr[0])
 
 
-def test_the_cost_is_that_of_a_loss_matrix_with_priors():
-    """PC = 0.9 x 4 / (0.9 x 4 + 0.1 x 1): the mean cost at the best threshold, in shares of the worst."""
-    y, p = rows(seed=2)
-    found = cost_curve(y, p)
-    worst = 0.9 * 4 + 0.1
-    at = [at_threshold(y, p, t) for t in found.thresholds]
-    mean = min(0.9 * 4 * (1 - a.sensitivity) + 0.1 * a.fpr for a in at)
-    assert np.interp(0.9 * 4 / worst, found.pc, found.envelope) == pytest.approx(mean / worst, abs=2e-3)
-
-
 def test_perfect_and_useless_scores():
     y = np.array([0, 0, 1, 1])
     perfect, useless = cost_curve(y, [0.1, 0.2, 0.8, 0.9]), cost_curve(y, [0.5, 0.5, 0.5, 0.5])
@@ -61,8 +50,3 @@ def test_what_is_said_and_drawn():
         (table["false positive rate"][4], table["false negative rate"][4])
     )
     assert found.figure().axes[0].get_title() == "Cost curve for class y"
-
-
-def test_one_class_has_no_cost_curve():
-    with pytest.raises(InputError, match="All rows of y are 1; a threshold is judged on rows of two classes"):
-        cost_curve([1, 1], [0.2, 0.3], [0, 1])

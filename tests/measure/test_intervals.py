@@ -58,15 +58,6 @@ def test_hands_spread_like_rows_whatever_the_order():
     assert high - low == pytest.approx(2 * 1.96 / 200, rel=0.08) and low < x.mean() < high
 
 
-def test_seed_and_level_are_used():
-    x = np.random.default_rng(2).normal(size=80)
-    columns = (np.ones(80), x)
-    first = Bootstrap(80).interval(columns, mean)
-    assert first == Bootstrap(80).interval(columns, mean) != Bootstrap(80, seed=1).interval(columns, mean)
-    narrow = Bootstrap(80, level=0.5).interval(columns, mean)
-    assert (narrow[1] - narrow[0]) / (first[1] - first[0]) == pytest.approx(0.674 / 1.96, rel=0.15)
-
-
 def test_what_no_resample_moves_has_no_interval():
     assert Bootstrap(30).interval((np.ones(30), np.full(30, 0.1)), mean) is None
     assert Bootstrap(30).abs_interval([np.full(30, 0.1)]) is None

@@ -49,19 +49,7 @@ def test_what_is_said():
     assert axes.lines[0].get_ydata().tolist() == [1, 1, 1, 0.75] and axes.lines[1].get_ydata()[0] == 0.75
 
 
-def test_many_rows_are_drawn_thinned_to_the_ends():
-    y, p = np.arange(3000) % 2, np.linspace(0.5, 1, 3000)
-    line = rejection(y, p).figure().axes[0].lines[0].get_xdata()
-    assert len(line) == 400 and line[-1] == 1
-
-
 def test_columns_are_of_the_classes_in_the_order_given():
     y, p = ["a", "b", "b"], [[0.1, 0.9], [0.7, 0.3], [0.2, 0.8]]  # columns: b, a
     assert rejection(y, p, ["b", "a"]).accuracy.tolist() == [1.0, 0.5, pytest.approx(2 / 3)]
     assert rejection(y, p).accuracy.tolist() == [0.0, 0.5, pytest.approx(1 / 3)]
-
-
-def test_each_line_of_the_table_has_the_interval_of_its_own_rows():
-    found = rejection(["a", "a", "b", "b"], [0.1, 0.6, 0.8, 0.7]).table().columns
-    ends = [wilson(2, 2), wilson(3, 3), wilson(3, 3), *[wilson(3, 4)] * 3]
-    assert list(zip(found["low"], found["high"], strict=True)) == ends

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from ftheta.data import load
-from ftheta.errors import InputError
 from ftheta.measure import residuals
 from ftheta.models import LinearRegression
 
@@ -49,8 +48,3 @@ def test_the_cholesterol_example_prints_means_where_it_defines_sums(ledger):
     ledger([s["sum of squares (unit²)"] for s in said], rtol=1e-7)
     rounded = [(rows.y[i::2] - 25.68 - rows.x[i::2] @ [0.94, 5.79]) ** 2 for i in (0, 1)]
     assert [r.mean() for r in rounded] == pytest.approx([1.2887, 12.0110], abs=5e-5)
-
-
-def test_rows_must_match():
-    with pytest.raises(InputError, match="y has 2 rows but predicted has 1"):
-        residuals([1, 2], [1])

@@ -1,7 +1,6 @@
 """Scores: the metrics of the room, resampled as if rows were drawn again; intervals cover, and "none" is said."""
 
 import json
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -111,17 +110,6 @@ def test_an_area_near_one_is_as_wide_as_rows_drawn_again_say(name):
     assert found.low < low + 0.1 * (high - low) and found.high < high + 0.1 * (high - low)
 
 
-@pytest.mark.middle
-@pytest.mark.parametrize("name", AREAS)
-def test_areas_of_many_rows_are_as_wide_as_rows_drawn_again_say(name):
-    y, p, _ = made(2001, 3, 1)
-    low, high = brute(lambda i: OF_CLASSES[name](y[i], p[i], range(3)), 2001, 300)
-    found = by_name(classification(y, p, range(3)))[name]
-    assert found.method == "influence, log-odds" and found == by_name(classification(y, p, range(3), seed=1))[name]
-    assert found.high - found.low == pytest.approx(high - low, rel=0.12)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.15 * (high - low))
-
-
 # ---- no interval
 
 
@@ -225,17 +213,6 @@ def test_seed_and_level_reach_every_interval(name):
 
 
 # ---- small, and right
-
-
-@pytest.mark.middle
-@pytest.mark.slow
-def test_scores_of_many_rows_take_little_memory():
-    y, p, _ = made(200_000, 10, 0)
-    tracemalloc.start()
-    classification(y, p)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 200e6
 
 
 @pytest.mark.middle

@@ -176,20 +176,6 @@ def test_resampled_choices_narrow_with_rows_and_repeat_with_the_seed():
     assert few.low <= narrow.low <= narrow.high <= few.high and (narrow.low, narrow.high) != (few.low, few.high)
 
 
-def test_a_single_sure_row_among_many_is_found_by_resamples_too():
-    """Precision 0.99 is kept above the first row only, which is none of 400 even steps of the score."""
-    y = (np.arange(5000) % 3 == 0).astype(int)
-    found = threshold(y, np.linspace(0.9, 0.1, 5000), "recall at precision", at_least=0.99)
-    assert found.value == 1 / y.sum() and found.low == found.threshold == found.high
-
-
-def test_resamples_without_one_of_the_classes_do_not_count():
-    """A third of the resamples of two rows holds one class only; the others leave nothing to correct."""
-    for by in ("f1", "accuracy", "balanced accuracy"):
-        found = threshold([0, 1], [0.2, 0.7], by)
-        assert found.value == found.corrected == 1 and found.low == found.threshold == found.high
-
-
 def test_extreme_scores_and_neighbouring_floats_can_be_parted():
     up = np.nextafter(0.5, 1)
     for pair in ([0.5, up], [up, np.nextafter(up, 1)]):  # their middle is rounded down, and up

@@ -42,10 +42,6 @@ def test_the_excess_is_what_many_fresh_labels_of_the_same_rows_show():
     assert width < 0.5 * (found.error[0][3] - found.error[0][2])  # without the luck of the labels
 
 
-def test_probabilities_of_zero_and_one_have_a_finite_excess():
-    assert np.isfinite(against_truth(MADE, both((TRUE > 0.5).astype(float))).loss[2][1])
-
-
 def test_of_three_classes_the_error_is_held_against_the_bayes_error():
     made = blobs(300, seed=1)
     p = np.eye(3)[made.y] * 0.7 + 0.1

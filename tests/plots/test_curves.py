@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.errors import InputError
 from ftheta.plots import curves
@@ -21,14 +20,6 @@ def test_every_column_is_a_line_over_its_epochs():
     assert figure.axes[0].get_xlabel() == "epoch" and figure.axes[0].get_ylabel() == "mean loss per row"
 
 
-def test_epochs_are_counted_from_one():
-    assert lines_of(curves({"loss": [3.0, 2.0]}))["loss"].get_xdata().tolist() == [1, 2]
-
-
-def test_without_a_best_epoch_none_is_marked():
-    assert list(lines_of(curves({"loss": [3.0, 2.0]}))) == ["loss"]
-
-
 @pytest.mark.parametrize(
     ("values", "scale"),
     [([1.0, 50.0], "linear"), ([1.0, 0.001], "log"), ([-1.0, 1000.0], "linear"), ([np.inf, 1.0], "linear")],
@@ -41,22 +32,6 @@ def test_the_scale_is_logarithmic_where_it_must_be(values, scale):
 def test_lines_differ_by_more_than_colour():
     lines = lines_of(curves({"a": [1.0, 2.0], "b": [2.0, 1.0]}))
     assert lines["a"].get_linestyle() != lines["b"].get_linestyle() and lines["a"].get_color() != lines["b"].get_color()
-
-
-def boxes(figure):
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    renderer = canvas.get_renderer()
-    return figure.legends[0].get_window_extent(renderer), figure.axes[0].title.get_window_extent(renderer), figure.bbox
-
-
-@pytest.mark.parametrize(
-    "names", [["training", "validation"], ["a very long name of a loss that goes on", "generator", "critic", "d"]]
-)
-def test_the_legend_stays_inside_the_figure_and_above_the_title(names):
-    legend, title, page = boxes(curves({name: [1.0, 2.0] for name in names}, best=1))
-    assert page.x0 <= legend.x0 and legend.x1 <= page.x1 and legend.y1 <= page.y1
-    assert legend.y0 >= title.y1
 
 
 def test_one_epoch_has_one_tick():

@@ -72,15 +72,6 @@ def test_masks_of_a_wide_layer_are_those_of_the_units_that_are_shown():
     assert len(edges(hidden)) == 28 and not any(len(x.get_xdata()) for x in hidden.lines if x.get_marker() == "x")
 
 
-@pytest.mark.parametrize("widths", [[1, 1], [3, 4, 2, 3, 2], [784, 100, 64, 10], [2, *[20] * 8, 1]])
-@pytest.mark.parametrize("thinned", [False, True])
-def test_no_two_texts_overlap(widths, thinned):
-    labels = [f"Ω: {b} × {a}\nβ: {b}" for a, b in zip(widths, widths[1:], strict=False)]
-    dropped = [np.arange(n) % 2 == 0 for n in widths[1:-1]] if thinned else ()
-    boxes = texts(network(widths, labels=labels, dropped=dropped, title="Network, 85,614 parameters"))
-    assert [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)] == []
-
-
 def test_masks_and_widths_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match=r"widths \[3\] and masks of \[\] units; an input, an output and one mask"):
         network([3])

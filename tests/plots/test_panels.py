@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.errors import InputError
 from ftheta.plots import panels
@@ -41,14 +40,6 @@ def test_panels_share_a_range_of_values_or_have_their_own():
     for share in (True, False):
         left, right = panels(TWO, x="epoch", label="error", share=share).axes
         assert (left.get_ylim() == right.get_ylim()) == share
-
-
-def test_the_legend_stays_inside_the_figure():
-    many = {"one": {f"a rather long name of line {i}": (AT, AT) for i in range(6)}}
-    figure = panels(many, x="epoch", label="error")
-    FigureCanvasAgg(figure).draw()
-    box, frame = figure.legends[0].get_window_extent(), figure.bbox
-    assert box.x0 >= 0 and box.x1 <= frame.width and box.y1 <= frame.height
 
 
 @pytest.mark.parametrize("lines", [{}, {"one": {}}])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.errors import InputError
 from ftheta.plots import patches
@@ -40,22 +39,3 @@ def test_panels_without_names_are_refused():
         patches({}, [])
     with pytest.raises(InputError, match=r"patches got 1 panels and names for 2"):
         patches({"a": np.ones((1, 1, 1, 2, 2))}, [[0], [1]])
-
-
-def overlapping(figure, texts):
-    """Pairs of texts that overlap, and texts that leave the figure."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts if text.get_text()]
-    out = [b for b in boxes if b.x0 < 0 or b.y0 < 0 or b.x1 > figure.bbox.x1 or b.y1 > figure.bbox.y1]
-    return [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)], out
-
-
-def test_long_names_of_units_and_layers_stay_within_the_figure():
-    tiles = np.random.default_rng(0).uniform(size=(2, 5, 1, 4, 4))
-    title = "What excites units of features.2.a_convolution_with_a_long_name, seeing 7 x 7"
-    figure = patches({title: tiles}, [["a very long name of a class, the first", "b"]], x="unit", y="first of the line")
-    axes = figure.axes[0]
-    names = axes.get_yticklabels()
-    assert names[0].get_text() == "a very… first" and title == axes.get_title().replace("\n", " ")
-    assert overlapping(figure, [axes.title, axes.xaxis.label, axes.yaxis.label, *names]) == ([], [])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.errors import InputError
 from ftheta.plots import saliency
@@ -45,18 +44,6 @@ def test_a_signal_is_a_line_over_its_map():
     np.testing.assert_array_equal(figure.axes[1].lines[2].get_ydata(), x[1, 2])
     np.testing.assert_allclose(figure.axes[1].images[0].get_array(), maps[1:] / np.abs(maps[1]).max())
     assert figure.axes[1].get_xlabel() == "place" and figure.axes[0].get_ylabel() == "signal"
-
-
-@pytest.mark.parametrize("n", [1, 2, pytest.param(6, marks=pytest.mark.middle)])
-def test_no_two_texts_overlap(n):
-    figure = saliency(X[:n], MAPS[:n], ["for a class with a long name"] * n, label="saliency (integrated)")
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    renderer = canvas.get_renderer()
-    texts = [t for axes in figure.axes for t in (axes.title, axes.xaxis.label, axes.yaxis.label) if t.get_text()]
-    boxes = [t.get_window_extent(renderer) for t in texts]
-    assert [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)] == []
-    assert all(b.x0 >= 0 and b.x1 <= figure.bbox.x1 for b in boxes)
 
 
 @pytest.mark.parametrize(("x", "maps"), [(X, MAPS[:3]), (X, MAPS[:, 1:]), (X[:, 0, 0], MAPS), (X[:0], MAPS[:0])])

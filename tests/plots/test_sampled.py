@@ -1,8 +1,6 @@
 """Samples as pictures or points, with the nearest rows at the same places and the shares of distances."""
 
 import numpy as np
-import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.plots import sampled, sampled_points
 
@@ -44,14 +42,3 @@ def test_points_are_the_first_two_columns():
     (alone,) = sampled_points(rows[:, :1]).axes
     np.testing.assert_array_equal(alone.collections[0].get_offsets(), np.column_stack([range(5), rows[:, 0]]))
     assert (alone.get_xlabel(), alone.get_ylabel()) == ("sample", "column 1")
-
-
-@pytest.mark.slow
-def test_nothing_leaves_the_figure():
-    many = RNG.random((64, 8, 8))
-    for figure in (sampled(many, many, FAR, USUAL), sampled(many[:1]), sampled_points(ROWS[:, 0], NEAR[:, 0], FAR, [])):
-        FigureCanvasAgg(figure).draw()
-        boxes = [axes.get_tightbbox() for axes in figure.axes]
-        for box in boxes:
-            assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1
-        assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])

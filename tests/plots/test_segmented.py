@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
 from ftheta.errors import InputError
@@ -59,19 +58,6 @@ def test_colour_images_and_many_classes_are_drawn():
     assert np.isfinite(flat.axes[0].images[0].get_array()).all()
 
 
-@pytest.mark.parametrize(
-    ("n", "k"), [(1, 2), *(pytest.param(*nk, marks=pytest.mark.middle) for nk in [(6, 4), (3, 12)])]
-)
-def test_nothing_lies_outside_the_figure(n, k):
-    shape = (n, 8, 8)
-    figure = segmented(np.ones(shape), np.zeros(shape, int), np.zeros(shape, int), [f"a class {i}" for i in range(k)])
-    FigureCanvasAgg(figure).draw()
-    whole = figure.bbox
-    for part in (*figure.axes, *figure.legends):
-        box = part.get_tightbbox()
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
-
-
 def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(
         InputError, match=r"segmented got images of shape \(2, 1, 4, 6\), truth \(2, 4, 6\) and predict"
@@ -79,21 +65,3 @@ def test_arrays_that_do_not_fit_are_refused():
         segmented(IMAGES, TRUTH, ANSWER[:1], ["a", "b", "c"])
     with pytest.raises(InputError, match=r"segmented got images of shape \(1, 1, 4, 6\)"):
         segmented(IMAGES[:1], TRUTH, ANSWER, ["a", "b", "c"])
-
-
-def overlapping(figure, texts):
-    """Pairs of texts that overlap, and texts that leave the figure."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts if text.get_text()]
-    out = [b for b in boxes if b.x0 < 0 or b.y0 < 0 or b.x1 > figure.bbox.x1 or b.y1 > figure.bbox.y1]
-    return [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)], out
-
-
-@pytest.mark.parametrize("shape", [(10, 30), (30, 10), (1, 1)])
-def test_labels_of_the_rows_do_not_overlap_whatever_the_shape_of_the_images(shape):
-    labels = np.zeros((2, *shape), dtype=int)
-    figure = segmented(np.zeros((2, 1, *shape)), labels, labels, ["a", "b"])
-    texts = [text for axes in figure.axes for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
-    assert overlapping(figure, texts) == ([], [])
-    assert [axes.get_title() for axes in figure.axes[:2]] == ["image 0", "image 1"]

@@ -1,13 +1,11 @@
 """Leaks: what a test set must not share with the training set.
 
-    duplicates   a test row that is also a training row is remembered, not predicted
+    duplicates   a test row that is also a training row, unless as many repeat inside the training set
     scaling      mean 0 and standard deviation 1 over ALL rows: the test rows influenced the training rows
     target       a column that is the target under another name
 
-Rows of few different values repeat inside the training set too; then repeated test rows are not reported.
 Shapes: n rows, D columns.
-Reference: Kapoor and Narayanan, Leakage and the Reproducibility Crisis in Machine-Learning-Based Science,
-Patterns 4(9) (2023).
+Reference: Kapoor and Narayanan, Leakage and the Reproducibility Crisis in ML-Based Science, Patterns 4(9) (2023).
 """
 
 from __future__ import annotations
@@ -50,20 +48,19 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
     if not len(train) or not len(test):
         return ()
     train, test, y = np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)
+    labels = None if y is None else (y[train], y[test])
     if isinstance(x, Pictures):
-        return tuple(_duplicates(_contents(x, train), _contents(x, test), y, train, test))
+        return tuple(_duplicates(_contents(x, train), _contents(x, test), labels))
     frame = x if isinstance(x, pd.DataFrame) else pd.DataFrame(np.asarray(x))
     with np.errstate(all="ignore"):
-        rows = _duplicates(_hash(frame.iloc[train]), _hash(frame.iloc[test]), y, train, test)
+        rows = _duplicates(_hash(frame.iloc[train]), _hash(frame.iloc[test]), labels)
         return (*rows, *_scaled(frame, train), *_target(frame, y))
 
 
 # ---- rows on both sides
 
 
-def _duplicates(
-    a: np.ndarray, b: np.ndarray, y: np.ndarray | None, train: np.ndarray, test: np.ndarray
-) -> Iterator[str]:
+def _duplicates(a: np.ndarray, b: np.ndarray, labels: tuple[np.ndarray, np.ndarray] | None) -> Iterator[str]:
     """Hashes of the training rows and of the test rows, compared."""
     import pandas as pd
 
@@ -72,8 +69,8 @@ def _duplicates(
     if not count or own / len(a) >= 0.5 * count / len(b):  # as many repeat inside the training set
         return
     also = ""
-    if y is not None:
-        pairs = _hash(pd.DataFrame({"x": a, "y": y[train]})), _hash(pd.DataFrame({"x": b, "y": y[test]}))
+    if labels is not None:
+        pairs = [_hash(pd.DataFrame({"x": x, "y": y})) for x, y in zip((a, b), labels, strict=True)]
         also = f" ({int(np.isin(pairs[1], pairs[0]).sum())} of them the same target too)"
     yield (
         f"{count:,} of {len(b):,} test rows {'has' if count == 1 else 'have'} the same features as a training row{also}"
@@ -92,11 +89,13 @@ def _contents(x: Pictures, rows: np.ndarray) -> np.ndarray:
     """64 bits for each file; files that no other has the size of are not read."""
     sizes = x.listing.sizes[x.index]
     same = dict(zip(*np.unique(sizes, return_counts=True), strict=True))
-    paths, found = x[rows].paths, []
-    for row, path in zip(rows.tolist(), paths, strict=True):
-        content = path.read_bytes() if same[sizes[row]] > 1 else str(path).encode("utf-8", "surrogateescape")
-        found.append(int.from_bytes(blake2b(content, digest_size=8).digest(), "big"))
-    return np.array(found, np.uint64)
+    contents = (
+        path.read_bytes() if same[sizes[row]] > 1 else str(path).encode("utf-8", "surrogateescape")
+        for row, path in zip(rows.tolist(), x[rows].paths, strict=True)
+    )
+    return np.array(
+        [int.from_bytes(blake2b(content, digest_size=8).digest(), "big") for content in contents], np.uint64
+    )
 
 
 # ---- scaled before the split
@@ -123,19 +122,11 @@ def _scaled(frame: pd.DataFrame, train: np.ndarray) -> Iterator[str]:
 
 
 def _standard(values: np.ndarray) -> bool:
-    if not abs(mean := _mean(values)) < TOLERANCE:
-        return False
-    n, variance = np.count_nonzero(values == values), _mean((values - mean) ** 2)
-    return bool(n > 1) and any(abs(math.sqrt(v) - 1) < TOLERANCE for v in (variance, variance * n / (n - 1)))
-
-
-def _mean(values: np.ndarray) -> float:
-    """Without missing values; NaN where all are."""
-    mean = values.mean(dtype=float)
-    if np.isfinite(mean):
-        return float(mean)
     values = values[np.isfinite(values)]
-    return float(values.mean(dtype=float)) if len(values) else float("nan")
+    if not len(values) or not abs(mean := float(values.mean(dtype=float))) < TOLERANCE:
+        return False
+    n, variance = len(values), float(((values - mean) ** 2).mean())
+    return n > 1 and any(abs(math.sqrt(v) - 1) < TOLERANCE for v in (variance, variance * n / (n - 1)))
 
 
 def _unit(values: np.ndarray) -> bool:

@@ -26,11 +26,7 @@ ENDS = 7  # of a wider layer, at each end
 
 @drawn
 def network(
-    widths: Sequence[int],
-    *,
-    labels: Sequence[str] = (),
-    dropped: Sequence[np.ndarray] = (),
-    title: str = "Network",
+    widths: Sequence[int], *, labels: Sequence[str] = (), dropped: Sequence[np.ndarray] = (), title: str = "Network"
 ) -> Figure:
     """The full network; with masks, the thinned one beside it.
 

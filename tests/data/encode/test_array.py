@@ -1,14 +1,12 @@
 """Numbers standardized, brought to [0, 1] or to ±1, and rows as images."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from ftheta.data import ArrayEncoder, encoder_of
+from ftheta.data import ArrayEncoder
 from ftheta.errors import InputError
 
 X = np.array([[0.0, 10.0, 5.0], [4.0, 30.0, 5.0], [1.0, 20.0, 5.0]])
@@ -43,17 +41,6 @@ def test_what_was_done_is_listed_for_each_column_or_once_for_all_that_share_a_ra
     assert [c["did"].split(": ")[1] for c in each] == ["(x - 0) / 4", "(x - 10) / 20", "(x - 5) / 1"]
     shared = ArrayEncoder("unit", together=True).fit(X).describe()
     assert len(shared) == 1 and shared[0]["count"] == str(X.shape[1])
-
-
-@pytest.mark.parametrize("support", ["real", "unit", "sign", "bit"])
-@pytest.mark.parametrize("given", [X, pd.DataFrame(X, columns=["a", "b", "c"])])
-def test_the_state_is_json_and_makes_the_same_encoder(support, given):
-    made = ArrayEncoder(support).fit(given)
-    again = encoder_of(json.loads(json.dumps(made.get_state())))
-    assert isinstance(again, ArrayEncoder)
-    np.testing.assert_array_equal(again.transform(given), made.transform(given))
-    assert again.get_feature_names_out().tolist() == made.get_feature_names_out().tolist()
-    assert again.describe() == made.describe() and again.get_state() == made.get_state()
 
 
 def test_columns_of_a_frame_are_put_in_order_and_a_missing_one_is_named():
@@ -104,14 +91,6 @@ def test_other_numbers_are_divided_by_the_largest_of_the_training_rows():
     assert encoder.transform(x).ravel().tolist() == [0, 0.25, 0.5, 1]
     assert encoder.transform(2 * x).max() == 2
     assert ArrayEncoder("image", shape=(2, 2)).fit(0 * x).transform(x).dtype == np.float32
-
-
-def test_an_image_encoder_comes_back_from_json():
-    x = np.arange(12, dtype=np.float32).reshape(1, 12)
-    encoder = ArrayEncoder("image", shape=(2, 2, 3)).fit(x)
-    again = encoder_of(json.loads(json.dumps(encoder.get_state())))
-    assert (again.transform(x) == encoder.transform(x)).all() and again.describe() == encoder.describe()
-    assert "3x2x2" in encoder.describe()[0]["did"] and len(again.get_feature_names_out()) == 12
 
 
 def test_images_of_another_size_and_no_fit_are_one_sentence():

@@ -1,7 +1,5 @@
 """TableEncoder: against scikit-learn's StandardScaler; constant columns are found."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,16 +63,6 @@ def test_constant_columns_are_named_in_one_warning(constants, text):
     with pytest.warns(UserWarning, match=text) as caught:
         TableEncoder().fit(frame_of(constants))
     assert len(caught) == 1
-
-
-def test_state_is_json_and_gives_the_same_encoder():
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 3)), columns=["a", "b", "c"])
-    for table in (frame, frame.to_numpy()):
-        encoder = TableEncoder().fit(table)
-        again = TableEncoder.from_state(json.loads(json.dumps(encoder.get_state())))
-        assert np.array_equal(again.transform(table), encoder.transform(table))
-        assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
-        assert again.get_state() == encoder.get_state()
 
 
 def test_a_state_with_an_unknown_kind_is_refused():

@@ -213,11 +213,7 @@ def test_arrays_that_make_no_data_set(arrays, text, tmp_path):
 def test_33_a_pickled_object_is_refused_wherever_it_is(tmp_path):
     out = io.BytesIO()
     np.savez(out, X=np.ones((2, 2)), meta=np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    rejected(
-        tmp_path / "weights.npz",
-        out.getvalue(),
-        "weights.npz: .* fθ never unpickles",
-    )
+    rejected(tmp_path / "weights.npz", out.getvalue(), "weights.npz: .* fθ never unpickles")
 
 
 def zipped(*members, method=zipfile.ZIP_STORED):
@@ -341,12 +337,3 @@ def test_32_any_other_idx_file_is_one_sentence(tmp_path):
     refused_each(tmp_path / "a.idx3", DAMAGED_IDX, read_idx_array)
     said = "6x4x5 = 120 bytes, the file has 100"
     rejected(tmp_path / "a.idx3", idx(PIXELS)[:-20], said, read=lambda path, target: read_idx_array(path))
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_mnist_is_read_as_it_is(data_dir):
-    found = read_idx(data_dir / "mnist/t10k-images-idx3-ubyte.gz", "")
-    assert found.x.shape == (10_000, 784) and found.shape == (28, 28) and found.task == "multiclass"
-    assert np.bincount(found.y).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    assert round(float(found.x.mean()) / 255, 4) == 0.1325

@@ -97,7 +97,7 @@ def test_the_second_time_nothing_is_decoded_whatever_part_is_asked_for(folder, d
 
 def test_what_does_not_fit_into_memory_is_decoded_again(folder, decoded, monkeypatch):
     monkeypatch.setattr(picture_files, "ALWAYS", 0)
-    monkeypatch.setattr(picture_files, "_free_memory", lambda: 4 * 7 * 24 - 1)
+    monkeypatch.setattr(picture_files, "free_memory", lambda: 4 * 7 * 24 - 1)
     pictures = open_images(folder).x
     assert np.array_equal(np.asarray(pictures), np.asarray(pictures)) and len(decoded) == 14
 

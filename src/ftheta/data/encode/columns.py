@@ -11,8 +11,7 @@ Shapes: n rows.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -33,29 +32,21 @@ MAX_LEVELS = 100  # that have a column of their own, the most frequent first
 RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
 IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier
 IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
-FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # what numbers the rows begins below, and skips at most so many (rows held out)
+FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # row numbers begin below the first and skip at most so many (rows held out)
 _IDENTIFIER = re.compile(r"(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames)$|^unnamed|[a-z]Id$", re.IGNORECASE)
 
 
-class Plan(ABC):
+class Plan:
     """Base: what is done to a column."""
 
     kind: ClassVar[str]
     name: str | None
+    outputs: Any  # names of the columns that it makes
+    description: Any  # what is done to the column, in words
 
-    @property
-    @abstractmethod
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the columns that it makes."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """What is done to the column, in words."""
-
-    @abstractmethod
     def apply(self, column: pd.Series) -> np.ndarray:
         """The cells as numbers: (n,) -> (n, len(outputs))."""
+        return np.empty((len(column), 0))
 
     def new_row_note(self, column: pd.Series) -> str:
         """What new rows hold that training rows did not; empty if nothing."""
@@ -97,10 +88,7 @@ class Number(Plan):
         if len(words):
             what = f"{len(words)} cells could not be read as numbers ({words.iloc[0]!r})"
             return f"column {self.name!r}: {what}, taken as missing"
-        holes = 0 if self.missing else int(gone.sum())
-        if not holes:
-            return ""
-        return f"column {self.name!r}: {holes} missing cell{'s' * (holes > 1)}, none in training; the mean is taken"
+        return _holes(self.name, 0 if self.missing else int(gone.sum()), "the mean is taken")
 
 
 @dataclass(frozen=True)
@@ -135,10 +123,8 @@ class Levels(Plan):
         known = {*self.levels, *self.rare}
         new = [str(level) for level, n in counts.items() if n and str(level) not in known]
         holes = 0 if self.missing else int(column.isna().sum())
-        if not new and holes:
-            return f"column {self.name!r}: {holes} missing cell{'s' * (holes > 1)}, none in training; no level is taken"
         if not new:
-            return ""
+            return _holes(self.name, holes, "no level is taken")
         rows, first = int(counts[new].sum()), ", ".join(map(repr, new[:3])) + (", ..." if len(new) > 3 else "")
         what = f"{rows} row{'s' * (rows != 1)} with levels not seen in training ({first})"
         return f"column {self.name!r}: {what}, taken as {'rare' if self.rare else 'none of the levels'}"
@@ -166,10 +152,7 @@ class Date(Plan):
         return f"days since 1970, standardized{circles}" + ("; missing cells marked" if self.missing else "")
 
     def new_row_note(self, column: pd.Series) -> str:
-        holes = 0 if self.missing else int(np.isnan(_days(column)).sum())
-        return (
-            f"column {self.name!r}: {holes} cells without a date, none in training; the mean is taken" if holes else ""
-        )
+        return _holes(self.name, 0 if self.missing else int(np.isnan(_days(column)).sum()), "the mean is taken")
 
     def apply(self, column: pd.Series) -> np.ndarray:
         return date(_days(column), self.mean, self.scale, self.circles, self.missing)
@@ -183,16 +166,12 @@ class Dropped(Plan):
     why: str
     kind: ClassVar[str] = "dropped"
 
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return ()
+    outputs = property(lambda self: ())
+    description = property(lambda self: f"left out: {self.why}")
 
-    @property
-    def description(self) -> str:
-        return f"left out: {self.why}"
 
-    def apply(self, column: pd.Series) -> np.ndarray:
-        return np.empty((len(column), 0))
+def _holes(name: str | None, n: int, taken: str) -> str:
+    return f"column {name!r}: {n} missing cell{'s' * (n > 1)}, none in training; {taken}" if n else ""
 
 
 # ---- learning
@@ -203,7 +182,9 @@ def learn(column: pd.Series, name: str | None) -> Plan:
     if column.isna().all():
         return Dropped(name, "it is empty")
     if column.dtype.kind in "biuf":
-        return _learn_number(_floats(column), name)
+        values = _floats(column)
+        identifier = Dropped(name, "an identifier: it numbers the rows")
+        return identifier if _counts_rows(values, name) else number(values, name)
     return _learn_date(column, name) if column.dtype.kind == "M" else _learn_levels(_text_levels(column), name)
 
 
@@ -212,10 +193,6 @@ def number(values: np.ndarray, name: str | None) -> Number:
     gone = np.isnan(values)
     there = values[~gone] if gone.any() else values
     return Number(name, *moments(there), bool(gone.any()))
-
-
-def _learn_number(values: np.ndarray, name: str | None) -> Plan:
-    return Dropped(name, "an identifier: it numbers the rows") if _counts_rows(values, name) else number(values, name)
 
 
 def _counts_rows(values: np.ndarray, name: str | None) -> bool:
@@ -248,12 +225,8 @@ def _learn_date(column: pd.Series, name: str | None) -> Plan:
     there = days[~np.isnan(days)]
     mean, scale, _ = moments(there)
     span = float(np.ptp(there))
-    there_is: dict[str, Callable[[], bool]] = {
-        "year": lambda: span >= 180,
-        "week": lambda: span >= 7,
-        "day": lambda: bool((there != np.floor(there)).any()),
-    }
-    circles: Any = tuple(circle for circle, found in there_is.items() if found())
+    wanted = {"year": span >= 180, "week": span >= 7, "day": (there != np.floor(there)).any()}
+    circles: Any = tuple(circle for circle, used in wanted.items() if used)
     return Date(name, mean, scale, circles, len(there) < len(days))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ...check import table
 from ...errors import InputError
@@ -138,15 +138,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`: (W,)."""
         check_is_fitted(self)
-        given = getattr(self, "feature_names_in_", None)
-        if input_features is not None and len(input_features) != self.n_features_in_:
-            raise InputError(f"input_features has {len(input_features)} names, expected {self.n_features_in_}.")
-        if given is not None and input_features is not None and list(input_features) != list(given):
-            raise InputError("input_features is not equal to feature_names_in_. Leave it out.")
-        names = input_features if given is None and input_features is not None else self._names()
-        return np.array(
-            [_out(o, plan, str(n)) for plan, n in zip(self.plans_, names, strict=True) for o in plan.outputs], object
-        )
+        try:
+            names = _check_feature_names_in(self, input_features)
+        except ValueError as error:
+            raise InputError(f"{error}.") from None
+        pairs = zip(self.plans_, np.asarray(names), strict=True)
+        return np.array([_out(o, plan, str(name)) for plan, name in pairs for o in plan.outputs], object)
 
     def _names(self) -> list[str]:
         return [f"x{j}" if plan.name is None else plan.name for j, plan in enumerate(self.plans_)]

@@ -73,12 +73,7 @@ def read_csv(
 
 
 def _read_csv(
-    content: Content,
-    target: str | None,
-    required: bool,
-    encoding: str,
-    csv_format: CsvFormat | None,
-    notes: list[str],
+    content: Content, target: str | None, required: bool, encoding: str, csv_format: CsvFormat | None, notes: list[str]
 ) -> Dataset:
     file = _look(content, encoding, csv_format, notes)
     target = known_target(content.path, target, file.names, required)

@@ -16,16 +16,7 @@ from ...errors import FileFormatError
 from .cells import plain_number
 from .content import BLOCK, Content
 
-__all__ = [
-    "Layout",
-    "first_bad_byte",
-    "records",
-    "reject_cells",
-    "reject_encoding",
-    "reject_open_quote",
-    "reject_ragged",
-    "reject_zero",
-]
+__all__ = ["Layout", "records", "reject_cells", "reject_encoding", "reject_open_quote", "reject_ragged", "reject_zero"]
 
 
 class Layout(NamedTuple):

@@ -1,11 +1,10 @@
 """Pictures from a folder that holds a folder for each class.
 
     pictures/cat/1.png, pictures/cat/2.png, pictures/dog/1.jpg, ...   ->   x, y (n,) "cat" or "dog"
-    read_images: x (n, H·W·C) uint8 in memory                   open_images: x (n, C, H, W), decoded when asked for
+    read_images: x (n, H·W·C) uint8 in memory             open_images: x (n, C, H, W), decoded when it is needed
 
-The content tells what a file is. Some headers are looked at, and every picture is brought to the most common size (see
-`picture`).
-Shapes: n pictures, height H, width W, channels C = 3 for RGB, 1 for grey, where `read_images` has no axis of channels.
+Some headers are looked at, and every picture is brought to the most common size (see `picture`).
+Shapes: n pictures, height H, width W, channels C = 3 for RGB, 1 for gray, where `read_images` has no axis of channels.
 """
 
 from __future__ import annotations
@@ -27,17 +26,7 @@ from ...store.files import readable
 from ..datasets import Dataset
 from .dataset import labeled
 from .masks import IMAGES, MASKS, is_masked, read_masks
-from .picture import (
-    GREY,
-    MAX_PIXELS,
-    MODES,
-    Header,
-    header,
-    header_of,
-    open_picture,
-    pixels,
-    printable,
-)
+from .picture import GREY, MAX_PIXELS, MODES, Header, header, header_of, open_picture, pixels, printable
 from .pictures import WAIT, Listing, Pictures, read_files
 
 __all__ = ["open_images", "read_images", "read_picture"]
@@ -90,11 +79,13 @@ def open_images(
     listing, y, notes = _scan(path / IMAGES if masked else path, required and not masked, say)
     n = len(listing.names)
     look = range(n) if skip_bad else sorted(set(np.linspace(0, n - 1, LOOK).astype(int).tolist()))
-    headers, bad = _headers(listing, look, skip_bad, say)
+    with warnings.catch_warnings(action="ignore"):
+        path_of = f"{listing.root}{os.sep}{{}}".format
+        headers, bad = read_files(listing, look, lambda name: header(path_of(name)), "headers", skip_bad, say)
     if not headers:
         raise FileFormatError(f"{listing.root}: none of the {n} files is a PNG or JPEG picture. Check the folder.")
     width, height = size[::-1] if size else Counter(h.size for h in headers.values()).most_common(1)[0][0]
-    channels = channels or _channels(headers.values())
+    channels = channels or (1 if all(h.mode in GREY for h in headers.values()) else 3)
     keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
     if masked:
         y, lost = read_masks(listing, keep, (height, width), skip_bad=skip_bad, say=say)
@@ -201,18 +192,6 @@ def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
 
 
 # ---- headers
-
-
-def _headers(
-    listing: Listing, look: Iterable[int], skip_bad: bool, say: Callable[[str], object]
-) -> tuple[dict[str, Header], dict[str, str]]:
-    """Headers of some files by name, and what is wrong with the others of them."""
-    with warnings.catch_warnings(action="ignore"):
-        return read_files(listing, look, lambda name: header(f"{listing.root}{os.sep}{name}"), "headers", skip_bad, say)
-
-
-def _channels(headers: Iterable[Header]) -> int:
-    return 1 if all(header.mode in GREY for header in headers) else 3
 
 
 def _conversions(headers: Iterable[Header], channels: int, of: str) -> list[str]:

@@ -27,20 +27,7 @@ from ...errors import FileFormatError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = [
-    "GREY",
-    "MAX_PIXELS",
-    "MODES",
-    "Header",
-    "decode",
-    "header",
-    "header_of",
-    "center_box",
-    "open_picture",
-    "pixels",
-    "reject_large",
-    "printable",
-]
+__all__ = ["MODES", "Header", "center_box", "decode", "header", "header_of", "open_picture", "pixels", "printable"]
 
 MAX_PIXELS = 1 << 24  # of one picture, e.g. 4096 x 4096
 MODES = {1: "L", 3: "RGB"}

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ...check import free_memory
 from ...errors import FileFormatError, InputError
 from .picture import decode
 
@@ -168,16 +169,8 @@ class _Kept:
 
     def put(self, i: int, picture: np.ndarray) -> None:
         if self._known is None:
-            n = self.n if self.n * prod(self.shape) <= max(ALWAYS, _free_memory() // 4) else 0
+            n = self.n if self.n * prod(self.shape) <= max(ALWAYS, (free_memory() or 0) // 4) else 0
             self._pixels, self._known = np.empty((n, *self.shape), np.uint8), np.zeros(self.n, bool)
         if len(self._pixels):
             self._pixels[i] = picture
             self._known[i] = True
-
-
-def _free_memory() -> int:
-    """Bytes that are free; 0 where the system does not tell."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 0

@@ -71,9 +71,9 @@ def _figures(rng: np.random.Generator, kind: np.ndarray, size: int) -> np.ndarra
     """One figure an image, of a kind 1, 2 or 3, anywhere, of any angle: (n, S, S) of bool."""
     n = len(kind)
     radius = rng.uniform(0.16, 0.3, n) * size
-    centre = rng.uniform(radius, size - 1 - radius, (2, n))
+    center = rng.uniform(radius, size - 1 - radius, (2, n))
     turn = rng.uniform(0, 2 * np.pi, n)
-    di, dj = (np.arange(size)[None] - c[:, None] for c in centre)  # (n, S) each
+    di, dj = (np.arange(size)[None] - c[:, None] for c in center)  # (n, S) each
     far = np.empty((n, size, size))
     for label, sides in enumerate(_SIDES, start=1):
         own = kind == label

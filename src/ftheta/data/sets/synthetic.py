@@ -60,7 +60,7 @@ def make_dataset(name: str, n: int | None = None, noise: float | None = None, se
 def two_gaussians(
     n: int = 1000, noise: float = 1.0, seed: int = 0, *, distance: float = 2.0, dimensions: int = 2
 ) -> Dataset:
-    """Two round Gaussians of standard deviation `noise`; their centres are `distance` apart along x1."""
+    """Two round Gaussians of standard deviation `noise`; their centers are `distance` apart along x1."""
     _positive("two-gaussians", noise)
     rng, y = _start("two-gaussians", n, noise, seed)
     x = noise * rng.standard_normal((n, dimensions))
@@ -105,22 +105,22 @@ def checkerboard(n: int = 1000, noise: float = 0.05, seed: int = 0) -> Dataset:
 
 
 def blobs(n: int = 1000, noise: float = 1.0, seed: int = 0, *, classes: int = 3) -> Dataset:
-    """Round Gaussians of standard deviation `noise`, their centres evenly on a circle of radius 2."""
+    """Round Gaussians of standard deviation `noise`, their centers evenly on a circle of radius 2."""
     _positive("blobs", noise)
     if classes < 2:
         raise InputError(f"'blobs' was asked for {classes} classes; at least 2 are needed.")
     rng, y = _start("blobs", n, noise, seed, classes)
     angle = 2 * np.pi * np.arange(classes) / classes
-    centre = 2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (K, 2)
+    center = 2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (K, 2)
 
     def probability(x: np.ndarray) -> np.ndarray:
         from scipy.special import softmax
 
-        return softmax(_array(x) @ centre.T / noise**2, axis=1)[:, 1]  # all |centre| are equal
+        return softmax(_array(x) @ center.T / noise**2, axis=1)[:, 1]  # all |center| are equal
 
     formula = f"x | y ~ N(2 (cos 2πy/K, sin 2πy/K), {noise:g}² I), K = {classes}"
     truth = Truth(formula, probability=probability, bayes_error=_ring_error(classes, noise))
-    return _classes("blobs", centre[y] + noise * rng.standard_normal((n, 2)), y, truth)
+    return _classes("blobs", center[y] + noise * rng.standard_normal((n, 2)), y, truth)
 
 
 def _ring_error(classes: int, noise: float) -> float:
@@ -176,7 +176,7 @@ def _curves(name: str, formula: str, curve: Curve, n: int, noise: float, seed: i
     return _classes(name, x, y, truth)
 
 
-def _centres(curve: Curve, noise: float) -> list[np.ndarray]:
+def _points(curve: Curve, noise: float) -> list[np.ndarray]:
     """Points along both curves, closer together than the noise is wide: two of (m, 2)."""
     m = int(np.clip(10 / noise, 100, 4000))
     return [curve((np.arange(m) + 0.5) / m, c) for c in (0, 1)]
@@ -184,11 +184,11 @@ def _centres(curve: Curve, noise: float) -> list[np.ndarray]:
 
 def _along(curve: Curve, noise: float) -> Function:
     """P(1 | x) where x = curve(t) + noise ε and t is uniform, from means of Gaussians over t."""
-    zero, one = (centre / noise for centre in _centres(curve, noise))
+    zero, one = (center / noise for center in _points(curve, noise))
 
-    def log_mean(x: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    def log_mean(x: np.ndarray, center: np.ndarray) -> np.ndarray:
         """Up to what both classes share: (·, 2) -> (·,)."""
-        exponent = x @ centre.T - (centre**2).sum(axis=1) / 2
+        exponent = x @ center.T - (center**2).sum(axis=1) / 2
         top = exponent.max(axis=1)
         return top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
 
@@ -202,14 +202,14 @@ def _along(curve: Curve, noise: float) -> Function:
 
 def _curve_error(curve: Curve, noise: float) -> float:
     """½ ∫ min(p(x | 0), p(x | 1)) dx on a grid, where both densities are sums of products of one coordinate each."""
-    zero, one = _centres(curve, noise)
+    zero, one = _points(curve, noise)
     low, high = (f([f(zero, axis=0), f(one, axis=0)], axis=0) for f in (np.min, np.max))
     edge = [np.linspace(low[j] - 6 * noise, high[j] + 6 * noise, 401) for j in (0, 1)]
     cell = (edge[0][1] - edge[0][0]) * (edge[1][1] - edge[1][0])
 
-    def density(centre: np.ndarray) -> np.ndarray:
-        a, b = (np.exp(-(((edge[j][:, None] - centre[:, j]) / noise) ** 2) / 2) for j in (0, 1))  # (401, m)
-        return a @ b.T / (len(centre) * 2 * np.pi * noise**2)
+    def density(center: np.ndarray) -> np.ndarray:
+        a, b = (np.exp(-(((edge[j][:, None] - center[:, j]) / noise) ** 2) / 2) for j in (0, 1))  # (401, m)
+        return a @ b.T / (len(center) * 2 * np.pi * noise**2)
 
     return float(0.5 * cell * np.minimum(density(zero), density(one)).sum())
 
@@ -317,17 +317,7 @@ def _normal_cdf(x: float) -> float:
     return 0.5 * math.erfc(-x / math.sqrt(2))
 
 
+_MAKERS = (moons, circles, spirals, xor, checkerboard, blobs, sinusoid, friedman, polynomial, heteroscedastic)
 SYNTHETIC: dict[str, Callable[..., Dataset]] = {
-    "moons": moons,
-    "circles": circles,
-    "spirals": spirals,
-    "xor": xor,
-    "checkerboard": checkerboard,
-    "blobs": blobs,
-    "sinusoid": sinusoid,
-    "friedman": friedman,
-    "polynomial": polynomial,
-    "heteroscedastic": heteroscedastic,
-    "two-gaussians": two_gaussians,
-    "shapes": shapes,
+    make.__name__.replace("_", "-"): make for make in (*_MAKERS, two_gaussians, shapes)
 }
