@@ -24,7 +24,7 @@ FIGURES = {
     "saliency, 1": lambda: plots.saliency(IMAGES[:1], MAPS[:1], [f"for {LONG}"], label="saliency (integrated)"),
     "saliency, 6": lambda: plots.saliency(IMAGES, MAPS, [f"for {LONG}"] * 6),
     "sampled": lambda: plots.sampled(np.tile(MAPS, (12, 1, 1)), np.tile(MAPS, (12, 1, 1)), [1.0, 2.0], [1.0]),
-    "segmented": lambda: plots.segmented(IMAGES, MAPS > 0, MAPS.astype(int) % 2, ["ground", LONG]),
+    "segmented": lambda: plots.segmented(IMAGES, 1 * (MAPS > 0), 1 * (MAPS > 1), ["ground", LONG]),
     "segmented, wide": lambda: plots.segmented(RNG.random((1, 8, 64)), None, np.zeros((1, 8, 64), int), ["a"]),
     "whiskers": lambda: plots.whiskers(
         {"share": [(LONG, 0.5, 0.1, 0.9), ("b", 0.3, None, None)], "u": [("c", 1, 0, 2)]}
