@@ -54,118 +54,78 @@ def frame(X):
     return pd.DataFrame(X, columns=["id", "sex", "age", "zip"])
 
 
-# ---- every estimator: what it is asked, the error, and in its sentence the value, the place and the advice
+# ---- every estimator: the value, the place and the advice are in the sentence
 
 MIXED = ["sex", "id", "age", "zip"]
 HUGE = np.broadcast_to(np.float32(0), (10**8, 10**6))  # a shape without memory
 
-EVERY = {
+EVERY = {  # what it is asked, and parts of the sentence; the error is an InputError unless ERRORS has another
     "1 NaN in X": (
         lambda e, X, y: e.fit(frame(spoiled(X, np.nan)), y),
-        InputError,
-        ["NaN: 1 value", r"row 17, column 'age' \(2\)", r"Fill or drop them, e.g. SimpleImputer\(\)"],
+        r"NaN: 1 value|row 17, column 'age' \(2\)|Fill or drop them, e.g. SimpleImputer\(\)",
     ),
     "1 NaN in X at predict": (
         lambda e, X, y: answers(e.fit(X, y), spoiled(X, np.nan)),
-        InputError,
-        ["NaN: 1 value", "row 17, column 2", "Fill or drop them"],
+        "row 17, column 2|Fill or drop",
     ),
-    "2 inf in X": (
-        lambda e, X, y: e.fit(spoiled(X, np.inf, 4, 0), y),
-        InputError,
-        [r"\(inf\)", "row 4, column 0", "Rescale the column"],
-    ),
+    "2 inf in X": (lambda e, X, y: e.fit(spoiled(X, np.inf, 4, 0), y), r"\(inf\)|row 4, column 0|Rescale the column"),
     "3 NaN in y": (
         lambda e, X, y: e.fit(X, np.where(np.arange(len(y)) == 5, np.nan, y)),
-        InputError,
-        ["NaN", "y contains NaN at index 5", "Remove those rows; targets cannot be imputed"],
+        "y contains NaN at index 5|Remove those rows; targets cannot be imputed",
     ),
-    "4 X of one axis": (
-        lambda e, X, y: e.fit(X[:, 0], y),
-        InputError,
-        [r"got shape \(90,\)", "X must be 2-D", r"Reshape your data: X.reshape\(-1, 1\)"],
-    ),
-    "5 no rows": (
-        lambda e, X, y: e.fit(X[:0], y[:0]),
-        InputError,
-        [r"0 sample\(s\) \(shape=\(0, 4\)\)", "required by ", "Check the filter or file that produced it"],
-    ),
+    "4 X of one axis": (lambda e, X, y: e.fit(X[:, 0], y), r"got shape \(90,\)|must be 2-D|Reshape your data"),
+    "5 no rows": (lambda e, X, y: e.fit(X[:0], y[:0]), r"0 sample\(s\) \(shape=\(0, 4\)\)|Check the filter or file"),
     "6 no columns": (
         lambda e, X, y: e.fit(X[:, :0], y),
-        InputError,
-        [r"0 feature\(s\) \(shape=\(90, 0\)\)", "a minimum of 1 is required", "All columns were dropped"],
+        r"0 feature\(s\) \(shape=\(90, 0\)\)|All columns were dropped",
     ),
-    "7 another number of rows": (
-        lambda e, X, y: e.fit(X, y[:-1]),
-        InputError,
-        ["X has 90 rows", "but y has 89", "They must match; did one file lose its header"],
-    ),
+    "7 another number of rows": (lambda e, X, y: e.fit(X, y[:-1]), "X has 90 rows|but y has 89|They must match"),
     "8 another number of columns": (
         lambda e, X, y: answers(e.fit(X, y), X[:, :3]),
-        InputError,
-        ["X has 3 features", "is expecting 4", "Pass the same columns in the same order"],
+        "X has 3 features|is expecting 4|Pass the same columns in the same order",
     ),
     "8 other columns": (
         lambda e, X, y: answers(e.fit(frame(X), y), frame(X).rename(columns={"zip": "x"})),
-        InputError,
-        ["- x", "- zip", "feature names should match those that were passed during fit"],
+        "- x|- zip|feature names should match those that were passed during fit",
     ),
     "9 columns in another order": (
         lambda e, X, y: answers(e.fit(frame(X), y), frame(X)[MIXED]),
-        InputError,
-        ["order", "Feature names must be in the same order", r"Reorder with X\[est.feature_names_in_\]"],
+        r"Feature names must be in the same order|Reorder with X\[est.feature_names_in_\]",
     ),
-    "18 sparse X": (
-        lambda e, X, y: e.fit(sparse.csr_matrix(X), y),
-        TypeError,
-        ["scipy sparse matrix", "X is", r"Convert with X.toarray\(\)"],
-    ),
-    "19 complex X": (
-        lambda e, X, y: e.fit(X * 1j, y),
-        InputError,
-        ["complex128", "X has dtype", r"Take X.real, np.abs\(X\)"],
-    ),
+    "18 sparse X": (lambda e, X, y: e.fit(sparse.csr_matrix(X), y), r"scipy sparse matrix|Convert with X.toarray\(\)"),
+    "19 complex X": (lambda e, X, y: e.fit(X * 1j, y), r"complex128|X has dtype|Take X.real, np.abs\(X\)"),
     "20 text in X": (
         lambda e, X, y: e.fit(frame(X).assign(sex="Oslo"), y),
-        InputError,
-        [r"text \('Oslo'\)", r"Column 'sex' \(1\)", "Encode it, e.g. OneHotEncoder"],
+        r"text \('Oslo'\)|Column 'sex' \(1\)|Encode it, e.g. OneHotEncoder",
     ),
     "21 weights of another shape": (
         lambda e, X, y: e.fit(X, y, np.ones(9)),
-        InputError,
-        [r"shape \(9,\)", "sample_weight", r"expected \(90,\): one weight for each row"],
+        r"shape \(9,\)|sample_weight|expected \(90,\): one weight for each row",
     ),
     "21 a negative weight": (
         lambda e, X, y: e.fit(X, y, np.where(np.arange(90) == 3, -1.0, 1.0)),
-        InputError,
-        ["is -1.0", r"sample_weight\[3\]", "weights must be finite and >= 0"],
+        r"is -1.0|sample_weight\[3\]|weights must be finite and >= 0",
     ),
     "21 no weight": (
         lambda e, X, y: e.fit(X, y, np.zeros(90)),
-        InputError,
-        ["zero", "all sample weights", "Give at least one row a weight > 0"],
+        "all sample weights are zero|at least one row a weight",
     ),
     "22 a parameter of the wrong kind": (
         lambda e, X, y: e.set_params(**{next(iter(e.get_params(deep=False))): object()}).fit(X, y),
-        InvalidParameterError,
-        ["Got <object", "The '.*' parameter of", "must be"],
+        "Got <object|The '.*' parameter of|must be",
     ),
     "23 an unknown parameter": (
         lambda e, X, y: e.set_params(learning_rte=1),
-        InputError,
-        ["'learning_rte'", "Unknown parameter of ", "Known: "],
+        "'learning_rte'|Unknown parameter|Known: ",
     ),
-    "24 not fitted": (
-        lambda e, X, y: answers(e, X),
-        NotFittedError,
-        ["instance is not fitted yet", "This ", "Call 'fit'"],
-    ),
+    "24 not fitted": (lambda e, X, y: answers(e, X), "instance is not fitted yet|Call 'fit'"),
     "29 not enough memory": (
         lambda e, X, y: e.fit(HUGE, y),
-        InputError,
-        ["needs about .* GB", "X 100000000x1000000", "Use .*partial_fit on parts that fit"],
+        "needs about .* GB|X 100000000x1000000|Use .*partial_fit on parts that fit",
     ),
 }
+ERRORS = {"18 sparse X": TypeError, "22 a parameter of the wrong kind": InvalidParameterError}
+ERRORS |= {"24 not fitted": NotFittedError}
 
 NOBODY = {"3 NaN in y": TRANSFORMERS, "7 another number of rows": TRANSFORMERS}  # y is not looked at
 NOBODY |= {"18 sparse X": {cls for cls in CLASSES if get_tags(cls()).input_tags.sparse}}
@@ -175,13 +135,13 @@ NOBODY |= {case: set(CLASSES) - set(WEIGHTED) for case in EVERY if case.startswi
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", CLASSES, ids=name_of)
 def test_every_estimator_answers_with_value_place_and_advice(cls, subtests):
-    for case, (act, kind, parts) in EVERY.items():
+    for case, (act, parts) in EVERY.items():
         if cls in NOBODY.get(case, ()):
             continue
         with subtests.test(case):
-            with pytest.raises(kind) as caught:
+            with pytest.raises(ERRORS.get(case, InputError)) as caught:
                 act(small(cls), *data(cls))
-            told(caught.value, *parts)
+            told(caught.value, *parts.split("|"))
 
 
 def told(error, *parts):

@@ -165,15 +165,8 @@ def picture_oracle(path, found):
 
 
 def parquet_files():
-    frame = pd.DataFrame(
-        {
-            "a": TABLE[:, 0],
-            "b": list("xyxyxz"),
-            "c": [1, 2, None, 4, 5, 6],
-            "d": pd.date_range("2020-01-01", periods=6),
-            "e": [True, False] * 3,
-        }
-    )
+    cells = {"a": TABLE[:, 0], "b": list("xyxyxz"), "c": [1, 2, None, 4, 5, 6]}
+    frame = pd.DataFrame(cells | {"d": pd.date_range("2020-01-01", periods=6), "e": [True, False] * 3})
     for compression, columns in (("snappy", list("abcde")), ("zstd", list("abc")), (None, ["a", "c"]), ("gzip", ["b"])):
         out = io.BytesIO()
         frame[columns].to_parquet(out, compression=compression)
@@ -207,6 +200,10 @@ def config_files():
     yield 'model = "linear"\ndata = "a.csv"\ntarget = "y"\nvalidation = 0.1\n\n[training]\nl2 = 0.5\nfreeze = ["a"]\n'
 
 
+def read_whole_config(path):
+    return merge(read_config(path), where=str(path))
+
+
 def config_oracle(path, found):
     given = tomllib.loads(path.read_text(encoding="utf-8"))
     for key, value in given.items():
@@ -217,6 +214,10 @@ def metrics_files():
     rows = [{"epoch": i, "loss": 0.5**i, "valid_loss": None if i == 2 else 1.5} for i in range(6)]
     yield "".join(json.dumps(row) + "\n" for row in rows)
     yield '{"loss": 1e-3}\n{"loss": -12345678901234567890}\n'
+
+
+def read_rows(path):
+    return Run(path.parent).rows()
 
 
 def mend_metrics(data):
@@ -305,6 +306,18 @@ class Door(NamedTuple):
     errors: Any = FileFormatError
 
 
+def images(files, name, mend=None):
+    return Door(files, lambda path: read_images(path.parent.parent), picture_oracle, mend, name=name)
+
+
+def of_run(name, files, act=lambda path: ftheta.load(path.parent), **how):
+    return Door(files, act, name=f"run/{name}", errors=FThetaError, **how)
+
+
+def manifest(mend, files):
+    return of_run("manifest.json", files, lambda path: read_all(path.parent), mend=mend)
+
+
 DOORS = {
     "csv": Door(csv_files, read_csv, csv_oracle, name="a.csv"),
     "npy": Door(npy_files, read_arrays, npy_oracle),
@@ -313,58 +326,19 @@ DOORS = {
     "idx": Door(idx_files, read_idx_array, idx_oracle),
     "idx gzip": Door(lambda: map(gzip.compress, idx_files()), read_idx_array, idx_oracle),
     "idx inside gzip": Door(idx_files, read_idx_array, idx_oracle, gzip.compress),
-    "png": Door(png_files, lambda path: read_images(path.parent.parent), picture_oracle, name="p/a/x.png"),
-    "png mended": Door(
-        png_files, lambda path: read_images(path.parent.parent), picture_oracle, mend_png, name="p/a/x.png"
-    ),
-    "jpeg": Door(jpeg_files, lambda path: read_images(path.parent.parent), picture_oracle, name="p/a/x.jpg"),
+    "png": images(png_files, "p/a/x.png"),
+    "png mended": images(png_files, "p/a/x.png", mend_png),
+    "jpeg": images(jpeg_files, "p/a/x.jpg"),
     "parquet": Door(parquet_files, read_parquet, parquet_oracle),
     "text": Door(text_files, read_text, text_oracle),
-    "config": Door(
-        config_files,
-        lambda path: merge(read_config(path), where=str(path)),
-        config_oracle,
-        name="config.toml",
-        errors=FThetaError,
-    ),
-    "metrics": Door(
-        metrics_files, lambda path: Run(path.parent).rows(), metrics_oracle, mend_metrics, name="run/metrics.jsonl"
-    ),
-    "manifest": Door(
-        lambda: [signed(manifest_of(model_run()))],
-        lambda path: read_all(path.parent),
-        name="run/manifest.json",
-        errors=FThetaError,
-    ),
-    "manifest signed": Door(
-        lambda: [manifest_of(model_run())],
-        lambda path: read_all(path.parent),
-        mend=signed,
-        name="run/manifest.json",
-        errors=FThetaError,
-    ),
+    "config": Door(config_files, read_whole_config, config_oracle, name="config.toml", errors=FThetaError),
+    "metrics": Door(metrics_files, read_rows, metrics_oracle, mend_metrics, name="run/metrics.jsonl"),
+    "manifest": manifest(None, lambda: [signed(manifest_of(model_run()))]),
+    "manifest signed": manifest(signed, lambda: [manifest_of(model_run())]),
     "tree": Door(tree_files, load_tree, tree_oracle),
-    "model": Door(
-        lambda: [model_run()["model.safetensors"]],
-        lambda path: ftheta.load(path.parent),
-        name="run/model.safetensors",
-        place=run_with,
-        errors=FThetaError,
-    ),
-    "model config": Door(
-        lambda: [model_run()["config.json"]],
-        lambda path: ftheta.load(path.parent),
-        name="run/config.json",
-        place=run_with,
-        errors=FThetaError,
-    ),
-    "encoder": Door(
-        lambda: [model_run()["encoder.json"]],
-        lambda path: ftheta.load(path.parent),
-        name="run/encoder.json",
-        place=run_with,
-        errors=FThetaError,
-    ),
+    "model": of_run("model.safetensors", lambda: [model_run()["model.safetensors"]], place=run_with),
+    "model config": of_run("config.json", lambda: [model_run()["config.json"]], place=run_with),
+    "encoder": of_run("encoder.json", lambda: [model_run()["encoder.json"]], place=run_with),
 }
 
 

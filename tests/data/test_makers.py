@@ -175,8 +175,8 @@ def test_checkerboard_labels_are_wrong_as_often_as_asked():
     ("name", "options", "text"),
     [
         ("moon", {}, "Unknown synthetic data set 'moon'. Did you mean 'moons'"),
-        ("moons", {"n": 1}, "'moons' was asked for 1 row; at least 2 are needed."),
-        ("blobs", {"n": 2}, "'blobs' was asked for 2 rows; at least 3 are needed."),
+        ("moons", {"n": 1}, "'moons' has 1 row; at least 2 are needed."),
+        ("blobs", {"n": 2}, "'blobs' has 2 rows; at least 3 are needed."),
         ("sinusoid", {"noise": -1}, "The noise of 'sinusoid' is -1; give a finite number that is not negative."),
         ("xor", {"noise": float("nan")}, "The noise of 'xor' is nan"),
         ("two-gaussians", {"noise": 0}, "The noise of 'two-gaussians' is 0; it is the spread of the classes"),
@@ -189,7 +189,7 @@ def test_what_cannot_be_made_is_said(name, options, text):
 
 
 def test_one_blob_is_refused():
-    with pytest.raises(InputError, match="'blobs' was asked for 1 classes; at least 2 are needed"):
+    with pytest.raises(InputError, match="'blobs' has 1 classes; at least 2 are needed"):
         blobs(classes=1)
 
 

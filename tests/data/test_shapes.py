@@ -62,9 +62,9 @@ def test_the_label_is_that_of_the_figure_that_is_seen():
 
 
 def test_what_cannot_be_made_is_refused():
-    with pytest.raises(InputError, match="'shapes' was asked for 0 images of 32 x 32 pixels; at least 1 of 16 x 16"):
+    with pytest.raises(InputError, match="'shapes' has 0 images of 32 x 32 pixels; at least 1 of 16 x 16"):
         shapes(0)
-    with pytest.raises(InputError, match="'shapes' was asked for 5 images of 8 x 8 pixels"):
+    with pytest.raises(InputError, match="'shapes' has 5 images of 8 x 8 pixels"):
         shapes(5, size=8)
     with pytest.raises(InputError, match="The noise of 'shapes' is -1; give a finite number"):
         shapes(5, noise=-1)

@@ -49,7 +49,7 @@ class Dataset:
     license: str = ""
     citation: str = ""
     kind: str = "table"  # table, image, series or text
-    shape: tuple[int, ...] = ()  # of one picture, (H, W) or (H, W, C); empty where rows are no pictures
+    shape: tuple[int, ...] = ()  # of one picture, (H, W) or (H, W, C); empty where rows are not pictures
     official: int = 0  # so many last rows are the official test part
     truth: Truth | None = None
     groups: np.ndarray | None = field(

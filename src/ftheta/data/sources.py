@@ -39,19 +39,15 @@ class Source(Protocol):
 
     def __len__(self) -> int:
         """Batches in an epoch."""
-        ...
 
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
         """The batches of an epoch from number `start` on; `draw` is the place ("order", epoch)."""
-        ...
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to go on, beside epoch and position."""
-        ...
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        ...
 
 
 class Indexed:
@@ -91,7 +87,7 @@ class Indexed:
         return -(-self.n // self.batch_size)
 
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on, the same whether or not those before were asked for."""
+        """The batches of an epoch from number `start` on, the same whether or not those before were taken."""
         mixed = self.shuffle and len(self) > 1
         order = torch.randperm(self.n, generator=draw.generator("order")) if mixed else torch.arange(self.n)
         parts = order.split(self.batch_size)[start:]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SIGNED", "bare", "flat", "mosaic", "picture", "tiles"]
 
 SIGNED = "RdBu_r"  # red above 0, blue below
-GAP = "#c9dcea"  # between tiles in grey, and where one has no value
+GAP = "#c9dcea"  # between tiles in gray, and where one has no value
 
 
 def picture(x: np.ndarray) -> np.ndarray:
@@ -74,13 +74,13 @@ def mosaic(
     tiles = tiles.repeat(scale, 1).repeat(scale, 2)
     gap, lines = max(2, scale * max(h, w) // 8), -(-n // columns)
     down, across = scale * h + gap, scale * w + gap
-    whole = np.full((lines * down - gap, columns * across - gap, *tiles.shape[3:]), np.nan)
+    canvas = np.full((lines * down - gap, columns * across - gap, *tiles.shape[3:]), np.nan)
     for i, tile in enumerate(tiles):
         y, x = i // columns * down, i % columns * across
-        whole[y : y + scale * h, x : x + scale * w] = tile
+        canvas[y : y + scale * h, x : x + scale * w] = tile
     low, high = limits or _limits(tiles, signed)
-    whole = np.ma.masked_invalid(whole) if whole.ndim == 2 else _with_gaps(whole)
-    image = axes.imshow(whole, cmap=SIGNED if signed else "gray", vmin=low, vmax=high, interpolation="nearest")
+    canvas = np.ma.masked_invalid(canvas) if canvas.ndim == 2 else _with_gaps(canvas)
+    image = axes.imshow(canvas, cmap=SIGNED if signed else "gray", vmin=low, vmax=high, interpolation="nearest")
     bare(axes)
     axes.set_facecolor("white" if signed else GAP)
     axes.set_xticks(np.arange(columns) * across + scale * w / 2, map(str, range(columns)))
@@ -90,10 +90,10 @@ def mosaic(
     return image
 
 
-def _with_gaps(whole: np.ndarray) -> np.ndarray:
+def _with_gaps(canvas: np.ndarray) -> np.ndarray:
     """Colors (H, W, 3) with a fourth channel that is 0 where there are none."""
-    seen = ~np.isnan(whole).any(-1, keepdims=True)
-    return np.concatenate([np.where(seen, whole, 0.0), seen], -1)
+    seen = ~np.isnan(canvas).any(-1, keepdims=True)
+    return np.concatenate([np.where(seen, canvas, 0.0), seen], -1)
 
 
 def _limits(tiles: np.ndarray, signed: bool) -> tuple[float, float]:

@@ -72,7 +72,7 @@ def _right(truth: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def _image(axes: Axes, image: np.ndarray) -> None:
-    """(C, H, W): grey for one channel, colors for three, the mean of others in grey; from its least to its largest."""
+    """(C, H, W): grey for one channel, colors for three, the mean of others in gray; from its least to its largest."""
     low, high = float(image.min()), float(image.max())
     shown = (image - low) / (high - low or 1.0)
     if len(shown) == 3:
@@ -82,7 +82,7 @@ def _image(axes: Axes, image: np.ndarray) -> None:
 
 
 def _colors(k: int) -> np.ndarray:
-    """(K + 1, 3): light grey for the first class, then the palette, or a rainbow for many; white for -1, the last."""
+    """(K + 1, 3): light gray for the first class, then the palette, or a rainbow for many; white for -1, the last."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 

@@ -62,14 +62,14 @@ def open_images(
     required: bool = True,
     say: Callable[[str], object] = lambda text: None,
 ) -> Dataset:
-    """PNG and JPEG pictures that are decoded when they are asked for; `x` is `Pictures`, (n, C, H, W).
+    """PNG and JPEG pictures that are decoded when they are needed; `x` is `Pictures`, (n, C, H, W).
 
     A folder that holds `images` and `masks`, and no other folder, has a class for every pixel (see `masks`).
 
     Args:
         path: A folder with a folder of pictures for each class.
         size: H and W that every picture is brought to; None: the most common of those looked at.
-        channels: 1 for grey, 3 for RGB; None: 1 if all that were looked at are grey, else 3.
+        channels: 1 for gray, 3 for RGB; None: 1 if all that were looked at are gray, else 3.
         skip_bad: Whether files that cannot be decoded are left out: all are decoded now; otherwise they are an error.
         required: Whether there must be classes; else pictures that lie in the folder itself are taken, and `y` is None.
         say: Called with the progress if that takes more than two seconds.
@@ -118,7 +118,7 @@ def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple
     Args:
         path: A PNG or JPEG file.
         shape: H and W.
-        channels: 1 for grey, 3 for RGB.
+        channels: 1 for gray, 3 for RGB.
     """
     height, width = shape
     _check_wanted((height, width), channels)

@@ -2,7 +2,7 @@
 
     my_data/images/1.jpg, my_data/masks/1.png, ...      ->      x (n, C, H, W), y (n, H, W)
 
-A mask is a PNG whose grey values, or numbers of a palette, are the classes; it has the size of its picture, and its
+A mask is a PNG whose gray values, or numbers of a palette, are the classes; it has the size of its picture, and its
 name but for the ending. It is brought to (H, W) as the picture is, by the nearest pixel: no class lies between two.
 """
 
@@ -48,7 +48,7 @@ def read_masks(
         rows: Numbers of pictures, (n,).
         size: H and W.
         skip_bad: Whether pictures without a mask that fits are left out; else they are an error.
-        say: Is told how far it is, if that takes more than two seconds.
+        say: Called with the progress, if that takes more than two seconds.
     """
     folder = listing.root.parent / MASKS
     files = {Path(name).stem: folder / name for name in sorted(os.listdir(folder))}
@@ -70,7 +70,7 @@ def _mask(file: Path | None, picture: Path, size: tuple[int, int]) -> np.ndarray
         if mask.format != "PNG" or mask.mode not in PLAIN:
             raise FileFormatError(
                 f"{printable(file)}: a {mask.format} of mode {mask.mode}. A mask holds the number of a class in each "
-                "pixel; save it as a grey PNG, or one with a palette."
+                "pixel; save it as a gray PNG, or one with a palette."
             )
         (w, h), own = header_of(mask, file).size, header(picture).size
         if (w, h) != own:

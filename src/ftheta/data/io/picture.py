@@ -1,12 +1,12 @@
 """One picture file as bytes, always by the same rules.
 
-    turned as EXIF says -> 16 bits to 8 -> transparent parts over white -> grey or RGB -> the middle, resized to (H, W)
+    turned as EXIF says -> 16 bits to 8 -> transparent parts over white -> gray or RGB -> the middle, resized to (H, W)
 
 Of 16 bits the upper 8 are kept, as for colors by Pillow. Gray is 0.299 R + 0.587 G + 0.114 B. Where the sides have
 another ratio, the largest part in the middle that has the right one is taken: nothing is distorted, and no border is
 added. JPEG files far larger than (H, W) are decoded at a half, a quarter or an eighth of their size, except progressive
 ones, which may be as large as a PNG.
-Shapes: height H, width W, channels C = 1 for grey or 3 for RGB.
+Shapes: height H, width W, channels C = 1 for gray or 3 for RGB.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def open_picture(file: str | Path) -> Iterator[Image]:
 
 
 def printable(file: str | Path) -> str:
-    """A path as text that can be printed and kept, also where its bytes are no UTF-8."""
+    """A path as text that can be printed and kept, also where its bytes are not UTF-8."""
     return str(file).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -104,7 +104,7 @@ def header_of(picture: Image, file: str | Path) -> Header:
     if picture.mode not in GREY + COLOUR:
         name = printable(file)
         raise FileFormatError(f"{name}: pixels of mode {picture.mode}, which is not known here. Convert it to RGB.")
-    _reject_whole(picture, file)
+    _reject_undraftable(picture, file)
     turn, (width, height) = _turn(picture), picture.size
     size = (height, width) if turn > 4 else (width, height)
     return Header(size, picture.mode, turn, picture.has_transparency_data)
@@ -118,7 +118,7 @@ def reject_large(size: tuple[int, int], file: str | Path) -> None:
         )
 
 
-def _reject_whole(picture: Image, file: str | Path) -> None:
+def _reject_undraftable(picture: Image, file: str | Path) -> None:
     """Refuse a large one that cannot be decoded at an eighth of its size in an eighth of the memory."""
     if prod(picture.size) > MAX_PIXELS and (picture.format == "PNG" or "progressive" in picture.info):
         reject_large(picture.size, file)
@@ -132,7 +132,7 @@ def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray
 
 def pixels(picture: Image, file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
     """An opened picture of any size and mode: (C, H, W) uint8, a view of (H, W, C)."""
-    _reject_whole(picture, file)
+    _reject_undraftable(picture, file)
     (height, width), turn = size, _turn(picture)
     picture.draft(None, (height, width) if turn > 4 else (width, height))  # pyright: ignore[reportArgumentType]
     reject_large(picture.size, file)
@@ -170,7 +170,7 @@ def _turn(picture: Image) -> int:
 
 
 def _converted(picture: Image, mode: str) -> Image:
-    picture.load()  # transparency may be told after the pixels
+    picture.load()  # transparency may be stated after the pixels
     if picture.mode.startswith("I"):
         picture = _eight_bits(picture)
     if picture.has_transparency_data:
@@ -183,7 +183,7 @@ def _eight_bits(picture: Image) -> Image:
 
     deep = np.asarray(picture)
     upper = (deep >> 8).clip(0, 255).astype(np.uint8)
-    upper[deep == picture.info.get("transparency", -1)] = 255  # one grey may stand for nothing
+    upper[deep == picture.info.get("transparency", -1)] = 255  # one gray may stand for nothing
     return fromarray(upper)
 
 

@@ -1,4 +1,4 @@
-"""Pictures that stay in their files until they are asked for.
+"""Pictures that stay in their files until they are needed.
 
     Pictures: n files, (n, C, H, W) uint8 when decoded;      x[rows] are Pictures, np.asarray(x[rows]) decodes them
 
@@ -66,7 +66,7 @@ def read_files(
 
 
 class Pictures:
-    """Pictures in files, decoded when they are asked for: like an array (n, C, H, W) of uint8.
+    """Pictures in files, decoded when they are needed: like an array (n, C, H, W) of uint8.
 
     A slice, an array of row numbers or a mask gives Pictures of those rows; one row number a decoded picture (C, H, W).
 

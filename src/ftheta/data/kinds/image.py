@@ -139,7 +139,7 @@ def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None)
     if x.dtype in (np.uint8, np.uint16):
         return np.ascontiguousarray(x)
     if x.dtype.kind not in "fiub":
-        raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: whole numbers of 8 or 16 bits, or floats.")
+        raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: integers of 8 or 16 bits, or floats.")
     with np.errstate(over="ignore"):
         result = np.ascontiguousarray(x, dtype=dtype)
     if not np.isfinite(result.min()) or not np.isfinite(result.max()):

@@ -55,7 +55,7 @@ class Items:
         return [np.array([len(v) for v in self.values]), *map(np.asarray, self.values)]
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
-        """Batches; floats have the dtype, whole numbers stay, bytes of pixels become [0, 1]."""
+        """Batches; floats have the dtype, integers stay, bytes of pixels become [0, 1]."""
         from ..files_source import Files
         from ..sources import Indexed, Rows
 
@@ -146,7 +146,7 @@ def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
 
 
 def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
-    """Whole numbers of 8 or 16 bits as shares of the largest; others as they are."""
+    """Integers of 8 or 16 bits as shares of the largest; others as they are."""
     import torch
 
     largest = {torch.uint8: 255, torch.uint16: 65535}.get(x.dtype)

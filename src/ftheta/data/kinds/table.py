@@ -37,7 +37,7 @@ class Table(Kind):
     dtype: str = "float32"
     support: str = "real"  # values of X: real, unit, bit or sign
     axes: bool = False  # whether X may have more than two axes
-    integers: bool = False  # whether whole numbers stay whole numbers, e.g. for an embedding
+    integers: bool = False  # whether integers stay integers, e.g. for an embedding
 
     name: ClassVar[str] = "table"
     merge: ClassVar[bool] = True

@@ -1,6 +1,6 @@
 """Text: one string, or a list of documents, as numbers of characters.
 
-Without a window a row is a document, and a batch is padded to its longest: (B, T) whole numbers. With a window, the
+Without a window a row is a document, and a batch is padded to its longest: (B, T) integers. With a window, the
 documents are one long text, and a batch holds windows of it with the characters that follow as targets.
 """
 
@@ -30,7 +30,7 @@ PADDING, UNKNOWN, FIRST = 0, 1, 2  # numbers: after the end, a character that fi
 class Text(Kind):
     """A string or a list of strings."""
 
-    window: int | None = None  # characters that a net sees; None: whole documents
+    window: int | None = None  # characters that a net sees; None: complete documents
 
     name: ClassVar[str] = "text"
     split: ClassVar[str] = "chronological"

@@ -1,7 +1,7 @@
 """Images with a label for every pixel: discs, squares and triangles, turned and partly hidden, on a noisy ground.
 
     polygon of m sides:  max_k u_k · (p - c) <= r cos(π/m),   u_k = (cos, sin)(φ + 2πk/m);      disc:  |p - c| <= r
-    grey = level of the topmost figure at p, or of the ground, + noise ε,   ε ~ N(0, 1), cut to [0, 1]
+    gray = level of the topmost figure at p, or of the ground, + noise ε,   ε ~ N(0, 1), cut to [0, 1]
 
 Brightness tells figures from each other and from the ground, and says nothing of their kind: that is in the outline.
 Later figures cover earlier ones.
@@ -40,23 +40,21 @@ def shapes(n: int = 500, noise: float = 0.1, seed: int = 0, *, size: int = 32) -
         ((10, 1024), (10, 32, 32), ('ground', 'disc', 'square', 'triangle'))
     """
     if n < 1 or size < 16:
-        raise InputError(
-            f"'shapes' was asked for {n} images of {size} x {size} pixels; at least 1 of 16 x 16 is needed."
-        )
+        raise InputError(f"'shapes' has {n} images of {size} x {size} pixels; at least 1 of 16 x 16 is needed.")
     if not 0 <= noise < math.inf:
         raise InputError(f"The noise of 'shapes' is {noise}; give a finite number that is not negative.")
     rng = np.random.default_rng(Draw(seed).at("make", "shapes").key())
-    grey = np.broadcast_to(rng.uniform(0.0, 0.3, (n, 1, 1)), (n, size, size)).copy()
+    gray = np.broadcast_to(rng.uniform(0.0, 0.3, (n, 1, 1)), (n, size, size)).copy()
     y = np.zeros((n, size, size), np.int64)
     present = rng.integers(1, MAX_FIGURES + 1, n)
     bright = rng.permuted(np.tile([0.55, 0.75, 0.95], (n, 1)), axis=1) + rng.uniform(-0.05, 0.05, (n, MAX_FIGURES))
     for k in range(MAX_FIGURES):
         kind = rng.integers(1, 4, n)
         seen = _figures(rng, kind, size) & (k < present)[:, None, None]
-        grey = np.where(seen, bright[:, k, None, None], grey)
+        gray = np.where(seen, bright[:, k, None, None], gray)
         y = np.where(seen, kind[:, None, None], y)
-    grey = np.clip(grey + noise * rng.standard_normal(grey.shape), 0, 1)
-    pixels = np.round(255 * grey).astype(np.uint8).reshape(n, -1)
+    gray = np.clip(gray + noise * rng.standard_normal(gray.shape), 0, 1)
+    pixels = np.round(255 * gray).astype(np.uint8).reshape(n, -1)
     truth = Truth(f"1 to {MAX_FIGURES} figures, each of its own brightness, on a darker ground, + {noise:g} ε")
     return Dataset(
         *("shapes", pixels, y, tuple(f"pixel{i}" for i in range(size**2)), ("ground", "disc", "square", "triangle")),

@@ -108,7 +108,7 @@ def blobs(n: int = 1000, noise: float = 1.0, seed: int = 0, *, classes: int = 3)
     """Round Gaussians of standard deviation `noise`, their centers evenly on a circle of radius 2."""
     _positive("blobs", noise)
     if classes < 2:
-        raise InputError(f"'blobs' was asked for {classes} classes; at least 2 are needed.")
+        raise InputError(f"'blobs' has {classes} classes; at least 2 are needed.")
     rng, y = _start("blobs", n, noise, seed, classes)
     angle = 2 * np.pi * np.arange(classes) / classes
     center = 2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (K, 2)
@@ -278,7 +278,7 @@ def _numbers(
 def _start(name: str, n: int, noise: float, seed: int, classes: int = 2) -> tuple[np.random.Generator, np.ndarray]:
     """A generator of this seed and name, and labels as equal in number as n allows, in random order."""
     if n < classes:
-        raise InputError(f"{name!r} was asked for {n} row{'s' * (n != 1)}; at least {classes} are needed.")
+        raise InputError(f"{name!r} has {n} row{'s' * (n != 1)}; at least {classes} are needed.")
     if not 0 <= noise < math.inf:
         raise InputError(f"The noise of {name!r} is {noise}; give a finite number that is not negative.")
     rng = np.random.default_rng(Draw(seed).at("make", name).key())
