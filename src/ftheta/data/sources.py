@@ -39,15 +39,19 @@ class Source(Protocol):
 
     def __len__(self) -> int:
         """Batches in an epoch."""
+        ...
 
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
         """The batches of an epoch from number `start` on; `draw` is the place ("order", epoch)."""
+        ...
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to go on, beside epoch and position."""
+        ...
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
+        ...
 
 
 class Indexed:

@@ -33,18 +33,23 @@ class Inputs(Protocol):
     @property
     def spec(self) -> InputSpec:
         """What a net is built for."""
+        ...
 
     def __len__(self) -> int:
         """Number of rows."""
+        ...
 
     def take(self, index: Any) -> Self:
         """Some of the rows, by number."""
+        ...
 
     def content(self) -> Sequence[np.ndarray]:
         """The rows as arrays, for the digest; for tables also to find equal rows."""
+        ...
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
         """Batches of the rows with their targets and weights."""
+        ...
 
 
 class Kind:
