@@ -61,8 +61,8 @@ def boxes(
         for past in [column[b] > column[a] + 1]
     ]
     beside = np.abs(np.subtract.outer(x, x)) / 2 if down else np.zeros((len(x), len(x)))
-    rise = {
-        (a, b): max(0.2, _rise(column[b] - column[a], wide if down else high) - beside[a, b])
+    rise = {  # how far an arc goes out, in inches: past the boxes between its ends, and further for longer ones
+        (a, b): max(0.2, 0.6 * (wide if down else high) + 0.08 * (column[b] - column[a]) - beside[a, b])
         for a, b, past, _ in arcs
         if past
     }
@@ -86,11 +86,6 @@ def boxes(
         ends = {"patchA": made[a].get_bbox_patch(), "patchB": made[b].get_bbox_patch()}
         axes.annotate("", (x[b], y[b]), (x[a], y[a]), arrowprops={**look, **ends})
     return figure
-
-
-def _rise(columns: int, size: float) -> float:
-    """How far an arc goes out, in inches: past the boxes between its ends, and further for longer ones."""
-    return 0.6 * size + 0.08 * columns
 
 
 def _places(parents: Sequence[Sequence[int]], levels: Sequence[int] | None) -> tuple[list[int], list[float]]:

@@ -68,8 +68,7 @@ def _frame(axes: Axes, widths: Sequence[int], tall: int, title: str) -> None:
 
 
 def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> None:
-    shown = [_shown(width) for width in widths]
-    height = [_heights(width) for width in widths]
+    shown, height = zip(*map(_shown, widths), strict=True)
     kept = [~mask[index] for mask, index in zip(masks, shown, strict=True)]
     lines = [
         line
@@ -89,13 +88,8 @@ def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> Non
             axes.plot([k] * 3, [-0.3, 0, 0.3], "o", ms=2, color="black", zorder=3)
 
 
-def _shown(width: int) -> np.ndarray:
-    """Which units of a layer are drawn."""
-    return np.arange(width) if width <= MAX_UNITS else np.r_[:ENDS, width - ENDS : width]
-
-
-def _heights(width: int) -> np.ndarray:
-    """Where they are drawn, the first on top; a gap of two in a wide layer."""
+def _shown(width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which units of a layer are drawn, and at which height, the first on top; a gap of two in a wide layer."""
     if width <= MAX_UNITS:
-        return (width - 1) / 2 - np.arange(width)
-    return np.r_[ENDS:0:-1, -1 : -ENDS - 1 : -1].astype(float)
+        return np.arange(width), (width - 1) / 2 - np.arange(width)
+    return np.r_[:ENDS, width - ENDS : width], np.r_[ENDS:0:-1, -1 : -ENDS - 1 : -1].astype(float)

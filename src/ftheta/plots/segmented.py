@@ -52,7 +52,10 @@ def segmented(
         axes[0].set_title(f"image {column}", size=9)
         for place, labels in zip(axes[1:], maps.values(), strict=True):
             place.imshow(_colors(len(names))[labels[column]])
-        right = "" if truth is None else f"\n{_right(truth[column], predicted[column]):.1f} % right"
+        right = ""
+        if truth is not None:
+            hits = (truth[column] == predicted[column])[truth[column] >= 0]  # of the counted pixels
+            right = f"\n{100 * hits.mean() if hits.size else np.nan:.1f} % right"
         axes[-1].set_xlabel(f"column (pixels){right}", size=8)
         for place in axes:
             place.tick_params(labelsize=7)
@@ -63,12 +66,6 @@ def segmented(
     figure.suptitle(title, size=11)
     _legend(figure, names, truth is not None and bool((truth < 0).any()))
     return figure
-
-
-def _right(truth: np.ndarray, predicted: np.ndarray) -> float:
-    """Per cent of the counted pixels."""
-    counted = truth >= 0
-    return 100 * float((truth == predicted)[counted].mean()) if counted.any() else np.nan
 
 
 def _image(axes: Axes, image: np.ndarray) -> None:
