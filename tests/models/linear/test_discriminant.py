@@ -287,9 +287,3 @@ def test_the_unit_of_a_column_does_not_matter(cls, unit):
         np.testing.assert_allclose(
             all_scaled.predict_proba(at * unit), cls(shrinkage=shrinkage).fit(X, y).predict_proba(at), atol=1e-9
         )
-
-
-def test_an_origin_far_away_costs_no_digits_but_those_of_x():
-    X, y, at = problem(4)
-    far = LinearDiscriminant().fit(X + 1e8, y)
-    np.testing.assert_allclose(far.predict_proba(at + 1e8), LinearDiscriminant().fit(X, y).predict_proba(at), atol=1e-5)

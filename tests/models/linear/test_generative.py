@@ -7,7 +7,6 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-import ftheta
 from ftheta.errors import InputError
 from ftheta.models import (
     DiscreteNaiveBayes,
@@ -146,22 +145,3 @@ def test_a_class_of_weight_zero_is_no_class(cls):
     np.testing.assert_allclose(model.predict_proba(X), without.predict_proba(X), atol=1e-12)
     with pytest.raises(InputError, match="Class 1 has weight 0 in all; leave its rows out"):
         cls(class_weight={1: 0.0}).fit(X, y)
-
-
-@every
-def test_a_model_from_a_file_draws_and_weighs_the_same(cls, tmp_path):
-    X, y = problem()
-    model = cls(priors="uniform").fit(X, y)
-    loaded = ftheta.load(model.save(tmp_path / "model"))
-    assert np.array_equal(loaded.log_prob(X), model.log_prob(X))
-    assert np.array_equal(loaded.sample(9, random_state=3)[0], model.sample(9, random_state=3)[0])
-
-
-@gaussian
-def test_a_hundred_thousand_rows_have_the_means_they_were_drawn_from(cls):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 100_000)
-    X = rng.standard_normal((100_000, 10)) + y[:, None]
-    model = cls().fit(X, y)
-    assert model.predict_proba(X).shape == (100_000, 3)
-    np.testing.assert_allclose(model.means_, np.repeat([[0.0], [1.0], [2.0]], 10, axis=1), atol=0.03)

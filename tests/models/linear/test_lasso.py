@@ -216,45 +216,6 @@ def test_twins_and_negatives_do_not_move_the_knots():
         assert [(j % 6, event) for j, event in path.moves] == list(plain.moves)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_every_stretch_between_knots_has_its_own_active_set(seed):
-    """In the middle of each, least squares on that set meets the conditions of the lasso to ten digits."""
-    rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=(30, 56)), rng.normal(size=30)
-    path, around = lasso_path(x, y, 2, tol=1e-2), x - x.mean(0)
-    active, signs = [], {}
-    for (upper, lower), (j, event) in zip(np.c_[path.knots[:-1], path.knots[1:]], path.moves[:-1], strict=True):
-        active = [*active, j] if event == "enters" else [k for k in active if k != j]
-        signs[j] = np.sign(around[:, j] @ (y - y.mean() - around @ _at(around, y, upper, active, signs, j)))
-        middle = (upper + lower) / 2
-        if upper - lower < 1e-9 * upper:
-            continue
-        w = _at(around, y, middle, active, signs)
-        pull = around.T @ (y - y.mean() - around @ w) / 30
-        assert np.abs(pull).max() <= middle * (1 + 1e-9) and (np.sign(w[active]) == [signs[k] for k in active]).all()
-
-
-def _at(around, y, alpha, active, signs, new=None):
-    """w (D,) with x_j·r / n = alpha sign_j for each active j, that of a new one apart."""
-    some = [k for k in active if k != new]
-    w = np.zeros(around.shape[1])
-    if some:
-        a = around[:, some]
-        w[some] = np.linalg.solve(a.T @ a, a.T @ y - len(y) * alpha * np.array([signs[k] for k in some]))
-    return w
-
-
-def test_coefficients_that_leave_are_found():
-    events = [event for s in range(6) for _, event in lasso_path(*correlated(s), 3, eps=1e-3).moves]
-    assert {"enters", "leaves"} == set(events)
-
-
-def correlated(seed):
-    x, y, *_ = problem(seed, 30, 12)
-    x[:, 6:] += x[:, :6]
-    return x, y
-
-
 def test_a_path_has_tables_a_figure_and_words():
     x, y, _, _ = problem(7, 40, 4)
     path = lasso_path(pd.DataFrame(x, columns=list("abcd")), y, 20)
@@ -331,18 +292,6 @@ def test_duplicated_and_constant_columns_and_far_more_columns_than_rows():
     assert len(lasso_path(wide, wide[:, 7] - wide[:, 300], 10).knots) >= 2
 
 
-def test_rows_of_weight_zero_are_no_rows_and_only_ratios_of_weights_count():
-    x, y, weight, alpha = problem(12, 30, 4)
-    weight[::3] = 0
-    there = weight > 0
-    one, two = (
-        Lasso(alpha=alpha, **TIGHT).fit(x, y, weight),
-        Lasso(alpha=alpha, **TIGHT).fit(x[there], y[there], 3 * weight[there]),
-    )
-    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-9)
-    assert one.gap_ == pytest.approx(two.gap_, abs=1e-12)
-
-
 def test_several_targets_are_fitted_one_by_one():
     x, y, _, alpha = problem(13, 30, 4)
     both = Lasso(alpha=alpha, **TIGHT).fit(x, np.c_[y, -2 * y + x[:, 0]])
@@ -351,15 +300,6 @@ def test_several_targets_are_fitted_one_by_one():
         np.testing.assert_allclose(both.coef_[t], one.coef_, atol=1e-9)
         assert both.intercept_[t] == pytest.approx(one.intercept_) and both.dof_[t] == one.dof_
         assert both.gap_[t] == pytest.approx(one.gap_, abs=1e-10)
-
-
-@pytest.mark.middle
-def test_a_million_rows_have_the_shrunk_slopes():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(1_000_000, 5))
-    y = x[:, 0] - 2 * x[:, 3] + 1
-    model = Lasso(alpha=0.1).fit(x, y)
-    np.testing.assert_allclose(model.coef_, [0.9, 0, 0, -1.9, 0], atol=5e-3)
 
 
 def memory():

@@ -208,12 +208,6 @@ def test_quasi_complete_separation_is_told():
     assert "there are no standard errors" in model.summary_.notes[0]
 
 
-def test_one_row_a_class_works():
-    x = np.random.default_rng(0).normal(size=(5, 3))
-    model = LogisticRegression().fit(x, list("abcde"))
-    assert model.predict(x).tolist() == list("abcde")
-
-
 def test_a_constant_column_and_a_column_twice_are_no_trouble():
     x, y, _ = problem(3, 2)
     with warnings.catch_warnings():
@@ -348,17 +342,6 @@ def test_a_warm_start_needs_fewer_steps_and_validation_rows_are_in_the_history()
     assert model.fit(x, y).n_iter_ < first and 0 < model.history_[-1]["valid_loss"] < 1.1
 
 
-@pytest.mark.parametrize("kind", [{}, {"l1": 0.01}, {"l2": 0.1}])
-def test_rows_in_any_order_of_memory_are_read_and_never_written(kind):
-    x, y, weight = problem(2, 3)
-    truth = LogisticRegression(**kind).fit(x, y, weight)
-    for given in (np.asfortranarray(x), x[::-1][::-1], x.copy()):
-        given.flags.writeable = False
-        model = LogisticRegression(**kind).fit(given, y, weight)
-        np.testing.assert_allclose(model.coef_, truth.coef_, atol=1e-6)
-        assert np.array_equal(given, x)
-
-
 def test_what_has_no_answer_is_one_sentence():
     x, y, _ = problem(2, 3)
     with pytest.raises(InputError, match="class_weight gives class 1 the weight 0: its log-odds would fall"):
@@ -376,16 +359,6 @@ def test_more_columns_than_rows_are_solved_as_scikit_learn_does():
     peer = SklearnLogistic(C=1 / (2 * 0.01 * 30), tol=1e-10, max_iter=5000).fit(x, y)
     np.testing.assert_allclose(ours.coef_, peer.coef_, atol=2e-7)
     assert ours.history_[-1]["gradient"] <= 1e-10
-
-
-@pytest.mark.middle
-def test_a_million_rows_have_the_slopes_they_were_drawn_from():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(1_000_000, 20))
-    truth = np.linspace(-1, 1, 20)
-    y = rng.uniform(size=len(x)) < expit(x @ truth)
-    model = LogisticRegression(l2=0.0).fit(x, y)
-    assert np.abs(model.coef_[0] - truth).max() < 0.02
 
 
 def test_a_pickle_and_a_file_hold_no_rows(tmp_path):

@@ -275,13 +275,3 @@ def test_many_columns_equal_columns_constant_columns_and_one_row_a_class():
         Perceptron(random_state=0).fit(zeros, [0, 1] * 3)
     with pytest.warns(ConvergenceWarning, match="still falls after 1 passes"):
         Perceptron(rule="delta", epochs=1, fit_intercept=False).fit(zeros, [0, 1] * 3)
-
-
-@pytest.mark.middle
-def test_a_million_rows():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(10**6, 5))
-    x = x[np.abs(x @ np.arange(1.0, 6)) > 1]
-    y = x @ np.arange(1.0, 6) > 0
-    model = Perceptron(random_state=0).fit(x, y)
-    assert model.converged_ and model.score(x, y) == 1

@@ -127,33 +127,12 @@ def test_more_columns_than_rows(method):
         assert np.trace(after) == pytest.approx(9)
 
 
-@every
-def test_a_large_offset_is_not_taken_for_variance_and_hides_none(method):
-    base = np.random.default_rng(0).normal(size=(500, 3))
-    x = np.c_[base + 1e8, np.full(500, 1e8 / 3)]
-    z = Whitening(method=method).fit_transform(x)
-    np.testing.assert_allclose(z.var(0)[:3], 1, rtol=1e-6)
-    assert z.shape[1] == 3 or np.abs(z[:, 3]).max() < 1e-6
-
-
-def test_a_long_constant_column_stays_constant_although_its_mean_is_rounded():
-    x = np.c_[np.random.default_rng(0).normal(size=100_000), np.full(100_000, 1 / 3)]
-    assert Whitening(method="pca").fit(x).n_components_ == 1
-    assert np.abs(Whitening(method="standard").fit_transform(x)[:, 1]).max() < 1e-12
-
-
 def test_rows_that_are_all_equal_have_nothing_to_whiten():
     said = r"No column of X varies over its 3 sample\(s\), so no direction can be whitened. Pass rows that differ"
     for method in ("pca", "zca"):
         with pytest.raises(InputError, match=said):
             Whitening(method=method).fit(np.full((3, 2), 0.1))
     assert not Whitening(method="standard").fit_transform(np.full((3, 2), 0.1)).any()
-
-
-@pytest.mark.middle
-def test_a_million_rows():
-    x = np.random.default_rng(0).normal(size=(10**6, 5)) @ np.triu(np.ones((5, 5)))
-    np.testing.assert_allclose(np.cov(Whitening().fit_transform(x).T, ddof=0), np.eye(5), atol=1e-9)
 
 
 # ---- names and the way back

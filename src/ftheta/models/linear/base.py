@@ -208,7 +208,7 @@ class _DenseTable(Table):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
-    """Planes between classes that are learned step by step.
+    """Planes between classes that are learned step by step, as every `Stepped` estimator: `fit(X, y, run=folder)`.
 
     Args:
         epochs: Steps at most.

@@ -327,7 +327,7 @@ class BasisRegression(PlainRegressor):
             data = np.column_stack([x, check.target("terms", y, len(x), numeric=True, columns=False)])
         if len(self.half_) > 1:
             return Terms(names, coefficients, self.condition_, data=data)
-        grid = np.linspace(*self.ends_[0], 201)
+        grid = np.linspace(self.ends_[0, 0], self.ends_[0, 1], 201)
         with np.errstate(over="ignore", invalid="ignore"):
             powers = grid[:, None] ** np.arange(1, self.degree + 1)
             phi = powers if self.basis == "polynomial" else self._functions(grid[:, None])

@@ -77,15 +77,7 @@ class LogisticRegression(Summarized, SteppedClassifier):
         run: Run | Path | str | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
-        """Maximize the penalized likelihood.
-
-        Args:
-            X: Rows (n, D).
-            y: Classes (n,).
-            sample_weight: Weights of the rows; k copies of a row are weight k.
-            run: Folder for metrics and checkpoints; continued if parameters and data agree.
-            callbacks: Called after every step.
-        """
+        """Maximize the penalized likelihood."""
         return super().fit(X, y, sample_weight, run=run, callbacks=callbacks)
 
     def read(self, *args: Any, **named: Any) -> tuple[Data, Data | None]:

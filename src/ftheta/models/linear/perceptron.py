@@ -220,14 +220,7 @@ class Perceptron(SteppedClassifier):
     tol: NonNegative = 1e-4
 
     def fit(self, X: Any, y: Any, *, run: Run | Path | str | None = None, callbacks: Sequence[Callback] = ()) -> Self:
-        """Learn from the rows until a pass has no mistake (perceptron), or no longer helps (delta).
-
-        Args:
-            X: Rows (n, D).
-            y: Classes (n,).
-            run: Folder for metrics and checkpoints; continued if parameters and data agree.
-            callbacks: Called after every pass.
-        """
+        """Learn from the rows until a pass has no mistake (perceptron), or no longer helps (delta)."""
         return super().fit(X, y, run=run, callbacks=callbacks)
 
     def process(self, data: Data, held: Data | None) -> _OneByOne:
