@@ -652,8 +652,8 @@ FAULTS = [
     Fault(
         "Cover: one term too few",
         "formulas/cover.py",
-        "i = np.arange(d + 1)",
-        "i = np.arange(d)",
+        "for i in range(min(n_features, n_points - 1) + 1))",
+        "for i in range(min(n_features, n_points - 1)))",
         ("tests/formulas/test_cover.py",),
     ),
     Fault(

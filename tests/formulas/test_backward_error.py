@@ -9,7 +9,7 @@ from torch import nn
 from torch.func import grad, jacrev
 
 from ftheta.errors import InputError, NonFiniteError
-from ftheta.formulas import gradient_flow, modified_field, modified_gd, modified_sgd
+from ftheta.formulas import gradient_flow, modified_gd, modified_sgd
 from ftheta.optim import make
 
 START = torch.tensor([2.0, 1.5], dtype=torch.double)
@@ -46,15 +46,6 @@ def test_the_flow_of_a_quadratic_is_an_exponential():
     found = gradient_flow(lambda t: (stiff * t.square()).sum() / 2, START, times)
     want = START * torch.exp(-stiff * torch.tensor(times, dtype=torch.double)[:, None])  # (T, n)
     torch.testing.assert_close(found, want, rtol=1e-7, atol=1e-10)
-
-
-def test_at_time_zero_the_flow_is_where_it_starts():
-    assert torch.equal(gradient_flow(loss, START, [0.0]), START[None])
-
-
-def test_the_end_does_not_depend_on_the_tolerance():
-    ends = [gradient_flow(loss, START, [1.0], tolerance) for tolerance in (1e-10, 1e-13)]
-    torch.testing.assert_close(*ends, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("times", [[], [-1.0, 1.0], [0.0, 2.0, 1.0], [1.0, 1.0]])
@@ -95,13 +86,11 @@ def test_what_one_step_neglects_is_of_the_third_order(ledger):
     ledger(order(*found), rtol=0.02)
 
 
-@pytest.mark.ledger("C162", covers="ftheta.formulas.modified_field")
+@pytest.mark.ledger("C162", covers="ftheta.formulas.modified_gd")
 def test_the_correction_is_half_the_rate_times_the_hessian_times_the_gradient():
     theta, lr = torch.tensor([0.7, -1.3], dtype=torch.double), 0.3
     g, h = grad(loss)(theta), jacrev(grad(loss))(theta)
-    field = modified_field(loss, lr)(theta)
-    torch.testing.assert_close(field, -g - lr / 2 * h @ g)
-    torch.testing.assert_close(field, -grad(modified_gd(loss, lr))(theta))
+    torch.testing.assert_close(grad(modified_gd(loss, lr))(theta), g + lr / 2 * h @ g)
     torch.testing.assert_close(modified_gd(loss, lr)(theta), loss(theta) + lr / 4 * g @ g)
 
 

@@ -4,8 +4,10 @@ from math import comb
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-from ftheta import formulas
+from ftheta import explain, formulas
 from ftheta.errors import InputError
 
 
@@ -15,19 +17,21 @@ def layers(n=3, width=5, seed=0):
     return [lambda h, w=w: np.tanh(h @ w.T) for w in weights], rng.normal(size=(4, width))
 
 
-@pytest.mark.ledger("C201", covers="ftheta.formulas.compose")
+@pytest.mark.ledger("C201", covers="ftheta.explain.activations")
 def test_layers_in_sequence_are_the_nested_functions_and_every_partial_output_is_there():
-    (f1, f2, f3), x = layers()
-    partial = formulas.compose([f1, f2, f3], x)
-    assert len(partial) == 4 and partial[0] is x
-    for found, nested in zip(partial[1:], (f1(x), f2(f1(x)), f3(f2(f1(x)))), strict=True):
-        np.testing.assert_array_equal(found, nested)
-    assert formulas.compose([], 7) == [7]
+    net, x = (
+        nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double(),
+        np.random.default_rng(0).normal(size=(4, 5)),
+    )
+    found, nested = explain.activations(net, x, keep=True), torch.from_numpy(x)
+    for name, f in net.named_children():
+        nested = f(nested)
+        np.testing.assert_array_equal(found.values[name], nested.detach())
 
 
 @pytest.mark.ledger(
     "C207",
-    covers="ftheta.formulas.residual_terms",
+    covers="ftheta.formulas.residual_expansion",
     printed="x + f1[x] + f2[x + f1[x]] + f3[x + f2[x + f1[x]]]",
     right="x + f1[x] + f2[x + f1[x]] + f3[x + f1[x] + f2[x + f1[x]]]",
 )
@@ -36,7 +40,6 @@ def test_three_blocks_unroll_to_a_sum_whose_last_term_sees_all_before(ledger):
     h = x
     for f in (f1, f2, f3):
         h = h + f(h)
-    np.testing.assert_allclose(sum(formulas.residual_terms([f1, f2, f3], x)), h, atol=1e-14)
     words = formulas.residual_expansion(3)
     names = {"x": x, "f1": Bracket(f1), "f2": Bracket(f2), "f3": Bracket(f3)}
     np.testing.assert_allclose(eval(words, names), h, atol=1e-14)

@@ -6,27 +6,7 @@ import torch
 
 from ftheta.formulas import log_softplus, softplus
 
-POINTS = [
-    0.0,
-    1e-45,
-    -1e-45,
-    1.0,
-    -1.0,
-    19.9,
-    20.1,
-    39.9,
-    -39.9,
-    40.1,
-    -40.1,
-    88.0,
-    -88.0,
-    104.0,
-    -104.0,
-    1e4,
-    -1e4,
-    1e30,
-    -1e30,
-]
+POINTS = [0.0, *(s * v for v in (1e-45, 1.0, 19.9, 20.1, 39.9, 40.1, 88.0, 104.0, 1e4, 1e30) for s in (1, -1))]
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])

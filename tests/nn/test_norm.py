@@ -6,10 +6,11 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from ftheta import explain, formulas
+from ftheta import explain
 from ftheta.errors import InputError
 from ftheta.nn import NORMS, ConvNet, MapRMSNorm, initialize, norm
 from ftheta.optim import make
+from tests._truth import normalization as truth
 
 SHAPES = {0: (5, 6), 1: (4, 6, 7), 2: (3, 6, 4, 5)}
 KINDS = [(kind, dims) for kind in NORMS for dims in SHAPES if (kind, dims) != ("instance", 0) and kind != "none"]
@@ -38,11 +39,11 @@ def direct(kind, module, x):
     x, gamma = x.numpy(), module.weight.detach().numpy()
     beta = module.bias.detach().numpy() if kind != "rms" else None
     return {
-        "batch": lambda: formulas.batch_norm(x, gamma, beta),
-        "layer": lambda: formulas.layer_norm(x, gamma, beta),
-        "instance": lambda: formulas.instance_norm(x, gamma, beta),
-        "group": lambda: formulas.group_norm(x, 6 if x.ndim > 2 else 3, gamma, beta),
-        "rms": lambda: formulas.rms_norm(x, gamma),
+        "batch": lambda: truth.batch_norm(x, gamma, beta),
+        "layer": lambda: truth.layer_norm(x, gamma, beta),
+        "instance": lambda: truth.instance_norm(x, gamma, beta),
+        "group": lambda: truth.group_norm(x, 6 if x.ndim > 2 else 3, gamma, beta),
+        "rms": lambda: truth.rms_norm(x, gamma),
     }[kind]()
 
 
@@ -148,14 +149,14 @@ def test_running_averages_follow_the_rule_and_evaluation_uses_them(dims):
     for step in range(5):
         x = torch.randn(SHAPES[dims], dtype=torch.double) * (step + 1) + step
         module(x)
-        found = formulas.batch_statistics(x.numpy())  # the variance is the unbiased one
-        mean, variance = (formulas.running_average(r, s) for r, s in zip((mean, variance), found, strict=True))
+        found = truth.batch_statistics(x.numpy())  # the variance is the unbiased one
+        mean, variance = (truth.running_average(r, s) for r, s in zip((mean, variance), found, strict=True))
     np.testing.assert_allclose(module.running_mean, mean, atol=1e-12)
     np.testing.assert_allclose(module.running_var, variance, atol=1e-12)
 
     module.eval()
     gamma, beta = module.weight.detach().numpy(), module.bias.detach().numpy()
-    expected = formulas.batch_norm_evaluated(x.numpy(), mean, variance, gamma, beta)
+    expected = truth.batch_norm_evaluated(x.numpy(), mean, variance, gamma, beta)
     np.testing.assert_allclose(module(x).detach(), expected, atol=1e-12)
     torch.testing.assert_close(module(x[:1]), module(x)[:1])  # one row alone is that row in a batch
     np.testing.assert_allclose(module.running_mean, mean, atol=1e-12)  # evaluation does not move them
@@ -184,7 +185,7 @@ def test_single_rows_differ_at_evaluation_where_batch_statistics_would_map_each_
         for p, value in zip(numbers(layer), (3, 4, 2, 0.5), strict=True):
             p.fill_(value)
     rows = [torch.tensor([[h]]) for h in (1.0, 3.0, 5.0)]
-    assert [formulas.batch_norm(row.numpy(), 2.0, 0.5).item() for row in rows] == [0.5, 0.5, 0.5]
+    assert [truth.batch_norm(row.numpy(), 2.0, 0.5).item() for row in rows] == [0.5, 0.5, 0.5]
     ledger([layer.eval()(row).item() for row in rows])
 
 
@@ -198,7 +199,7 @@ def test_batch_norm_averages_over_the_batch_and_not_over_units(ledger):
     h = x[0, :, 0].numpy()
     printed = (h - h.mean()) / np.sqrt(((h - h.mean()) ** 2).sum() / (len(h) * 8))
     assert printed.std() == pytest.approx(2.828, abs=1e-3)  # √W
-    by_row = formulas.layer_norm(x[:, :, 0].numpy())
+    by_row = truth.layer_norm(x[:, :, 0].numpy())
     assert np.abs(by_row.mean(0)).max() > 0.1  # over units, the columns keep their means
     ledger(y.std((0, 2), correction=0).mean().item())
 
@@ -288,9 +289,9 @@ def test_one_row_with_one_position_is_normalised_over_its_channels(kind):
 
 def direct_row(kind, x):
     return {
-        "layer": formulas.layer_norm(x),
-        "group": formulas.group_norm(x, 2),
-        "rms": formulas.rms_norm(x),
+        "layer": truth.layer_norm(x),
+        "group": truth.group_norm(x, 2),
+        "rms": truth.rms_norm(x),
     }[kind]
 
 

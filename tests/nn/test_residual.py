@@ -1,6 +1,7 @@
 """Residual blocks: against torch and sums by hand, their starts, their paths, and what depth does to signals."""
 
 import itertools
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -346,11 +347,12 @@ def test_the_variance_doubles_with_each_he_initialised_block_unless_sums_are_div
     width, n = 500, 20
     x = torch.randn(200, width)
     branches = [nn.Sequential(nn.ReLU(), linear(width)) for _ in range(n)]
-    grown = [h.var().item() for h in formulas.compose([Residual(f) for f in branches], x)]
+    grown = [h.var().item() for h in accumulate(map(Residual, branches), lambda h, f: f(h), initial=x)]
     np.testing.assert_allclose(grown[:6], [1, 2.03, 4.04, 7.96, 15.7, 31.5], rtol=0.15)
     np.testing.assert_allclose(np.log2(grown), np.arange(n + 1), atol=1.0)
     assert grown[-1] == pytest.approx(2**20, rel=0.6)
-    level = formulas.compose([Residual(f, after=Scale(2**-0.5)) for f in branches], x)[-1].var().item()
+    scaled = nn.Sequential(*(Residual(f, after=Scale(2**-0.5)) for f in branches))
+    level = scaled(x).var().item()
     assert 0.5 < level < 2  # seen elsewhere: 1.50
 
 
@@ -367,7 +369,7 @@ class Scale(nn.Module):
 def test_batch_norm_at_the_start_of_each_branch_makes_the_variance_grow_by_one_a_block():
     width, n = 500, 20
     blocks = [Residual(nn.Sequential(norm("batch", width, dims=0), nn.ReLU(), linear(width))) for _ in range(n)]
-    grown = [h.var().item() for h in formulas.compose(blocks, torch.randn(200, width))]
+    grown = [h.var().item() for h in accumulate(blocks, lambda h, f: f(h), initial=torch.randn(200, width))]
     np.testing.assert_allclose(grown, np.arange(n + 1) + 1, rtol=0.12)
     np.testing.assert_allclose([*grown[:4], grown[10], grown[20]], [1, 2.01, 3.04, 4.04, 10.9, 20.7], rtol=0.1)
 

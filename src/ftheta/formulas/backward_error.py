@@ -15,11 +15,11 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
-from torch.func import grad, vjp
+from torch.func import grad
 
 from ..errors import InputError, NonFiniteError
 
-__all__ = ["gradient_flow", "modified_field", "modified_gd", "modified_sgd"]
+__all__ = ["gradient_flow", "modified_gd", "modified_sgd"]
 
 Scalar = Callable[[Tensor], Tensor]
 
@@ -74,22 +74,6 @@ def modified_gd(f: Scalar, lr: float) -> Scalar:
         tensor(15.)
     """
     return modified_sgd([f], lr)
-
-
-def modified_field(f: Scalar, lr: float) -> Scalar:
-    """-∇f - (α/2) H ∇f: the slope of that flow, by one product with the Hessian.
-
-    Example:
-        >>> modified_field(lambda t: t.square().sum() / 2, lr=0.5)(torch.tensor([3.0, 4.0]))
-        tensor([-3.7500, -5.0000])
-    """
-
-    def field(theta: Tensor) -> Tensor:
-        found = vjp(grad(f), theta)
-        g, product = found[0], found[1]  # ∇f and v -> H v
-        return -g - lr / 2 * product(g)[0]
-
-    return field
 
 
 def modified_sgd(fs: Sequence[Scalar], lr: float) -> Scalar:

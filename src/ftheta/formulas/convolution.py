@@ -1,7 +1,7 @@
-"""The arithmetic of convolutions: sizes, receptive fields, parameters, and the sum itself.
+"""The arithmetic of convolutions: sizes, receptive fields, and the sum itself.
 
     n' = ⌊(n + 2P - D(K - 1) - 1) / S⌋ + 1       size of the output; a transposed layer: (n - 1)S - 2P + D(K - 1) + 1
-    r' = r + D(K - 1) j,   j' = j S              receptive field r of a unit, distance j of the fields of neighbours
+    r' = r + D(K - 1) j,   j' = j S              receptive field r of a unit, distance j of the fields of neighbors
     y_o[i] = Σ_c Σ_m w_oc[m] x_c[i S + m D - P]  cross-correlation; a true convolution turns the kernel around
 
 K is the kernel, S the stride, D the dilation, P the padding on each side. With p = 2P in all, and D = 1, the size is
@@ -14,7 +14,6 @@ Reference: Dumoulin and Visin, A guide to convolution arithmetic, arXiv:1603.072
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from numbers import Integral
 from typing import NamedTuple
@@ -27,10 +26,7 @@ from ..errors import InputError
 
 __all__ = [
     "Field",
-    "conv_parameters",
     "correlate",
-    "dense_parameters",
-    "local_parameters",
     "output_size",
     "receptive_field",
     "transposed",
@@ -98,17 +94,11 @@ def transposed_size(
 
 class Field(NamedTuple):
     """What the units of a layer see of one axis of the input: unit i sees no other places than start + i jump + 0 ...
-    size - 1 (with dilation not all of them).
+    size - 1 (with dilation not all of them)."""
 
-    Args:
-        size: Places from the first to the last that a unit sees.
-        jump: Distance between the fields of neighbours.
-        start: First place that the first unit sees; below 0 it is padding.
-    """
-
-    size: int
-    jump: int
-    start: int
+    size: int  # places from the first to the last that a unit sees
+    jump: int  # distance between the fields of neighbors
+    start: int  # first place that the first unit sees; below 0 it is padding
 
 
 def receptive_field(layers: Sequence[Sequence[int]]) -> list[Field]:
@@ -132,45 +122,12 @@ def receptive_field(layers: Sequence[Sequence[int]]) -> list[Field]:
     return fields
 
 
-# ---- parameters
-
-
-def dense_parameters(n_in: int, n_out: int, *, bias: bool = True) -> int:
-    """Weights of a dense layer: every output sees every input.
-
-    Example:
-        >>> dense_parameters(28 * 28, 28 * 28)
-        615440
-    """
-    return n_out * (n_in + bias)
-
-
-def conv_parameters(c_in: int, c_out: int, *kernel: int, bias: bool = True, groups: int = 1) -> int:
-    """Weights of a convolution, at any size of its input: C_out (C_in K² + 1) for images.
-
-    Example:
-        >>> conv_parameters(3, 16, 3, 3)
-        448
-    """
-    return c_out * (of_a_group(c_in, c_out, groups) * math.prod(kernel) + bias)
-
-
 def of_a_group(c_in: int, c_out: int, groups: int) -> int:
     """Channels that one filter sees."""
     _check(groups=(groups, 1))
     if c_in % groups or c_out % groups:
         raise InputError(f"groups={groups} must divide both n_in={c_in} and n_out={c_out}.")
     return c_in // groups
-
-
-def local_parameters(c_in: int, c_out: int, *kernel: int, places: int, bias: bool = True) -> int:
-    """Weights of a locally connected layer: a convolution with a kernel, and a bias, of its own at every place.
-
-    Example:
-        >>> local_parameters(1, 32, 3, 3, places=26 * 26)
-        216320
-    """
-    return places * conv_parameters(c_in, c_out, *kernel, bias=bias)
 
 
 # ---- the sum itself

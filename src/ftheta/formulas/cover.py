@@ -12,11 +12,14 @@ Reference: Cover, Geometrical and Statistical Properties of Systems of Linear In
 from __future__ import annotations
 
 import math
-from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import binom
 
 from ..errors import InputError
 
-__all__ = ["log10_separable_share", "separable_count", "separable_share"]
+__all__ = ["separable_count", "separable_share"]
 
 
 def separable_count(n_points: int, n_features: int) -> int:
@@ -26,51 +29,25 @@ def separable_count(n_points: int, n_features: int) -> int:
         >>> separable_count(4, 2)
         14
     """
-    n, d = _checked(n_points, n_features)
-    if d >= n - 1:
-        return 2**n
-    term = total = 1
-    for i in range(d):
-        term = term * (n - 1 - i) // (i + 1)  # binom(N - 1, i + 1)
-        total += term
-    return 2 * total
+    _check(n_points, n_features)
+    return 2 * sum(math.comb(n_points - 1, i) for i in range(min(n_features, n_points - 1) + 1))
 
 
-def separable_share(n_points: int, n_features: int) -> float:
-    """Their share F of all dichotomies; 0 where it is below the smallest number.
+def separable_share(n_points: int, n_features: int, *, log: bool = False) -> float:
+    """Their share F of all dichotomies, or its natural logarithm, also where F itself is below the smallest number.
 
     Example:
         >>> separable_share(4, 2), separable_share(100, 10_000)
         (0.875, 1.0)
     """
-    return 10 ** log10_separable_share(n_points, n_features) if n_points > 1000 else _exact(n_points, n_features)
-
-
-def log10_separable_share(n_points: int, n_features: int) -> float:
-    """log₁₀ F, also where F itself is far below the smallest number.
-
-    Example:
-        >>> round(log10_separable_share(10**6, 10), 2)
-        -300976.25
-    """
-    n, d = _checked(n_points, n_features)
-    if d >= n - 1:
+    _check(n_points, n_features)
+    if not log:
+        return float(binom.cdf(n_features, n_points - 1, 0.5))
+    if n_features >= n_points - 1:
         return 0.0
-    if n <= 1000:
-        return math.log10(_exact(n, d))
-    import numpy as np
-    from scipy.special import gammaln, logsumexp
-
-    i = np.arange(d + 1)
-    total: Any = logsumexp(gammaln(n) - gammaln(i + 1) - gammaln(n - i))  # ln Σ binom(N - 1, i)
-    return min(0.0, float(total) / math.log(10) - (n - 1) * math.log10(2))
+    return float(logsumexp(binom.logpmf(np.arange(n_features + 1), n_points - 1, 0.5)))
 
 
-def _exact(n: int, d: int) -> float:
-    return separable_count(n, d) / 2**n
-
-
-def _checked(n: int, d: int) -> tuple[int, int]:
+def _check(n: int, d: int) -> None:
     if n < 1 or d < 0 or n != int(n) or d != int(d):
-        raise InputError(f"Got {n} points and {d} features; Cover's count takes whole numbers N >= 1 and d >= 0.")
-    return int(n), int(d)
+        raise InputError(f"Got {n} points and {d} features; Cover's count takes integers N >= 1 and d >= 0.")

@@ -32,7 +32,6 @@ __all__ = [
     "risk",
     "risks",
     "shares",
-    "tabled",
 ]
 
 Density = Callable[[Any], Any]
@@ -100,42 +99,6 @@ def posterior(log_likelihood: Any, priors: Any) -> np.ndarray:
     return np.exp(log_softmax(joint, axis=-1))
 
 
-def tabled(x: Any, tables: Sequence[Any]) -> np.ndarray:
-    """log p(x | k) = Σ_j log table_j[k, x_j], for features that are independent in each class: (n, J) -> (n, K).
-
-    Args:
-        x: Values 0, 1, ... of each feature (n, J), or (n,) of one.
-        tables: For each feature p(value | class), (K, V_j): rows sum to 1.
-
-    Example:
-        >>> posterior(tabled([0, 1], [[[0.9, 0.1], [0.4, 0.6]]]), [0.5, 0.5])
-        array([[0.692, 0.308],
-               [0.143, 0.857]])
-    """
-    values = np.asarray(x)
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or values.shape[1] != len(tables) or values.dtype.kind not in "iub":
-        raise InputError(
-            f"x holds {values.dtype} of shape {values.shape}; whole numbers with a column for each of the "
-            f"{len(tables)} tables are needed."
-        )
-    parts = [_log_column(j, values[:, j], _numbers(f"Table {j}", table)) for j, table in enumerate(tables)]
-    if len({part.shape for part in parts}) != 1:
-        raise InputError(f"The tables have {[len(part.T) for part in parts]} rows; each needs one for each class.")
-    return np.sum(parts, axis=0)
-
-
-def _log_column(j: int, value: np.ndarray, table: np.ndarray) -> np.ndarray:
-    if table.ndim != 2 or not (table >= 0).all() or not (abs(table.sum(-1) - 1) <= 1e-6).all():
-        raise InputError(f"Table {j} is {table.tolist()}; a row for each class with shares that sum to 1 is needed.")
-    if value.size and not 0 <= value.min() <= value.max() < table.shape[1]:
-        raise InputError(
-            f"Feature {j} goes from {value.min()} to {value.max()}; table {j} has 0 to {len(table.T) - 1}."
-        )
-    with np.errstate(divide="ignore"):
-        return np.log(table).T[value]  # (n, K)
-
-
 def reweigh(p: Any, old: Any, new: Any) -> np.ndarray:
     """Posteriors under other priors, P'(k | x) ∝ P(k | x) new_k / old_k, where p(x | k) stays: (..., K).
 
@@ -186,15 +149,10 @@ def decide(p: Any, loss: Any = None, reject: float | None = None) -> np.ndarray:
 
 
 class Rule(NamedTuple):
-    """A decision rule on a line: answer a_i between cut i - 1 and cut i, which belongs to it.
+    """A decision rule on a line: answer a_i between cut i - 1 and cut i, which belongs to it."""
 
-    Args:
-        cuts: Where the answer changes, ascending: (m,).
-        answers: Of the pieces, left to right: (m + 1,).
-    """
-
-    cuts: np.ndarray
-    answers: np.ndarray
+    cuts: np.ndarray  # where the answer changes, ascending: (m,)
+    answers: np.ndarray  # of the pieces, left to right: (m + 1,)
 
     def at(self, x: Any) -> np.ndarray:
         """The answer at each place: (n,) -> (n,)."""
@@ -224,10 +182,7 @@ def gaussian_rule(means: Any, sds: Any, priors: Any, loss: Any = None) -> Rule:
         return Rule(np.empty(0), np.array([int(weight[1] > 0)]))
     wide = int(s[1] >= s[0])  # in units of the narrow class: a z² + b z + c > 0 where the wide one is the answer
     narrow = 1 - wide
-    with np.errstate(over="ignore"):
-        r, d = s[narrow] / s[wide], (m[wide] - m[narrow]) / s[wide]
-    if not abs(d) < 1e153:
-        raise InputError(f"means is {m.tolist()} with sds {s.tolist()}; so far apart they cannot be compared.")
+    r, d = s[narrow] / s[wide], (m[wide] - m[narrow]) / s[wide]
     high = np.log(weight) - np.log(s)
     a, b, c = (1 - r**2) / 2, d * r, high[wide] - high[narrow] - d**2 / 2
     cuts = m[narrow] + s[narrow] * _roots(a, b, c)

@@ -1,4 +1,4 @@
-"""The Gaussian in D dimensions: density, distance, ellipses, and the error that two of them leave.
+"""The Gaussian in D dimensions: distance, ellipses, and the error that two of them leave.
 
     log N(x; m, C) = -½ (D log 2π + log |C| + Δ²),      Δ² = (x - m)ᵀ C⁻¹ (x - m),      C = L Lᵀ,  Δ = |L⁻¹ (x - m)|
 
@@ -17,19 +17,7 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ["ellipse", "gaussian_bayes_error", "gaussian_boundary", "log_density", "mahalanobis", "principal_axes"]
-
-
-def log_density(x: Any, mean: Any, covariance: Any) -> np.ndarray:
-    """log N(x; m, C) of points (n, D): (n,).
-
-    Example:
-        >>> log_density([[0.0, 0.0]], [0.0, 0.0], np.eye(2)).round(4).tolist()
-        [-1.8379]
-    """
-    away, root = _solved(x, mean, covariance)
-    log_det = 2 * np.log(root.diagonal()).sum()
-    return -(len(root) * np.log(2 * np.pi) + log_det + np.square(away).sum(0)) / 2
+__all__ = ["ellipse", "gaussian_bayes_error", "gaussian_boundary", "mahalanobis", "principal_axes"]
 
 
 def mahalanobis(x: Any, mean: Any, covariance: Any) -> np.ndarray:
@@ -39,17 +27,12 @@ def mahalanobis(x: Any, mean: Any, covariance: Any) -> np.ndarray:
         >>> mahalanobis([[2.0, 0.0]], [0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]]).tolist()
         [1.0]
     """
-    return np.linalg.norm(_solved(x, mean, covariance)[0], axis=0)
-
-
-def _solved(x: Any, mean: Any, covariance: Any) -> tuple[np.ndarray, np.ndarray]:
-    """L⁻¹ (x - m): (D, n), and L (D, D)."""
     from scipy.linalg import solve_triangular
 
     root, away = _root(covariance), np.atleast_2d(np.asarray(x, dtype=float)) - np.asarray(mean)
     if away.shape[1] != len(root):
         raise InputError(f"Points of {away.shape[1]} numbers do not fit a covariance of {len(root)} dimensions.")
-    return solve_triangular(root, away.T, lower=True), root
+    return np.linalg.norm(solve_triangular(root, away.T, lower=True), axis=0)
 
 
 def _symmetric(covariance: Any) -> np.ndarray:
@@ -75,7 +58,7 @@ def _root(covariance: Any) -> np.ndarray:
 
 
 def principal_axes(covariance: Any, delta: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Directions u_i of the ellipsoid of distance `delta` (D, D), one a row, and half-lengths √λ_i Δ (D,), long first.
+    """Axes u_i of the ellipsoid of distance `delta` (D, D), one per row, and half-lengths √λ_i Δ (D,), longest first.
 
     Example:
         >>> principal_axes([[1.0, 0.0], [0.0, 9.0]], 2.0)[1].tolist()
@@ -105,7 +88,7 @@ def gaussian_boundary(
         ([0.85714, 0.57143], -1.14286)
     """
     first, second = np.asarray(mean1, dtype=float), np.asarray(mean2, dtype=float)
-    _root(covariance)  # or its sentence
+    _root(covariance)  # refuses what is not positive definite
     w = np.linalg.solve(np.asarray(covariance, dtype=float), second - first)
     return w, _log_odds(priors) - float(w @ (first + second) / 2)
 

@@ -12,41 +12,15 @@ Reference: Veit et al., arXiv:1605.06431; Huang et al., arXiv:1603.09382.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate, combinations
+from itertools import combinations
 from math import comb
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 
-__all__ = ["compose", "path_lengths", "paths", "residual_expansion", "residual_terms", "survival_probabilities"]
-
-
-def compose(functions: Sequence[Callable[[Any], Any]], x: Any) -> list[Any]:
-    """x and every partial output of the functions one after the other; the last is f_K[ ... f_1[x]].
-
-    Example:
-        >>> compose([lambda h: h + 1, lambda h: 10 * h], 2)
-        [2, 3, 30]
-    """
-    return list(accumulate(functions, lambda h, f: f(h), initial=x))
-
-
-def residual_terms(functions: Sequence[Callable[[Any], Any]], x: Any) -> list[Any]:
-    """The terms x, f_1[x], f_2[x + f_1[x]], ... whose sum is the output of the residual blocks.
-
-    Example:
-        >>> residual_terms([lambda h: h + 1, lambda h: 10 * h], 2)
-        [2, 3, 50]
-    """
-    terms, h = [x], x
-    for f in functions:
-        terms.append(f(h))
-        h = h + terms[-1]
-    return terms
+__all__ = ["path_lengths", "paths", "residual_expansion", "survival_probabilities"]
 
 
 def residual_expansion(n: int) -> str:
@@ -57,7 +31,10 @@ def residual_expansion(n: int) -> str:
         'x + f1[x] + f2[x + f1[x]]'
     """
     _few(n)
-    return compose([lambda h, k=k: f"{h} + f{k}[{h}]" for k in range(1, n + 1)], "x")[-1]
+    words = "x"
+    for k in range(1, n + 1):
+        words = f"{words} + f{k}[{words}]"
+    return words
 
 
 def paths(n: int) -> list[tuple[int, ...]]:

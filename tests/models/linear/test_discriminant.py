@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 from ftheta.errors import InputError
-from ftheta.formulas import gaussian_bayes_error, gaussian_boundary, log_density
+from ftheta.formulas import gaussian_bayes_error, gaussian_boundary
 from ftheta.models import FisherDiscriminant, LinearDiscriminant, QuadraticDiscriminant
 
 SEEDS = range(30)
@@ -120,7 +121,9 @@ def test_scores_are_log_density_plus_log_share_and_linear_where_the_covariance_i
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 50, X.shape[1])) * 5
     middle = (a + b) / 2
-    joint = np.stack([log_density(a, *model.gaussian(k)) + np.log(model.priors_[k]) for k in range(3)], 1)
+    joint = np.stack(
+        [multivariate_normal(*model.gaussian(k)).logpdf(a) + np.log(model.priors_[k]) for k in range(3)], 1
+    )
     expected = joint - joint.mean(1, keepdims=True)
     np.testing.assert_allclose(differences(model, a), expected, rtol=1e-8, atol=1e-8)
     bend = differences(model, middle) - (differences(model, a) + differences(model, b)) / 2  # 0 of what is linear
