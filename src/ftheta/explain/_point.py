@@ -88,15 +88,14 @@ class Point:
         try:
             self.objective = deepcopy(self.objective, memo).double()
         except (RuntimeError, TypeError) as error:
-            why = str(error).partition("\n")[0].rstrip(".")
-            raise InputTypeError(
-                f"{type(self.module).__name__} cannot be copied: {why}. Keep what is computed out of its attributes."
-            ) from error
+            name, why = type(self.module).__name__, str(error).partition("\n")[0].rstrip(".")
+            raise InputTypeError(f"{name} cannot be copied: {why}. Keep results out of its attributes.") from error
         self.module = memo.get(id(self.module), self.module)
-        x, y, weight = tree_map(_double, tuple(self.batch[:3]))
-        for value in _floats(x, "input").values():
+        real = lambda v: isinstance(v, Tensor) and v.is_floating_point()  # noqa: E731
+        parts = tree_map(lambda v: v.detach().double().clone() if real(v) else v, tuple(self.batch[:3]))
+        self.batch = Batch(*parts)
+        for value in self.inputs.values():
             value.requires_grad_()
-        self.batch = Batch(x, y, weight)
 
     @property
     def inputs(self) -> dict[str, Tensor]:
@@ -138,10 +137,13 @@ class Point:
         with torch.no_grad():
             for buffer, kept in self._kept:
                 buffer.copy_(kept)
-        return batch._replace(x=tree_map(_clone, batch.x))  # a layer may write into its input
+        copy = tree_map(
+            lambda v: v.clone() if isinstance(v, Tensor) else v, batch.x
+        )  # layers may write into it
+        return batch._replace(x=copy)
 
     def at(self, theta: Tensor | Mapping[str, Tensor], batch: Batch | None = None) -> Tensor:
-        """L(θ) of these rows, for θ (P,) or its parts by name: 0-d."""
+        """L(θ), for θ (P,) or its parts by name: 0-d."""
         return self.holding(theta, lambda: self.value(batch))
 
     def holding(self, theta: Tensor | Mapping[str, Tensor], f: Callable[[], T]) -> T:
@@ -234,14 +236,6 @@ def _floats(value: Any, name: str) -> dict[str, Tensor]:
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
         return {n: t for key, part in pairs for n, t in _floats(part, f"{name}[{key!r}]").items()}
     return {name: value} if isinstance(value, Tensor) and value.is_floating_point() else {}
-
-
-def _double(value: Any) -> Any:
-    return value.detach().double().clone() if isinstance(value, Tensor) and value.is_floating_point() else value
-
-
-def _clone(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value
 
 
 # ---- losses of each row

@@ -66,7 +66,6 @@ class Drag(Result):
 
     @property
     def caption(self) -> str:
-        """From where to where, and how the answer follows."""
         low, high = self.places[0], self.places[-1]
         return (
             f"Row {self.row} moved along {self.moved} from {low:.4g} to {high:.4g} (it was at {self.home:.4g}): the "

@@ -59,7 +59,6 @@ class Samples(Result):
 
     @property
     def caption(self) -> str:
-        """Distances to training rows."""
         count = f"{len(self.rows)} sample(s)"
         if self.distance is None or self.usual is None:
             return f"{count}."

@@ -76,7 +76,6 @@ class Solvers(Result):
 
     @property
     def caption(self) -> str:
-        """Where the loss is smallest."""
         a, b = self.minimum
         return f"{self.loss} over two coefficients; least, {self.lowest:.6g}, at ({a:.4g}, {b:.4g})."
 

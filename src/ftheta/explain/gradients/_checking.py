@@ -31,22 +31,21 @@ SHRINK, LEVELS, ENOUGH = 4, 10, 1e-9
 Value = Callable[[], Tensor]
 
 
-@dataclass(frozen=True)
-class Checked:
-    """One tensor: what was compared, the relative error along a direction, the slopes of its kinks in words."""
+class Checked(NamedTuple):
+    """One tensor."""
 
     found: Compared
-    along: float
-    kink: str
+    along: float  # relative error along a random direction
+    kink: str  # its slopes on both sides, in words
     wrong: bool
-    used: bool
+    used: bool  # has a gradient
 
 
 class FaultyLayer(NamedTuple):
-    """The layer in which gradients go wrong, those that do, and what is known there; without a name: none alone."""
+    """The layer in which gradients go wrong; without a name: none alone."""
 
     name: str = ""
-    wrong: Mapping[str, Checked] = {}
+    wrong: Mapping[str, Checked] = {}  # tensors whose gradients do
     local: Local | None = None
 
 
@@ -106,7 +105,8 @@ class Check:
     def _alone(self, call: Call, delta: Tensor) -> tuple[dict[str, Checked], Local]:
         """One layer with Σ δ·output as its loss."""
         _, layer, given, output = call
-        inputs = [_leaf(t) for t in given]
+        copies = [t.detach().clone() if isinstance(t, Tensor) else t for t in given]
+        inputs = [t.requires_grad_(t.is_floating_point()) if isinstance(t, Tensor) else t for t in copies]
         real = {f"input {i}": t for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.is_floating_point()}
         own = {n: p for n, p in layer.named_parameters() if p.requires_grad}
         size = float(delta.abs().sum()) * max(1.0, float(output.detach().abs().max()))
@@ -125,12 +125,6 @@ class Check:
         wrong = {r.found.name: r for r in self.all(value, size, {**own, **real}) if r.wrong}
         given, weights = ([array(t) for t in part.values()] for part in (real, own))
         return wrong, Local(array(delta), given, weights, of_row)
-
-
-def _leaf(value: Any) -> Any:
-    if not isinstance(value, Tensor):
-        return value
-    return value.detach().clone().requires_grad_(value.is_floating_point())
 
 
 def _kink(value: Value, size: float, tensor: Tensor, i: int, found: Compared) -> str:

@@ -1,12 +1,13 @@
 """The page of a film: the net as columns of boxes, a caption and the numbers of each step, buttons, slider and keys.
 
-It fetches nothing; without a script all steps stand below one another, and so they do on paper.
+It fetches nothing; without a script, and on paper, all steps are listed below one another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from ...results import Table
 
 WIDE, HIGH, GAP, STRIDE, TOP = 100, 42, 12, 176, 64  # of boxes and columns, in pixels
 MAX_BOXES, MAX_ENTRIES = 8, 36  # boxes of a column; entries of a tensor that are all shown
-BLUE, ORANGE = "#0072B2", "#A84300"  # contrast with white above 4.5
 
 
 class Frame(NamedTuple):
@@ -28,47 +28,13 @@ class Frame(NamedTuple):
 
 def page(film: Any) -> str:
     """An `Animation` as a document."""
+    from jinja2 import Environment
+
+    text = (files("ftheta.explain.gradients") / "film.html.j2").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, keep_trailing_newline=True).from_string(text)
     frames = list(_frames(film))
     title = f"Back-propagation through {len(film.passes.steps) - 1} layers, step by step"
-    steps = "\n".join(
-        f'<section class="frame" data-frame="{k}"><p class="said"><strong>{k + 1}/{len(frames)}</strong> '
-        f"{escape(frame.caption)}</p>{frame.inside}</section>"
-        for k, frame in enumerate(frames)
-    )
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>{CSS}</style>
-</head>
-<body>
-<main>
-<h1>{escape(title)}</h1>
-<p>Numbers in <b class="h">blue</b> are values on their way forward, those after a δ in <b class="d">orange</b> are
-derivatives of the loss on their way back. Lines are weights: full where positive, dashed where negative, thicker where
-larger.</p>
-<div class="buttons" hidden>
-<button id="first" title="Home">First</button><button id="back" title="Arrow left">◀ Back</button>
-<button id="play" title="Space" aria-pressed="false">Play</button>
-<button id="next" title="Arrow right">Step ▶</button>
-<label>Step <input id="at" type="range" min="0" max="{len(frames) - 1}" value="0"></label>
-</div>
-<p id="keys" hidden>Keys: → and ← step, space plays and pauses, Home and End jump.</p>
-<div class="box" tabindex="0" role="region" aria-label="Picture of the net">{_svg(film, frames)}</div>
-<div id="steps" aria-live="polite">
-{steps}
-</div>
-<details><summary>All layers</summary><div class="box">{film.table().html()}</div></details>
-</main>
-<script>{SCRIPT}</script>
-</body>
-</html>
-"""
+    return template.render(title=title, frames=frames, picture=_svg(film, frames), table=film.table().html())
 
 
 def _frames(film: Any) -> Iterator[Frame]:
@@ -109,8 +75,8 @@ def _numbers(columns: dict[str, Any]) -> str:
     first = next(iter(arrays.values()))
     if first.size > MAX_ENTRIES:
         shape = "×".join(map(str, first.shape))
-        said = ", ".join(f"‖{name}‖ = {np.linalg.norm(v.astype(float)):.6g}" for name, v in arrays.items())
-        return f"<p>{first.size:,} numbers ({shape}): {escape(said)}.</p>"
+        norms = ", ".join(f"‖{name}‖ = {np.linalg.norm(v.astype(float)):.6g}" for name, v in arrays.items())
+        return f"<p>{first.size:,} numbers ({shape}): {escape(norms)}.</p>"
     places = [", ".join(map(str, i)) or "0" for i in np.ndindex(first.shape)]
     table = Table({"entry": places, **{name: [float(x) for x in v.ravel()] for name, v in arrays.items()}})
     return f'<div class="box">{table.html()}</div>'
@@ -134,15 +100,15 @@ def _svg(film: Any, frames: list[Frame]) -> str:
     parts = [_lines(film, k, len(frames) - 1, tall) for k in range(1, last) if steps[k].sources == (k - 1,)]
     parts += [_column(film, k, back.get(k), tall) for k in range(last)]
     parts.append(_loss_box(film, last, len(frames) - 1, tall))
-    said = "The layers of the net from left to right as columns of boxes, the loss at the right"
-    return f'<svg role="img" aria-label="{said}" width="{width}" height="{height}">{"".join(parts)}</svg>'
+    alt = "The layers of the net from left to right as columns of boxes, the loss at the right"
+    return f'<svg role="img" aria-label="{alt}" width="{width}" height="{height}">{"".join(parts)}</svg>'
 
 
 def _loss_box(film: Any, last: int, end: int, tall: float) -> str:
     """The loss with its δ = 1, and after the update the new one."""
     x, y = last * STRIDE + 12, _heights(1, tall)[0]
     middle = x + WIDE / 2
-    before, after = (_text(middle, y + 17, _short(value), "h") for value in film.loss)
+    before, after = (_text(middle, y + 17, f"{value:.3g}", "h") for value in film.loss)
     return (
         f'<g data-now="{last} {end}">{_text(middle, 22, "loss", "name")}{_box(x, y)}'
         f'<g data-at="{last}" data-until="{end}">{before}</g>'
@@ -157,10 +123,6 @@ def _box(x: float, y: float) -> str:
 
 def _text(x: float, y: float, words: str, kind: str) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" class="{kind}">{escape(words)}</text>'
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _cut(words: str, most: int) -> str:
@@ -188,11 +150,9 @@ def _column(film: Any, k: int, back: int | None, tall: float) -> str:
     parts.append(_text(middle, 40, _cut(f"{step.kind} {shape}", 24), "kind"))
     for i, y in zip(_shown(values.size), _heights(values.size, tall), strict=True):
         parts.append(_box(x, y))
-        parts.append(f'<g data-at="{k}">{_text(middle, y + 17, _short(float(values[i])), "h")}</g>')
+        parts.append(f'<g data-at="{k}">{_text(middle, y + 17, f"{values[i]:.3g}", "h")}</g>')
         if delta is not None and back is not None:
-            parts.append(
-                f'<g data-at="{back}">{_text(middle, y + 34, f"δ {_short(float(delta.ravel()[i]))}", "d")}</g>'
-            )
+            parts.append(f'<g data-at="{back}">{_text(middle, y + 34, f"δ {delta.ravel()[i]:.3g}", "d")}</g>')
     if values.size > MAX_BOXES:
         gap = _heights(values.size, tall)[MAX_BOXES // 2] - HIGH / 2 - GAP / 2
         parts.append(_text(middle, gap, f"{values.size - len(_shown(values.size)):,} more", "kind"))
@@ -226,95 +186,3 @@ def _wires(weight: np.ndarray, k: int, tall: float, *, same: bool = False) -> st
                 where = f'x1="{left}" y1="{y + HIGH / 2:.0f}" x2="{right}" y2="{z + HIGH / 2:.0f}"'
                 lines.append(f"<line {where} {style}/>")
     return "".join(lines)
-
-
-CSS = f"""
-:root {{ color-scheme: light dark; --back: #ffffff; --ink: #1c2126; --soft: #555e68; --rule: #d5dae0;
-  --link: #0a58a6; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --back: #14171b; --ink: #e7eaed; --soft: #a9b2bb; --rule: #363d45;
-  --link: #7cb8f2; }} .h {{ color: #56B4E9; }} .d {{ color: #E69F00; }} }}
-* {{ box-sizing: border-box; }}
-html {{ font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "Liberation Sans", Arial, sans-serif; }}
-body {{ margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 76rem; background: var(--back); color: var(--ink);
-  overflow-wrap: break-word; }}
-h1 {{ margin: 0 0 .5rem; font-size: 1.6rem; line-height: 1.2; }}
-h2 {{ margin: 1rem 0 .3rem; font-size: 1rem; }}
-@media (prefers-color-scheme: light) {{ b.h {{ color: {BLUE}; }} b.d {{ color: {ORANGE}; }} }}
-.buttons {{ display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .75rem 0; }}
-.buttons[hidden] {{ display: none; }}
-button {{ font: inherit; padding: .35rem .9rem; border: 1px solid var(--soft); border-radius: 6px; cursor: pointer;
-  background: var(--back); color: var(--ink); }}
-button:focus-visible, input:focus-visible, .box:focus-visible {{ outline: 3px solid var(--link); outline-offset: 2px; }}
-#keys, summary {{ color: var(--soft); font-size: .9rem; }}
-.box {{ overflow-x: auto; margin: .75rem 0; }}
-.box > svg {{ display: block; background: #fff; border: 1px solid var(--rule); border-radius: 6px; }}
-.said {{ font-size: 1.05rem; min-height: 3em; }}
-table {{ border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }}
-caption {{ text-align: left; }}
-th, td {{ padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--rule); }}
-svg text {{ font: 13px ui-monospace, "Liberation Mono", Menlo, Consolas, monospace; text-anchor: middle;
-  fill: #1c2126; }}
-svg text.name {{ font-weight: 700; }} svg text.kind {{ font-size: 12px; fill: #555e68; }}
-svg text.h {{ fill: {BLUE}; font-weight: 600; }} svg text.d {{ fill: {ORANGE}; font-weight: 600; }}
-.unit {{ fill: #f4f6f8; stroke: #767676; stroke-width: 1; }}
-.now .unit {{ stroke: #000; stroke-width: 2.5; }}
-line.same {{ stroke: #767676; stroke-width: 1; }}
-line.plus {{ stroke: {BLUE}; }} line.minus {{ stroke: {ORANGE}; stroke-dasharray: 6 4; }}
-.off {{ visibility: hidden; }}
-@media (prefers-reduced-motion: no-preference) {{ svg g {{ transition: opacity .3s; }} .off {{ opacity: 0; }} }}
-@media print {{ .buttons, #keys {{ display: none; }} .frame[hidden] {{ display: block; }} }}
-"""
-
-SCRIPT = """
-"use strict";
-(() => {
-  const all = s => [...document.querySelectorAll(s)], by = id => document.getElementById(id);
-  const frames = all(".frame"), last = frames.length - 1, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  let now = 0, timer = null;
-  function show(k) {
-    now = Math.min(Math.max(k, 0), last);
-    frames.forEach((e, i) => { e.hidden = i !== now; });
-    all("[data-at]").forEach(e => {
-      const there = Number(e.dataset.at) <= now && !(now >= Number(e.dataset.until || last + 1));
-      e.classList.toggle("off", !there);
-    });
-    all("[data-now]").forEach(e => e.classList.toggle("now", e.dataset.now.trim().split(" ").includes(String(now))));
-    by("at").value = now;
-    by("first").disabled = by("back").disabled = now === 0;
-    by("next").disabled = now === last;
-    const acting = document.querySelector("svg .now");
-    if (acting) acting.querySelector("rect").scrollIntoView(
-      {block: "nearest", inline: "nearest", behavior: calm ? "auto" : "smooth"});
-    if (now === last) pause();
-  }
-  function pause() {
-    clearInterval(timer);
-    timer = null;
-    by("play").textContent = "Play";
-    by("play").setAttribute("aria-pressed", "false");
-  }
-  function play() {
-    if (timer) return pause();
-    if (now === last) show(0);
-    timer = setInterval(() => show(now + 1), 1500);
-    by("play").textContent = "Pause";
-    by("play").setAttribute("aria-pressed", "true");
-  }
-  function jump(k) { pause(); show(k); }
-  by("first").onclick = () => jump(0);
-  by("back").onclick = () => jump(now - 1);
-  by("next").onclick = () => jump(now + 1);
-  by("play").onclick = play;
-  by("at").oninput = e => jump(Number(e.target.value));
-  document.addEventListener("keydown", e => {
-    if (e.ctrlKey || e.altKey || e.metaKey || e.target === by("at")) return;
-    const keys = {ArrowRight: () => jump(now + 1), ArrowLeft: () => jump(now - 1), Home: () => jump(0),
-                  End: () => jump(last), " ": play};
-    if (!keys[e.key] || (e.key === " " && ["BUTTON", "SUMMARY"].includes(e.target.tagName))) return;
-    e.preventDefault();
-    keys[e.key]();
-  });
-  document.querySelector(".buttons").hidden = by("keys").hidden = false;
-  show(0);
-})();
-"""

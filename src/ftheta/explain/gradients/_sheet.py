@@ -27,30 +27,15 @@ _TEX = {
     "δ̂": r"\hat\delta",
     "x̂": r"\hat x",
     "∂ℓ/∂": r"\partial\ell/\partial ",
-    "δ": r"\delta",
     "∂": r"\partial ",
-    "ℓ": r"\ell",
-    "σ": r"\sigma",
-    "φ": r"\varphi",
-    "Φ": r"\Phi",
-    "λ": r"\lambda",
-    "γ": r"\gamma",
-    "β": r"\beta",
-    "μ": r"\mu",
-    "Σ": r"\sum",
-    "√": r"\sqrt ",
-    "⊙": r"\odot",
     "ᵀ": r"^\top",
     "²": "^2",
-    "½ ": r"\tfrac12 ",
-    "←": r"\leftarrow ",
-    "η": r"\eta ",
-    "θ": r"\theta ",
-    "_ih": "_{ih}",
-    "_hh": "_{hh}",
 }
+_TEX |= {"½ ": r"\tfrac12 ", "√": r"\sqrt ", "⊙": r"\odot", "←": r"\leftarrow ", "_ih": "_{ih}", "_hh": "_{hh}"}
+_GREEK = "δ delta ℓ ell σ sigma φ varphi Φ Phi λ lambda γ gamma β beta μ mu Σ sum η eta θ theta".split()
+_TEX |= {sign: rf"\{name}" for sign, name in zip(_GREEK[::2], _GREEK[1::2], strict=True)}
 _WORDS = ("the same numbers at other places", "mean", "softmax", "softplus", "of window", "of the winner", "direct")
-_WORDS += ("at the places they came from", "for each", "of each of K places", "which is no derivative of", "sign")
+_WORDS += ("at the places they came from", "for each", "of each of K places", "which is not the derivative of", "sign")
 _WORDS += (" or ", "cut to", "of n numbers", "fixed", " and ")
 _NAMED = re.compile(r"\b(max|min|exp|log|tanh|sin|cos)\b")
 
@@ -77,8 +62,8 @@ def _units(values: np.ndarray, caption: str) -> Table:
 
 def _cut(*sides: tuple[str, int, int]) -> str:
     """What is left out, in words."""
-    said = [f"{most} of {n:,} {what}" for what, n, most in sides if n > most]
-    return f" The first {' and '.join(said)}." if said else ""
+    shown = [f"{most} of {n:,} {what}" for what, n, most in sides if n > most]
+    return f" The first {' and '.join(shown)}." if shown else ""
 
 
 def _blocks(arrays: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -141,8 +126,8 @@ def parts_of(found: Any) -> Iterator[Part]:
             own = own_formula.get(name, "") if what == "gradients" else ""
             yield Part(what, name, f"{words.lower()} of {name}", "; ".join(filter(None, (own, formula))), table)
     after = {"row": rows["row"], "before": rows["loss"], "after": found.losses_after}
-    said = f"Losses. Together {found.loss:.6g} and {found.loss_after:.6g}, rate {found.lr:g}. {found.warning}".strip()
-    yield Part("after", "", "losses after the step", "", Table(after, said))
+    caption = f"Losses. Together {found.loss:.6g} and {found.loss_after:.6g}, rate {found.lr:g}. {found.warning}"
+    yield Part("after", "", "losses after the step", "", Table(after, caption.strip()))
 
 
 def _arrives(found: Any, number: int) -> str:
@@ -168,48 +153,39 @@ def tex(formula: str) -> str:
 
 def page(parts: Sequence[Part], style: str, title: str = "") -> str:
     """All parts one after the other: markdown, latex or html."""
-    return _JOINS[style](title, parts)
+    head = [_HEADS[style](title)] if title else []
+    below = [
+        Table(part.table.columns, part.table.caption.partition(". ")[2]) for part in parts
+    ]  # not the heading again
+    return "\n\n".join([*head, *map(_PARTS[style], parts, below)])
 
 
-def _markdown(title: str, parts: Sequence[Part]) -> str:
-    head = [f"# {title}"] if title else []
-    body = [
-        "\n\n".join([f"### {p.title}", *([f"${tex(p.formula)}$"] if p.formula else []), _below(p).markdown()])
-        for p in parts
-    ]
-    return "\n\n".join([*head, *body])
+def _clean(words: str) -> str:
+    """Text in LaTeX."""
+    return re.sub(r"([_%&#])", r"\\\1", words)
 
 
-def _latex(title: str, parts: Sequence[Part]) -> str:
-    clean = lambda s: s.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&").replace("#", r"\#")  # noqa: E731
-    head = [f"\\section*{{{clean(title)}}}"] if title else []
-    body = [
-        "\n".join(
-            [f"\\paragraph{{{clean(p.title)}}}", *([f"${tex(p.formula)}$"] if p.formula else []), "", _tabular(p)]
-        )
-        for p in parts
-    ]
-    return "\n\n".join([*head, *body])
+def _in_markdown(part: Part, table: Table) -> str:
+    return "\n\n".join(filter(None, (f"### {part.title}", part.formula and f"${tex(part.formula)}$", table.markdown())))
 
 
-def _tabular(part: Part) -> str:
-    """In the text, so that it stays under its heading."""
-    said = _below(part).caption.replace("_", r"\_").replace("%", r"\%")
-    return "\n\n".join(filter(None, (Table(part.table.columns).latex(), said)))
+def _in_latex(part: Part, table: Table) -> str:
+    """With the table in the text, so that it stays under its heading."""
+    formula = [f"${tex(part.formula)}$"] if part.formula else []
+    body = "\n\n".join(filter(None, (Table(table.columns).latex(), _clean(table.caption))))
+    return "\n".join([f"\\paragraph{{{_clean(part.title)}}}", *formula, "", body])
 
 
-def _below(part: Part) -> Table:
-    """The table without the sentence that its heading says."""
-    return Table(part.table.columns, part.table.caption.partition(". ")[2])
+def _in_html(part: Part, table: Table) -> str:
+    return f"<h2>{escape(part.title)}</h2>\n<p>{escape(part.formula)}</p>\n{table.html()}"
 
 
-def _html(title: str, parts: Sequence[Part]) -> str:
-    head = [f"<h1>{escape(title)}</h1>"] if title else []
-    body = [f"<h2>{escape(p.title)}</h2>\n<p>{escape(p.formula)}</p>\n{_below(p).html()}" for p in parts]
-    return "\n".join([*head, *body])
-
-
-_JOINS = {"markdown": _markdown, "latex": _latex, "html": _html}
+_PARTS = {"markdown": _in_markdown, "latex": _in_latex, "html": _in_html}
+_HEADS = {
+    "markdown": lambda title: f"# {title}",
+    "latex": lambda title: f"\\section*{{{_clean(title)}}}",
+    "html": lambda title: f"<h1>{escape(title)}</h1>",
+}
 
 
 @dataclass(frozen=True, eq=False)

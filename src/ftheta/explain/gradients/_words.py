@@ -45,7 +45,7 @@ ACTIVATIONS = {  # φ(z), φ'(z)
     "square": ("z²", "2 z"),
     "abs": ("|z|", "sign z"),
     "neg": ("-z", "-1"),
-    "HybridOutput": ("z", "σ'(z), which is no derivative of z"),
+    "HybridOutput": ("z", "σ'(z), which is not the derivative of z"),
 }
 _DENSE = ("z = W h + b", "δ_h = Wᵀ δ", "∂ℓ/∂W = δ hᵀ, ∂ℓ/∂b = δ")
 _CONV = (

@@ -57,7 +57,6 @@ class Animation(Result):
 
     @property
     def caption(self) -> str:
-        """Both losses."""
         return f"Loss {self.loss[0]:.6g} before the update, {self.loss[1]:.6g} after it."
 
     def figure(self) -> Figure:

@@ -176,7 +176,6 @@ class Backprop(Result):
 
     @property
     def caption(self) -> str:
-        """Losses before and after the step, and a warning where the gradient is wrong."""
         rows = f"{len(self.losses)} rows" + (f" of {self.given}" if self.given > len(self.losses) else "")
         losses = f"{rows}: loss {self.loss:.6g}, after a step of rate {self.lr:g} {self.loss_after:.6g}."
         return f"{losses} {self.warning}".strip()

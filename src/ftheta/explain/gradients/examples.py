@@ -57,7 +57,6 @@ class ExampleGradients(Result):
 
     @property
     def caption(self) -> str:
-        """Length of the sum."""
         return f"The {len(self.norms)} gradients add up to one of norm {np.linalg.norm(self.total):#.4g}."
 
     def figure(self) -> Figure:

@@ -58,7 +58,6 @@ class GradientFlow(Result):
 
     @property
     def caption(self) -> str:
-        """The losses."""
         losses = ", ".join(f"{name} {value:#.4g}" for name, value in self.losses.items())
         return f"Gradient at {self.n} rows: {losses}."
 

@@ -80,10 +80,8 @@ class FlowOverSteps(Result):
     @property
     def kind(self) -> str:
         """`vanishing`, `exploding` or `healthy`."""
-        broken = not np.isfinite(self.norm).all() or self.reason
-        if broken or self.strongest > EXPLODING_ABOVE or self.growth > GROWTH_ABOVE:
-            return "exploding"
-        if len(self.layers) > 1 and self.factor > EXPLODING_ABOVE:
+        broken = not np.isfinite(self.norm).all() or self.reason or self.growth > GROWTH_ABOVE
+        if broken or self.strongest > EXPLODING_ABOVE or self.factor > EXPLODING_ABOVE:
             return "exploding"
         return "vanishing" if self.factor < VANISHING_BELOW or not self.strongest > FROZEN_BELOW else "healthy"
 
@@ -103,9 +101,9 @@ class FlowOverSteps(Result):
     @property
     def advice(self) -> tuple[str, ...]:
         """What would help, from what the net is made of."""
-        return tuple({"vanishing": self._revive, "exploding": self._tame, "healthy": lambda: ()}[self.kind]())
+        return () if self.kind == "healthy" else tuple(self._larger() if self.kind == "vanishing" else self._smaller())
 
-    def _revive(self) -> Iterator[str]:
+    def _larger(self) -> Iterator[str]:
         for name, most in _FLAT.items():
             if name in self.kinds:
                 yield f"Replace {name} by ReLU: δ is multiplied by its derivative in every layer, at most {most}."
@@ -114,10 +112,10 @@ class FlowOverSteps(Result):
         else:
             yield "Start with larger weights: variance 1/fan-in for tanh (Glorot), 2/fan-in for ReLU (He)."
         yield from self._normalize()
-        if not self._has("Residual"):
+        if not any("Residual" in kind for kind in self.kinds):
             yield "Add residual connections: the identity carries δ past a layer."
 
-    def _tame(self) -> Iterator[str]:
+    def _smaller(self) -> Iterator[str]:
         yield "Clip the gradient: training=Training(clip_norm=1.0)."
         yield "Take a smaller learning rate; explain.learning_rate finds one."
         yield "Start with smaller weights: variance 1/fan-in for linear layers and tanh, 2/fan-in for ReLU."
@@ -125,11 +123,8 @@ class FlowOverSteps(Result):
         yield from self._normalize()
 
     def _normalize(self) -> Iterator[str]:
-        if not self._has("Norm"):
+        if not any("Norm" in kind for kind in self.kinds):
             yield "Normalize between the layers, e.g. nn.BatchNorm1d or nn.LayerNorm."
-
-    def _has(self, word: str) -> bool:
-        return any(word in kind for kind in self.kinds)
 
     def columns(self) -> dict[str, Any]:
         """One row per layer."""
@@ -144,7 +139,6 @@ class FlowOverSteps(Result):
 
     @property
     def caption(self) -> str:
-        """Verdict and advice."""
         return " ".join([self.verdict, *self.advice])
 
     @drawn
@@ -207,14 +201,14 @@ def flow_over_steps(
         return _found(obj, "")
     if X is None:
         raise InputError("flow_over_steps trains a copy, but X is None; pass rows.")
-    norms = GradientNorms(every)
+    norms, reason = GradientNorms(every), ""
     own = loss is None and hasattr(obj, "prepare")
     trainer = _prepared(obj, X, y) if own else _plain(module_of(obj), X, y, loss, optimizer, lr, batch_size)
     try:
         iterate(trainer, steps=steps, callbacks=[norms])
     except NonFiniteError as error:
-        return _found(norms, str(error))
-    return _found(norms, "")
+        reason = str(error)
+    return _found(norms, reason)
 
 
 def _prepared(estimator: Any, X: Any, y: Any) -> Trainer:
@@ -245,12 +239,10 @@ def _found(norms: GradientNorms, reason: str) -> FlowOverSteps:
     owners = [name if name.rpartition(".")[2].isdigit() else name.rpartition(".")[0] for name in norms.names]
     weighty = [owner for owner, axes in zip(owners, norms.axes, strict=True) if axes > 1] or owners
     layers = tuple(dict.fromkeys(weighty))
-    member = np.array([[owner == layer for layer in layers] for owner in owners], dtype=float)  # (P, L)
-    norm, size = (np.sqrt(_squares(v, member)) for v in (norms.gradient, norms.parameter))
+    columns = [np.array([owner == layer for owner in owners]) for layer in layers]
+    with np.errstate(over="ignore"):  # what is not finite stays in its own layer
+        norm, size = (
+            np.stack([np.sqrt((v[:, own] ** 2).sum(1)) for own in columns], 1)
+            for v in (norms.gradient, norms.parameter)
+        )
     return FlowOverSteps(tuple(n or "net" for n in layers), norms.steps, norm, size, norms.kinds, reason)
-
-
-def _squares(norms: np.ndarray, member: np.ndarray) -> np.ndarray:
-    """Σ over the tensors of each layer: (T, P), (P, L) -> (T, L); what is not finite stays in its own layer."""
-    with np.errstate(over="ignore"):
-        return np.stack([(norms[:, column > 0] ** 2).sum(1) for column in member.T], 1)

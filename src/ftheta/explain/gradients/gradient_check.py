@@ -73,12 +73,10 @@ class GradientCheck(Result):
         """What was found, in sentences."""
         if self.passed:
             return f"All gradients are right: worst relative error {self.worst:.1e}."
-        first = self.wrong[0]
-        place = self.names.index(first)
+        k = self.names.index(self.wrong[0])
         here = f" It goes wrong in layer {self.layer!r}." if self.layer else ""
-        kind = self.kinds[place]
         count = f"{len(self.wrong)} of {len(self.names)} gradients are wrong."
-        return f"{count}{here} {first}: {kind}, {self.sentences[place]}"
+        return f"{count}{here} {self.names[k]}: {self.kinds[k]}, {self.sentences[k]}"
 
     def columns(self) -> dict[str, Any]:
         """One row per tensor, with its worst entry."""
@@ -101,7 +99,6 @@ class GradientCheck(Result):
 
     @property
     def caption(self) -> str:
-        """Verdict and notes."""
         return " ".join([self.verdict, *self.notes])
 
     @drawn
@@ -169,14 +166,12 @@ def gradient_check(
         rows = check.all(point.value, max(abs(value), point.terms), tensors)
         layer = check.faulty_layer(point) if any(row.wrong for row in rows) else FaultyLayer()
         kinds, sentences = zip(*(_judged(row, layer, point.batch.n) for row in rows), strict=True)
-    found = [row.found for row in rows]
+    shapes = tuple(tuple(t.shape) for t in tensors.values())
+    numbers: Any = zip(*((f.index, f.expected, f.there, f.off) for f in (row.found for row in rows)), strict=True)
     return GradientCheck(
-        names=tuple(tensors),
-        shapes=tuple(tuple(t.shape) for t in tensors.values()),
-        index=tuple(f.index for f in found),
-        expected=tuple(f.expected for f in found),
-        got=tuple(f.there for f in found),
-        errors=tuple(f.off for f in found),
+        tuple(tensors),
+        shapes,
+        *numbers,
         along=np.array([row.along for row in rows]),
         kinds=kinds,
         sentences=sentences,

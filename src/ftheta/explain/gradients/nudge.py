@@ -76,7 +76,6 @@ class Nudge(Result):
 
     @property
     def caption(self) -> str:
-        """Both slopes."""
         where = f"{self.parameter}{list(self.index)}: {self.weight:.6g} -> {self.weight + self.amount:.6g}."
         slopes = f"{where} ΔL/Δw = {self.slope:.7g}, ∂L/∂w = {self.gradient:.7g}."
         passes = f"differences for all {self.parameters:,} weights {self.parameters + 1:,}."
@@ -151,10 +150,7 @@ def nudge(
             after, up, down = (_values(point, f, t) for t in (amount, STEP, -STEP))
         cost = _cost(point)
     return Nudge(
-        parameter=name,
-        index=at,
-        weight=float(tensor.detach()[at]),
-        amount=float(amount),
+        *(name, at, float(tensor.detach()[at]), float(amount)),
         layers=numbered([call.name for call in seen]),
         kinds=tuple(type(call.layer).__name__ for call in seen),
         change=tuple(b - array(call.out) for call, b in zip(seen, after[0], strict=True)),

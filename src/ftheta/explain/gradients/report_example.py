@@ -25,10 +25,9 @@ from ...errors import InputError
 
 __all__ = ["HybridOutput", "report_example"]
 
-_POINTS = ((1.0, 1.0), (0.0, -2.0), (-1.0, 1.0))
-_TARGETS = (-1.0, 1.0, 1.0)
-_HIDDEN = ((0.4, 0.2, -1.2), (0.7, -0.7, -0.7))  # the weight of the constant 1 first
-_OUTPUT = ((0.4, -0.5, 2.3),)
+_POINTS = torch.tensor([[1, 1], [0, -2], [-1, 1]], dtype=torch.float64)
+_TARGETS = torch.tensor([-1, 1, 1], dtype=torch.float64)
+_WEIGHTS = ([[0.4, 0.2, -1.2], [0.7, -0.7, -0.7]], [[0.4, -0.5, 2.3]])  # the weight of the constant 1 first
 
 
 class _Mixed(torch.autograd.Function):
@@ -56,7 +55,7 @@ _VARIANTS = {"printed": HybridOutput, "linear": nn.Identity, "sigmoid": nn.Sigmo
 
 
 def report_example(variant: str = "printed") -> tuple[nn.Sequential, Tensor, Tensor, str]:
-    """The network, its three points, their targets and the loss, to be given to `backprop`.
+    """The network, its three points, their targets and the loss, as `backprop` takes them.
 
     Args:
         variant: Of the output unit: printed, linear or sigmoid.
@@ -69,12 +68,11 @@ def report_example(variant: str = "printed") -> tuple[nn.Sequential, Tensor, Ten
     """
     if variant not in _VARIANTS:
         raise InputError(nearest("variant", variant, _VARIANTS))
-    hidden, output = nn.Linear(2, 2, dtype=torch.float64), nn.Linear(2, 1, dtype=torch.float64)
+    layers = [nn.Linear(2, len(weights), dtype=torch.float64) for weights in _WEIGHTS]
     with torch.no_grad():
-        for layer, weights in ((hidden, _HIDDEN), (output, _OUTPUT)):
+        for layer, weights in zip(layers, _WEIGHTS, strict=True):
             both = torch.tensor(weights, dtype=torch.float64)
             layer.bias.copy_(both[:, 0])
             layer.weight.copy_(both[:, 1:])
-    parts = {"hidden": hidden, "sigmoid": nn.Sigmoid(), "output": output, "unit": _VARIANTS[variant]()}
-    points, targets = (torch.tensor(v, dtype=torch.float64) for v in (_POINTS, _TARGETS))
-    return nn.Sequential(OrderedDict(parts)), points, targets, "half-square"
+    parts = {"hidden": layers[0], "sigmoid": nn.Sigmoid(), "output": layers[1], "unit": _VARIANTS[variant]()}
+    return nn.Sequential(OrderedDict(parts)), _POINTS.clone(), _TARGETS.clone(), "half-square"

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ...data import Batch
-from .._probe import calls, first_tensor, fitting, untouched
+from .._probe import Call, calls, first_tensor, fitting, untouched
 
 NUMBERS = 2**22  # in the inputs of one pass
 
@@ -39,9 +39,8 @@ class Reach(NamedTuple):
     def spans(self, unit: list[int]) -> list[tuple[int, int]]:
         """First and last place of the input that a unit sees, on each axis."""
         seen = [np.flatnonzero(matrix[:, u]) for matrix, u in zip(self.matrices, unit, strict=True)]
-        return [
-            (int(s[0]), int(s[-1])) if len(s) else (0, len(m) - 1) for s, m in zip(seen, self.matrices, strict=True)
-        ]
+        ends = zip(seen, self.matrices, strict=True)
+        return [(int(s[0]), int(s[-1])) if len(s) else (0, len(m) - 1) for s, m in ends]
 
     @property
     def steps(self) -> list[float]:
@@ -75,7 +74,7 @@ def reach(module: nn.Module, x: Tensor, names: Sequence[str] | None = None) -> l
     net, axes = deepcopy(module).double().eval(), tuple(x.shape[2:] or x.shape[1:])
     stripes = [(axis, place) for axis, n in enumerate(axes) for place in range(n)]
     size = max(1, NUMBERS // x[0].numel())
-    found: list[list[_Part]] = []
+    found: list[list[Call]] = []
     for start in range(0, len(stripes), size):
         part = stripes[start : start + size]
         rows = x.detach().double().expand(len(part), *x.shape[1:]).clone()
@@ -83,38 +82,27 @@ def reach(module: nn.Module, x: Tensor, names: Sequence[str] | None = None) -> l
             row.movedim(axis + row.ndim - len(axes), 0)[place] = torch.nan
         with untouched(net), torch.no_grad(), fitting(module, Batch(rows)), calls(net, names, clone=True) as seen:
             out = first_tensor(net(rows))
-        made = [_Part(call.name, call.layer, call.out, first_tensor(call.inputs)) for call in seen]
-        if out is not None and (not made or not _same(made[-1].out, out)):
-            made.append(_Part("output", net, out, made[-1].out if made else None))
-        found.append([p for p in made if p.out.ndim and len(p.out) == len(rows)])
+        if out is not None and (not seen or not _same(seen[-1].out, out)):
+            seen.append(Call("output", net, tuple(call.out for call in seen[-1:]), out))
+        found.append([call for call in seen if call.out.ndim and len(call.out) == len(rows)])
     return [_joined(parts, axes, x.ndim) for parts in zip(*found, strict=True)]
-
-
-class _Part(NamedTuple):
-    """One call for some of the stripes."""
-
-    name: str
-    layer: nn.Module
-    out: Tensor
-    given: Tensor | None
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
 
 
-def _joined(parts: Sequence[_Part], axes: tuple[int, ...], ndim: int) -> Reach:
+def _joined(parts: Sequence[Call], axes: tuple[int, ...], ndim: int) -> Reach:
+    """One layer, from its calls for all stripes."""
     places, matrices = _matrices([part.out for part in parts], axes, ndim)
-    given = [part.given for part in parts]
+    given = [first_tensor(part.inputs) for part in parts]
     known = [g for g in given if g is not None and g.ndim == ndim and len(g) == len(parts[0].out)]
     before = _matrices(known, axes, ndim)[1] if len(known) == len(given) else ()
     same = len(before) == len(matrices) and all(map(np.array_equal, before, matrices))
     return Reach(parts[0].name, parts[0].layer, places, matrices, not same)
 
 
-def _matrices(
-    outs: Sequence[Tensor], axes: tuple[int, ...], ndim: int
-) -> tuple[tuple[int, ...], tuple[np.ndarray, ...]]:
+def _matrices(outs: Sequence[Tensor], axes: tuple[int, ...], ndim: int) -> tuple[Any, tuple[np.ndarray, ...]]:
     """Shape of a map, and which of its places each stripe reaches, axis by axis."""
     nan = torch.cat([out.isnan() for out in outs])
     maps = nan.ndim == ndim and ndim > 2  # (Σ n, K, *places)

@@ -61,7 +61,6 @@ class Convolved(Result):
 
     @property
     def caption(self) -> str:
-        """Kernel and number of steps."""
         return f"Kernel {_rows(self.kernel)}, {len(self.windows)} steps."
 
     def _sum(self, window: np.ndarray) -> str:
@@ -144,7 +143,6 @@ class Pooled(Result):
 
     @property
     def caption(self) -> str:
-        """Number and size of the windows."""
         size = " × ".join(map(str, self.windows.shape[1:]))
         return f"Pooling of {len(self.windows)} windows of {size}."
 

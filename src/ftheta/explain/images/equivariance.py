@@ -67,7 +67,6 @@ class Equivariance(Result):
 
     @property
     def caption(self) -> str:
-        """What is shown."""
         return f"Transformations of {self.n} rows, layer by layer: largest differences."
 
     @drawn

@@ -56,7 +56,6 @@ class FeatureMaps(Result):
 
     @property
     def caption(self) -> str:
-        """What is shown."""
         p = self.probabilities
         end = "" if p is None else f", and the probability {p.max():.3f} of {self.names[int(p.argmax())]} at the end"
         return f"An image of {' x '.join(map(str, self.x.shape))}, its maps after {len(self.maps)} layers{end}."

@@ -91,7 +91,6 @@ class Filters(Result):
 
     @property
     def caption(self) -> str:
-        """Size, and how near classical kernels are."""
         o, i, *window = self.kernels.shape
         if self.inputs:
             each = (f"of {name} ({len(found)} units) {np.median(found):.1f}" for name, found in self.inputs.items())

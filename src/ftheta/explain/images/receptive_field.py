@@ -94,7 +94,6 @@ class ReceptiveField(Result):
 
     @property
     def caption(self) -> str:
-        """What is shown."""
         return "What the middle unit of each layer sees."
 
     @drawn

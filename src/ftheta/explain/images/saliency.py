@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -42,15 +42,14 @@ MAX_ROWS = 12  # in the table
 _STEPS = {"integrated": 64, "smoothgrad": 24}
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     """One part of the rows, and all that a method needs."""
 
     net: Pictures
     x: Tensor  # (B, C, *places)
     target: Tensor  # (B,)
-    layer: str | None
     baseline: Tensor  # (B, C, *places)
+    layer: str | None
     steps: int
     size: int
 
@@ -61,10 +60,6 @@ class _Task:
     def gradient(self, x: Tensor) -> Tensor:
         x = x.detach().requires_grad_()
         return slope(self.score(x).sum(), x)
-
-
-def _gradient(task: _Task) -> Tensor:
-    return task.gradient(task.x)
 
 
 def _integrated(task: _Task) -> Tensor:
@@ -101,27 +96,23 @@ def _gradcam(task: _Task) -> Tensor:
 
 def _occlusion(task: _Task) -> Tensor:
     """Windows in steps of half their side; the last one ends at the edge."""
-    starts = [_starts(n, task.size) for n in task.net.places]
+    step = max(1, task.size // 2)
+    starts = [sorted({*range(0, n - task.size, step), n - task.size}) for n in task.net.places]
     total, count = (torch.zeros_like(task.x[:, :1]) for _ in range(2))
     with torch.no_grad():
-        whole = task.score(task.x)
+        full = task.score(task.x)
         for corner in np.ndindex(*map(len, starts)):
             window = tuple(slice(at[i], at[i] + task.size) for at, i in zip(starts, corner, strict=True))
             hidden = task.x.clone()
             hidden[:, :, *window] = task.baseline[:, :, *window]
-            drop = whole - task.score(hidden)
+            drop = full - task.score(hidden)
             total[:, :, *window] += drop.reshape(-1, *[1] * (total.ndim - 1))
             count[:, :, *window] += 1
     return total / count
 
 
-def _starts(n: int, size: int) -> list[int]:
-    last = max(n - size, 0)
-    return sorted({*range(0, last, max(1, size // 2)), last})
-
-
 METHODS: dict[str, Callable[[_Task], Tensor]] = {
-    "gradient": _gradient,
+    "gradient": lambda task: task.gradient(task.x),
     "integrated": _integrated,
     "smoothgrad": _smoothgrad,
     "gradcam": _gradcam,
@@ -160,7 +151,6 @@ class Saliency(Result):
 
     @property
     def caption(self) -> str:
-        """Method and outputs."""
         shape, targets = " x ".join(map(str, self.x.shape[2:])), ", ".join(dict.fromkeys(self.target))
         more = f" The first {MAX_ROWS} of {len(self.x)} rows." if len(self.x) > MAX_ROWS else ""
         return f"Saliency by {self.method}: rows of {shape} places, explained outputs {targets}.{more}"
@@ -200,13 +190,12 @@ def saliency(
     """
     net = Pictures(obj, X)
     with net.open():
-        with torch.no_grad():
-            scores = torch.cat([net.scores(part) for part in net.x.split(net.part)])
+        scores = _scores(net, net.x)
         chosen = net.targets(target, scores)
         values = attributions(net, method, chosen, layer=layer, baseline=baseline, steps=steps, size=size)
-        empty = _of_baseline(net, chosen, baseline) if method == "integrated" else None
-    score = scores.gather(1, chosen[:, None])[:, 0]
-    gap = None if empty is None else array(values.flatten(1).sum(1) - score + empty)
+        empty = _scores(net, _baseline(baseline, net.x)) if method == "integrated" else scores
+    score, start = (found.gather(1, chosen[:, None])[:, 0] for found in (scores, empty))
+    gap = array(values.flatten(1).sum(1) - score + start) if method == "integrated" else None
     names = net.names(scores.shape[1])
     return Saliency(array(net.x), array(values), method, tuple(names[k] for k in chosen.tolist()), array(score), gap)
 
@@ -233,7 +222,7 @@ def attributions(
     elif method == "gradcam":
         layer = _last_maps(net)
     parts = zip(*(given.split(net.part) for given in (net.x, target, _baseline(baseline, net.x))), strict=True)
-    return torch.cat([METHODS[method](_Task(net, x, k, layer, base, steps, size)) for x, k, base in parts])
+    return torch.cat([METHODS[method](_Task(net, *part, layer=layer, steps=steps, size=size)) for part in parts])
 
 
 def _last_maps(net: Pictures) -> str:
@@ -250,11 +239,10 @@ def _last_maps(net: Pictures) -> str:
     return (names or [maps[-1].name])[-1]
 
 
-def _of_baseline(net: Pictures, target: Tensor, baseline: Any) -> Tensor:
-    """s(baseline) of each row (B,)."""
+def _scores(net: Pictures, x: Tensor) -> Tensor:
+    """Evidence for every output, in parts (B, K)."""
     with torch.no_grad():
-        scores = torch.cat([net.scores(part) for part in _baseline(baseline, net.x).split(net.part)])
-    return scores.gather(1, target[:, None])[:, 0]
+        return torch.cat([net.scores(part) for part in x.split(net.part)])
 
 
 def _baseline(baseline: Any, x: Tensor) -> Tensor:

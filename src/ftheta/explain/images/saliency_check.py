@@ -75,7 +75,6 @@ class SaliencyCheck(Result):
 
     @property
     def caption(self) -> str:
-        """The verdict."""
         said = "depends on" if self.passes else "hardly depends on"
         return (
             f"Saliency by {self.method} {said} the weights: with all of them randomized, from the output down, the "

@@ -54,7 +54,6 @@ class Segments(Result):
 
     @property
     def caption(self) -> str:
-        """Accuracy and overlap."""
         right = measure.pixel_accuracy(self.truth, self.predicted, ignore=-1)
         outline = measure.boundary_accuracy(self.truth, self.predicted, ignore=-1)
         edges = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"

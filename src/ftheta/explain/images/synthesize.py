@@ -64,7 +64,6 @@ class Synthesized(Result):
 
     @property
     def caption(self) -> str:
-        """What is shown."""
         return f"Inputs of norm {self.radius:.3g} that excite the units {', '.join(self.names)} of {self.layer}."
 
 

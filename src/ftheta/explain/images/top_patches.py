@@ -56,7 +56,6 @@ class TopPatches(Result):
 
     @property
     def caption(self) -> str:
-        """Sizes of the fields."""
         sizes = ", ".join(f"{name} {_by(field)}" for name, field in self.fields.items())
         return f"Parts of {self.n} rows that excite units most; receptive fields by layer: {sizes}."
 

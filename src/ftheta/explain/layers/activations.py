@@ -60,7 +60,6 @@ class Activations(Result):
 
     @property
     def caption(self) -> str:
-        """Number of rows, and layers with numbers that are not finite."""
         broken = [name for name, mean in zip(self.names, self.mean, strict=True) if not np.isfinite(mean)]
         lost = f" Numbers that are not finite in {', '.join(broken)}." if broken else ""
         return f"Activations of {self.n} rows.{lost}"

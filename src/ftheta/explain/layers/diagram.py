@@ -74,7 +74,6 @@ class Diagram(Result):
 
     @property
     def caption(self) -> str:
-        """Title and number of skips."""
         return f"{self.title}; edges past other nodes: {len(self.skips)}."
 
     def figure(self) -> Figure:

@@ -76,7 +76,6 @@ class Expression(Result):
 
     @property
     def caption(self) -> str:
-        """The expressions."""
         return self.text()
 
     def figure(self) -> Figure:

@@ -62,7 +62,6 @@ class Network(Result):
 
     @property
     def caption(self) -> str:
-        """Number of parameters."""
         thinned = f", {sum(_parameters(self.kept, self.biased)):,} in the thinned network" if self.dropped else ""
         return f"{sum(self.parameters):,} parameters{thinned}."
 

@@ -87,7 +87,6 @@ class Summary(Result):
 
     @property
     def caption(self) -> str:
-        """Totals, and the form of a dense net."""
         total, frozen = int(self.parameters.sum()), int(self.frozen.sum())
         trained = f"{total - frozen:,} trainable, {frozen:,} frozen" if frozen else "all trainable"
         lines = [f"{total:,} parameters ({trained}), {int(self.multiply_adds.sum()):,} multiply-adds for a row."]

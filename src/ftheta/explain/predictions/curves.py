@@ -39,7 +39,6 @@ class Curves(Result):
 
     @property
     def caption(self) -> str:
-        """Where the watched number was lowest."""
         return "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}."
 
     def figure(self) -> Figure:

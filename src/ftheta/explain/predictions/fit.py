@@ -45,7 +45,6 @@ class Fit(Result):
 
     @property
     def caption(self) -> str:
-        """Sum and mean of the squared residuals."""
         r = self.y - self.predicted
         return (
             f"A fit over {' and '.join(self.names)} through {len(r):,} rows: mean squared residual "

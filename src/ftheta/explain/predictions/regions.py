@@ -52,7 +52,6 @@ class Regions(Result):
 
     @property
     def caption(self) -> str:
-        """How much of the plane is unsure."""
         unsure = (self.p.max(-1) < UNSURE).mean()
         return (
             f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}; "

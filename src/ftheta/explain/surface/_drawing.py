@@ -47,15 +47,9 @@ def _fill(figure: Figure, axes: Axes, x: np.ndarray, y: np.ndarray, loss: np.nda
     log = low > 0 and wide_range(finite, 30.0)
     high = high if high > low else low + max(abs(low), 1.0) * 1e-6  # a flat surface
     levels = np.geomspace(low, high, 25) if log else np.linspace(low, high, 25)
-    drawn = axes.contourf(
-        x,
-        y,
-        np.ma.masked_invalid(loss),
-        levels=levels,
-        norm=LogNorm(low, high) if log else None,
-        cmap="Greys" if gray else "viridis",
-        alpha=0.6 if gray else 1.0,
-    )
+    look: Any = {"cmap": "Greys", "alpha": 0.6} if gray else {"cmap": "viridis"}
+    norm = LogNorm(low, high) if log else None
+    drawn = axes.contourf(x, y, np.ma.masked_invalid(loss), levels=levels, norm=norm, **look)
     if not gray:
         axes.contour(x, y, np.ma.masked_invalid(loss), levels=levels[::2], colors="white", linewidths=0.5, alpha=0.7)
     ticks = LogLocator(subs=(1.0, 2.0, 5.0)) if log else MaxNLocator(6)
@@ -74,7 +68,7 @@ def _rings(axes: Axes, x: Any, y: Any, loss: Any, color: str, style: str, name: 
 
 
 def _mark(axes: Axes, place: Any, color: str, name: str | None) -> None:
-    """A star, whole at an edge too."""
+    """A star, not cut at an edge."""
     axes.plot(*place, ls="", marker="*", ms=15, color=color, mec="white", zorder=7, label=name, clip_on=False)
 
 

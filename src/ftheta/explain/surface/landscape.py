@@ -78,7 +78,6 @@ class Landscape(Result):
 
     @property
     def caption(self) -> str:
-        """Size of the grid, and how much of each path lies in the plane."""
         paths = [
             f"{name}: {len(path) - 1} steps, {self.shares[name].sum():.0%} of it in this plane, "
             f"length / displacement {self.jaggedness[name]:.3g}."

@@ -61,7 +61,6 @@ class LearningRate(Result):
 
     @property
     def caption(self) -> str:
-        """Suggestion, limit, and why the test ended."""
         known = "" if np.isnan(self.sharpness) else f" Sharpness {self.sharpness:#.3g}, 2/λ = {self.limit:#.3g}"
         limit = f"{known}, a limit for plain gradient descent only." if known else ""
         return f"Suggested rate for {self.optimizer}: {self.suggestion:.2g}.{limit} The test ended: {self.reason}."
@@ -86,12 +85,12 @@ class LearningRate(Result):
         return figure
 
 
-def _takes_a_rate(estimator: Any) -> bool:
+def _takes_rate(estimator: Any) -> bool:
     return optim.rule(estimator.optimizer).needs == "gradient"
 
 
 def _can_tell(estimator: Any) -> bool:
-    return _takes_a_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
+    return _takes_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
 
 
 @explanation("learning-rate", when=_can_tell)
@@ -124,7 +123,7 @@ def learning_rate(
     """
     if not low < high:
         raise InputError(f"low={low} and high={high}; low must be below high.")
-    if not _takes_a_rate(estimator):
+    if not _takes_rate(estimator):
         raise InputError(
             f"optimizer={estimator.optimizer!r} finds the length of its steps itself, so no rate has to be found for "
             "it; leave lr as it is, or choose a rule that takes a rate, e.g. optimizer='adam'."
@@ -143,16 +142,9 @@ def learning_rate(
             "anything; look at the rows, or start with a smaller low."
         )
     loss = np.array(losses[1:])
-    smoothed = _smooth(_capped(loss, losses[0]), max(1.0, WIDTH * steps))
-    return LearningRate(
-        rates=rates[: len(loss)],
-        loss=loss,
-        smoothed=smoothed,
-        suggestion=_suggestion(rates[: len(loss)], smoothed),
-        sharpness=bend,
-        optimizer=estimator.optimizer,
-        reason=reason + _doubt(smoothed),
-    )
+    rates, smoothed = rates[: len(loss)], _smooth(_capped(loss, losses[0]), max(1.0, WIDTH * steps))
+    suggestion = _suggestion(rates, smoothed)
+    return LearningRate(rates, loss, smoothed, suggestion, bend, estimator.optimizer, reason + _doubt(smoothed))
 
 
 def _constant(estimator: Any) -> Any:
@@ -198,7 +190,7 @@ def _rise(trainer: Trainer, rates: np.ndarray) -> tuple[list[float], str]:
 
 
 def _loss(trainer: Trainer) -> float:
-    """What the first player saw in this update, before he moved."""
+    """The loss of the first player in this update, before it moved."""
     parts = trainer.problems[trainer.objective.player_list[0].name].first or []
     return float(sum(part.total.detach() for part in parts)) / float(sum(part.weight for part in parts))
 

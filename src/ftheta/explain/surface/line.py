@@ -58,7 +58,6 @@ class Line(Result):
 
     @property
     def caption(self) -> str:
-        """Barrier and distance."""
         return f"Barrier {self.barrier:#.4g} over a distance of {self.distance:#.4g}, {self.n} rows."
 
     @drawn
@@ -69,9 +68,8 @@ class Line(Result):
         axes.plot(self.t, self.loss, "-o", ms=3.5, label="loss")
         at, (left, right) = np.linspace(0, 1, 50), self.ends
         axes.plot(at, (1 - at) * left + at * right, "--", color=GREY, lw=1.4, label="chord")
-        axes.plot(
-            [0, 1], self.ends, ls="", marker="s", ms=8, color=PALETTE[1], mec="white", zorder=5, label="solutions"
-        )
+        mark = {"ls": "", "marker": "s", "ms": 8, "color": PALETTE[1], "mec": "white", "zorder": 5}
+        axes.plot([0, 1], self.ends, label="solutions", **mark)
         inside = np.flatnonzero((self.t >= 0) & (self.t <= 1))
         if np.isfinite(self.excess[inside]).all() and self.barrier > 0:
             k = inside[self.excess[inside].argmax()]

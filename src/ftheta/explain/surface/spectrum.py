@@ -74,7 +74,6 @@ class Spectrum(Result):
 
     @property
     def caption(self) -> str:
-        """Size and method."""
         how = "built in full" if self.exact else "by Lanczos' method"
         count = f"{self.size} parameter{'s' * (self.size != 1)}"
         return f"Hessian of {count} at {self.n} rows, {how}; loss {self.loss:#.4g}."
@@ -144,12 +143,11 @@ def spectrum(
             tridiagonal = [lanczos(product, _signs(point, draw.generator(f"probe {i}")), steps) for i in range(count)]
             found = [ritz(alpha, beta) for alpha, beta in tridiagonal]
     values, _, errors = found[0]  # eigenvalues, first components, error of each
-    if exact:
-        traces = values.sum()[None]
-    else:
+    traces, spread = values.sum()[None], 0.0
+    if not exact:
         errors = errors + np.abs(values).max() * torch.finfo(point.flat().dtype).eps  # of rounding
         traces = point.size * np.array([alpha[0] for alpha, _ in tridiagonal])  # vᵀHv of signs: Hutchinson's estimate
-    spread = 0.0 if exact else traces.std(ddof=1) / len(traces) ** 0.5 if len(traces) > 1 else np.nan
+        spread = traces.std(ddof=1) / len(traces) ** 0.5 if len(traces) > 1 else np.nan
     return Spectrum(
         top=values[::-1][:k],
         top_error=errors[::-1][:k],
@@ -212,11 +210,9 @@ def _curvature(point: Point) -> tuple[Product, float]:
     def product(v: Tensor) -> Tensor:
         ways = [w.view(s) for w, s in zip(v.split([s.numel() for s in shapes]), shapes, strict=True)]
         ways = [w for w, g in zip(ways, first, strict=True) if g.requires_grad]
-        found = (
-            torch.autograd.grad(bent, tensors, ways, retain_graph=True, allow_unused=True, materialize_grads=True)
-            if bent
-            else [torch.zeros_like(p) for p in tensors]
-        )
+        if not bent:
+            return torch.zeros_like(v)
+        found = torch.autograd.grad(bent, tensors, ways, retain_graph=True, allow_unused=True, materialize_grads=True)
         return torch.cat([g.flatten() for g in found])
 
     return product, float(value.detach())

@@ -9,7 +9,7 @@ Shapes: θ is (n,); a picture of the surface is made where n = 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,6 @@ class Trajectories(Result):
 
     @property
     def caption(self) -> str:
-        """Surface and start."""
         return f"{self._title}, from {_words(self.surface.start)}."
 
     def figure(self) -> Figure:
@@ -151,18 +150,13 @@ def _ground(f: Any, start: Any, box: Any) -> Surface:
     if known is None and not callable(f):
         raise InputError(f"f is {f!r}; a surface, its name, or a torch function of a vector is needed.")
     if known is None and (start is None or box is None):
-        raise InputError(
-            "f is a function of your own; pass start= and box=, e.g. start=(0, 0), box=((-1, 1), (-1, 1))."
-        )
+        raise InputError("Pass start= and box= of your own function, e.g. start=(0, 0), box=((-1, 1), (-1, 1)).")
     base: Surface = known or Surface("own function", f, (), (), (), "")  # pyright: ignore[reportArgumentType]
     start = tuple(map(float, base.start if start is None else start))
     box = tuple((float(a), float(b)) for a, b in (base.box if box is None else box))
     if known and len(start) != len(known.start) or len(box) != len(start) or any(a >= b for a, b in box):
-        raise InputError(
-            f"start {start} and box {box} do not fit {base.name}; both have one entry per coordinate, and in the box "
-            "the lower value is first."
-        )
-    return Surface(base.name, base.f, start, box, base.minima, base.equation, base.residuals)
+        raise InputError(f"start {start} and box {box} do not fit {base.name}; give (low, high) for each coordinate.")
+    return replace(base, start=start, box=box)
 
 
 def _spec(each: Spec, lr: float | None) -> tuple[str, float | None, Mapping[str, Any]]:

@@ -41,10 +41,8 @@ class Updates(Result):
     @property
     def effective(self) -> dict[str, np.ndarray]:
         """-Δθ / g of each rule: (T, D); NaN where g = 0."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return {
-                name: np.where(self.gradients == 0, np.nan, -u / self.gradients) for name, u in self.updates.items()
-            }
+        g = np.where(self.gradients == 0, np.nan, self.gradients)
+        return {name: -u / g for name, u in self.updates.items()}
 
     @property
     def totals(self) -> dict[str, np.ndarray]:
@@ -69,7 +67,6 @@ class Updates(Result):
 
     @property
     def caption(self) -> str:
-        """Rates."""
         return ", ".join(f"{name} with lr={rate:g}" for name, rate in self.rates.items()) + "."
 
     @drawn
@@ -128,15 +125,12 @@ def updates(
     if unknown:
         raise InputError(f"Option {unknown[0]!r} is known to none of {', '.join(names)}; leave it out.")
     fed = {name: _feed(name, torch.from_numpy(g), lr, options or {}) for name in names}
-    rates = {name: rate for name, (rate, _, _) in fed.items()}
-    return Updates(
-        g, rates, {n: moves for n, (_, moves, _) in fed.items()}, {n: kept for n, (_, _, kept) in fed.items()}
-    )
+    rates, moves, kept = ({name: found[k] for name, found in fed.items()} for k in range(3))
+    return Updates(g, rates, moves, kept)
 
 
-def _feed(
-    name: str, gradients: Tensor, lr: float | None, options: Mapping[str, Any]
-) -> tuple[float, np.ndarray, dict[str, np.ndarray]]:
+def _feed(name: str, gradients: Tensor, lr: float | None, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Learning rate, updates (T, D) and states of one rule."""
     rule = optim.rule(name)
     if rule.needs != "gradient":
         raise InputError(f"{name} evaluates the loss itself, so gradients alone do not move it; choose another rule.")
