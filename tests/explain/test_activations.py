@@ -117,26 +117,6 @@ def test_an_estimator_checks_and_encodes_its_rows():
         activations(model, X[:, :2])
 
 
-def test_numbers_that_are_not_finite_are_shown_as_such():
-    found = activations(nn.Sequential(nn.Identity(), nn.Tanh()), [[np.inf, 1.0], [np.nan, 1.0]])
-    assert np.isnan(found.mean).all() and np.isnan(found.std).all()
-    assert "not finite in 0, 1" in found.caption and found.figure()
-
-
-def test_other_kinds_of_numbers_are_read_too():
-    class Ranks(nn.Module):
-        def forward(self, x):
-            return x.argsort(-1)
-
-    class One(nn.Module):
-        def forward(self, x):
-            return x.sum()
-
-    assert activations(Ranks(), [[3.0, 1.0, 2.0]]).mean == [1]
-    assert activations(One(), [[3.0, 1.0]]).mean == [4]
-    assert activations(nn.Identity().bfloat16(), torch.ones(2, 2, dtype=torch.bfloat16)).mean == [1]
-
-
 class Halves(nn.Module):
     """A net with parts and no `forward`, as an autoencoder may be written."""
 
@@ -170,24 +150,3 @@ def test_a_net_without_forward_is_run_by_its_objective():
     assert summary(Coder(), x).multiply_adds.tolist() == [3, 3]
     with pytest.raises(InputError, match=r'Halves failed on 4 rows .* missing the required "forward" function'):
         activations(Halves(), x)
-
-
-def test_a_net_where_nothing_gives_a_tensor_gets_a_sentence():
-    class Text(nn.Module):
-        def forward(self, x):
-            return "text"
-
-    with pytest.raises(InputError, match=r"Text has no layers to look at: none of its parts ran and gave a tensor"):
-        activations(Text(), [[1.0]])
-
-
-def test_table_and_figure_say_what_is_dead_and_saturated():
-    net = nn.Sequential(nn.Identity(), nn.ReLU(), nn.Tanh())
-    found = activations(net, [[-1.0, 5.0], [-2.0, 6.0]])
-    columns = found.table().columns
-    assert columns["dead %"] == [0, 50, 50]
-    np.testing.assert_array_equal(columns["saturated %"], [np.nan, np.nan, 50])
-    axes = found.figure().axes[0]
-    assert [t.get_text() for t in axes.texts] == ["", "50 % dead", "50 % dead, 50 % saturated"]
-    assert axes.lines[0].get_xdata().tolist() == found.quantiles[:, 2].tolist()
-    assert "saturated %" not in activations(nn.ReLU(), [[1.0]]).table().columns

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ftheta import LogisticRegression, MLPClassifier
+from ftheta import MLPClassifier
 from ftheta.explain import curves
 
 RNG = np.random.default_rng(0)
@@ -80,18 +80,3 @@ def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
     np.testing.assert_allclose(drawn["validation loss"], np.stack([epochs, valid], 1))
     assert drawn[f"best: epoch {best} ({min(valid):#.4g})"] == [[best, min(valid)]]
     assert found.table().caption == f"Lowest valid_loss in epoch {best}."
-
-
-def test_any_estimator_with_a_history_has_curves():
-    found = curves(LogisticRegression().fit(X, Y))
-    assert found.best == len(found.history["loss"]) and found.watched == "loss"  # Newton's method only goes down
-
-
-def test_players_are_drawn_beside_a_validation_loss():
-    rows = ({"epoch": e, "critic": 1.0 * e, "generator": 2.0, "valid_loss": 4.0 - e, "lr": 0.1} for e in (1, 2))
-    assert {"critic", "generator"} < set(lines(of(*rows)))
-
-
-def test_a_validation_that_never_gave_a_number_decides_nothing():
-    found = of({"epoch": 1, "loss": 3.0, "valid_loss": np.nan}, {"epoch": 2, "loss": 2.0, "valid_loss": np.nan})
-    assert (found.watched, found.best) == ("loss", 2)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import diagram
 from ftheta.nn import ConvNet, DenseBlock, UNet, residual_block
 
@@ -125,10 +124,3 @@ def test_a_block_ends_where_a_skip_begins():
     found = diagram(Late(), input_shape=(2, 8, 8)).blocks()
     assert [node.name for node in found.nodes] == ["input", "a", "b - c", "+"]
     assert found.nodes[2].kinds == ("Conv2d 3×3",) * 2 and found.nodes[3].sources == (1, 2)
-
-
-def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; diagram needs a net"):
-        diagram(nn.Linear(2, 2), input_shape=(2,))
-    with pytest.raises(InputError, match=r"got rows of shape \(1, 9\); expected maps"):
-        diagram(nn.Conv1d(1, 1, 3), input_shape=(9,))

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from ftheta import ModuleClassifier
-from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import equivariance
 from ftheta.nn import Flip, Shift, Turn, cyclic, invariant
 
@@ -167,25 +166,3 @@ def test_an_estimator_shows_its_layers_under_the_usual_transformations():
     lines = found.table().columns
     assert lines["layer"][:6] == ["0"] * 5 + ["1"] and np.isnan(lines["|f(t(x)) - t(f(x))|"][-1])
     assert lines["changed %"][0] == pytest.approx(100 * found.changed[0, 0])
-
-
-def test_the_figure_has_both_errors_and_says_where_there_is_none():
-    net = nn.Sequential(circular(1, 2), nn.MaxPool2d(2))
-    figure = equivariance(net, [Shift(1), Shift(2)], maps(2, 1, 8, 8)).figure()
-    left, right = figure.axes[:2]
-    assert left.get_title().startswith("equivariance") and right.get_title().startswith("invariance")
-    assert [text.get_text() for text in left.texts][2] == "none" and len(right.texts) == 4
-    assert [label.get_text() for label in left.get_xticklabels()] == ["shift 1", "shift 2"]
-
-
-def test_what_cannot_be_measured_is_said():
-    with pytest.raises(InputTypeError, match=r"^Linear has no convolution; equivariance needs a net with"):
-        equivariance(nn.Linear(2, 2), X=maps(3, 2))
-    with pytest.raises(InputError, match="looks at rows, but X is None; pass X"):
-        equivariance(circular(1, 1), Shift(1))
-    with pytest.raises(InputError, match=r"transform=\[\]; expected functions of a batch"):
-        equivariance(circular(1, 1), [], maps(1, 1, 8, 8))
-    with pytest.raises(InputError, match=r"got torch.int64 of shape \(3,\); expected rows of floats"):
-        equivariance(nn.Identity(), Shift(1), np.arange(3))
-    with pytest.raises(InputError, match="Function returned no tensor"):
-        equivariance(Function(lambda x: 1), Shift(1), maps(2, 3))

@@ -131,17 +131,6 @@ def test_rows_that_are_dicts_are_taken_apart():
     np.testing.assert_allclose(found.gradients, 2 * (raw - X[:, 3])[:, None] * X[:, :2])
 
 
-def test_an_objective_that_is_no_sum_gets_a_sentence():
-    model = MLPClassifier(hidden=(3,), epochs=1, random_state=0).fit(X, Y)
-
-    class Together(Supervised):
-        separable = False
-
-    model.objective = lambda module, y: Together(module, model.likelihood_)
-    with pytest.raises(InputError, match=r"Together is not a sum over rows, so single rows have no gradient\."):
-        example_gradients(model, X, Y)
-
-
 def test_a_module_without_a_loss_has_the_usual_one_and_targets_are_needed():
     net, x = nn.Linear(3, 1).double(), torch.randn(4, 3).double()
     found = example_gradients(net, x, torch.zeros(4).double())

@@ -7,7 +7,6 @@ from torch import nn
 
 from ftheta import MLPRegressor
 from ftheta.draw import Draw
-from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import expression
 from ftheta.nn import MLP
 
@@ -68,20 +67,3 @@ def test_an_estimator_is_written_in_the_units_that_its_net_sees():
     model = MLPRegressor(hidden=(2,), epochs=1, dtype="float64", random_state=0).fit(X, X[:, 0])
     truth = model.module_(torch.from_numpy(X)).detach().numpy()
     np.testing.assert_allclose(expression(model).evaluate(X), truth, rtol=1e-10)
-
-
-def test_table_and_figure_show_names_and_units():
-    found = expression(nn.Linear(2, 1))
-    assert found.table().columns["name"] == ["w1_1_1", "w1_1_2", "b1_1"] and found.table().caption == found.text()
-    assert found.figure().axes[0].get_title() == "y_1 = b1_1 + w1_1_1*x_1 + w1_1_2*x_2"
-
-
-def test_refusals_are_sentences():
-    with pytest.raises(InputTypeError, match="Conv2d is not a chain of Linear layers"):
-        expression(nn.Conv2d(1, 1, 2))
-    with pytest.raises(InputTypeError, match="Softmax is not an elementwise activation"):
-        expression(nn.Sequential(nn.Linear(2, 2), nn.Softmax(1)))
-    with pytest.raises(InputError, match="more than .* products; take a smaller network"):
-        expression(nn.Sequential(nn.Linear(30, 30), nn.ReLU(), nn.Linear(30, 30)))
-    with pytest.raises(InputError, match="X has rows of 3 numbers; the network takes 2"):
-        expression(nn.Linear(2, 1)).evaluate([[1.0, 2.0, 3.0]])

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from ftheta import ModuleClassifier, ModuleRegressor
-from ftheta.errors import InputError
 from ftheta.explain import activations, feature_maps
 
 RNG = np.random.default_rng(0)
@@ -85,17 +84,3 @@ def test_the_table_counts_silent_maps():
     columns = feature_maps(nn.Sequential(silent, nn.ReLU()), np.abs(X)).table().columns
     assert columns["silent"] == [1, 1] and columns["strongest map"] == [2, 2] and columns["size"] == ["8 x 8"] * 2
     assert columns["its maximum"][0] == pytest.approx(2 * np.abs(X[0]).max())
-
-
-def test_signals_have_maps_too():
-    found = feature_maps(nn.Sequential(nn.Conv1d(2, 3, 3), nn.ReLU()), RNG.normal(size=(2, 2, 9)))
-    assert found.maps["0"].shape == (3, 7) and found.figure()
-
-
-def test_what_is_not_there_gets_a_sentence():
-    with pytest.raises(InputError, match=r"row is 12, but X has 12 rows; choose one of them"):
-        feature_maps(net(), X, row=12)
-    with pytest.raises(InputError, match=r"Unknown layer '7'"):
-        feature_maps(net(), X, ["7"])
-    with pytest.raises(InputError, match=r"No layer of Sequential among \['5'\] gives maps; choose others"):
-        feature_maps(net(), X, ["5"])

@@ -81,16 +81,6 @@ def test_a_layer_can_be_chosen_and_sizes_without_classical_kernels_have_none():
         assert len(filters(net, layer, X=np.zeros((1, 1, 6, 6))).figure().axes) == 4  # colours of the weights are one
 
 
-def test_signals_have_filters_too():
-    net = nn.Conv1d(1, 2, 3)
-    with torch.no_grad():
-        net.weight.copy_(torch.tensor([[[-1.0, 0.0, 1.0]], [[2.0, -4.0, 2.0]]]))
-    found = filters(net, X=np.arange(6.0).reshape(1, 1, 6) ** 2)
-    assert found.nearest == ("slope", "curvature")
-    np.testing.assert_allclose(found.responses, [[4, 8, 12, 16], [4, 4, 4, 4]])
-    assert found.figure()
-
-
 def test_a_picture_smaller_than_the_window_has_no_responses():
     padded = nn.Conv2d(1, 2, 5, padding=2)
     found = filters(padded, X=np.zeros((1, 1, 3, 3)))
@@ -99,16 +89,6 @@ def test_a_picture_smaller_than_the_window_has_no_responses():
 
 def test_a_kernel_of_zeros_is_near_to_none():
     assert not filters(with_kernels(np.zeros((1, 1, 3, 3)))).cosine.any()
-
-
-def test_what_is_no_convolution_gets_a_sentence():
-    net = nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU())
-    with pytest.raises(InputError, match=r"1 is a ReLU; filters needs a convolution: 0"):
-        filters(net, "1")
-    with pytest.raises(InputError, match=r"0 has no weights before its net has seen rows; run the net once"):
-        filters(nn.Sequential(nn.LazyConv2d(2, 3)))
-    with pytest.raises(InputTypeError, match=r"Linear has no convolution; filters needs a net with an nn.Conv1d"):
-        filters(nn.Linear(2, 2))
 
 
 class Stack:

@@ -10,7 +10,7 @@ from ftheta.data import Batch, TargetSpec
 from ftheta.errors import InputError
 from ftheta.explain import gradient_flow
 from ftheta.likelihoods import Categorical
-from ftheta.train import Loss, Objective, Player, Supervised
+from ftheta.train import Loss, Objective, Player
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(30, 3)), RNG.integers(0, 3, 30)
@@ -108,14 +108,6 @@ def test_training_mode_sees_the_batch_and_the_noise():
     assert not np.allclose(one.norm, gradient_flow(noisy, X, X[:, 0], loss=half_square).norm)
 
 
-def test_grad_is_neither_read_nor_written_and_no_grad_around_it_does_not_matter():
-    net = nn.Linear(3, 1)
-    net.weight.grad = torch.full((1, 3), 7.0)
-    with torch.no_grad():
-        found = gradient_flow(net, X, Y, loss=half_square)
-    assert (net.weight.grad == 7).all() and net.bias.grad is None and (found.norm > 0).all()
-
-
 def test_frozen_tensors_are_left_out_and_unused_ones_have_no_gradient():
     net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
     net.spare = nn.Parameter(torch.zeros(2))
@@ -203,22 +195,3 @@ def test_an_own_loss_replaces_that_of_the_estimator():
 
 
 # --- shown and refused
-
-
-def test_the_figure_has_the_mean_gradient_and_the_ratio():
-    found = gradient_flow(nn.Linear(3, 1), X, Y, loss=half_square)
-    axes = found.figure().axes[0]
-    assert axes.lines[0].get_xdata().tolist() == found.mean_absolute.tolist()
-    assert axes.texts[0].get_text() == f"‖g‖/‖θ‖ = {found.ratio[0]:.2g}"
-    assert list(found.table().columns) == ["tensor", "norm", "mean |g|", "median |g|", "95 % |g|", "‖g‖/‖θ‖"]
-
-
-def test_targets_and_rows_that_do_not_fit_get_a_sentence():
-    model = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(X, Y)
-    with pytest.raises(InputError, match=r"MLPClassifier learns from targets, but y is None; pass the y of these rows"):
-        gradient_flow(model, X)
-    with pytest.raises(InputError, match=r"Linear failed on 30 rows of shape \(3,\) and torch\.float32: mat1 and mat2"):
-        gradient_flow(nn.Linear(2, 1), X, Y, loss=half_square)
-    with pytest.raises(InputError, match=r"Return it with reduction='none'"):
-        gradient_flow(nn.Linear(3, 1), X, Y, loss=lambda raw, y: half_square(raw, y).mean())
-    assert isinstance(model.objective(model.module_, model.target_), Supervised)

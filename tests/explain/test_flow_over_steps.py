@@ -8,7 +8,7 @@ from torch import nn
 
 from ftheta import MLPClassifier, MLPRegressor, Training
 from ftheta.data import Rows
-from ftheta.errors import InputError, InputTypeError
+from ftheta.errors import InputError
 from ftheta.explain import FlowOverSteps, flow_over_steps
 from ftheta.train import GradientNorms, Supervised, Trainer, iterate
 
@@ -108,13 +108,6 @@ def test_norms_are_those_of_autograd_and_layers_put_their_tensors_together():
     np.testing.assert_allclose(found.factor, found.norm[0, 0] / found.norm[0, 2])
 
 
-def test_the_module_is_not_trained():
-    net = deep(nn.ReLU, 2.0, depth=1)
-    before = [p.detach().clone() for p in net.parameters()]
-    flow_over_steps(net, X, Y, loss=half, steps=3)
-    assert all(torch.equal(a, b) for a, b in zip(before, net.parameters(), strict=True)) and net[0].weight.grad is None
-
-
 def test_an_estimator_trains_as_its_parameters_say():
     x, y = X.numpy(), Y.numpy()
     model = MLPRegressor(hidden=(8, 8), optimizer="adam", epochs=2, random_state=0)
@@ -177,20 +170,6 @@ def test_advice_knows_what_the_net_is_made_of():
     assert len(made(norm, kinds=("ReLU", "BatchNorm1d", "Residual")).advice) == 1
     ended = made([[1.0, 1.0, 1.0]], reason="Loss became inf.")
     assert ended.kind == "exploding" and "Training ended: Loss became inf." in ended.verdict
-
-
-def test_the_figure_has_a_line_a_layer_on_a_log_scale():
-    axes = made([[1e-4, 1e-2, 1.0], [2e-4, 0.0, np.inf]]).figure().axes[0]
-    lines = axes.get_lines()
-    assert axes.get_yscale() == "log" and len(lines) == 4 and lines[3].get_xdata().tolist() == [2]
-    assert lines[0].get_ydata().tolist() == [1e-4, 2e-4] and np.isnan(lines[1].get_ydata()[1])
-
-
-def test_what_is_missing_is_a_sentence():
-    with pytest.raises(InputError, match=r"trains a copy, but X is None; pass rows"):
-        flow_over_steps(MLPRegressor())
-    with pytest.raises(InputTypeError, match=r"list has no prepare or gradient or module_; flow_over_steps needs"):
-        flow_over_steps([], X, Y)
 
 
 def test_tensors_of_a_list_are_a_layer_each():

@@ -18,45 +18,10 @@ def test_convolutions_are_found_by_name_however_deep():
     assert has_convolution(net) and not has_convolution(nn.Linear(1, 1))
 
 
-def test_large_pictures_go_one_by_one():
-    for side, part in ((8, 64), (256, 16), (1500, 1)):
-        assert Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 1, side, side), dtype=np.float32)).part == part
-
-
 def test_rows_of_a_net_without_convolutions_must_be_pictures():
     assert Pictures(nn.Flatten(), np.zeros((2, 1, 3, 3))).places == (3, 3)
     with pytest.raises(InputTypeError, match=r"Linear has no convolution; this needs a net with .* or rows of shape"):
         Pictures(nn.Linear(4, 2), np.zeros((2, 4)))
-
-
-def test_rows_of_another_kind_get_a_sentence():
-    with pytest.raises(InputTypeError, match=r"X holds torch.uint8; pass one array of floats"):
-        Pictures(nn.Conv2d(1, 1, 1), np.zeros((2, 1, 3, 3), dtype=np.uint8))
-    with pytest.raises(InputTypeError, match=r"X holds tuple; pass"):
-        Pictures(nn.Conv2d(1, 1, 1), (np.zeros((2, 1, 3, 3)),))
-    with pytest.raises(InputError, match=r"X has shape \(1, 3, 3\); pass \(B, C, H, W\). Add the missing axes"):
-        Pictures(nn.Conv2d(1, 1, 1), np.zeros((1, 3, 3)))
-
-
-def test_a_net_that_gives_no_tensor_gets_a_sentence():
-    class Silent(nn.Conv2d):
-        def forward(self, input):
-            return None
-
-    net = Pictures(Silent(1, 1, 1), np.zeros((1, 1, 2, 2)))
-    with pytest.raises(InputTypeError, match=r"Silent returned no tensor; a net that returns one is needed"):
-        net(net.x)
-
-
-def test_a_net_that_gives_something_else_than_rows_first_gets_a_sentence():
-    class Loss(nn.Conv2d):
-        def forward(self, input):
-            raw = super().forward(input)
-            return raw.mean(), raw
-
-    net = Pictures(Loss(1, 1, 1), np.zeros((3, 1, 2, 2)))
-    with pytest.raises(InputTypeError, match=r"Loss returned \(\) first for 3 rows"):
-        net.scores(net.x)
 
 
 class Classifier:

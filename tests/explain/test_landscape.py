@@ -297,35 +297,3 @@ def test_a_model_of_one_parameter_has_no_landscape():
 
 
 # --- refused
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"directions": "rando"}, r"Unknown directions 'rando'\. Did you mean 'random'\?"),
-        ({"directions": "path"}, r"directions='path' needs path=, e\.g\. a train\.Recorder"),
-        ({"path": np.zeros((3, 5))}, r"'path' has shape \(3, 5\), but the module has 2 parameters that move"),
-        ({"path": np.full((3, 2), np.nan)}, r"'path' holds numbers that are not finite; leave out the points where"),
-        ({"box": ((1, 0), (0, 1))}, r"The grid would go from \[\[1\.0, 0\.0\], \[0\.0, 1\.0\]\]"),
-        ({"directions": ([1, 1], [2, 2])}, r"The two directions span no plane"),
-        ({"directions": ([1, np.nan], [2, 2])}, r"The two directions span no plane: one is zero or not finite"),
-        ({"batches": 2, "batch_size": 61}, r"batch_size=61 of 60 rows; choose one from 1 to 60"),
-    ],
-)
-def test_what_cannot_be_drawn_gets_a_sentence(settings, sentence):
-    with pytest.raises(InputError, match=sentence):
-        landscape(straight(), X, Y, loss=half_square, **settings)
-
-
-def test_modules_that_do_not_fit_get_a_sentence():
-    with pytest.raises(
-        InputError, match=r"directions='axes' is for modules of two parameters; Linear has 18\. Use 'ra"
-    ):
-        landscape(nn.Linear(5, 3), IMAGES, LABELS, loss=ROW_LOSS, directions="axes")
-    with pytest.raises(InputError, match=r"All parameters of Linear are frozen; unfreeze one"):
-        landscape(straight().requires_grad_(False), X, Y, loss=half_square)
-    model = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(IMAGES, LABELS)
-    with pytest.raises(InputError, match=r"MLPClassifier learns from targets, but y is None"):
-        landscape(model, IMAGES)
-    with pytest.raises(InputError, match=r"Linear failed on 40 rows of shape \(5,\)"):
-        landscape(nn.Linear(2, 1), IMAGES, LABELS, loss=ROW_LOSS)

@@ -5,9 +5,8 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from ftheta import LinearRegression, MLPClassifier, MLPRegressor
-from ftheta.errors import InputError, InputTypeError, NonFiniteError
-from ftheta.explain import available, learning_rate
+from ftheta import MLPClassifier, MLPRegressor
+from ftheta.explain import learning_rate
 from ftheta.explain.surface.learning_rate import _capped, _smooth, _suggestion
 from ftheta.train import Player, Training
 
@@ -40,17 +39,6 @@ def test_the_losses_are_those_of_a_descent_whose_rate_grows():
     offset = found.loss[0] - truth[0]  # a Gaussian has its constant
     np.testing.assert_allclose(found.loss - offset, truth, rtol=1e-6, atol=1e-9)
     assert found.reason.startswith("all rates were tried") and found.optimizer == "gd"
-
-
-def test_a_range_at_whose_end_the_loss_is_lowest_is_said_to_be_too_short():
-    said = {(low, high): learning_rate(line(), X, Y, low=low, high=high).reason for low, high in (
-        (1e-6, 10.0), (1e-6, 1e-3), (20.0, 1e3),
-    )}  # fmt: skip
-    assert said == {
-        (1e-6, 10.0): "all rates were tried",
-        (1e-6, 1e-3): "all rates were tried; the loss still fell at the last, so try a larger high",
-        (20.0, 1e3): "the loss exploded; it never fell, so try a smaller low",
-    }
 
 
 def test_the_limit_is_two_over_the_largest_eigenvalue_at_the_start():
@@ -161,24 +149,6 @@ def test_table_and_figure_show_suggestion_and_limit():
     assert axes.get_xscale() == "log"
     assert lines[f"suggestion {found.suggestion:.2g}"].get_xdata()[0] == found.suggestion
     assert lines[f"2/λ = {found.limit:.2g} (gradient descent)"].get_xdata()[0] == found.limit
-
-
-def test_rules_that_find_their_steps_themselves_get_a_sentence():
-    model = line(optimizer="lbfgs", epochs=1).fit(X, Y)
-    assert "learning-rate" not in available(model) and "learning-rate" in available(line())
-    with pytest.raises(InputError, match=r"optimizer='lbfgs' finds the length of its steps itself, so no rate has to"):
-        learning_rate(model, X, Y)
-
-
-def test_wrong_settings_and_objects_get_a_sentence():
-    with pytest.raises(InputError, match=r"low=1.0 and high=0.1; low must be below high"):
-        learning_rate(line(), X, Y, low=1.0, high=0.1)
-    with pytest.raises(InputTypeError, match=r"LinearRegression has no optimizer; learning_rate needs"):
-        learning_rate(LinearRegression(), X, Y)
-    with pytest.raises(
-        NonFiniteError, match=r"The loss of MLPRegressor is .* look at the rows, or start with a smaller"
-    ):
-        learning_rate(line(hidden=(3,), activation="identity", dtype="float32"), 1e30 * X, Y)
 
 
 def test_the_sharpness_is_of_so_many_rows():

@@ -1,12 +1,10 @@
 """The straight line between two solutions: both ends are the models, and the barrier is what lies above the chord."""
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPClassifier, ModuleClassifier
-from ftheta.errors import InputError
+from ftheta import ModuleClassifier
 from ftheta.explain import line
 
 RNG = np.random.default_rng(0)
@@ -73,9 +71,3 @@ def test_both_ends_are_the_models_with_their_running_statistics():
     np.testing.assert_allclose(found.ends, [m.evaluate(X, LABELS)["loss"] for m in (a, b)], rtol=1e-5)
     for m, before in zip((a, b), kept, strict=True):
         assert all(torch.equal(v, before[k]) for k, v in m.module_.state_dict().items())
-
-
-def test_models_that_do_not_fit_get_a_sentence():
-    a, b = (MLPClassifier(hidden=(h,), epochs=1, random_state=0).fit(X, LABELS) for h in (2, 3))
-    with pytest.raises(InputError, match=r"The modules have 11 and 16 parameters; both need the same names and shapes"):
-        line(a, b, X, LABELS)

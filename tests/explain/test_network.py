@@ -7,7 +7,7 @@ from torch import nn
 
 from ftheta import MLPClassifier, explain
 from ftheta.draw import Draw
-from ftheta.errors import InputError, InputTypeError
+from ftheta.errors import InputTypeError
 from ftheta.explain import network
 from ftheta.nn import MLP
 
@@ -60,30 +60,6 @@ def test_a_chain_has_as_many_parameters_as_the_module(name):
     assert len(above(found)) == len(found.parameters)
 
 
-class Backwards(nn.Sequential):
-    def forward(self, x):
-        return self[0](self[1](x))
-
-
-tied = nn.Linear(3, 3)
-OTHERS = {
-    "convolution": nn.Sequential(nn.Conv1d(1, 2, 3), nn.Flatten(), nn.Linear(4, 2)),
-    "norm": nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 2)),
-    "a layer twice": nn.Sequential(tied, nn.ReLU(), tied),
-    "widths that do not meet": nn.Sequential(nn.Linear(3, 4), nn.MaxPool1d(2), nn.Linear(2, 1)),
-    "a forward of its own": Backwards(nn.Linear(3, 3), nn.Linear(3, 3)),
-    "normalised weights": nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))),
-    "no layer": nn.ReLU(),
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_is_no_chain_is_neither_listed_nor_drawn(name):
-    assert "network" not in explain.available(OTHERS[name])
-    with pytest.raises(InputTypeError, match=r"is not a chain of Linear layers"):
-        network(OTHERS[name])
-
-
 def test_an_estimator_shows_its_net():
     model = MLPClassifier(hidden=(5, 4), epochs=1, random_state=0).fit(np.eye(6), [0, 1, 2] * 2)
     assert explain.run("network", model, np.eye(6)).widths == (6, 5, 4, 3)
@@ -112,36 +88,6 @@ def test_the_thinned_network_is_drawn_from_a_mask_that_dropout_draws():
     assert found.table().caption == f"{6 * 9 + 9 + 9 * 7 + 7 + 7 * 2 + 2} parameters, {inside} in the thinned network."
 
 
-def test_another_seed_is_another_mask_and_global_generators_do_not_matter():
-    def drawn(seed):
-        torch.manual_seed(seed)
-        return network([1, 200, 1], dropped=0.3, random_state=seed // 2).dropped[0]
-
-    np.testing.assert_equal(drawn(2), drawn(3))
-    assert (drawn(2) != drawn(4)).any() and 0.2 < drawn(2).mean() < 0.4
-    assert not network([1, 50, 1], dropped=0).dropped[0].any()
-
-
 def test_masks_can_be_given():
     mask = np.array([True, False, False])
     assert network([2, 3, 1], dropped=[mask]).kept == [2, 2, 1]
-
-
-@pytest.mark.parametrize("dropped", [[[True, False]], [np.zeros(3)], [], [np.zeros(3, bool)] * 2])
-def test_masks_that_do_not_fit_are_refused(dropped):
-    with pytest.raises(
-        InputError, match=r"^dropped holds \[.*\]; expected bool masks of the hidden .* widths \[3\]\.$"
-    ):
-        network([2, 3, 1], dropped=dropped)
-
-
-@pytest.mark.parametrize("dropped", [1, -0.1, float("nan")])
-def test_a_probability_outside_its_range_is_refused(dropped):
-    with pytest.raises(InputError, match=r"^dropped=.*; expected a probability in \[0, 1\), or a mask"):
-        network([2, 3, 1], dropped=dropped)
-
-
-@pytest.mark.parametrize("widths", [[], [3], [3, 0], [3, 2.5], [True, 2], ["a", "b"]])
-def test_widths_that_are_none_are_refused(widths):
-    with pytest.raises(InputError, match=r"^widths=\[.*\]; expected at least two integers from 1, such as"):
-        network(widths)

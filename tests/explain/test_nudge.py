@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from ftheta import MLPRegressor
-from ftheta.errors import InputError
 from ftheta.explain import nudge
 
 
@@ -86,15 +85,3 @@ def test_an_estimator_and_its_figure():
     assert axes[-1].get_title() == "loss along the weight" and len(axes) == len(found.layers) + 1
     tangent = axes[-1].get_lines()[1].get_ydata()
     np.testing.assert_allclose((tangent[-1] - tangent[0]) / 0.4, found.gradient, rtol=1e-9)
-
-
-def test_what_cannot_be_nudged_is_a_sentence():
-    with pytest.raises(InputError, match=r"amount=0; a number other than 0"):
-        nudge(net(), X, Y, amount=0)
-    with pytest.raises(InputError, match=r"parameter '0.wieght'.*0.weight"):
-        nudge(net(), X, Y, parameter="0.wieght")
-    for index in (12, (4, 0), (1, 1, 1), -1):
-        with pytest.raises(InputError, match=r"is not a place in 0.weight of shape \(4, 3\); the last one is \[3, 2\]"):
-            nudge(net(), X, Y, parameter="0.weight", index=index)
-    with pytest.raises(InputError, match=r"All parameters of Tanh are frozen"):
-        nudge(nn.Tanh(), X)

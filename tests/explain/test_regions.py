@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.dummy import DummyClassifier
-from sklearn.tree import DecisionTreeClassifier
 
-from ftheta import LinearRegression, LogisticRegression, MLPClassifier, explain
+from ftheta import LogisticRegression, explain
 from ftheta.data import make_dataset
-from ftheta.errors import InputError, InputTypeError
+from ftheta.errors import InputTypeError
 
 DATA = make_dataset("blobs", n=120)
 X, Y = DATA.x.to_numpy(), DATA.y
@@ -71,56 +69,6 @@ def test_other_features_are_held_at_their_median():
 def test_a_label_that_the_model_does_not_know_is_drawn_as_a_row():
     found = explain.regions(MODEL, X, np.where(Y == 2, 9, Y))
     np.testing.assert_array_equal(found.code, np.where(Y == 2, -1, Y))
-
-
-def test_one_row_has_a_plane_around_it():
-    found = explain.regions(MODEL, X[:1], Y[:1])
-    assert np.diff(found.x).min() > 0 and np.isfinite(found.p).all()
-
-
-def test_a_neural_classifier_shows_its_regions_too():
-    model = MLPClassifier(hidden=(4,), epochs=2, random_state=0).fit(X, Y)
-    assert "regions" in explain.available(model) and "regions" in explain.available(MODEL)
-    p = explain.regions(model, X, Y).p
-    np.testing.assert_allclose(p.sum(-1), 1, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "said"),
-    [
-        ({"columns": (0, 0)}, InputError, r"columns=\(0, 0\); two different numbers from 0 to 1 are needed"),
-        ({"columns": (0, 2)}, InputError, r"columns=\(0, 2\); two different numbers"),
-        ({"X": X[:, :1]}, InputError, r"X has shape \(120, 1\); pass rows of the 2 features"),
-        ({"X": X[:0]}, InputError, r"X has shape \(0, 2\)"),
-        ({"X": np.where(X == X[3, 1], np.nan, X)}, InputError, r"X holds nan at \[3, 1\]; finite numbers are needed"),
-        ({"X": [["a", "b"]]}, InputTypeError, "X must be numeric"),
-        ({"columns": ("a", "b")}, InputError, r"columns=\('a', 'b'\); two different numbers"),
-        ({"columns": 1}, InputError, "columns=1; two different numbers"),
-        ({"columns": (0, 1, 1)}, InputError, r"columns=\(0, 1, 1\); two different numbers"),
-        ({"y": Y[:5]}, InputError, r"y has shape \(5,\); pass one target for each of the 120 rows"),
-    ],
-)
-def test_what_does_not_fit_is_said(settings, error, said):
-    with pytest.raises(error, match=said):
-        explain.regions(MODEL, **({"X": X, "y": Y} | settings))
-
-
-def test_a_model_of_one_class_fills_the_plane():
-    found = explain.regions(DummyClassifier().fit(X, np.zeros(len(X))), X)
-    assert found.table().columns["share of the plane"] == [1.0] and found.figure().axes
-
-
-@pytest.mark.parametrize("labels", [np.c_[Y == 0, Y == 1], np.c_[Y == 0, Y]])
-def test_several_labels_a_row_are_refused(labels):
-    tree = DecisionTreeClassifier().fit(X, labels)
-    assert "regions" not in explain.available(tree)
-    with pytest.raises(InputTypeError, match="DecisionTreeClassifier is not a classifier of two features"):
-        explain.regions(tree, X)
-
-
-def test_what_is_no_classifier_is_refused():
-    with pytest.raises(InputTypeError, match="LinearRegression has no classes_; regions needs"):
-        explain.regions(LinearRegression().fit(X, Y), X)
 
 
 def test_more_than_two_features_ask_for_columns():

@@ -90,11 +90,6 @@ def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
         function(LINE) if name == "curves" else function(LINE, [[0.0]])
 
 
-def test_an_object_of_another_class_gets_a_sentence(energies):
-    with pytest.raises(InputTypeError, match=r"^Magnet does not fit; layers needs an instance of ndarray\.$"):
-        _registry.require(Magnet(), np.ndarray, "layers")
-
-
 def test_a_plain_module_has_the_usual_loss():
     net = nn.Linear(1, 1)
     assert explain.available(net) == ["activations", "network", "summary"]

@@ -6,7 +6,6 @@ import torch
 from scipy.stats import spearmanr
 from torch import nn
 
-from ftheta.errors import InputError
 from ftheta.explain import saliency, saliency_check
 
 RNG = np.random.default_rng(0)
@@ -85,22 +84,3 @@ def test_the_first_rows_are_taken_and_the_net_is_left_alone():
     found = saliency_check(net, many)
     np.testing.assert_allclose(found.correlation, saliency_check(net, many[:16]).correlation)
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
-
-
-def test_table_and_figure_show_every_step():
-    found = saliency_check(deep(), X)
-    assert found.table().columns["randomized down to"] == ["output", "conv2", "conv1"]
-    titles = [axes.get_title() for axes in found.figure().axes if axes.get_title()]
-    assert titles == ["as trained", *(f"{n}\nr = {r:.2f}" for n, r in zip(found.names, found.correlation, strict=True))]
-
-
-def test_deep_nets_show_some_steps_up_to_the_last():
-    layers = [nn.Conv2d(1, 1, 1) for _ in range(9)]
-    found = saliency_check(nn.Sequential(*layers, nn.Flatten()), X)
-    titles = [axes.get_title().split("\n")[0] for axes in found.figure().axes if axes.get_title()]
-    assert len(titles) == 6 and titles[0] == "as trained" and titles[-1] == "0"
-
-
-def test_a_net_without_weights_gets_a_sentence():
-    with pytest.raises(InputError, match=r"Flatten ran no layer with weights; a net with some is needed"):
-        saliency_check(nn.Flatten(), X)

@@ -1,13 +1,11 @@
 """Samples beside their nearest training rows: what is near to what, and what is a copy."""
 
 import numpy as np
-import pytest
 import torch
 from sklearn.neighbors import NearestNeighbors
 from torch import nn
 
-from ftheta import LinearRegression, QuadraticDiscriminant
-from ftheta.errors import InputError, InputTypeError
+from ftheta import QuadraticDiscriminant
 from ftheta.explain import available, samples
 
 RNG = np.random.default_rng(0)
@@ -58,11 +56,6 @@ def test_a_model_that_knows_its_rows_by_heart_is_found_out():
     assert samples(Copies(2.0), X, 30).caption.endswith("0 copies.")
 
 
-def test_rows_that_are_there_twice_are_their_own_neighbours():
-    twice = np.concatenate([X, X[:1]])
-    assert samples(Copies(), twice, len(twice)).usual[0] == 0
-
-
 def test_samples_of_any_shape_are_pictures():
     found = samples(Pictures(), n=6)
     assert found.rows.shape == (6, 20) and found.shape == (1, 5, 4) and found.distance is None
@@ -71,17 +64,6 @@ def test_samples_of_any_shape_are_pictures():
     same = samples(Pictures(), torch.zeros(2, 5, 4), n=6)
     np.testing.assert_array_equal(same.rows, found.rows)
     np.testing.assert_allclose(same.distance, np.linalg.norm(found.rows, axis=1))
-
-
-def test_pictures_and_points_are_drawn():
-    grid, near, curve = samples(Copies(1.0), X, 10).figure().axes
-    assert grid.get_title() == "Samples" and near.get_title() == "Nearest training rows"
-    assert curve.get_xlabel() == "distance to the nearest training row"
-    points = X[:, :2]
-    model = QuadraticDiscriminant().fit(points, points[:, 0] > 0)
-    found = samples(model, points, 20)
-    assert found.shape == (1, 2) and set(found.labels) == {False, True} and found.figure().axes[0].collections
-    assert found.table().columns["class"] == found.labels.tolist()
 
 
 def test_the_seed_decides():
@@ -94,15 +76,3 @@ def test_models_that_are_fitted_and_sample_are_offered_it():
     model = QuadraticDiscriminant()
     assert "samples" not in available(model) and "samples" in available(model.fit(X[:, :2], X[:, 0] > 0))
     assert available(Copies()) == ["samples"]
-
-
-def test_one_training_row_has_no_others():
-    found = samples(Copies(1.0), X[:1], 3)
-    assert len(found.usual) == 0 and "to one another" not in found.caption and found.figure()
-
-
-def test_what_cannot_be_shown_is_said():
-    with pytest.raises(InputTypeError, match="has no sample; samples needs a fitted object with sample"):
-        samples(LinearRegression().fit(X, X[:, 0]))
-    with pytest.raises(InputError, match="X has rows of 15 numbers, the samples of 16; pass the training rows"):
-        samples(Copies(), X[:, 1:])

@@ -1,12 +1,10 @@
 """Segments: the table and the picture say what scikit-learn counts, for any object that labels pixels."""
 
 import numpy as np
-import pytest
 from sklearn.metrics import f1_score, jaccard_score, recall_score
 
-from ftheta import LinearRegression, UNetSegmenter, explain
+from ftheta import UNetSegmenter, explain
 from ftheta.data import shapes
-from ftheta.errors import InputError, InputTypeError
 from ftheta.measure import boundary_accuracy
 
 MADE = shapes(12, size=16)
@@ -22,13 +20,6 @@ class Threshold:
         return np.where(np.asarray(X).reshape(-1, 16, 16) > 127, 5, 2)
 
 
-class Named(Threshold):
-    """One that reads its images itself."""
-
-    def predict(self, X):
-        return LABELS
-
-
 LABELS = np.where(Y > 0, 5, 2)
 
 
@@ -42,13 +33,6 @@ def test_the_table_is_that_of_scikit_learn():
     outline = 100 * boundary_accuracy(LABELS, Threshold().predict(X))
     assert f"{100 * (t == a).mean():.1f} % of the pixels are right, {outline:.1f} % of those beside" in found.caption
     assert f"mean IoU {jaccard_score(t, a, average='macro', labels=[2, 5]):.3f}." in found.caption
-
-
-def test_the_picture_shows_the_first_six_images():
-    found = explain.segments(Threshold(), X, LABELS)
-    assert found.images.shape == (12, 1, 16, 16) and np.array_equal(found.truth, LABELS == 5)
-    axes = found.figure().axes
-    assert len(axes) == 18 and axes[5].images[0].get_array().shape == (16, 16)
 
 
 def test_flat_rows_are_images_too_and_one_class_has_no_outline():
@@ -73,14 +57,3 @@ def test_a_unet_keeps_its_modes_and_is_offered_it():
     assert "segments" in explain.available(net)
     found = explain.run("segments", net, X, Y)
     assert net.module_.encoder.training and np.array_equal(net.classes_[found.predicted], net.predict(X))
-
-
-def test_what_cannot_be_shown_is_said():
-    with pytest.raises(InputTypeError, match="LinearRegression has no classes_; segments needs"):
-        explain.segments(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]), X, Y)
-    with pytest.raises(InputError, match=r"y has shape \(11, 16, 16\), but the segmenter labels .* \(12, 16, 16\)"):
-        explain.segments(Threshold(), X, LABELS[:-1])
-    with pytest.raises(InputError, match=r"X is str \(\) for pixels \(12, 16, 16\); segments draws arrays"):
-        explain.segments(Named(), "a folder", LABELS)
-    with pytest.raises(InputError, match="y holds label 7, which is not one of the classes 2, 5"):
-        explain.segments(Threshold(), X, np.full_like(LABELS, 7))

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 
 from ftheta import LinearRegression, LogisticRegression, explain
-from ftheta.data import load, make_dataset
-from ftheta.errors import InputError, InputTypeError
+from ftheta.data import load
+from ftheta.errors import InputError
 
 PATIENTS = load("cholesterol")
 X, Y = PATIENTS.x.iloc[::2], PATIENTS.y[::2]
@@ -65,44 +65,7 @@ def test_own_rules_and_start():
     np.testing.assert_allclose(way[1], np.array([1.0, 5.0]) - 1e-5 * g, rtol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"columns": (1, 1)}, r"columns=\(1, 1\); two different numbers from 0 to 1"),
-        ({"columns": (0, 5)}, r"columns=\(0, 5\)"),
-        ({"X": X.iloc[:, :1]}, r"X has shape \(5, 1\); pass rows of the 2 features"),
-        ({"X": X.iloc[:3]}, r"y has shape \(5,\); pass one target for each of the 3 rows"),
-        ({"y": np.append(Y[:-1], np.nan)}, r"y holds nan at \[4\]; finite numbers are needed"),
-        ({"y": ["a"] * 5}, "y must be numeric"),
-        ({"start": (0.0,)}, r"start=\(0.0,\); two numbers are needed"),
-        ({"columns": "ab"}, "columns=ab; two different numbers"),
-    ],
-)
-def test_what_does_not_fit_is_said(settings, said):
-    with pytest.raises((InputError, InputTypeError), match=said):
-        explain.solvers(LINE, **({"X": X, "y": Y} | settings))
-
-
 def test_columns_of_zeros_have_a_flat_loss():
     x = np.c_[np.zeros((6, 2)), np.arange(6.0)]
     with pytest.raises(InputError, match="The loss is flat where the solvers start"):
         explain.solvers(LinearRegression().fit(x, np.arange(6.0)), x, np.arange(6.0))
-
-
-def test_labels_that_the_model_does_not_know_are_refused():
-    model = LogisticRegression().fit(X, Y > np.median(Y))
-    with pytest.raises(InputError, match=r"y holds labels that are not classes of the model"):
-        explain.solvers(model, X, np.array(["high"] * 5))
-
-
-def test_what_is_no_linear_model_is_refused():
-    with pytest.raises(InputTypeError, match="str has no coef_; solvers needs"):
-        explain.solvers("line", X, Y)
-
-
-def test_several_planes_are_refused():
-    data = make_dataset("blobs", n=60)
-    model = LogisticRegression().fit(data.x, data.y)
-    assert "solvers" not in explain.available(model)
-    with pytest.raises(InputTypeError, match="is not a linear model of one number or two classes"):
-        explain.solvers(model, data.x, data.y)

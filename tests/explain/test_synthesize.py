@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
-from scipy import ndimage
 from torch import nn
 
-from ftheta.errors import InputError, InputTypeError, NonFiniteError
 from ftheta.explain import synthesize
-from ftheta.explain.images.synthesize import _blurred
 
 RNG = np.random.default_rng(0)
 
@@ -45,15 +41,6 @@ def test_rows_give_shape_and_norm():
     assert synthesize(net, input_shape=(1, 3, 3), steps=1).radius == pytest.approx(0.25 * 3)
 
 
-@pytest.mark.parametrize("sigma", [0.6, 1.0, 1.5])
-def test_the_blur_is_scipys(sigma):
-    x = RNG.normal(size=(2, 3, 9, 8))
-    expected = ndimage.gaussian_filter(x, sigma, mode="nearest", axes=(2, 3), truncate=3)
-    np.testing.assert_allclose(_blurred(torch.tensor(x), sigma), expected, atol=1e-12)
-    line = ndimage.gaussian_filter(x[:, :, 0], sigma, mode="nearest", axes=(2,), truncate=3)
-    np.testing.assert_allclose(_blurred(torch.tensor(x[:, :, 0]), sigma), line, atol=1e-12)
-
-
 def roughness(x):
     return (np.diff(x, axis=-1) ** 2).sum()
 
@@ -71,14 +58,6 @@ def test_blur_makes_smooth_and_jitter_averages_over_shifts():
     assert cosine[0] > 0.85 and cosine[0] > cosine[1] + 0.1
 
 
-def test_jitter_goes_there_and_back():
-    """A net that does not notice shifts climbs the same way with and without them."""
-    conv = nn.Conv2d(1, 3, 3, padding=1, padding_mode="circular")
-    net = nn.Sequential(conv, nn.Softplus(), nn.AdaptiveAvgPool2d(1), nn.Flatten()).double()
-    still, moved = (synthesize(net, input_shape=(1, 6, 7), steps=5, blur=0, jitter=jitter).images for jitter in (0, 2))
-    np.testing.assert_allclose(moved, still, atol=1e-12)
-
-
 def test_the_seed_decides_and_ascent_climbs_where_there_is_more_than_one_top():
     net = nn.Sequential(nn.Conv2d(1, 6, 3), nn.ReLU(), nn.Conv2d(6, 2, 3), nn.Flatten())
     first, again, other = (
@@ -87,46 +66,3 @@ def test_the_seed_decides_and_ascent_climbs_where_there_is_more_than_one_top():
     np.testing.assert_array_equal(first.images, again.images)
     assert not np.array_equal(first.start, other.start) and (first.values > first.start).all()
     assert first.table().columns["at the end"] == first.values.tolist()
-
-
-def test_signals_can_be_synthesized_too():
-    net = nn.Conv1d(1, 12, 3, bias=False).double()
-    found = synthesize(net, input_shape=(1, 3), radius=1.0, blur=0, jitter=0)
-    assert found.images.shape == (10, 1, 3) and found.figure()  # the first ten units
-    np.testing.assert_allclose(found.values, np.linalg.norm(net.weight.detach().numpy()[:10, 0], axis=1))
-
-
-def test_what_cannot_be_climbed_gets_a_sentence():
-    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten())
-    with pytest.raises(InputError, match=r"units is 2; the layer has units 0 to 1"):
-        synthesize(net, units=2, input_shape=(1, 3, 3))
-    with pytest.raises(InputError, match=r"Sequential does not know the shape of its rows"):
-        synthesize(net)
-    with pytest.raises(InputTypeError, match=r"Linear has no convolution; synthesize needs"):
-        synthesize(nn.Linear(2, 2), input_shape=(2,))
-    with torch.no_grad():
-        net[0].weight.fill_(torch.inf)
-    with pytest.raises(NonFiniteError, match=r"The gradient of a unit is not finite; look at the weights"):
-        synthesize(net, input_shape=(1, 3, 3))
-
-
-def test_a_unit_without_a_gradient_gets_a_sentence():
-    class Hard(nn.Conv2d):
-        def forward(self, input):
-            return (super().forward(input) > 0).to(input).flatten(1)
-
-    with pytest.raises(InputTypeError, match=r"No gradient reaches"):
-        synthesize(Hard(1, 1, 3), input_shape=(1, 3, 3), steps=1)
-
-
-def test_a_layer_that_does_not_run_gets_a_sentence():
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv, self.spare = nn.Conv2d(1, 1, 1), nn.ReLU()
-
-        def forward(self, x):
-            return self.conv(x)
-
-    with pytest.raises(InputError, match=r"The layer spare did not run; choose one that does"):
-        synthesize(Net(), "spare", input_shape=(1, 2, 2))

@@ -7,7 +7,6 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from ftheta import ModuleClassifier
-from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import filters, synthesize, top_patches
 from ftheta.formulas import receptive_field
 
@@ -99,19 +98,3 @@ def test_the_strongest_units_and_at_most_six_layers_are_shown():
     found = top_patches(net, X, ["0"], units=1)
     assert found.units["0"].tolist() == [int(h.argmax())] and found.n == 70
     assert found.table().columns["unit"] == [int(h.argmax())] and found.figure().axes[0].get_title() == "0, sees 1 x 1"
-
-
-def test_signals_and_few_rows():
-    found = top_patches(nn.Conv1d(1, 2, 3), RNG.normal(size=(2, 1, 9)), n=5)
-    assert found.patches["Conv1d"].shape == (2, 2, 1, 3) and found.figure()
-
-
-def test_what_gives_no_maps_and_units_that_are_not_there_get_a_sentence():
-    net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten()).double()
-    with pytest.raises(InputError, match=r"1 does not give maps"):
-        top_patches(net, X, ["1"])
-    for units in (0, [3], [-1], []):
-        with pytest.raises(InputError, match=r"units is .*; pass how many, or numbers from 0 to 2"):
-            top_patches(net, X, units=units)
-    with pytest.raises(InputTypeError, match=r"Flatten has no convolution; top_patches needs"):
-        top_patches(nn.Flatten(), X)

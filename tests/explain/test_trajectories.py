@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from ftheta.errors import InputError
 from ftheta.explain import trajectories
-from ftheta.formulas import SURFACES, Surface, rosenbrock
+from ftheta.formulas import SURFACES, rosenbrock
 from ftheta.train import minimize
 
 
@@ -97,46 +96,3 @@ def test_more_than_two_coordinates_have_clocks_only():
     assert found.table().caption.endswith("from (-1.2, 1, -1.2, 1, ...).")
     with pytest.raises(InputError, match="rosenbrock has 5 coordinates; contours need 2"):
         found.contours()
-
-
-def test_the_grid_is_the_surface():
-    ground = SURFACES["himmelblau"]
-    x, y, z = trajectories(ground, ["gd"], steps=1).grid
-    assert (x[0], x[-1], y[0], y[-1]) == (-5.5, 5.5, -5.5, 5.5)
-    assert z[3, 7] == pytest.approx(float(ground(torch.tensor([x[7], y[3]]))))
-
-
-@pytest.mark.parametrize(
-    ("f", "rules", "knobs", "sentence"),
-    [
-        ("mountain", ["gd"], {}, r"Unknown surface 'mountain'"),
-        ("ravine", ["gdd"], {}, r"Unknown optimizer 'gdd'"),
-        ("ravine", [("gd", 0.1, {}, 1)], {}, r"\('gd', 0\.1, \{\}, 1\) is not a rule; a name, \(name, lr\) or"),
-        ("ravine", [], {}, r"optimizers is empty; name at least one rule"),
-        ("ravine", ["gd", "gd"], {}, r"Two of the optimizers are the same: gd, gd\. Give each once\."),
-        ("ravine", ["gd"], {"start": (1, 2, 3)}, r"start \(1\.0, 2\.0, 3\.0\) and box .* do not fit ravine"),
-        ("ravine", ["gd"], {"box": ((1, -1), (0, 1))}, r"in the box the lower value is first"),
-        (3, ["gd"], {"start": (0,), "box": ((0, 1),)}, r"f is 3; a surface, its name, or a torch function of a vector"),
-        (torch.sum, ["gd"], {}, r"f is a function of your own; pass start= and box="),
-        (torch.sum, ["gd"], {"start": (0, 0), "box": ((0, 1),)}, r"do not fit own function"),
-    ],
-)
-def test_what_cannot_be_raced_gets_a_sentence(f, rules, knobs, sentence):
-    with pytest.raises(InputError, match=sentence):
-        trajectories(f, rules, **knobs)
-
-
-def test_a_given_surface_keeps_its_start_unless_another_is_given():
-    own = Surface("bowl", lambda p: p.square().sum(-1), (1.0, 1.0), ((-2, 2), (-2, 2)), ((0.0, 0.0),), "x² + y²")
-    assert trajectories(own, ["gd"], steps=1).surface.start == (1, 1)
-    assert trajectories(own, ["gd"], start=(0.5, 0), steps=1).paths["gd"].points[0].tolist() == [0.5, 0]
-
-
-@pytest.mark.parametrize("size", [None, 61, 201])
-def test_the_surface_of_a_function_of_one_point_is_the_same_at_any_size(size):
-    def one_point(x):
-        return (x - torch.tensor([0.3, -0.2], dtype=x.dtype)).square().sum()
-
-    found = trajectories(one_point, ["gd"], start=(1, 1), box=((-1, 1), (-1, 1)), steps=2, lr=0.1, size=size)
-    x, y, z = found.grid
-    np.testing.assert_allclose(z, (x - 0.3) ** 2 + (y[:, None] + 0.2) ** 2)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ftheta.errors import InputError
 from ftheta.explain import updates
 
 RNG = np.random.default_rng(0)
@@ -106,34 +105,3 @@ def test_the_table_has_a_line_a_rule_step_and_parameter():
     assert table.columns["m"][4:6] == pytest.approx([0.1, 0.2])
     assert table.caption == "gd with lr=0.5, adam with lr=0.5."
     assert "parameter" not in updates("gd", [1.0]).table().columns
-
-
-def test_the_figure_shows_what_went_in_and_what_came_out():
-    found = updates(["gd", "momentum"], G, lr=0.1)
-    axes = found.figure().axes
-    assert len(axes) == 9
-    np.testing.assert_allclose(axes[3].lines[0].get_ydata(), G[:, 1])
-    np.testing.assert_allclose(axes[4].lines[1].get_ydata(), found.updates["momentum"][:, 1])
-    np.testing.assert_allclose(axes[5].lines[1].get_ydata(), found.effective["momentum"][:, 1])
-
-
-@pytest.mark.parametrize(
-    ("rules", "gradients", "knobs", "sentence"),
-    [
-        ("gd", [], {}, r"gradients has shape \(0, 1\); finite numbers \(T,\) or \(T, D\)"),
-        ("gd", [np.inf], {}, r"gradients has shape \(1, 1\); finite numbers"),
-        ("gd", 3.0, {}, r"gradients has shape \(\); finite numbers"),
-        ([], [1.0], {}, r"rules is empty; name at least one rule"),
-        ("lbfgs", [1.0], {}, r"lbfgs evaluates the loss itself, so gradients alone do not move it"),
-        ("gd", [1.0], {"options": {"betas": (0, 0)}}, r"Option 'betas' is known to none of gd; leave it out\."),
-        ("adm", [1.0], {}, r"Unknown optimizer 'adm'"),
-    ],
-)
-def test_what_cannot_be_fed_gets_a_sentence(rules, gradients, knobs, sentence):
-    with pytest.raises(InputError, match=sentence):
-        updates(rules, gradients, **knobs)
-
-
-def test_whole_numbers_are_taken_as_gradients():
-    np.testing.assert_allclose(updates("gd", [1, 2], lr=0.5).updates["gd"][:, 0], [-0.5, -1.0])
-    assert updates("gd", [[1, 2, 3]], lr=0.5).updates["gd"].shape == (1, 3)
