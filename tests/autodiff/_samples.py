@@ -21,35 +21,23 @@ __all__ = ["SAMPLES", "Entry", "Sample"]
 
 @dataclass(frozen=True)
 class Sample:
-    """Arguments of one call.
+    """Arguments of one call."""
 
-    Args:
-        what: What is particular about them.
-        args: Positional arguments.
-        static: Arguments by name.
-    """
-
-    what: str
+    what: str  # what is particular about them
     args: tuple[Any, ...]
     static: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of one primitive.
-
-    Args:
-        samples: Its sample inputs.
-        analytic: Whether its value can be computed of complex numbers.
-        differentiable: Positions of the arguments that have a derivative.
-    """
+    """What is known of one primitive."""
 
     samples: tuple[Sample, ...]
-    analytic: bool = True
-    differentiable: tuple[int, ...] = (0,)
+    analytic: bool = True  # its value can be computed of complex numbers
+    differentiable: tuple[int, ...] = (0,)  # positions of the arguments that have a derivative
 
 
-_rng = np.random.default_rng(0)
+_rng = np.random.default_rng(1)
 
 
 def _real(*shape: int) -> np.ndarray:
@@ -288,12 +276,6 @@ SAMPLES: dict[str, Entry] = {
         ("not contiguous", (_strided(_real(2, 4, 2)), (2, 5), (1,), (1,))),
     ),
     # ---- composed of primitives: normalisation, dropout, losses, attention
-    "take_along_axis": _of(
-        ("ordinary", (_real(3, 4), np.array([[0, 3], [1, 1], [2, 0]]), 1)),
-        ("first axis", (_real(3, 2), np.array([[2, 0]]), 0)),
-        ("empty", (_real(3, 4), np.zeros((3, 0), int), 1)),
-        ("not contiguous", (_strided(_real(3, 4)), np.array([[0], [1], [1]]), -1)),
-    ),
     "var": _reduction(empty=False),
     "layer_norm": _of(
         ("ordinary", (_real(2, 4), _real(4), _real(4))),
@@ -338,27 +320,11 @@ SAMPLES: dict[str, Entry] = {
         ("far logits", (30 * _real(3, 3), np.array([0, 2, 1]))),
         ("not contiguous", (_strided(_real(3, 2)), np.array([1, 0, 1]))),
     ),
-    "hinge": _of(
-        ("ordinary", (_real(5), np.array([1.0, -1.0, 1.0, 1.0, -1.0]))),
-        ("not contiguous", (_strided(_real(4)), np.array([1.0, -1.0, -1.0, 1.0]))),
-        analytic=False,
-    ),
-    "kl": _of(
-        ("ordinary", (_real(3, 4), _real(3, 4))),
-        ("not contiguous", (_strided(_real(3, 4)), _real(4, 3).T)),
-        differentiable=(0, 1),
-    ),
     "log_softmax": _of(
         ("ordinary", (_real(2, 3),)),
         ("first axis", (_real(3, 2),), {"axis": 0}),
         ("empty", (_real(0, 3),)),
         ("not contiguous", (_strided(_real(3, 4)),)),
-    ),
-    "masked_softmax": _of(
-        ("ordinary", (_real(2, 3), np.array([[True, False, True], [True, True, True]]))),
-        ("broadcast: one mask", (_real(2, 2, 3), np.array([True, False, True]))),
-        ("a row without any place", (_real(2, 2), np.array([[False, False], [True, True]]))),
-        ("first axis, not contiguous", (_strided(_real(3, 2)), _real(3, 2) > -1, 0)),
     ),
     "attention": _of(
         ("ordinary", (_real(3, 2), _real(4, 2), _real(4, 3))),

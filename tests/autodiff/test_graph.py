@@ -6,7 +6,7 @@ import torch
 
 import ftheta.autodiff as ad
 from ftheta.autodiff import Graph, graph, variable
-from ftheta.errors import InputError, InputTypeError
+from ftheta.errors import InputError
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
@@ -43,18 +43,11 @@ def test_an_adjoint_is_the_sum_of_the_parts_that_children_send(parameters):
     g = graph(network, *parameters)
     total = [np.zeros_like(v) for v in g.values]
     for i, above in enumerate(g.parents):
-        for parent, part, direct in zip(above, g.parts[i], g.partials[i], strict=True):
-            total[parent] = total[parent] + part
+        for parent, direct in zip(above, g.partials[i], strict=True):
             assert direct.shape == g.values[i].shape + g.values[parent].shape
-            np.testing.assert_allclose(np.tensordot(g.adjoints[i], direct, g.adjoints[i].ndim), part, rtol=1e-12)
+            total[parent] = total[parent] + np.tensordot(g.adjoints[i], direct, g.adjoints[i].ndim)
     for got, want in zip(total[:-1], g.adjoints[:-1], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
-
-
-def test_what_constants_would_get_is_not_computed():
-    """The derivative for an exponent has the logarithm of a base that may be negative."""
-    g = graph(lambda x: ad.sum(x**2), np.array([-1.0, 2.0]))
-    assert g.parts[1][0].tolist() == g.adjoints[0].tolist() == [-2.0, 4.0]
 
 
 def test_the_adjoints_of_a_network_are_those_of_torch(parameters):
@@ -70,7 +63,7 @@ def test_the_adjoints_of_a_network_are_those_of_torch(parameters):
 def test_an_argument_used_twice_is_one_parent_with_both_parts():
     g = graph(lambda x: x * x, 3.0)
     assert g.parents == ((), (0,)) and g.steps[1] == "x · x"
-    assert (g.partials[1][0], g.parts[1][0], g.adjoints[0]) == (6, 6, 6)
+    assert (g.partials[1][0], g.adjoints[0]) == (6, 6)
 
 
 def test_what_the_end_does_not_depend_on_is_left_out():
@@ -112,12 +105,6 @@ def test_the_text_has_a_numbered_line_for_each_node():
     ]
 
 
-def test_the_table_has_a_row_for_each_node():
-    columns = five().table().columns
-    assert list(columns["node"]) == ["x1", "x2", "x3", "θ1", "v5", "v6", "v7"]
-    assert columns["adjoint"][3] == "6" and columns["direct derivatives"][4] == "∂v5/∂θ1 = 2, ∂v5/∂x1 = 0.7"
-
-
 @pytest.mark.ledger("C108", covers="ftheta.autodiff.Graph")
 def test_the_picture_of_a_network_shows_values_forwards_and_gradients_backwards(parameters):
     """Boxes hold both, with arrows to the right and to the left."""
@@ -134,12 +121,3 @@ def test_all_arguments_get_the_names_of_the_parameters():
     assert graph(lambda *p: p[0] * p[1], 2.0, 3.0).names[:2] == ("p1", "p2")
     assert graph(lambda a, /, b=1.0, *c: a * b * c[0], 2.0, 3.0, 4.0).names[:3] == ("a", "b", "c1")
     assert isinstance(graph(lambda x: np.tanh(x), 0.5), Graph)
-
-
-def test_what_is_no_computation_is_refused():
-    with pytest.raises(InputTypeError, match=r"with 1 arguments: missing a required argument: 'b'; give a node, or"):
-        graph(lambda a, b: a * b, 2.0)
-    with pytest.raises(InputTypeError, match=r"gave 3.0, not a node; compute it from its arguments"):
-        graph(lambda a: 3.0, 2.0)
-    with pytest.raises(InputTypeError, match="int"):
-        graph(lambda a: a * a, 2)

@@ -25,13 +25,13 @@ THEMES = {
     "norms": ["batch_norm", "layer_norm", "rms_norm"],
     "reductions": ["sum", "mean", "max", "min", "logsumexp", "var"],
     "dropout": ["dropout"],
-    "losses": ["mse", "bce_with_logits", "cross_entropy", "hinge", "kl"],
+    "losses": ["mse", "bce_with_logits", "cross_entropy"],
     "convolutions": ["conv", "max_pool", "mean_pool", "windows", "unwindows"],
     "indices": [
-        *("getitem", "scatter", "take_along_axis", "transpose", "swapaxes", "reshape", "broadcast_to", "pad"),
+        *("getitem", "scatter", "transpose", "swapaxes", "reshape", "broadcast_to", "pad"),
         *("concatenate", "stack"),
     ],
-    "attention": ["softmax", "masked_softmax", "log_softmax", "attention"],
+    "attention": ["softmax", "log_softmax", "attention"],
 }
 RNG = np.random.default_rng(5)
 
@@ -302,8 +302,6 @@ def test_losses_are_stable_far_out():
     assert loss == 500 and np.array_equal(slope, [-0.5, 0.0])
     loss, slope = value_and_grad(lambda z: ad.cross_entropy(z, np.array([1])))(np.array([[1000.0, -1000.0]]))
     assert loss == 2000 and np.array_equal(slope, [[1.0, -1.0]])
-    loss, slope = value_and_grad(lambda z: ad.kl(z, -z))(np.array([[400.0, -400.0]]))
-    assert loss == 800 and np.isfinite(slope).all()
 
 
 # --- convolution, indices, attention ----------------------------------------------------------------------------------
@@ -359,7 +357,7 @@ def test_attention(name):
 @pytest.mark.ledger("A261", covers="ftheta.autodiff.attention")
 def test_a_row_that_is_masked_everywhere_gives_zeros_and_no_nan():
     x, mask = RNG.normal(size=(2, 3)), np.array([[False] * 3, [True, False, True]])
-    y, pull = vjp(lambda x: ad.masked_softmax(x, mask), x)
+    y, pull = vjp(lambda x: ad.softmax(x, mask=mask), x)
     back = pull(RNG.normal(size=(2, 3)))
     assert np.array_equal(y[0], np.zeros(3)) and np.array_equal(back[0], np.zeros(3))
     assert y[1, 1] == back[1, 1] == 0 and y[1].sum() == pytest.approx(1) and np.isfinite(back).all()

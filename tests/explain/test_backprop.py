@@ -142,7 +142,7 @@ def check(made, loss, n, seed, training):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_number_of_a_network_of_many_parts_is_that_of_autograd(loss, training):
     given, each, kind = LOSSES[loss]
-    block = Residual(nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)))
+    block = Residual(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
     net = seeded(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), block, Own(4), Glue(4), nn.Linear(4, 2)))
     y = {"real": Y, "bits": (Y > 0).double(), "classes": (Y[:, 0] > 0).long()}[kind]
     agrees(backprop(net, X, y, given, training=training), net, X, y, each, training)

@@ -29,16 +29,12 @@ from .layers import bce_with_logits as bce_with_logits
 from .layers import conv as conv
 from .layers import cross_entropy as cross_entropy
 from .layers import dropout as dropout
-from .layers import hinge as hinge
-from .layers import kl as kl
 from .layers import layer_norm as layer_norm
 from .layers import log_softmax as log_softmax
-from .layers import masked_softmax as masked_softmax
 from .layers import max_pool as max_pool
 from .layers import mean_pool as mean_pool
 from .layers import mse as mse
 from .layers import rms_norm as rms_norm
-from .layers import take_along_axis as take_along_axis
 from .layers import var as var
 from .primitives import abs as abs
 from .primitives import add as add

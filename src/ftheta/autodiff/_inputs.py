@@ -52,8 +52,8 @@ def output(y: Any, sweep: int) -> Any:
     while bad := [a for a in getattr(first, "args", ()) if isinstance(a, Box) and not finite(a)]:
         first = bad[0]
     if first is not None:
-        said = f", and so in {first}" if isinstance(first, Box) else ""
-        raise InputError(f"The value to differentiate is not finite{said}; move away from this point.")
+        where = f", and so in {first}" if isinstance(first, Box) else ""
+        raise InputError(f"The value to differentiate is not finite{where}; move away from this point.")
     return y
 
 

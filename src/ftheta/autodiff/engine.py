@@ -53,8 +53,8 @@ class Node(Box):
 
     def __repr__(self) -> str:
         made = ", ".join(f"#{a.number}" if isinstance(a, Node) else "·" for a in self.args)
-        said = f"{self.primitive.name}({made})" if self.primitive else f"variable {self.name}".rstrip()
-        return f"node #{self.number} = {said}"
+        how = f"{self.primitive.name}({made})" if self.primitive else f"variable {self.name}".rstrip()
+        return f"node #{self.number} = {how}"
 
 
 class Dual(Box):

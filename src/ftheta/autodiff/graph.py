@@ -37,7 +37,6 @@ class Graph(Result):
     values: tuple[np.ndarray, ...]
     adjoints: tuple[np.ndarray, ...]  # total derivative of the last node (with its seed) for each
     partials: tuple[tuple[np.ndarray | None, ...], ...]  # direct, for each parent; None above 10,000 entries
-    parts: tuple[tuple[np.ndarray, ...], ...]  # what each node adds to the adjoint of each of its parents
 
     def columns(self) -> dict[str, Any]:
         """One row per node."""
@@ -51,21 +50,12 @@ class Graph(Result):
 
     def text(self) -> str:
         """Numbered lines in the order of the computation: step, value, adjoint, direct derivatives."""
-        rows = [
-            (
-                f"{i + 1}",
-                self._equation(i),
-                f"value {format_array(v)}",
-                f"adjoint {format_array(a)}",
-                ", ".join(self._direct(i)),
-            )
-            for i, (v, a) in enumerate(zip(self.values, self.adjoints, strict=True))
-        ]
-        number, *wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join([row[0].rjust(number), *(cell.ljust(w) for cell, w in zip(row[1:], wide, strict=True))]).rstrip()
-            for row in rows
-        )
+        n, columns = len(self.names), self.columns()
+        cells = [[self._equation(i) for i in range(n)], [f"value {v}" for v in columns["value"]]]
+        cells += [[f"adjoint {a}" for a in columns["adjoint"]], columns["direct derivatives"]]
+        padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in cells]
+        numbers = [str(i + 1).rjust(len(str(n))) for i in range(n)]
+        return "\n".join("  ".join(row).rstrip() for row in zip(numbers, *padded, strict=True))
 
     def figure(self) -> Figure:
         """Boxes with values (to the right) and adjoints (to the left), an arrow from each parent."""
@@ -116,9 +106,6 @@ def graph(of: Node | Callable[..., Any], *x: Any, seed: Any = None) -> Graph:
         tuple(np.asarray(node.value) for node in nodes),
         tuple(np.asarray(adjoints[node]) for node in nodes),
         tuple(tuple(_direct(node, nodes[p]) for p in above) for node, above in zip(nodes, parents, strict=True)),
-        tuple(
-            _parts(node, adjoints[node], [nodes[p] for p in above]) for node, above in zip(nodes, parents, strict=True)
-        ),
     )
 
 
@@ -159,15 +146,3 @@ def _constant(value: Any) -> str:
 
 def _direct(node: Node, parent: Node) -> np.ndarray | None:
     return np.asarray(partial(node, parent)) if np.size(node.value) * np.size(parent.value) <= MAX_ENTRIES else None
-
-
-def _parts(node: Node, adjoint: Any, parents: list[Node]) -> tuple[np.ndarray, ...]:
-    """v̄_j ∂v_j/∂v_i for each parent i, over all places where it is an argument."""
-    if node.primitive is None:
-        return ()
-    given = node.primitive.vjp(adjoint, node.value, *node.inner(node.args), **node.static)
-    found = []
-    for parent in parents:
-        places = [k for k, a in enumerate(node.args) if a is parent]  # those of constants are not computed
-        found.append(np.asarray(sum((g for k in places if (g := given[k]) is not None), np.zeros(parent.shape))))
-    return tuple(found)

@@ -16,16 +16,9 @@ from ..errors import InputError
 from . import primitives as p
 
 __all__ = [
-    "attention", "batch_norm", "bce_with_logits", "conv", "cross_entropy", "dropout", "hinge", "kl", "layer_norm",
-    "log_softmax", "masked_softmax", "max_pool", "mean_pool", "mse", "rms_norm", "take_along_axis", "var",
+    "attention", "batch_norm", "bce_with_logits", "conv", "cross_entropy", "dropout", "layer_norm",
+    "log_softmax", "max_pool", "mean_pool", "mse", "rms_norm", "var",
 ]  # fmt: skip
-
-
-def take_along_axis(x: Any, indices: np.ndarray, axis: int) -> Any:
-    """x at these integers along an axis."""
-    grid = list(np.ogrid[tuple(slice(n) for n in x.shape)])
-    grid[axis] = indices
-    return p.getitem(x, tuple(grid))
 
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -36,11 +29,6 @@ def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """x - log Σ exp x."""
     return x - p.logsumexp(x, axis, True)
-
-
-def masked_softmax(x: Any, mask: Any, axis: int = -1) -> Any:
-    """softmax over the places where the mask is true; zeros in a row without any."""
-    return p.softmax(x, axis=axis, mask=mask)
 
 
 def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
@@ -92,16 +80,6 @@ def bce_with_logits(z: Any, y: Any) -> Any:
 def cross_entropy(z: Any, y: np.ndarray) -> Any:
     """Mean of -log softmax(z) at the classes y: (B, K), integers (B,); its gradient is (softmax - one-hot) / B."""
     return p.mean(p.logsumexp(z, -1) - p.getitem(z, (np.arange(len(y)), y)))
-
-
-def hinge(z: Any, y: np.ndarray) -> Any:
-    """Mean of max(0, 1 - y z), y = ±1."""
-    return p.mean(p.relu(1 - y * z))
-
-
-def kl(z: Any, w: Any) -> Any:
-    """KL(softmax(z) || softmax(w)), mean over rows: (B, K), (B, K)."""
-    return p.mean(p.sum(p.softmax(z) * (log_softmax(z) - log_softmax(w)), -1))
 
 
 # ---- convolution and pooling over n axes: (B, C, ...)

@@ -306,8 +306,8 @@ def softmax(x: Any, axis: int = -1, mask: Any = None) -> Any:
     """exp x / Σ exp x over the places where the mask is true; all zeros where it is false everywhere."""
     z = x if mask is None else np.where(mask, x, -np.inf)
     e = np.exp(z - _top(z, axis))
-    whole = e.sum(axis=axis, keepdims=True)
-    return e / (whole + (whole == 0))
+    total = e.sum(axis=axis, keepdims=True)
+    return e / (total + (total == 0))
 
 
 # ---- products

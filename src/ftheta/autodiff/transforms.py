@@ -9,9 +9,7 @@ Reference: Griewank and Walther, Evaluating Derivatives, 2nd edition, chapters 3
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from ..errors import InputError
 from ..results import Table
 from ._boxes import PRIMITIVES, Primitive, plain
 from ._inputs import as_tuple
-from .engine import Node, Tape, jacobian, jvp, variable, vjp
+from .engine import Node, Tape, jvp, variable, vjp
 
 __all__ = ["Cost", "checkpoint", "cost", "vmap"]
 
@@ -52,26 +50,15 @@ def checkpoint(f: Callable) -> Callable[..., Any]:
     return Primitive(f, lambda g, y, *args: as_tuple(vjp(f, *args)[1](g)), forward)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What the full Jacobian of a function costs in either mode, counted.
+class Cost(NamedTuple):
+    """What the full Jacobian of a function costs in either mode, counted."""
 
-    Args:
-        inputs, outputs: Numbers that go in, n, and come out, m: passes of forward mode and sweeps of reverse mode.
-        operations: Primitives that one evaluation calls.
-        stored: Numbers that reverse mode keeps until its sweep: all that were computed.
-        live: Numbers that forward mode keeps at once at most: values and tangents that are still to be used.
-        bytes: Size of what reverse mode keeps.
-        seconds: Of the full Jacobian in forward and in reverse mode; None where it was not asked for.
-    """
-
-    inputs: int
-    outputs: int
-    operations: int
-    stored: int
-    live: int
-    bytes: int
-    seconds: tuple[float, float] | None = None
+    inputs: int  # numbers n that go in: passes of forward mode
+    outputs: int  # numbers m that come out: sweeps of reverse mode
+    operations: int  # primitives that one evaluation calls
+    stored: int  # numbers that reverse mode keeps until its sweep: all that were computed
+    live: int  # numbers that forward mode keeps at once at most: values and tangents that are still to be used
+    bytes: int  # size of what reverse mode keeps
 
     @property
     def entries(self) -> int:
@@ -80,23 +67,13 @@ class Cost:
 
     def table(self) -> Table:
         """A row for each mode."""
-        columns = {
-            "mode": ["forward", "reverse"],
-            "passes": [self.inputs, self.outputs],
-            "numbers kept": [self.live, self.stored],
-            **({} if self.seconds is None else {"seconds": list(self.seconds)}),
-        }
+        passes, kept = [self.inputs, self.outputs], [self.live, self.stored]
+        columns = {"mode": ["forward", "reverse"], "passes": passes, "numbers kept": kept}
         return Table(columns, f"{self.operations} operations; the explicit Jacobian has {self.entries} entries.")
 
 
-def cost(f: Callable, *x: Any, timed: bool = False) -> Cost:
-    """Passes, operations and memory of both modes for f at x, counted on its graph.
-
-    Args:
-        f: A function of arrays that gives one array.
-        x: Its arguments.
-        timed: Compute the full Jacobian in both modes too, and say how long each takes.
-    """
+def cost(f: Callable, *x: Any) -> Cost:
+    """Passes, operations and memory of both modes for f at x, which gives one array, counted on its graph."""
     inputs = [variable(a) for a in x]
     end = f(*inputs)
     nodes = [node for node in Tape(end).nodes if node.primitive] if isinstance(end, Node) else []
@@ -108,12 +85,4 @@ def cost(f: Callable, *x: Any, timed: bool = False) -> Cost:
         most = max(most, now)
         now -= sum(m.size for m in set(gone))
     stored, size = sum(node.size for node in nodes), sum(node.value.nbytes for node in nodes)
-    seconds = (_seconds(f, x, "forward"), _seconds(f, x, "reverse")) if timed else None
-    return Cost(sum(v.size for v in inputs), np.size(plain(end)), len(nodes), stored, 2 * most, size, seconds)
-
-
-def _seconds(f: Callable, x: tuple[Any, ...], mode: str) -> float:
-    """Of the processor, for the full Jacobian."""
-    begin = process_time()
-    jacobian(f, x, mode)
-    return process_time() - begin
+    return Cost(sum(v.size for v in inputs), np.size(plain(end)), len(nodes), stored, 2 * most, size)

@@ -137,9 +137,7 @@ class Point:
         with torch.no_grad():
             for buffer, kept in self._kept:
                 buffer.copy_(kept)
-        copy = tree_map(
-            lambda v: v.clone() if isinstance(v, Tensor) else v, batch.x
-        )  # layers may write into it
+        copy = tree_map(lambda v: v.clone() if isinstance(v, Tensor) else v, batch.x)  # layers may write into it
         return batch._replace(x=copy)
 
     def at(self, theta: Tensor | Mapping[str, Tensor], batch: Batch | None = None) -> Tensor:

@@ -230,7 +230,7 @@ def risk(densities: Sequence[Density], priors: Any, rule: Rule, loss: Any = None
         priors: Shares of the classes (K,).
         rule: Which answer where.
         loss: Costs (K, A); None: the risk is the probability of an error.
-        within: (low, high) that hold all the mass; None: the whole line.
+        within: (low, high) that hold all the mass; None: the entire line.
 
     Example:
         >>> from scipy.stats import norm

@@ -113,7 +113,7 @@ def _color(k: int, n: int) -> str:
 
 
 def _places(k: int, n: int, tall: int) -> list[Place]:
-    """Centres of a layer's circles, the first on top."""
+    """Centers of a layer's circles, the first on top."""
     return [(k * APART, (tall - 1) / 2 * DOWN + ((n - 1) / 2 - i) * DOWN + 0.3) for i in range(n)]
 
 

@@ -70,7 +70,7 @@ class Record(TorchFunctionMode):
     @contextmanager
     def of(self, module: nn.Module, net: nn.Module | None = None) -> Iterator[Record]:
         """While it is entered, calls are written down; layers have the names that they have in `net`."""
-        names = {id(p): n for whole in (module, net or module) for n, p in whole.named_modules()}
+        names = {id(p): n for part in (module, net or module) for n, p in part.named_modules()}
         parts = [(names[id(p)], p) for p in module.modules() if not p._modules]
         known = [(n or type(p).__name__, p) for n, p in parts if p is not module or words_of(p, "") is not UNKNOWN]
         handles = [p.register_forward_pre_hook(self._enter) for _, p in known]

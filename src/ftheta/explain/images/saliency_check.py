@@ -70,14 +70,13 @@ class SaliencyCheck(Result):
         titles = ["as trained", *(f"{name}\nr = {r:.2f}" for name, r in steps)]
         some = np.unique(np.linspace(0, len(titles) - 1, MAX_MAPS).round().astype(int))
         x = np.broadcast_to(self.x, (len(some), *self.x.shape))
-        said = f"saliency ({self.method})"
-        return plots.saliency(x, self.maps[some], [titles[i] for i in some], label=said)
+        return plots.saliency(x, self.maps[some], [titles[i] for i in some], label=f"saliency ({self.method})")
 
     @property
     def caption(self) -> str:
-        said = "depends on" if self.passes else "hardly depends on"
+        verb = "depends on" if self.passes else "hardly depends on"
         return (
-            f"Saliency by {self.method} {said} the weights: with all of them randomized, from the output down, the "
+            f"Saliency by {self.method} {verb} the weights: with all of them randomized, from the output down, the "
             f"rank correlation with the trained map is {self.correlation[-1]:.2f}."
         )
 

@@ -135,9 +135,9 @@ def _windows(field: Reach) -> tuple[list[list[int]], tuple[int, ...]]:
     for matrix, step in zip(field.matrices, field.steps, strict=True):
         spans = [np.flatnonzero(column) for column in matrix.T]
         size = max((int(s[-1] - s[0]) + 1 for s in spans if len(s)), default=len(matrix))
-        whole = next((u for u, s in enumerate(spans) if len(s) and s[-1] - s[0] + 1 == size), 0)
-        begin = int(spans[whole][0]) if len(spans[whole]) else 0
-        starts.append([begin + round((u - whole) * (0 if np.isnan(step) else step)) for u in range(len(spans))])
+        full = next((u for u, s in enumerate(spans) if len(s) and s[-1] - s[0] + 1 == size), 0)
+        begin = int(spans[full][0]) if len(spans[full]) else 0
+        starts.append([begin + round((u - full) * (0 if np.isnan(step) else step)) for u in range(len(spans))])
         sizes.append(size)
     return starts, tuple(sizes)
 

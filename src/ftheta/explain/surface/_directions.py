@@ -42,8 +42,8 @@ def positions(path: np.ndarray, origin: np.ndarray, directions: np.ndarray) -> t
     away = path - origin
     q, r = np.linalg.qr(directions.T)  # (P, 2), (2, 2)
     inside = away @ q  # (T, 2)
-    whole = (away**2).sum()
-    share = (inside**2).sum(0) / whole if whole > 0 else np.ones(2)
+    total = (away**2).sum()
+    share = (inside**2).sum(0) / total if total > 0 else np.ones(2)
     return np.linalg.solve(r, inside.T).T, share
 
 
