@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from functools import cache
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
@@ -108,7 +109,7 @@ class Estimator(BaseEstimator):
         return super().set_params(**params)
 
     def _dataclass_of(self, name: str) -> type | None:
-        hint = get_type_hints(type(self))[name]
+        hint = _hints(type(self))[name]
         return next((t for t in (hint, *get_args(hint)) if isinstance(t, type) and is_dataclass(t)), None)
 
     def _set_field(self, name: str, holder: type, inner: str, value: Any) -> None:
@@ -194,6 +195,9 @@ ELSEWHERE = {  # names of scikit-learn, and what they are here: the first that b
     "n_estimators": ("epochs",),
     "n_jobs": ("training=Training(threads=...)",),
 }
+
+
+_hints = cache(get_type_hints)
 
 
 def _unknown(cls: type, key: str, known: Iterable[str]) -> str:

@@ -138,6 +138,7 @@ class _Stack(Steps):
         self.rates, like = [t.rates.base[self.player][0] for t in self.trainers], self.trained[0]
         self.share = like.new_tensor([rate / max(self.rates) for rate in self.rates])
         self.l2, self.l1 = like.new_tensor([[t.training.l2, t.training.l1] for t in self.trainers]).T
+        self.punished = bool((self.l2 + self.l1).any())
         self.optimizer = optim.make(self.first.names[self.player], self.trained, max(self.rates), self.training.options)
         self.base = deepcopy(self.first.objective).to("meta").train()
         held = [t.validation.batches(0, 0, Draw(0)) for t in self.trainers if t.validation is not None]
@@ -192,40 +193,44 @@ class _Stack(Steps):
 
     def _penalty(self) -> Tensor:
         """l2 Σ θ² + l1 Σ |θ| of each member: (M,)."""
-        if not any(t.training.l2 or t.training.l1 for t in self.trainers):
+        if not self.punished:
             return self.l2
         flat = torch.cat([p.flatten(1) for p in self.penalized], 1)
         return self.l2 * flat.square().sum(1) + self.l1 * flat.abs().sum(1)
 
     @torch.no_grad()
-    def _columns(self) -> dict[str, list[float]]:
-        """Loss, penalty and what validation reports, of each member."""
-        columns, sums = {"loss": self.totals[0] / self.totals[1], "penalty": self._penalty()}, {}  # type: ignore[index]
-        self.base.eval()
+    def _columns(self) -> dict[str, Tensor]:
+        """Loss, penalty and what validation reports: (M,) each."""
+        columns, sums = {"loss": self.totals[0] / self.totals[1]}, {}  # type: ignore[index]
+        if self.punished:
+            columns["penalty"] = self._penalty()
+        if self.held:
+            self.base.eval()
         for batch in self.held:
             for name, loss in self._each(batch, self.first.draw.at("valid", self.epoch), "evaluate").items():
                 sums[name] = sums.get(name, 0.0) + torch.stack([loss.total, loss.weight]).double()  # type: ignore[list-item]
         self.base.train()
-        columns |= {f"valid_{name}": total / weight for name, (total, weight) in sums.items()}
-        return {name: values.tolist() for name, values in columns.items()}
+        return columns | {f"valid_{name}": total / weight for name, (total, weight) in sums.items()}
 
     def _end_epoch(self) -> dict[str, float]:
-        columns, self.epoch = self._columns(), self.epoch + 1
-        at = {
-            "epoch": self.epoch,
-            "step": self.step,
-            "seconds": time.perf_counter() - self.clock,
-            "factor": self.factor,
-        }
+        names, values = zip(*self._columns().items(), strict=True)
+        table, self.epoch, seconds = (
+            torch.stack(values),
+            self.epoch + 1,
+            time.perf_counter() - self.clock,
+        )  # (columns, M)
+        columns = dict(zip(names, table.tolist(), strict=True))
+        at = {"epoch": self.epoch, "step": self.step, "seconds": seconds, "factor": self.factor}
         self.log.append((at, columns))
         if self.members[0].patience:
             self._stop_early("valid_loss" if self.held else "loss", columns)
-        numbers = [values[m] for values in columns.values() for m in self.active]
-        if self.step - self.checked >= CHECK_EVERY or not all(map(isfinite, numbers)):
+        if self.step - self.checked >= CHECK_EVERY or not table[:, self.active].isfinite().all():
             self._check_finite()
         self.totals, self.reason = 0.0, "" if self.active else "every member has stopped"
-        left = {name: [v for m in self.active if isfinite(v := values[m])] for name, values in columns.items()}
-        return {**at, "members": len(self.active), **{k: sum(v) / len(v) for k, v in left.items() if v}}
+        left = table[:, self.active]
+        means = left[:, left.isfinite().all(0)].mean(1).tolist()
+        means = {name: mean for name, mean in zip(names, means, strict=True) if isfinite(mean)}  # NaN: of no member
+        return {**at, "members": len(self.active), **means}
 
     # ---- stopping
 
@@ -274,8 +279,8 @@ class _Stack(Steps):
     def _row(self, m: int, at: Mapping[str, float], columns: Mapping[str, Sequence[float]]) -> dict[str, float]:
         """The row of an epoch as its trainer alone would write it."""
         t, held = self.trainers[m], {name: values[m] for name, values in columns.items() if name.startswith("valid_")}
-        own = {"loss": columns["loss"][m], "penalty": columns["penalty"][m]}
-        own = own if t.training.l2 or t.training.l1 else {"loss": own["loss"]}
+        names = ("loss", "penalty") if t.training.l2 or t.training.l1 else ("loss",)
+        own = {name: columns[name][m] for name in names}
         place = {"epoch": at["epoch"], "step": at["step"], "rows": at["epoch"] * t.source.n, "seconds": at["seconds"]}
         return {**place, **own, "lr": self.rates[m] * at["factor"], **held}
 
