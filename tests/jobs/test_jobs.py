@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 
 import ftheta
 from ftheta import jobs
-from ftheta.errors import FThetaError, InputError, RunError
+from ftheta.errors import FThetaError, RunError
 from ftheta.store import Run
 from tests.cli._things import QUICK, table, weights, write
 
