@@ -29,6 +29,11 @@ VERDICTS = {
     "page": ["right", "loose", "wrong", "incomplete"],
     "declined": ["declined"],
 }
+MILDER = {  # than the tag of the erratum, or its absence, says: the statement holds but for a detail, or lacks a part
+    "loose": """A024 A033 A037 A038 A048 A105 A176 A178 A202 A208 A262 A263 A266 B001 B051 B059 B090 B094 B122 B123 B154
+        B160 B164 B200 B201 B211 B227 B234 B292 C024 C100 C172 C212""".split(),
+    "incomplete": "A127 A128 A129 A144 A251".split(),
+}
 _called, _marks = pytest.StashKey[set[str]](), pytest.StashKey[list]()
 
 
@@ -161,9 +166,8 @@ def _of_tests(marks, errata):
     for where, mark in marks:
         states = {key: _plain(mark.kwargs[key]) for key in ("covers", "printed", "right") if key in mark.kwargs}
         for row in mark.args:
-            tagged = errata.get(row, "").startswith("[")
-            wrong = _of_erratum(errata[row]) if tagged else "wrong"
-            yield row, {"kind": "test", "where": where, "verdict": wrong if "printed" in states else "right", **states}
+            verdict = _of_erratum(row, errata.get(row, ""), "wrong") if "printed" in states else "right"
+            yield row, {"kind": "test", "where": where, "verdict": verdict, **states}
 
 
 def _of_studies(root):
@@ -180,14 +184,16 @@ def _of_pages(root, errata):
         for words in re.findall(r"<!--\s*ledger:(.*?)-->", path.read_text(encoding="utf-8"), flags=re.DOTALL):
             *ids, word = words.replace(",", " ").split() or [""]
             for row in ids or [word]:
-                verdict = _of_erratum(errata.get(row, "")) if word == "documented" else word
+                text = errata.get(row, "")
+                verdict = _of_erratum(row, text, "loose" if text else "right") if word == "documented" else word
                 yield row, {"kind": "page", "where": path.relative_to(root).as_posix(), "verdict": verdict}
 
 
-def _of_erratum(text):
-    """What the tag in front of an erratum says of the source."""
-    tags = {"[MAJOR]": "wrong", "[ERROR]": "wrong", "[MISPRINT]": "wrong", "[OMISSION]": "incomplete"}
-    return tags.get(text.partition(" ")[0], "loose" if text else "right")
+def _of_erratum(row, text, untagged):
+    """What the table of milder verdicts or the tag in front of an erratum says of the source."""
+    tags = {"[MAJOR]": "wrong", "[ERROR]": "wrong", "[OMISSION]": "incomplete"}
+    tagged = tags.get(text.partition(" ")[0], "loose") if text.startswith("[") else untagged
+    return next((verdict for verdict, rows in MILDER.items() if row in rows), tagged)
 
 
 def _of_declined(root):

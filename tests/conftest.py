@@ -89,3 +89,5 @@ def fresh():
         return set(done.stdout.decode().split())
 
     return loaded
+
+collect_ignore = ["peers/scikit_learn.py"]  # run by test_scikit_learn.py in a process of its own
