@@ -2,6 +2,7 @@
 
 import itertools
 from itertools import accumulate
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,9 +20,7 @@ from ftheta.nn import (
     Residual,
     SqueezeExcitation,
     StochasticDepth,
-    deleted,
     initialize,
-    jacobian_norms,
     norm,
     project,
     residual_around,
@@ -259,7 +258,12 @@ def test_a_row_is_dropped_as_a_whole_and_p_0_changes_nothing():
 # --- paths ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.ledger("C208", covers="ftheta.nn.deleted")
+def without_branch(block):
+    """A context in which only the shortcut of the block is left."""
+    return mock.patch.object(block.branch, "forward", torch.zeros_like)
+
+
+@pytest.mark.ledger("C208", covers="ftheta.nn.Residual")
 def test_three_blocks_have_eight_paths_and_survive_the_loss_of_one():
     assert formulas.path_lengths(3) == [1, 3, 3, 1] and len(formulas.paths(3)) == 8
     blocks = nn.Sequential(*(Residual(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))) for _ in range(3)))
@@ -278,42 +282,34 @@ def test_three_blocks_have_eight_paths_and_survive_the_loss_of_one():
     whole = loss().item()
     change = []
     for block in blocks:
-        with deleted(block):
+        with without_branch(block):
             change.append(loss().item() - whole)
         assert loss().item() == whole  # and it is back
     assert whole < 0.1 * y.var().item() and min(change) > 0  # each block was used
 
     h = torch.randn(5, 8)
-    with deleted(blocks[1]):
+    with without_branch(blocks[1]):
         torch.testing.assert_close(blocks(h), blocks[2](blocks[0](h)))
-    with pytest.raises(ZeroDivisionError), deleted(blocks[0]):
-        _ = 1 / 0
-    assert not torch.equal(blocks[0](h), h)  # it is back after an error too
 
 
 # --- signals in deep stacks -------------------------------------------------------------------------------------------
 
 
-def test_the_norm_of_the_jacobian_is_that_of_the_whole_net():
-    layers = [stirred(m) for m in (nn.Conv2d(2, 3, 2), nn.Tanh(), Residual(nn.Conv2d(3, 3, 3, padding=1)))]
-    x = torch.randn(2, 4, 3, dtype=torch.double)
-    found = jacobian_norms(layers, x)
-    for k in range(3):
-        whole = torch.autograd.functional.jacobian(nn.Sequential(*layers[: k + 1]), x[None])
-        assert found[k].item() == pytest.approx(whole.norm().item())
-    assert not found.requires_grad
-
-
-@pytest.mark.ledger("A271", covers="ftheta.nn.jacobian_norms", printed=True, right=False)
+@pytest.mark.ledger("A271", covers="ftheta.nn.Residual", printed=True, right=False)
 def test_skips_cure_vanishing_gradients_and_do_not_prevent_growth(ledger):
     """The printed claim is that they reduce exploding too: True if the norm did not grow."""
+
+    def norms(layers, width=32):
+        """Frobenius norms of ∂h_k/∂x, k = 1 ... K, of linear layers."""
+        rows = torch.eye(width, dtype=torch.double)  # of the transposed Jacobian
+        with torch.no_grad():
+            return torch.stack([(rows := layer(rows)).norm() for layer in layers])
 
     def stacks(scale, depth=50, width=32):
         plain = [nn.Linear(width, width, bias=False).double() for _ in range(depth)]
         for layer in plain:
             nn.init.normal_(layer.weight, std=scale / width**0.5)
-        x = torch.randn(width, dtype=torch.double)
-        return jacobian_norms(plain, x), jacobian_norms(map(Residual, plain), x)
+        return norms(plain), norms(map(Residual, plain))
 
     plain, residual = stacks(0.5)
     assert 1e-16 < plain[-1].item() < 1e-13  # seen elsewhere: 5.6e-15

@@ -1,12 +1,11 @@
-"""Shifts, flips and turns against NumPy; functions that a group does not change."""
+"""Shifts, flips and turns against NumPy."""
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from ftheta.errors import InputError
-from ftheta.nn import Flip, Shift, Turn, cyclic, invariant
+from ftheta.nn import Flip, Shift, Turn
 
 X = torch.arange(24.0).reshape(1, 4, 6)
 
@@ -43,24 +42,6 @@ def test_a_shift_on_a_coarser_map_is_smaller_or_none():
     assert Shift((4, 5)).on([2, 2]) is None and Shift(1).on([0.5]) == Shift((2,))
 
 
-def test_an_invariant_function_is_the_maximum_or_the_sum_over_its_transformations():
-    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
-    w = torch.tensor([1.0, 2.0, -1.0])
-    values = torch.stack([x.roll(k, -1) @ w for k in range(3)])
-    torch.testing.assert_close(invariant(lambda v: v @ w, cyclic(3))(x), values.amax(0))
-    torch.testing.assert_close(invariant(lambda v: v @ w, cyclic(3), "sum")(x), values.sum(0))
-
-
-def test_a_module_inside_keeps_its_parameters_and_learns():
-    f = invariant(nn.Linear(3, 1), cyclic(3), "sum")
-    f(torch.ones(1, 3)).sum().backward()
-    torch.testing.assert_close(f.g.weight.grad, torch.full((1, 3), 3.0))
-
-
-def test_unknown_names_and_no_transformations_are_said():
+def test_an_unknown_fill_is_refused():
     with pytest.raises(InputError, match=r"fill 'zero'.*zeros"):
         Shift(1, "zero")
-    with pytest.raises(InputError, match=r"reduction 'mean'"):
-        invariant(nn.Identity(), cyclic(2), "mean")
-    with pytest.raises(InputError, match="got no transforms"):
-        invariant(nn.Identity(), [])

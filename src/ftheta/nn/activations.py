@@ -54,29 +54,19 @@ class Step(nn.Module):
 class Activation:
     """What there is to know of an activation.
 
-    Args:
-        factory: Makes the module; takes the options.
-        formula: σ(z).
-        derivative: σ'(z), with the value at a kink.
-        range: Where the values lie.
-        monotone: Whether σ never falls.
-        init: The scheme of `initialize` that keeps the variance of a layer with this activation level.
-        advice: Where it is used.
-        options: Its parameters and their defaults, which formula and derivative have.
-
     Example:
         >>> ACTIVATIONS["relu"].slope(torch.tensor([-1.0, 0.0, 2.0]))
         tensor([0., 0., 1.])
     """
 
-    factory: Callable[..., nn.Module]
-    formula: str
-    derivative: str
-    range: str
-    monotone: bool
-    init: str
-    advice: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    factory: Callable[..., nn.Module]  # makes the module; takes the options
+    formula: str  # σ(z)
+    derivative: str  # σ'(z), with the value at a kink
+    range: str  # where the values lie
+    monotone: bool  # whether σ never falls
+    init: str  # the scheme of `initialize` that keeps the variance of a layer with this activation level
+    advice: str  # where it is used
+    options: Mapping[str, Any] = field(default_factory=dict)  # parameters and defaults, as in formula and derivative
 
     def slope(self, z: Tensor) -> Tensor:
         """σ'(z) of each entry, by automatic differentiation."""

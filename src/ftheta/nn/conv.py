@@ -3,10 +3,9 @@
     y_o[i] = b_o + Σ_c Σ_m w_oc[m] x_c[i S + m D - P],      m = 0 ... K - 1        (on each axis of an image alike)
 
 S is the stride, D the dilation (taps are D apart), P the padding on each side; what lies outside is 0 (`zeros`), the
-mirror image without the edge (`reflect`) or the other end (`circular`). There is one bias for each map, added once. The
-sum is a cross-correlation; a true convolution is the same with the kernel turned around, which learning does not mind.
-A layer has O C K + O weights for C maps to O (O C K² + O for images) at any size of the input; with G groups, which
-do not see one another, only O C/G K + O.
+mirror image without the edge (`reflect`) or the other end (`circular`). The sum is a cross-correlation; a true
+convolution has the kernel turned around, which makes no difference to learning. A layer has O C K + O weights for C
+maps to O (O C K² + O for images) at any size of the input; with G groups that share no weights O C/G K + O.
 
 Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.output_size`.
 References: LeCun et al., Gradient-Based Learning (1998); Chollet, arXiv:1610.02357 (2017), for separable layers.
@@ -34,8 +33,8 @@ class Conv2d(nn.Conv2d):
     """torch's layer, but for 1x1 kernels with a stride."""
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """A 1x1 kernel with a stride takes the places first: the same function, and oneDNN's own way of it writes past
-        its workspace where channels come last and are fewer than eight, or sixteen with AVX-512 (its issue 6035)."""
+        """A 1x1 kernel with a stride is one without a stride on a part of the input: oneDNN writes past its workspace
+        where channels come last and are fewer than eight, or sixteen with AVX-512 (its issue 6035)."""
         if self.kernel_size == (1, 1) and self.stride != (1, 1) and self.padding == (0, 0):
             down, right = self.stride
             return F.conv2d(input[..., ::down, ::right], weight, bias, groups=self.groups)
@@ -97,35 +96,17 @@ def convolution(
 
 
 def separable(
-    n_in: int,
-    n_out: int,
-    kernel: int | Sequence[int] = 3,
-    *,
-    dims: int = 2,
-    stride: int | Sequence[int] = 1,
-    padding: str | int | Sequence[int] = "same",
-    mode: str = "zeros",
-    dilation: int | Sequence[int] = 1,
-    bias: bool = True,
+    n_in: int, n_out: int, kernel: int | Sequence[int] = 3, *, dims: int = 2, bias: bool = True, **options: Any
 ) -> nn.Sequential:
     """A kernel for each map (`depth`), then a mixture of the maps at each place (`point`): C K² + O C weights.
 
-    Args: as of `convolution`; only `depth` has a kernel, and only `point` a bias, which makes up for both.
+    Args: as of `convolution`; only `depth` has a kernel, and only `point` a bias.
 
     Example:
         >>> sum(p.numel() for p in separable(64, 128).parameters())  # 73,856 for convolution(64, 128)
         8896
     """
-    depth = convolution(
-        *(n_in, n_in, kernel),
-        dims=dims,
-        stride=stride,
-        padding=padding,
-        mode=mode,
-        dilation=dilation,
-        groups=n_in,
-        bias=False,
-    )
+    depth = convolution(n_in, n_in, kernel, dims=dims, groups=n_in, bias=False, **options)
     return nn.Sequential(OrderedDict(depth=depth, point=convolution(n_in, n_out, 1, dims=dims, bias=bias)))
 
 

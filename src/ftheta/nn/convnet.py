@@ -2,10 +2,9 @@
 
     h ← σ(pool(norm(K ⋆ h + b)))  in every stage,      f(x) = W h + b
 
-A pooling that takes a maximum commutes with a σ that never falls, max σ(z) = σ(max z), so the pooling comes first: the
-same function, and σ has a quarter of the work. Poolings drop the last row and column of an odd map, so without padding
-the last pixels may reach no output (28 → 26 → 13 → 11 → 5 uses 26 of 28): training leaves them out, again the same
-function, with a sixth of the work less.
+A pooling that takes a maximum commutes with a σ that never falls, max σ(z) = σ(max z), so the pooling comes first, and
+σ has a quarter of the work. Poolings drop the last row and column of an odd map, so without padding the last pixels may
+reach no output (28 → 26 → 13 → 11 → 5 uses 26 of 28): training leaves them out, which saves a sixth of the work.
 
 Shapes: B images, x (B, C, H, W), f (B, R). One 3x3 filter for C channels has 9C weights and a bias, at any H and W.
 Reference: LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition (1998).

@@ -1,14 +1,16 @@
-"""The work of a forward pass, counted layer by layer: dense, convolution and recurrent layers, and no others.
+"""Multiply-adds of a forward pass by layer: dense, convolution and recurrent layers.
 
-    dense: D_in · D_out       convolution: (C_in / groups) · k² · C_out · H' · W'        multiply-adds of one row
+    dense: D_in · D_out       convolution: (C_in / groups) · k² · C_out · H' · W'        of one row
 
-`multiply_adds` computes nothing: shapes pass through a copy of the module whose tensors have no memory.
+Shapes pass through a copy of the module whose tensors have no memory. torch's FlopCounterMode gives the same numbers,
+but its first use imports for seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,7 +22,7 @@ __all__ = ["COSTS", "multiply_adds"]
 
 
 def _each_step(layer: Any, x: Tensor, out: Tensor) -> int:
-    """Every matrix once a time step: (..., D) has steps × D entries."""
+    """Every matrix once per time step: (..., D) has steps × D entries."""
     return x.numel() // layer.input_size * sum(p.numel() for p in layer.parameters() if p.ndim == 2)
 
 
@@ -45,19 +47,16 @@ def multiply_adds(module: nn.Module, shape: Sequence[int]) -> dict[str, int]:
         >>> multiply_adds(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2)), (1, 8, 8))
         {'0': 1296, '2': 288}
     """
-    copy, rows, found = deepcopy(module).to("meta").eval(), 2, dict[str, int]()
+    copy, rows, counts = deepcopy(module).to("meta").eval(), 2, dict[str, int]()
+
+    def count(name: str, cost: Callable[[Any, Tensor, Tensor], int], layer: Any, inputs: Any, output: Any) -> None:
+        out = output if isinstance(output, Tensor) else output[0]
+        counts[name] = counts.get(name, 0) + cost(layer, inputs[0], out) // rows
+
     for name, layer in copy.named_modules():
         if cost := next((f for kind, f in COSTS if isinstance(layer, kind)), None):
-            layer.register_forward_hook(_counter(name, cost, rows, found))
+            layer.register_forward_hook(partial(count, name, cost))
     dtype = next((p.dtype for p in module.parameters()), torch.get_default_dtype())
     with torch.no_grad():
         copy(torch.empty(rows, *shape, device="meta", dtype=dtype))
-    return found
-
-
-def _counter(name: str, cost: Callable[[Any, Tensor, Tensor], int], rows: int, found: dict[str, int]) -> Any:
-    def count(layer: nn.Module, inputs: tuple[Tensor, ...], output: Any) -> None:
-        out = output if isinstance(output, Tensor) else output[0]
-        found[name] = found.get(name, 0) + cost(layer, inputs[0], out) // rows
-
-    return count
+    return counts

@@ -1,9 +1,9 @@
-"""Hopfield layers: patterns that a state retrieves from a memory, in one step or several, as parts of any network.
+"""Hopfield layers: states that retrieve stored patterns, in one step or several, as parts of any network.
 
     p = softmax(β q Kᵀ),      q <- p K  (steps - 1 times),      z = p V,      q = R W_q,   K = Y W_k,   V = Y W_v
 
-One step is attention: the state R asks, the stored patterns Y answer, β is 1/√d unless given. More steps move the state
-on towards one pattern, or the mean of several that lie close. `models.energy.modern_hopfield` has their energy.
+One step is attention from the state R to the stored patterns Y, with β = 1/√d unless given. More steps move the state
+towards one pattern, or the mean of several that lie close. `models.energy.modern_hopfield` has their energy.
 
     HopfieldLayer     state and stored patterns are inputs                association; with itself: self-attention
     HopfieldPooling   the states are learned, a set of patterns comes in  one vector for sets of any size
@@ -17,7 +17,6 @@ Reference: Ramsauer et al., Hopfield Networks is All You Need, arXiv:2008.02217 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -32,7 +31,7 @@ __all__ = ["HopfieldLayer", "HopfieldMemory", "HopfieldPooling", "association", 
 def association(
     query: Tensor, stored: Tensor, beta: float | Tensor = 1.0, steps: int = 1, *, missing: Tensor | None = None
 ) -> Tensor:
-    """softmax(β q Kᵀ) after steps - 1 updates: how much of each pattern is meant; 0 of missing ones: (..., S, P).
+    """softmax(β q Kᵀ) after steps - 1 updates: the weight of each pattern; 0 of missing ones: (..., S, P).
 
     Example:
         >>> association(torch.tensor([[1.0, 0.0]]), torch.eye(2), math.log(3)).tolist()
@@ -60,7 +59,7 @@ def retrieve(
     *,
     missing: Tensor | None = None,
 ) -> Tensor:
-    """What a continuous Hopfield network makes of states: softmax(β q Kᵀ) V after steps - 1 updates: (..., S, E).
+    """The update of a continuous Hopfield network: softmax(β q Kᵀ) V after steps - 1 updates: (..., S, E).
 
     Args:
         query: States (..., S, D).
@@ -102,7 +101,7 @@ def _present(stored: Tensor, missing: Tensor | None) -> Tensor:
 
 def _check_beta(beta: Any) -> None:
     if not isinstance(beta, Tensor) and not (beta > 0 and math.isfinite(beta)):
-        raise InputError(f"beta={beta!r}: the sharpness of a memory is a finite number above 0, e.g. 8.0.")
+        raise InputError(f"beta={beta!r}; it must be a finite number above 0, e.g. 8.0.")
 
 
 class HopfieldLayer(nn.Module):
@@ -116,7 +115,7 @@ class HopfieldLayer(nn.Module):
         width: d, in which a head compares; n_in / H, rounded up, if None.
         beta: Sharpness β; 1/√d if None.
         steps: Updates of the state.
-        normalise: Whether states and patterns pass a layer norm first.
+        normalize: Whether states and patterns pass a layer norm first.
 
     Example:
         >>> layer = HopfieldLayer(8, 3, heads=2)
@@ -134,7 +133,7 @@ class HopfieldLayer(nn.Module):
         width: int | None = None,
         beta: float | None = None,
         steps: int = 1,
-        normalise: bool = True,
+        normalize: bool = True,
     ) -> None:
         super().__init__()
         n_stored = n_in if n_stored is None else n_stored
@@ -144,10 +143,10 @@ class HopfieldLayer(nn.Module):
         each = check_sizes("HopfieldLayer", "width", -(-n_in // heads) if width is None else width)
         self.heads, self.steps, self.beta = heads, steps, 1 / math.sqrt(each) if beta is None else beta
         _check_beta(self.beta)
-        if normalise and min(n_in, n_stored) == 1:
-            raise InputError("A layer norm of one number leaves nothing of it; take normalise=False for width 1.")
-        self.state_norm = nn.LayerNorm(n_in) if normalise else nn.Identity()
-        self.stored_norm = nn.LayerNorm(n_stored) if normalise else nn.Identity()
+        if normalize and min(n_in, n_stored) == 1:
+            raise InputError("A layer norm of one number leaves nothing of it; take normalize=False for width 1.")
+        self.state_norm = nn.LayerNorm(n_in) if normalize else nn.Identity()
+        self.stored_norm = nn.LayerNorm(n_stored) if normalize else nn.Identity()
         self.query, self.key, self.value = (nn.Linear(n, heads * each) for n in (n_in, n_stored, n_stored))
         self.out = nn.Linear(heads * each, n_out)
 
@@ -169,7 +168,7 @@ class HopfieldLayer(nn.Module):
         *,
         missing: Tensor | None = None,
     ) -> Tensor:
-        """What states (..., S, D) read: the stored patterns (..., P, D'), or values that stand for them."""
+        """What states (..., S, D) read: stored patterns (..., P, D'), or the values of these."""
         share = self.association(state, stored, missing=missing)
         values = stored if values is None else values
         values = _present(state if values is None else values, missing)
@@ -198,29 +197,17 @@ class HopfieldPooling(nn.Module):
     Args:
         n_in: Width of a pattern.
         n_out: Width of what each state reads.
-        n_states: Learned states Q; what they read is laid side by side.
-        heads, width, beta, steps, normalise: As of `HopfieldLayer`.
+        n_states: Learned states Q; what they read is concatenated.
+        **options: heads, width, beta, steps, normalize: as of `HopfieldLayer`.
 
     Example:
         >>> HopfieldPooling(8, 3, n_states=2)(torch.zeros(4, 20, 8)).shape
         torch.Size([4, 6])
     """
 
-    def __init__(
-        self,
-        n_in: int,
-        n_out: int,
-        *,
-        n_states: int = 1,
-        heads: int = 1,
-        width: int | None = None,
-        beta: float | None = None,
-        steps: int = 1,
-        normalise: bool = True,
-    ) -> None:
+    def __init__(self, n_in: int, n_out: int, *, n_states: int = 1, **options: Any) -> None:
         super().__init__()
-        knobs: Mapping[str, Any] = {"heads": heads, "width": width, "beta": beta, "steps": steps}
-        self.layer = HopfieldLayer(n_in, n_out, normalise=normalise, **knobs)
+        self.layer = HopfieldLayer(n_in, n_out, **options)
         self.states = nn.Parameter(torch.randn(check_sizes("HopfieldPooling", "n_states", n_states), n_in))
 
     def association(self, stored: Tensor, *, missing: Tensor | None = None) -> Tensor:
@@ -232,34 +219,22 @@ class HopfieldPooling(nn.Module):
 
 
 class HopfieldMemory(nn.Module):
-    """States retrieve from learned patterns what is learned to stand for each of them.
+    """States retrieve from learned patterns the learned value of each.
 
     Args:
         n_in: Width of a state and of a learned pattern.
         n_out: Width of what is read.
         n_memories: Learned patterns P.
-        heads, width, beta, steps, normalise: As of `HopfieldLayer`.
+        **options: heads, width, beta, steps, normalize: as of `HopfieldLayer`.
 
     Example:
         >>> HopfieldMemory(8, 3, 16)(torch.zeros(4, 8)).shape
         torch.Size([4, 3])
     """
 
-    def __init__(
-        self,
-        n_in: int,
-        n_out: int,
-        n_memories: int,
-        *,
-        heads: int = 1,
-        width: int | None = None,
-        beta: float | None = None,
-        steps: int = 1,
-        normalise: bool = True,
-    ) -> None:
+    def __init__(self, n_in: int, n_out: int, n_memories: int, **options: Any) -> None:
         super().__init__()
-        knobs: Mapping[str, Any] = {"heads": heads, "width": width, "beta": beta, "steps": steps}
-        self.layer = HopfieldLayer(n_in, n_out, normalise=normalise, **knobs)
+        self.layer = HopfieldLayer(n_in, n_out, **options)
         self.memories = nn.Parameter(torch.randn(check_sizes("HopfieldMemory", "n_memories", n_memories), n_in))
         self.values = nn.Parameter(torch.randn(n_memories, n_in))
 

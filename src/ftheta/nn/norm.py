@@ -86,7 +86,7 @@ NORMS: dict[str, Norm] = {
     ),
     "rms": Norm(
         lambda c, dims, groups: MapRMSNorm(c) if dims else nn.RMSNorm(c, eps=1e-5),
-        *("C, H, W", False, "Transformers: as layer norm, without centring and shift."),
+        *("C, H, W", False, "Transformers: as layer norm, without centering and shift."),
     ),
 }
 """Norms by name."""

@@ -17,10 +17,10 @@ arXiv:1709.01507 (squeeze and excitation); Goyal et al., arXiv:1706.02677 (zero-
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from numbers import Real
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,25 +35,14 @@ from .init import initialize
 from .norm import norm as make_norm
 
 __all__ = [
-    "BLOCKS",
-    "ORDERS",
-    "DenseBlock",
-    "Residual",
-    "SqueezeExcitation",
-    "StochasticDepth",
-    "deleted",
-    "jacobian_norms",
-    "project",
-    "residual_around",
-    "residual_block",
-]
+    "BLOCKS", "ORDERS", "DenseBlock", "Residual", "SqueezeExcitation", "StochasticDepth", "project",
+    "residual_around", "residual_block",
+]  # fmt: skip
 
 BLOCKS: dict[str, Callable[[int, int, int], list[tuple[int, int, int, int]]]] = {
     "basic": lambda c, d, stride: [(c, d, 3, stride), (d, d, 3, 1)],
     "bottleneck": lambda c, d, stride: [
-        (c, max(1, d // 4), 1, 1),
-        (max(1, d // 4), max(1, d // 4), 3, stride),
-        (max(1, d // 4), d, 1, 1),
+        *((c, max(1, d // 4), 1, 1), (max(1, d // 4), max(1, d // 4), 3, stride), (max(1, d // 4), d, 1, 1)),
     ],
 }
 """Convolutions of a branch by kind: (n_in, n_out, stride) gives (channels in, out, kernel, stride) of each."""
@@ -184,10 +173,8 @@ def project(n_in: int, n_out: int, stride: int = 1, dims: int = 2) -> nn.Module:
     """
     if n_in == n_out and stride == 1:
         return nn.Identity()
-    if dims == 0:
-        layer: nn.Module = nn.Linear(n_in, n_out, bias=False)
-    else:
-        layer = convolution(n_in, n_out, 1, dims=dims, stride=stride, padding="valid", bias=False)
+    options: dict[str, Any] = {"dims": dims, "stride": stride, "padding": "valid", "bias": False}
+    layer = convolution(n_in, n_out, 1, **options) if dims else nn.Linear(n_in, n_out, bias=False)
     initialize(layer, "lecun")
     return layer
 
@@ -262,47 +249,6 @@ def residual_block(
     if order == "post" and norm != "none" and not isinstance(shortcut, nn.Identity):
         shortcut = nn.Sequential(OrderedDict(conv=shortcut, norm=make_norm(norm, n_out, dims=dims)))
     return Residual(branch, shortcut, after=make_activation(activation) if order == "post" else None, survival=survival)
-
-
-def jacobian_norms(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
-    """The Frobenius norm of ∂h_k/∂x after each layer: gradients vanish where it falls with depth.
-
-    Args:
-        layers: Layers or blocks that follow one another, in evaluation mode.
-        x: One row, (D,) or (C, H, W).
-
-    Example:
-        >>> jacobian_norms([Residual(nn.Identity())] * 3, torch.zeros(4))  # 2, 4, 8 times the norm of the identity
-        tensor([ 4.,  8., 16.])
-    """
-    product, norms = torch.eye(x.numel(), dtype=x.dtype, device=x.device), []
-    for layer in layers:
-        local = torch.func.jacrev(lambda h, layer=layer: layer(h[None])[0])(x)
-        x = layer(x[None])[0].detach()
-        product = local.detach().reshape(x.numel(), -1) @ product  # (entries of h_k, entries of x)
-        norms.append(product.norm())
-    return torch.stack(norms)
-
-
-@contextmanager
-def deleted(block: Residual) -> Iterator[None]:
-    """Inside, the branch of the block gives 0, so that only its shortcut is left.
-
-    Example:
-        >>> block = Residual(nn.Linear(2, 2))
-        >>> with deleted(block):
-        ...     block(torch.ones(1, 2)).tolist()
-        [[1.0, 1.0]]
-    """
-    hook = block.branch.register_forward_hook(_nothing)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
-def _nothing(module: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor:
-    return torch.zeros_like(out)
 
 
 def _branch(convs: list[tuple[int, int, int, int]], order: str, norm: str, activation: str, dims: int) -> nn.Sequential:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 from torch import nn
 
@@ -73,19 +74,10 @@ class ResNet(Chain):
         for stage, wide in enumerate(filters, start=1):
             made = []
             for block in range(blocks):
-                made.append(
-                    residual_block(
-                        width,
-                        wide,
-                        stride=2 if stage > 1 and block == 0 else 1,
-                        kind=kind,
-                        order=order,
-                        norm=norm,
-                        activation=activation,
-                        squeeze=squeeze,
-                        survival=next(survivals),
-                    )
-                )
+                options: dict[str, Any] = {"kind": kind, "order": order, "norm": norm, "activation": activation}
+                stride = 2 if stage > 1 and block == 0 else 1
+                options |= {"squeeze": squeeze, "survival": next(survivals)}
+                made.append(residual_block(width, wide, stride=stride, **options))
                 width = wide
             layers[f"stage{stage}"] = nn.Sequential(*made)
         if order == "pre":

@@ -1,28 +1,27 @@
-"""Symmetries of maps: shifts, flips and quarter turns, and functions that do not change under a group of them.
+"""Symmetries of maps: shifts, flips and quarter turns.
 
     invariant:    f(t(x)) = f(x)                 equivariant:    f(t(x)) = t(f(x))
     f(x) = max_{t in G} g(t(x))   or   Σ_{t in G} g(t(x)),      invariant to every t in G if G is a group:
     f(s(x)) runs over g(t(s(x))), and {t s: t in G} = G needs closure and inverses; for a mere set it fails.
 
-A transformation is any function of a tensor. Those of this file act on the last axes, the places of a map. On a map
-whose places lie j apart, a shift by s is one by s / j: one by 4 is one by 2 after a stride of 2, and one by 1 is none.
+A transformation is any function of a tensor; those of this file act on the last axes. On a map whose places lie j
+apart, a shift by s is one by s / j: one by 4 is one by 2 after a stride of 2.
 Shapes: (..., n) signals, (..., H, W) images.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["Flip", "Invariant", "Shift", "Turn", "cyclic", "invariant"]
+__all__ = ["Flip", "Shift", "Turn"]
 
 _FILLS = ("circular", "zeros")
 
@@ -101,44 +100,3 @@ class Turn:
 
     def __str__(self) -> str:
         return f"turn {90 * self.quarters}°"
-
-
-def cyclic(n: int) -> list[Shift]:
-    """All n circular shifts of a signal of n places: a group."""
-    return [Shift(k) for k in range(n)]
-
-
-def invariant(
-    g: Callable[[Tensor], Tensor], transforms: Sequence[Callable[[Tensor], Tensor]], reduce: str = "max"
-) -> Invariant:
-    """f(x) = max or sum over transformations t of g(t(x)), as a module; invariant if they are a group.
-
-    Args:
-        g: Any function of a batch; a module keeps its parameters.
-        transforms: The transformations: for invariance all of a group, the identity included.
-        reduce: max or sum.
-
-    Example:
-        >>> f = invariant(lambda x: x[:, 0] * x[:, 1], cyclic(3))
-        >>> f(torch.tensor([[1.0, 2.0, 5.0], [5.0, 1.0, 2.0]])).tolist()
-        [10.0, 10.0]
-    """
-    if not transforms:
-        raise InputError("invariant got no transforms; give at least the identity, such as Shift(0).")
-    if reduce not in ("max", "sum"):
-        raise InputError(nearest("reduction", reduce, ("max", "sum")))
-    return Invariant(g, transforms, reduce)
-
-
-class Invariant(nn.Module):
-    """What `invariant` makes."""
-
-    def __init__(
-        self, g: Callable[[Tensor], Tensor], transforms: Sequence[Callable[[Tensor], Tensor]], reduce: str
-    ) -> None:
-        super().__init__()
-        self.g, self.transforms, self.reduce = g, tuple(transforms), reduce
-
-    def forward(self, x: Tensor) -> Tensor:
-        found = torch.stack([self.g(t(x)) for t in self.transforms])  # (G, ...)
-        return found.amax(0) if self.reduce == "max" else found.sum(0)

@@ -7,8 +7,8 @@
     sub-pixel     y_c[f i + r] = h_{cf + r}[i]           f (of an image f²) maps of a convolution h, interleaved
     unpooling     y[p] = x[i]                            p the place of the maximum that pooling kept, 0 elsewhere
 
-(of images: on each axis alike). f is the factor. "Deconvolution" is a misnomer of the transposed one: Cᵀ C is not the
-identity. Its kernel is as wide as its stride, so that copies do not overlap, which else leaves a chequered pattern.
+(of images: on each axis alike). f is the factor. A transposed convolution ("deconvolution") is not an inverse: Cᵀ C is
+not the identity. Its kernel is as wide as its stride: overlapping copies would leave a checkerboard pattern.
 
 Shapes: signals (B, C, L) -> (B, O, f L), images (B, C, H, W) -> (B, O, f H, f W).
 References: Odena, Dumoulin and Olah, Deconvolution and Checkerboard Artifacts (2016); Shi et al., arXiv:1609.05158
