@@ -90,4 +90,5 @@ def fresh():
 
     return loaded
 
+
 collect_ignore = ["peers/scikit_learn.py"]  # run by test_scikit_learn.py in a process of its own
