@@ -27,19 +27,10 @@ PHRASES = {  # what is not written, and what is written instead
 }
 ALLOWED: set[str] = set(
     """
-    docs/boltzmann.md
     docs/data.md
-    docs/decisions.md
-    docs/hopfield.md
-    docs/index.md
-    docs/likelihoods.md
-    docs/linear.md
     docs/module.md
-    docs/optimizers.md
-    docs/studies.md
     docs/training.md
     src/ftheta/autodiff/_rules.py
-    src/ftheta/data/augment/changes.py
     src/ftheta/data/datasets.py
     src/ftheta/data/io/folders.py
     src/ftheta/data/io/masks.py
@@ -61,18 +52,12 @@ ALLOWED: set[str] = set(
     src/ftheta/formulas/surfaces.py
     src/ftheta/measure/compare.py
     src/ftheta/models/dense/module.py
-    src/ftheta/models/energy/_machine.py
-    src/ftheta/models/energy/_pictures.py
-    src/ftheta/models/energy/dense.py
-    src/ftheta/models/energy/modern_hopfield.py
-    src/ftheta/models/energy/rbm.py
     src/ftheta/models/image/unet.py
     src/ftheta/models/linear/basis.py
     src/ftheta/models/linear/densities.py
     src/ftheta/models/linear/figures/paths.py
     src/ftheta/models/linear/generative.py
     src/ftheta/nn/memory.py
-    src/ftheta/plots/segmented.py
     src/ftheta/results.py
     src/ftheta/studies/optimizers/_line.py
     src/ftheta/train/problem.py

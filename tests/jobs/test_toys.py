@@ -13,6 +13,7 @@ import pytest
 import ftheta
 from ftheta import catalog, explain, jobs
 from ftheta.store import Run
+from tests.cli._things import call
 from tests.jobs.test_jobs import Heard
 from tests.toys import CARDS, DATA
 from tests.toys.examples import state
@@ -61,6 +62,15 @@ def test_a_series_is_forecast_and_a_table_of_numbers_is_one():
     assert trained.dataset.kind == "series" and trained.split.test.tolist() == list(range(160, 200))
     frame = trained.predict("waves.csv").frame
     assert list(frame) == ["step", "prediction 1", "prediction 2"] and frame["step"].tolist() == [1, 2, 3, 4]
+
+
+def test_a_horizon_is_an_option_of_models_that_forecast(monkeypatch, capsys):
+    np.savetxt("wave.csv", np.sin(np.arange(120) / 5), header="a", comments="")
+    short = ("--epochs", 1, "--no-report")
+    assert call(monkeypatch, "train", "toy-forecaster", "wave.csv", "--horizon", 5, "--run", "r", *short) == 0
+    assert jobs.open("r").model.horizon == 5
+    assert call(monkeypatch, "train", "mlp", "wine", "--horizon", 5, *short) == 2
+    assert "model 'mlp': Unknown key 'horizon'" in capsys.readouterr().err
 
 
 def test_texts_are_sampled():
