@@ -27,40 +27,10 @@ PHRASES = {  # what is not written, and what is written instead
 }
 ALLOWED: set[str] = set(
     """
-    docs/data.md
-    docs/module.md
-    docs/training.md
-    src/ftheta/autodiff/_rules.py
-    src/ftheta/data/datasets.py
-    src/ftheta/data/io/folders.py
-    src/ftheta/data/io/masks.py
-    src/ftheta/data/io/picture.py
-    src/ftheta/data/io/pictures.py
-    src/ftheta/data/kinds/image.py
-    src/ftheta/data/kinds/inputs.py
-    src/ftheta/data/kinds/table.py
-    src/ftheta/data/kinds/text.py
     src/ftheta/data/sets/shapes.py
     src/ftheta/data/sets/synthetic.py
-    src/ftheta/data/sources.py
-    src/ftheta/explain/gradients/_sheet.py
-    src/ftheta/explain/gradients/_words.py
-    src/ftheta/explain/images/convolve.py
-    src/ftheta/explain/surface/learning_rate.py
-    src/ftheta/formulas/cover.py
-    src/ftheta/formulas/decisions.py
-    src/ftheta/formulas/surfaces.py
-    src/ftheta/measure/compare.py
-    src/ftheta/models/dense/module.py
-    src/ftheta/models/image/unet.py
-    src/ftheta/models/linear/basis.py
-    src/ftheta/models/linear/densities.py
-    src/ftheta/models/linear/figures/paths.py
     src/ftheta/models/linear/generative.py
-    src/ftheta/nn/memory.py
-    src/ftheta/results.py
     src/ftheta/studies/optimizers/_line.py
-    src/ftheta/train/problem.py
     """.split()
 )
 FILES = [

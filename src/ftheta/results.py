@@ -158,7 +158,7 @@ def svg(figure: Figure, alt: str = "") -> str:
 
     Args:
         figure: What to draw.
-        alt: What a reader who does not see it is told; empty: the titles of its axes.
+        alt: What a reader who does not see it reads; empty: the titles of its axes.
     """
     from matplotlib import rc_context
 

@@ -16,7 +16,7 @@ __all__ = ["by_argument", "elementwise", "linear_map", "total_of", "unbroadcast"
 
 
 class _Lazy:
-    """Adjoints by argument, each computed when it is asked for: those of constants cost nothing."""
+    """Adjoints by argument, each computed when it is needed: those of constants cost nothing."""
 
     __slots__ = ("given", "rules", "static")
 

@@ -6,7 +6,7 @@
 | ravine | ¼ (x + y)² + ¼ 25 (y - x)² | the same across the axes: no rescaling of single coordinates helps |
 | rosenbrock | 100 (y - x²)² + (1 - x)² | a flat curved valley |
 | himmelblau | (x² + y - 11)² + (x + y² - 7)² | four minima, all of value 0 |
-| saddle | ½ x² - ½ y² + ¼ y⁴ | a stationary point that is no minimum, between two that are |
+| saddle | ½ x² - ½ y² + ¼ y⁴ | a stationary point that is not a minimum, between two that are |
 | no-minimum | x² - y² | falls without end |
 
 Where f is a sum of squares, `residuals` gives r with f = ½ ‖r‖², which least-squares rules use.

@@ -5,7 +5,7 @@
     numbers    d_i = loss of A - loss of B in row i;   t = d̄ / (s / √n);   Wilcoxon's signed ranks;
                sign flips: the share of 9,999 random signs ε with |Σ ε_i d_i| >= |Σ d_i|
 
-The rows must not have been seen in training. One split says nothing of other seeds or other training rows.
+The rows must not have been seen in training. One split does not show other seeds or other training rows.
 Shapes: n rows, G blocks of rows (as in `Bootstrap`), R flips.
 Reference: Dietterich, Approximate statistical tests for comparing supervised classification learning algorithms, Neural
 Computation 10 (1998).

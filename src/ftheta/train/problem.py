@@ -99,7 +99,7 @@ class Problem(Curvature):
         return draw
 
     def precision(self) -> AbstractContextManager[Any]:
-        """bfloat16 where torch holds it for safe, if that is asked for."""
+        """bfloat16 where torch holds it for safe, if that is requested."""
         if self.training.precision == "full":
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False)  # weights move between evaluations
@@ -158,7 +158,7 @@ class Problem(Curvature):
             nn.utils.clip_grad_norm_(self.parameters, t.clip_norm)
 
     def penalty(self) -> Tensor | None:
-        """l2 Σ θ² + l1 Σ |θ|, or None when neither is asked for."""
+        """l2 Σ θ² + l1 Σ |θ|, or None where neither is used."""
         t = self.training
         if not (t.l2 or t.l1) or not self.penalized:
             return None

@@ -3,7 +3,7 @@
     polygon of m sides:  max_k u_k · (p - c) <= r cos(π/m),   u_k = (cos, sin)(φ + 2πk/m);      disc:  |p - c| <= r
     gray = level of the topmost figure at p, or of the ground, + noise ε,   ε ~ N(0, 1), cut to [0, 1]
 
-Brightness tells figures from each other and from the ground, and says nothing of their kind: that is in the outline.
+Brightness tells figures from each other and from the ground, and does not show their kind: that is in the outline.
 Later figures cover earlier ones.
 
 Shapes: n images of S x S pixels, x (n, S²) bytes, y (n, S, S): 0 ground, 1 disc, 2 square, 3 triangle.
@@ -66,7 +66,7 @@ def shapes(n: int = 500, noise: float = 0.1, seed: int = 0, *, size: int = 32) -
 
 
 def _figures(rng: np.random.Generator, kind: np.ndarray, size: int) -> np.ndarray:
-    """One figure an image, of a kind 1, 2 or 3, anywhere, of any angle: (n, S, S) of bool."""
+    """One figure per image, of a kind 1, 2 or 3, anywhere, of any angle: (n, S, S) of bool."""
     n = len(kind)
     radius = rng.uniform(0.16, 0.3, n) * size
     center = rng.uniform(radius, size - 1 - radius, (2, n))

@@ -39,7 +39,7 @@ class Convolved(Result):
     """Every step of a convolution."""
 
     x: np.ndarray  # the input with its padding: (n,) or (H, W)
-    kernel: np.ndarray  # as it lies on the input, flipped if that was asked for
+    kernel: np.ndarray  # as it lies on the input, flipped on request
     output: np.ndarray  # (n',) or (H', W')
     starts: np.ndarray  # place of the first tap in x at each step: (N, d)
     windows: np.ndarray  # what lies under the kernel: (N, ...) as the kernel

@@ -5,7 +5,7 @@
 The loss stays while the rate is too small, falls while it is right, and rises when it is too large. The suggestion is
 the rate at which the smoothed loss has made 0.9 of its way from its highest point down to its lowest. Beside it stands
 2/λ, λ the largest eigenvalue of the Hessian at the start: plain gradient descent on all rows cannot be stable above it.
-For other rules it is no limit: Adam divides by the size of the gradient, momentum μ allows 2 (1 + μ) / λ.
+For other rules it is not a limit: Adam divides by the size of the gradient, momentum μ allows 2 (1 + μ) / λ.
 
 Shapes: M updates.
 Reference: Smith, Cyclical learning rates for training neural networks, arXiv:1506.01186 (2017).

@@ -1,4 +1,4 @@
-"""Any PyTorch module with the life of an estimator.
+"""Any PyTorch module as an estimator.
 
     raw = module(x),   p(y | x) = likelihood(raw)
 
@@ -43,11 +43,11 @@ class _Own(NeuralEstimator):
     refused: ClassVar[tuple[str, ...]] = ("module",)
 
     def kind(self) -> Table:
-        """Rows of any shape; whole numbers stay whole numbers for an embedding, bytes of images become [0, 1]."""
+        """Rows of any shape; integers stay integers for an embedding, bytes of images become [0, 1]."""
         return Table(self.dtype, axes=True, integers=True)
 
     def source(self, data: Data, batch_size: int, *, shuffle: bool = False) -> Source:
-        """Batches; whole numbers become floats where the module has no embedding."""
+        """Batches; integers become floats where the module has no embedding."""
         x: Any = data.x
         if x.values.dtype == np.int64 and not _embeds(self.module_):
             data = data._replace(x=replace(x, values=x.values.astype(self.dtype)))

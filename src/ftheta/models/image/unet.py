@@ -4,7 +4,7 @@
 
 The label is of each pixel of the image, and the net is convolutional throughout: it answers for images of other sizes.
 
-Shapes: n images, X (n, C, H, W) or (n, H, W), y (n, H, W) whole numbers, K classes, raw (B, H, W, K).
+Shapes: n images, X (n, C, H, W) or (n, H, W), y (n, H, W) integers, K classes, raw (B, H, W, K).
 Reference: Ronneberger, Fischer and Brox, U-Net, arXiv:1505.04597 (2015).
 """
 
