@@ -87,7 +87,7 @@ def test_a_toy_is_killed_and_resumed_on_the_command_line(model, data):
     command, env = [sys.executable, "-m", "ftheta", "train"], os.environ | {"PYTHONPATH": path}
     settings = ["--epochs", "40", "--set", "training.every=0", "--no-report"]
     started = subprocess.Popen([*command, model, data, "--run", "r", *settings], env=env, stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not (Run("r").exists() and Run("r").rows(unsaved=True)) and time.monotonic() < end and started.poll() is None:
         time.sleep(0.02)
     started.send_signal(signal.SIGKILL)
