@@ -27,8 +27,7 @@ PHRASES = {  # what is not written, and what is written instead
 }
 ALLOWED: set[str] = set(
     """
-    src/ftheta/data/sets/shapes.py
-    src/ftheta/data/sets/synthetic.py
+    src/ftheta/data/io/masks.py
     src/ftheta/models/linear/generative.py
     src/ftheta/studies/optimizers/_line.py
     """.split()
