@@ -32,6 +32,7 @@ VERDICTS = {
 MILDER = {  # than the tag of the erratum, or its absence, says: the statement holds but for a detail, or lacks a part
     "loose": """A024 A033 A037 A038 A048 A105 A176 A178 A202 A208 A262 A263 A266 B001 B051 B059 B090 B094 B122 B123 B154
         B160 B164 B200 B201 B211 B227 B234 B292 C024 C100 C172 C212""".split(),
+    "right": ["B276"],
     "incomplete": "A127 A128 A129 A144 A251".split(),
 }
 _called, _marks = pytest.StashKey[set[str]](), pytest.StashKey[list]()
