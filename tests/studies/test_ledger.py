@@ -149,14 +149,8 @@ def house(pytester):
     (folder.parent / "linear").mkdir(parents=True)
     folder.mkdir()
     (pytester.path / "docs").mkdir()
-<<<<<<< HEAD
     notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[minor] wording\n"
     (folder / "notes.csv").write_text(notes, encoding="utf-8")
-=======
-    (folder / "notes.csv").write_text(
-        "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[minor] wording\n", encoding="utf-8"
-    )
->>>>>>> 020aafd (Verdicts of 42 rows and the page of errata follow)
     (folder / "declined.toml").write_text('C4 = "Needs a robot."\n', encoding="utf-8")
     (folder / "claims.json").write_text("{}", encoding="utf-8")
     (folder.parent / "linear/ridge_path.py").write_text(
