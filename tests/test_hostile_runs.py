@@ -54,6 +54,7 @@ PLACES = {
     "pipe": lambda place, outside: os.mkfifo(place),
     "folder": lambda place, outside: place.mkdir(),
 }
+COPIES = ("manifest.json", "split.safetensors", "fit.json")
 JSON = ("config.json", "data.json", "encoder.json", "interval.json", "result.json")
 KEPT = ("config.toml", *JSON, "split.safetensors", "test.safetensors", "model.safetensors", "manifest.json", "lock")
 FILES = {  # of each run; what is kept twice has a copy
@@ -77,6 +78,8 @@ def signed(folder, change=None):
     for name in manifest["files"]:
         data = (folder / name).read_bytes()
         manifest["files"][name] = mark(data)
+        if name in COPIES:
+            (folder / f".{name}.copy").write_bytes(data)
     log = (folder / "metrics.jsonl").read_bytes() if (folder / "metrics.jsonl").exists() else b""
     for entry in manifest["checkpoints"]:
         entry |= mark((folder / entry["file"]).read_bytes()) | {"metrics": mark(log)}
@@ -85,7 +88,8 @@ def signed(folder, change=None):
     if change:
         change(manifest)
     body = json.dumps(manifest, indent=1).encode() + b"\n"
-    (folder / "manifest.json").write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
+    for name in ("manifest.json", ".manifest.json.copy"):
+        (folder / name).write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
 
 
 def leaves(tree, inner=False):
@@ -229,7 +233,7 @@ def place(file, kind):
 def cases():
     """(run, what is done) -> how."""
     for run, files in FILES.items():
-        for file in files:
+        for file in (*files, *(f".{name}.copy" for name in COPIES if name in files)):
             for kind in PLACES if run != "linear" else ("link to a file", "pipe"):
                 yield (run, f"{file} is a {kind}"), place(file, kind)
         for file in files:
@@ -336,7 +340,8 @@ def home(tmp_path_factory):
 @pytest.mark.middle
 def test_these_are_the_files_and_there_are_300_cases(home):
     for run, files in FILES.items():
-        assert sorted(p.name for p in (home / "runs" / run / run).iterdir()) == sorted(files)
+        copies = [f".{name}.copy" for name in COPIES if name in files]
+        assert sorted(p.name for p in (home / "runs" / run / run).iterdir()) == sorted([*files, *copies])
     assert len(CHOSEN) == 300 < len(CASES)
 
 
@@ -401,7 +406,7 @@ SAMPLE = [
     for case in CASES
     if case[0] in HERE
     and case[1].split()[0] in ("manifest", "manifest.json", "metrics", "lock", *HERE[case[0]])
-    or (case[0] in HERE and case[1].split()[0] == "model.safetensors")
+    or (case[0] in HERE and case[1].split()[0] in ("model.safetensors", ".manifest.json.copy"))
 ]
 SAMPLE = random.Random(0).sample(SAMPLE, 40)
 

@@ -320,6 +320,13 @@ FAULTS = [
         STORE,
     ),
     Fault(
+        "the second copy of the manifest is not written",
+        "store/_kept.py",
+        "        for name in (copy_of(MANIFEST), MANIFEST):\n",
+        "        for name in (MANIFEST,):\n",
+        STORE,
+    ),
+    Fault(
         "a damaged line of metrics is kept",
         "store/_log.py",
         "    if row.pop(CHECK, None) != crc32(json.dumps(row).encode()):\n",
@@ -872,8 +879,8 @@ FAULTS = [
     Fault(
         "ResNet: its activation does not reach the blocks",
         "nn/resnet.py",
-        "                        activation=activation,\n",
-        "",
+        '"norm": norm, "activation": activation}',
+        '"norm": norm}',
         ("tests/nn/test_resnet.py",),
     ),
     Fault(

@@ -15,6 +15,11 @@ def steps(run, **options):
     return [row["step"] for row in run.rows(**options)]
 
 
+def both(folder, name):
+    """The two places of a file that is kept twice."""
+    return folder / name, folder / f".{name}.copy"
+
+
 def flip(file, position, bit=0):
     data = bytearray(file.read_bytes())
     data[position] ^= 1 << bit

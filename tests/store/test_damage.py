@@ -1,5 +1,6 @@
-"""Flipped bits, cuts, swaps and lost files in a run: always noticed and named."""
+"""Bit rot, cuts, swaps and lost files in a run: always noticed, named, and gone round where that is possible."""
 
+import contextlib
 import hashlib
 import json
 import random
@@ -12,7 +13,7 @@ import pytest
 from ftheta.errors import FileFormatError
 from ftheta.store import Run
 from ftheta.store._kept import Kept
-from tests.store._runs import flip, names, state, steps
+from tests.store._runs import both, flip, names, state, steps
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(path):
@@ -48,28 +49,79 @@ def test_without_a_whole_checkpoint_a_run_cannot_go_on(path):
     assert len(run.verify()) == 2 and a.exists() and b.exists()
 
 
-@pytest.mark.parametrize("damage", ["flipped bit", "cut", "lost"])
-def test_damaged_metrics_cost_rows_and_no_checkpoint(path, damage):
+@pytest.mark.parametrize("line", [1, 2, 3])
+@pytest.mark.parametrize("damage", ["flipped bit", "other digit", "garbage", "cut", "lost"])
+def test_a_damaged_line_of_metrics_costs_the_rows_from_there_on_and_no_checkpoint(path, line, damage):
     file = path / "metrics.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
+    start = sum(map(len, lines[: line - 1]))
     if damage == "flipped bit":
-        flip(file, len(b"".join(lines[:2])) + 3)  # in the third line
+        flip(file, start + 3)
+    elif damage == "lost":
+        file.unlink()
     else:
-        file.unlink() if damage == "lost" else file.write_bytes(b"".join(lines[:2]))
-    for act in (Run.rows, lambda run: run.log({"step": 9})):  # which would seal the damage
-        with pytest.raises(FileFormatError, match="metrics.jsonl digest differs"):
-            act(Run(path))
-    with Run(path) as run, pytest.warns(UserWarning, match="the rows up to step 3 are lost, the weights are not"):
+        bad = {"other digit": lines[line - 1].replace(b"loss", b"1oss"), "garbage": b"\0\xff\n", "cut": b""}[damage]
+        rest = b"" if damage == "cut" else b"".join(lines[line:])
+        file.write_bytes(b"".join(lines[: line - 1]) + bad + rest)
+    with pytest.raises(FileFormatError, match="metrics.jsonl digest differs"):
+        Run(path).rows()
+    with pytest.raises(FileFormatError, match="metrics.jsonl digest differs"):
+        Run(path).log({"step": 9})  # which would seal the damage
+    good = list(range(1, 1 if damage == "lost" else line))
+    with Run(path) as run, pytest.warns(UserWarning, match=f"metrics.jsonl is damaged after line {len(good)} and"):
         tree, step = run.latest()
-        assert step == tree["step"] == 3 and steps(run) == [] and run.verify() == []
+        assert step == tree["step"] == 3 and steps(run) == good and run.verify() == []
         run.log({"step": 4})
         run.checkpoint(state(4), 4)
-    assert steps(Run(path)) == [4] and Run(path).verify() == []
+    assert steps(Run(path)) == [*good, 4] and Run(path).verify() == []
+    flip(path / "checkpoint-4.safetensors", -1)  # the checkpoint before is as good as ever
+    with Run(path) as run, pytest.warns(UserWarning, match="Resuming from step 3"):
+        assert run.latest()[1] == 3 and steps(run) == good
+
+
+def test_damaged_metrics_beside_a_damaged_checkpoint(path):
+    flip(path / "metrics.jsonl", 3)
+    flip(path / "checkpoint-3.safetensors", -1)
+    with Run(path) as run, pytest.warns(UserWarning) as caught:
+        assert run.latest()[1] == 2 and steps(run) == [] and run.verify() == []
+    assert ["Resuming from step 2" in str(caught[0].message), "damaged after line 0" in str(caught[1].message)] == [
+        True
+    ] * 2
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "fit.json", "split.safetensors"])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("harm", ["flipped", "empty", "cut", "lost"])
+def test_of_two_copies_the_good_one_is_used_and_the_other_restored(path, name, which, harm):
+    with Run(path) as run:
+        run.write("fit.json", "{}")
+        run.write("split.safetensors", {"train": [1, 2]})
+    whole = {file: file.read_bytes() for file in both(path, name)}
+    assert len(set(whole.values())) == 1
+    file = both(path, name)[which]
+    data = file.read_bytes()
+    if harm == "lost":
+        file.unlink()
+    else:
+        file.write_bytes({"flipped": bytes([data[0] ^ 1]) + data[1:], "empty": b"", "cut": data[:-9]}[harm])
+    spoiled = {f: f.read_bytes() for f in path.rglob("*") if f.is_file()}
+    reader = Run(path)
+    assert reader.read("fit.json") == b"{}" and reader.tree("split.safetensors") == {"train": [1, 2]}
+    assert reader.latest()[1] == 3 and reader.check() is reader and steps(reader) == [1, 2, 3]
+    assert [file.name in problem for problem in reader.verify()] == [True] * (harm != "lost")
+    assert {f: f.read_bytes() for f in path.rglob("*") if f.is_file()} == spoiled  # readers write nothing
+    said = contextlib.nullcontext() if harm == "lost" else pytest.warns(UserWarning, match=f"{file.name} is not as it")
+    with said:
+        Run(path).write("other", b"")
+    assert Run(path).verify() == []
+    assert name == "manifest.json" or {file: file.read_bytes() for file in both(path, name)} == whole
+    assert len({file.read_bytes() for file in both(path, name)}) == 1
 
 
 @pytest.mark.middle
 def test_every_byte_of_the_manifest_counts(path):
     file, rng = path / "manifest.json", random.Random(0)
+    (path / ".manifest.json.copy").unlink()
     data, before = file.read_bytes(), names(path)
     run = Run(path)
     acts = [run.latest, run.rows, run.__enter__, lambda: run.read("config.toml"), lambda: run.status]
@@ -85,7 +137,7 @@ def test_every_byte_of_the_manifest_counts(path):
     assert names(path) == sorted([*before, "checkpoint-1.safetensors"])  # nothing was deleted
     file.write_bytes(data)
     with run:
-        assert names(path) == before  # and now the stale one is
+        assert names(path) == sorted([*before, ".manifest.json.copy"])  # and now the stale one is
 
 
 def seal(content):
@@ -100,7 +152,15 @@ GOOD = {"format": 1, "status": "running", "files": {"a": MARK}, "checkpoints": [
 
 @pytest.mark.parametrize(
     "content",
-    ["[]", "1", "{]", *(GOOD | x for x in ({"format": 2}, {"status": "done"}, {"files": []}, {"status": "finished"}))]
+    [
+        "[]",
+        "1",
+        "{]",
+        GOOD | {"format": 2},
+        GOOD | {"status": "done"},
+        GOOD | {"files": []},
+        GOOD | {"status": "finished"},
+    ]
     + [GOOD | {"files": {name: MARK}} for name in ("../x", "/etc/passwd", "figures/../../x")]
     + [GOOD | {"files": {name: MARK}} for name in ("a\n", "\x1b[2J", "a" * 300, "lock", "manifest.json", "")]
     + [GOOD | {"files": {"a": mark}} for mark in (None, 1, {}, MARK | {"sha256": "00"}, MARK | {"sha256": "G" * 64})]
@@ -123,7 +183,8 @@ def test_a_manifest_of_another_make_is_refused_even_if_its_seal_is_right(tmp_pat
 
 
 def test_a_lost_manifest_deletes_nothing(path):
-    (path / "manifest.json").unlink()
+    for file in both(path, "manifest.json"):
+        file.unlink()
     before = names(path)
     for act in (Run(path).latest, Run(path).__enter__, lambda: Run(path).write("x", b"")):
         with pytest.raises(FileFormatError, match="manifest.json is missing beside checkpoints; nothing was deleted"):
@@ -138,7 +199,9 @@ def test_50_flipped_bits_and_50_cuts_are_all_noticed(path, tmp_path, finished):
         Run(path).write("model.safetensors", state(3))
         Run(path).finish()
     sealed = json.loads((path / "manifest.json").read_text()[:-65])
-    length = (sealed if finished else sealed["checkpoints"][-1])["metrics"]["bytes"]
+    length = sealed.get("metrics", {"bytes": sealed["checkpoints"][-1]["metrics"]["bytes"]} if not finished else None)[
+        "bytes"
+    ]
     files = [name for name in names(path) if name != "lock"]
     for i in range(100):
         broken = tmp_path / "broken"
@@ -151,7 +214,7 @@ def test_50_flipped_bits_and_50_cuts_are_all_noticed(path, tmp_path, finished):
             (broken / name).write_bytes((path / name).read_bytes()[: rng.randrange(size)])
         problems = Run(broken).verify()
         assert problems and any(Path(name).name in problem for problem in problems), name
-        if name in sealed["files"]:
+        if name in sealed["files"]:  # none of them is kept twice
             with pytest.raises(FileFormatError, match=f"{name} digest differs"):
                 Run(broken).read(name)
         shutil.rmtree(broken)
@@ -171,7 +234,7 @@ def test_a_reader_is_not_misled_by_a_writer_that_goes_on_meanwhile(path, act, mo
     assert act(reader) in (6, [])
 
 
-def test_a_checked_run_is_itself_and_another_names_its_first_problem(path):
+def test_a_sound_run_is_itself_and_another_names_its_first_problem(path):
     run = Run(path)
     assert run.check() is run
     flip(path / "config.toml", 0)

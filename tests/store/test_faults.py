@@ -130,6 +130,7 @@ def before(tmp_path_factory):
     folder = tmp_path_factory.mktemp("before") / "a"
     with Run(folder) as job:
         job.write("x", "A")
+        job.write("fit.json", "old")
         for step in (1, 2):
             job.log({"step": step})
             job.checkpoint(state(step), step)
@@ -151,6 +152,7 @@ ACTS = {
     "same step": (lambda job: job.checkpoint(state(9), 2), lambda job: job.latest()[0]["step"], {2, 9}),
     "new file": (lambda job: job.write("figures/x", b"new"), lambda job: job.has("figures/x"), {False, True}),
     "old file": (lambda job: job.write("x", "ABCD"), lambda job: job.read("x"), {b"A", b"ABCD"}),
+    "kept twice": (lambda job: job.write("fit.json", "new"), lambda job: job.read("fit.json"), {b"old", b"new"}),
     "rewind": (lambda job: job.rewind(1), step_and_rows, {(2, 2), (1, 1)}),
     "finish": (lambda job: job.finish(), lambda job: (job.status, len(job.rows())), {("running", 2), ("finished", 2)}),
 }  # name: what is done, what a reader sees, what it may see afterwards
@@ -187,8 +189,10 @@ def test_a_fault_at_any_call_is_reported_and_loses_nothing(before, tmp_path, act
                     attempt()
                 number = errno.ENOSPC if fault == "full for good" else getattr(errno, fault)
                 assert os.strerror(number) in str(e.value) and e.value.errno == number
-        assert look(Run(folder)) in allowed and Run(folder).verify() == []
-        count(attempt)  # at the next start it works, and nothing is left over
+        assert look(Run(folder)) in allowed and Run(folder).verify(copies=act != "kept twice") == []
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*fit.json.* restored from its other copy")  # it was half replaced
+            count(attempt)  # at the next start it works, and nothing is left over
         assert look(Run(folder)) == new and Run(folder).verify() == []
         assert not list(folder.rglob("*.tmp")) and len(list(folder.glob("checkpoint-*"))) <= 2
 
@@ -324,6 +328,38 @@ def test_files_that_belong_together_are_replaced_together(tmp_path):
                 seen.append(found["model"])
         assert seen[-1] == seen[-2] and not list(folder.rglob("*.tmp"))
     assert "".join(seen) == "".join(sorted(seen)) and set(seen) == {"A", "B"}
+
+
+@pytest.mark.middle
+def test_death_between_the_two_copies_loses_nothing_even_if_the_disk_then_spoils_one(tmp_path):
+    """A kill at any call, then a bit in either copy of the manifest or of fit.json."""
+    with Run(tmp_path / "start") as job:
+        job.write("fit.json", "old")
+        job.checkpoint(state(1), 1)
+
+    def act(folder):
+        with Run(folder) as job:
+            job.write("fit.json", "new")
+            job.checkpoint(state(2), 2)
+
+    calls = count(lambda: act(shutil.copytree(tmp_path / "start", tmp_path / "dry")))
+    for k in range(1, len(calls) + 1):
+        dead = shutil.copytree(tmp_path / "start", tmp_path / "dead")
+        with Stand(die, k), pytest.raises(Dead):
+            act(dead)
+        for name in ("manifest.json", ".manifest.json.copy", "fit.json", ".fit.json.copy"):
+            folder = shutil.copytree(dead, tmp_path / "again")
+            half_replaced = Run(dead).verify() != []
+            if not half_replaced:
+                (folder / name).write_bytes((folder / name).read_bytes()[:-3])
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", ".* restored from its other copy")
+                with Run(folder) as job:
+                    assert job.read("fit.json") in (b"old", b"new") and job.latest()[1] in (1, 2), (k, name)
+                act(folder)
+            assert Run(folder).verify() == [] and Run(folder).latest()[1] == 2
+            shutil.rmtree(folder)
+        shutil.rmtree(dead)
 
 
 def naive(folder, done):

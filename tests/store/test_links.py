@@ -20,15 +20,8 @@ from tests.store._runs import names, state, steps
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
 
-NAMES = [
-    "lock",
-    "manifest.json",
-    "metrics.jsonl",
-    "config.toml",
-    "checkpoint-2.safetensors",
-    "checkpoint-3.safetensors",
-]
-NAMES += ["figures", "figures/loss.svg"]
+NAMES = ["lock", "manifest.json", ".manifest.json.copy", "metrics.jsonl", "config.toml", "fit.json", ".fit.json.copy"]
+NAMES += ["checkpoint-2.safetensors", "checkpoint-3.safetensors", "figures", "figures/loss.svg"]
 
 
 def bound(place):
@@ -69,6 +62,7 @@ def digest(folder):
 @pytest.fixture
 def outside(path, tmp_path):
     """What the links point to."""
+    Run(path).write("fit.json", "{}")
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "file").write_bytes(b"mine\n")
@@ -79,7 +73,7 @@ def outside(path, tmp_path):
 
 def write_anew(run):
     """Write over every file."""
-    for name in ("config.toml", "figures/loss.svg"):
+    for name in ("config.toml", "fit.json", "figures/loss.svg"):
         run.write(name, b"new")
 
 
@@ -96,7 +90,7 @@ ACTS = {
     "exists": Run.exists,
     "is_empty": Run.is_empty,
     "digest": lambda run: run.digest,
-    "read": lambda run: [run.read(name) for name in ("config.toml", "figures/loss.svg")],
+    "read": lambda run: [run.read(name) for name in ("config.toml", "fit.json", "figures/loss.svg")],
     "rows": lambda run: run.rows(unsaved=True),
     "latest": Run.latest,
     "verify": Run.verify,
@@ -111,8 +105,11 @@ ACTS = {
 NEEDS = {  # what must be refused, at least, where it is not a file
     "lock": {"enter", "log", "go on", "rewind", "write", "finish"},
     "manifest.json": set(ACTS) - {"verify"},
+    ".manifest.json.copy": {"enter", "log", "go on", "rewind", "write", "finish"},
     "metrics.jsonl": {"rows", "log", "go on", "rewind", "finish", "check"},
     "config.toml": {"read", "write", "check"},
+    "fit.json": {"read", "write", "check"},
+    ".fit.json.copy": {"enter", "write"},
     "checkpoint-2.safetensors": {"go on", "rewind", "finish", "check"},
     "checkpoint-3.safetensors": {"latest", "go on", "rewind", "finish", "check"},
     "figures": {"read", "enter", "write", "check"},
@@ -199,7 +196,7 @@ def test_without_descriptors_of_folders_each_name_is_looked_at(path, outside, tm
     write_anew(Run(path))
     assert Run(path).verify() == [] and steps(Run(path)) == [1, 2, 3, 4]
     before = digest(outside)
-    for name in ("lock", "metrics.jsonl", "figures", "config.toml"):
+    for name in ("lock", "metrics.jsonl", "figures", "fit.json"):
         place = path / name
         place.rename(tmp_path / "kept")
         KINDS[kind](place, outside)

@@ -27,7 +27,7 @@ def test_a_run_goes_from_new_to_running_to_finished(path):
     run = Run(path)
     assert run.exists() and run.status == "running"
     kept = ["checkpoint-2.safetensors", "checkpoint-3.safetensors"]
-    other = ["config.toml", "figures/loss.svg", "lock", "manifest.json", "metrics.jsonl"]
+    other = [".manifest.json.copy", "config.toml", "figures/loss.svg", "lock", "manifest.json", "metrics.jsonl"]
     assert names(path) == sorted([*kept, *other])
     with run:
         assert run.latest()[1] == 3
@@ -60,7 +60,10 @@ def test_a_model_alone_makes_a_small_folder(tmp_path):
     with Run(tmp_path / "m") as run:
         run.write("model.safetensors", {"a": 1})
         run.finish()
-    assert names(tmp_path / "m") == ["lock", "manifest.json", "model.safetensors"] and run.verify() == []
+    assert (
+        names(tmp_path / "m") == [".manifest.json.copy", "lock", "manifest.json", "model.safetensors"]
+        and run.verify() == []
+    )
     assert run.rows() == [] and run.rows(unsaved=True) == []
 
 
@@ -82,7 +85,7 @@ def test_the_manifest_says_what_is_there_and_seals_itself(path):
         assert entry["metrics"] == {"bytes": len(prefix), "sha256": hashlib.sha256(prefix).hexdigest()}
 
 
-def test_files_can_be_replaced(path):
+def test_files_can_be_replaced_and_repaired(path):
     run = Run(path)
     for text in ("seed = 2\n", "seed = 2\n", "seed = 3\n"):
         run.write("config.toml", text)
@@ -210,7 +213,7 @@ def test_the_same_step_can_be_saved_again(path):
             run.checkpoint(state(value), 3)
             assert run.latest()[0]["step"] == value and run.verify() == []
     assert [n for n in names(path) if "checkpoint" in n][0] == "checkpoint-2.safetensors"
-    assert len(names(path)) == 7
+    assert len(names(path)) == 8
 
 
 def test_a_step_is_a_count(path):

@@ -18,6 +18,7 @@ from .files import damaged, refuse_format, sha256, strict_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+TWICE = ("split.safetensors", "fit.json")
 NAME = re.compile(r"(figures/)?\w([\w .+=,()-]{0,198}[\w)])?")
 OWN = re.compile(r"manifest\.json|metrics\.jsonl|lock|checkpoint-.*", re.IGNORECASE)
 CHECKPOINT = re.compile(r"checkpoint-\d{1,18}(-again)?\.safetensors")
@@ -33,17 +34,25 @@ def copy_of(name: str) -> str:
     return f"{above}{slash}.{last}.copy"
 
 
-def parse(data: bytes, folder: Path) -> dict[str, Any]:
+def parse(data: bytes, folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     """The manifest in the bytes of a file; a FileFormatError if a single bit is not as it was written."""
-    body, last, where = data[:-65], data[-65:].decode("ascii", "replace"), str(folder / MANIFEST)
+    body, last, where = data[:-65], data[-65:].decode("ascii", "replace"), str(folder / name)
     if last[-1:] != "\n" or not last[:-1].isprintable():
         raise damaged(where, "cut off or changed")
-    compare(MANIFEST, body, {"sha256": last[:-1]}, str(folder))
+    compare(name, body, {"sha256": last[:-1]}, str(folder))
     manifest = strict_json(body, where)
     refuse_format(manifest, FORMAT, where)
     if not _is_manifest(manifest):
         raise damaged(where, "not a manifest")
     return manifest
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether these are the bytes of a manifest as they were written."""
+    try:
+        return bool(parse(data, Path()))
+    except FileFormatError:
+        return False
 
 
 def sealed(manifest: Mapping[str, Any]) -> bytes:

@@ -3,9 +3,9 @@
     runs/a/  config.toml  metrics.jsonl  manifest.json  lock  figures/
              checkpoint-<step>.safetensors (two, while training)  ->  model.safetensors  config.json (when finished)
 
-A new file is first written as a hidden copy, then named in the manifest, then renamed: the manifest decides which
-content is right. With each checkpoint the manifest holds the length and digest of metrics.jsonl at that moment, so that
-weights and log go back together.
+A new file is first written as a hidden copy, then named in the manifest, then put in its place: the manifest decides
+which content is right, and either place may hold it. With each checkpoint the manifest holds the length and digest of
+metrics.jsonl at that moment, so that weights and log go back together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._folder import NotAFile
 from ._kept import LEFT, Kept
 from ._lock import take_lock
 from ._log import METRICS, line_of, rows_of
-from ._manifest import MANIFEST, NAME, OWN, Mark, compare, mark_of, sealed
+from ._manifest import MANIFEST, NAME, OWN, TWICE, Mark, compare, copy_of, mark_of, sealed
 from .files import damaged, reported, strict_json, utf8, write_all
 from .tree import Tree, dump_tree, parse_tree
 
@@ -72,7 +72,7 @@ class Run:
             _entered.add(self)
             try:
                 manifest = self._folder.manifest()
-                self._folder.mend(manifest["files"])
+                self._folder.mend(manifest)
                 self._folder.tidy(manifest)
             except BaseException:
                 self._release()
@@ -93,7 +93,7 @@ class Run:
 
     def exists(self) -> bool:
         """Whether the folder holds a run."""
-        return any(self._folder.stat(name) for name in (MANIFEST, "config.toml"))
+        return any(self._folder.stat(name) for name in (MANIFEST, copy_of(MANIFEST), "config.toml"))
 
     def is_empty(self) -> bool:
         """Whether the folder holds nothing but what a start that was killed at once can have left."""
@@ -230,17 +230,24 @@ class Run:
             kept = [c for c in manifest["checkpoints"] if c["step"] <= step]
             if step and (not kept or kept[-1]["step"] != step):
                 raise InputError(f"{self.path} has no checkpoint of step {step}; rewind to one that it has, or to 0.")
-            log = self._log_bytes(None, "")
-            if any(mark_of(log[: c["metrics"]["bytes"]]) != c["metrics"] for c in kept):
-                lost = f"{self.path / METRICS} is damaged: the rows up to step {step} are lost, the weights are not."
-                warnings.warn(lost, UserWarning, stacklevel=3)
-                kept = [c | {"metrics": mark_of(b"")} for c in kept]
+            kept = self._marked(kept)
             if kept != manifest["checkpoints"]:
                 manifest["checkpoints"] = kept
                 self._folder.save(manifest)
             self._cut_log(kept[-1]["metrics"]["bytes"] if kept else 0)
             self._folder.tidy(manifest)
         self._step = step
+
+    def _marked(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Checkpoints with the rows that are left: a log that was damaged ends before its first bad line."""
+        data = self._log_bytes(None, "")
+        parts = [data[: c["metrics"]["bytes"]] for c in entries]
+        if [c["metrics"] for c in entries] == list(map(mark_of, parts)):
+            return entries
+        good = [rows_of(part) for part in parts]
+        what = f"{self.path / METRICS} is damaged after line {len(good[-1][0])} and was cut there: the rows up to step"
+        warnings.warn(f"{what} {entries[-1]['step']} are lost, the weights are not.", UserWarning, stacklevel=4)
+        return [c | {"metrics": mark_of(data[:size])} for c, (_, size) in zip(entries, good, strict=True)]
 
     def finish(self, files: Mapping[str, bytes | str | Tree] | None = None) -> None:
         """Write these files and seal the run, all or nothing; then remove its checkpoints."""
@@ -253,8 +260,8 @@ class Run:
                 self._close_log()
                 self._folder.tidy(self._folder.manifest())
 
-    def verify(self) -> list[str]:
-        """Every problem as a sentence."""
+    def verify(self, *, copies: bool = True) -> list[str]:
+        """Every problem as a sentence; none when all is well. Without `copies`, one good copy of a file is enough."""
         problems: list[str] = []
 
         def attempt(test: Any, *args: Any, **options: bool) -> Any:
@@ -268,16 +275,19 @@ class Run:
             return problems or [f"{self.path / MANIFEST} is missing: nothing here can be verified."]
         for name, mark in manifest["files"].items():
             attempt(self._folder.good, name, mark)
+        for name in (MANIFEST, *TWICE) if copies else ():
+            if name == MANIFEST or name in manifest["files"]:
+                attempt(self._folder.check_copies, name, manifest["files"].get(name))
         for entry in manifest["checkpoints"]:
             attempt(self._folder.verified, entry["file"], entry, where)
             attempt(self._log_bytes, entry["metrics"], where)
         attempt(self._log_bytes, manifest.get("metrics"), where, complete=True)
         changed = problems and attempt(self._folder.manifest) != manifest  # a writer has gone on meanwhile
-        return self.verify() if changed else list(dict.fromkeys(problems))
+        return self.verify(copies=copies) if changed else list(dict.fromkeys(problems))
 
     def check(self) -> Self:
-        """The run itself, if every file is as it was written; else a FileFormatError with the first problem."""
-        for problem in self.verify():
+        """The run itself, if every file has a good copy; else a FileFormatError with the first problem."""
+        for problem in self.verify(copies=False):
             raise FileFormatError(problem)
         return self
 
