@@ -227,6 +227,7 @@ def test_the_files_are_plain_and_name_no_code(tmp_path):
     assert {p.name for p in path.iterdir()} - {"lock"} == {
         "model.safetensors",
         "config.json",
+        ".manifest.json.copy",
         "manifest.json",
     }
     assert Run(path).status == "finished" and not Run(path).verify()

@@ -51,7 +51,7 @@ def snapshot(folder="."):
 
 def equal_files(a, b):
     """Whether two runs hold the same files, byte for byte; times are in the log only, and the manifest marks it."""
-    timed = ("metrics.jsonl", "manifest.json", "lock")
+    timed = ("metrics.jsonl", "manifest.json", ".manifest.json.copy", "lock")
     held = [{k: v for k, v in snapshot(run).items() if Path(k).name not in timed} for run in (a, b)]
     named = [
         {str(Path(k).relative_to(run)): v for k, v in found.items()} for run, found in zip((a, b), held, strict=True)

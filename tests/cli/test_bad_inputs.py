@@ -247,7 +247,9 @@ def test_resume_takes_no_other_settings(refused, pets, extra, named):
 
 @pytest.mark.parametrize("file", ["config.toml", "split.safetensors", "fit.json", "manifest.json", "model.safetensors"])
 def test_a_damaged_run_is_not_continued(refused, pets, file):
-    (pets / file).write_bytes((pets / file).read_bytes()[: (pets / file).stat().st_size // 2])
+    for place in (pets / file, pets / f".{file}.copy"):
+        if place.exists():
+            place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
     said = refused("train", "--resume", pets)
     assert f"{file} digest differs" in said or "cut off or changed" in said
 
