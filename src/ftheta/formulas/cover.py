@@ -45,7 +45,7 @@ def separable_share(n_points: int, n_features: int, *, log: bool = False) -> flo
         return float(binom.cdf(n_features, n_points - 1, 0.5))
     if n_features >= n_points - 1:
         return 0.0
-    return float(logsumexp(binom.logpmf(np.arange(n_features + 1), n_points - 1, 0.5)))
+    return float(np.asarray(logsumexp(binom.logpmf(np.arange(n_features + 1), n_points - 1, 0.5))))
 
 
 def _check(n: int, d: int) -> None:

@@ -59,7 +59,7 @@ def dense_energy(x: np.ndarray, patterns: np.ndarray, kind: str = "exponential",
     """
     x, patterns = _signs(x, patterns, kind, order)
     z = x @ patterns.T  # (n, P)
-    return -logsumexp(z, axis=1) if kind == "exponential" else -_power(z, kind, order).sum(1)
+    return -np.asarray(logsumexp(z, axis=1)) if kind == "exponential" else -_power(z, kind, order).sum(1)
 
 
 def dense_update(
