@@ -349,7 +349,12 @@ def test_39_a_run_in_use_and_a_run_of_another_setting(tmp_path):
     model, X, y = cut_run(tmp_path / "a")
     with Run(tmp_path / "a"), pytest.raises(RunError) as caught:
         model.fit(X, y, run=tmp_path / "a")
-    told(caught.value, rf"pid {os.getpid()} \(started \d\d:\d\d\)", "a is in use", "Stop it or choose another --run")
+    told(
+        caught.value,
+        rf"\(pid {os.getpid()}, since \d{{4}}-\d\d-\d\d \d\d:\d\d\)",
+        "a is in use",
+        "Stop it or choose another --run",
+    )
     threads = torch.get_num_threads()
     torch.set_num_threads(threads + 1)
     try:
@@ -382,7 +387,7 @@ def test_39_a_run_in_use_by_another_process_is_free_when_that_is_killed(tmp_path
     holder = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "a")], env=env, stdout=subprocess.PIPE)
     try:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(RunError, match=f"is in use by pid {holder.pid} "):
+        with pytest.raises(RunError, match=rf"is in use by another process \(pid {holder.pid}, "):
             MLPClassifier(**QUICK).fit(*data(MLPClassifier), run=tmp_path / "a")
     finally:
         holder.kill()

@@ -199,7 +199,7 @@ def test_rows_after_the_last_checkpoint_are_made_again_and_not_doubled(tmp_path)
 def test_the_run_is_locked_while_the_loop_goes(tmp_path):
     class Second(Callback):
         def on_step(self, ctx):
-            with pytest.raises(RunError, match="is in use by pid"):
+            with pytest.raises(RunError, match=r"is in use by another process \(pid"):
                 iterate(Pairs(), rounds=1, run=Run(tmp_path))
 
     iterate(Pairs(), rounds=1, run=Run(tmp_path), callbacks=[Second()])

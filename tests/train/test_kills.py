@@ -305,7 +305,7 @@ def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
 def test_a_second_process_is_refused_with_the_pid_of_the_first_until_that_is_dead(tmp_path):
     child = training(tmp_path)
     with pytest.raises(
-        RunError, match=rf"is in use by pid {child} \(started .*\d\d:\d\d\)\. Stop it or choose another"
+        RunError, match=rf"is in use by another process \(pid {child}, since .*\d\d:\d\d\)\. Stop it or choose another"
     ):
         fit_for_long(tmp_path)
     assert ended(child, 0.0) is None  # it was not disturbed

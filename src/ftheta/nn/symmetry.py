@@ -35,6 +35,7 @@ class Shift:
         fill: What comes in: the other end (`circular`), or `zeros`.
 
     Example:
+        >>> import torch
         >>> Shift(1)(torch.tensor([1, 2, 3])).tolist(), Shift(-1, "zeros")(torch.tensor([1, 2, 3])).tolist()
         ([3, 1, 2], [2, 3, 0])
     """

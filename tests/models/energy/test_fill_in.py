@@ -114,7 +114,7 @@ def test_steps_are_of_one_chain_and_the_seed_decides(machine):
 def test_what_cannot_be_filled_in_is_said(machine):
     with pytest.raises(InputTypeError, match=r"object does not fit; fill_in needs an instance of Machine"):
         fill_in(object(), X)
-    with pytest.raises(InputError, match=r"end: 'botom'.*bottom"):
+    with pytest.raises(InputError, match=r"'where' parameter of fill_in .*'bottom'.*Got 'botom'"):
         fill_in(machine, X, where="botom")
     with pytest.raises(InputError, match=r"rows=\(5,\); different integers from 1 to 4 are needed"):
         fill_in(machine, X, (5,))

@@ -214,7 +214,7 @@ def test_knobs_reach_the_net():
     ("y", "error", "sentence"),
     [
         (None, InputError, r"UNetSegmenter learns from labels: pass y, \(n, height, width\), one for every pixel of X"),
-        (FIGURE * 0.5, InputTypeError, "y holds float64; UNetSegmenter needs a whole number for every pixel"),
+        (FIGURE * 0.5, InputTypeError, "y holds float64; UNetSegmenter needs an integer for every pixel"),
         (FIGURE[:5], InputError, r"y has shape \(5, 16, 16\); UNetSegmenter needs labels .* of the 48 images of X"),
         (FIGURE[:, 0], InputError, r"y has shape \(48, 16\); UNetSegmenter needs labels \(n, height, width\)"),
         (FIGURE[:, :9], InputError, r"y labels \(9, 16\) pixels of each image, but the images of X have \(16, 16\)"),
