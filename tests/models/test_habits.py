@@ -279,3 +279,13 @@ def test_one_image_is_one_forward_pass():
 @pytest.mark.parametrize("base", [NeuralClassifier, NeuralRegressor])
 def test_the_bases_are_public(base):
     assert base.__module__.startswith("ftheta.models")
+
+
+@pytest.mark.parametrize("batch_size", [50, 16])
+def test_a_module_that_writes_into_its_input_leaves_the_users_rows_alone(batch_size):
+    x = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    y, before = (x[:, 0] > 0).astype(int), x.copy()
+    net = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2))
+    model = ModuleClassifier(module=net, epochs=2, batch_size=batch_size).fit(x, y)
+    model.evaluate(x, y), model.predict(x), model.partial_fit(x, y)
+    np.testing.assert_array_equal(x, before)

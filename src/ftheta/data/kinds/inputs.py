@@ -134,7 +134,7 @@ class Windows:
 
 
 def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
-    """An array on the device: floats in the dtype, integers as they are; copied only if it must be; None stays None."""
+    """A copy on the device, which a module may change: floats in the dtype, integers as they are; None stays None."""
     import torch
 
     if a is None:
@@ -142,7 +142,7 @@ def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
     if not isinstance(a, np.ndarray):
         return a.to(device, dtype if a.is_floating_point() else a.dtype)
     real = str(dtype).removeprefix("torch.")
-    return torch.as_tensor(np.require(a, None if a.dtype.kind in "iu" else real, ["C", "W"]), device=device)
+    return torch.as_tensor(np.array(a, dtype=None if a.dtype.kind in "iu" else real, order="C"), device=device)
 
 
 def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
