@@ -47,6 +47,12 @@ VALUES = {
     "code": CODE,
     "path": "../../outside/file",
 }
+
+
+def other_dtype(x):
+    return x.astype(str) if x.dtype.kind == "f" else np.ones(x.shape, "f4")
+
+
 PLACES = {
     "link to a file": lambda place, outside: place.symlink_to(outside / "file"),
     "link to a folder": lambda place, outside: place.symlink_to(outside),
@@ -164,7 +170,7 @@ def lists(tree):
 
 
 TENSORS = {
-    "dtype": lambda x: x.double() if isinstance(x, torch.Tensor) else x.astype(str if x.dtype.kind == "f" else "f4"),
+    "dtype": lambda x: x.double() if isinstance(x, torch.Tensor) else other_dtype(x),
     "int": lambda x: x.to(torch.int8) if isinstance(x, torch.Tensor) else np.full(x.shape, -(2**62)),
     "shape": lambda x: x[None],
     "longer": lambda x: torch.cat([x, x]) if isinstance(x, torch.Tensor) and x.ndim else np.concatenate([x, x]),

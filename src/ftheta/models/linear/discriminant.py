@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ...check import Count, NonNegative
@@ -74,8 +75,9 @@ def covariance_of(rows: Rows, size: np.ndarray, shrinkage: Literal["auto"] | flo
     kept = values > max(len(c) * np.finfo(float).eps, FLAT) * values[-1]
     axes, deviation = (axes * upright(axes.T).T)[:, kept], np.sqrt(values[kept])
     root = scale[:, None] * axes * deviation
-    full = 2 * np.log(scale).sum() if kept.all() else np.linalg.slogdet(axes.T @ (scale[:, None] ** 2 * axes))[1]
-    log_norm = float(full + 2 * np.log(deviation).sum() + len(deviation) * np.log(2 * np.pi))
+    r = qr((scale[:, None] * axes)[np.argsort(-scale)], mode="r", pivoting=True)[0]  # exact for columns far apart too
+    logs = np.log(np.abs(np.diagonal(r))) + np.log(deviation)
+    log_norm = float(2 * logs.sum() + len(logs) * np.log(2 * np.pi))
     return Covariance(root, unit[:, None] * axes / deviation, log_norm)
 
 
