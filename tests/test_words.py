@@ -25,13 +25,7 @@ PHRASES = {  # what is not written, and what is written instead
     r"\b(the|a|every|each) rooms? of\b": "package",
     r"\bLEAK\?": "Possible leak",
 }
-ALLOWED: set[str] = set(
-    """
-    src/ftheta/data/io/masks.py
-    src/ftheta/models/linear/generative.py
-    src/ftheta/studies/optimizers/_line.py
-    """.split()
-)
+ALLOWED = {"src/ftheta/studies/optimizers/_line.py"}  # a name in it is part of recorded digests
 FILES = [
     *sorted((ROOT / "src/ftheta").rglob("*.py")),
     *sorted((ROOT / "src/ftheta").rglob("*.j2")),

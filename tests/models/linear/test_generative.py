@@ -131,7 +131,7 @@ def test_samples_come_from_the_model(cls):
 @every
 @pytest.mark.parametrize("n", [0, 2.5])
 def test_only_whole_rows_are_drawn_and_at_least_one(cls, n):
-    with pytest.raises(InputError, match=f"sample was asked for {n} rows; ask for an integer, at least 1"):
+    with pytest.raises(InputError, match=f"sample was called with n={n}; give an integer, at least 1"):
         cls().fit(*problem()).sample(n)
 
 

@@ -22,7 +22,7 @@ from .pictures import Listing, read_files
 __all__ = ["IMAGES", "MASKS", "is_masked", "read_masks"]
 
 IMAGES, MASKS = "images", "masks"
-PLAIN = ("1", "L", "P")  # modes of one number a pixel
+PLAIN = ("1", "L", "P")  # modes of one number per pixel
 NEAREST = 0  # of Pillow
 
 

@@ -128,7 +128,7 @@ class Generative(Scored, Plain):
         """
         check_is_fitted(self)
         if not isinstance(n, int | np.integer) or n < 1:
-            raise InputError(f"sample was asked for {n} rows; ask for an integer, at least 1.")
+            raise InputError(f"sample was called with n={n}; give an integer, at least 1.")
         rng = np.random.default_rng(random_state)
         index = rng.choice(len(self.priors_), n, p=self.priors_)
         x = np.empty((n, self.n_features_in_))
