@@ -281,7 +281,8 @@ def test_names_in_a_manifest_are_no_paths(name, tmp_path):
     manifest = json.loads((path / "manifest.json").read_bytes()[:-65])
     manifest["files"][name] = manifest["files"]["config.json"]
     body = json.dumps(manifest, indent=1).encode() + b"\n"
-    (path / "manifest.json").write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
+    for file in ("manifest.json", ".manifest.json.copy"):
+        (path / file).write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
     with pytest.raises(FThetaError, match="not a manifest"):
         ftheta.load(path)
     with pytest.raises(FThetaError, match="cannot be a file of a run"), Run(tmp_path / "other") as run:

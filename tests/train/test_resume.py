@@ -359,34 +359,55 @@ def files_of(folder):
     return sorted(f.name for f in folder.iterdir() if f.name != "lock")
 
 
+TWICE = [".fit.json.copy", ".manifest.json.copy", "fit.json", "manifest.json"]
 FINISHED = ["config.json", "metrics.jsonl", "model.safetensors"]
 RUNNING = ["checkpoint-7.safetensors", "checkpoint-8.safetensors"]
 
 
+def test_these_are_all_files_of_a_run(runs):
+    assert files_of(runs / "finished") == sorted(FINISHED + TWICE)
+    assert files_of(runs / "running") == sorted([*RUNNING, "metrics.jsonl", *TWICE])
+
+
+@pytest.mark.parametrize("kind", ["finished", "running"])
+@pytest.mark.parametrize("name", TWICE)
+def test_of_what_is_kept_twice_one_copy_is_enough_to_load_and_to_go_on(runs, tmp_path, name, kind):
+    shutil.copytree(runs / kind, tmp_path / "a")
+    flip(tmp_path / "a" / name, (runs / kind / name).stat().st_size // 2)
+    assert [name in problem for problem in Run(tmp_path / "a").verify()] == [True]
+    if kind == "finished":
+        assert ftheta.load(tmp_path / "a").n_iter_
+    with pytest.warns(UserWarning, match=f"{name} is not as it was written; it is restored from its other copy"):
+        found = model().fit(*classes(), run=tmp_path / "a")
+    assert digest(found.get_state()) == digest(ftheta.load(runs / "finished").get_state())
+    assert Run(tmp_path / "a").verify() == []
+
+
 @pytest.mark.parametrize("name", ["fit.json", "manifest.json"])
-def test_a_run_with_a_damaged_file_is_refused(runs, tmp_path, name):
+def test_without_a_good_copy_a_run_is_refused(runs, tmp_path, name):
     for kind in ("finished", "running"):
         shutil.copytree(runs / kind, tmp_path / kind)
-        flip(tmp_path / kind / name, 30)
+        for file in (name, f".{name}.copy"):
+            flip(tmp_path / kind / file, 30)
         for act in (ftheta.load, lambda path: model().fit(*classes(), run=path)):
             with pytest.raises(FileFormatError, match=rf"{name} digest differs \(expected \S{{4}}\.\., got"):
                 act(tmp_path / kind)
 
 
-@pytest.mark.parametrize("row", [0, -1])
+@pytest.mark.parametrize("row", [0, 1, -1])
 def test_a_damaged_line_of_metrics_costs_rows_and_no_weights(runs, tmp_path, row):
-    """Weights are those of a run without a break."""
+    """History goes on after the last good line; weights are those of a run without a break."""
     shutil.copytree(runs / "running", tmp_path / "a")
     file = tmp_path / "a" / "metrics.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     row %= len(lines)
     file.write_bytes(b"".join([*lines[:row], lines[row].replace(b"loss", b"lots"), *lines[row + 1 :]]))
-    with pytest.warns(UserWarning, match="metrics.jsonl is damaged: the rows .* are lost, the weights are not"):
+    with pytest.warns(UserWarning, match=rf"metrics.jsonl is damaged after line {row} and was cut.*weights are not"):
         found = model().fit(*classes(), run=tmp_path / "a")
     whole = Run(runs / "finished").rows()
     assert digest(found.get_state()["modules"]) == digest(ftheta.load(runs / "finished").get_state()["modules"])
     epochs = [r["epoch"] for r in Run(tmp_path / "a").rows()]
-    assert epochs == [r["epoch"] for r in whole[len(lines) :]] and found.n_iter_ == whole[-1]["epoch"]
+    assert epochs == [r["epoch"] for r in [*whole[:row], *whole[len(lines) :]]] and found.n_iter_ == whole[-1]["epoch"]
     assert Run(tmp_path / "a").verify() == []
 
 
