@@ -290,3 +290,14 @@ def test_the_unit_of_a_column_does_not_matter(cls, unit):
         np.testing.assert_allclose(
             all_scaled.predict_proba(at * unit), cls(shrinkage=shrinkage).fit(X, y).predict_proba(at), atol=1e-9
         )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_columns_far_apart_beside_a_constant_one_give_the_same_probabilities():
+    """Probabilities do not depend on units; log |C| is that of the directions that vary."""
+    rng = np.random.default_rng(0)
+    x, y = np.c_[rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)), np.ones(60)], np.arange(60) % 2
+    x[y == 1] *= [2, 2, 2, 1]
+    units = np.array([1.0, 1e10, 1e-10, 1.0])
+    one, other = (QuadraticDiscriminant().fit(z, y).predict_proba(z) for z in (x, x * units))
+    np.testing.assert_allclose(one, other, atol=1e-9)
