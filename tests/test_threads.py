@@ -23,7 +23,7 @@ from ftheta.likelihoods import Gaussian
 from ftheta.models import ConvNetClassifier, LinearRegression, MLPClassifier, MLPRegressor, ModuleClassifier
 from ftheta.nn import Dropout, StochasticDepth
 from ftheta.train import Callback, Supervised, Trainer, Training, iterate
-from tests.contract.enrolled import CLASSES, NEURAL, data, name_of, small
+from tests.contract.enrolled import CLASSES, NEURAL, data, generators, name_of, small
 
 KNOBS = {"epochs": 2, "batch_size": 16, "random_state": 3}
 
@@ -66,11 +66,6 @@ def learned(family):
     model.partial_fit(x, y)
     rows = [{k: v for k, v in row.items() if k != "seconds"} for row in model.history_]
     return [*found, *(t.numpy() for t in model.module_.state_dict().values()), rows, model.evaluate(x, y)]
-
-
-def generators():
-    name, keys, *rest = np.random.get_state()
-    return torch.get_rng_state().tolist(), (name, keys.tolist(), *rest), random.getstate()
 
 
 def same(a, b):
@@ -185,10 +180,6 @@ def ours(layer, call):
     net = kind()
     net.layer = layer
     return net
-
-
-def blown_up(x):
-    return x.view(-1, 1, 4, 4).tile(2, 2)
 
 
 DRAWING = {

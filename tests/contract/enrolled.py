@@ -1,6 +1,7 @@
 """Who is in the estimator suite, small settings and data for each: read from the catalog, never kept by hand."""
 
 import hashlib
+import random
 
 import numpy as np
 import torch
@@ -90,3 +91,9 @@ def digest(estimator):
     for name, array in sorted(learned(estimator).items()):
         found.update(repr((name, array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes())
     return found.hexdigest()
+
+
+def generators():
+    """The state of the three global generators."""
+    kind, keys, *rest = np.random.get_state()
+    return torch.get_rng_state().tolist(), kind, keys.tolist(), rest, random.getstate()

@@ -4,7 +4,6 @@ Being in the catalog enrols a class; nothing here names one.
 """
 
 import os
-import random
 import subprocess
 import sys
 from dataclasses import fields
@@ -41,6 +40,7 @@ from tests.contract.enrolled import (
     answers,
     data,
     digest,
+    generators,
     learned,
     name_of,
     small,
@@ -175,11 +175,6 @@ def test_another_random_state_gives_another_net(cls):
     assert digest(small(cls, random_state=1).fit(X, y)) != digest(small(cls).fit(X, y))
     fresh = small(cls, random_state=None).fit(X, y)
     assert digest(small(cls, random_state=fresh.seed_).fit(X, y)) == digest(fresh)  # seed_ repeats it
-
-
-def generators():
-    kind, keys, *rest = np.random.get_state()
-    return torch.get_rng_state().tolist(), kind, keys.tolist(), rest, random.getstate()
 
 
 @every

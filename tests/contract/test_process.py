@@ -3,7 +3,6 @@
 import importlib
 import math
 import pkgutil
-import random
 from collections.abc import Mapping
 from math import inf
 
@@ -19,6 +18,7 @@ from ftheta.models.linear.logistic_solvers import LogisticLBFGS, LogisticNewton,
 from ftheta.models.linear.perceptron import DeltaRule, PerceptronRule
 from ftheta.store import Run, dump_tree, parse_tree
 from ftheta.train import Phases, Process, Steps, Supervised, Trainer, iterate
+from tests.contract.enrolled import generators
 from tests.train._toys import WGAN, KMeans, blobs, line, same, seeded, square, timeless
 
 
@@ -168,12 +168,6 @@ def test_a_run_is_continued_with_all_its_rows(make, tmp_path):
 
 @make_each
 def test_the_global_generators_are_left_alone(make):
-    process = make()
-
-    def now():
-        name, keys, *rest = np.random.get_state()
-        return torch.get_rng_state().tolist(), (name, keys.tolist(), *rest), random.getstate()
-
-    before = now()
+    process, before = make(), generators()
     steps(process, 5)
-    assert now() == before
+    assert generators() == before

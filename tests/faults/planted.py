@@ -753,7 +753,7 @@ FAULTS = [
         "data/kinds/inputs.py",
         "{torch.uint8: 255, torch.uint16: 65535}",
         "{torch.uint8: 1, torch.uint16: 257}",
-        ("tests/contract/test_images.py",),
+        ("tests/contract/test_families.py",),
     ),
     Fault(
         "an old head for new classes",
