@@ -59,7 +59,7 @@ def test_an_unknown_milestone_is_answered_with_the_nearest(refused, extra):
 
 def test_one_row_is_shown_with_everything_known(ok, refused):
     out = ok("ledger", "a028").out
-    assert out.startswith("A028: verified, the source is wrong") and "source says: [1.26, 12.24]" in out
+    assert out.startswith("A028: verified, the source is loose") and "source says: [1.26, 12.24]" in out
     assert "right: [6.3157895, 61.2188366]" in out and "Machine Learning Explainers 2025" in out
     assert json.loads(ok("ledger", "A028", "--json").out)["id"] == "A028"
     assert refused("ledger", "A0288").startswith("Unknown row 'A0288'")

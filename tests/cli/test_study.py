@@ -91,7 +91,7 @@ def test_an_interrupt_keeps_what_was_measured(ft, ok, quick, monkeypatch):
 
 def test_a_full_run_can_be_recorded(ok, monkeypatch):
     recorded = []
-    monkeypatch.setattr(studies._running, "record", lambda outcome: recorded.append(outcome) or Path("findings.json"))
+    monkeypatch.setattr(studies, "record", lambda outcome: recorded.append(outcome) or Path("findings.json"))
     assert "Recorded in findings.json" in ok("study", "optimizers/noise", "--record").err
     assert [outcome.study for outcome in recorded] == ["optimizers/noise"]
 

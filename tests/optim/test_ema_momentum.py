@@ -128,8 +128,8 @@ def limit(name, **options):
     return low
 
 
-@pytest.mark.ledger("C098", covers="ftheta.optim.make", printed="Nesterov", right="momentum")
-def test_nesterov_has_the_smaller_limit_of_stability_and_is_not_always_faster(ledger):
+@pytest.mark.ledger("C098", covers="ftheta.optim.make")
+def test_nesterov_has_the_smaller_limit_of_stability_and_is_not_always_faster():
     """2(1 + β) and 2(1 + β)/(1 + 2β) at β = 0.9. Tuned over 2000 rates and β = 0.50, 0.52, ..., 0.90."""
     assert limit("momentum") == pytest.approx(3.80, abs=0.03)
     assert limit("nesterov") == pytest.approx(3.8 / 2.8, abs=0.01)
@@ -137,7 +137,7 @@ def test_nesterov_has_the_smaller_limit_of_stability_and_is_not_always_faster(le
     plain = min(tuned(b, 2 * (1 + b) / 100, 2000)[1] for b in betas)
     ahead = min(tuned(b, 2 * (1 + b) / (1 + 2 * b) / 100, 2000, nesterov=True)[1] for b in betas)
     assert final("momentum", 0.0198) < 1e-7 and not final("nesterov", 0.0198) < 1e30
-    ledger("Nesterov" if ahead < plain else "momentum")
+    assert plain < ahead
 
 
 @pytest.mark.ledger("B023", covers="ftheta.optim.make", printed=0.93, right=0.0)

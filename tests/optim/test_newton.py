@@ -35,7 +35,7 @@ def test_a_quadratic_is_minimised_in_one_step(control):
 
 
 @every_control
-@pytest.mark.ledger("B191", covers="ftheta.optim.Newton")
+@pytest.mark.ledger("A113", "B191", covers="ftheta.optim.Newton")
 def test_near_a_minimum_the_right_digits_double_with_every_step(control):
     path = newton(lambda x: torch.exp(x[0]) - 2 * x[0], [1.0], control=control)
     errors = np.abs(path.points[:5, 0] - math.log(2))

@@ -163,7 +163,7 @@ def path(name, steps, lr=None, options=None):
         yield torch.cat(parts).detach().numpy()
 
 
-@pytest.mark.ledger("A138", "C101", "B021", covers="ftheta.optim.make")
+@pytest.mark.ledger("A136", "A138", "A139", "B021", "B024", "C100", "C101", covers="ftheta.optim.make")
 @pytest.mark.parametrize("name", RECURSIONS)
 def test_fifty_steps_are_those_of_the_equation(name):
     truth, lr, options = RECURSIONS[name]
@@ -305,7 +305,8 @@ def test_the_first_steps_of_adadelta_and_its_two_averages():
 
 @pytest.mark.ledger("A136", covers="ftheta.optim.make", printed=[0.0, 0.0, 0.0], right=[0.9, 0.8331, 0.7805])
 def test_adagrad_does_not_see_the_scale_of_a_coordinate(ledger):
-    """diag(1, 100) from (1, 1): G sums squares. A sum of gradients would end the second at once: 1 - 0.1 · 100/√100."""
+    """diag(1, 100) from (1, 1): G sums squares, as the formula has it. A sum of gradients, as the words have it, would
+    end the second at once: 1 - 0.1 · 100/√100."""
     theta = torch.ones(2, dtype=torch.float64, requires_grad=True)
     optimizer, places = make("adagrad", [theta], 0.1), []
     for _ in range(3):

@@ -27,7 +27,7 @@ AND, OR, XOR = [0, 0, 0, 1], [0, 1, 1, 1], [0, 1, 1, 0]
 # ---- one plane, and layers of thresholds
 
 
-@pytest.mark.ledger("B199", covers="ftheta.models.Perceptron")
+@pytest.mark.ledger("B179", "B199", covers="ftheta.models.Perceptron")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_perceptron_learns_and_and_or_and_never_xor(seed):
     for gate in (AND, OR):

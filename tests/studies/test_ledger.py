@@ -59,9 +59,11 @@ def test_status_and_verdict_are_the_strongest_of_the_claims(claims, state, said)
     assert evidence(row(), found) == [c.where for c in claims]
 
 
-def test_a_row_without_a_claim_follows_its_canonical_row():
+def test_a_row_without_a_claim_follows_its_canonical_row_but_not_its_errata():
     follower = row("C2", same_as="C1")
     assert status(follower, {"C1": [TEST]}) == "verified"
+    assert verdict(follower, {"C1": [FIX, PAGE]}) == "right" and record(follower, {"C1": [FIX]})["right"] is None
+    assert verdict(follower, {"C1": [FIX, STUDY]}) == "loose"
     assert status(follower, {"C1": [TEST], "C2": [PAGE]}) == "documented"
     assert status(row("C2"), {"C1": [TEST]}) == "open"
 
@@ -149,7 +151,7 @@ def house(pytester):
     (folder.parent / "linear").mkdir(parents=True)
     folder.mkdir()
     (pytester.path / "docs").mkdir()
-    notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[minor] wording\n"
+    notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[OMISSION] a part\nC009,f,sign\n"
     (folder / "notes.csv").write_text(notes, encoding="utf-8")
     (folder / "declined.toml").write_text('C4 = "Needs a robot."\n', encoding="utf-8")
     (folder / "claims.json").write_text("{}", encoding="utf-8")
@@ -220,9 +222,10 @@ def test_a_correction_fails_when_a_number_is_wrong_or_missing(house, call, print
     result.stdout.fnmatch_lines([message])
 
 
-def test_a_test_of_a_minor_slip_says_loose(house):
-    run(house, correction("ledger(0.5)").replace("C3", "C5"), "--ledger-write")
-    assert claims_of(house)["C5"][0]["verdict"] == "loose"
+@pytest.mark.parametrize(("id", "verdict"), [("C1", "wrong"), ("C3", "loose"), ("C5", "incomplete"), ("C009", "wrong")])
+def test_the_verdict_of_a_correction_follows_the_erratum_of_its_row(house, id, verdict):
+    run(house, correction("ledger(0.5)").replace("C3", id), "--ledger-write")
+    assert verdict in {claim["verdict"] for claim in claims_of(house)[id]}
 
 
 def test_a_correction_without_the_fixture_fails(house):
@@ -253,7 +256,7 @@ def test_claims_are_collected_from_tests_studies_pages_and_declined_rows(house):
     result.stdout.fnmatch_lines(["4 rows of the ledger are claimed."])
     file = "test_claims_are_collected_from_tests_studies_pages_and_declined_rows.py"
     many = {"kind": "test", "where": f"{file}::test_many", "verdict": "right", "covers": "x"}
-    right = {"kind": "test", "where": f"{file}::test_right", "verdict": "wrong", "covers": "y"}
+    right = {"kind": "test", "where": f"{file}::test_right", "verdict": "loose", "covers": "y"}
     page = {"kind": "page", "where": "docs/page.md", "verdict": "right"}
     assert claims_of(house) == {
         "C1": [many],

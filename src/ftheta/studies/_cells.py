@@ -6,28 +6,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..train import Context, Progress
+from ..train import Context, Progress, Steps
 
 
-class Cells:
+class Cells(Steps):
     """work(*key) for every key, in order; the results are the state."""
+
+    kept = ("done",)
 
     def __init__(self, work: Callable[..., Any], keys: Sequence[tuple[Any, ...]]) -> None:
         self.work, self.keys, self.done = work, keys, []
 
     def advance(self) -> Mapping[str, float]:
-        """Measure the next cell."""
         begin = time.perf_counter()
         self.done.append(self.work(*self.keys[len(self.done)]))
         return {"cell": len(self.done), "seconds": time.perf_counter() - begin}
-
-    def state_dict(self) -> dict[str, Any]:
-        """The results so far."""
-        return {"done": self.done}
-
-    def load_state_dict(self, tree: Any) -> None:
-        """Continue from there."""
-        self.done = list(tree["done"])
 
 
 class CellProgress(Progress):
@@ -35,9 +28,7 @@ class CellProgress(Progress):
 
     unit = "cell"
 
-    def on_step(self, ctx: Context) -> None:
-        """Nothing: a step is a round here."""
+    def on_step(self, ctx: Context) -> None: ...
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        """One more is measured."""
-        Progress.on_step(self, ctx)
+        super().on_step(ctx)

@@ -9,7 +9,7 @@ Arrays are (..., S): cells, then seeds. A check of several cells holds if it hol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +30,9 @@ class Check(NamedTuple):
             "not stated in the source" if self.missing else {True: "yes", False: "no", None: "undecided"}[self.holds]
         )
         return f"{self.text}: {answer}" + (f" ({self.number})" if self.number else "")
+
+
+Checks = Iterator[Check]  # what a claim yields
 
 
 def holds(text: str, condition: Any, number: Any = "") -> Check:

@@ -7,7 +7,7 @@ measured[name]: (axis 1, ..., axis k, seed, ...)                   kept cell by 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,12 @@ import numpy as np
 
 from ..errors import InputError
 from ..results import Table
-from ._checks import Check, Verdict, verdict
+from ._checks import Check, Checks, Verdict, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Checks = Callable[["Measured"], Iterator[Check]]
+Claim = Callable[["Measured"], Checks]
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ class Study:
     seeds: int  # repetitions of every cell
     tiny: Mapping[str, Any]  # axes, seeds and settings of a run of about a second
     inner: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # axes along which one call gives arrays
-    claims: dict[str, tuple[dict[str, Any], Checks]] = field(default_factory=dict, init=False)
+    claims: dict[str, tuple[dict[str, Any], Claim]] = field(default_factory=dict, init=False)
     figures: dict[str, Callable[[Measured], Figure]] = field(default_factory=dict, init=False)
 
-    def claim(self, row: str, *, says: Any, reference: Any = None, right: Any = None) -> Callable[[Checks], Checks]:
+    def claim(self, row: str, *, says: Any, reference: Any = None, right: Any = None) -> Callable[[Claim], Claim]:
         """Enter the checks of a row of the ledger; `says` is what the source prints."""
 
-        def enter(checks: Checks) -> Checks:
+        def enter(checks: Claim) -> Claim:
             self.claims[row] = ({"source_says": says, "reference": reference, "right": right}, checks)
             return checks
 

@@ -24,7 +24,7 @@ def kinds(found):
 @pytest.mark.ledger(
     "B053",
     covers="ftheta.models.energy.dynamics.equilibria",
-    printed=["stable"] * 5,
+    printed=["attractor"] * 5,
     right=["saddle"] * 4 + ["maximum"],
 )
 def test_the_further_equilibria_of_the_square_attract_nothing(ledger):

@@ -7,8 +7,6 @@ N is a norm, or nothing. All weights but those of residual blocks are Gaussian, 
 tanh), times a scale. Shapes: B rows or images, D features, K layers of width H.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -8,17 +8,13 @@ the noise, trained on |ŷ - y|^p. What is the PSNR of images that were not in th
 Cost: about 20 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...draw import Draw
 from ...nn import convolution
-from .. import Check, Measured, Study, more
+from .. import Checks, Measured, Study, more
 from ._nets import fit, images
 
 METHODS = ("noisy image", "mean of 3 x 3", "network, p = 1", "network, p = 2")
@@ -60,7 +56,7 @@ study = Study(measure, {"method": METHODS}, seeds=5, tiny={"seeds": 2, "rows": 1
 
 
 @study.claim("B319", says="a network trained on noisy and clean pairs with p = 1 or 2 removes noise; PSNR is reported")
-def gains(m: Measured) -> Iterator[Check]:
+def gains(m: Measured) -> Checks:
     psnr = m["PSNR (dB)"]
     yield more("p = 1 improves on the noisy image (dB)", psnr[2], psnr[0])
     yield more("p = 2 improves on the noisy image (dB)", psnr[3], psnr[0])

@@ -9,12 +9,8 @@ Reference: Zeiler and Fergus, arXiv:1311.2901 (2013).
 Cost: about 50 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from ...nn import ConvNet
-from .. import Check, Measured, Study, more, same
+from .. import Checks, Measured, Study, more, same
 from ._nets import accuracy, images, n_parameters, trained
 
 
@@ -30,16 +26,12 @@ def measure(
     return {"test accuracy (%)": 100 * accuracy(net, test), "parameters": n_parameters(net)}
 
 
-study = Study(
-    measure,
-    {"convolutions": (1, 2, 3, 4, 5)},
-    seeds=8,
-    tiny={"seeds": 2, "convolutions": (1, 2, 3, 4), "rows": 1700, "filters": 2, "updates": 3},
-)
+TINY = {"seeds": 2, "convolutions": (1, 2, 3, 4), "rows": 1700, "filters": 2, "updates": 3}
+study = Study(measure, {"convolutions": (1, 2, 3, 4, 5)}, seeds=8, tiny=TINY)
 
 
 @study.claim("B098", says="2 to 3 convolutions are enough")
-def enough(m: Measured) -> Iterator[Check]:
+def enough(m: Measured) -> Checks:
     value = m["test accuracy (%)"]
     yield more("two or three are better than one (points)", value[1:3].max(0), value[0])
     yield same(

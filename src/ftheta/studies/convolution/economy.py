@@ -10,15 +10,11 @@ favors the dense networks.
 Cost: about 110 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 from torch import nn
 
 from ...nn import MLP, ConvNet
-from .. import Check, Measured, Study, holds, more
+from .. import Checks, Measured, Study, holds, more
 from ._nets import accuracy, n_parameters, shuffled, trained
 
 POSITIONS = ("in the middle", "at random positions")
@@ -44,16 +40,12 @@ def measure(
     return {"test accuracy (%)": 100 * accuracy(found, (x[-test:], y[-test:])), "parameters": n_parameters(found)}
 
 
-study = Study(
-    measure,
-    {"position": POSITIONS, "net": NETS, "n_images": (50, 200, 1000)},
-    seeds=5,
-    tiny={"seeds": 2, "net": ("conv 2", "conv 4", "dense 4"), "n_images": (20, 40), "test": 100, "updates": 3},
-)
+TINY = {"seeds": 2, "net": ("conv 2", "conv 4", "dense 4"), "n_images": (20, 40), "test": 100, "updates": 3}
+study = Study(measure, {"position": POSITIONS, "net": NETS, "n_images": (50, 200, 1000)}, seeds=5, tiny=TINY)
 
 
 @study.claim("A209", says="a convolutional network needs fewer parameters")
-def fewer(m: Measured) -> Iterator[Check]:
+def fewer(m: Measured) -> Checks:
     value, size = (
         m["test accuracy (%)"][:, :, -1],
         m["parameters"][:, :, -1, 0],
@@ -68,7 +60,7 @@ def fewer(m: Measured) -> Iterator[Check]:
 
 
 @study.claim("A211", says="the curve of the CNN lies above that of a dense network")
-def above(m: Measured) -> Iterator[Check]:
+def above(m: Measured) -> Checks:
     value = m["test accuracy (%)"]
     for p, position in enumerate(m.axes["position"]):
         yield more(f"digits {position}, every number of images (points)", value[p, 1], value[p, 2:].max(0))

@@ -12,17 +12,13 @@ References: Prince, Understanding Deep Learning, chapter 10 (2023); Greydanus, a
 Cost: about 70 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ...draw import Draw
 from ...nn import MLP, convolution, initialize
-from .. import Check, Measured, Study, holds, more, same
+from .. import Checks, Measured, Study, holds, more, same
 from ._nets import accuracy, n_parameters, trained
 
 
@@ -66,16 +62,12 @@ def measure(
     }
 
 
-study = Study(
-    measure,
-    {"net": ("convolutional", "dense"), "order": ("in order", "permuted")},
-    seeds=5,
-    tiny={"seeds": 2, "rows": 60, "updates": 4},
-)
+TINY = {"seeds": 2, "rows": 60, "updates": 4}
+study = Study(measure, {"net": ("convolutional", "dense"), "order": ("in order", "permuted")}, seeds=5, tiny=TINY)
 
 
 @study.claim("C168", says="a clearly lower error of the convolutional network; a permutation hurts only that")
-def clearly(m: Measured) -> Iterator[Check]:
+def clearly(m: Measured) -> Checks:
     (conv, moved), (dense, moved_dense) = m["test error"]  # (S,) each
     yield holds("2,050 and 59,065 parameters", m["parameters"][:, 0, 0].tolist() == [2050, 59065])
     yield more("the convolutional error is lower", dense, conv)

@@ -10,14 +10,11 @@ without batch norm. Which cells train, up to which rate, and which network is be
 Cost: about 120 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 from ._nets import deep, digits, fit, loss_and_accuracy
 
 TRAINED = 0.9
@@ -45,6 +42,7 @@ def measure(
     return {"training accuracy": own, "test accuracy": new, "training loss": loss, "test loss": other}
 
 
+TINY = {"seeds": 2, "scale": (0.5, 1.0), "lr": (0.01, 0.1), "rows": 64, "depth": 3, "width": 8, "epochs": 1}
 study = Study(
     measure,
     {
@@ -53,7 +51,7 @@ study = Study(
         "lr": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
     },
     seeds=5,
-    tiny={"seeds": 2, "scale": (0.5, 1.0), "lr": (0.01, 0.1), "rows": 64, "depth": 3, "width": 8, "epochs": 1},
+    tiny=TINY,
 )
 
 
@@ -64,13 +62,13 @@ def largest_rate(m: Measured) -> np.ndarray:
 
 
 @study.claim("C217", says="batch norm allows higher learning rates")
-def higher(m: Measured) -> Iterator[Check]:
+def higher(m: Measured) -> Checks:
     without, batch = largest_rate(m)
     yield more("the largest rate that trains is higher with batch norm (decades)", batch, without)
 
 
 @study.claim("B328", says="batch norm allows higher rates, regularises, and is robust to initialisation")
-def three(m: Measured) -> Iterator[Check]:
+def three(m: Measured) -> Checks:
     yield from higher(m)
     without, batch = (m["training accuracy"] >= TRAINED).mean((1, 2))
     yield more("it trains in more cells of scale and rate (share)", batch, without)

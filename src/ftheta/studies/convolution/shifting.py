@@ -12,9 +12,6 @@ References: Azulay and Weiss, arXiv:1805.12177 (2018); Zhang, arXiv:1904.11486 (
 Cost: about 110 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -24,7 +21,7 @@ from torch import nn
 
 from ...data import augmentation
 from ...nn import ConvNet, convolution, initialize, pooling
-from .. import Check, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, more
 from ._nets import images, trained
 
 NETS = ("no pooling", "every second place", "max pooling", "max pooling, shifted images", "invariant")
@@ -72,23 +69,18 @@ def measure(
     return {name: np.array(values) for name, values in kept.items()}
 
 
-study = Study(
-    measure,
-    {"net": NETS},
-    seeds=5,
-    tiny={"seeds": 2, "rows": 1600, "filters": (2, 2), "updates": 5},
-    inner={"shift": (0, 1, 2, 3)},
-)
+TINY = {"seeds": 2, "rows": 1600, "filters": (2, 2), "updates": 5}
+study = Study(measure, {"net": NETS}, seeds=5, tiny=TINY, inner={"shift": (0, 1, 2, 3)})
 
 
 @study.claim("A206", says="pooling improves translation invariance")
-def pooled(m: Measured) -> Iterator[Check]:
+def pooled(m: Measured) -> Checks:
     changed = m["changed"][:, 1:]  # (net, shift, seed)
     yield less("max pooling changes fewer predictions than none, at every shift", changed[2], changed[0])
 
 
 @study.claim("C296", says="augmentation gives approximate, not exact, invariance")
-def augmented(m: Measured) -> Iterator[Check]:
+def augmented(m: Measured) -> Checks:
     violation = m["violation"][:, 1:].mean(1)  # (net, seed)
     largest = m["largest violation"].max(1)
     yield less("shifted training images lower the violation", violation[3], violation[2])

@@ -10,16 +10,13 @@ arXiv:1902.08129 (2019): under batch norm gradients of random networks grow with
 Cost: about 10 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
 from ...draw import Draw
-from .. import Check, Measured, Study, less
+from .. import Checks, Measured, Study, less
 from ._nets import deep
 
 
@@ -41,17 +38,18 @@ def measure(
     return {**ranges, "activations (decades)": activation, "gradients (decades)": gradient}
 
 
+TINY = {"seeds": 2, "depth": 6, "width": 16, "rows": 16}
 study = Study(
     measure,
     {"sigma": ("relu", "tanh"), "scale": (0.5, 1.0, 2.0), "norm": ("none", "batch", "layer", "rms")},
     seeds=5,
-    tiny={"seeds": 2, "depth": 6, "width": 16, "rows": 16},
+    tiny=TINY,
 )
 
 
 @study.claim("A149", says="perhaps batch norm helps to avoid exploding or vanishing gradients")
-def level(m: Measured) -> Iterator[Check]:
-    for scale, weights in ((0.5, "half as large"), (2.0, "twice as large"), (1.0, "that fit")):
+def level(m: Measured) -> Checks:
+    for scale, weights in ((0.5, "half as large"), (2.0, "twice as large")):  # where they vanish or explode without
         value = m.at("range of gradients", scale=scale)  # (sigma, norm, seed)
         text = f"gradients range over fewer decades with batch norm than without, weights {weights}"
         yield less(text, value[:, 1], value[:, 0])

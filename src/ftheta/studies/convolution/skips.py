@@ -8,9 +8,6 @@ without (as many weights as those that add). How many pixels beside an outline a
 Cost: about 45 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,7 @@ from ...data import shapes
 from ...measure import boundary
 from ...models import UNetSegmenter
 from ...train import Training
-from .. import Check, Measured, Study, holds, more
+from .. import Checks, Measured, Study, holds, more
 
 
 def measure(
@@ -48,16 +45,12 @@ def measure(
     }
 
 
-study = Study(
-    measure,
-    {"skip": ("concat", "sum", "none")},
-    seeds=5,
-    tiny={"seeds": 2, "size": 16, "rows": 16, "filters": (2, 2, 2), "epochs": 1},
-)
+TINY = {"seeds": 2, "size": 16, "rows": 16, "filters": (2, 2, 2), "epochs": 1}
+study = Study(measure, {"skip": ("concat", "sum", "none")}, seeds=5, tiny=TINY)
 
 
 @study.claim("C223", says="skips keep the detail that the hourglass loses; the output has the size of the input")
-def outlines(m: Measured) -> Iterator[Check]:
+def outlines(m: Measured) -> Checks:
     edge, rest = m["boundary"], m["elsewhere"]
     yield holds("the map has the size of the image", m["same size"].all())
     yield more("skips raise the accuracy beside outlines", edge[:2], edge[2])

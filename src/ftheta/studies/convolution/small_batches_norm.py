@@ -7,16 +7,13 @@ are refused with batch norm: its output is β whatever the row is. (Networks: se
 Cost: about 90 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
-from .. import Check, Measured, Study, holds, less, more, same
+from .. import Checks, Measured, Study, holds, less, more, same
 from ._nets import deep, digits, fit, loss_and_accuracy
 
 RATES = (0.01, 0.003, 0.001)
@@ -50,12 +47,8 @@ def measure(seed: int, norm: str, batch: int, *, rows: int = 768, epochs: int = 
     return {"rate": rate, "training loss": loss, "test loss": other, "test error": error}
 
 
-study = Study(
-    measure,
-    {"norm": ("batch", "layer"), "batch": (1, 2, 4, 16, 64, 256)},
-    seeds=5,
-    tiny={"seeds": 2, "batch": (1, 2, 4, 16), "rows": 32, "epochs": 1, "width": 8},
-)
+TINY = {"seeds": 2, "batch": (1, 2, 4, 16), "rows": 32, "epochs": 1, "width": 8}
+study = Study(measure, {"norm": ("batch", "layer"), "batch": (1, 2, 4, 16, 64, 256)}, seeds=5, tiny=TINY)
 
 
 def losses(m: Measured, norm: str, batch: int) -> np.ndarray:
@@ -64,7 +57,7 @@ def losses(m: Measured, norm: str, batch: int) -> np.ndarray:
 
 
 @study.claim("A146", says="layer norm for small batches")
-def preferred(m: Measured) -> Iterator[Check]:
+def preferred(m: Measured) -> Checks:
     yield holds("batches of one row cannot be trained with batch norm", np.isnan(m["test loss"][0, 0]).all())
     for size in (2, 4):
         batch, layer = losses(m, "batch", size), losses(m, "layer", size)
@@ -72,7 +65,7 @@ def preferred(m: Measured) -> Iterator[Check]:
 
 
 @study.claim("C221", says="batch norm degrades with small batches, layer norm does not; a batch of 1 gives β")
-def degrades(m: Measured) -> Iterator[Check]:
+def degrades(m: Measured) -> Checks:
     batch, layer = ((losses(m, norm, 2), losses(m, norm, 16)) for norm in ("batch", "layer"))
     yield more("batch norm is worse in batches of 2 than of 16 (log ratio)", batch[0], batch[1])
     yield same("layer norm is as good (log ratio)", layer[0], layer[1], within=np.log(1.25))

@@ -11,9 +11,6 @@ Reference: Yosinski et al., arXiv:1411.1792 (2014).
 Cost: about 100 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +21,7 @@ from ...draw import Draw
 from ...models import ConvNetClassifier
 from ...nn import initialize
 from ...train import Training
-from .. import Check, Measured, Study, more
+from .. import Checks, Measured, Study, more
 from ._nets import shuffled
 
 POSITIONS = ("in the middle", "at random positions")
@@ -73,17 +70,12 @@ def measure(
     return {"accuracy": np.array(found)}
 
 
-study = Study(
-    measure,
-    {"position": POSITIONS},
-    seeds=5,
-    tiny={"seeds": 2, "filters": (2, 2), "hidden": 4, "epochs": 1, "updates": 2},
-    inner={"labels": (1, 5, 20), "method": METHODS},
-)
+TINY = {"seeds": 2, "filters": (2, 2), "hidden": 4, "epochs": 1, "updates": 2}
+study = Study(measure, {"position": POSITIONS}, seeds=5, tiny=TINY, inner={"labels": (1, 5, 20), "method": METHODS})
 
 
 @study.claim("C330", says="fine-tuning a model of a large, related data set limits overfitting on a smaller one")
-def gain(m: Measured) -> Iterator[Check]:
+def gain(m: Measured) -> Checks:
     value = m["accuracy"]  # (position, labels, method, seed)
     for p, position in enumerate(POSITIONS):
         for i, n in enumerate(m.axes["labels"]):

@@ -13,17 +13,14 @@ References: McEliece et al., IEEE Trans. Information Theory 33 (1987); Amit, Gut
 55 (1985). Cost: about 20 CPU-seconds.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...draw import Draw
 from ...models.energy.rules import capacity
-from .. import Check, Measured, Study, less, missing, more
+from .. import Checks, Measured, Study, less, missing, more
 
 READINGS = ("N / (4 ln N)", "N / (2 ln N)", "N / (4 log10 N)", "0.138 N", "10 that overlap")
 
@@ -63,12 +60,8 @@ def measure(seed: int, units: int, reading: str, *, trials: int = 50, overlap: f
     }
 
 
-study = Study(
-    measure,
-    {"units": (240, 784, 1000), "reading": READINGS},
-    seeds=20,
-    tiny={"seeds": 2, "units": (40, 60), "trials": 10},
-)
+TINY = {"seeds": 2, "units": (40, 60), "trials": 10}
+study = Study(measure, {"units": (240, 784, 1000), "reading": READINGS}, seeds=20, tiny=TINY)
 
 
 @study.claim(
@@ -77,7 +70,7 @@ study = Study(
     reference=[10.95, 29.41, 36.19],
     right="N / (4 ln N), for independent patterns",
 )
-def natural(m: Measured) -> Iterator[Check]:
+def natural(m: Measured) -> Checks:
     stable = m["all stable"]  # (units, reading, seed)
     yield more("with the natural logarithm all patterns are stable in 9 of 10 draws", stable[:, 0], 0.9)
     text = "with the decimal one they are not, in half of the draws: the logarithm must be the natural one"

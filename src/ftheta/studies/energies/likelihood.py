@@ -13,8 +13,6 @@ References: Salakhutdinov and Murray, On the Quantitative Analysis of Deep Belie
 Wiskott, How to Center Deep Boltzmann Machines (2016). Needs the data set mnist. Cost: about 12 CPU-minutes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -63,9 +61,5 @@ def measure(
     }
 
 
-study = Study(
-    measure,
-    {"pixels": tuple(EPOCHS)},
-    seeds=1,
-    tiny={"data": "digits", "units": 12, "epochs": 2, "chains": 20, "temperatures": 100},
-)
+TINY = {"data": "digits", "units": 12, "epochs": 2, "chains": 20, "temperatures": 100}
+study = Study(measure, {"pixels": tuple(EPOCHS)}, seeds=1, tiny=TINY)

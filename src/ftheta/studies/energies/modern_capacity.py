@@ -10,16 +10,13 @@ References: Krotov and Hopfield, arXiv:1606.01164 (2016); Demircigil et al., arX
 Cost: about 2 CPU-minutes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...draw import Draw
 from ...models.energy.modern_hopfield import dense_update
-from .. import Check, Measured, Study, more, same
+from .. import Checks, Measured, Study, more, same
 
 KINDS: dict[str, tuple[str, int]] = {
     "z²": ("polynomial", 2),
@@ -72,7 +69,7 @@ SAYS = "capacity α_a d^(a-1) for a polynomial of degree a, 2^(d/2) for the expo
 
 
 @powers.claim("B276", says=SAYS, reference="n = 2: 1, .02, 0, 0, 0; n = 4: 1, 1, .98, .62, 0; exp: 1, 1, 1, 1, 1")
-def as_a_power(m: Measured) -> Iterator[Check]:
+def as_a_power(m: Measured) -> Checks:
     n, degree = np.array(m.axes["units"])[:, None], np.array([2, 3, 3, 4])[:, None, None]
     alpha = np.log(m["half are stable at"] * np.log(n) / n ** (degree - 1.0))  # (kind, units, seed)
     middle = alpha.mean(1, keepdims=True)
@@ -80,10 +77,10 @@ def as_a_power(m: Measured) -> Iterator[Check]:
 
 
 @exponential.claim("B276", says=SAYS)
-def as_an_exponential(m: Measured) -> Iterator[Check]:
+def as_an_exponential(m: Measured) -> Checks:
     yield more("the exponential stores 2^(d/2) patterns: log₂(P½) / d is above ½", m["rate"], 0.5)
 
 
 @full.claim("B276", says=SAYS)
-def in_32_units(m: Measured) -> Iterator[Check]:
+def in_32_units(m: Measured) -> Checks:
     yield more("of 2^16 patterns in 32 units more than 95 % are stable", m["stable"], 0.95)

@@ -11,9 +11,6 @@ Reference: Ramsauer et al., arXiv:2008.02217 (2020).
 Needs the data set mnist (`ftheta data get mnist`). Cost: about 2 CPU-minutes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -25,7 +22,7 @@ from ...draw import Draw
 from ...models import ModernHopfield
 from ...models.energy.modern_hopfield import continuous_energy, continuous_update
 from ...models.energy.rules import hebb
-from .. import Check, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, more
 
 
 @cache
@@ -76,7 +73,7 @@ vectors = Study(continuous, {"beta": (1.0, 8.0, 50.0)}, seeds=20, tiny=TINY)
 
 
 @digits.claim("B278", says="(strongly) correlated patterns can now be distinguished", reference=[1, 1, 1, 0.94, 0.06])
-def apart(m: Measured) -> Iterator[Check]:
+def apart(m: Measured) -> Checks:
     classical, modern = m["stored by Hebb"][0], m["stored by exp"][0]
     yield less("Hebb's rule stores fewer than one of the ten digits", classical, 1)
     yield holds("the exponential stores all of them", (modern == 10).all(), f"{modern.mean():g} of 10")
@@ -86,7 +83,7 @@ def apart(m: Measured) -> Iterator[Check]:
 @vectors.claim(
     "B279", says="generalises to the attention formula; used for pattern retrieval", reference=[0, 0.48, 0.98]
 )
-def attends(m: Measured) -> Iterator[Check]:
+def attends(m: Measured) -> Checks:
     off, rise = m["off attention"].max(), np.diff(m["energy"]).max()
     yield holds("the update is attention, with the stored vectors as keys and values", off < 1e-12, f"{off:.1g}")
     yield holds("no update raises the energy", rise <= 1e-12, f"{rise:+.1g}")

@@ -11,9 +11,6 @@ were taken after a hundred had not shown the effect in a first run.
 Cost: about 30 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
@@ -24,7 +21,7 @@ from ...draw import Draw
 from ...models import RestrictedBoltzmannMachine
 from ...models.energy.rbm_net import RBM
 from ...train import Training
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 from .._digits import binarize, digits
 
 SAYS = "in unsupervised learning there is no overfitting, but a very large model could memorize data"
@@ -71,23 +68,19 @@ def nearest(made: np.ndarray, x: np.ndarray) -> float:
 
 
 kernels = Study(density, {"bandwidth": (0.001, 0.01, 0.05, 0.1, 0.4, 1.0)}, seeds=20, tiny={"seeds": 3})
-machines = Study(
-    machine,
-    {"units": (1, 5, 16)},
-    seeds=5,
-    tiny={"seeds": 2, "units": (1, 4), "images": 20, "epochs": 3, "samples": 10},
-)
+TINY = {"seeds": 2, "units": (1, 4), "images": 20, "epochs": 3, "samples": 10}
+machines = Study(machine, {"units": (1, 5, 16)}, seeds=5, tiny=TINY)
 
 
 @kernels.claim("B131", says=SAYS, reference=[0.78, -137.2, -1.38, -1.40])
-def narrow(m: Measured) -> Iterator[Check]:
+def narrow(m: Measured) -> Checks:
     unseen = m["unseen (nats)"]
     text = "kernels of 0.001 are no worse than those of 0.4 on unseen points (nats)"
     yield more(text, unseen[0], m.at("unseen (nats)", bandwidth=0.4))
 
 
 @machines.claim("B131", says=SAYS)
-def large(m: Measured) -> Iterator[Check]:
+def large(m: Measured) -> Checks:
     train, unseen = m["training (nats)"], m["unseen (nats)"]
     best = int(unseen[:-1].mean(-1).argmax())
     few, many = m.axes["units"][best], m.axes["units"][-1]

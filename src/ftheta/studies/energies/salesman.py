@@ -15,9 +15,6 @@ References: Hopfield and Tank, Biological Cybernetics 52 (1985); Wilson and Pawl
 Brandt et al., ICNN (1988). Cost: about 30 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -25,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...draw import Draw
-from .. import Check, Measured, Study, more
+from .. import Checks, Measured, Study, more
 
 
 class Net(NamedTuple):
@@ -110,7 +107,7 @@ study = Study(measure, {"network": tuple(NETS)}, seeds=20, tiny={"seeds": 2, "ci
 
 
 @study.claim("B275", says="the energy is the sum of the distances along the route", right="length and penalties")
-def tours(m: Measured) -> Iterator[Check]:
+def tours(m: Measured) -> Checks:
     share = m["tours"]
     yield more("with the length alone as energy more than half of the starts end in a tour", share[0], 0.5)
     yield more("with penalties for other than one city at each place they do", share[2], 0.5)

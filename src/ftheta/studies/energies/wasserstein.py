@@ -13,9 +13,6 @@ of the set; unseen digits are training digits that no machine learns from.
 Reference: Montavon, Müller and Cuturi, arXiv:1507.01972 (2016). Cost: about 100 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from copy import deepcopy
 
 import numpy as np
@@ -27,7 +24,7 @@ from ...data import Batch, Rows
 from ...draw import Draw
 from ...models.energy.rbm_net import RBM
 from ...train import Loss, Objective, Trainer, Training, iterate
-from .. import Check, Measured, Study, less
+from .. import Checks, Measured, Study, less
 from .._digits import binarize, digits
 
 METHODS = ("likelihood", "Wasserstein")
@@ -114,7 +111,7 @@ study = Study(measure, {"units": (12, 64)}, seeds=8, tiny=TINY, inner={"method":
 
 
 @study.claim("B324", says="a smaller distance between generated and input data, fewer random white pixels")
-def cleaner(m: Measured) -> Iterator[Check]:
+def cleaner(m: Measured) -> Checks:
     for u, units in enumerate(m.axes["units"]):
         for name in ("distance (pixels)", "isolated pixels (%)"):
             yield less(f"{units} units: smaller {name}", m[name][u, 1], m[name][u, 0])

@@ -7,16 +7,13 @@ How do equal networks with five activations learn the same two spirals? GELU, Si
 Cost: about 30 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...data import make_dataset
 from ...models import MLPClassifier
-from .. import Check, Measured, Study, less
+from .. import Checks, Measured, Study, less
 
 
 def measure(
@@ -28,15 +25,11 @@ def measure(
     return {"loss": model.fit(rows.x, rows.y).evaluate(rows.x, rows.y)["loss"]}
 
 
-study = Study(
-    measure,
-    {"activation": ("relu", "tanh", "gelu", "silu", "sin")},
-    seeds=5,
-    tiny={"seeds": 2, "n": 60, "epochs": 5, "hidden": (8,)},
-)
+TINY = {"seeds": 2, "n": 60, "epochs": 5, "hidden": (8,)}
+study = Study(measure, {"activation": ("relu", "tanh", "gelu", "silu", "sin")}, seeds=5, tiny=TINY)
 
 
 @study.claim("A281", says="activation functions need not be monotonic")
-def learn(m: Measured) -> Iterator[Check]:
+def learn(m: Measured) -> Checks:
     for name in ("gelu", "silu", "sin"):
         yield less(f"{name} ends below a tenth of chance (nats)", m.at("loss", activation=name), np.log(2) / 10)

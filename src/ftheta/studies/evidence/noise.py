@@ -12,7 +12,6 @@ Cost: about 120 CPU-seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from ...data import make_dataset
 from ...errors import InputError
 from ...likelihoods import Gaussian
 from ...models import MLPRegressor
-from .. import Check, Measured, Study, holds, less, same
+from .. import Checks, Measured, Study, holds, less, same
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,14 +76,14 @@ study = Study(measure, {"noise": tuple(MODELS)}, seeds=20, tiny={"seeds": 2, "n"
 
 
 @study.claim("C011", says="deterministic: no quantification of uncertainty; probabilistic: aware of it", reference=0.95)
-def covered(m: Measured) -> Iterator[Check]:
+def covered(m: Measured) -> Checks:
     none, _, varying = m["covered"]
     yield holds("a point prediction gives no interval", np.isnan(none).all())
     yield same("with the right noise model 95 % intervals cover 93 to 97 % of new rows", varying, 0.95, within=0.02)
 
 
 @study.claim("C036", says="the prediction is f(x); the variance can be learned from the loss", reference=[0.162, 0.284])
-def learned(m: Measured) -> Iterator[Check]:
+def learned(m: Measured) -> Checks:
     off, sd = m["off the output"][1], m["sd"][1, :, 0]
     yield holds("the prediction is the network's output", (off < 1e-4).all(), f"{off.max():.1g}")
     yield same("the learned sd is that of the residuals (log ratio)", np.log(sd / m["residual"][1]), within=0.1)
@@ -96,7 +95,7 @@ def learned(m: Measured) -> Iterator[Check]:
     reference=[0.091, 0.251, 0.403],
     right="softplus with a floor",
 )
-def tracks(m: Measured) -> Iterator[Check]:
+def tracks(m: Measured) -> Checks:
     ratio = np.log(m["sd"][2][:, PLACES] / (0.05 + 0.4 * GRID[PLACES])).T
     yield same("the learned sd is the true one at x = 0.1, 0.5, 0.9 (log ratio)", ratio, within=np.log(1.15))
     yield less("new rows are likelier than with one variance (nats)", m["test loss"][2], m["test loss"][1])
@@ -105,7 +104,7 @@ def tracks(m: Measured) -> Iterator[Check]:
 
 
 @study.claim("C039", says="univariate (homoscedastic) vs multivariate (heteroscedastic)", right="independent notions")
-def drawn(m: Measured) -> Iterator[Check]:
+def drawn(m: Measured) -> Checks:
     one, varying = np.ptp(m["sd"], axis=-1)[1:]
     yield holds("the homoscedastic fit has one sd, the heteroscedastic one has not", one.max() < 1e-6 < varying.min())
     yield holds("the heteroscedastic fit needs several targets", False, "both fits have one")

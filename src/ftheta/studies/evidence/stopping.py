@@ -8,9 +8,7 @@ on new rows? Training is so short of rows that the network overfits.
 Cost: about 60 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from ...draw import Draw
 from ...likelihoods import Categorical
 from ...nn import MLP
 from ...train import EarlyStopping, Loss, Supervised, Trainer, evaluate, iterate
-from .. import Check, Measured, Study, holds, less
+from .. import Checks, Measured, Study, holds, less
 
 
 class Watched(Supervised):
@@ -79,16 +77,12 @@ def measure(
     }
 
 
-study = Study(
-    measure,
-    {"signal": ("loss", "error")},
-    seeds=10,
-    tiny={"seeds": 2, "train": 60, "valid": 40, "epochs": 15, "patience": 3, "skip": 3},
-)
+TINY = {"seeds": 2, "train": 60, "valid": 40, "epochs": 15, "patience": 3, "skip": 3}
+study = Study(measure, {"signal": ("loss", "error")}, seeds=10, tiny=TINY)
 
 
 @study.claim("B040", says="the loss decreases more smoothly and is a more stable signal than discrete accuracy")
-def smoother(m: Measured) -> Iterator[Check]:
+def smoother(m: Measured) -> Checks:
     loss, error = m["variation"]
     yield less("the loss varies less than the accuracy, relative to its range", loss, error)
     off = np.abs(m["steps"] - m["steps"].round()).max((1, 2))

@@ -10,7 +10,6 @@ Cost: about 40 CPU-seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ...data import holdout
 from ...draw import Draw
 from ...measure import residuals
 from ...models import MLPRegressor
-from .. import Check, Measured, Study, missing, near
+from .. import Checks, Measured, Study, missing, near
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +52,7 @@ study = Study(measure, {}, seeds=10, tiny={"seeds": 2, "n": 100, "epochs": 5})
 
 
 @study.claim("B045", says=0.004)
-def reached(m: Measured) -> Iterator[Check]:
+def reached(m: Measured) -> Checks:
     yield near("the test error on the surface declared here is the printed one", m["test error"], 0.004, slack=0.0005)
     yield missing("the data: which surface, and how much noise")
 

@@ -2,7 +2,7 @@
 
 A row is claimed by a test, a study, a guide page or an entry in `declined.toml`; `make ledger` collects the claims into
 `claims.json`, and `ftheta study NAME --record` writes `findings.json`. A row without a claim of its own follows the row
-named in `same_as`, but its erratum is answered by its own claims only.
+named in `same_as`, but not its errata, which are slips of another passage; its own is answered by its own claims only.
 """
 
 from __future__ import annotations
@@ -116,8 +116,13 @@ def recorded() -> dict[str, Any]:
 
 
 def _claims_of(row: Row, collected: Claims | None) -> Sequence[Claim]:
+    """Those of the row; else of the row it is the same as, whose slips are slips of another passage."""
     collected = claims() if collected is None else collected
-    return collected.get(row.id) or collected.get(row.same_as, ())
+    others = (
+        c if c.kind in ("study", "declined") else Claim(c.kind, c.where, "right", c.covers)
+        for c in collected.get(row.same_as, ())
+    )
+    return collected.get(row.id) or list(others)
 
 
 def status(row: Row, collected: Claims | None = None) -> str:
@@ -147,7 +152,8 @@ def _findings(row: Row, collected: Claims | None) -> list[tuple[str, dict[str, A
 def erratum_open(row: Row, collected: Claims | None = None) -> bool:
     """Whether the row has an erratum that none of its own claims answers."""
     own = (claims() if collected is None else collected).get(row.id, ())
-    return bool(row.erratum) and not any(c.kind in ("page", "declined") or c.verdict in ("wrong", "loose") for c in own)
+    answers = ("wrong", "loose", "incomplete")
+    return bool(row.erratum) and not any(c.kind in ("page", "declined") or c.verdict in answers for c in own)
 
 
 def record(row: Row, collected: Claims | None = None) -> dict[str, Any]:

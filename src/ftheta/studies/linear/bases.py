@@ -9,16 +9,13 @@ is the loss then below that of fixed ones?
 Cost: about 20 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...draw import Draw
 from ...models import BasisRegression
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 
 PEAKS = (0.3, 0.5)
 NEAR = 0.3  # distance from the middle of the peaks
@@ -40,16 +37,14 @@ def measure(seed: int, shape: str, centers: str, *, functions: int = 8, noise: f
     return {"loss": np.mean((model.predict(x) - y) ** 2), "centers at the peaks": near, "center": at}
 
 
+TINY = {"seeds": 2, "functions": 3}
 study = Study(
-    measure,
-    {"shape": ("gaussian", "sigmoid", "tanh", "relu"), "centers": ("fixed", "moved")},
-    seeds=5,
-    tiny={"seeds": 2, "functions": 3},
+    measure, {"shape": ("gaussian", "sigmoid", "tanh", "relu"), "centers": ("fixed", "moved")}, seeds=5, tiny=TINY
 )
 
 
 @study.claim("C051", says="learnable centers let basis functions position themselves optimally for local features")
-def moved(m: Measured) -> Iterator[Check]:
+def moved(m: Measured) -> Checks:
     loss, near = np.log10(m["loss"]), m["centers at the peaks"]  # (shape, centers, seed)
     yield less("moved centers have a lower loss, in every shape (decades)", loss[:, 1], loss[:, 0])
     yield more("more centers are at the peaks, in every shape", near[:, 1], near[:, 0])

@@ -13,17 +13,14 @@ Reference: Ng and Jordan, On Discriminative vs. Generative Classifiers, NIPS 14 
 Cost: about 50 CPU-seconds.
 """
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.stats import ks_2samp
 
 from ...models import GaussianNaiveBayes, LinearDiscriminant, LogisticRegression
-from .. import Check, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, more
 
 SCENARIOS = ("Gaussian classes", "log-normal features")
 FEATURES, DISTANCE, SLOPE = 20, 2.0, 0.5
@@ -62,18 +59,14 @@ def measure(seed: int, scenario: str, rows: int, *, test: int = 10_000) -> dict[
     }
 
 
-study = Study(
-    measure,
-    {"scenario": SCENARIOS, "rows": (40, 80, 200, 600, 2000)},
-    seeds=20,
-    tiny={"seeds": 3, "rows": (40, 300), "test": 2000},
-)
+TINY = {"seeds": 3, "rows": (40, 300), "test": 2000}
+study = Study(measure, {"scenario": SCENARIOS, "rows": (40, 80, 200, 600, 2000)}, seeds=20, tiny=TINY)
 
 
 @study.claim(
     "B320", says="discriminative models learn the boundary, generative ones the probability distribution of each class"
 )
-def known(m: Measured) -> Iterator[Check]:
+def known(m: Measured) -> Checks:
     boundary, drawn = m["logistic regression"][:, -1], m["distance of drawn rows"][:, -1]  # (scenario, seed)
     yield less("with most rows the boundary is within 0.01 of the Bayes error, in both scenarios", boundary, 0.01)
     yield less("the class model draws rows like fresh ones where it is right (distance)", drawn[0], 0.05)

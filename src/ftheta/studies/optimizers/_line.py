@@ -5,8 +5,6 @@
 Shapes: N rows, θ = (w, b), T updates; a path holds θ before the first update too: (T + 1, 2).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

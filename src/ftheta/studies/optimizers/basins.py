@@ -12,9 +12,6 @@ on the others. A seed is a data set; all 225 starts are moved at once.
 Cost: about 160 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,7 @@ from torch import Tensor
 from torch.func import grad, jacrev, vmap
 
 from ...draw import Draw
-from .. import Check, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, more
 
 BOX = ((-10.0, 10.0), (2.5, 22.5))
 TRUTH = (0.0, 16.6)
@@ -90,16 +87,12 @@ def measure(
     return {"at the best minimum": float(((end - best).norm(dim=1) < NEAR).double().mean()), **counts}
 
 
-study = Study(
-    measure,
-    {"lr": (0.0, 1.0, 2.0, 3.0, 4.0)},
-    seeds=20,
-    tiny={"seeds": 8, "side": 5, "updates": 30, "search": 8, "lr": (0.0, 3.0)},
-)
+TINY = {"seeds": 8, "side": 5, "updates": 30, "search": 8, "lr": (0.0, 3.0)}
+study = Study(measure, {"lr": (0.0, 1.0, 2.0, 3.0, 4.0)}, seeds=20, tiny=TINY)
 
 
 @study.claim("C089", says="non-convex losses have local minima and saddle points", reference=0.182)
-def many(m: Measured) -> Iterator[Check]:
+def many(m: Measured) -> Checks:
     yield holds("every loss has several minima and saddles", ((m["minima"] > 1) & (m["saddles"] > 0)).all())
     share = m["at the best minimum"][0]
     yield less("full-batch descent ends at the best minimum from fewer than half of the starts", share, 0.5)
@@ -109,7 +102,7 @@ def many(m: Measured) -> Iterator[Check]:
 @study.claim(
     "C094", says="SGD can leave local minima and saddles where gradient descent stays", reference=[0.182, 0.311]
 )
-def more_often(m: Measured) -> Iterator[Check]:
+def more_often(m: Measured) -> Checks:
     share = m["at the best minimum"]
     chosen = 1 + int(share[1:, :CHOOSE].mean(1).argmax())
     text = f"batches of 4 at the rate {m.axes['lr'][chosen]:g} end at the best minimum more often"

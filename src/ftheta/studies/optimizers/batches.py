@@ -8,9 +8,6 @@ multiplied by k give the same curve per epoch? (Network: see `_race`.)
 Cost: about 35 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,7 @@ import torch
 
 from ...draw import Draw
 from ...train import Training
-from .. import Check, Measured, Study, less, same
+from .. import Checks, Measured, Study, less, same
 from ._line import batch_gradients, line_rows
 from ._race import Task, race
 
@@ -66,19 +63,19 @@ variance = Study(vary, {"batch": (1, 10, 50)}, seeds=5, tiny={"seeds": 2, "rows"
 
 
 @growing.claim("B010", says="increasing the batch size does what a decaying rate does")
-def instead(m: Measured) -> Iterator[Check]:
+def instead(m: Measured) -> Checks:
     constant, falling, batch = m["log error"][..., int(0.8 * m["log error"].shape[-1]) :]  # (seed, late epochs)
     together, apart = np.abs(batch - falling).mean(-1), np.abs(constant - falling).mean(-1)
     yield less("a growing batch ends nearer to the falling rate than the constant rate does (decades)", together, apart)
 
 
 @variance.claim("B010", says="increasing the batch size reduces gradient noise", reference=[11.92, 1.214, 0.242])
-def noise(m: Measured) -> Iterator[Check]:
+def noise(m: Measured) -> Checks:
     law = np.log(m["variance"] * np.array([[1], [10], [50]]) / m["variance"][:1])[1:]
     yield same("the variance falls as 1/B (log ratio)", law, within=np.log(1.1))
 
 
 @scaling.claim("A125", says="multiply batch and rate by k: the same curve per epoch")
-def linear(m: Measured) -> Iterator[Check]:
+def linear(m: Measured) -> Checks:
     scaled, plain = np.log(m["distance with rate k η"]), np.log(m["distance with rate η"])
     yield less("the scaled rate is nearer than the same rate (log ratio)", scaled, plain)

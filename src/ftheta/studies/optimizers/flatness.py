@@ -13,9 +13,6 @@ Each run stops at the first update at which the training MSE is at most 0.035; t
 Cost: about 90 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,7 @@ from torch import Tensor
 from torch.func import grad, jacrev, vmap
 
 from ...draw import Draw
-from .. import Check, Measured, Study, less
+from .. import Checks, Measured, Study, less
 
 
 def answer(theta: Tensor, x: Tensor) -> Tensor:
@@ -84,12 +81,8 @@ def measure(
     return {name: float(value.log()) for name, value in found.items()}
 
 
-study = Study(
-    measure,
-    {"rule": ("gd", "sgd"), "lr": (0.02, 0.1)},
-    seeds=12,
-    tiny={"seeds": 2, "target": 0.3, "updates": 200, "partitions": 2},
-)
+TINY = {"seeds": 2, "target": 0.3, "updates": 200, "partitions": 2}
+study = Study(measure, {"rule": ("gd", "sgd"), "lr": (0.02, 0.1)}, seeds=12, tiny=TINY)
 
 
 def complete(m: Measured, name: str) -> np.ndarray:
@@ -98,21 +91,21 @@ def complete(m: Measured, name: str) -> np.ndarray:
 
 
 @study.claim("C165", says="SGD favours flatter minima", reference=[27.0, 15.4, 26.6, 11.8])
-def flatter(m: Measured) -> Iterator[Check]:
+def flatter(m: Measured) -> Checks:
     sharp = complete(m, "sharpness")
     yield less("SGD is flatter than gradient descent at the small rate (log ratio)", sharp[1, 0], sharp[0, 0])
     yield less("and at the large rate (log ratio)", sharp[1, 1], sharp[0, 1])
 
 
 @study.claim("C166", says="a larger learning rate generalises better", reference=[0.0140, 0.0158, 0.0195, 0.0306])
-def better(m: Measured) -> Iterator[Check]:
+def better(m: Measured) -> Checks:
     error = complete(m, "excess error")
     yield less("the large rate has the smaller error with gradient descent (log ratio)", error[0, 1], error[0, 0])
     yield less("and with SGD (log ratio)", error[1, 1], error[1, 0])
 
 
 @study.claim("C167", says="SGD prefers solutions that fit all batches equally", reference=[0.816, 0.591, 0.784, 0.457])
-def equally(m: Measured) -> Iterator[Check]:
+def equally(m: Measured) -> Checks:
     for name in ("variance of batch gradients", "deviation of batch losses"):
         value = complete(m, name)
         yield less(f"SGD has the smaller {name} at both rates (log ratio)", value[1], value[0])

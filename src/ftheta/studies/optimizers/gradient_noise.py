@@ -8,15 +8,12 @@ training and test error at the end for eight scales σ? (Data and network: see `
 Cost: about 45 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...train import Training
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 from ._race import Task, race
 
 
@@ -36,16 +33,12 @@ def measure(
     return {"training error": track.train[-1], "test error": track.valid[-1]}
 
 
-study = Study(
-    measure,
-    {"sigma": (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0)},
-    seeds=12,
-    tiny={"seeds": 4, "hidden": 10, "epochs": 10},
-)
+TINY = {"seeds": 4, "hidden": 10, "epochs": 10}
+study = Study(measure, {"sigma": (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0)}, seeds=12, tiny=TINY)
 
 
 @study.claim("B018", says="can help; too much harms")
-def help_and_harm(m: Measured) -> Iterator[Check]:
+def help_and_harm(m: Measured) -> Checks:
     train, test = np.log(m["training error"]), np.log(m["test error"])  # (sigma, seed)
     gain = test - test[0]
     best = int(gain[1:-1, ::2].mean(1).argmin()) + 1  # chosen on every other seed, checked on the others

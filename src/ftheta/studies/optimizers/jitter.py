@@ -8,16 +8,13 @@ and 50 rows. How much does the loss of all rows fluctuate, and how much does the
 Cost: about 25 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...data import Rows
 from ...draw import Draw
-from .. import Check, Measured, Study, more
+from .. import Checks, Measured, Study, more
 from ._line import batch_gradients, best, descend, half_mse, line_rows
 
 
@@ -31,13 +28,12 @@ def measure(seed: int, lr: float, batch: int, *, rows: int = 200, updates: int =
     return {"fluctuation": above[updates // 2 :].std(), "variance": float(sampled.var(0).mean()), "loss": above}
 
 
-study = Study(
-    measure, {"lr": (0.01, 0.03, 0.1), "batch": (1, 10, 50)}, seeds=5, tiny={"seeds": 2, "rows": 100, "updates": 100}
-)
+TINY = {"seeds": 2, "rows": 100, "updates": 100}
+study = Study(measure, {"lr": (0.01, 0.03, 0.1), "batch": (1, 10, 50)}, seeds=5, tiny=TINY)
 
 
-@study.claim("B012", says="a larger rate makes the estimate noisy; so does a smaller batch")
-def noisy(m: Measured) -> Iterator[Check]:
+@study.claim("B012", says="with a larger rate mini-batches give a noisy estimate; larger batches reduce gradient noise")
+def noisy(m: Measured) -> Checks:
     loss, variance = np.log(m["fluctuation"]), np.log(m["variance"])  # (lr, batch, seed)
     yield more("the loss fluctuates more at a larger rate (log ratio)", loss[-1], loss[0], least=np.log(2))
     yield more("and with smaller batches (log ratio)", loss[:, 0], loss[:, -1], least=np.log(2))

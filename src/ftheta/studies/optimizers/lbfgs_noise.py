@@ -9,14 +9,11 @@ validation error good, and when does the network begin to learn the noise? (The 
 Cost: about 30 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 from ._race import VARIANCE, Task, race
 
 GOOD = 0.1  # excess up to which an error is good
@@ -36,16 +33,12 @@ def measure(seed: int, level: float, rows: int, *, hidden: int = 50, epochs: int
     }
 
 
-study = Study(
-    measure,
-    {"level": (0.0, 0.25, 1.0), "rows": (50, 100, 200)},
-    seeds=10,
-    tiny={"seeds": 2, "hidden": 10, "rows": (30, 60), "epochs": 20},
-)
+TINY = {"seeds": 2, "hidden": 10, "rows": (30, 60), "epochs": 20}
+study = Study(measure, {"level": (0.0, 0.25, 1.0), "rows": (50, 100, 200)}, seeds=10, tiny=TINY)
 
 
 @study.claim("B016", says="good after 15 to 25 epochs at 0 and 25 %; high at 100 %, where it overfits from about 20")
-def noise(m: Measured) -> Iterator[Check]:
+def noise(m: Measured) -> Checks:
     until, turn = m["epochs until good"][:, 0], m["epoch of the least validation error"][-1]
     yield less(f"0 % is good within {SOON} epochs", until[0], SOON)
     yield less(f"25 % is good within {SOON} epochs", until[1], SOON)

@@ -8,15 +8,12 @@ noise. How far do they come in 200 epochs, and in what time? (Data, network, rat
 Cost: about 100 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .. import Check, Measured, Study, more
+from .. import Checks, Measured, Study, more
 from ._race import VARIANCE, Task, race, tuned
 
 RULES = ("gd", "sgd", "nesterov", "adam", "lbfgs")
@@ -35,16 +32,12 @@ def measure(
     return {"rate": rate, **ends, "rises": rises, "training": track.train}
 
 
-study = Study(
-    measure,
-    {"level": (0.0, 0.25, 1.0), "rule": RULES},
-    seeds=5,
-    tiny={"seeds": 2, "hidden": 5, "rows": 30, "epochs": 4, "tuning": 1},
-)
+TINY = {"seeds": 2, "hidden": 5, "rows": 30, "epochs": 4, "tuning": 1}
+study = Study(measure, {"level": (0.0, 0.25, 1.0), "rule": RULES}, seeds=5, tiny=TINY)
 
 
 @study.claim("B026", says="GD slowest; mini-batch oscillates; Adam, NAG, L-BFGS fast; at 100 % all plateau high")
-def ranking(m: Measured) -> Iterator[Check]:
+def ranking(m: Measured) -> Checks:
     end, rises = np.log10(m["training error"]), m["rises"]  # (level, rule, seed)
     yield more("GD ends last (decades)", end[:, 0], end[:, 1:].max(1))
     yield more("mini-batch GD rises most often", rises[:, 1], rises[:, [0, 2, 3, 4]].max(1))

@@ -10,10 +10,7 @@ Gradient descent: 200 steps of 0.1 whatever d is. Newton: to its end, up to d = 
 Cost: about 60 CPU-seconds.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,7 @@ from ...draw import Draw
 from ...formulas import softplus
 from ...optim import memory
 from ...train import minimize
-from .. import Check, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, more
 
 RATES = {"gd": 0.1, "newton": 1.0, "genetic": 0.1}
 
@@ -49,16 +46,12 @@ def measure(
     return {"left": left, "seconds": path.seconds[-1], "bytes": float(memory(rule, d))}
 
 
-study = Study(
-    measure,
-    {"d": (2, 10, 100, 1000, 10_000), "rule": tuple(RATES)},
-    seeds=3,
-    tiny={"seeds": 2, "d": (2, 10), "steps": 60, "generations": 5},
-)
+TINY = {"seeds": 2, "d": (2, 10), "steps": 60, "generations": 5}
+study = Study(measure, {"d": (2, 10, 100, 1000, 10_000), "rule": tuple(RATES)}, seeds=3, tiny=TINY)
 
 
 @study.claim("A115", says="gradient descent scales better to many parameters than its rivals")
-def scales(m: Measured) -> Iterator[Check]:
+def scales(m: Measured) -> Checks:
     left, genetic = m.at("left", rule="gd"), np.log10(m.at("left", rule="genetic"))
     yield less("gradient descent leaves less than a millionth of the loss at every d", left, 1e-6)
     text = "the genetic algorithm leaves ten times as much at the largest d as at the smallest (decades)"

@@ -8,29 +8,19 @@ the rate of the grid that suits it, equal epochs. What are generalization gap an
 Cost: about 35 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 from ._race import Task, race, tuned
 
 best_rate = cache(tuned)  # one search for all seeds of a cell
 
 
 def measure(
-    seed: int,
-    batch: int,
-    *,
-    level: float = 1.0,
-    hidden: int = 100,
-    rows: int = 40,
-    epochs: int = 150,
-    tuning: int = 1,
+    seed: int, batch: int, *, level: float = 1.0, hidden: int = 100, rows: int = 40, epochs: int = 150, tuning: int = 1
 ) -> dict[str, Any]:
     """One training; errors are means over the last tenth of the epochs."""
     task = Task(level, hidden, rows, epochs, batch=batch)
@@ -43,16 +33,12 @@ def measure(
     return {"rate": rate, **errors, "rises": rises, "seconds": track.seconds[-1], "validation": track.valid}
 
 
-study = Study(
-    measure,
-    {"batch": (1, 4, 10, 40)},
-    seeds=6,
-    tiny={"seeds": 2, "batch": (5, 20), "hidden": 20, "rows": 20, "epochs": 8},
-)
+TINY = {"seeds": 2, "batch": (5, 20), "hidden": 20, "rows": 20, "epochs": 8}
+study = Study(measure, {"batch": (1, 4, 10, 40)}, seeds=6, tiny=TINY)
 
 
 @study.claim("B027", says="small batches regularise, take longer and are less stable")
-def regularize(m: Measured) -> Iterator[Check]:
+def regularize(m: Measured) -> Checks:
     yield less("single rows leave a smaller gap than all rows at once", m["gap"][0], m["gap"][-1])
     yield less("and a lower validation error", m["validation error"][0], m["validation error"][-1])
     yield more("the training error rises more often", m["rises"][0], m["rises"][-1])

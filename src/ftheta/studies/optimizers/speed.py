@@ -9,13 +9,12 @@ Cost: about 25 CPU-seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .. import Check, Measured, Study, holds, more
+from .. import Checks, Measured, Study, holds, more
 from ._race import VARIANCE, Task, Track, race, tuned
 
 RULES = ("gd", "sgd", "nesterov", "adam", "lbfgs", "lm")
@@ -53,13 +52,12 @@ def measure(
     return {"rate": rate, "reached": reached, "epochs": needed, **costs}
 
 
-study = Study(
-    measure, {"rule": RULES}, seeds=9, tiny={"seeds": 2, "above": 0.8, "hidden": 10, "rows": 40, "epochs": 40}
-)
+TINY = {"seeds": 2, "above": 0.8, "hidden": 10, "rows": 40, "epochs": 40}
+study = Study(measure, {"rule": RULES}, seeds=9, tiny=TINY)
 
 
 @study.claim("B031", says="GD poor on both; others good; mini-batch possibly more epochs; Newton-type steps cost time")
-def ranking(m: Measured) -> Iterator[Check]:
+def ranking(m: Measured) -> Checks:
     epochs, seconds = np.log(m["epochs"]), np.log(m["seconds"])  # (rule, seed)
     cost = np.log(m["ms per epoch"])
     yield more("gradient descent needs more epochs than each other rule (log)", epochs[0], epochs[1:])

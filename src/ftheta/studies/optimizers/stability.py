@@ -12,10 +12,8 @@ References: Cohen et al. 2021, arXiv:2103.00065; Lewkowycz et al. 2020, arXiv:20
 Cost: about 120 CPU-seconds.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,7 @@ from torch.func import grad, jacrev
 
 from ...draw import Draw
 from ...train import minimize
-from .. import Check, Measured, Study, holds
+from .. import Checks, Measured, Study, holds
 
 
 def net(seed: int, hidden: int, degree: int) -> tuple[Callable[[Tensor], Tensor], Tensor]:
@@ -95,7 +93,7 @@ leaving = Study(saddle, {"start": (0.0, 1e-2, 1e-4, 1e-6, 1e-8)}, seeds=5, tiny=
 
 
 @leaving.claim("C094", says="SGD can leave saddles and local minima where gradient descent stays")
-def leaves(m: Measured) -> Iterator[Check]:
+def leaves(m: Measured) -> Checks:
     gd, sgd = m["all rows"], m["batches"]
     yield holds("from the ridge of a saddle gradient descent never leaves", np.isinf(gd[0]).all())
     yield holds("stochastic gradient descent does", np.isfinite(sgd[0]).all(), f"after {np.median(sgd[0]):.0f} steps")

@@ -8,15 +8,12 @@ y = sin x² with 25 % noise, 200 epochs. Where does each end, and which does wid
 Cost: about 100 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .. import Check, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, more
 from ._race import Task, race, tuned
 
 RULES = ("gd", "sgd", "nesterov", "adam", "lbfgs")
@@ -34,13 +31,12 @@ def measure(
     return {"rate": rate, **ends, "training": track.train}
 
 
-study = Study(
-    measure, {"units": (10, 50, 100), "rule": RULES}, seeds=5, tiny={"seeds": 2, "rows": 30, "epochs": 4, "tuning": 1}
-)
+TINY = {"seeds": 2, "rows": 30, "epochs": 4, "tuning": 1}
+study = Study(measure, {"units": (10, 50, 100), "rule": RULES}, seeds=5, tiny=TINY)
 
 
 @study.claim("B029", says="larger networks favour Adam and mini-batch GD over NAG and L-BFGS; GD improves with size")
-def favored(m: Measured) -> Iterator[Check]:
+def favored(m: Measured) -> Checks:
     end = {rule: np.log10(m.at("training error", rule=rule)) for rule in RULES}  # (units, seed)
     for a, b in (("adam", "nesterov"), ("sgd", "nesterov"), ("adam", "lbfgs"), ("sgd", "lbfgs")):
         ahead = end[b] - end[a]

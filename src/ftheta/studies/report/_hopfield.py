@@ -1,7 +1,5 @@
 """Digits to store in a Hopfield network, and where its states come to rest, after how many iterations."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -16,7 +16,6 @@ Needs the data set mnist. Cost: about 110 CPU-seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import torch
 
 from ...models import DeepBoltzmannMachine, RestrictedBoltzmannMachine
 from ...train import Training
-from .. import Check, Measured, Study, more
+from .. import Checks, Measured, Study, more
 from .._digits import classifier, digits, image_grid, sample_pixels
 
 if TYPE_CHECKING:
@@ -85,12 +84,8 @@ def measure(
     }
 
 
-study = Study(
-    measure,
-    {"source": SOURCES},
-    seeds=5,
-    tiny={"seeds": 2, "data": "digits", "units": 8, "greedy": 1, "epochs": 1, "samples": 64, "steps": 5},
-)
+TINY = {"seeds": 2, "data": "digits", "units": 8, "greedy": 1, "epochs": 1, "samples": 64, "steps": 5}
+study = Study(measure, {"source": SOURCES}, seeds=5, tiny=TINY)
 
 
 @study.figure("samples")
@@ -101,6 +96,6 @@ def pictures(m: Measured) -> Figure:
 
 
 @study.claim("B136", says="samples of the DBM are more realistic and of greater variety; no numbers")
-def better(m: Measured) -> Iterator[Check]:
+def better(m: Measured) -> Checks:
     for name, what in (("confidence", "more realistic"), ("entropy (nats)", "more varied")):
         yield more(f"{what}: {name} is higher for the DBM", m.at(name, source="DBM"), m.at(name, source="RBM"))

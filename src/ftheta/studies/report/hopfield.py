@@ -11,16 +11,13 @@ this design and by other rules?
 Cost: about 3 CPU-seconds.
 """
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...models import HopfieldNetwork
-from .. import Check, Measured, Study, holds, more
+from .. import Checks, Measured, Study, holds, more
 from ._hopfield import followed
 
 TARGETS = {2: ((1, 1), (-1, -1), (1, -1)), 3: ((-1, -1, 1), (1, -1, -1), (1, 1, 1))}
@@ -80,15 +77,15 @@ memories = Study(hold, {"dims": (2, 3), "memory": tuple(MEMORIES)}, seeds=2, tin
 
 
 @iterations.claim(
-    "B055", says="up to about 20 iterations", reference=[9, 20, 24, 33, 57], right="no bound; 90 % need 20"
+    "B055", says="up to about 20 iterations", reference=[9, 20, 24, 33, 57], right="no bound; 20 are enough for 90 %"
 )
-def in_the_plane(m: Measured) -> Iterator[Check]:
+def in_the_plane(m: Measured) -> Checks:
     yield more("20 iterations are enough for most starts", m.at("at most 20", dims=2), 0.5)
     yield more("and for 98 % of them", m.at("at most 20", dims=2), 0.98)
 
 
 @iterations.claim("B061", says="mostly below 20, up to 30 or 40 iterations", reference=[11, 23, 28, 39, 63])
-def in_space(m: Measured) -> Iterator[Check]:
+def in_space(m: Measured) -> Checks:
     yield more("most starts need fewer than 20 iterations", m.at("under 20", dims=3), 0.5)
     yield more("40 are enough for 98 % of them", m.at("at most 40", dims=3), 0.98)
 
@@ -97,7 +94,7 @@ def in_space(m: Measured) -> Iterator[Check]:
     "B058",
     says="2-D: targets, one symmetric minimum, a maximum and saddles; 3-D: targets, three midpoints, circumcenter",
 )
-def equilibria(m: Measured) -> Iterator[Check]:
+def equilibria(m: Measured) -> Checks:
     for dims, counts in {2: [3, 1, 5, 0], 3: [3, 0, 4, 0]}.items():
         names = ("stored and stable", "spurious", "unstable", "continua")
         found = [m.at(name, dims=dims, memory="design, saturated")[0].item() for name in names]

@@ -14,10 +14,7 @@ digit nearest to the state is the right one.
 Needs the data set mnist (`ftheta data get mnist`). Cost: about 40 CPU-seconds.
 """
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -26,7 +23,7 @@ import numpy as np
 from ...draw import Draw
 from ...models import HopfieldNetwork
 from ...models.energy.rules import corrupt
-from .. import Check, Measured, Study, less, missing, more, same
+from .. import Checks, Measured, Study, less, missing, more, same
 from ._hopfield import followed, patterns
 
 FLIPS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -86,14 +83,14 @@ recalls = Study(recall, {"size": SIZES, "noise": tuple(NOISE)}, seeds=5, tiny=TI
 @stores.claim(
     "B064", says="a Hopfield network can store handwritten digits; W = Σ s sᵀ", right="by design, not by Hebb"
 )
-def stored(m: Measured) -> Iterator[Check]:
+def stored(m: Measured) -> Checks:
     stable = m["stable"][0]  # (rule, seed)
     yield same("the design stores all ten digits", stable[0], 10, within=0.5)
     yield more("Hebb's rule, with or without its diagonal, stores one of them or more", stable[3:], 0.99)
 
 
 @recalls.claim("B065", says="all digits up to 40 % noise, mistakes from 50 %", reference=[1, 1, 1, 1, 0.90, 0.09])
-def recalled(m: Measured) -> Iterator[Check]:
+def recalled(m: Measured) -> Checks:
     flips = m["recalled"][0, :6]  # (level, seed)
     yield more("with up to 30 % of the pixels flipped 99 % are recalled", flips[:4], 0.99)
     yield more("with 40 % flipped too", flips[4], 0.99)
@@ -102,7 +99,7 @@ def recalled(m: Measured) -> Iterator[Check]:
 
 
 @recalls.claim("B066", says="10, 20, 30, 40 %: up to about 5, 10, 20, 25 iterations", reference=[5, 8, 16, 37])
-def grows(m: Measured) -> Iterator[Check]:
+def grows(m: Measured) -> Checks:
     middle, printed = m["median"][0, :5], np.array([5, 10, 20, 25])[:, None]
     yield more("iterations grow with the share of flipped pixels", middle[1:], middle[:-1])
     yield less("95 % of the cues need at most the printed number", m["95 %"][0, 1:5], printed + 0.5)
@@ -111,7 +108,7 @@ def grows(m: Measured) -> Iterator[Check]:
 
 
 @recalls.claim("B067", says="at 50 %: 3, 5 and 9 for one another, 8 for 1")
-def confused(m: Measured) -> Iterator[Check]:
+def confused(m: Measured) -> Checks:
     share = (m["errors to close digits"] / np.maximum(m["errors"], 1))[-1]  # the smaller size makes more errors
     yield more(
         "with 40 % flipped errors go to the three most similar digits more often than by chance", share[4], 1 / 3

@@ -14,9 +14,6 @@ were evaluated on test digits: five convolutions with early stopping (0.9956), a
 Needs the data set mnist. Cost: about 150 CPU-minutes; `--set network="linear"` takes one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +22,7 @@ from ...data import holdout
 from ...draw import Draw
 from ...models import ConvNetClassifier, MLPClassifier
 from ...train import Training
-from .. import Check, Measured, Study, more, near
+from .. import Checks, Measured, Study, more, near
 from .._digits import digits
 
 REPORT = {"filters": (32, 64), "dropout": 0.5, "batch_size": 128}
@@ -82,9 +79,8 @@ def measure(seed: int, network: str, *, data: str = "mnist", rows: int = 60_000,
     return {"test accuracy": (p.argmax(1) == parts.y_test).mean(), "test loss": loss, "epochs": estimator.n_iter_}
 
 
-study = Study(
-    measure, {"network": tuple(NETWORKS)}, seeds=3, tiny={"seeds": 2, "data": "digits", "rows": 200, "epochs": 1}
-)
+TINY = {"seeds": 2, "data": "digits", "rows": 200, "epochs": 1}
+study = Study(measure, {"network": tuple(NETWORKS)}, seeds=3, tiny=TINY)
 
 
 def accuracy(m: Measured, network: str) -> np.ndarray:
@@ -92,29 +88,29 @@ def accuracy(m: Measured, network: str) -> np.ndarray:
 
 
 @study.claim("A012", says="hand-written digits are the usual example, trivial today", reference=[0.92, 0.975, 0.99])
-def usual(m: Measured) -> Iterator[Check]:
+def usual(m: Measured) -> Checks:
     yield more("a linear softmax classifies more than nine of ten digits correctly", accuracy(m, "linear"), 0.9)
     yield more("a dense network is better", accuracy(m, "dense"), accuracy(m, "linear"))
     yield more("a convolutional network is better still", accuracy(m, "Adam"), accuracy(m, "dense"))
 
 
 @study.claim("B036", says="Adam: test accuracy 0.9929, loss 0.0217, 30 epochs")
-def adam(m: Measured) -> Iterator[Check]:
+def adam(m: Measured) -> Checks:
     yield near("accuracy 0.9929, up to the error of the test", accuracy(m, "Adam"), 0.9929, slack=TEST_ERROR)
 
 
 @study.claim("B037", says="SGD with a schedule: test accuracy 0.9909, loss 0.0263, 43 epochs")
-def sgd(m: Measured) -> Iterator[Check]:
+def sgd(m: Measured) -> Checks:
     yield near("accuracy 0.9909, up to the error of the test", accuracy(m, "SGD"), 0.9909, slack=TEST_ERROR)
 
 
 @study.claim("B038", says="Adadelta with a tuned rate: test accuracy 0.9888, loss 0.0345, 50 epochs")
-def adadelta(m: Measured) -> Iterator[Check]:
+def adadelta(m: Measured) -> Checks:
     yield near("accuracy 0.9888, up to the error of the test", accuracy(m, "AdaDelta"), 0.9888, slack=TEST_ERROR)
     yield more("Adam is better than SGD", accuracy(m, "Adam"), accuracy(m, "SGD"))
     yield more("SGD is better than AdaDelta", accuracy(m, "SGD"), accuracy(m, "AdaDelta"))
 
 
 @study.claim("C185", says="image classification is an application of convolutional networks", reference=0.97)
-def application(m: Measured) -> Iterator[Check]:
+def application(m: Measured) -> Checks:
     yield more("a small network classifies at least 97 % of the digits correctly", accuracy(m, "best"), 0.97)

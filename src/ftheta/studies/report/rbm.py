@@ -17,8 +17,6 @@ Reference: Hinton, A Practical Guide to Training Restricted Boltzmann Machines (
 Needs the data set mnist. Cost: about 30 CPU-minutes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +24,7 @@ import numpy as np
 
 from ...models import RestrictedBoltzmannMachine
 from ...train import Training
-from .. import Check, Measured, Study, less, more, near
+from .. import Checks, Measured, Study, less, more, near
 from .._digits import digits
 
 TABLE = {  # units, rate -> printed pseudo-likelihoods after 10, 20 and 30 passes
@@ -86,19 +84,19 @@ def after(m: Measured, machine: str, passes: int = 10) -> np.ndarray:
 
 
 @table.claim("B127", says=PRINTED)
-def rows(m: Measured) -> Iterator[Check]:
+def rows(m: Measured) -> Checks:
     for machine, printed in list(TABLE.items())[1:]:
         for k, value in enumerate(printed):
             yield near(f"{machine}, {10 * k + 10} passes: {value}", after(m, machine, 10 * k + 10), value)
 
 
 @starts.claim("B127", says=PRINTED)
-def smallest(m: Measured) -> Iterator[Check]:
+def smallest(m: Measured) -> Checks:
     yield near("10, 0.01, 10 passes: -187.61", m.at("pseudo-likelihood (nats)", start="zero"), -187.61)
 
 
 @table.claim("B128", says="more units improve the result, with signs of diminishing returns: -187.61, -98.75, -79.74")
-def sizes(m: Measured) -> Iterator[Check]:
+def sizes(m: Measured) -> Checks:
     units = (10, 50, 100, 200)
     gain = np.diff([after(m, f"{n}, 0.01") for n in units], axis=0) / np.diff(units)[:, None]
     yield more("more units are better (nats per unit)", gain)
@@ -106,7 +104,7 @@ def sizes(m: Measured) -> Iterator[Check]:
 
 
 @table.claim("B129", says="a rate of 0.01 is appropriate for 100 units; for 10, about 0.1 is better")
-def rates(m: Measured) -> Iterator[Check]:
+def rates(m: Measured) -> Checks:
     for units, best in ((100, "0.01"), (10, "0.1")):
         for other in (rate for rate in ("0.001", "0.01", "0.05", "0.1") if rate != best):
             pair = after(m, f"{units}, {best}"), after(m, f"{units}, {other}")
@@ -114,7 +112,7 @@ def rates(m: Measured) -> Iterator[Check]:
 
 
 @table.claim("B130", says="10, 20, 30 iterations: marginally better, -79.74, -76.54, -75.07")
-def passes(m: Measured) -> Iterator[Check]:
+def passes(m: Measured) -> Checks:
     gain = np.diff([after(m, "100, 0.01", n) for n in (10, 20, 30)], axis=0)
     yield more("ten more passes are better (nats)", gain)
     yield less("the next ten add less (nats)", gain[1], gain[0])

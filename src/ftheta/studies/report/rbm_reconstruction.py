@@ -13,7 +13,6 @@ Needs the data set mnist. Cost: about 230 CPU-seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -22,7 +21,7 @@ import torch
 from ...draw import Draw
 from ...models import RestrictedBoltzmannMachine
 from ...models.energy.rbm_net import RBM
-from .. import Check, Measured, Study, less, more, same
+from .. import Checks, Measured, Study, less, more, same
 from .._digits import classifier, digits, first_per_class, image_grid
 
 if TYPE_CHECKING:
@@ -80,13 +79,8 @@ def measure(
     return {**kept, "images": shown}
 
 
-study = Study(
-    measure,
-    {},
-    seeds=5,
-    tiny={"seeds": 2, "data": "digits", "units": 16, "epochs": 1, "each": 5},
-    inner={"method": METHODS, "end": ENDS, "rows": ROWS, "steps": STEPS},
-)
+TINY = {"seeds": 2, "data": "digits", "units": 16, "epochs": 1, "each": 5}
+study = Study(measure, {}, seeds=5, tiny=TINY, inner={"method": METHODS, "end": ENDS, "rows": ROWS, "steps": STEPS})
 
 
 @study.figure("restored")
@@ -102,7 +96,7 @@ def pictures(m: Measured) -> Figure:
     says="quite good up to 15 rows with 1 to 5 steps; close to half diverge at 100; not with 20 rows or more removed; "
     "a 2 is most difficult if the lower rows are removed",
 )
-def recovery(m: Measured) -> Iterator[Check]:
+def recovery(m: Measured) -> Checks:
     share = m["recognized"][0]  # (end, rows, steps, seed), clamped
     yield more("with up to 15 rows missing more than half are recognized after 1 and 5 steps", share[:, :FEW, :2], 0.5)
     lost = m["lost"][:, :, :FEW, 2].mean((1, 2))  # (method, seed)
