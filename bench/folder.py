@@ -20,7 +20,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from ftheta.data import Dataset, Files, Rows, Source, open_images
+from ftheta.data import Dataset, InputSpec, Pictures, Rows, Source, open_images
+from ftheta.data.kinds import Items
 from ftheta.draw import Draw
 from ftheta.likelihoods import Categorical
 from ftheta.train import Supervised, Trainer, iterate
@@ -60,7 +61,13 @@ def epoch(source: Source, steps: float = float("inf")) -> None:
     iterate(trainer, rounds=1, steps=steps)
 
 
-def loaded(source: Files) -> None:
+def files_of(pictures: Pictures, y: np.ndarray) -> Source:
+    """Batches that are decoded when they are needed."""
+    items = Items(pictures, InputSpec(pictures.shape[1:]))
+    return items.source(y, None, batch_size=BATCH, shuffle=True, dtype=torch.float32, device="cpu")
+
+
+def loaded(source: Source) -> None:
     """All batches of an epoch, on which nothing is trained."""
     for _ in source.batches(0, 0, Draw(0)):
         pass
@@ -89,7 +96,7 @@ def child(folder: str, steps: int) -> None:
     epoch(Rows(*few, batch_size=BATCH))
     before = _status("VmRSS")
     data = open_images(folder)
-    epoch(Files(data.x, _labels(data), batch_size=BATCH), steps)
+    epoch(files_of(data.x, _labels(data)), steps)
     sys.stdout.write(f"{_status('VmHWM') - before} {data.rows}\n")
 
 
@@ -120,10 +127,10 @@ def run(settings: Settings) -> Report:
         y, paths = _labels(data), data.x.paths
         pixels = np.asarray(data.x)
         memory = Rows(torch.from_numpy(pixels).float() / 255, y, batch_size=BATCH)
-        files = Files(data.x, y, batch_size=BATCH)  # all decoded
+        files = files_of(data.x, y)  # all decoded
 
-        def fresh() -> Files:
-            return Files(open_images(folder).x, y, batch_size=BATCH)
+        def fresh() -> Source:
+            return files_of(open_images(folder).x, y)
 
         runs = {
             "in memory": lambda _: epoch(memory),

@@ -196,7 +196,7 @@ def test_images_with_masks_are_a_folder_to_learn_pixels_from(ok, refused):
     assert json.loads(Path("r/result.json").read_text())["scores"]["pixel accuracy"] > 0.95
     said = refused("train", "convnet", "cells")
     assert said.startswith("The target of cells is classes of pixels, which convnet does not learn")
-    assert "a class for every pixel. Use a model that learns that: unet." in refused("train", "mlp", "cells")
+    assert "a class for every pixel. Use a model for that: unet." in refused("train", "mlp", "cells")
     Path("cells/masks/3.png").unlink()
     assert "images/3.png: no mask of this name in masks." in refused("train", "unet", "cells")
     assert "29 " in ok("data", "show", "cells").out

@@ -1,4 +1,4 @@
-"""Files beside Rows of the same pictures: the same batches in the same order, from a thread, in bounded memory."""
+"""Pictures in files beside the same in memory: the same batches in the same order, from a thread, in bounded memory."""
 
 import gc
 import threading
@@ -10,8 +10,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from ftheta.data import Batch, Files, Indexed, Rows, files_source, open_images
+from ftheta.data import Batch, Indexed, InputSpec, Rows, open_images
 from ftheta.data.io import pictures as picture_files
+from ftheta.data.kinds import Items, inputs
 from ftheta.draw import Draw
 from ftheta.errors import FileFormatError, InputError
 from ftheta.store import Run
@@ -19,7 +20,7 @@ from ftheta.train import Supervised, Trainer, iterate
 
 N = 23
 X = np.random.default_rng(0).integers(0, 256, (N, 1, 4, 6), dtype=np.uint8)
-Y, W = np.arange(N), np.arange(N) + 1.0
+Y, W = np.arange(N), np.arange(N, dtype=np.float32) + 1
 
 
 @pytest.fixture
@@ -28,6 +29,10 @@ def folder(tmp_path):
     for i, picture in enumerate(X):
         Image.fromarray(picture[0]).save(tmp_path / f"all/a/{i:02}.png")
     return tmp_path / "all"
+
+
+def files_of(x, y=None, weight=None, *, shuffle=True, dtype=torch.float32, **how):
+    return Items(x, InputSpec(x.shape[1:])).source(y, weight, shuffle=shuffle, dtype=dtype, device="cpu", **how)
 
 
 def epoch_of(source, epoch=0, start=0, seed=0):
@@ -45,32 +50,12 @@ def same(one, other):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_batches_are_those_of_rows_in_memory(shuffle, batch_size, dtype, folder):
     how = {"batch_size": batch_size, "shuffle": shuffle}
-    memory = Rows(torch.from_numpy(X).to(dtype) / 255, Y, W, **how)
-    files = Files(open_images(folder).x, Y, W, dtype=dtype, **how)
+    memory = Rows(torch.from_numpy(X).to(dtype) / 255, Y, torch.from_numpy(W).to(dtype), **how)
+    files = files_of(open_images(folder).x, Y, W, dtype=dtype, **how)
     assert len(files) == len(memory)
     for epoch in (0, 1):
         for start in (0, len(memory) // 2, len(memory)):
             same(epoch_of(files, epoch, start), epoch_of(memory, epoch, start))
-
-
-def test_without_targets_and_weights_there_are_none(folder):
-    batch = epoch_of(Files(open_images(folder).x, batch_size=4))[0]
-    assert batch.y is None and batch.weight is None and batch.x.shape == (4, 1, 4, 6)
-
-
-def test_it_can_have_another_batch_size_and_keeps_the_rest(folder):
-    x, how = open_images(folder).x, {"shuffle": False, "dtype": torch.float64}
-    other = Files(x, Y, W, batch_size=5, **how).resized(7)
-    assert (other.batch_size, other.shuffle, other.dtype) == (7, False, torch.float64)
-    same(epoch_of(other), epoch_of(Files(x, Y, W, batch_size=7, **how)))
-
-
-def test_bytes_are_moved_to_the_device_and_made_floats_there(folder, monkeypatch):
-    files = Files(open_images(folder).x, batch_size=5, device="cpu")
-    moved, to = [], torch.Tensor.to
-    monkeypatch.setattr(torch.Tensor, "to", lambda self, *args: moved.append((self.dtype, *args)) or to(self, *args))
-    next(files.batches(0, 0, Draw(0)))
-    assert moved[:2] == [(torch.uint8, torch.device("cpu")), (torch.uint8, torch.float32)]
 
 
 def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch):
@@ -81,8 +66,8 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
         return decode(*args)
 
     monkeypatch.setattr(picture_files, "decode", watched)
-    monkeypatch.setattr(files_source, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
-    batches = Files(open_images(folder).x, batch_size=2).batches(0, 0, Draw(0))
+    monkeypatch.setattr(inputs, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
+    batches = files_of(open_images(folder).x, batch_size=2).batches(0, 0, Draw(0))
     next(batches)
     end = time.monotonic() + 60
     while len(names) < 2 * (1 + 3 + 1) and time.monotonic() < end:
@@ -123,21 +108,15 @@ def test_batches_that_nobody_waits_for_end_their_thread(end):
 def test_a_bad_picture_is_raised_where_it_is_taken(folder):
     x = open_images(folder).x
     (folder / "a/13.png").write_bytes(b"gone bad")
-    batches = Files(x, batch_size=5, shuffle=False).batches(0, 0, Draw(0))
+    batches = files_of(x, batch_size=5, shuffle=False).batches(0, 0, Draw(0))
     next(batches), next(batches)
     with pytest.raises(FileFormatError, match="13.png: not a PNG or JPEG picture.* Or leave bad files out: skip_bad"):
         next(batches)
 
 
-def test_what_cannot_be_is_refused(folder):
-    x = open_images(folder).x
-    for batch_size in (0, 2.5, "auto"):
-        with pytest.raises(InputError, match=f"batch_size is {batch_size!r}; it must be an integer"):
-            Files(x, batch_size=batch_size)
-    with pytest.raises(InputError, match="X has 23 rows but y has 22"):
-        Files(x, Y[1:], batch_size=4)
+def test_a_batch_that_does_not_fit_is_refused(folder):
     with pytest.raises(InputError, match="A batch of 20 pictures of 4000x3000 pixels takes 960 MB, at most 537 MB are"):
-        Files(open_images(folder, size=(3000, 4000)).x, batch_size=20)
+        files_of(open_images(folder, size=(3000, 4000)).x, batch_size=20)
 
 
 def trainer_of(source):
@@ -149,7 +128,7 @@ def trainer_of(source):
 
 def test_training_resumes_in_mid_epoch_bit_for_bit(folder, tmp_path):
     def source():
-        return Files(open_images(folder).x, Y.astype(np.float32), W, batch_size=5)
+        return files_of(open_images(folder).x, Y.astype(np.float32), W, batch_size=5)
 
     whole, all_at_once = trainer_of(Rows(torch.from_numpy(X).float() / 255, Y.astype(np.float32), W, batch_size=5))
     iterate(all_at_once, steps=8)

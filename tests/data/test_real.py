@@ -184,9 +184,10 @@ def test_pictures_are_taken_out_of_a_pickle_without_unpickling_it(monkeypatch):
     images = [rng.integers(0, 256, (n, 784)) for n in sizes]
     labels = [rng.integers(0, 10, n) for n in sizes]
     for image, label in zip(images, labels, strict=True):
+        places.append([len(label)])
         for array, kind in ((image / 256, "<f4"), (label, "<i8")):
             raw += pickle.dumps(object)  # what would run code if it were opened
-            places.append((len(raw), kind, array.shape))
+            places[-1].append(len(raw))
             raw += array.astype(kind).tobytes()
     monkeypatch.setattr(real, "_PICKLED", places)
     files = {name: gzip.decompress(data) for name, data in real._from_pickle(gzip.compress(raw)).items()}

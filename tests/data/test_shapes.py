@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta.data import load, make_dataset, shapes
-from ftheta.data.sets.shapes import _figures
+from ftheta.data.sets.synthetic import _figures
 from ftheta.errors import InputError
 
 

@@ -494,8 +494,8 @@ FAULTS = [
     Fault(
         "table: columns are off by one",
         "data/encode/table.py",
-        "= _applied(plan, _column(X, j).iloc[rows], start)",
-        "= _applied(plan, _column(X, j).iloc[rows], start)[::-1]",
+        "= _applied(plan, X.iloc[rows, j], start)",
+        "= _applied(plan, X.iloc[rows, j], start)[::-1]",
         TABLES,
     ),
     Fault(

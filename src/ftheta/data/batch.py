@@ -53,10 +53,8 @@ class Batch(NamedTuple):
     def sum(self, each: Tensor) -> tuple[Tensor, Tensor | float]:
         """Loss of each row, token or pixel (B, ...) -> (Σ w l, Σ w), without a synchronization."""
         if each.dim() == 0 or (each.numel() == 1 and self.n > 1):
-            raise InputError(
-                "the loss is one number for the batch; fθ needs the loss of each row to weigh, mask and accumulate it: "
-                f"return it with reduction='none' (shape ({self.n},))"
-            )
+            needed = f"the loss of each row is needed: return it with reduction='none' (shape ({self.n},))"
+            raise InputError(f"the loss is one number for the batch; {needed}")
         if self.weight is None:
             return each.sum(), float(each.numel())
         return _weighted(each, self.weight.to(each.dtype))
@@ -64,10 +62,8 @@ class Batch(NamedTuple):
 
 def _weighted(each: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     if weight.shape != each.shape[: weight.dim()]:
-        raise InputError(
-            f"the loss has shape {tuple(each.shape)} but the weights have {tuple(weight.shape)}: "
-            "the axes of the weights must be the first axes of the loss, rows first"
-        )
+        shapes = f"the loss has shape {tuple(each.shape)} but the weights have {tuple(weight.shape)}"
+        raise InputError(f"{shapes}: the axes of the weights must be the first axes of the loss, rows first")
     if each.dim() == 1:
         return torch.dot(weight, each), weight.sum()
     spread = weight.reshape(weight.shape + (1,) * (each.dim() - weight.dim()))  # (B, 1, ...)

@@ -52,18 +52,14 @@ class Dataset:
     shape: tuple[int, ...] = ()  # of one picture, (H, W) or (H, W, C); empty where rows are not pictures
     official: int = 0  # so many last rows are the official test part
     truth: Truth | None = None
-    groups: np.ndarray | None = field(
-        default=None, repr=False
-    )  # names of groups that a split keeps together, one per row
+    groups: np.ndarray | None = field(default=None, repr=False)  # one name per row: a split keeps them together
     csv_format: Any = None  # how the cells of a CSV file are written: pass it to `read_csv` with new rows
     notes: tuple[str, ...] = ()  # what a reader did or noticed
 
     def __post_init__(self) -> None:
         if self.y is not None and len(self.y) != self.rows:
-            raise InputError(
-                f"{self.name}: x has {self.rows} rows but y has {len(self.y)}. They must match; did one file lose its "
-                "header or last line?"
-            )
+            advice = "They must match; did one file lose its header or last line?"
+            raise InputError(f"{self.name}: x has {self.rows} rows but y has {len(self.y)}. {advice}")
 
     @property
     def rows(self) -> int:

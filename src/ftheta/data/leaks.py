@@ -11,6 +11,8 @@ Reference: Kapoor and Narayanan, Leakage and the Reproducibility Crisis in ML-Ba
 from __future__ import annotations
 
 import math
+import os
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -50,7 +52,8 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
     train, test, y = np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)
     labels = None if y is None else (y[train], y[test])
     if isinstance(x, Pictures):
-        return tuple(_duplicates(_contents(x, train), _contents(x, test), labels))
+        of_train, of_test = _contents(x, train, test)
+        return tuple(_duplicates(of_train, of_test, labels))
     frame = x if isinstance(x, pd.DataFrame) else pd.DataFrame(np.asarray(x))
     with np.errstate(all="ignore"):
         rows = _duplicates(_hash(frame.iloc[train]), _hash(frame.iloc[test]), labels)
@@ -85,17 +88,15 @@ def _hash(frame: pd.DataFrame) -> np.ndarray:
     return pd.util.hash_pandas_object(frame, index=False).to_numpy()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _contents(x: Pictures, rows: np.ndarray) -> np.ndarray:
-    """64 bits for each file; files that no other has the size of are not read."""
-    sizes = x.listing.sizes[x.index]
-    same = dict(zip(*np.unique(sizes, return_counts=True), strict=True))
-    contents = (
-        path.read_bytes() if same[sizes[row]] > 1 else str(path).encode("utf-8", "surrogateescape")
-        for row, path in zip(rows.tolist(), x[rows].paths, strict=True)
-    )
-    return np.array(
-        [int.from_bytes(blake2b(content, digest_size=8).digest(), "big") for content in contents], np.uint64
-    )
+def _contents(x: Pictures, *parts: np.ndarray) -> Iterator[np.ndarray]:
+    """64 bits for each file of each part; files that no other of them has the size of are not read."""
+    sizes = Counter(x.listing.sizes[x.index[np.concatenate(parts)]].tolist())
+    for rows in parts:
+        found = []
+        for path, size in zip(x[rows].paths, x.listing.sizes[x.index[rows]].tolist(), strict=True):
+            content = path.read_bytes() if sizes[size] > 1 else os.fsencode(path)
+            found.append(int.from_bytes(blake2b(content, digest_size=8).digest(), "big"))
+        yield np.array(found, np.uint64)
 
 
 # ---- scaled before the split
@@ -103,16 +104,10 @@ def _contents(x: Pictures, rows: np.ndarray) -> np.ndarray:
 
 def _scaled(frame: pd.DataFrame, train: np.ndarray) -> Iterator[str]:
     """Columns that are standardized, or run from 0 to 1, over all rows but not over the training rows."""
-    found: dict[str, list[str]] = {"mean 0 and standard deviation 1": [], "minimum 0 and maximum 1": []}
-    for name, column in frame.items():
-        if column.dtype.kind != "f":
-            continue
-        values = column.to_numpy()
-        if _standard(values) and not _standard(values[train]):
-            found["mean 0 and standard deviation 1"].append(_called(name))
-        elif _unit(values) and not _unit(values[train]) and not _natural(values):
-            found["minimum 0 and maximum 1"].append(_called(name))
-    for what, names in found.items():
+    columns = {_called(name): column.to_numpy() for name, column in frame.items() if column.dtype.kind == "f"}
+    standard = [name for name, x in columns.items() if _standard(x) and not _standard(x[train])]
+    unit = [name for name, x in columns.items() if _unit(x) and not _unit(x[train]) and not _natural(x)]
+    for what, names in (("mean 0 and standard deviation 1", standard), ("minimum 0 and maximum 1", unit)):
         if names:
             has, rest = ("has" if len(names) == 1 else "have"), f" and {len(names) - 5} more" if len(names) > 5 else ""
             yield (

@@ -32,29 +32,26 @@ GATHERED = 2**22  # bytes of small rows gathered at once: many views of one gath
 
 
 class Source(Protocol):
-    """Gives batches, epoch after epoch."""
+    """Gives the batches of an epoch from number `start` on; `draw` is the place ("order", epoch)."""
 
-    exact: bool
-    """Whether training on it resumes bit for bit."""
+    exact: bool  # whether training on it resumes bit for bit
 
-    def __len__(self) -> int:
-        """Batches in an epoch."""
-        ...
+    def __len__(self) -> int: ...  # batches in an epoch
+    def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]: ...
+    def state_dict(self) -> dict[str, Any]: ...  # what is needed to go on, beside epoch and position
+    def load_state_dict(self, tree: dict[str, Any]) -> None: ...
 
-    def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
-        """The batches of an epoch from number `start` on; `draw` is the place ("order", epoch)."""
-        ...
 
+class _Stateless:
     def state_dict(self) -> dict[str, Any]:
-        """What is needed to go on, beside epoch and position."""
-        ...
+        """Nothing: epoch and position are enough, or nothing can go back."""
+        return {}
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        ...
+        """There is no state."""
 
 
-class Indexed:
+class Indexed(_Stateless):
     """The one stateless source: a count, and a function from row numbers to a batch.
 
     Args:
@@ -105,13 +102,6 @@ class Indexed:
         made.batch_size = batch_size
         return made
 
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing: epoch and position are enough."""
-        return {}
-
-    def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """There is no state."""
-
 
 def _prefetched(batches: Iterator[Batch], depth: int) -> Iterator[Batch]:
     """Up to `depth` batches are made in advance by one thread; what it raises is raised here, in its place."""
@@ -126,15 +116,9 @@ def _prefetched(batches: Iterator[Batch], depth: int) -> Iterator[Batch]:
 
 
 class Rows(Indexed):
-    """Rows in memory: tensors, lists, or dicts and tuples of them.
+    """Rows in memory: tensors, lists, or dicts and tuples of them; y and weight may be None.
 
-    Args:
-        x: Inputs, (n, ...).
-        y: Targets, (n, ...), or None.
-        weight: Weights, (n,) or (n, ...), or None.
-        batch_size: As for `Indexed`.
-        shuffle: As for `Indexed`.
-        expand: What makes inputs of the rows of a batch, where `x` is kept in a smaller form.
+    `expand` makes inputs of the rows of a batch, where `x` is kept in a smaller form; other arguments as of `Indexed`.
 
     Example:
         >>> source = Rows(torch.arange(5.0), batch_size=2, shuffle=False)
@@ -182,14 +166,11 @@ class Rows(Indexed):
                 yield Batch(self._expand(x) if self._expand else x, *rest)
 
 
-class Stream:
+class Stream(_Stateless):
     """Batches from an iterator, an iterable or a function that returns one: `Batch`, (x, y), (x, y, weight) or x alone.
 
     An iterator goes on from epoch to epoch; an iterable (a `DataLoader`) or a function starts anew in each.
-
-    Args:
-        batches: Where batches come from.
-        length: Batches in an epoch.
+    An epoch has `length` batches.
     """
 
     exact = False
@@ -211,17 +192,8 @@ class Stream:
             count += 1
             yield _batch(item)
         if count < self.length:
-            raise InputError(
-                f"The stream ended after {count} of {self.length} batches of epoch {epoch}: "
-                "give one that lasts, one that starts anew (a function), or a smaller length."
-            )
-
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing: an iterator cannot go back, which is what `exact = False` says."""
-        return {}
-
-    def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """There is no state."""
+            advice = "give one that lasts, one that starts anew (a function), or a smaller length"
+            raise InputError(f"The stream ended after {count} of {self.length} batches of epoch {epoch}: {advice}.")
 
 
 def _batch(item: Any) -> Batch:
@@ -262,8 +234,6 @@ def _common_rows(x: Any, y: Any, weight: Any) -> int:
         raise InputError("X has 0 rows; at least 1 is needed. Check the filter or file that produced it.")
     for name, value in leaves:
         if len(value) != n:
-            raise InputError(
-                f"X has {n} rows but {name} has {len(value)}. "
-                "They must match; did one file lose its header or last line?"
-            )
+            advice = "They must match; did one file lose its header or last line?"
+            raise InputError(f"X has {n} rows but {name} has {len(value)}. {advice}")
     return n

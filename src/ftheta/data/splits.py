@@ -67,10 +67,8 @@ def _labels(y: Any, n: int) -> np.ndarray:
     """Codes of the labels, or of bins of equal size where y holds many different numbers."""
     shape = None if y is None else np.shape(y)
     if shape != (n,):
-        raise InputError(
-            f"A stratified split needs one label for each of {n} rows, got "
-            f"{'no y' if shape is None else f'y of shape {shape}'}. Pass such labels or use split='random'."
-        )
+        got = "no y" if shape is None else f"y of shape {shape}"
+        raise InputError(f"A stratified split needs one label for each of {n} rows, got {got}. Or use split='random'.")
     y = np.asarray(y)
     values, code = np.unique(y, return_inverse=True)
     if values.dtype.kind not in "iuf" or len(values) <= MAX_CLASSES:

@@ -175,10 +175,8 @@ def test_a_target_may_be_missing_where_it_is_not_required(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.ones((2, 2)))
     assert read_arrays(tmp_path / "a.npz").y is None
     assert read_arrays(tmp_path / "a.npz", "y", required=False).y is None
-    with pytest.raises(FileFormatError, match="Unknown target array 'y'. Did you mean 'X'|Unknown target array 'y'"):
+    with pytest.raises(FileFormatError, match="Unknown target array 'y'"):
         read_arrays(tmp_path / "a.npz", "y")
-    with pytest.raises(FileFormatError, match=r"none of its arrays \(X\) is named y, labels or target"):
-        read_arrays(tmp_path / "a.npz", "")
     np.savez(tmp_path / "a.npz", X=np.ones((2, 2)), y=np.array([1, np.nan]))
     assert read_arrays(tmp_path / "a.npz", "y", required=False).y is None
 
@@ -200,8 +198,8 @@ def test_a_class_for_every_pixel_of_pictures_is_a_target(tmp_path, channels):
     [
         ({"a": np.ones((2, 2)), "b": np.ones((2, 3))}, "which array holds the rows, 'a' or 'b'. Name it X"),
         ({"y": np.ones(2)}, "which array holds the rows, none is left"),
-        ({"X": np.ones((2, 2)), "y": np.ones(3)}, r"targets of shape \(3,\) .*one number or text per row"),
-        ({"X": np.ones((2, 2)), "y": np.eye(2)}, r"targets of shape \(2, 2\) .*y.argmax\(1\)"),
+        ({"X": np.ones((2, 2)), "y": np.ones(3)}, r"targets of shape \(3,\).*one number or text per row"),
+        ({"X": np.ones((2, 2)), "y": np.eye(2)}, r"targets of shape \(2, 2\).*y.argmax\(1\)"),
     ],
 )
 def test_arrays_that_make_no_data_set(arrays, text, tmp_path):

@@ -1,7 +1,3 @@
-"""Images changed at random while their labels stay right."""
+"""Images changed at random while their labels stay right; `ftheta.data` has the names."""
 
-from __future__ import annotations
-
-from ...catalog import lazy
-
-lazy(__name__)
+__all__: list[str] = []

@@ -4,9 +4,8 @@
     flip noise cutout         mirror, xᵢ + σ ε, a blank square
     mixup cutmix              images and labels mixed: `augment.mixing`
 
-Each is a function (batch, draw) -> batch; each image has its own draw, and the result is a function of the batch and
-(seed, path). Whether a label stays right depends on the data: `AUGMENTATIONS` says up to which strength
-digits keep theirs.
+Each is a function (batch, draw) -> batch of the batch and (seed, path) alone; each image has its own draw. Whether a
+label stays right depends on the data: `AUGMENTATIONS` says up to which strength digits keep theirs.
 
 References: DeVries and Taylor, Cutout (2017); Cubuk et al., RandAugment (2020).
 Shapes: B images, C channels, H rows, W columns: x (B, C, H, W).
@@ -30,20 +29,10 @@ from ...draw import Draw
 from ...errors import InputError
 from ..batch import Batch
 from .mixing import cutmix, mixup
-from .pixels import box, floats, images, spread, strength_of, uniform
-from .warping import FILLS, Fill, warp
+from .pixels import FILLS, Fill, box, floats, images, spread, strength_of, uniform, warp
 
-__all__ = [
-    "AUGMENTATIONS",
-    "Augmentation",
-    "affine",
-    "augmentation",
-    "cutout",
-    "flip",
-    "noise",
-    "rand_augment",
-    "views",
-]
+__all__ = ["AUGMENTATIONS", "Augmentation", "affine", "augmentation", "cutout", "flip", "noise", "rand_augment"]
+__all__ += ["views"]
 
 
 # ---- pixels moved
@@ -64,13 +53,9 @@ def affine(
 
     `crop` moves by an integer number of pixels up to it, as a window cut out of the image with a rim does.
     """
-    sizes = dict(zip(AFFINE, (shift, rotate, scale, shear, crop), strict=True))
-    for name, strength in sizes.items():
-        strength_of(name, strength)
-    if not any(sizes.values()):
+    if not any([strength_of(*pair) for pair in zip(AFFINE, (shift, rotate, scale, shear, crop), strict=True)]):
         return batch
-    x = images(batch)
-    u = uniform(draw, "affine", x, 7)
+    u = uniform(draw, "affine", images(batch), 7)
     steps = (u[5:] * (2 * int(crop) + 1)).floor() - int(crop)
     right, down, turn, size, lean = 2 * u[:5] - 1
     return _warped(
@@ -184,9 +169,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     "rotate": Augmentation(affine, 10.0, "degrees", 45.0, "unsafe for digits beyond 45°: a 6 turned by 180° is a 9"),
     "scale": Augmentation(affine, 0.1, "share", 0.5, "safe while the object stays visible and in the image"),
     "shear": Augmentation(affine, 10.0, "degrees", 45.0, "safe while small; unsafe for digits beyond 45°"),
-    "flip": Augmentation(
-        flip, 0.5, "share of images", 0.0, "unsafe for digits, letters and arrows; safe for most photos"
-    ),
+    "flip": Augmentation(flip, 0.5, "share of images", 0.0, "unsafe for digits and letters; safe for most photos"),
     "crop": Augmentation(affine, 2.0, "pixels", 4.0, "safe while the object stays in the image"),
     "noise": Augmentation(noise, 0.1, "standard deviation", 0.5, "safe while the object stays visible"),
     "cutout": Augmentation(cutout, 8.0, "pixels", 10.0, "safe while the square is smaller than the object"),
@@ -223,9 +206,8 @@ def augmentation(
         options = _options(name, options)
         strength = next(iter(options.values()))
         if labels == "digits" and strength > kind.digits:
-            raise InputError(
-                f"{name} of {strength:g} can change a digit: {kind.label_safe}. Use at most {kind.digits:g}."
-            )
+            change = f"{name} of {strength:g} can change a digit: {kind.label_safe}"
+            raise InputError(f"{change}. Use at most {kind.digits:g}.")
         if name in AFFINE:
             fill = options.get("fill", "zeros")
             if fill not in FILLS:

@@ -1,7 +1,3 @@
-"""Rows as numbers that a net can learn from, and how exported scripts do the same."""
+"""Tables and arrays as numbers for a model; `ftheta.data` has the names."""
 
-from __future__ import annotations
-
-from ...catalog import lazy
-
-lazy(__name__)
+__all__: list[str] = []

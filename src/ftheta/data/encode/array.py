@@ -121,10 +121,8 @@ class ArrayEncoder(TransformerMixin, BaseEstimator):
         sizes = [(self.n_features_in_,), *([self.image_] if self.to == "image" else [])]
         if np.shape(x)[1:] not in sizes:
             size = f" ({'x'.join(map(str, self.image_))}, channels x height x width)" if self.to == "image" else ""
-            raise InputError(
-                f"The rows have shape {np.shape(x)[1:]}; the model was fitted with {self.n_features_in_} values{size}. "
-                "Use rows of the same size."
-            )
+            fitted = f"the model was fitted with {self.n_features_in_} values{size}. Use rows of the same size."
+            raise InputError(f"The rows have shape {np.shape(x)[1:]}; {fitted}")
         return x
 
     def new_row_notes(self, x: Any) -> list[str]:
@@ -167,11 +165,10 @@ class ArrayEncoder(TransformerMixin, BaseEstimator):
         self.shift_, self.scale_ = (np.asarray(state[name], dtype=float) for name in ("shift", "scale"))
         self.n_features_in_, self.image_ = int(state["n"]), (channels, height, width)
         np.broadcast_shapes(self.shift_.shape, self.scale_.shape, (self.n_features_in_,))
-        if prod(self.image_) != self.n_features_in_:
-            raise ValueError(f"images of {prod(self.image_)} values for {self.n_features_in_} columns")
+        sizes = prod(self.image_), len(state["names"]) or self.n_features_in_
+        if set(sizes) != {self.n_features_in_}:
+            raise ValueError(f"images of {sizes[0]} values, {sizes[1]} names, {self.n_features_in_} columns")
         if state["names"]:
-            if len(state["names"]) != self.n_features_in_:
-                raise ValueError(f"{len(state['names'])} names of {self.n_features_in_} columns")
             self.feature_names_in_ = np.array(state["names"], dtype=object)
         return self
 
@@ -180,8 +177,6 @@ def _numeric(X: Any) -> Any:
     """X, if all columns hold numbers."""
     text = [str(name) for name, kind in getattr(X, "dtypes", {}).items() if kind.kind not in "iufb"]
     if text:
-        raise InputError(
-            f"The column {text[0]!r} does not hold numbers, and this model learns from numbers of one range. Leave it "
-            "out, or write its categories as columns of 0 and 1."
-        )
+        advice = "Leave it out, or write its categories as columns of 0 and 1."
+        raise InputError(f"The column {text[0]!r} does not hold numbers, which this model learns from. {advice}")
     return X

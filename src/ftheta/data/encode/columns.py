@@ -41,7 +41,7 @@ class Plan:
 
     kind: ClassVar[str]
     name: str | None
-    outputs: Any  # names of the columns that it makes
+    outputs: Any = ()  # names of the columns that it makes
     description: Any  # what is done to the column, in words
 
     def apply(self, column: pd.Series) -> np.ndarray:
@@ -166,8 +166,9 @@ class Dropped(Plan):
     why: str
     kind: ClassVar[str] = "dropped"
 
-    outputs = property(lambda self: ())
-    description = property(lambda self: f"left out: {self.why}")
+    @property
+    def description(self) -> str:
+        return f"left out: {self.why}"
 
 
 def _holes(name: str | None, n: int, taken: str) -> str:
@@ -183,16 +184,15 @@ def learn(column: pd.Series, name: str | None) -> Plan:
         return Dropped(name, "it is empty")
     if column.dtype.kind in "biuf":
         values = _floats(column)
-        identifier = Dropped(name, "an identifier: it numbers the rows")
-        return identifier if _counts_rows(values, name) else number(values, name)
+        why = "an identifier: it numbers the rows"
+        return Dropped(name, why) if _counts_rows(values, name) else number(values, name)
     return _learn_date(column, name) if column.dtype.kind == "M" else _learn_levels(_text_levels(column), name)
 
 
 def number(values: np.ndarray, name: str | None) -> Number:
     """Mean and scale of a column of numbers that may have holes."""
     gone = np.isnan(values)
-    there = values[~gone] if gone.any() else values
-    return Number(name, *moments(there), bool(gone.any()))
+    return Number(name, *moments(values[~gone] if gone.any() else values), bool(gone.any()))
 
 
 def _counts_rows(values: np.ndarray, name: str | None) -> bool:
@@ -278,9 +278,7 @@ def plan_of(state: Mapping[str, Any]) -> Plan:
     given = dict(state)
     kind = given.pop("kind")
     if kind not in kinds:
-        raise FileFormatError(
-            f"Column {given.get('name')!r} is of kind {kind!r}; this version of fθ knows {', '.join(kinds)}. "
-            "Install the version that wrote it, or newer."
-        )
+        known = f"this version of fθ knows {', '.join(kinds)}. Install the version that wrote it, or newer."
+        raise FileFormatError(f"Column {given.get('name')!r} is of kind {kind!r}; {known}")
     check.parameters(kind, check.constraints(kinds[kind], [f.name for f in fields(kinds[kind])]), given)
     return kinds[kind](**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})

@@ -1,8 +1,9 @@
-"""The encoder of a run, from its state."""
+"""What a run or an export is read from: the state of an encoder, and the text of a script."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Literal, get_type_hints
 
 from ... import check
@@ -11,8 +12,9 @@ from ...errors import FileFormatError
 from .array import ArrayEncoder
 from .table import TableEncoder
 
-__all__ = ["encoder_of"]
+__all__ = ["encoder_of", "script_template"]
 
+_IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, number, numbers, places\n"
 _KINDS = {"table": TableEncoder, "array": ArrayEncoder}
 
 
@@ -44,3 +46,11 @@ def encoder_of(state: Mapping[str, Any]) -> TableEncoder | ArrayEncoder:
             raise
         reason = f"{type(error).__name__}: {error}"[:300]
         raise FileFormatError(f"The state of the encoder is not valid ({reason}). Use another copy.") from error
+
+
+def script_template() -> str:
+    """`_exported.py` with the functions of `cells.py` in place of their import: a file that needs no fθ."""
+    folder = files(str(__package__))
+    script, cells = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("_exported.py", "cells.py"))
+    script = script.replace(_IMPORT, "").replace("import json\n", "import json\nimport re\n", 1)
+    return script.replace("# ---- files", f"# ----{cells.partition('# ----')[2]}\n\n# ---- files", 1)

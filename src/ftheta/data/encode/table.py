@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -73,23 +74,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if not any(plan.outputs for plan in self.plans_):
                 self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
         if not any(plan.outputs for plan in self.plans_):
-            raise InputError(f"No column of {self.n_features_in_} can be learned from: {self._why_dropped()}.")
-        constant = [j for j, plan in enumerate(self.plans_) if isinstance(plan, Number) and plan.constant]
-        if constant:
-            warnings.warn(self._constant_sentence(constant), UserWarning, stacklevel=2)
+            why = [f"{f'x{j}' if p.name is None else p.name!r} is {p.description}" for j, p in enumerate(self.plans_)]
+            first = "; ".join(why[:3]) + ("; ..." if len(why) > 3 else "")
+            raise InputError(f"No column of {self.n_features_in_} can be learned from: {first}.")
+        if constant := [(j, p) for j, p in enumerate(self.plans_) if isinstance(p, Number) and p.constant]:
+            warnings.warn(_constant_sentence(constant), UserWarning, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """The columns that `fit` saw as numbers: (n, W)."""
+        import pandas as pd
+
         check_is_fitted(self)
         X = self._checked(X, reset=False)
+        X = pd.DataFrame(X, copy=False) if isinstance(X, np.ndarray) else X
         edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])
         out = np.empty((len(X), edges[-1]), dtype=self.dtype)
         with np.errstate(over="ignore"):  # a value too large for float32 is named by the estimator
             for start in range(0, len(X), BLOCK):  # what a plan makes of all rows at once may be large
                 rows = slice(start, start + BLOCK)
                 for j, plan in enumerate(self.plans_):
-                    out[rows, edges[j] : edges[j + 1]] = _applied(plan, _column(X, j).iloc[rows], start)
+                    out[rows, edges[j] : edges[j + 1]] = _applied(plan, X.iloc[rows, j], start)
         return out
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -109,17 +114,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The columns that `fit` saw, in its order, out of a frame that may hold more; dropped ones may be missing."""
         check_is_fitted(self)
         if not hasattr(frame, "columns"):
-            raise InputError(
-                f"The model was fitted with the columns of a table, not with pictures of {np.shape(frame)}."
-            )
+            shape = np.shape(frame)
+            raise InputError(f"The model was fitted with the columns of a table, not with pictures of {shape}.")
         missing = [plan.name for plan in self.plans_ if plan.name not in frame.columns]
         for plan in self.plans_:
             if plan.name in missing and not isinstance(plan, Dropped):
                 close = get_close_matches(str(plan.name), map(str, frame.columns), 1)
-                hint = f" (is it {close[0]!r}?)" if close else ""
-                raise InputError(
-                    f"Column {plan.name!r} is missing{hint}: the model was fitted with it. Add it or rename one."
-                )
+                what = f"Column {plan.name!r} is missing" + (f" (is it {close[0]!r}?)" if close else "")
+                raise InputError(f"{what}: the model was fitted with it. Add it or rename one.")
         return frame.assign(**{str(name): np.nan for name in missing}).loc[:, [plan.name for plan in self.plans_]]
 
     def new_row_notes(self, frame: pd.DataFrame) -> list[str]:
@@ -143,23 +145,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         except ValueError as error:
             raise InputError(f"{error}.") from None
         pairs = zip(self.plans_, np.asarray(names), strict=True)
-        return np.array([_out(o, plan, str(name)) for plan, name in pairs for o in plan.outputs], object)
-
-    def _names(self) -> list[str]:
-        return [f"x{j}" if plan.name is None else plan.name for j, plan in enumerate(self.plans_)]
-
-    def _why_dropped(self) -> str:
-        why = [f"{name!r} is {plan.description}" for name, plan in zip(self._names(), self.plans_, strict=True)]
-        return "; ".join(why[:3]) + ("; ..." if len(why) > 3 else "")
-
-    def _constant_sentence(self, where: list[int]) -> str:
-        plans: list[Any] = [self.plans_[j] for j in where[:5]]
-        first = [f"{j if plan.name is None else f'{plan.name!r} ({j})'}" for j, plan in zip(where, plans, strict=False)]
-        values = ", ".join(f"{plan.mean:.4g}" for plan in plans)
-        if len(where) == 1:
-            return f"Column {first[0]} is constant ({values}): it was centered, not scaled."
-        more = f" and {len(where) - 5} more" if len(where) > 5 else ""
-        return f"Columns {', '.join(first)}{more} are constant ({values}): they were centered, not scaled."
+        named = [plan if plan.name is not None else replace(plan, name=str(name)) for plan, name in pairs]  # type: ignore[type-var]
+        return np.array([output for plan in named for output in plan.outputs], object)
 
     def get_state(self) -> dict[str, Any]:
         """What was learned, as JSON values: one plan per column."""
@@ -177,6 +164,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
 
+def _constant_sentence(plans: Sequence[tuple[int, Number]]) -> str:
+    first = ", ".join(f"{j}" if plan.name is None else f"{plan.name!r} ({j})" for j, plan in plans[:5])
+    values = ", ".join(f"{plan.mean:.4g}" for _, plan in plans[:5])
+    if len(plans) == 1:
+        return f"Column {first} is constant ({values}): it was centered, not scaled."
+    more = f" and {len(plans) - 5} more" if len(plans) > 5 else ""
+    return f"Columns {first}{more} are constant ({values}): they were centered, not scaled."
+
+
 def _or_number(plan: Plan, column: pd.Series) -> Plan:
     """What counts the rows is a number after all, where there is nothing else to learn from."""
     counts = column.dtype.kind in "biuf" and "identifier" in plan.description
@@ -187,26 +183,14 @@ def _of_array(values: np.ndarray, name: str | None) -> Plan:
     return Dropped(name, "it is empty") if np.isnan(values).all() else number(values, name)
 
 
-def _out(output: str, plan: Plan, name: str) -> str:
-    return output if plan.name is not None else name + output.removeprefix("None")
-
-
-def _column(X: Any, j: int) -> pd.Series:
-    import pandas as pd
-
-    return pd.Series(X[:, j]) if isinstance(X, np.ndarray) else X.iloc[:, j]
-
-
 def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:
     try:
         found = plan.apply(column)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"Column {plan.name!r} was a {plan.kind} in training, but now: {error}. Correct its cells."
-        ) from None
+        what = f"Column {plan.name!r} was a {plan.kind} in training"
+        raise InputError(f"{what}, but now: {error}. Correct its cells.") from None
     if not np.isfinite(found).all():
         row = int(np.argmax(~np.isfinite(found).all(1)))
-        raise InputError(
-            f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}; finite numbers are needed."
-        )
+        what = f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}"
+        raise InputError(f"{what}; finite numbers are needed.")
     return found

@@ -1,7 +1,3 @@
-"""Data from files."""
+"""Files in; `ftheta.data` has the names."""
 
-from __future__ import annotations
-
-from ...catalog import lazy
-
-lazy(__name__)
+__all__: list[str] = []

@@ -20,13 +20,13 @@ from ...catalog import nearest
 from ...errors import FileFormatError
 from ...store.files import read_bytes
 from ..datasets import Dataset
-from .content import reject_bomb, unpacked
-from .dataset import MAX_COLUMNS, as_dataset, known_target, labeled
+from .dataset import MAX_COLUMNS, as_dataset, labeled
+from .files import reject_bomb, unpacked
 
 __all__ = ["read_arrays", "read_idx", "read_idx_array"]
 
 FEATURES, TARGETS = ("X", "x", "data", "images"), ("y", "labels", "target")
-MAX_DIRECTORY = 1 << 20  # bytes of the directory of an NPZ file: some ten thousand arrays
+MAX_DIRECTORY = 1 << 20  # bytes of the directory of an NPZ file: a million entries take seconds and gigabytes to open
 IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
@@ -40,29 +40,16 @@ def read_arrays(path: str | Path, target: str | None = None, *, required: bool =
     found = _arrays(path)
     if isinstance(found, np.ndarray):
         if target is not None and required and found.ndim != 2:
-            raise FileFormatError(
-                f"{path}: pictures without labels; the target {target!r} is not in it. "
-                "Save both: np.savez('all.npz', X=pictures, y=labels)."
-            )
+            both = "Save both: np.savez('all.npz', X=pictures, y=labels)."
+            raise FileFormatError(f"{path}: pictures without labels; the target {target!r} is not in it. {both}")
         return _dataset(path, found, column=target, required=required)
     wanted = next((name for name in ([target] if target else TARGETS) if name in found), None)
     if wanted is None and required and target is not None:
-        known = f"none of its arrays ({', '.join(found)}) is named y, labels or target. Choose one as the target."
-        raise FileFormatError(f"{path}: {nearest('target array', target, found) if target else known}")
+        raise FileFormatError(f"{path}: {nearest('target array', target, found)}")
     y = found.pop(wanted) if wanted else None
     x = found.pop(_choose(path, found))
     notes = [f"not used: the array{'s' * (len(found) > 1)} {', '.join(map(repr, found))}"] if found else []
     return _dataset(path, x, y, required=required, notes=notes)
-
-
-def _reject_directory(path: Path, data: bytes) -> None:
-    """Raise where a zip archive has too many entries: opening one with a million takes seconds and gigabytes."""
-    end = data.rfind(b"PK\x05\x06")
-    size = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
-    if size > MAX_DIRECTORY:
-        raise FileFormatError(
-            f"{path}: a zip archive with too many entries. Save the arrays that are needed by np.savez."
-        )
 
 
 def _arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
@@ -70,7 +57,9 @@ def _arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     data = read_bytes(path)
     try:
         if data[:4] == b"PK\x03\x04":
-            _reject_directory(path, data)
+            end = data.rfind(b"PK\x05\x06")
+            if end >= 0 and int.from_bytes(data[end + 12 : end + 16], "little") > MAX_DIRECTORY:
+                raise ValueError("an archive of too many arrays")
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 reject_bomb(path, sum(info.file_size for info in archive.infolist()), len(data))
         stream = io.BytesIO(data)
@@ -85,9 +74,8 @@ def _arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
         raise
     except Exception as error:  # also for a pickle, a false header and bytes that are cut off
         why = " ".join(str(error).split())[:150]
-        raise FileFormatError(
-            f"{path}: not a plain array, or a damaged one ({why}). fθ never unpickles. Use np.save or np.savez."
-        ) from None
+        never = "fθ never unpickles. Use np.save or np.savez."
+        raise FileFormatError(f"{path}: not a plain array, or a damaged one ({why}). {never}") from None
 
 
 def _choose(path: Path, arrays: dict[str, np.ndarray]) -> str:
@@ -95,9 +83,8 @@ def _choose(path: Path, arrays: dict[str, np.ndarray]) -> str:
     most = max((a.ndim for a in arrays.values()), default=0)
     found = [n for n in FEATURES if n in arrays][:1] or [n for n, a in arrays.items() if a.ndim == most]
     if len(found) != 1:
-        raise FileFormatError(
-            f"{path}: which array holds the rows, {' or '.join(map(repr, found)) or 'none is left'}? Name it X."
-        )
+        which = " or ".join(map(repr, found)) or "none is left"
+        raise FileFormatError(f"{path}: which array holds the rows, {which}? Name it X.")
     return found[0]
 
 
@@ -111,17 +98,13 @@ def read_idx_array(path: str | Path) -> np.ndarray:
     data = unpacked(path, data) if data[:2] == b"\x1f\x8b" else data
     start = 4 + 4 * (data[3] if len(data) > 3 else 0)
     if data[:2] != b"\0\0" or start == 4 or len(data) < start or data[2] not in IDX_TYPES:
-        raise FileFormatError(
-            f"{path}: begins with 0x{data[:4].hex()}, not as IDX files do (0x00000803 for pictures, 0x00000801 for "
-            "labels). Choose another file."
-        )
+        usual = "0x00000803 for pictures, 0x00000801 for labels"
+        raise FileFormatError(f"{path}: begins with 0x{data[:4].hex()}, not as IDX files do ({usual}).")
     dtype, shape = np.dtype(IDX_TYPES[data[2]]), tuple(np.frombuffer(data[4:start], ">u4").tolist())
     need, have = prod(shape) * dtype.itemsize, len(data) - start  # Python integers cannot overflow
     if have != need or not need:
-        size = "x".join(map(str, shape))
-        raise FileFormatError(
-            f"{path}: its header states {size} = {need} bytes, the file has {have}. Download it again."
-        )
+        stated = f"its header states {'x'.join(map(str, shape))} = {need} bytes"
+        raise FileFormatError(f"{path}: {stated}, the file has {have}. Download it again.")
     return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -164,19 +147,14 @@ def _table(path: Path, x: np.ndarray, y: Any, target: str | None, required: bool
     import pandas as pd
 
     if x.dtype.kind not in "biuf" or not 0 < x.shape[1] <= MAX_COLUMNS or not len(x):
-        raise FileFormatError(
-            f"{path}: {len(x)} rows of shape {x.shape[1:]} and type {x.dtype}; at least one row of 1 to {MAX_COLUMNS} "
-            "numbers is needed."
-        )
+        needed = f"at least one row of 1 to {MAX_COLUMNS} numbers is needed"
+        raise FileFormatError(f"{path}: {len(x)} rows of shape {x.shape[1:]} and type {x.dtype}; {needed}.")
     frame = pd.DataFrame(x.astype(float), columns=[f"x{j}" for j in range(x.shape[1])], copy=False)
     if y is not None:
         if y.shape not in ((len(x),), (len(x), 1)) or y.dtype.kind not in "biufU":
-            raise FileFormatError(
-                f"{path}: targets of shape {y.shape} and type {y.dtype} for {len(x)} rows; one number or text per row "
-                "is needed (one-hot: y.argmax(1))."
-            )
+            needed = "one number or text per row is needed (one-hot: y.argmax(1))"
+            raise FileFormatError(f"{path}: {len(x)} rows, but targets of shape {y.shape}, type {y.dtype}; {needed}.")
         frame, target = frame.assign(y=y.reshape(-1)), "y"
-    target = known_target(path, target, frame, required)
     return as_dataset(path, frame, target, required=required, typed=True, notes=notes)
 
 

@@ -59,25 +59,17 @@ class Inferred(NamedTuple):
 
 
 def plain_number(cell: str) -> bool:
-    """Whether a cell is a number as programs write it.
-
-    Example:
-        >>> [plain_number(cell) for cell in ("-1.5e3", " 7 ", "1,5", "1_0", "x")]
-        [True, True, False, False, False]
-    """
+    """Whether a cell is a number as programs write it."""
     return PLAIN.fullmatch(cell.strip()) is not None
 
 
 def infer_column(
     column: pd.Series, csv_format: CsvFormat, *, strict: bool = False, missing: Sequence[str] = MISSING
 ) -> Inferred:
-    """A column of text as numbers, dates or categories.
+    """A column of text (category dtype) as numbers, dates or categories.
 
-    Args:
-        column: Category dtype over text.
-        csv_format: What is known of the file; where commas mark decimals, 1.234 is more than a thousand.
-        strict: Whether a word among numbers makes the column text; otherwise a few words are missing values.
-        missing: Cells that stand for a missing value, with or without blanks around them.
+    Where commas mark decimals, 1.234 is more than a thousand. If `strict`, a word among numbers makes the column text;
+    otherwise a few words are missing values, as the cells in `missing` are.
     """
     column = column.cat.remove_categories([c for c in column.cat.categories if str(c).strip() in missing])
     levels = [str(level) for level in column.cat.categories]

@@ -3,36 +3,27 @@
     bytes -> sample: delimiter, header, what must stay text -> one read by pandas -> columns inferred
 
 UTF-8, UTF-16 or cp1252; commas, semicolons, tabs or bars; a header line; also packed by gzip. Numbers may have a
-decimal comma; text, dates and missing cells stay what they are.
+decimal comma; text, dates and missing cells stay what they are. Only what fails is read again, record by record.
 """
 
 from __future__ import annotations
 
+import codecs
+import csv
 import io
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 
 from ...errors import FileFormatError
 from ..datasets import Dataset
 from .cells import MISSING, CsvFormat, numbers, plain_number
-from .content import Content, content_of
-from .csv_errors import (
-    Layout,
-    first_bad_byte,
-    records,
-    reject_cells,
-    reject_encoding,
-    reject_open_quote,
-    reject_ragged,
-    reject_zero,
-)
 from .dataset import MAX_COLUMNS, NO_TARGET, as_dataset, known_target
-from .formats import FORMATS, format_of
+from .files import FORMATS, content_of, format_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,94 +46,158 @@ def read_csv(
 
     A file that is not UTF-8 is read as cp1252, with a note. Arguments as in `read`.
     """
-    if (kind := format_of(Path(path))) != "csv":
-        raise FileFormatError(f"{path}: its content is {FORMATS[kind]}, not CSV. Open it with ftheta.data.read.")
-    content, notes = content_of(Path(path)), []
-    encoding = "utf-8" if content.data is not None else encoding
+    path = Path(path)
+    if (kind := format_of(path)) != "csv":
+        raise FileFormatError(f"{path}: its content is {FORMATS[kind][0]}, not CSV. Open it with ftheta.data.read.")
+    data = content_of(path)
+    if (zero := data.find(b"\0")) >= 0:
+        place = f"{path} byte {zero}"
+        raise FileFormatError(f"{place}: a zero byte, so the file is binary or damaged. Use a CSV file in UTF-8.")
+    notes: list[str] = []
+    file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes)
+    target = known_target(path, target, file.names, required)
+    how = {"required": required, "csv_format": file.csv_format, "notes": notes, "reject": file.reject_cells}
+    return as_dataset(path, _read(file, target), target, **how)
+
+
+def _encoding(path: Path, data: bytes, encoding: str, notes: list[str]) -> str:
+    """The encoding of a file, cp1252 where the first character beyond ASCII is not UTF-8."""
+    encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else encoding
     try:
-        return _read_csv(content, target, required, encoding, csv_format, notes)
+        data.decode(encoding)
+        return encoding
     except LookupError:
-        raise FileFormatError(f"{path}: unknown encoding {encoding!r}. Try 'utf-8', 'latin-1' or 'cp1252'.") from None
-    except UnicodeDecodeError:
-        if encoding != "utf-8" or not first_bad_byte(content, encoding).first:  # damaged UTF-8 is not cp1252
-            reject_encoding(content, encoding)
-    try:
-        return _read_csv(content, target, required, "cp1252", csv_format, ["not UTF-8: read as cp1252"])
-    except UnicodeDecodeError:
-        reject_encoding(content, encoding)
+        known = "Try 'utf-8', 'latin-1' or 'cp1252'."
+        raise FileFormatError(f"{path}: unknown encoding {encoding!r}. {known}") from None
+    except UnicodeDecodeError as error:
+        bad = error.start
+    if encoding == "utf-8" and data[:bad].isascii():
+        with suppress(UnicodeDecodeError):
+            data.decode("cp1252")
+            notes.append("not UTF-8: read as cp1252")
+            return "cp1252"
+    place = f"{path} line {data[:bad].count(10) + 1}, byte {bad}"
+    advice = "Save it as UTF-8 (in Excel: 'CSV UTF-8'), or pass encoding='latin-1' (--encoding latin-1)."
+    raise FileFormatError(f"{place}: not {encoding.upper()} (0x{data[bad]:02x}). {advice}")
 
 
-def _read_csv(
-    content: Content, target: str | None, required: bool, encoding: str, csv_format: CsvFormat | None, notes: list[str]
-) -> Dataset:
-    file = _look(content, encoding, csv_format, notes)
-    target = known_target(content.path, target, file.names, required)
-    reject = partial(reject_cells, file.layout, file.skip, file.names)
-    how = {"required": required, "csv_format": file.csv_format, "notes": notes, "reject": reject}
-    return as_dataset(content.path, _read(file, target), target, **how)
+class Record(NamedTuple):
+    """Fields with the numbers of their first and last line."""
 
-
-# ---- the first look
+    line: int
+    last: int
+    fields: list[str]
 
 
 class _File(NamedTuple):
-    layout: Layout
+    """How a file is to be taken apart."""
+
+    path: Path
+    data: bytes
+    encoding: str
+    delimiter: str
+    head: int  # lines before the header
     skip: int  # lines before the first row,
     records: int  # or records, blank ones too: a quoted name may be longer than a line
     names: list[str]
     kinds: dict[str, str]  # columns that are text, or numbers as far as the sample goes
     csv_format: CsvFormat
 
+    def rows(self, skip: int) -> Iterator[Record]:
+        """The records after `skip` lines."""
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        with io.TextIOWrapper(io.BytesIO(self.data), encoding=encoding, newline="") as stream:
+            for _ in range(skip):
+                stream.readline()
+            yield from _records(self.path, stream, self.delimiter, skip)
 
-def _look(content: Content, encoding: str, csv_format: CsvFormat | None, notes: list[str]) -> _File:
+    def reject_ragged(self) -> None:
+        """Raise for the first record with another number of fields than the header."""
+        found, expected = self.rows(self.head), len(self.names)
+        for record in found:
+            if (n := len(record.fields)) == expected:
+                continue
+            place = f"{self.path} line {record.line}: {n} field{'s' * (n != 1)}, expected {expected} (header)."
+            if n > expected:
+                raise FileFormatError(f"{place} {_quote_hint(record.fields, self.delimiter)}")
+            if next(found, None) is None and not self.data.endswith((b"\n", b"\r")):
+                raise FileFormatError(f"{place} The last line is cut off: the file is truncated. Copy it again.")
+            raise FileFormatError(f"{place} Fill in the missing cells or remove the line.")
+
+    def reject_cells(self, name: str, bad: np.ndarray, what: str) -> NoReturn:
+        """Raise for the first bad cell of a column; `what` may speak of {cell} and {count}."""
+        j, row = self.names.index(name), int(np.argmax(bad))
+        found = next(islice(self.rows(self.skip), row, None))
+        message = what.format(cell=found.fields[j], count=int(bad.sum()))
+        raise FileFormatError(f"{self.path} line {found.line}: column {name!r} ({j + 1}) {message}")
+
+
+def _records(path: Path, lines: Iterable[str], delimiter: str, before: int = 0) -> Iterator[Record]:
+    """The records that are not blank; `before` lines came before the first."""
+    reader, start = csv.reader(lines, delimiter=delimiter), before + 1
+    try:
+        for fields in reader:
+            if fields and not (len(fields) == 1 and fields[0].isspace()):
+                yield Record(start, before + reader.line_num, fields)
+            start = before + reader.line_num + 1
+    except csv.Error as error:
+        raise FileFormatError(f'{path} line {start}: {error}. Is a quote (") opened there and never closed?') from None
+
+
+def _quote_hint(fields: Sequence[str], mark: str) -> str:
+    what = "comma" if mark == "," else repr(mark)
+    for left, right in zip(fields, fields[1:], strict=False):
+        if left and right and not (plain_number(left) or plain_number(right)):
+            return f"Quote the {what} in {left + mark + right!r}?"
+    return f"Is there a {what} inside a value? Quote the value, or remove the extra field."
+
+
+# ---- the first look
+
+
+def _look(path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, notes: list[str]) -> _File:
     """Delimiter, header and what must stay text, from the beginning of a file."""
-    path = content.path
-    text, complete = _beginning(content, encoding)
+    text, complete = _beginning(data, encoding)
     stated = text[4:5] if text[:4].lower() == "sep=" else ""  # as Excel writes it
-    text = text.partition("\n")[2] if stated else text
+    head, text = int(bool(stated)), text.partition("\n")[2] if stated else text
     delimiter = stated or max(DELIMITERS, key=lambda mark: _fit(path, text, complete, mark))
-    layout = Layout(content, encoding, delimiter, int(bool(stated)))
-    found = list(islice(records(path, io.StringIO(text, newline=""), delimiter, layout.head), SAMPLE_ROWS))
+    found = list(islice(_records(path, io.StringIO(text, newline=""), delimiter, head), SAMPLE_ROWS))
     if not found:
         raise FileFormatError(f"{path}: the file is empty. A header line and at least one row are needed.")
     names = column_names(f"{path} line {found[0].line}", [name.strip() for name in found[0].fields], notes)
     rows = [r.fields for r in (found[1:] if complete or len(found) < 3 else found[1:-1])]
-    if rows and len(rows[0]) != len(names):
-        reject_ragged(layout, len(names))  # pandas would take its first cell for an index
     columns = list(zip(*(r for r in rows if len(r) == len(names)), strict=True)) or [()] * len(names)
     if delimiter != ",":
         notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between the columns")
     if csv_format is None:
         csv_format = CsvFormat(delimiter != "," and any(_comma_decimals(c, delimiter == ";") for c in columns))
-    text_columns = {*csv_format.text, *csv_format.dates}
     kinds = {}
     for name, cells in zip(names, columns, strict=True):
-        exact = name in text_columns or csv_format.comma or any(map(_is_code, cells))
+        exact = name in csv_format.text or name in csv_format.dates or csv_format.comma or any(map(_is_code, cells))
         numeric = all(plain_number(cell) or cell.strip() in MISSING for cell in cells)
         kinds[name] = "str" if exact else "float64" if numeric else "category"
-    return _File(layout, found[0].last, found[0].line, names, kinds, csv_format)
+    file = _File(path, data, encoding, delimiter, head, found[0].last, found[0].line, names, kinds, csv_format)
+    if rows and len(rows[0]) != len(names):
+        file.reject_ragged()  # pandas would take its first cell for an index
+    return file
 
 
-def _beginning(content: Content, encoding: str) -> tuple[str, bool]:
+def _beginning(data: bytes, encoding: str) -> tuple[str, bool]:
     """The text of the first bytes up to a line's end, and whether that is all."""
     size = SAMPLE
-    with content.open() as stream:
-        data = stream.read(size)
-        while len(data) == size and data.count(b"\n") < 3 and size < 2**24:
-            data += stream.read(size)
-            size *= 2
-    complete = len(data) == content.size
-    if not complete and b"\n" in data:
-        data = data[: data.rindex(b"\n") + 1]
-    return data.decode(encoding).removeprefix("\ufeff"), complete
+    while size < len(data) and data.count(b"\n", 0, size) < 3 and size < 2**24:
+        size *= 2
+    end = data.rfind(b"\n", 0, size) + 1 if size < len(data) else len(data)
+    return data[: end or size].decode(encoding).removeprefix("\ufeff"), size >= len(data)
 
 
 def looks_like_table(path: Path, encoding: str = "utf-8") -> bool:
     """Whether most lines of a text have as many fields as its first."""
+    data = content_of(path)
     try:
-        text, complete = _beginning(content_of(path), encoding)
+        text, complete = _beginning(data, "utf-8" if data.startswith(codecs.BOM_UTF8) else encoding)
     except (UnicodeDecodeError, LookupError):
-        text, complete = _beginning(content_of(path), "latin-1")
+        text, complete = _beginning(data, "latin-1")
     share, fields = max(_fit(path, text, complete, mark) for mark in DELIMITERS)
     return text[:4].lower() == "sep=" or (share >= 0.9 and fields > 1)
 
@@ -150,7 +205,7 @@ def looks_like_table(path: Path, encoding: str = "utf-8") -> bool:
 def _fit(path: Path, text: str, complete: bool, mark: str) -> tuple[float, int]:
     """Share of the first records with as many fields as the header, if it has several, and how many."""
     try:
-        sizes = [len(r.fields) for r in islice(records(path, io.StringIO(text, newline=""), mark), 50)]
+        sizes = [len(r.fields) for r in islice(_records(path, io.StringIO(text, newline=""), mark), 50)]
     except FileFormatError:
         return 0.0, 0
     sizes = sizes if complete or len(sizes) < 2 else sizes[:-1]
@@ -197,54 +252,48 @@ def _read(file: _File, target: str | None) -> pd.DataFrame:
     """One read by pandas; if it fails, a slow one that says where."""
     import pandas as pd
 
-    layout, path, expected = file.layout, file.layout.content.path, len(file.names)
-    reject_zero(layout.content)
     try:
         try:
             frame = _pandas(file, file.kinds, target)
         except ValueError as error:
-            if isinstance(error, pd.errors.ParserError | UnicodeDecodeError):
+            if isinstance(error, pd.errors.ParserError):
                 raise
             frame = _pandas(file, {name: kind for name, kind in file.kinds.items() if kind != "float64"}, target)
-    except UnicodeDecodeError:
-        raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
-        reject_ragged(layout, expected)
-        reject_open_quote(layout, str(error))
-        raise FileFormatError(f"{path}: it cannot be read as a table ({error}). Save it as CSV again.") from None
+        file.reject_ragged()
+        if "inside string" in str(error):
+            line = max(record.line for record in file.rows(file.head))
+            what = f'line {line}: a quote (") is opened and never closed. Close it.'
+            raise FileFormatError(f"{file.path} {what}") from None
+        raise FileFormatError(f"{file.path}: it cannot be read as a table ({error}). Save it as CSV again.") from None
     if frame.empty:
-        raise FileFormatError(f"{path}: a header of {expected} columns but no rows. At least one row is needed.")
+        raise FileFormatError(f"{file.path}: a header of {len(file.names)} columns but no rows. One row is needed.")
     if frame.iloc[:, -1].isna().any() and not _evenly_filled(file, len(frame)):
-        reject_ragged(layout, expected)
+        file.reject_ragged()
     return frame
 
 
 def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    with file.layout.content.open() as stream:
-        return pd.read_csv(
-            stream,
-            sep=file.layout.delimiter,
-            header=None,
-            names=file.names,
-            skiprows=file.records,
-            dtype=kinds,  # type: ignore[arg-type]
-            na_values={name: NO_TARGET if name == target else MISSING for name in file.names},
-            keep_default_na=False,
-            encoding=file.layout.encoding,
-            true_values=["\0"],  # True and False stay text
-            low_memory=len(kinds) == len(file.names),  # in parts, if no part must guess a type
-        )
+    return pd.read_csv(
+        io.BytesIO(file.data),
+        sep=file.delimiter,
+        header=None,
+        names=file.names,
+        skiprows=file.records,
+        dtype=kinds,  # type: ignore[arg-type]
+        na_values={name: NO_TARGET if name == target else MISSING for name in file.names},
+        keep_default_na=False,
+        encoding=file.encoding,
+        true_values=["\0"],  # True and False stay text
+        low_memory=len(kinds) == len(file.names),  # in parts, if no part must guess a type
+    )
 
 
 def _evenly_filled(file: _File, rows: int) -> bool:
     """Whether the number of delimiters alone says that no row is short; False where quotes make that unsure."""
-    if file.layout.encoding != "utf-8":
+    if file.encoding != "utf-8" or b'"' in file.data:
         return False
-    found, mark = -file.layout.head, ord(file.layout.delimiter)  # a line sep=; holds one too
-    for block in file.layout.content.blocks():
-        if b'"' in block:
-            return False
-        found += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == mark))  # faster than bytes.count
-    return found == (rows + 1) * (len(file.names) - 1)
+    marks = np.count_nonzero(np.frombuffer(file.data, np.uint8) == ord(file.delimiter))  # faster than bytes.count
+    return marks - file.head == (rows + 1) * (len(file.names) - 1)  # a line sep=; holds one too

@@ -6,6 +6,7 @@ columns of pandas -> numbers (float64), dates (datetime64) or categories of text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from ...catalog import nearest
 from ...errors import FileFormatError
 from ..datasets import Dataset
-from .cells import CsvFormat, Inferred, infer_column, numbers
+from .cells import MISSING, CsvFormat, Inferred, infer_column, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +44,9 @@ def task_of(y: np.ndarray) -> str:
 def known_target(path: Path, target: str | None, names: Iterable[str], required: bool) -> str | None:
     """The target if the file has it; otherwise None, or an error if it is required."""
     names = list(names)
-    if target is None or target in names:
-        return target
-    if required:
+    if required and target is not None and target not in names:
         raise FileFormatError(f"{path}: {nearest('target column', target, names)}")
-    return None
+    return target if target in names else None
 
 
 def as_dataset(
@@ -75,8 +74,9 @@ def as_dataset(
     """
     import pandas as pd
 
+    target = known_target(path, target, frame, required)
     csv_format, notes, reject = csv_format or CsvFormat(), list(notes), reject or _rejecter(path, frame)
-    infer = _Infer(csv_format, typed, reject)
+    infer = partial(_inferred, csv_format, typed, reject)
     y = None if target is None else _target(path, frame.pop(target), required, infer, notes)
     if not frame.shape[1]:
         raise FileFormatError(f"{path}: {target!r} is the only column; at least one column of features is needed.")
@@ -100,40 +100,34 @@ def labeled(name: str, x: Any, y: np.ndarray | None, columns: tuple[str, ...], n
     return Dataset(name, x, y, columns, classes, task, notes=tuple(notes), **more)
 
 
-class _Infer:
-    """Infers columns and refuses infinite numbers."""
-
-    def __init__(self, csv_format: CsvFormat, typed: bool, reject: Reject) -> None:
-        self.csv_format, self.typed, self.reject = csv_format, typed, reject
-
-    def __call__(self, column: pd.Series, **how: Any) -> Inferred:
-        if column.dtype.kind in "iuf":
-            found = Inferred(column.astype(float))
-        elif column.dtype.kind == "M":
-            return Inferred(column.dt.tz_localize(None).astype("datetime64[s]"))
-        else:
-            words = column if column.dtype == "category" else column.astype("str").astype("category")
-            found = Inferred(words) if self.typed else infer_column(words, self.csv_format, **how)
-        if found.values.dtype == float and np.isinf(found.values).any():
-            what = "holds {cell!r}; finite numbers are needed. Correct the cell or remove the row."
-            self.reject(str(column.name), np.isinf(found.values.to_numpy()), what)
-        return found
+def _inferred(csv_format: CsvFormat, typed: bool, reject: Reject, column: pd.Series, target: bool = False) -> Inferred:
+    """A column as numbers, dates or categories; refuses infinite numbers, and words among the numbers of a target."""
+    if column.dtype.kind in "iuf":
+        found = Inferred(column.astype(float))
+    elif column.dtype.kind == "M":
+        return Inferred(column.dt.tz_localize(None).astype("datetime64[s]"))
+    else:
+        words = column if column.dtype == "category" else column.astype("str").astype("category")
+        missing = NO_TARGET if target else MISSING
+        found = Inferred(words) if typed else infer_column(words, csv_format, strict=target, missing=missing)
+    if found.values.dtype == float and np.isinf(found.values).any():
+        what = "holds {cell!r}; finite numbers are needed. Correct the cell or remove the row."
+        reject(str(column.name), np.isinf(found.values.to_numpy()), what)
+    if target and found.values.dtype == "category" and not typed:
+        _reject_words(found.values, reject)
+    return found
 
 
-def _target(path: Path, column: pd.Series, required: bool, infer: _Infer, notes: list[str]) -> Any:
+def _target(path: Path, column: pd.Series, required: bool, infer: Any, notes: list[str]) -> Any:
     """Numbers or text of the rows that have a target, or None."""
     try:
-        found = infer(column, strict=True, missing=NO_TARGET)
+        found = infer(column, target=True)
         y = found.values
         if y.dtype.kind == "M":
             raise FileFormatError(f"{path}: the target {column.name!r} holds dates; numbers or classes are needed.")
-        if y.dtype != float and not infer.typed:
-            _reject_words(y, infer.reject)
         present: Any = y[y.notna()]
         if not len(present):
-            raise FileFormatError(
-                f"{path}: the target {column.name!r} has no values. Choose another column or fill it in."
-            )
+            raise FileFormatError(f"{path}: the target {column.name!r} has no values. Fill it in or choose another.")
     except FileFormatError:
         if required:
             raise

@@ -1,9 +1,11 @@
-"""Pictures from a folder that holds a folder for each class.
+"""Pictures from a folder that holds a folder for each class, or a folder of pictures beside one of masks.
 
     pictures/cat/1.png, pictures/cat/2.png, pictures/dog/1.jpg, ...   ->   x, y (n,) "cat" or "dog"
+    my_data/images/1.jpg, my_data/masks/1.png, ...                    ->   x, y (n, H, W), a class for every pixel
     read_images: x (n, H·W·C) uint8 in memory             open_images: x (n, C, H, W), decoded when it is needed
 
-Some headers are looked at, and every picture is brought to the most common size (see `picture`).
+Some headers are looked at, and every picture is brought to the most common size (see `picture`). A mask is a PNG whose
+gray values, or numbers of a palette, are the classes; it has the size of its picture, and its name but for the ending.
 Shapes: n pictures, height H, width W, channels C = 3 for RGB, 1 for gray, where `read_images` has no axis of channels.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -22,17 +24,20 @@ from time import monotonic
 import numpy as np
 
 from ...errors import FileFormatError, InputError
-from ...store.files import readable
 from ..datasets import Dataset
 from .dataset import labeled
-from .masks import IMAGES, MASKS, is_masked, read_masks
-from .picture import GREY, MAX_PIXELS, MODES, Header, header, header_of, open_picture, pixels, printable
+from .files import reject_bomb
+from .picture import GREY, MAX_PIXELS, MODES, Header, center_box, header, header_of, open_picture, pixels, printable
 from .pictures import WAIT, Listing, Pictures, read_files
 
 __all__ = ["open_images", "read_images", "read_picture"]
 
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
 LOOK = 500  # headers that are read when a folder is opened
+IMAGES, MASKS = "images", "masks"
+MASK_MODES = ("1", "L", "P")  # of one number per pixel
+NEAREST = 0  # of Pillow: no class lies between two
+Say = Callable[[str], object]
 
 
 def read_images(path: str | Path, *, required: bool = True) -> Dataset:
@@ -42,12 +47,11 @@ def read_images(path: str | Path, *, required: bool = True) -> Dataset:
         path: A folder with a folder of pictures for each class.
         required: Whether there must be classes; if not, pictures in the folder itself are read, and `y` is None.
     """
-    if is_masked(Path(path)):
-        raise FileFormatError(
-            f"{path}: {IMAGES} and {MASKS}, a class for every pixel. Use a model that learns that: unet."
-        )
+    if _is_masked(Path(path)):
+        raise FileFormatError(f"{path}: {IMAGES} and {MASKS}, a class for every pixel. Use a model for that: unet.")
     found = open_images(path, required=required)
-    _reject_total(found.x.listing, found.shape)
+    listing = found.x.listing
+    reject_bomb(listing.root, found.rows * prod(found.shape), int(listing.sizes.sum()), MAX_RATIO, ALWAYS)
     with warnings.catch_warnings(action="ignore"):
         x = np.asarray(found.x).transpose(0, 2, 3, 1).reshape(found.rows, -1)
     return replace(found, x=x)
@@ -60,11 +64,11 @@ def open_images(
     channels: int | None = None,
     skip_bad: bool = False,
     required: bool = True,
-    say: Callable[[str], object] = lambda text: None,
+    say: Say = lambda text: None,
 ) -> Dataset:
     """PNG and JPEG pictures that are decoded when they are needed; `x` is `Pictures`, (n, C, H, W).
 
-    A folder that holds `images` and `masks`, and no other folder, has a class for every pixel (see `masks`).
+    A folder that holds `images` and `masks`, and no other folder, has a class for every pixel.
 
     Args:
         path: A folder with a folder of pictures for each class.
@@ -75,7 +79,7 @@ def open_images(
         say: Called with the progress if that takes more than two seconds.
     """
     _check_wanted(size, channels)
-    path, masked = Path(path), is_masked(Path(path))
+    path, masked = Path(path), _is_masked(Path(path))
     listing, y, notes = _scan(path / IMAGES if masked else path, required and not masked, say)
     n = len(listing.names)
     look = range(n) if skip_bad else sorted(set(np.linspace(0, n - 1, LOOK).astype(int).tolist()))
@@ -88,7 +92,7 @@ def open_images(
     channels = channels or (1 if all(h.mode in GREY for h in headers.values()) else 3)
     keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
     if masked:
-        y, lost = read_masks(listing, keep, (height, width), skip_bad=skip_bad, say=say)
+        y, lost = _read_masks(listing, keep, (height, width), skip_bad, say)
         keep, bad = np.array([i for i in keep if listing.names[i] not in lost], int), bad | lost
         if not len(keep):
             raise FileFormatError(f"{path}: no picture has a mask that fits, e.g. {next(iter(lost.values()))}")
@@ -101,11 +105,7 @@ def open_images(
         x, y = x[good], None if y is None else y[good]
         if not len(good):
             raise FileFormatError(f"{listing.root}: none of the {n} pictures can be decoded. Check the folder.")
-    of = f" of the {len(headers)} looked at"
-    other = sum(h.size != (width, height) for h in headers.values())
-    if other:
-        notes.append(f"resized to {width}x{height}, the middle where the sides have another ratio: {other}{of}")
-    notes += _conversions(headers.values(), channels, of)
+    notes += _changes(headers.values(), (width, height), channels)
     if bad:
         notes.append(f"left out as bad: {len(bad)} files, e.g. {next(iter(bad.values()))}")
     shape = (height, width) if channels == 1 else (height, width, 3)
@@ -113,25 +113,19 @@ def open_images(
 
 
 def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    """One picture as a net wants it, (C, H, W) uint8, and what had to be done to it.
-
-    Args:
-        path: A PNG or JPEG file.
-        shape: H and W.
-        channels: 1 for gray, 3 for RGB.
-    """
+    """One picture of H, W = `shape` as a net takes it, (C, H, W) uint8, and what had to be done to it."""
     height, width = shape
     _check_wanted((height, width), channels)
     with warnings.catch_warnings(action="ignore"), open_picture(path) as picture:
         about = header_of(picture, path)
         x = np.ascontiguousarray(pixels(picture, path, (height, width), channels))
-    return x, tuple(_changes(about, (width, height), channels))
+    return x, tuple(_changes_of_one(about, (width, height), channels))
 
 
 # ---- folders
 
 
-def _scan(path: Path, required: bool, say: Callable[[str], object]) -> tuple[Listing, np.ndarray | None, list[str]]:
+def _scan(path: Path, required: bool, say: Say) -> tuple[Listing, np.ndarray | None, list[str]]:
     """The files in sorted order, their classes, and what was left out."""
     if not path.is_dir():
         raise FileFormatError(f"{path}: not a folder. Use a folder that holds one folder of pictures per class.")
@@ -141,10 +135,8 @@ def _scan(path: Path, required: bool, say: Callable[[str], object]) -> tuple[Lis
     if flat:
         skipped.clear()  # no files without a class: all have none
     for folder in folders:
-        if printable(folder) != folder:
-            raise FileFormatError(
-                f"{printable(path / folder)}: the name of this class is not UTF-8 text. Rename the folder."
-            )
+        if (shown := printable(folder)) != folder:
+            raise FileFormatError(f"{path}/{shown}: the name of this class is not UTF-8 text. Rename the folder.")
     begin, found, y, empty = monotonic(), [], [], []
     for folder in [""] if flat else folders:
         before = len(found)
@@ -194,15 +186,18 @@ def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
 # ---- headers
 
 
-def _conversions(headers: Iterable[Header], channels: int, of: str) -> list[str]:
-    """What has to be done to pictures of other modes."""
+def _changes(headers: Collection[Header], size: tuple[int, int], channels: int) -> list[str]:
+    """What has to be done to pictures of other sizes and modes; sizes are W, H."""
+    notes, of = [], f" of the {len(headers)} looked at"
+    if other := sum(header.size != size for header in headers):
+        notes.append(f"resized to {size[0]}x{size[1]}, the middle where the sides have another ratio: {other}{of}")
     modes, mode = Counter(header.mode for header in headers), MODES[channels]
-    other = [f"{n} of mode {name}" for name, n in sorted(modes.items()) if name != mode]
-    return [f"converted to {mode}: {', '.join(other)}{of}"] if other else []
+    if odd := [f"{n} of mode {name}" for name, n in sorted(modes.items()) if name != mode]:
+        notes.append(f"converted to {mode}: {', '.join(odd)}{of}")
+    return notes
 
 
-def _changes(found: Header, size: tuple[int, int], channels: int) -> list[str]:
-    """Sentences for what one picture went through; sizes are W, H."""
+def _changes_of_one(found: Header, size: tuple[int, int], channels: int) -> list[str]:
     (w, h), (width, height) = found.size, size
     cut = "" if w * height == h * width else ", the middle of it, since the sides have another ratio"
     changes = {
@@ -216,9 +211,6 @@ def _changes(found: Header, size: tuple[int, int], channels: int) -> list[str]:
     return [text for text, holds in changes.items() if holds]
 
 
-# ---- what is refused
-
-
 def _check_wanted(size: Sequence[int] | None, channels: int | None) -> None:
     if size is not None and not (len(size) == 2 and min(size) >= 1 and prod(size) <= MAX_PIXELS):
         raise InputError(f"size is {size}; (H, W) with at least 1 and together at most {MAX_PIXELS} pixels is needed.")
@@ -226,10 +218,45 @@ def _check_wanted(size: Sequence[int] | None, channels: int | None) -> None:
         raise InputError(f"channels is {channels!r}; 1 for gray or 3 for RGB is needed.")
 
 
-def _reject_total(listing: Listing, shape: tuple[int, ...]) -> None:
-    size, packed = len(listing.names) * prod(shape), int(listing.sizes.sum())
-    if size > max(ALWAYS, MAX_RATIO * packed):
-        raise FileFormatError(
-            f"{listing.root}: {readable(packed)} of files would become {readable(size)} of pixels, more than "
-            f"{MAX_RATIO} times as much, which looks like a decompression bomb. Make them smaller."
-        )
+# ---- masks
+
+
+def _is_masked(path: Path) -> bool:
+    """Whether a folder holds a folder of images and one of masks, and no other."""
+    with suppress(OSError):
+        return {e.name for e in os.scandir(path) if e.is_dir() and not e.name.startswith(".")} == {IMAGES, MASKS}
+    return False
+
+
+def _read_masks(
+    listing: Listing, rows: np.ndarray, size: tuple[int, int], skip_bad: bool, say: Say
+) -> tuple[np.ndarray, dict[str, str]]:
+    """Classes (m, H, W) uint8 of the pixels of these pictures, and what is wrong with those that are left out."""
+    folder = listing.root.parent / MASKS
+    files = {Path(name).stem: folder / name for name in sorted(os.listdir(folder))}
+    read = lambda name: _mask(files.get(Path(name).stem), listing.root / name, size)  # noqa: E731
+    found, bad = read_files(listing, rows.tolist(), read, "masks", skip_bad, say)
+    return np.array([*found.values()], np.uint8).reshape(-1, *size), bad
+
+
+def _mask(file: Path | None, picture: Path, size: tuple[int, int]) -> np.ndarray:
+    """The classes of the pixels of one picture: (H, W)."""
+    from PIL.Image import fromarray
+
+    if file is None:
+        raise FileFormatError(f"{printable(picture)}: no mask of this name in {MASKS}. Add it, or move the picture.")
+    with open_picture(file) as mask:
+        if mask.format != "PNG" or mask.mode not in MASK_MODES:
+            raise FileFormatError(
+                f"{printable(file)}: a {mask.format} of mode {mask.mode}. A mask holds the number of a class in each "
+                "pixel; save it as a gray PNG, or one with a palette."
+            )
+        (w, h), own = header_of(mask, file).size, header(picture).size
+        if (w, h) != own:
+            sizes = f"{w}x{h} pixels, its picture has {own[0]}x{own[1]}"
+            raise FileFormatError(f"{printable(file)}: {sizes}. Bring both to one size.")
+        plain, (height, width) = np.asarray(mask).astype(np.uint8), size  # of a palette its numbers
+    if plain.shape == size:
+        return plain
+    box = center_box(own, width / height)
+    return np.asarray(fromarray(plain).resize((width, height), NEAREST, box=box))  # pyright: ignore[reportArgumentType]

@@ -55,27 +55,26 @@ def open_picture(file: str | Path) -> Iterator[Image]:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise FileFormatError(
-            f"{printable(file)}: pictures need Pillow. Install it: pip install 'ftheta[data]'"
-        ) from None
+        raise _error(file, "pictures need Pillow. Install it: pip install 'ftheta[data]'") from None
     try:
         with Image.open(_content(file), formats=("PNG", "JPEG")) as picture:
             yield picture
     except FileFormatError:
         raise
     except UnidentifiedImageError:
-        raise FileFormatError(
-            f"{printable(file)}: not a PNG or JPEG picture, or a damaged one. Convert it, replace it or remove it."
-        ) from None
+        what = "not a PNG or JPEG picture, or a damaged one. Convert it, replace it or remove it."
+        raise _error(file, what) from None
     except Image.DecompressionBombError:  # what Pillow does not even open
-        raise FileFormatError(
-            f"{printable(file)}: too many pixels, at most {MAX_PIXELS} are read. Make it smaller."
-        ) from None
+        raise _error(file, f"too many pixels, at most {MAX_PIXELS} are read. Make it smaller.") from None
     except Exception as error:  # decoders raise many kinds
         if why := getattr(error, "strerror", None):
-            raise FileFormatError(f"{printable(file)}: cannot be read ({why}). Check path and permissions.") from None
+            raise _error(file, f"cannot be read ({why}). Check path and permissions.") from None
         why = str(error) or type(error).__name__
-        raise FileFormatError(f"{printable(file)}: a damaged picture ({why}). Replace it or remove it.") from None
+        raise _error(file, f"a damaged picture ({why}). Replace it or remove it.") from None
+
+
+def _error(file: str | Path, what: str) -> FileFormatError:
+    return FileFormatError(f"{printable(file)}: {what}")
 
 
 def printable(file: str | Path) -> str:
@@ -102,26 +101,19 @@ def header(file: str | Path) -> Header:
 def header_of(picture: Image, file: str | Path) -> Header:
     """Size and mode of an opened picture."""
     if picture.mode not in GREY + COLOUR:
-        name = printable(file)
-        raise FileFormatError(f"{name}: pixels of mode {picture.mode}, which is not known here. Convert it to RGB.")
-    _reject_undraftable(picture, file)
+        raise _error(file, f"pixels of mode {picture.mode}, which is not known here. Convert it to RGB.")
+    _reject_large(picture, file)
     turn, (width, height) = _turn(picture), picture.size
     size = (height, width) if turn > 4 else (width, height)
     return Header(size, picture.mode, turn, picture.has_transparency_data)
 
 
-def reject_large(size: tuple[int, int], file: str | Path) -> None:
-    """Refuse what would fill the memory."""
-    if prod(size) > MAX_PIXELS:
-        raise FileFormatError(
-            f"{printable(file)}: {size[0]}x{size[1]} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller."
-        )
-
-
-def _reject_undraftable(picture: Image, file: str | Path) -> None:
-    """Refuse a large one that cannot be decoded at an eighth of its size in an eighth of the memory."""
-    if prod(picture.size) > MAX_PIXELS and (picture.format == "PNG" or "progressive" in picture.info):
-        reject_large(picture.size, file)
+def _reject_large(picture: Image, file: str | Path, *, drafted: bool = False) -> None:
+    """Refuse what would fill the memory; before it is drafted, only what cannot be decoded at an eighth of its size."""
+    complete = drafted or picture.format == "PNG" or "progressive" in picture.info
+    if complete and prod(picture.size) > MAX_PIXELS:
+        width, height = picture.size
+        raise _error(file, f"{width}x{height} pixels, at most {MAX_PIXELS} are read. Make the pictures smaller.")
 
 
 def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
@@ -132,23 +124,18 @@ def decode(file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray
 
 def pixels(picture: Image, file: str | Path, size: tuple[int, int], channels: int) -> np.ndarray:
     """An opened picture of any size and mode: (C, H, W) uint8, a view of (H, W, C)."""
-    _reject_undraftable(picture, file)
+    from PIL.Image import Transpose
+
+    _reject_large(picture, file)
     (height, width), turn = size, _turn(picture)
     picture.draft(None, (height, width) if turn > 4 else (width, height))  # pyright: ignore[reportArgumentType]
-    reject_large(picture.size, file)
-    plain = _converted(_turned(picture, turn), MODES[channels])
+    _reject_large(picture, file, drafted=True)
+    turned = picture if turn == 1 else picture.transpose(Transpose[_TURNS[turn]])
+    plain = _converted(turned, MODES[channels])
     if plain.size != (width, height):
         box = center_box(plain.size, width / height)
         plain = plain.resize((width, height), BILINEAR, box=box)  # pyright: ignore[reportArgumentType]
     return np.frombuffer(plain.tobytes(), np.uint8).reshape(height, width, channels).transpose(2, 0, 1)
-
-
-def _turned(picture: Image, turn: int) -> Image:
-    if turn == 1:
-        return picture
-    from PIL.Image import Transpose
-
-    return picture.transpose(Transpose[_TURNS[turn]])
 
 
 def _turn(picture: Image) -> int:

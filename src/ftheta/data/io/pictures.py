@@ -69,13 +69,6 @@ class Pictures:
     """Pictures in files, decoded when they are needed: like an array (n, C, H, W) of uint8.
 
     A slice, an array of row numbers or a mask gives Pictures of those rows; one row number a decoded picture (C, H, W).
-
-    Args:
-        listing: The files, which subsets share.
-        index: Rows: numbers of files, (n,).
-        size: H and W.
-        channels: 1 or 3.
-        skip_bad: Whether files that cannot be decoded were left out.
     """
 
     dtype = np.dtype(np.uint8)
@@ -84,7 +77,8 @@ class Pictures:
     def __init__(
         self, listing: Listing, index: np.ndarray, size: tuple[int, int], channels: int, *, skip_bad: bool = False
     ) -> None:
-        self.listing, self.index, self.skip_bad = listing, index, skip_bad
+        self.listing, self.index = listing, index  # all files, and the numbers of those that are rows, (n,)
+        self.skip_bad = skip_bad  # whether files that cannot be decoded were left out
         self.bad: dict[str, str] = {}  # file -> why it cannot be decoded; subsets share it
         self._picture = (channels, *size)
         self._kept = _Kept(len(listing.names), self._picture)  # subsets share it

@@ -16,10 +16,9 @@ from typing import Any
 from ...errors import FileFormatError
 from ...store.files import read_bytes
 from ..datasets import Dataset
-from .content import content_of, reject_bomb
 from .csv import column_names
-from .dataset import MAX_COLUMNS, as_dataset, known_target
-from .text import decode_text
+from .dataset import MAX_COLUMNS, as_dataset
+from .files import content_of, decode_text, reject_bomb
 
 __all__ = ["read_excel", "read_json", "read_parquet"]
 
@@ -42,7 +41,7 @@ def read_excel(path: str | Path, target: str | None = None, *, required: bool = 
     header = ["" if cell != cell else str(cell).strip() for cell in frame.iloc[0]]
     names = column_names(f"{path} row {frame.index[0] + 1}", header, notes)
     frame = frame.iloc[1:].reset_index(drop=True).set_axis(names, axis=1).infer_objects()
-    return as_dataset(path, frame, known_target(path, target, names, required), required=required, notes=notes)
+    return as_dataset(path, frame, target, required=required, notes=notes)
 
 
 def _sheets(path: Path, data: bytes) -> dict[str, Any]:
@@ -51,9 +50,8 @@ def _sheets(path: Path, data: bytes) -> dict[str, Any]:
     try:
         import python_calamine  # noqa: F401
     except ImportError:
-        raise FileFormatError(
-            f"{path}: spreadsheets need python-calamine. Install it: pip install 'ftheta[data]', or save it as CSV."
-        ) from None
+        need = "spreadsheets need python-calamine. Install it: pip install 'ftheta[data]', or save it as CSV."
+        raise FileFormatError(f"{path}: {need}") from None
     try:
         if data[:2] == b"PK":
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -74,7 +72,7 @@ def read_json(path: str | Path, target: str | None = None, *, required: bool = T
     import pandas as pd
 
     path = Path(path)
-    found = _parsed(path, decode_text(path, content_of(path).read()))
+    found = _parsed(path, decode_text(path, content_of(path)))
     by_column = isinstance(found, dict) and any(isinstance(value, list) for value in found.values())
     rows = [found] if isinstance(found, dict) and not by_column else found
     if not by_column and not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
@@ -90,7 +88,7 @@ def read_json(path: str | Path, target: str | None = None, *, required: bool = T
     for name, column in frame.items():
         if column.dtype == object and column.map(lambda cell: isinstance(cell, dict | list)).any():
             raise FileFormatError(f"{path}: column {name!r} holds lists or objects; numbers or text are needed.")
-    return as_dataset(path, frame, known_target(path, target, frame, required), required=required, notes=notes)
+    return as_dataset(path, frame, target, required=required, notes=notes)
 
 
 def _parsed(path: Path, text: str) -> Any:
@@ -113,7 +111,6 @@ def read_parquet(path: str | Path, target: str | None = None, *, required: bool 
     path = Path(path)
     frame = _frame(path, read_bytes(path))
     index = [name for name in frame if str(name).startswith("__index_level_")]  # what pandas names an index without one
-    target = known_target(path, target, frame, required)
     notes = ["the index that pandas wrote was left out"] if index else []
     return as_dataset(path, frame.drop(columns=index), target, required=required, typed=True, notes=notes)
 

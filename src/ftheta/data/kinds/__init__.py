@@ -6,8 +6,7 @@ from .base import Inputs, Kind
 from .environment import Environment, Played
 from .image import Boxes, Images
 from .inputs import Items, Windows
-from .sequence import Sequences
-from .series import Series
+from .sequence import Sequences, Series
 from .table import Table
 from .text import Text
 

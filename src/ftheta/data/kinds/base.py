@@ -28,28 +28,16 @@ __all__ = ["Inputs", "Kind"]
 
 
 class Inputs(Protocol):
-    """Checked X."""
+    """Checked X: what a net is built for, rows by number, their arrays for the digest, and batches with targets."""
 
     @property
-    def spec(self) -> InputSpec:
-        """What a net is built for."""
-        ...
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        ...
-
-    def take(self, index: Any) -> Self:
-        """Some of the rows, by number."""
-        ...
-
-    def content(self) -> Sequence[np.ndarray]:
-        """The rows as arrays, for the digest; for tables also to find equal rows."""
-        ...
-
-    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
-        """Batches of the rows with their targets and weights."""
-        ...
+    def spec(self) -> InputSpec: ...
+    def __len__(self) -> int: ...
+    def take(self, index: Any) -> Self: ...
+    def content(self) -> Sequence[np.ndarray]: ...  # of tables also to find equal rows
+    def source(
+        self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any
+    ) -> Source: ...
 
 
 class Kind:
@@ -61,12 +49,9 @@ class Kind:
     unit: ClassVar[str] = "rows"  # what is counted
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Inputs:
-        """X as inputs, or one sentence; without a spec, one is learned from X.
+        """X as inputs, or one sentence that names the estimator `owner`; without a spec, one is learned from X.
 
-        Args:
-            X: What a user passed.
-            owner: The estimator; its name is used in sentences, and scikit-learn's `n_features_in_` is set on it.
-            spec: What `fit` learned.
+        scikit-learn's `n_features_in_` is set on the owner.
         """
         raise NotImplementedError
 
@@ -131,7 +116,7 @@ def field(name: str, values: Any) -> dict[str, Any]:
     import pandas as pd
 
     column = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values))
-    kind = {"f": "number", "i": "number", "u": "number", "b": "number", "M": "date"}.get(column.dtype.kind, "category")
+    kind = "number" if column.dtype.kind in "fiub" else "date" if column.dtype.kind == "M" else "category"
     known = column.dropna()
     ordered = known.astype(str) if kind == "category" else known
     ends = pd.Series([ordered.min(), ordered.max()]).tolist() if len(known) else [None, None]

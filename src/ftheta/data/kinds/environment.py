@@ -35,9 +35,8 @@ class Environment(Kind):
         """An environment with discrete actions, made anew."""
         name, make = (X, _registered(X)) if isinstance(X, str) else (_name(X), X)
         if not callable(make):
-            raise InputTypeError(
-                f"X is {X!r:.40}; {type(owner).__name__} takes the id of an environment or a function that makes one."
-            )
+            takes = "takes the id of an environment or a function that makes one"
+            raise InputTypeError(f"X is {X!r:.40}; {type(owner).__name__} {takes}.")
         env: Any = make()
         actions = getattr(getattr(env, "action_space", None), "n", None)
         if actions is None:

@@ -81,7 +81,7 @@ class Images(Kind):
     @classmethod
     def encoder(cls, data: Dataset, estimator: Any) -> Any:
         """Pixels as images."""
-        from ..encode import ArrayEncoder
+        from ..encode.array import ArrayEncoder
 
         if not data.shape:
             raise InputError(
@@ -151,17 +151,14 @@ def _channels_first(name: str, x: np.ndarray, shape: Sequence[int] | None) -> np
     if x.ndim == 2 and shape is not None:
         full = (1, *shape) if len(shape) == 2 else tuple(shape)
         if len(full) != 3 or int(np.prod(full)) != x.shape[1]:
-            raise InputError(
-                f"X has {x.shape[1]} columns, but image_shape={tuple(shape)} has {int(np.prod(full))} pixels. Give "
-                "(height, width) or (channels, height, width)."
-            )
+            pixels = f"image_shape={tuple(shape)} has {int(np.prod(full))} pixels"
+            raise InputError(f"X has {x.shape[1]} columns, but {pixels}. Give ([channels,] height, width).")
         x = x.reshape(len(x), *full)
     x = x[:, None] if x.ndim == 3 else x
     if x.ndim != 4:
-        raise InputError(
-            f"X has shape {x.shape}; {name} takes images (n, height, width), (n, height, width, channels) or (n, "
-            "channels, height, width), or flat rows with image_shape=(height, width). One image alone is X[None]."
-        )
+        takes = "(n, height, width), (n, height, width, channels) or (n, channels, height, width)"
+        flat = "or flat rows with image_shape=(height, width). One image alone is X[None]."
+        raise InputError(f"X has shape {x.shape}; {name} takes images {takes}, {flat}")
     if x.shape[3] in CHANNELS and x.shape[1] not in CHANNELS:
         x = x.transpose(0, 3, 1, 2)
     if 0 in x.shape:

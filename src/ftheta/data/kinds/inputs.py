@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...store.files import readable
 from ..io.pictures import Pictures
 from ..specs import InputSpec
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from ..sources import Source
 
 __all__ = ["Items", "Windows"]
+
+MAX_AHEAD_BYTES, MAX_AHEAD = 1 << 26, 8  # of decoded batches that wait, at least one batch
+MAX_BATCH_BYTES = 1 << 29  # of one batch of pictures as floats
 
 
 @dataclass(frozen=True)
@@ -56,29 +61,23 @@ class Items:
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
         """Batches; floats have the dtype, integers stay, bytes of pixels become [0, 1]."""
-        from ..files_source import Files
+        from ..batch import Batch, take
         from ..sources import Indexed, Rows
 
         how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle}
-        if isinstance(self.values, Pictures):
-            rest = (a if isinstance(a, list) else on_device(a, dtype, device) for a in (y, weight))
-            return Files(self.values, *rest, **how, dtype=dtype, device=device)
-        if isinstance(self.values, np.ndarray) and self.collate is None and not isinstance(y, list):
-            return Rows(
-                *(on_device(a, dtype, device) for a in (self.values, y, weight)),
-                **how,
-                expand=partial(unit_pixels, dtype=dtype) if self.values.dtype in (np.uint8, np.uint16) else None,
-            )
         y, weight = (a if isinstance(a, list) else on_device(a, dtype, device) for a in (y, weight))
+        if isinstance(self.values, np.ndarray) and self.collate is None and not isinstance(y, list):
+            expand = partial(unit_pixels, dtype=dtype) if self.values.dtype in (np.uint8, np.uint16) else None
+            return Rows(on_device(self.values, dtype, device), y, weight, **how, expand=expand)
 
         def get(index: Tensor, draw: Draw) -> Batch:
-            from ..batch import Batch, take
-
             some = _some(self.values, index.numpy())
-            x = on_device(some if self.collate is None else self.collate(some), dtype, device)
+            x = on_device(np.asarray(some) if self.collate is None else self.collate(some), dtype, device)
             return Batch(unit_pixels(x, dtype), take(y, index), take(weight, index), index)
 
-        return Indexed(len(self), get, **how)
+        in_files = isinstance(self.values, Pictures)
+        ahead = _batches_ahead(self.values, min(batch_size, len(self)), dtype) if in_files else 0
+        return Indexed(len(self), get, **how, ahead=ahead)
 
 
 @dataclass(frozen=True)
@@ -131,6 +130,18 @@ class Windows:
             return Batch(window[:, :-1], window[:, 1:], None, index)
 
         return Indexed(n, get, batch_size=batch_size, shuffle=shuffle)
+
+
+def _batches_ahead(pictures: Any, batch_size: int, dtype: torch.dtype) -> int:
+    """Batches of pictures that a thread decodes in advance, in bounded memory."""
+    _, _, height, width = pictures.shape
+    pixels = batch_size * prod(pictures.shape[1:])
+    if pixels * dtype.itemsize > MAX_BATCH_BYTES:
+        raise InputError(
+            f"A batch of {batch_size} pictures of {width}x{height} pixels takes {readable(pixels * dtype.itemsize)}, "
+            f"at most {readable(MAX_BATCH_BYTES)} are held: open them with a smaller size, or use a smaller batch_size."
+        )
+    return max(1, min(MAX_AHEAD, MAX_AHEAD_BYTES // pixels))
 
 
 def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:

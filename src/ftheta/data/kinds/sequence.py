@@ -1,24 +1,29 @@
-"""Sequences of unequal length: a list of n arrays (T_i, D).
+"""Steps in time: sequences of unequal length, n arrays (T_i, D), and series, one long run (T,) or (T, D).
 
-A batch is padded with zeros to its longest sequence: x (B, T, D + 1), where the last channel is 1 at real steps and 0
-in the padding. The net of one sequence alone sees what it sees in a batch only if it uses that channel.
+A batch of sequences is padded with zeros to its longest: x (B, T, D + 1), where the last channel is 1 at real steps and
+0 in the padding. The net of one sequence alone sees what it sees in a batch only if it uses that channel.
+A batch of a series holds standardized windows of the past and, as targets, the steps that follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...check import plain
+from ... import check
 from ...errors import InputError, InputTypeError
 from ..specs import InputSpec
 from .base import Kind
-from .inputs import Items
+from .inputs import Items, Windows
 
-__all__ = ["Sequences"]
+if TYPE_CHECKING:
+    from ...results import Table
+    from ..datasets import Dataset
+
+__all__ = ["Sequences", "Series"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Sequences(Kind):
         if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or not len(X):
             raise InputTypeError(f"X is {X!r:.40}; {name} takes a list of sequences, arrays (T, D) or (T,).")
         try:
-            rows = [np.asarray(plain(X[i]), dtype=self.dtype) for i in range(len(X))]
+            rows = [np.asarray(check.plain(X[i]), dtype=self.dtype) for i in range(len(X))]
         except (TypeError, ValueError, LookupError) as error:
             raise InputTypeError(f"X must be a list of sequences of numbers: {error}.") from None
         rows = [x[:, None] if x.ndim == 1 else x for x in rows]
@@ -55,3 +60,63 @@ def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
     for i, row in enumerate(rows):
         x[i, : len(row), :-1], x[i, : len(row), -1] = row, 1
     return x
+
+
+@dataclass(frozen=True)
+class Series(Kind):
+    """A series (T,) or (T, D); a data frame keeps the names of its columns."""
+
+    window: int  # steps of the past that a net sees
+
+    name: ClassVar[str] = "series"
+    split: ClassVar[str] = "chronological"
+    unit: ClassVar[str] = "values"
+
+    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Windows:
+        """X as (T, D) float64, finite."""
+        X = check.plain(X)
+        if not hasattr(X, "columns") and np.ndim(X) == 1:
+            X = np.asarray(X)[:, None]
+        x = check.table(owner, X, dtype="float64", reset=spec is None)
+        made = Windows(x, spec or InputSpec((self.window, x.shape[1])), self.window, scaled=True)
+        if spec is None and len(x) <= self.window:
+            raise InputError(
+                f"X has {len(x)} steps; windows of {self.window} steps and the one that follows need at least "
+                f"{self.window + 1}. Pass a longer series or use shorter windows."
+            )
+        return made if spec is not None else Windows(x, self.learn(made), self.window, scaled=True)
+
+    def learn(self, inputs: Windows) -> InputSpec:
+        """Mean and scale of each column, and the last window, from which forecasts start."""
+        x = inputs.values
+        scale = x.std(0)
+        facts = {"mean": x.mean(0), "scale": np.where(scale > 0, scale, 1.0), "last": x[-self.window :].copy()}
+        return InputSpec((self.window, x.shape[1]), facts)
+
+    def verify(self, spec: InputSpec) -> None:
+        """Mean, scale and the last window have the right shapes."""
+        window, columns = spec.shape
+        wanted = {"mean": (columns,), "scale": (columns,), "last": (window, columns)}
+        found = {name: np.shape(spec.facts[name]) for name in wanted}
+        if window != self.window or found != wanted:
+            raise ValueError(f"a series of windows {spec.shape} with facts of shapes {found}")
+
+    # ---- data sets of this kind, for jobs
+
+    @classmethod
+    def convert(cls, data: Dataset) -> Dataset:
+        if not hasattr(data.x, "select_dtypes"):
+            return data
+        numbers = data.x.select_dtypes("number")
+        x = numbers.to_numpy(float)
+        return replace(data, x=x, y=None, kind=cls.name, task="none", feature_names=tuple(map(str, numbers.columns)))
+
+    @classmethod
+    def size(cls, data: Dataset) -> str:
+        return f"{data.columns} column{'s' * (data.columns > 1)}"
+
+    @classmethod
+    def first(cls, data: Dataset, rows: int) -> Table:
+        from ...results import Table
+
+        return Table({"first values": np.asarray(data.x)[:rows].tolist()})

