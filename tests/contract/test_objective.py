@@ -16,7 +16,7 @@ from ftheta.data.batch import take
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models.energy import rbm_net
-from ftheta.models.energy.contrastive import Contrastive, Tempering
+from ftheta.models.energy.rbm import Contrastive, Tempering
 from ftheta.store import dump_tree, parse_tree
 from ftheta.train import FunctionObjective, Loss, Objective, Problem, Trainer, Training, iterate
 from tests.contract.enrolled import NEURAL, data, name_of, small

@@ -11,7 +11,7 @@ from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models.energy.annealing import LogPartition, _estimate, annealed_importance, base_rates, log_partition
 from ftheta.models.energy.boltzmann import PairwiseMachine
-from ftheta.models.energy.dbm_net import DBM
+from ftheta.models.energy.dbm import DBM
 from ftheta.models.energy.rbm_net import RBM
 
 

@@ -11,8 +11,7 @@ from ftheta.data import Batch
 from ftheta.draw import Draw
 from ftheta.models import DeepBoltzmannMachine
 from ftheta.models.energy.annealing import LogPartition
-from ftheta.models.energy.dbm import GreedyObjective, JointObjective, compose
-from ftheta.models.energy.dbm_net import DBM
+from ftheta.models.energy.dbm import DBM, GreedyObjective, JointObjective, compose
 from ftheta.models.energy.rbm_net import RBM, bernoulli
 from ftheta.train import Callback, Training
 

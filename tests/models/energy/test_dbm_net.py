@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ftheta.models.energy.dbm_net import DBM
+from ftheta.models.energy.dbm import DBM
 
 G = torch.Generator
 
@@ -59,7 +59,7 @@ def far(p, q):
 # --- energies and conditionals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.ledger("B134", covers="ftheta.models.energy.dbm_net.DBM")
+@pytest.mark.ledger("B134", covers="ftheta.models.energy.dbm.DBM")
 def test_only_neighbouring_layers_are_coupled_and_an_inner_layer_depends_on_both():
     machine = drawn(3, 2, 2)
     v, h1, h2 = (torch.rand(1, n, dtype=torch.float64) for n in machine.sizes)
@@ -143,7 +143,7 @@ def test_with_one_hidden_layer_mean_field_is_exact():
 
 
 @pytest.mark.middle
-@pytest.mark.ledger("B323", covers="ftheta.models.energy.dbm_net.DBM")
+@pytest.mark.ledger("B323", covers="ftheta.models.energy.dbm.DBM")
 def test_a_belief_net_of_the_same_stack_is_another_distribution_and_each_sampler_gives_its_own():
     machine, g = drawn(2, 2, 2, std=1.5, seed=11), G().manual_seed(0)
     (w1, w2), (b0, b1, b2) = parts(machine)

@@ -6,8 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import root
 
 from ftheta.errors import InputError
-from ftheta.models.energy.dynamics import equilibria, fixed_corners, linearized
-from ftheta.models.energy.rules import design, hebb, pseudo_inverse
+from ftheta.models.energy.rules import design, equilibria, fixed_corners, hebb, linearized, pseudo_inverse
 
 FLAT = [[1, 1], [-1, -1], [1, -1]]
 SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
@@ -23,7 +22,7 @@ def kinds(found):
 
 @pytest.mark.ledger(
     "B053",
-    covers="ftheta.models.energy.dynamics.equilibria",
+    covers="ftheta.models.energy.rules.equilibria",
     printed=["attractor"] * 5,
     right=["saddle"] * 4 + ["maximum"],
 )
@@ -43,11 +42,11 @@ def test_the_further_equilibria_of_the_square_attract_nothing(ledger):
 
 @pytest.mark.ledger(
     "B059",
-    covers="ftheta.models.energy.dynamics.equilibria",
+    covers="ftheta.models.energy.rules.equilibria",
     printed=[1 / 3, -1 / 3, 1 / 3],
     right=[0.366667, -0.366667, 0.366667],
 )
-@pytest.mark.ledger("B063", covers="ftheta.models.energy.dynamics.equilibria")
+@pytest.mark.ledger("B063", covers="ftheta.models.energy.rules.equilibria")
 def test_all_equilibria_of_the_cube_and_the_last_is_not_the_circumcentre(ledger):
     w, b = design(SOLID)
     np.testing.assert_allclose(w.diagonal(), 0.848933, atol=5e-7)
@@ -68,7 +67,7 @@ def test_all_equilibria_of_the_cube_and_the_last_is_not_the_circumcentre(ledger)
     ledger(found[6].point, rtol=1e-5)
 
 
-@pytest.mark.ledger("B060", covers="ftheta.models.energy.dynamics.equilibria")
+@pytest.mark.ledger("B060", covers="ftheta.models.energy.rules.equilibria")
 def test_hebbs_matrix_of_the_cube_has_other_equilibria_and_a_line_of_them():
     w = hebb(SOLID, zero_diagonal=False)
     assert w.tolist() == [[3, 1, -1], [1, 3, 1], [-1, 1, 3]]
@@ -196,7 +195,7 @@ def test_matrices_that_are_no_network_get_a_sentence(w):
         equilibria(np.eye(2), [1, 2, 3])
 
 
-@pytest.mark.ledger("B271", covers="ftheta.models.energy.dynamics.equilibria")
+@pytest.mark.ledger("B271", covers="ftheta.models.energy.rules.equilibria")
 def test_the_continuous_system_has_the_same_equilibria_by_its_own_condition():
     """dx/dt = satlins(W x + b) - x is at rest where the map is, and attracts where Re λ < 0, not where |λ| < 1."""
     rng = np.random.default_rng(5)

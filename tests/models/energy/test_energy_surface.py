@@ -161,12 +161,9 @@ def test_starts_are_drawn_from_the_square_and_repeat_with_the_seed():
 
 
 def test_settings_that_cannot_be_get_a_sentence():
-    with pytest.raises(InputError, match=r"steps=0 and points=61; at least 1 step and 3 points are needed\."):
-        energy_surface(TWO, steps=0)
-    with pytest.raises(InputError, match=r"steps=50 and points=2; at least"):
-        energy_surface(TWO, points=2)
-    with pytest.raises(InputError, match="n=0"):
-        energy_surface(TWO, n=0)
+    for settings in ({"steps": 0}, {"points": 2}, {"n": 0}):
+        with pytest.raises(InputError, match=f"'{next(iter(settings))}' parameter of energy_surface"):
+            energy_surface(TWO, **settings)
     for starts in (np.zeros((2, 3)), [[0.0, np.nan]]):
         with pytest.raises(InputError, match=r"starts has shape .*; rows of 2 finite numbers are needed\."):
             energy_surface(TWO, starts)

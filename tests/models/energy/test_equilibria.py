@@ -69,10 +69,7 @@ def test_sign_units_rest_in_corners():
 def test_many_units_have_too_many_faces_to_look_at():
     net = HopfieldNetwork(random_state=0).fit(np.random.default_rng(0).choice([-1.0, 1.0], (2, 11)))
     assert "equilibria" not in available(net) and "basins" in available(net)
-    with pytest.raises(
-        InputTypeError,
-        match=r"HopfieldNetwork has 11 units; equilibria needs at most 10: measure basins",
-    ):
+    with pytest.raises(InputTypeError, match="equilibria needs at most 10: measure basins"):
         equilibria(net)
 
 

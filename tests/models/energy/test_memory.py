@@ -1,4 +1,4 @@
-"""What memories share: names of what is recalled, basins that can be counted, and rows that are there twice."""
+"""What memories share: names of what is recalled, and rows that are there twice."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,6 @@ from sklearn.model_selection import cross_val_score
 from ftheta.errors import InputError
 from ftheta.models import HopfieldNetwork, ModernHopfield
 
-SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
 every_rule = pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse", "storkey", "design"])
 
 
@@ -78,28 +77,6 @@ def test_the_medoid_of_numbers_is_the_row_nearest_to_the_others():
     net = ModernHopfield(interaction="continuous", keep="medoid", random_state=0).fit(rows, np.zeros(40))
     distances = np.square(rows[:, None] - rows[None]).sum((1, 2))
     np.testing.assert_array_equal(net.patterns_[0], rows[distances.argmin()])
-
-
-def test_basins_are_those_that_can_be_counted():
-    net = network(SOLID, rule="design", unit="saturated")
-    found = net.basins(6000)
-    assert sorted(found.stored) == [0, 1, 2] and found.starts == 6000
-    np.testing.assert_allclose(found.shares, 1 / 3, atol=0.03)  # by symmetry
-    assert found.shares.sum() == 1
-    np.testing.assert_allclose(found.errors, np.sqrt(2 / 9 / 6000), rtol=0.05)
-    for attractor, k in zip(found.points, found.stored, strict=True):
-        assert attractor.tolist() == SOLID[k]
-    signs = network([[1, 1, 1, 1, 1]], rule="hebb").basins(4000, random_state=3)  # the majority decides
-    assert signs.stored.tolist() in ([0, -1], [-1, 0])
-    np.testing.assert_allclose(signs.shares, 0.5, atol=0.03)
-    assert signs.table().columns["attractor"].count("spurious") == 1
-    with pytest.raises(InputError, match="n=0"):
-        net.basins(0)
-
-
-def test_starts_that_never_rest_are_in_no_basin():
-    found = network([[1, 1]], rule="hebb").basins(2000)  # (1, -1) and (-1, 1) change places
-    assert found.shares.sum() == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_table_of_an_assessment_is_of_the_rows():

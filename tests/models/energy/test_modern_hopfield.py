@@ -110,21 +110,6 @@ def test_rows_in_parts_are_rows_alone(interaction, monkeypatch):
     np.testing.assert_allclose(np.vstack([net.recall(c[None]) for c in cues]), whole, atol=1e-9)
 
 
-@pytest.mark.parametrize("interaction", ["exponential", "continuous"])
-def test_basins_are_measured_from_starts_of_the_right_kind(interaction):
-    x = signs(11, 3, 20) if interaction == "exponential" else 3 * units(11, 3, 20) + 0.5
-    net = ModernHopfield(interaction=interaction, beta=5.0, random_state=0).fit(x)
-    starts = net._starts(4000, np.random.default_rng(0))
-    mean, deviation = (0, 1) if interaction == "exponential" else (x.mean(0), x.std(0))
-    np.testing.assert_allclose(starts.mean(0) - mean, 0, atol=0.1)
-    np.testing.assert_allclose(starts.std(0) - deviation, 0, atol=0.1)
-    assert (np.abs(starts) == 1).all() == (interaction == "exponential")
-    found = net.basins(n=300)
-    assert sorted(found.stored[:3].tolist()) == [0, 1, 2] and found.shares.sum() == pytest.approx(1)
-    measured = net.assess(x).columns
-    assert measured["value"][measured["measure"].index("ended in a stored pattern")] == 1
-
-
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [

@@ -9,7 +9,7 @@ from scipy import stats
 
 from ftheta.errors import InputError
 from ftheta.models.energy.boltzmann import PairwiseMachine
-from ftheta.models.energy.dbm_net import DBM
+from ftheta.models.energy.dbm import DBM
 from ftheta.models.energy.rbm_net import RBM
 from tests._truth import boltzmann as listed
 

@@ -15,7 +15,7 @@ from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models import RestrictedBoltzmannMachine
 from ftheta.models.energy import _machine
-from ftheta.models.energy.contrastive import Contrastive, Tempering, exchange
+from ftheta.models.energy.rbm import Contrastive, Tempering, exchange
 from ftheta.models.energy.rbm_net import RBM
 from tests._truth import boltzmann as listed
 

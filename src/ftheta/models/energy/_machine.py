@@ -9,6 +9,7 @@ Shapes: n rows or chains, V visible units.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -21,19 +22,19 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Generator, Tensor
 
 from ...check import RandomState, at_least
+from ...data import Batch
 from ...data.kinds import Kind, Table
 from ...draw import Draw, seed_of
 from ...errors import InputError, NonFiniteError
 from ...results import Table as Numbers
 from ...tasks import Generate
+from ...train import Loss, Objective
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
 from .annealing import LogPartition, log_partition
 from .rbm_net import bernoulli
 
-
-def _has_free_energy(machine: Any) -> bool:
-    return machine.closed_form
+_has_free_energy = available_if(lambda machine: machine.closed_form)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,15 +44,12 @@ class Machine(NeuralEstimator):
     closed_form: ClassVar[bool] = True  # whether hidden units can be summed over, and free energies be computed
 
     def kind(self) -> Kind:
-        """Rows of bits, or of probabilities."""
         return Table(self.dtype, support="unit")
 
     def task(self) -> Generate:
-        """The distribution of the rows."""
         return Generate()
 
     def read(self, *args: Any, learn: bool = True, **options: Any) -> tuple[Data, Data | None]:
-        """Rows to learn from and rows held out; the means come from the former."""
         data, held = super().read(*args, learn=learn, **options)
         if learn:
             (x,), w = data.x.content(), data.weight
@@ -199,12 +197,12 @@ class Machine(NeuralEstimator):
 
     # ---- likelihood
 
-    @available_if(_has_free_energy)
+    @_has_free_energy
     def free_energy(self, X: ArrayLike) -> np.ndarray:
         """F(v) = -log Σ_h exp(-E(v, h)) of each row, in nats: (n,)."""
         return self.apply(self._machine.free_energy, X)
 
-    @available_if(_has_free_energy)
+    @_has_free_energy
     def log_prob(self, X: ArrayLike, partition: LogPartition | None = None) -> np.ndarray:
         """log p(v) of each row, in nats, by `partition`'s log Z: (n,). Of gray values it is not a probability."""
         log_z = (partition or self.partition()).log_z
@@ -247,3 +245,38 @@ def measures(named: Mapping[str, tuple[float, float | None]]) -> Numbers:
     """Names to values and standard errors, None where there is none, as a table."""
     values, errors = zip(*named.values(), strict=True)
     return Numbers({"measure": list(named), "value": values, "error": ["none" if e is None else e for e in errors]})
+
+
+class PersistentChains(Objective):
+    """E of completed rows minus the mean E of persistent chains, which are constants; k sweeps after each update."""
+
+    surrogate = True
+    term = ""  # name in the history for the mean of `each` over the training rows; "": none
+    chains: Tensor
+
+    def __init__(self, module: Any, units: int, chains: int, k: int) -> None:
+        super().__init__()
+        self.module, self.k = module, k
+        self.register_buffer("chains", torch.bernoulli(torch.full((chains, units), 0.5)))  # states
+
+    @abstractmethod
+    def complete(self, v: Tensor) -> Tensor:
+        """Rows with hidden units given them: (B, V) -> (B, units)."""
+
+    @abstractmethod
+    def each(self, state: Tensor) -> Tensor:
+        """The measure of validation, of each completed row: (B,)."""
+
+    def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
+        """E of the rows, and once per update minus the mean energy of the chains."""
+        state = self.complete(batch.x)
+        terms = {self.term: batch.sum(self.each(state).detach())[0]} if self.term else {}
+        return Loss(*batch.sum(self.module.energy(state)), -self.module.energy(self.chains).mean(), terms)
+
+    def after(self, player: str, batch: Batch, draw: Draw) -> None:
+        """k sweeps of the chains, with the weights as they are now."""
+        self.chains.copy_(self.module.sweep(self.chains, self.k))
+
+    def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
+        """A measure of single rows: energies say nothing without those of all other states."""
+        return {"loss": Loss(*batch.sum(self.each(self.complete(batch.x))))}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -40,21 +39,6 @@ class Recall(NamedTuple):
     energies: np.ndarray  # (T + 1, n)
     needed: np.ndarray  # the last step in which a unit of the row moved by more than 1e-4: (n,)
     converged: np.ndarray  # whether the row became a fixed point: (n,)
-
-
-class Attractors(NamedTuple):
-    """Where random starts end, the largest share first."""
-
-    points: np.ndarray  # (A, N)
-    shares: np.ndarray  # of the starts: (A,); the rest to 1 did not converge
-    errors: np.ndarray  # standard errors of the shares: (A,)
-    stored: np.ndarray  # index of the stored pattern, -1 for a spurious state: (A,)
-    starts: int  # their number
-
-    def table(self) -> Table:
-        """One row per attractor."""
-        names = ["spurious" if k < 0 else f"pattern {k}" for k in self.stored]
-        return Table({"attractor": names, "share": self.shares.tolist(), "error": self.errors.tolist()})
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -90,10 +74,6 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _dtype(self) -> type[np.floating]:
         """Of the numbers that `_step` computes with."""
         return np.float64
-
-    def _starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Random states (n, N) from which basins are measured: corners of the cube."""
-        return rng.choice([-1.0, 1.0], (n, self.n_features_in_))
 
     def _checked(self, x: np.ndarray) -> np.ndarray:
         """Rows that can be stored."""
@@ -170,8 +150,8 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     ) -> tuple[np.ndarray, np.ndarray]:
         if steps is not None and steps < 0:
             raise InputError(f"steps={steps}; give how many updates are allowed, 0 or more.")
-        size = max(float(out.max()), -float(out.min())) if self._dtype is np.float32 else 0.0
-        x = (out * (MAX_CUE / size) if size > MAX_CUE else out).astype(self._dtype)
+        size = np.abs(out).max(initial=0.0) if self._dtype is np.float32 else 0.0
+        x = (out / max(size / MAX_CUE, 1.0)).astype(self._dtype)
         needed, moving = np.zeros(len(x), dtype=int), np.arange(len(x))
         for t in range(self.steps if steps is None else steps):
             if not len(moving):
@@ -189,7 +169,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return needed, ~np.isin(np.arange(len(x)), moving)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """What cues recall: (n, N)."""
+        """The states that cues end in: (n, N)."""
         return self.recall(X)
 
     def energy(self, X: ArrayLike) -> np.ndarray:
@@ -243,7 +223,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         x = self._cues(X)
         start = x.copy()
         needed, converged = self._converge(x, None, self._seed(None))
-        measures: dict[str, np.ndarray] = {
+        measures = {
             "ended in a stored pattern": self._match(x) >= 0,
             "converged": converged,
             "steps needed": needed,
@@ -252,23 +232,9 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
             "energy of the cue": self._energy(start),
             "energy at the end": self._energy(x),
         }
-        errors = [float(np.std(v, ddof=1) / np.sqrt(len(v))) if len(v) > 1 else "none" for v in measures.values()]
-        return Table(
-            {"measure": list(measures), "value": [float(np.mean(v)) for v in measures.values()], "error": errors},
-            f"{len(x)} cues, {len(self.patterns_)} stored patterns.",
-        )
-
-    def basins(self, n: int = 10_000, *, random_state: int | None = None) -> Attractors:
-        """Where n random starts end: measured sizes of the basins of attraction."""
-        check_is_fitted(self)
-        seed = self._seed(random_state)
-        rng = np.random.default_rng(Draw(seed).at("basins").key())
-        x = self._starts(check.at_least("n", n, 1, integer=True), rng)
-        _, converged = self._converge(x, None, seed)
-        ends, counts = np.unique(x[converged].round(4) + 0.0, axis=0, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        ends, shares = ends[order], counts[order] / n
-        return Attractors(ends, shares, np.sqrt(shares * (1 - shares) / n), self._match(ends), n)
+        errors = [np.std(v, ddof=1) / np.sqrt(len(v)) if len(v) > 1 else "none" for v in measures.values()]
+        columns = {"measure": list(measures), "value": [np.mean(v) for v in measures.values()], "error": errors}
+        return Table(columns, f"{len(x)} cues, {len(self.patterns_)} stored patterns.")
 
 
 def _note(first: np.ndarray, labels: np.ndarray | None) -> str:
@@ -283,10 +249,7 @@ def _note(first: np.ndarray, labels: np.ndarray | None) -> str:
     )
 
 
-def _medoids(x: np.ndarray, labels: np.ndarray) -> Sequence[int]:
+def _medoids(x: np.ndarray, labels: np.ndarray) -> list[int]:
     """The row of each class that overlaps most with the others of its class, in the order of the classes."""
-    chosen = []
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        chosen.append(int(rows[np.argmax(x[rows] @ x[rows].sum(0) - np.square(x[rows]).sum(1) * len(rows) / 2)]))
-    return chosen
+    classes = (np.flatnonzero(labels == label) for label in np.unique(labels))
+    return [r[np.argmax(x[r] @ x[r].sum(0) - np.square(x[r]).sum(1) * len(r) / 2)] for r in classes]

@@ -33,10 +33,7 @@ from ...draw import Draw
 from ...errors import InputError, NonFiniteError
 from ...plots import Figure, whiskers
 from ...results import Result
-from .dbm_net import DBM
 from .rbm_net import RBM, bernoulli
-
-__all__ = ["LogPartition", "annealed_importance", "base_rates", "log_partition", "mean_and_error"]
 
 MAX_EXACT_UNITS = 20  # of the smaller side, up to which "auto" sums over all states
 MIN_EFFECTIVE_SHARE = 0.3  # of the chains: a smaller effective sample size gives a warning
@@ -99,7 +96,7 @@ def mean_and_error(each: np.ndarray, shared: float = 0.0) -> tuple[float, float]
 
 @torch.no_grad()
 def annealed_importance(
-    machine: RBM | DBM,
+    machine: Any,
     *,
     chains: int = 100,
     temperatures: int = 10_000,

@@ -33,8 +33,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ...results import Table as Numbers
 from ...train import Loss, Objective
-from ._machine import Machine, measures
-from .contrastive import PersistentChains
+from ._machine import Machine, PersistentChains, measures
 from .rbm_net import all_states, bernoulli
 
 __all__ = ["BoltzmannMachine", "PairwiseMachine"]

@@ -1,25 +1,38 @@
-"""Deep Boltzmann machine: layers initialized one at a time, then all of them trained together.
+"""Deep Boltzmann machine: a stack of layers, connections between neighboring layers and none within a layer.
 
+    p(x⁰ ... x^L) = exp(-E) / Z,     E = -Σ_k b_k·x^k - Σ_{k≥1} x^k' W_k x^{k-1},      x⁰ = v
+    p(x^k_j = 1 | rest) = σ(b_k + W_k x^{k-1} + W'_{k+1} x^{k+1})_j                  given both neighbors
+
+Given the even layers the odd ones are independent, and the other way round: the stack is a restricted machine between
+its even and odd layers (`flat`), with zeros where layers are not neighbors. The posterior of the hidden layers has no
+closed form; mean field takes the closest q(h) = Π_j μ_j^h_j (1 - μ_j)^(1 - h_j):
+
+    μ_k = σ(b_k + W_k μ_{k-1} + W'_{k+1} μ_{k+1}),   μ_0 = v;      log p(v) ≥ -E(v, μ) + H(μ) - log Z
     ∂ log p(v) / ∂W_k = ⟨x^k x^{k-1}'⟩_{h ~ p(h | v)} - ⟨x^k x^{k-1}'⟩_{x ~ p}
     loss              = E(v, μ) - mean of E over the chains,      μ and chains held constant: its gradient is minus that
 
-The first mean is taken by mean field, the second over persistent chains that move on after every update: training is
-joint. Greedy initialization only gives its start: layer after layer, each a restricted machine with contrastive
+Training is joint: the first mean is taken by mean field, the second over persistent chains that move on after every
+update. Greedy initialization only gives its start: layer after layer, each a restricted machine with contrastive
 divergence, whose inputs (below the top) and outputs (above the bottom) are there twice, because in the stack each
 inner layer has input from two sides. Of two machines that meet in a layer the biases are averaged.
 
     m copies below, n above:   p(h = 1 | x) = σ(c + m W x),   p(x = 1 | h) = σ(b + n W'h)
                                F(s) = -b·s - n Σ_j softplus(c + W s)_j,     s: the sum of the copies of x
 
-Shapes: B rows, layers of n_0 = V, n_1 ... n_L units.
-Reference: Salakhutdinov and Hinton, Deep Boltzmann Machines (2009).
+A deep belief net from the same weights is directed below its top pair of layers: p(x^{L-1}, x^L) is the restricted
+machine of W_L alone, and each layer below is drawn from the one above only, σ(b_{k-1} + W'_k x^k).
+
+Shapes: B rows, layer k of n_k units, x^k (B, n_k), W_k (n_k, n_{k-1}), b_k (n_k,); states (B, Σ n_k), visibles first.
+References: Salakhutdinov and Hinton, Deep Boltzmann Machines (2009); Hinton, Osindero and Teh, A Fast Learning
+Algorithm for Deep Belief Nets (2006).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -27,28 +40,160 @@ import torch
 import torch.nn.functional as F
 from annotated_types import Ge
 from numpy.typing import ArrayLike
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ...check import Count, Positive, RandomState, Widths, at_least
 from ...data import Batch, InputSpec, TargetSpec
 from ...draw import Draw
+from ...errors import InputError
 from ...results import Table
 from ...train import Loss, Objective, Phases, Trainer
 from .._base.neural import NeuralTransformer
 from .._base.rows import Data
-from ._machine import Machine, measures
+from ._machine import Machine, PersistentChains, measures
 from .annealing import LogPartition, mean_and_error
-from .contrastive import PersistentChains
-from .dbm_net import DBM
-from .rbm_net import RBM
+from .rbm_net import RBM, bernoulli
 
-__all__ = ["DeepBoltzmannMachine"]
+__all__ = ["DBM", "DeepBoltzmannMachine"]
 
 BURN_IN = 100  # sweeps of the chains after greedy initialization
 GREEDY_TRAINING: dict[str, Any] = {  # settings of the joint part that the greedy one leaves out
     **{"schedule": "constant", "schedule_options": {}, "warmup": 0, "grow_batch": False},
     **{"ema": 0.0, "freeze": (), "rate_factors": {}},
 }
+
+
+class DBM(nn.Module):
+    """Energies, mean field and Gibbs sampling of a deep Boltzmann machine with binary units.
+
+    `weights[k - 1]` is W_k, `biases[k]` is b_k.
+
+    Args:
+        n_visible: Visible units.
+        hidden: Units of each hidden layer, the lowest first.
+        std: Standard deviation of the initial weights; biases start at 0.
+
+    Example:
+        >>> machine = DBM(4, (3, 2))
+        >>> [tuple(w.shape) for w in machine.weights], [tuple(m.shape) for m in machine.mean_field(torch.ones(5, 4))]
+        ([(3, 4), (2, 3)], [(5, 3), (5, 2)])
+    """
+
+    def __init__(self, n_visible: int, hidden: Sequence[int] = (500, 500), *, std: float = 0.01) -> None:
+        super().__init__()
+        self.sizes, self.n_visible = (n_visible, *hidden), n_visible
+        if not hidden or min(self.sizes) < 1:
+            raise InputError(
+                f"A deep machine needs a unit in each layer; got n_visible={n_visible}, hidden={tuple(hidden)}. "
+                "Pass 1 or more for each, e.g. hidden=(500, 500)."
+            )
+        self.weights = nn.ParameterList(torch.randn(b, a) * std for a, b in pairwise(self.sizes))
+        self.biases = nn.ParameterList(torch.zeros(n) for n in self.sizes)
+
+    def extra_repr(self) -> str:
+        return ", ".join(map(str, self.sizes))
+
+    # ---- energies
+
+    def energy(self, state: Tensor) -> Tensor:
+        """E of each row; linear in each layer, so that means of independent layers give the mean energy: (B,)."""
+        layers = state.split(self.sizes, 1)
+        energy = -layers[0] @ self.biases[0]
+        for below, x, w, b in zip(layers, layers[1:], self.weights, self.biases[1:], strict=False):
+            energy = energy - x @ b - ((x @ w) * below).sum(-1)
+        return energy
+
+    def bound(self, v: Tensor, means: Sequence[Tensor]) -> Tensor:
+        """-E(v, μ) + H(μ), at most log Σ_h exp(-E(v, h)): (B,). Minus log Z it is a bound of log p(v)."""
+        entropy = sum((torch.special.entr(m) + torch.special.entr(1 - m)).sum(-1) for m in means)
+        return entropy - self.energy(torch.cat([v, *means], 1))
+
+    # ---- conditionals
+
+    def logits(self, layers: Sequence[Tensor], k: int) -> Tensor:
+        """Log-odds of layer k given its neighbors: (B, n_k)."""
+        below = layers[k - 1] @ self.weights[k - 1].T if k > 0 else 0.0
+        return self.biases[k] + below + self._from_above(layers, k)
+
+    def _from_above(self, layers: Sequence[Tensor], k: int) -> Tensor | float:
+        return layers[k + 1] @ self.weights[k] if k < len(self.weights) else 0.0
+
+    def up(self, v: Tensor) -> list[Tensor]:
+        """Means of the hidden layers in one pass upwards; the input from above is replaced by that from below."""
+        means = [v]
+        for k, w in enumerate(self.weights, start=1):
+            twice = 1 if k == len(self.weights) else 2
+            means.append((self.biases[k] + twice * (means[-1] @ w.T)).sigmoid())
+        return means[1:]
+
+    def forward(self, v: Tensor) -> Tensor:
+        """Means of the top layer given v, the features: (B, V) -> (B, n_L)."""
+        return self.mean_field(v)[-1]
+
+    @torch.no_grad()
+    def mean_field(self, v: Tensor, steps: int = 10) -> list[Tensor]:
+        """Means μ of the hidden layers given v: from one pass upwards, `steps` rounds of odd layers, then even ones.
+
+        Each layer is set to its best value given the others, so that no round lowers the bound.
+        """
+        layers = [v, *self.up(v)]
+        below = self.biases[1] + v @ self.weights[0].T  # (B, n_1): the same in every round
+        for _ in range(steps):
+            for k in (*range(1, len(layers), 2), *range(2, len(layers), 2)):
+                layers[k] = (below + self._from_above(layers, 1) if k == 1 else self.logits(layers, k)).sigmoid()
+        return layers[1:]
+
+    # ---- sampling
+
+    @torch.no_grad()
+    def start(self, v: Tensor, generator: Generator | None = None) -> Tensor:
+        """A state with these visibles, the hidden layers drawn in one pass upwards: (B, V) -> (B, Σ n_k)."""
+        return torch.cat([v, *(bernoulli(m, generator) for m in self.up(v))], 1)
+
+    @torch.no_grad()
+    def sweep(
+        self, state: Tensor, steps: int = 1, generator: Generator | None = None, *, clamp: Tensor | None = None
+    ) -> Tensor:
+        """States after sweeps of odd, then even layers; visibles stay where clamp, (V,) or (B, V), is True."""
+        now = list(state.split(self.sizes, 1))
+        v = now[0]
+        for _ in range(steps):
+            for k in (*range(1, len(now), 2), *range(0, len(now), 2)):
+                now[k] = bernoulli(self.logits(now, k).sigmoid_(), generator)
+            if clamp is not None:
+                now[0] = torch.where(clamp, v, now[0])
+        return torch.cat(now, 1)
+
+    @torch.no_grad()
+    def belief_net(self, top: Tensor, steps: int = 1, generator: Generator | None = None) -> Tensor:
+        """States of a deep belief net: one sweep or more of the top pair from `top` (B, n_L), then a pass down."""
+        last, layers = self.weights[-1], [top]
+        for _ in range(max(steps, 1)):
+            below = bernoulli((self.biases[-2] + layers[-1] @ last).sigmoid_(), generator)
+            layers = [below, bernoulli((self.biases[-1] + below @ last.T).sigmoid_(), generator)]
+        for k in reversed(range(len(self.weights) - 1)):
+            down = (self.biases[k] + layers[0] @ self.weights[k]).sigmoid_()  # nothing from below
+            layers.insert(0, bernoulli(down, generator))
+        return torch.cat(layers, 1)
+
+    # ---- likelihood
+
+    def flat(self) -> RBM:
+        """The same machine as an RBM: even layers, side by side, are its visibles, odd ones its hidden units."""
+        even, odd = range(0, len(self.sizes), 2), range(1, len(self.sizes), 2)
+        blocks = [[self._block(i, j) for j in even] for i in odd]
+        with Draw(0).scope():  # its initial weights are replaced
+            machine = RBM(sum(self.sizes[k] for k in even), sum(self.sizes[k] for k in odd))
+        machine.weight = nn.Parameter(torch.cat([torch.cat(row, 1) for row in blocks]).detach())
+        machine.visible_bias = nn.Parameter(torch.cat([self.biases[k] for k in even]).detach())
+        machine.hidden_bias = nn.Parameter(torch.cat([self.biases[k] for k in odd]).detach())
+        return machine
+
+    def _block(self, i: int, j: int) -> Tensor:
+        """Weights from layer j to layer i, zero where they are not neighbors: (n_i, n_j)."""
+        if j == i - 1:
+            return self.weights[j]
+        return self.weights[i].T if j == i + 1 else self.weights[0].new_zeros(self.sizes[i], self.sizes[j])
 
 
 class JointObjective(PersistentChains):
@@ -71,26 +216,19 @@ class JointObjective(PersistentChains):
 
 
 class GreedyObjective(Objective):
-    """Contrastive divergence, one step, of a restricted machine with copies of its units that share their weights.
-
-    Args:
-        module: The restricted machine.
-        copies: Of its visible and of its hidden units.
-        to_layer_below: Rows to the means of the layer below.
-    """
+    """One-step contrastive divergence of a restricted machine with copies of its visible and of its hidden units."""
 
     surrogate = True
 
     def __init__(self, module: RBM, copies: tuple[int, int], to_layer_below: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.module, self.copies, self.to_layer_below = module, copies, to_layer_below
+        self.module, self.copies, self.to_layer_below = module, copies, to_layer_below  # rows to its means
 
     def free_energy(self, s: Tensor) -> Tensor:
         """F of the sum of the visible copies: (B, V) -> (B,)."""
         return -s @ self.module.visible_bias - self.copies[1] * F.softplus(self.module.hidden_logits(s)).sum(-1)
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """F of the rows minus F of their one-step reconstructions, which are constants."""
         with torch.no_grad():
             seen = self.copies[0] * self.to_layer_below(batch.x)
             hidden = torch.stack([self.module.sample_hidden(seen) for _ in range(self.copies[1])]).sum(0)
@@ -144,19 +282,15 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
     default_lr: ClassVar[Mapping[str, float]] = {"sgd": 0.005, "adam": 0.001}
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
-        """The stack."""
         return DBM(x.shape[0], self.hidden)
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        """Joint training."""
         return JointObjective(cast(DBM, module), self.chains, self.k, self.mean_field)
 
     def rounds(self) -> int:
-        """Greedy epochs of every layer, then joint ones."""
         return self.greedy * len(self.hidden) + self.epochs
 
     def process(self, data: Data, held: Data | None) -> Any:
-        """Layer after layer, lowest first, then all of them together."""
         if not self.greedy or self.warm_start and hasattr(self, "module_"):
             return super().process(data, held)
         objective, layers = cast(JointObjective, self.make()), list[RBM]()
@@ -169,25 +303,24 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
             objective.chains.copy_(objective.module.sweep(objective.chains, BURN_IN, g))
             return self.trainer(objective, data, held)
 
-        greedy = [
-            (partial(self._layer_trainer, k, layers, data, draw.at(k)), self.greedy) for k in range(len(self.hidden))
-        ]
-        return Phases([*greedy, (joint, self.epochs)])
+        one = [partial(self._layer_trainer, k, layers, data, draw.at(k)) for k in range(len(self.hidden))]
+        return Phases([*((make, self.greedy) for make in one), (joint, self.epochs)])
 
     def _layer_trainer(self, k: int, layers: list[RBM], data: Data, draw: Draw) -> Trainer:
         """One-step contrastive divergence of layer k + 1, on the means of the layer below."""
-        sizes, below = (self.input_.shape[0], *self.hidden), layers[:k]
+        sizes, below, last = (self.input_.shape[0], *self.hidden), layers[:k], len(self.hidden) - 1
+        copies = [(1 if i == last else 2, 2 if i else 1) for i in range(last + 1)]  # of units below and above
         with draw.scope():
             layers[k:] = [RBM(sizes[k], sizes[k + 1]).to(self._device, self._dtype)]
 
         def to_layer_below(x: Tensor) -> Tensor:
-            for i, layer in enumerate(below):
-                x = layer(_copies(i, len(self.hidden))[0] * x)
+            for layer, (count, _) in zip(below, copies, strict=False):
+                x = layer(count * x)
             return x
 
         settings = GREEDY_TRAINING if self.optimizer == "sgd" else {**GREEDY_TRAINING, "options": {}}
         return Trainer(
-            GreedyObjective(layers[k], _copies(k, len(self.hidden)), to_layer_below),
+            GreedyObjective(layers[k], copies[k], to_layer_below),
             self.training_source(data),
             optimizer="sgd",
             lr=self.greedy_lr,
@@ -196,8 +329,7 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
         )
 
     def finish(self, process: Any) -> None:
-        """Evaluation mode; where training was stopped in the greedy part, the layers as far as they were learned."""
-        if not getattr(process, "last", True):
+        if not getattr(process, "last", True):  # stopped in the greedy part: the layers as far as they were learned
             compose(self._machine, self._layers)
         super().finish(process)
 
@@ -230,13 +362,8 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
     ) -> np.ndarray:
         """New rows of bits, each from a chain of its own: (n, V).
 
-        Args:
-            n: How many.
-            steps: Sweeps of the chains.
-            start: Rows at which they start, (n, V); None draws each unit with its mean in the training rows.
-            random_state: Seed; None: other rows at every call.
-            as_belief_net: Whether the same weights are sampled as a deep belief net: sweeps of the top pair of layers
-                alone, then one pass downwards.
+        `as_belief_net` samples the same weights as a deep belief net: sweeps of the top pair of layers alone, then one
+        pass downwards. Other arguments as of `RestrictedBoltzmannMachine.sample`.
         """
         if not as_belief_net:
             return super().sample(n, steps=steps, start=start, random_state=random_state)
@@ -257,15 +384,6 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
     def assess(self, X: ArrayLike, *, temperatures: int = 2_000) -> Table:
         """Reconstruction, and the bound of the log-likelihood with the error of log Z."""
         z = self.partition(temperatures=temperatures)
-        return measures(
-            {
-                "lower bound of mean log p(v) / nats": mean_and_error(self.log_prob_bound(X, z), z.error),
-                "mean-field reconstruction / nats": (-self.score(X), None),
-                f"log Z ({z.method}) / nats": (z.log_z, z.error),
-            }
-        )
-
-
-def _copies(k: int, n_layers: int) -> tuple[int, int]:
-    """How often the units below and above are there while layer k + 1 is learned."""
-    return 2 if k + 1 < n_layers else 1, 2 if k else 1
+        bound = mean_and_error(self.log_prob_bound(X, z), z.error)
+        rows = {"lower bound of mean log p(v) / nats": bound, "mean-field reconstruction / nats": (-self.score(X), None)}
+        return measures({**rows, f"log Z ({z.method}) / nats": (z.log_z, z.error)})

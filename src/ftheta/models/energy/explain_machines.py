@@ -5,7 +5,7 @@
 
 A chain has forgotten its start when it is as far from its own start as from those of other chains. For bits of
 probability p, a draw and the mean image have the same error, 2 p (1 - p): a machine that beats the mean image has used
-the known pixels. This is for bits only: where a machine draws bits and the truth is gray, the truth is thresholded.
+the known pixels. Where a machine draws bits and the truth is gray, the truth is thresholded.
 
 Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S numbers of steps; a row is a picture
 (H, W) or (C, H, W), else a line (1, V).
@@ -22,20 +22,15 @@ from typing import Any, Literal
 import numpy as np
 
 from ... import check
-from ...catalog import nearest
+from ...check import Count
 from ...errors import InputError
-from ...explain import explanation, require
+from ...explain import explanation
 from ...plots import GREY, PALETTE, Figure, drawn, mosaic, tiles
 from ...results import Result
 from ._machine import Machine
 
-__all__ = ["Chains", "FilledIn", "chains", "fill_in"]
-
 MAX_SHOWN = 8  # chains in the picture, pictures of a panel
 SHARES = np.array([5, 10, 15, 20]) / 28  # of the rows: those numbers for 28
-
-
-# ---- rows as pictures
 
 
 def some_rows(X: Any, max_rows: int | None = None) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -68,10 +63,10 @@ def framed(estimator: Any, x: np.ndarray) -> Any:
     return pd.DataFrame(x, columns=list(estimator.feature_names_in_))
 
 
-def distinct_numbers(name: str, given: Sequence[int], least: int, most: float = np.inf) -> tuple[int, ...]:
+def distinct_numbers(name: str, given: Any, least: int, most: float = np.inf) -> np.ndarray:
     """Different integers from the least to the largest, sorted."""
-    numbers = tuple(sorted({int(v) for v in given if isinstance(v, int | np.integer)}))
-    if len(numbers) != len(given) or not numbers or numbers[0] < least or numbers[-1] > most:
+    numbers = np.unique(given)
+    if numbers.dtype.kind not in "iu" or len(numbers) != len(given) or numbers[0] < least or numbers[-1] > most:
         limits = f"of at least {least}" if most == np.inf else f"from {least} to {most}"
         raise InputError(f"{name}={given}; different integers {limits} are needed.")
     return numbers
@@ -92,7 +87,6 @@ class Chains(Result):
     free_energy: np.ndarray | None = None  # of the visibles, in nats: (T, n); None where the machine has none
 
     def columns(self) -> dict[str, Any]:
-        """One row per step: means over the chains."""
         return {
             "step": self.steps,
             "distance from the start": self.distance.mean(1),
@@ -102,7 +96,6 @@ class Chains(Result):
 
     @property
     def caption(self) -> str:
-        """How far the chains are from their starts in the end."""
         last, own = int(self.steps[-1]), float(self.distance[-1].mean())
         text = f"{self.states.shape[1]} chain(s); after {last} step(s) a unit differs from its start by {own:.3f}"
         return f"{text}, from other starts by {self.others[-1].mean():.3f}." if len(self.others.T) > 1 else f"{text}."
@@ -150,7 +143,7 @@ def chains(
     X: Any,
     steps: Sequence[int] = (0, 1, 10, 100, 1000),
     *,
-    max_rows: int = 50,
+    max_rows: Count = 50,
     shape: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> Chains:
@@ -164,14 +157,11 @@ def chains(
         shape: (height, width) of a row; None: as X has it, or a square.
         random_state: Seed of the chains.
     """
-    require(machine, Machine, "chains")
     kept = distinct_numbers("steps", [*({0} - set(steps)), *steps], 0)
     x, row = some_rows(X, max_rows)
-    states = machine.gibbs(framed(machine, x), keep=kept, random_state=random_state).astype(float)  # (T, n, V)
-    shown = picture_shape(shape, row)
-    return Chains(
-        np.array(kept), states, shown, np.abs(states - x).mean(2), _others(states), _energies(machine, states)
-    )
+    states = machine.gibbs(framed(machine, x), keep=kept.tolist(), random_state=random_state).astype(float)  # (T, n, V)
+    distance = np.abs(states - x).mean(2)
+    return Chains(kept, states, picture_shape(shape, row), distance, _others(states), _energies(machine, states))
 
 
 def _energies(machine: Machine, states: np.ndarray) -> np.ndarray | None:
@@ -212,7 +202,6 @@ class FilledIn(Result):
     thresholded: bool = False  # whether gray pixels were thresholded at 0.5 for the errors
 
     def columns(self) -> dict[str, Any]:
-        """One row per number of rows and of steps: the error, and the share of pictures that beat the mean."""
         several, count = len(self.truth) > 1, len(self.steps)
         better = (self.error < self.mean_error[:, None]).mean(2)  # (R, S)
         return {
@@ -225,7 +214,6 @@ class FilledIn(Result):
 
     @property
     def caption(self) -> str:
-        """The least error."""
         r, s = np.unravel_index(self.error.mean(2).argmin(), self.error.shape[:2])
         least = f"{self.rows[r]} removed and {self.steps[s]} step(s): {self.error[r, s].mean():.3f}"
         mean = "" if len(self.truth) == 1 else f", of the mean image {self.mean_error[r].mean():.3f}"
@@ -277,7 +265,7 @@ def fill_in(
     steps: Sequence[int] = (1, 5, 100),
     *,
     where: Literal["top", "bottom"] = "bottom",
-    max_rows: int = 50,
+    max_rows: Count = 50,
     shape: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> FilledIn:
@@ -293,25 +281,21 @@ def fill_in(
         shape: (height, width) of a picture; None: as X has it, or a square.
         random_state: Seed.
     """
-    require(machine, Machine, "fill_in")
-    if where not in ("top", "bottom"):
-        raise InputError(nearest("end:", where, ("top", "bottom")))
     every, row = some_rows(X)
     x, pixels = some_rows(every, max_rows)[0], picture_shape(shape, row)
     lines = pixels[-2] if pixels[-2] > 1 else pixels[-1]
-    counts = np.unique(np.clip(np.round(lines * SHARES), 1, lines)).astype(int).tolist() if rows is None else rows
+    counts = np.unique(np.clip(np.round(lines * SHARES), 1, lines)).astype(int) if rows is None else rows
     removed, kept = distinct_numbers("rows", counts, 1, lines), distinct_numbers("steps", steps, 1)
     missing = np.stack([_missing(pixels, k, where) for k in removed])  # (R, V)
-    options: dict[str, Any] = {"steps": None, "keep": kept, "random_state": random_state}
+    options: dict[str, Any] = {"steps": None, "keep": kept.tolist(), "random_state": random_state}
     filled = np.stack([machine.fill_in(framed(machine, x), gone, **options) for gone in missing]).astype(float)
-    drawn_bits = all(np.isin(made[..., gone], (0, 1)).all() for made, gone in zip(filled, missing, strict=True))
-    gray = bool(drawn_bits and every.min() >= 0 and every.max() <= 1 and (every % 1).any())
+    drew_bits = all(np.isin(made[..., gone], (0, 1)).all() for made, gone in zip(filled, missing, strict=True))
+    gray = bool(drew_bits and every.min() >= 0 and every.max() <= 1 and (every % 1).any())
     truth, all_of = ((x >= 0.5) * 1.0, (every >= 0.5) * 1.0) if gray else (x, every)
     mean = (all_of.sum(0) - truth) / (len(every) - 1) if len(every) > 1 else np.full_like(x, np.nan)  # of the others
     error = [np.abs(made - truth)[..., gone].mean(-1) for made, gone in zip(filled, missing, strict=True)]
     mean_error = np.stack([np.abs(mean - truth)[:, gone].mean(-1) for gone in missing])
-    numbers = np.array(removed), np.array(kept)
-    return FilledIn(*numbers, where, x, missing, filled, pixels, np.stack(error), mean_error, gray)
+    return FilledIn(removed, kept, where, x, missing, filled, pixels, np.stack(error), mean_error, gray)
 
 
 def _missing(shape: tuple[int, ...], k: int, where: str) -> np.ndarray:

@@ -16,24 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 from sklearn.utils.validation import check_is_fitted
 
+from ...check import Count
 from ...draw import Draw
-from ...errors import InputError, InputTypeError
-from ...explain import explanation, require
+from ...errors import InputError
+from ...explain import explanation
 from ...plots import GREY, PALETTE, Figure, drawn, patches, short
 from ...results import Result
 from ._memory import AssociativeMemory
-from ._plane import NEAR, Grid, as_states, ends_of, grid_of, has_plane, place_name, plane_of, state_axes, stored_in
-from .dynamics import MAX_FACE_UNITS
+from .energy_surface import NEAR, NEEDS_PLANE, Grid, as_states, ends_of, grid_of, place_name, plane_of, state_axes
 from .explain_machines import picture_shape, some_rows
 from .hopfield import HopfieldNetwork
-from .rules import corrupt
-
-__all__ = ["Basins", "Equilibria", "Recalled", "basins", "equilibria", "recall"]
+from .rules import MAX_FACE_UNITS, corrupt
 
 MAX_PATTERNS = 10  # recalled
 MAX_COLORS, MAX_BARS = 6, 12  # ends with a color of their own; ends that are shown
@@ -63,7 +62,6 @@ class Recalled(Result):
         return np.stack([_overlap(self.noisy, self.x), _overlap(self.after, self.x)])
 
     def columns(self) -> dict[str, Any]:
-        """One row per setting."""
         before, after = self.overlap.mean(-1)
         return {
             "noise": [self._text(v) for v in self.noise],
@@ -89,7 +87,6 @@ class Recalled(Result):
 
     @property
     def caption(self) -> str:
-        """How many patterns came back."""
         counts = ", ".join(
             f"{int(e.sum())} after {s} step{'s' * (s != 1)} at {self._text(v)}"
             for e, s, v in zip(self.exact, self.steps, self.noise, strict=True)
@@ -103,7 +100,7 @@ def _overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a * b).sum(-1) / np.where(lengths > 0, lengths, 1.0)
 
 
-@explanation("recall", needs=AssociativeMemory, when=has_plane)
+@explanation("recall", **NEEDS_PLANE)
 def recall(
     net: AssociativeMemory,
     X: Any = None,
@@ -125,7 +122,7 @@ def recall(
         shape: Of a picture; None: that of X, a square, else a line.
         random_state: Seed of the noise, which is the same in settings with equal noise.
     """
-    stored = stored_in(net, "recall")
+    stored = net.patterns_
     x, row = some_rows(stored if X is None else X, MAX_PATTERNS)
     if x.shape[1] != stored.shape[1]:
         raise InputError(f"X has rows of shape {row}; recall needs rows of the {stored.shape[1]} units of the memory.")
@@ -164,7 +161,6 @@ class Basins(Result):
     labels: tuple[str, str]  # of both axes
 
     def columns(self) -> dict[str, Any]:
-        """One row per end, with the standard error of its share."""
         return {
             "end": self.names,
             "kind": self.kinds,
@@ -175,7 +171,6 @@ class Basins(Result):
 
     @property
     def caption(self) -> str:
-        """Shares of the kinds of ends."""
         total = {k: self.shares[[kind == k for kind in self.kinds]].sum() for k in dict.fromkeys(self.kinds)}
         ends = ", ".join(f"{share:.1%} {kind}" for kind, share in total.items())
         return f"{self.n} random starts end: {ends}. {self.missed} stored patterns were never reached."
@@ -226,14 +221,14 @@ class Basins(Result):
         axes.set_xlim(0, 1.15 * max(float(self.shares.max()), 1e-9))
 
 
-@explanation("basins", needs=AssociativeMemory, when=has_plane)
+@explanation("basins", **NEEDS_PLANE)
 def basins(
     net: AssociativeMemory,
     *,
-    n: int = 1000,
+    n: Count = 1000,
     steps: int | None = None,
     patterns: Sequence[int] | None = None,
-    points: int | None = None,
+    points: Annotated[int, Ge(3)] | None = None,
     random_state: int = 0,
 ) -> Basins:
     """Which state each start leads to: shares of random starts, and a picture of a plane.
@@ -247,20 +242,17 @@ def basins(
         points: Positions along each axis of the plane; None: 100, of more than three units 40.
         random_state: Seed of the random starts.
     """
-    stored = stored_in(net, "basins")
-    n_units = stored.shape[1]
+    stored, n_units = net.patterns_, net.n_features_in_
     points = (100 if n_units <= 3 else 40) if points is None else points
-    if n < 1 or points < 3:
-        raise InputError(f"n={n} and points={points}; at least 1 start and 3 points are needed.")
-    plane = plane_of(net, stored, patterns)
+    plane = plane_of(net, patterns)
     x, y, places = grid_of(plane.corners, points)
     rng = np.random.default_rng(Draw(random_state).at("starts").key())
     random = np.abs(stored).max() * rng.uniform(-1, 1, (n, n_units))
     begin = as_states(net, np.concatenate([random, plane.at(places)]))
-    names, kinds, code = ends_of(net, np.asarray(net.recall(begin, steps=steps), dtype=float))
+    names, kinds, code = ends_of(net, net.recall(begin, steps=steps))
     shares = np.bincount(code[:n], minlength=len(names)) / n
-    found = zip(names, kinds, shares, strict=True)
-    reached = {name.removeprefix("near ") for name, kind, share in found if "stored" in kind and share > 0}
+    ended = zip(names, kinds, shares, strict=True)
+    reached = {name.removeprefix("near ") for name, kind, share in ended if "stored" in kind and share > 0}
     missed, pixels = len(stored) - len(reached), code[n:].reshape(points, points)
     return Basins(names, kinds, shares, n, missed, x, y, pixels, plane.of(plane.inside(stored)), plane.names)
 
@@ -284,7 +276,6 @@ class Equilibria(Result):
         return [ROLES[k] for k in np.where(stable, np.where(self.stored, 0, 1), np.where(self.stored, 3, 2))]
 
     def columns(self) -> dict[str, Any]:
-        """One row per equilibrium."""
         return {
             "equilibrium": [place_name(x) for x in self.points],
             "what": self.roles,
@@ -295,7 +286,6 @@ class Equilibria(Result):
 
     @property
     def caption(self) -> str:
-        """How many attract."""
         kept, spurious, *others = (self.roles.count(role) for role in ROLES)
         return (
             f"{len(self.points)} equilibria: {kept} of {self.patterns} stored patterns are attractors; {spurious} "
@@ -339,37 +329,33 @@ def _look(k: int) -> dict[str, Any]:
     return {"ls": "", "marker": "*Xo^"[k], "ms": 9 if k else 14, "color": PALETTE[k], "mec": "black", "zorder": 6}
 
 
-def _is_small(net: Any) -> bool:
-    return np.shape(net.patterns_)[-1] <= MAX_FACE_UNITS
+def _is_small(net: HopfieldNetwork) -> bool:
+    check_is_fitted(net)
+    return net.n_features_in_ <= MAX_FACE_UNITS
 
 
-@explanation("equilibria", needs=HopfieldNetwork, when=_is_small)
+_TOO_LARGE = f"has too many units; {{}} needs at most {MAX_FACE_UNITS}: measure basins instead"
+
+
+@explanation("equilibria", needs=HopfieldNetwork, when=_is_small, otherwise=_TOO_LARGE)
 def equilibria(net: HopfieldNetwork) -> Equilibria:
     """All equilibria of a small Hopfield network, with eigenvalues: stored, spurious, or not attracting at all.
 
     Args:
         net: A fitted network of ten units at most.
     """
-    require(net, HopfieldNetwork, "equilibria")
-    check_is_fitted(net)
-    if not _is_small(net):
-        raise InputTypeError(
-            f"{type(net).__name__} has {np.shape(net.patterns_)[-1]} units; equilibria needs at most {MAX_FACE_UNITS}: "
-            "measure basins instead."
-        )
-    found = net.equilibria()
-    stored = np.asarray(net.patterns_, dtype=float)
-    points = np.array([e.point for e in found], dtype=float).reshape(-1, stored.shape[1])
+    rest = net.equilibria()
+    points = np.array([e.point for e in rest], dtype=float).reshape(-1, net.n_features_in_)
     grid = None
     if points.shape[1] == 2:
         x, y, places = grid_of(np.array([[-1.0, -1.0], [1.0, 1.0]]), POINTS)
         grid = x, y, net.energy(places).reshape(POINTS, POINTS)
     return Equilibria(
         points=points,
-        kinds=tuple(e.kind for e in found),
-        eigenvalues=tuple(e.eigenvalues for e in found),
-        stored=(np.abs(points[:, None] - stored).max(-1) <= 1e-6).any(1),
+        kinds=tuple(e.kind for e in rest),
+        eigenvalues=tuple(e.eigenvalues for e in rest),
+        stored=np.array([e.stored for e in rest], dtype=bool),
         energies=net.energy(points),
-        patterns=len(stored),
+        patterns=len(net.patterns_),
         grid=grid,
     )

@@ -17,7 +17,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,9 +32,8 @@ from ...tasks import Recall
 from ...train import Steps, blas_threads
 from .._base.rows import Data
 from .._base.stepped import Stepped
+from . import rules
 from ._memory import NEAR, AssociativeMemory
-from .dynamics import Equilibrium, equilibria, fixed_corners, linearized
-from .rules import capacity, design, energy, hebb, pseudo_inverse, span, storkey_step
 
 __all__ = ["HopfieldNetwork", "Perturbed"]
 
@@ -54,10 +53,11 @@ class Perturbed(NamedTuple):
 class Factors(NamedTuple):
     """W = V Vᵀ + diag(d), where K is small: products with V take less time than with W."""
 
-    v: np.ndarray | None  # (N, K); None: W itself
+    w: np.ndarray  # (N, N)
+    v: np.ndarray | None  # (N, K); None: not used
     d: np.ndarray  # (N,)
     bias: np.ndarray  # (N,)
-    tie: np.ndarray  # what is rounding in the input of a unit (N,)
+    most: np.ndarray  # the most that each unit can receive from states of -1 and +1: (N,)
 
 
 class Storing(Steps):
@@ -77,7 +77,7 @@ class Storing(Steps):
         if self.formula is not None:
             (self.weights, self.bias), self.done = self.formula(self.patterns), len(self.patterns)
         else:
-            self.weights, self.done = storkey_step(self.weights, self.patterns[self.done]), self.done + 1
+            self.weights, self.done = rules.storkey_step(self.weights, self.patterns[self.done]), self.done + 1
         self.reason = "rounds" if self.done == len(self.patterns) else ""
         return {"rows": self.done} if self.reason else None
 
@@ -162,9 +162,9 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         """Weights and bias of the rules that are formulas."""
         with blas_threads(1):  # beside other work a second one makes a decomposition far slower
             if self.rule == "design":
-                return design(x, decay=self.decay, step=self.step)
-            rule = hebb if self.rule == "hebb" else pseudo_inverse
-            w = rule(x, zero_diagonal=self._without_diagonal)
+                return rules.design(x, decay=self.decay, step=self.step)
+            store = rules.hebb if self.rule == "hebb" else rules.pseudo_inverse
+            w = store(x, zero_diagonal=self._without_diagonal)
             return w * self._gain(len(w)), np.zeros(len(w))
 
     @property
@@ -189,7 +189,7 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
                 f"scale={self.scale!r}, so they do not attract. Take rule='design', unit='sign' or a larger scale."
             )
         if lost:
-            room = f" (Hebb's has room for about N / (4 ln N) = {capacity(n):.1f} random ones)" if n > 1 else ""
+            room = f" (Hebb's has room for about N / (4 ln N) = {rules.capacity(n):.1f} random ones)" if n > 1 else ""
             return (
                 f"{lost} of {p} patterns are not stable in {n} units with rule={self.rule!r}{room}. "
                 f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
@@ -208,15 +208,16 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         """Which stored patterns are fixed points, (P,); saturated units must be pushed beyond ±1 to hold them."""
         check_is_fitted(self)
         pushed, tie = self.patterns_ * (self.patterns_ @ self.weights_.T + self.bias_), TIE[np.float64]
-        return np.all(pushed > 1 + tie if self.unit == "saturated" else pushed >= -tie * self._most(), axis=1)
+        most = _most(self.weights_, self.bias_)
+        return np.all(pushed > 1 + tie if self.unit == "saturated" else pushed >= -tie * most, axis=1)
 
     # ---- updates
 
-    def _moved(self, h: np.ndarray, x: np.ndarray, tie: Any) -> np.ndarray:
-        """Units x with input h: a sign unit with input 0 stays as it is."""
+    def _moved(self, h: np.ndarray, x: np.ndarray, most: np.ndarray) -> np.ndarray:
+        """Units x with input h: a sign unit with input 0, up to rounding, stays as it is."""
         if self.unit == "saturated":
             return np.clip(h, -1, 1)
-        new, weak = np.copysign(h.dtype.type(1), h), np.abs(h) <= tie
+        new, weak = np.copysign(h.dtype.type(1), h), np.abs(h) <= TIE[h.dtype.type] * most
         if weak.any():
             new[weak] = np.sign(x[weak])
         return new
@@ -229,20 +230,21 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
     def _step(self, x: np.ndarray, t: int, seed: int) -> np.ndarray:
         if self.update == "asynchronous":
             return self._in_turn(x, np.random.default_rng(Draw(seed).at("order", t).key()))
-        f = self._factors()
-        h = x @ self.weights_.T.astype(x.dtype) if f.v is None else x @ f.v @ f.v.T  # (n, N)
-        if f.d.any():
-            h += f.d * x
-        if f.bias.any():
-            h += f.bias
-        return self._moved(h, x, f.tie)
+        w, v, *rest = self._factors()
+        d, bias, most = (a.astype(x.dtype) for a in rest)
+        h = x @ w.T.astype(x.dtype) if v is None else x @ (v := v.astype(x.dtype)) @ v.T  # (n, N)
+        if d.any():
+            h += d * x
+        if bias.any():
+            h += bias
+        return self._moved(h, x, most)
 
     def _in_turn(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """All units of all states (n, N), one after the other in a random order; overlaps follow every change."""
-        z, f = x.T.copy(), self._factors()  # (N, n)
-        v, m = (self.weights_, z) if f.v is None else (f.v, f.v.T @ z)  # (N, K), (K, n)
+        z, (w, v, d, bias, most) = x.T.copy(), self._factors()  # (N, n)
+        v, m = (w, z) if v is None else (v, v.T @ z)  # (N, K), (K, n)
         for i in rng.permutation(len(z)):
-            new = self._moved(v[i] @ m + (f.d[i] * z[i] + f.bias[i]), z[i], f.tie[i])
+            new = self._moved(v[i] @ m + (d[i] * z[i] + bias[i]), z[i], most[i])
             change = new - z[i]
             if change.any():
                 if m is not z:
@@ -250,57 +252,45 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
                 z[i] = new
         return z.T
 
-    def _most(self) -> np.ndarray:
-        """The most that each unit can receive from states of -1 and +1: (N,)."""
-        return np.abs(self.weights_).sum(1) + np.abs(self.bias_)
-
     def _prepare(self) -> None:
         """Keep the factors of this matrix, which then cannot be written to."""
-        w, x = self.weights_, self.patterns_
-        self._factored: tuple[np.ndarray, np.ndarray, dict[Any, Factors]] | None = None
+        w, x, self._low_rank = self.weights_, self.patterns_, None
         rows = {"hebb": x, "pseudo-inverse": x, "design": x[:-1] - x[-1]}.get(self.rule)
         if rows is None or 2 * len(rows) > len(w):
             return
-        v, most = np.sqrt(self._gain(len(w))) * (rows if self.rule == "hebb" else span(rows)).T, self._most()
-        product = v @ v.T
-        d = w.diagonal() - product.diagonal()
-        np.fill_diagonal(product, w.diagonal())
-        if np.allclose(product, w, rtol=0, atol=TIE[np.float64] * np.abs(w).max()):
+        v = np.ascontiguousarray(np.sqrt(self._gain(len(w))) * (rows if self.rule == "hebb" else rules.span(rows)).T)
+        d = w.diagonal() - np.square(v).sum(1)
+        if np.allclose(v @ v.T + np.diag(d), w, rtol=0, atol=TIE[np.float64] * np.abs(w).max()):
             w.flags.writeable = False
-            d = np.where(np.abs(d) > TIE[np.float64] * most, d, 0.0)
-            kept = {t: Factors(*(np.ascontiguousarray(a, t) for a in (v, d, self.bias_, TIE[t] * most))) for t in TIE}
-            self._factored = w, self.bias_, kept
+            most = _most(w, self.bias_)
+            self._low_rank = Factors(w, v, np.where(np.abs(d) > TIE[np.float64] * most, d, 0.0), self.bias_, most)
 
     def _factors(self) -> Factors:
         """As `_prepare` kept them, or none for weights or a bias that the user has set since."""
-        known, w, t = self._factored, self.weights_, self._dtype
-        if known is not None and known[0] is w and known[1] is self.bias_ and not w.flags.writeable:
-            return known[2][t]
-        return Factors(None, np.zeros(len(w), t), self.bias_.astype(t), (TIE[t] * self._most()).astype(t))
+        w, bias, kept = self.weights_, self.bias_, self._low_rank
+        if kept is not None and kept.w is w and kept.bias is bias and not w.flags.writeable:
+            return kept
+        return Factors(w, None, np.zeros(len(w)), bias, _most(w, bias))
 
     def _energy(self, x: np.ndarray) -> np.ndarray:
-        return energy(x, self.weights_, self.bias_, unit=self.unit)
-
-    def _starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        if self.unit == "saturated":
-            return rng.uniform(-1, 1, (n, self.n_features_in_))
-        return super()._starts(n, rng)
+        return rules.energy(x, self.weights_, self.bias_, unit=self.unit)
 
     # ---- equilibria
 
-    def equilibria(self) -> list[Equilibrium]:
+    def equilibria(self) -> list[rules.Equilibrium]:
         """All fixed points, up to 10 saturated or 20 sign units, with `stored` and `spurious` set.
 
         Those of sign units are corners: stable, or marginal where a unit has input 0 and stays because of that.
         """
         check_is_fitted(self)
         if self.unit == "saturated":
-            points = equilibria(self.weights_, self.bias_)
+            points = rules.equilibria(self.weights_, self.bias_)
         else:
-            corners = fixed_corners(self.weights_, self.bias_)
-            pulled = np.all(corners * (corners @ self.weights_.T + self.bias_) > TIE[np.float64] * self._most(), axis=1)
+            corners = rules.fixed_corners(self.weights_, self.bias_)
+            most = _most(self.weights_, self.bias_)
+            pulled = np.all(corners * (corners @ self.weights_.T + self.bias_) > TIE[np.float64] * most, axis=1)
             points = [
-                Equilibrium(x, np.zeros(0), "stable" if stable else "marginal", np.zeros((0, len(x))))
+                rules.Equilibrium(x, np.zeros(0), "stable" if stable else "marginal", np.zeros((0, len(x))))
                 for x, stable in zip(corners, pulled, strict=True)
             ]
         return [e._replace(stored=bool(self._match(e.point[None])[0] >= 0)) for e in points]
@@ -316,7 +306,11 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         check_is_fitted(self)
         if self.unit != "saturated":
             raise InputError(f"unit={self.unit!r} has no linear part; perturbed() needs unit='saturated'.")
-        at = linearized(self.weights_, self.bias_, point)
+        at = rules.linearized(self.weights_, self.bias_, point)
         end = self.recall(np.clip(at.point + np.asarray(by, dtype=float), -1, 1)[None], steps=steps)
         back = bool(np.abs(end[0] - at.point).max() <= NEAR)
         return Perturbed(end[0], back, int(self._match(end)[0]), at.kind)
+
+
+def _most(w: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return np.abs(w).sum(1) + np.abs(bias)

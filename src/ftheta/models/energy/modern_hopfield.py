@@ -315,9 +315,3 @@ class ModernHopfield(AssociativeMemory):
 
     def _checked(self, x: np.ndarray) -> np.ndarray:
         return x if self.interaction == "continuous" else super()._checked(x)
-
-    def _starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        if self.interaction != "continuous":
-            return super()._starts(n, rng)
-        mean, deviation = self.patterns_.mean(0), self.patterns_.std(0)
-        return mean + deviation * rng.standard_normal((n, len(mean)))

@@ -33,9 +33,9 @@ STATES_AT_ONCE = 2**13
 NUMBERS_AT_ONCE = 2**22
 
 
-def bernoulli(p: Tensor, generator: Generator | None = None) -> Tensor:
+def bernoulli(p: Tensor, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """1 with probability p, else 0, without gradients; a quarter of the time of torch.bernoulli."""
-    u = torch.empty_like(p).uniform_(generator=generator)
+    u = (torch.empty_like(p) if out is None else out).uniform_(generator=generator)
     return torch.lt(u, p, out=u)
 
 
