@@ -385,5 +385,6 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
         """Reconstruction, and the bound of the log-likelihood with the error of log Z."""
         z = self.partition(temperatures=temperatures)
         bound = mean_and_error(self.log_prob_bound(X, z), z.error)
-        rows = {"lower bound of mean log p(v) / nats": bound, "mean-field reconstruction / nats": (-self.score(X), None)}
-        return measures({**rows, f"log Z ({z.method}) / nats": (z.log_z, z.error)})
+        partition, rebuilt = (z.log_z, z.error), (-self.score(X), None)
+        names = "lower bound of mean log p(v)", "mean-field reconstruction", f"log Z ({z.method})"
+        return measures({f"{k} / nats": v for k, v in zip(names, (bound, rebuilt, partition), strict=True)})
