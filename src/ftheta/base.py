@@ -85,6 +85,10 @@ class Estimator(BaseEstimator):
             raise InputTypeError(_unknown(cls, key, [f.name for f in fields(cls)]))
         return super().__new__(cls)
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(f.name for f in fields(cls) if f.init)  # without reading the signature each time
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; `deep` also gives those of estimators, and fields as `training__name`, inside them."""
         params = super().get_params(deep=deep)
