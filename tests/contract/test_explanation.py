@@ -141,7 +141,12 @@ SUBJECTS = {  # what makes it, its rows, what it can give
 NAMES = sorted(name for name in catalog.VIEWS if _registry.get(name))
 GIVEN = [(name, subject) for name in NAMES for subject, (_, _, gives) in SUBJECTS.items() if name in gives]
 FIRST = [next(pair for pair in GIVEN if pair[0] == name) for name in NAMES]
-given = pytest.mark.parametrize(("name", "subject"), GIVEN)
+
+
+def tried(first, pairs):
+    """All pairs, of which only some are tried in the first tier."""
+    each = [pair if pair in first else pytest.param(*pair, marks=pytest.mark.middle) for pair in pairs]
+    return pytest.mark.parametrize(("name", "subject"), each)
 
 
 @cache
@@ -207,7 +212,7 @@ def test_available_lists_exactly_what_an_object_can_give(subject):
                 explain.run(name, obj, *rows)
 
 
-@given
+@tried(FIRST, GIVEN)
 def test_the_result_is_a_frozen_value_with_a_table_and_keeps_nothing_of_the_graph_or_the_device(name, subject):
     result = shown(name, subject)
     assert isinstance(result, Result)
@@ -223,13 +228,7 @@ def test_the_result_is_a_frozen_value_with_a_table_and_keeps_nothing_of_the_grap
     assert not tensors(numbers(result))
 
 
-def long_but(first, pairs):
-    """All pairs, of which only some are tried in the first tier."""
-    each = [pair if pair in first else pytest.param(*pair, marks=pytest.mark.middle) for pair in pairs]
-    return pytest.mark.parametrize(("name", "subject"), each)
-
-
-@long_but(FIRST, GIVEN)
+@tried(FIRST, GIVEN)
 def test_its_figure_is_labelled(name, subject):
     axes = shown(name, subject).figure().axes[0]
     assert axes.get_title()
@@ -237,13 +236,13 @@ def test_its_figure_is_labelled(name, subject):
     assert drawing or (axes.get_xlabel() and (axes.get_ylabel() or any(axes.get_yticklabels())))
 
 
-@long_but(FIRST[:3], FIRST)
+@tried(FIRST[:3], FIRST)
 def test_a_notebook_shows_table_and_figure(name, subject):
     page = shown(name, subject)._repr_html_()
     assert "<table" in page and "<svg" in page
 
 
-@given
+@tried(FIRST, GIVEN)
 def test_it_leaves_no_trace_and_is_the_same_again_whatever_the_global_generators_say(name, subject):
     """The second time the rows are tensors, where they can be, and the object has gradients and mixed modes."""
     x, y = SUBJECTS[subject][1]
