@@ -13,37 +13,24 @@ from tests.cli._things import ENV, PYTHON
 HEAVY = ("torch", "sklearn", "numpy", "pandas", "matplotlib", "rich", "pydantic", "scipy", "safetensors")
 
 
-def loaded_by(*args, cwd):
-    """Which heavy libraries a new process has loaded after this command."""
-    code = f"import sys; from ftheta.cli import main; main(); print('loaded:', *{HEAVY} & sys.modules.keys())"
-    code = code.replace(str(HEAVY), f"set({HEAVY})")
-    done = subprocess.run([sys.executable, "-c", code, *args], env=ENV, cwd=cwd, capture_output=True, text=True)
+def loaded_by(*commands, cwd):
+    """Which heavy libraries a new process has loaded after these commands."""
+    code = f"""
+import sys
+from ftheta.cli import main
+for line in {commands}:
+    sys.argv = ["ftheta", *line.split()]
+    main()
+print("loaded:", *set({HEAVY}) & sys.modules.keys())"""
+    done = subprocess.run([sys.executable, "-c", code], env=ENV, cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        "",
-        "--help",
-        "--version",
-        "models",
-        "models --json",
-        "runs",
-        "ledger",
-        "ledger --milestone core --json",
-    ],
-)
-def test_nothing_heavy_is_loaded(tmp_path, args):
-    assert loaded_by(*args.split(), cwd=tmp_path) == set()
-
-
-@pytest.mark.parametrize(
-    "verb", ["train", "predict", "evaluate", "explain", "runs", "models", "study", "ledger", "doctor"]
-)
-def test_the_help_of_a_verb_loads_nothing_heavy(tmp_path, verb):
-    assert loaded_by(verb, "--help", cwd=tmp_path) == set()
+def test_help_and_lists_load_nothing_heavy(tmp_path):
+    verbs = ("train", "predict", "evaluate", "explain", "runs", "models", "study", "ledger", "doctor")
+    lists = ("", "--help", "--version", "models", "models --json", "runs", "ledger", "ledger --milestone core --json")
+    assert loaded_by(*lists, *(f"{verb} --help" for verb in verbs), cwd=tmp_path) == set()
 
 
 def test_listing_data_sets_does_not_load_torch(tmp_path):
@@ -59,10 +46,10 @@ def test_a_simple_training_loads_few_of_our_modules(tmp_path):
     assert int(done.stdout.splitlines()[-1]) <= 363 / 2
 
 
-@pytest.mark.parametrize("args", ["studies", "runs", "runs --json", "runs show last", "runs verify last"])
-def test_runs_are_read_without_the_libraries_that_made_them(pets, tmp_path, args):
-    """NumPy, which the room of files needs for trees, and pydantic, which checks what is in them."""
-    assert loaded_by(*args.split(), cwd=tmp_path) <= {"numpy", "safetensors", "pydantic"}
+def test_runs_are_read_without_the_libraries_that_made_them(pets, tmp_path):
+    """NumPy, which the package of files needs for trees, and pydantic, which checks what is in them."""
+    commands = ("studies", "runs", "runs --json", "runs show last", "runs verify last")
+    assert loaded_by(*commands, cwd=tmp_path) <= {"numpy", "safetensors", "pydantic"}
 
 
 def test_the_help_names_every_verb(ok):

@@ -32,7 +32,11 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
+SLOW = ("confusion, 40", "sampled", "saliency, 6", "segmented", "segmented, wide")
+EACH = [pytest.param(name, marks=pytest.mark.middle if name in SLOW else ()) for name in FIGURES]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_texts_lie_inside_the_figure_and_do_not_overlap(name):
     figure = FIGURES[name]()
     canvas = FigureCanvasAgg(figure)
