@@ -207,7 +207,7 @@ def fit() -> Figure:
     """The plane through five patients."""
     patients = load("cholesterol")
     x, y = patients.x[::2], patients.y[::2]
-    return explain.fit(ftheta.LinearRegression().fit(x, y), x, y).figure()
+    return explain.fitted_curve(ftheta.LinearRegression().fit(x, y), x, y).figure()
 
 
 def diagnostics() -> Figure:
@@ -220,7 +220,7 @@ def drag() -> Figure:
     """A row far to the right is dragged."""
     x = np.append(np.linspace(0, 3, 9), 8.0)[:, None]
     y = 1 + x[:, 0] + 0.4 * np.random.default_rng(0).normal(size=10)
-    return explain.drag(ftheta.LinearRegression().fit(x, y), x, y).figure()
+    return explain.row_influence(ftheta.LinearRegression().fit(x, y), x, y).figure()
 
 
 def solvers() -> Figure:
@@ -407,7 +407,7 @@ def segments() -> Figure:
     shapes = load("shapes")
     X = shapes.x.reshape(-1, 32, 32)
     net = ftheta.UNetSegmenter(filters=(8, 16, 32), epochs=8, batch_size=16, lr=0.01, random_state=0)
-    return explain.segments(net.fit(X[:300], shapes.y[:300]), X[300:304], shapes.y[300:304]).figure()
+    return explain.segmentation(net.fit(X[:300], shapes.y[:300]), X[300:304], shapes.y[300:304]).figure()
 
 
 def unet() -> Figure:
@@ -469,17 +469,17 @@ def filled_in() -> Figure:
 
 def backprop() -> Figure:
     """The worked example of its page, with its numbers on the network."""
-    module, x, y, loss = explain.report_example("linear")
+    module, x, y, loss = explain.worked_example("linear")
     return explain.backprop(module, x, y, loss).figure()
 
 
-def flow_over_steps() -> Figure:
+def gradient_history() -> Figure:
     """A deep network of sigmoids, whose gradient vanishes on its way to the first layers."""
     torch.manual_seed(0)
     parts = [part for _ in range(6) for part in (torch.nn.Linear(16, 16), torch.nn.Sigmoid())]
     x = torch.randn(256, 16)
     loss = lambda raw, y: (raw[:, 0] - y) ** 2  # noqa: E731
-    found = explain.flow_over_steps(torch.nn.Sequential(*parts, torch.nn.Linear(16, 1)), x, x[:, 0], loss=loss, lr=0.1)
+    found = explain.gradient_history(torch.nn.Sequential(*parts, torch.nn.Linear(16, 1)), x, x[:, 0], loss=loss, lr=0.1)
     return found.figure()
 
 
@@ -502,7 +502,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "feature-maps": feature_maps,
     "filled-in": filled_in,
     "fit": fit,
-    "flow-over-steps": flow_over_steps,
+    "gradient-history": gradient_history,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
     "initialisers": initialisers,

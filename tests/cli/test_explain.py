@@ -85,7 +85,7 @@ def test_a_run_on_pictures_is_explained(ok):
 def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
     ok("train", "linear", "diabetes", "--run", "r")
     listed = ok("explain", "r", "--list").out
-    assert "statistics" in listed and "solvers" in listed and "drag" in listed and "regions" not in listed
+    assert "statistics" in listed and "solvers" in listed and "row-influence" in listed and "regions" not in listed
     shown = ok("explain", "r", "statistics", "--figures", "drawn").out
     assert "\nbmi " in shown and "Is it linear?" in shown and "1 - RSS/TSS" in shown  # the whole, not its table alone
     assert Path("drawn/statistics.svg").exists()
@@ -99,8 +99,8 @@ def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
 
 def test_a_classifier_of_words_without_probabilities_is_explained(ok):
     ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
-    done = ok("explain", "r", "drag", "regions", "--figures", "drawn")
-    assert {p.name for p in Path("drawn").iterdir()} == {"drag.svg", "regions.svg"}
+    done = ok("explain", "r", "row-influence", "regions", "--figures", "drawn")
+    assert {p.name for p in Path("drawn").iterdir()} == {"row-influence.svg", "regions.svg"}
     assert "moved along a from" in done.out and "Decision regions of 2 classes over a and b" in done.out
 
 

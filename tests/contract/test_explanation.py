@@ -64,7 +64,7 @@ def conv():
 
 
 SURFACE = {"landscape", "learning-rate", "spectrum"}
-OPTIMISED = {"flow-over-steps"} | SURFACE
+OPTIMISED = {"gradient-history"} | SURFACE
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
 TAUGHT = NEURAL | {"backprop"}
 DENSE = TAUGHT | {"network"}
@@ -72,7 +72,7 @@ MAPS = {"diagram", "equivariance", "receptive-field"}
 SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesize", "top-patches"}
 MEMORY = {"basins", "energy-surface", "recall"}
 MACHINE = {"chains", "fill-in", "filters"}
-LINEAR = {"drag", "solvers", "statistics"}
+LINEAR = {"row-influence", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
 SUBJECTS = {  # what makes it, its rows, what it can give
     "mlp classifier": (
@@ -93,7 +93,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "u-net": (
         lambda: UNetSegmenter(filters=(2, 3), dropout=0.2, epochs=2, random_state=0).fit(IMAGES[:8], PIXELS),
         (IMAGES[:8], PIXELS),
-        TAUGHT | MAPS | SEEING | {"segments"},
+        TAUGHT | MAPS | SEEING | {"segmentation"},
     ),
     "plain module": (Mixed, (X, None), MODULE),
     "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves", "statistics"}),
@@ -103,7 +103,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         {"curves", "regions", *LINEAR},
     ),
     "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), LINEAR),
-    "plane": (lambda: LinearRegression().fit(X[:, :2], NUMBERS), (X[:, :2], NUMBERS), {"fit", *LINEAR}),
+    "plane": (lambda: LinearRegression().fit(X[:, :2], NUMBERS), (X[:, :2], NUMBERS), {"fitted-curve", *LINEAR}),
     "gaussian classes": (
         lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
         (X[:, :2], CLASSES),
@@ -135,7 +135,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         (np.repeat(SIGNS, 4, axis=1), np.arange(3.0)),
         MEMORY,
     ),
-    "not fitted": (MLPClassifier, (X, CLASSES), {"flow-over-steps", "learning-rate"}),
+    "not fitted": (MLPClassifier, (X, CLASSES), {"gradient-history", "learning-rate"}),
     "nothing": (object, (X, CLASSES), set()),
 }
 NAMES = sorted(name for name in catalog.VIEWS if _registry.get(name))

@@ -43,24 +43,24 @@ def test_the_numbers_are_those_of_autograd_and_of_one_step():
         kept.append(h)
     loss = ((h[:, 0] - Y[1:]) ** 2).mean() / 2
     loss.backward()
-    steps = film.passes.steps
+    steps = film.steps
     assert [step.kind for step in steps] == ["input", "Linear", "Sigmoid", "Linear", "Sigmoid"]
-    for step, delta, truth in zip(steps[1:], film.deltas[1:], kept[1:], strict=True):
+    for step, truth in zip(steps[1:], kept[1:], strict=True):
         np.testing.assert_allclose(step.value[0], truth.detach()[0])
-        np.testing.assert_allclose(delta, truth.grad[0])
+        np.testing.assert_allclose(step.delta[0], truth.grad[0])
     for name, p in module.named_parameters():
-        np.testing.assert_allclose(film.passes.gradient[name], p.grad)
+        np.testing.assert_allclose(film.gradient[name], p.grad)
     with torch.no_grad():
         for p in module.parameters():
             p.sub_(0.5 * p.grad)
         after = ((module(X[1:])[:, 0] - Y[1:]) ** 2).mean() / 2
-    np.testing.assert_allclose(film.loss, [float(loss.detach()), float(after)])
-    assert film.passes.targets == 0 and film.loss[1] < film.loss[0]
+    np.testing.assert_allclose([film.loss, film.loss_after], [float(loss.detach()), float(after)])
+    assert film.targets == 0 and film.loss_after < film.loss
 
 
 def test_a_way_past_a_layer_is_not_drawn_as_a_chain():
     film = animate(Skip(), torch.randn(1, 3), torch.randn(1, 2))
-    assert [step.name for step in film.passes.steps] == ["input", "a", "act", "+", "b"]
+    assert [step.name for step in film.steps] == ["input", "a", "act", "+", "b"]
     lines = film.html().count("<line")
     assert lines == 2 * (9 + 6) + 3  # both dense layers before and after, and the activation; the sum has two parents
 
@@ -84,10 +84,9 @@ def test_the_page_has_every_number_and_fetches_nothing():
     parts = Parts()
     parts.feed(page)
     assert parts.frames == 5 + 1 + 5 + 1  # forward, loss, backward, update
-    for step, delta in zip(film.passes.steps, film.deltas, strict=True):
-        assert {f"{v:.3g}" for v in step.value[0]} <= set(parts.texts) and {f"δ {d:.3g}" for d in delta} <= set(
-            parts.texts
-        )
+    for step in film.steps:
+        shown = {*(f"{v:.3g}" for v in step.value[0]), *(f"δ {d:.3g}" for d in step.delta[0])}
+        assert shown <= set(parts.texts)
     assert "default-src 'none'" in page and not re.search(r"https?:|src=|@import|url\(", page)
     assert all(button in page for button in ('id="play"', 'id="next"', 'id="back"', 'type="range"'))
     assert "prefers-reduced-motion" in page and page == animate(net(), X, Y, lr=0.5).html()
@@ -99,16 +98,16 @@ def test_large_layers_show_some_of_their_units_and_lengths():
     big = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3))
     film = animate(big, torch.randn(2, 1, 8, 8), torch.tensor([1, 2]), row=1)
     page = film.html()
-    assert "57 more" in page and "‖value‖ = " in page and "Conv2d 2×6×6" in page and film.passes.targets == 2
-    assert film.table().columns["values"] == [64, 72, 72, 18, 18, 3] and film.figure().axes[0].get_title()
+    assert "57 more" in page and "‖value‖ = " in page and "Conv2d 2×6×6" in page and film.targets == 2
+    assert film.figure().axes[0].get_title()
 
 
 def test_whole_numbers_as_input_and_an_estimator():
     words = nn.Sequential(nn.Embedding(5, 3), nn.Flatten(), nn.Linear(6, 2))
     film = animate(words, torch.tensor([[0, 4]]), torch.tensor([1]))
-    assert film.deltas[0] is None and film.html().count('class="frame"') == 4 + 1 + 3 + 1
+    assert film.html().count('class="frame"') == 4 + 1 + 3 + 1
     model = MLPClassifier(hidden=(3,), epochs=1, random_state=0).fit(X.numpy(), ["a", "b"])
-    assert animate(model, X.numpy(), ["a", "b"], row=1).passes.targets == 1
+    assert animate(model, X.numpy(), ["a", "b"], row=1).targets == 1
 
 
 def test_a_file_is_not_overwritten_without_being_asked(tmp_path):

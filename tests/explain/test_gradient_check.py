@@ -117,7 +117,7 @@ MISTAKES = [  # layer, tensor that is wrong, the mistake, its kind, words of the
     ("conv", 1, lambda g, t, d: None, "missing term", "no gradient arrives"),
     ("sigmoid", 0, lambda g, t, d: g, "missing term", "passed on as it came"),
     ("skip", 0, lambda g, t, d: d - g, "missing term", "add δ itself"),
-    ("norm", 0, lambda g, t, d: d + g.mean(1, keepdim=True), "missing term", "the same along axis 1"),
+    ("norm", 0, lambda g, t, d: d + g.mean(1, keepdim=True), "unclear", "without a pattern"),
     (
         "identity",
         0,

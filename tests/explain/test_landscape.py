@@ -1,4 +1,4 @@
-"""Landscapes: the loss where it is said to be, the lowest place, paths, mini-batches, and the module untouched."""
+"""Landscapes and lines: the loss where it should be, the lowest place, paths, mini-batches, directions, barriers."""
 
 from itertools import pairwise
 
@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPClassifier, MLPRegressor
+from ftheta import MLPClassifier, MLPRegressor, ModuleClassifier
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.explain import available, landscape, plane
-from ftheta.explain.surface import _sweep
+from ftheta.explain import available, landscape, linear_interpolation, loss_on_plane
+from ftheta.explain.surface import _directions
+from ftheta.explain.surface._directions import filter_normalized, leading, positions
 from ftheta.train import Recorder, Supervised, Trainer, iterate
 
 RNG = np.random.default_rng(0)
@@ -137,7 +138,7 @@ def moved(net, vector):
 
 @pytest.mark.parametrize("cache", [1, 10**9])
 def test_every_point_has_the_loss_of_its_weights_batched_or_not(monkeypatch, cache):
-    monkeypatch.setattr(_sweep, "CACHE", cache)
+    monkeypatch.setattr(_directions, "CACHE", cache)
     net = net_of(5, 4, 3)
     theta = nn.utils.parameters_to_vector(net.parameters()).detach().numpy()
     d = RNG.normal(size=(2, len(theta)))
@@ -217,26 +218,9 @@ def test_the_lowest_place_is_a_grid_point_at_an_edge():
     assert found.lowest.tolist() == [3, 2] and found.least == found.loss[0, 0]
 
 
-def test_an_interruption_leaves_the_module_as_it_was():
-    class Tired(nn.Linear):
-        calls = 0
-
-        def forward(self, x):
-            Tired.calls += 1
-            if Tired.calls > 9:
-                raise KeyboardInterrupt
-            return super().forward(x)
-
-    net = Tired(5, 2000)
-    own, before = net.weight, net.weight.detach().clone()
-    with pytest.raises(KeyboardInterrupt):
-        landscape(net, IMAGES, LABELS, loss=ROW_LOSS)
-    assert net.weight is own and torch.equal(own, before) and net.training
-
-
 def test_a_plane_is_the_same_surface_with_its_derivatives():
     net = straight().float()
-    f = plane(net, X, Y, "axes", loss=half_square)
+    f = loss_on_plane(net, X, Y, "axes", loss=half_square)
     place = torch.tensor([0.7, -0.3], dtype=torch.float64, requires_grad=True)
     value = f(place)
     (slope,) = torch.autograd.grad(value, place)
@@ -252,7 +236,7 @@ def test_a_plane_is_the_same_surface_with_its_derivatives():
 def test_a_plane_agrees_with_its_landscape():
     model = MLPClassifier(hidden=(6,), epochs=2, dtype="float64", random_state=0).fit(IMAGES, LABELS)
     found = landscape(model, IMAGES, LABELS, points=3, random_state=4)
-    f = plane(model, IMAGES, LABELS, random_state=4)
+    f = loss_on_plane(model, IMAGES, LABELS, random_state=4)
     truth = [[f(torch.tensor([a, b])).item() for a in found.x] for b in found.y]
     np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
 
@@ -262,7 +246,7 @@ def test_a_plane_draws_nothing_from_the_global_generator():
         def forward(self, x):
             return super().forward(x) + torch.randn(len(x), 1, dtype=x.dtype)
 
-    f = plane(Noisy(1, 1), X, Y, "axes", loss=half_square)
+    f = loss_on_plane(Noisy(1, 1), X, Y, "axes", loss=half_square)
     state, place = torch.get_rng_state(), torch.zeros(2)
     assert f(place) == f(place) and torch.equal(torch.get_rng_state(), state)
 
@@ -297,3 +281,106 @@ def test_a_model_of_one_parameter_has_no_landscape():
 
 
 # --- refused
+
+
+# ---- directions
+
+
+RNG2 = np.random.default_rng(0)
+
+
+def drawn(parts, stream="d1", biases=False):
+    flat = filter_normalized(parts, Draw(0).generator(stream), biases=biases)
+    return dict(zip(parts, flat.split([p.numel() for p in parts.values()]), strict=True))
+
+
+def test_every_filter_has_the_length_of_the_filter_of_the_weights():
+    net = nn.Sequential(nn.Conv2d(2, 5, 3), nn.BatchNorm2d(5), nn.Flatten(), nn.Linear(20, 3)).double()
+    parts = dict(net.named_parameters())
+    found = drawn(parts)
+    for name, filters in (("0.weight", 5), ("3.weight", 3)):
+        mine, theirs = found[name].view(filters, -1), parts[name].detach().reshape(filters, -1)
+        torch.testing.assert_close(mine.norm(dim=1), theirs.norm(dim=1))
+        assert (mine / mine.norm(dim=1, keepdim=True)).std(dim=0).min() > 0.01  # no two filters are alike
+    for name in ("0.bias", "1.weight", "1.bias", "3.bias"):
+        assert not found[name].any()
+
+
+def test_places_and_shares_of_a_path_in_directions_that_are_not_orthogonal():
+    d = np.array([[2.0, 0, 0], [1.0, 1.0, 0]])
+    path = np.array([[5.0, 3.0, 4.0], [1.0, 1.0, 0.0]])  # (1, 3) and (0, 1) in d, and 4 outside
+    places, shares = positions(path, np.zeros(3), d)
+    np.testing.assert_allclose(places, [[1, 3], [0, 1]])
+    np.testing.assert_allclose(shares, [26 / 52, 10 / 52])  # x², then y², of x² + y² + z²
+    assert positions(path * 0, np.zeros(3), d)[1].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("path", [np.ones((1, 3)), np.outer([1.0, 2.0, 3.0], [1.0, 1.0, 0.0]), np.zeros((4, 3))])
+def test_a_path_on_a_line_spans_no_plane(path):
+    with pytest.raises(InputError, match=rf"A path of {len(path)} points spans no plane .* or use directions='random'"):
+        leading(path, np.zeros(3))
+
+
+# ---- line
+
+
+RNG3 = np.random.default_rng(0)
+X3 = RNG3.normal(size=(40, 3))
+Y3, LABELS3 = X3 @ [1.0, -2.0, 0.5], (X3[:, 0] * X3[:, 1] > 0).astype(int)
+
+
+def test_a_linear_model_has_a_parabola_on_every_line():
+    a, b = nn.Linear(3, 1).double(), nn.Linear(3, 1).double()
+    found = linear_interpolation(a, b, X3, Y3, loss=half_square, points=7)
+    w = [torch.cat([p.flatten() for p in net.parameters()]).detach().numpy() for net in (a, b)]
+    design = np.column_stack([X3, np.ones(40)])
+    truth = [((design @ (w[0] + t * (w[1] - w[0])) - Y3) ** 2).mean() / 2 for t in found.t]
+    np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
+    np.testing.assert_allclose(found.distance, np.linalg.norm(w[1] - w[0]))
+    assert found.t.tolist() == [-0.25, 0, 0.25, 0.5, 0.75, 1, 1.25] and found.n == 40
+    assert found.barrier == 0 and (found.excess[1:-1] <= 1e-15).all()  # convex: nothing is above the chord
+
+
+def test_the_barrier_is_the_largest_excess_between_the_ends():
+    """Two nets that differ by the order of their units: the same function, and the mean of both is another."""
+    a = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1)).double()
+    b = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1)).double()
+    order = [5, 4, 3, 2, 1, 0]
+    with torch.no_grad():
+        b[0].weight.copy_(a[0].weight[order])
+        b[0].bias.copy_(a[0].bias[order])
+        b[2].weight.copy_(a[2].weight[:, order])
+        b[2].bias.copy_(a[2].bias)
+    y = a(torch.from_numpy(X3)).detach()[:, 0]
+    found = linear_interpolation(a, b, X3, y, loss=half_square)
+    np.testing.assert_allclose(found.ends, 0, atol=1e-20)
+    middle = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1)).double()
+    middle.load_state_dict({k: (v + b.state_dict()[k]) / 2 for k, v in a.state_dict().items()})
+    truth = half_square(middle(torch.from_numpy(X3)), y).mean().item()
+    np.testing.assert_allclose(found.loss[found.t == 0.5], truth, rtol=1e-10)
+    assert found.barrier >= truth > 1e-4 and 0 in found.t and 1 in found.t and len(found.t) == 43
+    assert f"Barrier {found.barrier:#.4g} over a distance of" in found.table().caption
+    drawn = {h.get_label(): h for h in found.figure().axes[0].lines}
+    np.testing.assert_allclose(
+        drawn[f"barrier {found.barrier:#.3g}"].get_ydata()[1], found.loss[(found.t >= 0) & (found.t <= 1)].max()
+    )
+
+
+def test_the_barrier_is_above_the_chord_and_not_above_the_lower_end():
+    a, b = (nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1)).double() for _ in range(2))
+    found = linear_interpolation(a, b, X3, 10 * Y3, loss=half_square)
+    inside = (found.t >= 0) & (found.t <= 1)
+    chord = np.interp(found.t[inside], [0, 1], found.ends)
+    np.testing.assert_allclose(found.barrier, (found.loss[inside] - chord).max())
+
+
+def test_both_ends_are_the_models_with_their_running_statistics():
+    def net():
+        return nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 2))
+
+    a, b = (ModuleClassifier(module=net(), epochs=e, random_state=s).fit(X3, LABELS3) for e, s in ((3, 0), (6, 1)))
+    kept = [{k: v.clone() for k, v in m.module_.state_dict().items()} for m in (a, b)]
+    found = linear_interpolation(a, b, X3, LABELS3, points=5)
+    np.testing.assert_allclose(found.ends, [m.evaluate(X3, LABELS3)["loss"] for m in (a, b)], rtol=1e-5)
+    for m, before in zip((a, b), kept, strict=True):
+        assert all(torch.equal(v, before[k]) for k, v in m.module_.state_dict().items())

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from ftheta import MLPClassifier, MLPRegressor
 from ftheta.explain import learning_rate
-from ftheta.explain.surface.learning_rate import _capped, _smooth, _suggestion
+from ftheta.explain.surface.learning_rate import _smooth, _suggestion
 from ftheta.train import Player, Training
 
 RNG = np.random.default_rng(0)
@@ -124,19 +124,13 @@ def test_the_suggestion_is_where_nine_tenths_of_the_fall_are_made():
     assert _suggestion(rates, np.array([1.0, 1.1, 1.2, 1.3, 1.4])) == rates[0]  # it only rises
 
 
-def test_smoothing_keeps_a_constant_and_the_middle_of_a_line():
-    np.testing.assert_allclose(_smooth(np.full(9, 3.0), 2.0), 3)
-    np.testing.assert_allclose(_smooth(np.arange(41.0), 2.0)[15:26], np.arange(15, 26), atol=1e-9)
-    spike = _smooth(np.eye(41)[20], 2.0)
+def test_smoothing_keeps_a_constant_and_the_middle_of_a_line_and_cuts_explosions():
+    np.testing.assert_allclose(_smooth(np.full(9, 3.0), 3.0, 2.0), 3)
+    np.testing.assert_allclose(_smooth(np.arange(41.0), 10.0, 2.0)[15:26], np.arange(15, 26), atol=1e-9)
+    spike = _smooth(np.eye(41)[20], 1.0, 2.0)
     assert spike.argmax() == 20 and spike[22] / spike[20] == pytest.approx(np.exp(-0.5), rel=1e-3)
-
-
-def test_what_exploded_counts_as_five_times_the_start():
-    assert _capped(np.array([1.0, np.nan, np.inf, 7.0]), 1.0).tolist() == [1, 5, 5, 5]
-    assert _capped(np.array([-3.0, np.inf]), -2.0).tolist() == [-3, 6]
-
-
-# --- shown and refused
+    np.testing.assert_allclose(_smooth(np.array([1.0, np.nan, np.inf, 7.0]), 1.0, 0.01), [1, 5, 5, 5])
+    np.testing.assert_allclose(_smooth(np.array([-3.0, np.inf]), -2.0, 0.01), [-3, 6])
 
 
 def test_table_and_figure_show_suggestion_and_limit():

@@ -15,9 +15,12 @@ IMAGES, LINE = RNG.normal(size=(2, 1, 5, 5)), LinearRegression().fit(X, Y)
 MODEL = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(X, LABELS)
 REFUSED = {
     "y is missing": (lambda: explain.landscape(MODEL, X), "learns from targets, but y is None"),
-    "y of another length": (lambda: explain.drag(LINE, X, Y[:5]), r"y has shape \(5,\); pass one target"),
-    "X of other columns": (lambda: explain.drag(LINE, X[:, :2], Y), r"X has shape \(12, 2\); pass rows of the 3"),
-    "X is not finite": (lambda: explain.drag(LINE, X * np.nan, Y), r"X holds nan at \[0, 0\]; finite numbers"),
+    "y of another length": (lambda: explain.row_influence(LINE, X, Y[:5]), r"y has shape \(5,\); pass one target"),
+    "X of other columns": (
+        lambda: explain.row_influence(LINE, X[:, :2], Y),
+        r"X has shape \(12, 2\); pass rows of the 3",
+    ),
+    "X is not finite": (lambda: explain.row_influence(LINE, X * np.nan, Y), r"X holds nan at \[0, 0\]; finite numbers"),
     "rows do not fit": (lambda: explain.activations(NET, X[:, :2]), r"Sequential failed on 12 rows of shape \(2,\)"),
     "text for a module": (lambda: explain.activations(NET, [["a"] * 3]), "X holds <U1; a plain module takes numbers"),
     "no rows": (lambda: explain.activations(NET, X[:0]), "X has no rows"),
@@ -37,7 +40,10 @@ REFUSED = {
     "a path of other weights": (lambda: explain.landscape(NET, X, Y, path=np.zeros((3, 5))), r"'path' has shape"),
     "parallel directions": (lambda: explain.landscape(NET, X, Y, directions=np.ones((2, 21))), "span no plane"),
     "a box that shrinks": (lambda: explain.landscape(NET, X, Y, box=((1, 0), (0, 1))), "The grid would go from"),
-    "models that differ": (lambda: explain.line(NET, nn.Linear(3, 1), X, Y), "parameters; both need the same names"),
+    "models that differ": (
+        lambda: explain.linear_interpolation(NET, nn.Linear(3, 1), X, Y),
+        "parameters; both need the same names",
+    ),
     "an unknown rule": (lambda: explain.trajectories("ravine", ["gdd"]), "'gdd'"),
     "a function without a box": (lambda: explain.trajectories(torch.sum, ["gd"]), r"Pass start= and box="),
     "an unknown surface": (lambda: explain.trajectories("ravin", ["gd"]), "'ravin'.*ravine"),
@@ -57,11 +63,14 @@ REFUSED = {
     "a transformation that is none": (lambda: explain.equivariance(MAPS, [], IMAGES), r"transform=\[\]"),
     "a kernel of other axes": (lambda: explain.convolve(np.eye(4), [1, 2]), "give both as many axes"),
     "an unknown pooling": (lambda: explain.pool(np.eye(4), 2, "average"), "'average'"),
-    "a parameter that is not there": (lambda: explain.nudge(NET, X, Y, parameter="0.wieght"), "'0.wieght'.*0.weight"),
-    "a place that is not there": (lambda: explain.nudge(NET, X, Y, index=99), "index=99 is not a place"),
+    "a parameter that is not there": (
+        lambda: explain.perturb_weight(NET, X, Y, parameter="0.wieght"),
+        "'0.wieght'.*0.weight",
+    ),
+    "a place that is not there": (lambda: explain.perturb_weight(NET, X, Y, index=99), "index=99 is not a place"),
     "widths that are none": (lambda: explain.network([3, 0]), "expected at least two integers from 1"),
     "a mask that does not fit": (lambda: explain.network([3, 4, 1], dropped=[[True]]), "expected bool masks"),
-    "too many features": (lambda: explain.fit(LINE, X, Y), "not a regressor of one or two features"),
+    "too many features": (lambda: explain.fitted_curve(LINE, X, Y), "not a regressor of one or two features"),
     "columns that are not there": (lambda: explain.regions(MODEL, X, columns=(0, 9)), r"columns=\(0, 9\)"),
     "labels that are not known": (
         lambda: explain.solvers(LogisticRegression().fit(X, LABELS), X, LABELS + 7),

@@ -1,12 +1,17 @@
-"""Explanations by name: a capability decides, never a family."""
+"""The registry, and modules that are left as they were."""
+
+import random
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 from ftheta import LinearRegression, MLPClassifier, catalog, explain
+from ftheta.data import Batch
 from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import _registry
+from ftheta.explain._probe import batch_of, calls, forward, untouched
 from ftheta.results import Result, Table
 
 LINE = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
@@ -68,7 +73,7 @@ def test_a_name_is_taken_once(energies):
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"Unknown explanation 'gradient_flow'\. Did you mean 'gradient-flow'\?"):
+    with pytest.raises(InputError, match=r"Unknown explanation 'gradient_flow'\. Did you mean 'gradient-flow'"):
         explain.get("gradient_flow")
 
 
@@ -82,7 +87,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     ],
 )
 def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
-    assert explain.available(LINE) == ["drag", "fit", "statistics"]
+    assert explain.available(LINE) == ["fitted-curve", "row-influence", "statistics"]
     with pytest.raises(InputTypeError, match=f"^LinearRegression has {sentence}"):
         explain.run(name, LINE, [[0.0]], [1.0])
     function = getattr(explain, name.replace("-", "_"))
@@ -99,7 +104,7 @@ def test_a_plain_module_has_the_usual_loss():
 def test_an_estimator_that_is_not_fitted_has_nothing_to_explain_but_how_it_would_begin():
     for estimator in catalog.all_estimators().values():
         takes_one = hasattr(estimator, "prepare")
-        assert explain.available(estimator()) == (["flow-over-steps", "learning-rate"] if takes_one else [])
+        assert explain.available(estimator()) == (["gradient-history", "learning-rate"] if takes_one else [])
     with pytest.raises(InputTypeError, match="needs an nn.Module or a fitted estimator"):
         explain.summary(MLPClassifier())
 
@@ -149,3 +154,73 @@ def test_arguments_that_mean_the_same_everywhere_are_documented_once():
         doc = getattr(explain, name).__doc__
         assert doc.count("obj: ") == 1 and ("loss: " in doc) == (name in ("landscape", "gradient_flow", "spectrum"))
     assert explain.landscape.__doc__.index("max_rows: ") < explain.landscape.__doc__.index("Example:")
+
+
+# ---- probe
+
+
+class Counting(nn.Module):
+    """Replaces one buffer and writes into another in every pass, in any mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("passes", torch.zeros(()))
+        self.register_buffer("last", torch.zeros(2))
+
+    def forward(self, x):
+        self.passes += 1
+        self.last = x[0]
+        return x + torch.rand_like(x) + random.random() + np.random.rand()
+
+
+def test_modes_buffers_and_generators_go_back_after_an_error():
+    net = nn.Sequential(Counting(), nn.Dropout(), nn.BatchNorm1d(2))
+    net[1].eval()
+    last, before = net[0].last, (torch.get_rng_state(), np.random.get_state()[1], random.getstate())
+    with pytest.raises(ZeroDivisionError), untouched(net, training=True):
+        assert net[1].training
+        net(torch.ones(3, 2))
+        assert net[0].passes == 1 and net[2].num_batches_tracked == 1 and net[2].running_mean.abs().sum() > 0
+        _ = 1 / 0
+    assert [part.training for part in net] == [True, False, True]
+    assert net[0].passes == 0 and net[0].last is last and not last.any()
+    assert net[2].num_batches_tracked == 0 and not net[2].running_mean.any()
+    after = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
+    assert torch.equal(before[0], after[0]) and np.array_equal(before[1], after[1]) and before[2] == after[2]
+
+
+def test_a_backward_pass_that_waits_outside_still_works():
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).eval()
+    loss = net(torch.randn(4, 2)).sum()  # holds the buffers of BatchNorm
+    with untouched(net):
+        net(torch.randn(4, 2))
+    loss.backward()
+
+
+def test_hooks_go_away_after_an_error():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    with pytest.raises(ZeroDivisionError), calls(net):
+        assert all(part._forward_hooks for part in net)
+        _ = 1 / 0
+    assert not any(part._forward_hooks for part in net)
+
+
+def test_rows_for_a_plain_module_are_copies_in_its_dtype():
+    net, array, tensor = nn.Linear(2, 1).double(), np.zeros((3, 2), np.float32), torch.zeros(3, 2)
+    array.setflags(write=False)
+    same = torch.zeros(3, 2, dtype=torch.double)
+    for x in (array, tensor, same, same.numpy(), [[0.0, 0.0]] * 3):
+        batch = batch_of(net, x, [0, 1, 2])
+        assert batch.x.dtype == torch.double and batch.y.dtype == torch.long
+        batch.x.add_(1)
+    assert not array.any() and not tensor.any() and not same.any()
+    nested = batch_of(net, {"a": array, "b": (array, np.arange(3))}).x
+    assert nested["b"][0].dtype == torch.double and nested["b"][1].dtype == torch.long
+
+
+@pytest.mark.parametrize("net", [nn.Linear(3, 1), nn.BatchNorm2d(3), nn.Embedding(3, 1), nn.Bilinear(2, 2, 1)])
+def test_a_pass_that_fails_says_on_what(net):
+    with pytest.raises(
+        InputError, match=rf"^{type(net).__name__} failed on 4 rows of shape \(2,\) and torch\.float32: \w"
+    ):
+        forward(net, Batch(torch.full((4, 2), 7.0)))

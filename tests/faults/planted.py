@@ -583,7 +583,7 @@ FAULTS = [
         "explain/surface/_directions.py",
         "scale = rows.norm(dim=1, keepdim=True) / ",
         "scale = rows.norm() / ",
-        ("tests/explain/test_directions.py", "tests/explain/test_landscape.py"),
+        ("tests/explain/test_landscape.py",),
     ),
     Fault(
         "stability limit 1/λ",
@@ -601,10 +601,10 @@ FAULTS = [
     ),
     Fault(
         "barrier above the lower end",
-        "explain/surface/line.py",
+        "explain/surface/landscape.py",
         "self.excess[(self.t >= 0) & (self.t <= 1)].max()",
         "(self.loss - min(self.ends))[(self.t >= 0) & (self.t <= 1)].max()",
-        ("tests/explain/test_line.py",),
+        ("tests/explain/test_landscape.py",),
     ),
     # ---- linear models and decisions
     Fault(
@@ -692,11 +692,11 @@ FAULTS = [
         ("tests/formulas/test_decisions.py",),
     ),
     Fault(
-        "drag: the leverage of another row",
-        "explain/drag.py",
+        "row influence: the leverage of another row",
+        "explain/predictions/linear.py",
         "        values[row] = place\n",
         "        values[row - 1] = place\n",
-        ("tests/explain/test_drag.py",),
+        ("tests/explain/test_linear.py",),
     ),
     # ---- convolution
     Fault(
@@ -800,17 +800,17 @@ FAULTS = [
     ),
     Fault(
         "border of a coarse map rounded down",
-        "explain/images/equivariance.py",
+        "explain/images/fields.py",
         "ceil(border / s)",
         "int(border / s)",
-        ("tests/explain/test_equivariance.py",),
+        ("tests/explain/test_fields.py",),
     ),
     Fault(
         "growth of the last step",
-        "explain/gradients/flow_over_steps.py",
+        "explain/predictions/training.py",
         "finite.max() / finite[0]",
         "finite[-1] / finite[0]",
-        ("tests/explain/test_flow_over_steps.py",),
+        ("tests/explain/test_training.py",),
     ),
     Fault(
         "intervals of a closed form from rows it was fitted to",
@@ -848,11 +848,11 @@ FAULTS = [
         ("tests/nn/test_residual.py",),
     ),
     Fault(
-        "drag: the farthest row in the units of the columns",
-        "explain/drag.py",
+        "row influence: the farthest row in the units of the columns",
+        "explain/predictions/linear.py",
         "(((x - x.mean(0)) / spread) ** 2)",
         "((x - x.mean(0)) ** 2)",
-        ("tests/explain/test_drag.py",),
+        ("tests/explain/test_linear.py",),
     ),
     Fault(
         "paths: degrees of freedom of another penalty",

@@ -22,21 +22,21 @@ VIEWS = [
         *("The graph of a net with convolutions: every layer that runs, its output, and every skip.", 14),
     ),
     View(
-        *("statistics", "ftheta.explain.statistics:statistics", "n_features_in_ summarize"),
+        *("statistics", "ftheta.explain.predictions.linear:statistics", "n_features_in_ summarize"),
         "Which coefficients differ from zero?",
         *("Standard errors, tests and diagnostics, from the rows that the model was fitted to.", 16),
     ),
     View(
-        *("curves", "ftheta.explain.predictions.curves:curves", "history_", "How did training go?"),
+        *("curves", "ftheta.explain.predictions.training:curves", "history_", "How did training go?"),
         *("Learning curves, with the best epoch.", 20),
     ),
     View(
-        *("fit", "ftheta.explain.predictions.fit:fit", "n_features_in_ predict"),
+        *("fitted-curve", "ftheta.explain.predictions.planes:fitted_curve", "n_features_in_ predict"),
         "How does the prediction follow the data?",
         *("A curve over one feature, or a surface over two, with a line for every residual.", 22),
     ),
     View(
-        *("regions", "ftheta.explain.predictions.regions:regions", _CLASSES, "Which class wins where?"),
+        *("regions", "ftheta.explain.predictions.planes:regions", _CLASSES, "Which class wins where?"),
         *("Predicted classes and their probabilities on the plane of two features.", 24),
     ),
     View(
@@ -44,11 +44,11 @@ VIEWS = [
         *("Ellipses of constant density of Gaussian classes, with the boundary between the classes.", 26),
     ),
     View(
-        *("segments", "ftheta.explain.images.segmentation:segments", "classes_ ignore_label predict"),
+        *("segmentation", "ftheta.explain.predictions.pictures:segmentation", "classes_ ignore_label predict"),
         *("Which pixels are which class?", "Images, true and predicted classes, and the overlap of each class.", 28),
     ),
     View(
-        *("samples", "ftheta.explain.samples:samples", "sample", "What does the model generate?"),
+        *("samples", "ftheta.explain.predictions.pictures:samples", "sample", "What does the model generate?"),
         *("New rows, beside the training rows that are nearest to them.", 30),
     ),
     View(
@@ -91,7 +91,7 @@ VIEWS = [
         *("The energy of a memory, and the paths of states down to where they stay.", 42),
     ),
     View(
-        *("activations", "ftheta.explain.layers.activations:activations", _NET, "Are units dead or saturated?"),
+        *("activations", "ftheta.explain.layers.summary:activations", _NET, "Are units dead or saturated?"),
         *("Statistics of the output of every layer for these rows.", 50),
     ),
     View(
@@ -100,19 +100,19 @@ VIEWS = [
         *("The gradient of the objective at these rows, tensor by tensor, without penalties.", 52),
     ),
     View(
-        *("filters", "ftheta.explain.images.filters:filters", "module_|gibbs", "What do the first layers look for?"),
+        *("filters", "ftheta.explain.images.features:filters", "module_|gibbs", "What do the first layers look for?"),
         *("Kernels of a convolution as images, beside known ones of the same size.", 60),
     ),
     View(
-        *("feature-maps", "ftheta.explain.images.feature_maps:feature_maps", _NET, "What does each layer see?"),
+        *("feature-maps", "ftheta.explain.images.features:feature_maps", _NET, "What does each layer see?"),
         *("One image or signal, its maps after each layer, and the output probabilities.", 62),
     ),
     View(
-        *("receptive-field", f"{_IMAGES}.receptive_field:receptive_field", _NET, "How much does a unit see?"),
+        *("receptive-field", f"{_IMAGES}.fields:receptive_field", _NET, "How much does a unit see?"),
         *("The field of the middle unit of each layer: computed, and from its gradient.", 64),
     ),
     View(
-        *("top-patches", "ftheta.explain.images.top_patches:top_patches", _NET, "Which inputs excite a unit?"),
+        *("top-patches", "ftheta.explain.images.units:top_patches", _NET, "Which inputs excite a unit?"),
         *("The parts of the rows that excite the units of each layer most.", 66),
     ),
     View(
@@ -120,17 +120,22 @@ VIEWS = [
         *("Which places of an image or signal increase an output, and which decrease it.", 68),
     ),
     View(
-        *("saliency-check", f"{_IMAGES}.saliency_check:saliency_check", _NET, "Can the saliency be trusted?"),
+        *("saliency-check", f"{_IMAGES}.saliency:saliency_check", _NET, "Can the saliency be trusted?"),
         *("Whether saliency depends on the weights: they are randomized layer by layer from the output down.", 70),
     ),
     View(
-        *("solvers", "ftheta.explain.solvers:solvers", "coef_ intercept_ n_features_in_"),
+        *("solvers", "ftheta.explain.predictions.linear:solvers", "coef_ intercept_ n_features_in_"),
         "How do solvers reach the minimum?",
         *("The loss over two coefficients, without any penalty, and the path of every solver.", 80),
     ),
     View(
-        *("drag", "ftheta.explain.drag:drag", "coef_ intercept_ n_features_in_", "What can one row do to the fit?"),
-        *("What one row does to the fit of a linear model as it is dragged.", 82, "slow"),
+        *(
+            "row-influence",
+            "ftheta.explain.predictions.linear:row_influence",
+            "coef_ intercept_ n_features_in_",
+            "What can one row do to the fit?",
+        ),
+        *("What one row does to the fit of a linear model as it is moved.", 82, "slow"),
     ),
     View(
         *("backprop", "ftheta.explain.gradients.backprop:backprop", _LOSS, "How is a gradient computed?"),
@@ -149,16 +154,16 @@ VIEWS = [
         *("Which learning rate suits?", "A short training of a copy, in which the learning rate grows.", 90, "slow"),
     ),
     View(
-        *("flow-over-steps", "ftheta.explain.gradients.flow_over_steps:flow_over_steps", "prepare|gradient"),
+        *("gradient-history", "ftheta.explain.predictions.training:gradient_history", "prepare|gradient"),
         "Do gradients vanish or explode?",
         *("Norms of gradients over a run: a recorded one, or a copy that is trained for some steps.", 92, "slow"),
     ),
     View(
-        *("synthesize", "ftheta.explain.images.synthesize:synthesize", _NET, "Which input would excite a unit most?"),
+        *("synthesize", "ftheta.explain.images.units:synthesize", _NET, "Which input would excite a unit most?"),
         *("The input that excites a unit most: a class, or a place in the middle of a map.", 94, "slow"),
     ),
     View(
-        *("equivariance", f"{_IMAGES}.equivariance:equivariance", _NET, "Does a shifted input shift the maps?"),
+        *("equivariance", f"{_IMAGES}.fields:equivariance", _NET, "Does a shifted input shift the maps?"),
         *("How far f(t(x)) is from t(f(x)) and from f(x), for every layer and transformation.", 96, "slow"),
     ),
 ]

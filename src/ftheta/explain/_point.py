@@ -39,11 +39,8 @@ class Point:
     """An objective at rows; its parameters can be exchanged.
 
     Args:
-        obj: A fitted neural estimator, or a module.
+        obj, y, loss, max_rows: As the public functions take them.
         X: Rows, or a `Batch` of rows and targets as the net sees them.
-        y: Their targets, where the objective has any.
-        loss: As the public functions take it.
-        max_rows: At most this many rows, evenly spaced; None: all.
         double: On a copy in float64, whose inputs have a gradient too.
         training: Of the copy: in training mode, with dropout (one fixed draw) and the statistics of this batch.
         project: Without y: the outputs times fixed random numbers are the loss of a module.
@@ -66,7 +63,10 @@ class Point:
         if y is None and loss is None and (obj.target_.kind != "none" if own else not project):
             raise InputError(f"{type(obj).__name__} learns from targets, but y is None; pass the y of these rows.")
         self.module = module_of(obj)
-        self.batch = at_most(X if isinstance(X, Batch) else batch_of(obj, X, y), max_rows)
+        self.batch = X if isinstance(X, Batch) else batch_of(obj, X, y)
+        if max_rows is not None and self.batch.n > max_rows:
+            spaced = torch.linspace(0, self.batch.n - 1, max_rows, dtype=torch.float64).round().long()
+            self.batch = part_of(self.batch, spaced)
         each = loss_of(loss) if loss is not None else usual if y is not None else Projection()
         with DRAW.scope():
             objective = obj.objective(self.module, obj.target_) if own else Supervised(self.module, each)
@@ -77,7 +77,8 @@ class Point:
             self.objective.train(training)
         self._kept = [(b, b.clone()) for b in self.objective.buffers()] if double else []
         self.player = self.objective.player_list[0]
-        self.names = names_in(self.objective, self.module)
+        both = (self.objective, self.module)  # a tensor of the module has its name there
+        self.names = {id(p): name for part in both for name, p in part.named_parameters()}
         mine = {id(p) for p in self.player.tensors() if p.requires_grad}
         self._full = {self.names[id(p)]: n for n, p in self.objective.named_parameters() if id(p) in mine}
         of = dict(self.objective.named_parameters())
@@ -197,11 +198,6 @@ class Projection:
         return each
 
 
-def names_in(objective: nn.Module, module: nn.Module) -> dict[int, str]:
-    """Names of parameters by id: those inside the module, where a tensor has one, else those inside the objective."""
-    return {id(p): name for part in (objective, module) for name, p in part.named_parameters()}
-
-
 def has_surface(obj: Any) -> bool:
     """True if what is minimized is a function of θ and rows."""
     if not has(obj, OBJECTIVE):
@@ -214,13 +210,6 @@ NO_SURFACE = (
     "has no surface; {} needs a loss that is a function of weights and rows, and this one is estimated by samples of "
     "the model itself. Compare settings by validation rows"
 )
-
-
-def at_most(batch: Batch, max_rows: int | None) -> Batch:
-    """Evenly spaced rows, where there are more than `max_rows`."""
-    if max_rows is None or batch.n <= max_rows:
-        return batch
-    return part_of(batch, torch.linspace(0, batch.n - 1, max_rows, dtype=torch.float64).round().long())
 
 
 def part_of(batch: Batch, index: Any) -> Batch:

@@ -20,8 +20,6 @@ from .. import catalog, check
 from ..errors import InputError, InputTypeError
 from ..results import Result
 
-__all__ = ["Explanation", "available", "explanation", "get", "require", "run"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 OBJECTIVE = "module_ target_ objective batch"  # what an estimator with a loss of its own has
@@ -67,20 +65,10 @@ _TABLE: dict[str, Explanation] = {}
 
 
 def checked(
-    needs: str | type = "",
-    *,
-    when: Callable[[Any], bool] | None = None,
-    otherwise: str = "",
-    lifted_by: str = "",
+    needs: str | type = "", *, when: Callable[[Any], bool] | None = None, otherwise: str = "", lifted_by: str = ""
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Check the first argument and the declared ones before a function runs, and document the common ones.
-
-    Args:
-        needs: Attributes of the first argument, or its class; empty: it may be anything.
-        when: True for an object with them that can be explained.
-        otherwise: What the others are answered, with {} for the name of the function.
-        lifted_by: An argument; where it is given, `when` does not count.
-    """
+    """Check the first argument and the declared ones before a function runs, and document the common ones; arguments as
+    in `explanation`."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         bound = signature(function)
@@ -120,7 +108,7 @@ def explanation(
         name: A name that no other explanation has.
         needs: Attributes that an object must have, e.g. "module_ target_"; a|b is one of the two. Or a class. None:
             those of the catalog's line of this name.
-        when: Called with an object that has them: whether it can be explained.
+        when: True for an object with them that can be explained.
         otherwise: What the others are answered, with {} for the name of the function; empty: the function refuses them.
         lifted_by: An argument; where it is given, `when` does not count.
         all_rows: Whether it needs all rows that the model was fitted to.

@@ -1,4 +1,8 @@
-"""A pass forward and back with everything kept: values, δ, gradients of each row, and the losses after a step.
+"""A pass forward and back with everything kept: values, δ, gradients of each row, losses after a step, and formulas.
+
+Each layer that ran and each operation between layers is written down with where its values came from; a layer is a
+module without parts. Numbers come from autograd, formulas from a table: name of a class, or of a torch function ->
+what it computes, what it passes back, the gradients of its parameters.
 
 Shapes: B rows; a value and its δ (B, ...), gradients of a parameter (B, its shape).
 """
@@ -6,20 +10,237 @@ Shapes: B rows; a value and its δ (B, ...), gradients of a parameter (B, its sh
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_map
 
 from ...data import Batch
 from ...errors import InputError
-from ...likelihoods import Likelihood
-from .._point import Point
+from ...likelihoods import Bernoulli, Categorical, Gaussian, Likelihood
+from .._point import Point, absolute, half_square, square, usual
 from .._probe import DRAW, array, gradients, numbered
-from ._record import Record, Step
-from ._words import UNKNOWN, words_of, words_of_loss
+
+Words = tuple[str, str, str]
+UNKNOWN: Words = ("y = f(x)", "δ_x = (∂f/∂x)ᵀ δ", "")
+
+ACTIVATIONS = {  # φ(z), φ'(z)
+    "Identity": ("z", "1"),
+    "ReLU": ("max(0, z)", "[z > 0]"),
+    "LeakyReLU": ("max(c z, z)", "1 or c"),
+    "ELU": ("z or c (exp(z) - 1)", "1 or c exp(z)"),
+    "CELU": ("z or c (exp(z / c) - 1)", "1 or exp(z / c)"),
+    "SELU": ("λ z or λ c (exp(z) - 1)", "λ or λ c exp(z)"),
+    "GELU": ("z Φ(z)", "Φ(z) + z φ(z)"),
+    "SiLU": ("z σ(z)", "σ(z) (1 + z (1 - σ(z)))"),
+    "Mish": ("z tanh(softplus(z))", "tanh(s) + z (1 - tanh(s)²) σ(z)"),
+    "Softplus": ("log(1 + exp(z))", "σ(z)"),
+    "Sigmoid": ("σ(z)", "a (1 - a)"),
+    "Tanh": ("tanh(z)", "1 - a²"),
+    "Softsign": ("z / (1 + |z|)", "1 / (1 + |z|)²"),
+    "LogSigmoid": ("log σ(z)", "1 - σ(z)"),
+    "Hardtanh": ("z cut to [m, M]", "[m < z < M]"),
+    "ReLU6": ("z cut to [0, 6]", "[0 < z < 6]"),
+    "Hardsigmoid": ("z / 6 + 1/2 cut to [0, 1]", "[|z| < 3] / 6"),
+    "Sin": ("sin(z)", "cos(z)"),
+    "cos": ("cos z", "-sin z"),
+    "Bump": ("exp(-z²)", "-2 z a"),
+    "Sign": ("sign(z)", "0"),
+    "Step": ("[z > 0]", "0"),
+    "exp": ("exp(z)", "a"),
+    "log": ("log z", "1 / z"),
+    "sqrt": ("√z", "1 / (2 a)"),
+    "square": ("z²", "2 z"),
+    "abs": ("|z|", "sign z"),
+    "neg": ("-z", "-1"),
+    "MismatchedOutput": ("z", "σ'(z), which is not the derivative of z"),
+}
+_DENSE = ("z = W h + b", "δ_h = Wᵀ δ", "∂ℓ/∂W = δ hᵀ, ∂ℓ/∂b = δ")
+_CONV = (
+    "z[i] = Σ_k W_k x[i S + k D] + b",
+    "δ_x[i S + k D] += W_kᵀ δ[i]",
+    "∂ℓ/∂W_k = Σ_i δ[i] x[i S + k D]ᵀ, ∂ℓ/∂b = Σ_i δ[i]",
+)
+_NORM = (
+    "x̂ = (x - μ) / s, y = γ x̂ + β",
+    "δ_x = (δ̂ - mean δ̂ - x̂ mean(δ̂ ⊙ x̂)) / s, δ̂ = γ ⊙ δ",
+    "∂ℓ/∂γ = Σ δ ⊙ x̂, ∂ℓ/∂β = Σ δ",
+)
+_TIME = (
+    "δ_{h,t-1} = W_hhᵀ δ_{u,t} + direct, δ_{x,t} = W_ihᵀ δ_{a,t}",
+    "∂ℓ/∂W_ih = Σ_t δ_{a,t} x_tᵀ, ∂ℓ/∂W_hh = Σ_t δ_{u,t} h_{t-1}ᵀ",
+)
+_MOVE = ("the same numbers at other places", "δ_x = δ at the places they came from", "")
+_MOVES = (
+    "Flatten Unflatten PixelShuffle PixelUnshuffle Subsample unbind view reshape flatten squeeze unsqueeze permute "
+    "transpose getitem cat stack split chunk expand contiguous clone mT T"
+)
+_NAMED: dict[str, Words] = {
+    **{name: (f"a = {f}", f"δ_z = φ'(z) ⊙ δ, φ' = {df}", "") for name, (f, df) in ACTIVATIONS.items()},
+    **dict.fromkeys(("Linear", "linear"), _DENSE),
+    "Embedding": ("z = W[token]", "", "∂ℓ/∂W[token] += δ"),
+    "PReLU": ("a = max(0, z) + c min(0, z)", "δ_z = δ or c δ", "∂ℓ/∂c = Σ δ ⊙ min(0, z)"),
+    "Softmax": ("a = softmax(z)", "δ_z = a ⊙ (δ - aᵀ δ)", ""),
+    "LogSoftmax": ("a = log softmax(z)", "δ_z = δ - exp(a) Σ δ", ""),
+    "Dropout": ("a = m ⊙ h", "δ_h = m ⊙ δ", ""),
+    "Conv": _CONV,
+    "MaxPool": ("y[i] = max of window i", "δ_x of the winner += δ[i]", ""),
+    "AdaptiveMaxPool": ("y[i] = max of window i", "δ_x of the winner += δ[i]", ""),
+    "MinPool": ("y[i] = min of window i", "δ_x of the winner += δ[i]", ""),
+    "AvgPool": ("y[i] = mean of window i", "δ_x of each of K places += δ[i] / K", ""),
+    "AdaptiveAvgPool": ("y[i] = mean of window i", "δ_x of each of K places += δ[i] / K", ""),
+    **dict.fromkeys(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm"), _NORM),
+    **dict.fromkeys(
+        ("RMSNorm", "MapRMSNorm"),
+        ("x̂ = x / s, y = γ x̂", "δ_x = (δ̂ - x̂ mean(δ̂ ⊙ x̂)) / s, δ̂ = γ ⊙ δ", "∂ℓ/∂γ = Σ δ ⊙ x̂"),
+    ),
+    **dict.fromkeys(("RNN", "RNNCell"), ("h_t = φ(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)", *_TIME)),
+    **dict.fromkeys(("LSTM", "LSTMCell"), ("c_t = f ⊙ c_{t-1} + i ⊙ g, h_t = o ⊙ tanh(c_t)", *_TIME)),
+    **dict.fromkeys(("GRU", "GRUCell"), ("h_t = (1 - z) ⊙ n + z ⊙ h_{t-1}", *_TIME)),
+    **dict.fromkeys(_MOVES.split(), _MOVE),
+    **dict.fromkeys(("add", "iadd", "radd"), ("y = a + b", "δ_a = δ, δ_b = δ", "")),
+    **dict.fromkeys(("sub", "isub", "rsub"), ("y = a - b", "δ_a = δ, δ_b = -δ", "")),
+    **dict.fromkeys(("mul", "imul", "rmul"), ("y = a ⊙ b", "δ_a = b ⊙ δ, δ_b = a ⊙ δ", "")),
+    **dict.fromkeys(("truediv", "div"), ("y = a / b", "δ_a = δ / b, δ_b = -a δ / b²", "")),
+    **dict.fromkeys(("matmul", "mm", "bmm"), ("Y = A B", "δ_A = δ Bᵀ, δ_B = Aᵀ δ", "")),
+    "sum": ("y = Σ x", "δ_x = δ for each", ""),
+    "mean": ("y = mean of n numbers x", "δ_x = δ / n for each", ""),
+}
+
+ELEMENTWISE = {
+    *(name for name in ACTIVATIONS if name[0].isupper()),
+    "MismatchedOutput",
+}  # classes: a unit has one input
+_WORDS = {name.lower(): words for name, words in _NAMED.items()}
+_LOSS_WORDS: dict[Any, tuple[str, str]] = {
+    half_square: ("ℓ = ½ Σ (f - y)²", "δ = f - y"),
+    **dict.fromkeys((square, nn.MSELoss), ("ℓ = Σ (f - y)²", "δ = 2 (f - y)")),
+    **dict.fromkeys((absolute, nn.L1Loss), ("ℓ = Σ |f - y|", "δ = sign(f - y)")),
+    Gaussian: ("ℓ = ½ Σ (f - y)² / s² + c", "δ = (f - y) / s²"),
+    **dict.fromkeys((Bernoulli, nn.BCEWithLogitsLoss), ("ℓ = -log p(y | σ(f))", "δ = σ(f) - y")),
+    **dict.fromkeys((Categorical, nn.CrossEntropyLoss), ("ℓ = -log softmax(f)_y", "δ = softmax(f) - e_y")),
+}
+
+
+def words_of(layer: nn.Module | None, name: str) -> Words:
+    """Formulas of a layer by the name of its class, Conv2d as Conv; of an operation by the name of its function.
+
+    A subclass with a `forward` of its own is unknown.
+    """
+    kinds = () if layer is None else type(layer).__mro__
+    names = [kind.__name__ for kind in kinds if getattr(kind, "forward", None) is getattr(type(layer), "forward", None)]
+    keys = [re.sub(r"[123]d$", "", key).replace("_", "").lower() for key in names or [name]]
+    return next((_WORDS[key] for key in keys if key in _WORDS), UNKNOWN)
+
+
+def words_of_loss(loss: Any, y: Any) -> tuple[str, str]:
+    """Formulas of a loss and of the δ that it passes back first; general ones where it has weights or options."""
+    if loss is usual:
+        loss = nn.CrossEntropyLoss if not y.is_floating_point() else half_square
+    key = loss if loss in _LOSS_WORDS else type(loss)
+    plain = not any(
+        getattr(loss, name, None) not in (None, 0.0) for name in ("weight", "pos_weight", "label_smoothing")
+    )
+    return _LOSS_WORDS[key] if key in _LOSS_WORDS and plain else ("ℓ = f(raw, y)", "δ = ∂ℓ/∂raw")
+
+
+class Step(NamedTuple):
+    """One call of a layer, or of an operation between layers; the first steps are the inputs."""
+
+    name: str
+    layer: nn.Module | None
+    sources: tuple[int, ...]  # numbers of the steps whose values it takes
+    out: Tensor  # what it returned, in the graph
+    value: Tensor  # a copy: an operation that follows may write into `out`
+    idle: bool = False  # a layer that returned its input, as dropout does in evaluation mode
+
+
+class Record(TorchFunctionMode):
+    """The steps of one forward pass, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[Step] = []
+        self._from: dict[int, tuple[Tensor, int]] = {}  # the tensor is kept, so that its id stays its own
+        self._depth = 0
+
+    def start(self, x: Any) -> Any:
+        """Write down the inputs; returns copies, which a layer may change in place."""
+        given = tree_map(lambda v: v.clone() if _floats(v) else v, x)
+        pairs = zip(tree_flatten(x)[0], tree_flatten(given)[0], strict=True)
+        for tensor, copy in ((a, b) for a, b in pairs if isinstance(a, Tensor)):
+            self._from |= {id(v): (v, len(self.steps)) for v in (tensor, copy)}
+            self.steps.append(Step("input", None, (), tensor, tensor.detach().clone()))
+        return given
+
+    def knows(self, tensor: Tensor) -> bool:
+        """Whether a tensor was computed from the inputs."""
+        return id(tensor) in self._from
+
+    def add(self, name: str, layer: nn.Module | None, given: Any, out: Any, idle: bool = False) -> None:
+        """Write down a step, if a number comes out that depends on the inputs."""
+        found = [v for v in tree_flatten(out)[0] if _floats(v)]
+        sources = {self._from[id(v)][1] for v in tree_flatten(given)[0] if id(v) in self._from}
+        if found and sources:
+            self._from |= {id(v): (v, len(self.steps)) for v in found}
+            self.steps.append(Step(name, layer, tuple(sorted(sources)), found[0], found[0].detach().clone(), idle))
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        name = getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name
+        if not self._depth and torch.is_grad_enabled() and name not in ("detach", "data"):
+            with torch._C.DisableTorchFunction():
+                self.add(name.strip("_"), None, (args, kwargs), args[0] if name == "__setitem__" else out)
+        return out
+
+    @contextmanager
+    def of(self, module: nn.Module, net: nn.Module | None = None) -> Iterator[Record]:
+        """While it is entered, calls are written down; layers have the names that they have in `net`."""
+        names = {id(p): n for part in (module, net or module) for n, p in part.named_modules()}
+        parts = [(names[id(p)], p) for p in module.modules() if not p._modules]
+        known = [(n or type(p).__name__, p) for n, p in parts if p is not module or words_of(p, "") is not UNKNOWN]
+        handles = [p.register_forward_pre_hook(self._enter) for _, p in known]
+        handles += [p.register_forward_hook(self._leave(n)) for n, p in known]
+        try:
+            with self, torch.enable_grad():
+                yield self
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _enter(self, layer: nn.Module, args: Any) -> Any:
+        self._depth += 1
+        with torch._C.DisableTorchFunction():
+            if getattr(layer, "inplace", False) and self._depth == 1:
+                fresh = tree_map(lambda v: v.clone() if _floats(v) else v, args)
+                pairs = zip(tree_flatten(args)[0], tree_flatten(fresh)[0], strict=True)
+                self._from |= {id(b): (b, self._from[id(a)][1]) for a, b in pairs if id(a) in self._from}
+                return fresh
+
+    def _leave(self, name: str) -> Any:
+        def leave(layer: nn.Module, args: Any, out: Any) -> Any:
+            self._depth -= 1
+            if self._depth or not torch.is_grad_enabled():
+                return out
+            with torch._C.DisableTorchFunction():
+                idle = any(out is arg for arg in args) and not getattr(layer, "inplace", False)
+                out = out.clone() if idle else out  # a value of its own, although nothing was done to it
+                self.add(name, layer, args, out, idle)
+            return out
+
+        return leave
+
+
+def _floats(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
 
 _SIGNS = {"add": "+", "iadd": "+", "sub": "-", "mul": "⊙", "truediv": "/", "div": "/", "cat": "concat", "matmul": "@"}
 
@@ -38,23 +259,9 @@ class BackpropStep(NamedTuple):
     delta: np.ndarray  # ∂ℓ/∂value: (B, ...)
 
 
-class Passes(NamedTuple):
-    """What `Backprop` holds, but for the learning rate."""
-
-    steps: tuple[BackpropStep, ...]
-    words: tuple[str, str]
-    losses: np.ndarray
-    losses_after: np.ndarray
-    shares: np.ndarray
-    targets: np.ndarray | None
-    parameters: dict[str, np.ndarray]
-    gradients: dict[str, np.ndarray]
-    gap: float
-
-
-def forward_backward(point: Point, lr: float, reduction: str) -> Passes:
-    """One pass forward, autograd back for all rows and for each, and the losses after a step."""
-    record, batch, net = Record(), point.batch, _net(point)
+def forward_backward(point: Point, lr: float, reduction: str) -> dict[str, Any]:
+    """One pass forward, autograd back for all rows and for each, and the losses after a step: fields of `Backprop`."""
+    record, batch, net = Record(), point.batch, point.objective.module
     given = record.start(batch.x)
     DRAW.seed_global()
     with record.of(net, point.module):
@@ -72,17 +279,18 @@ def forward_backward(point: Point, lr: float, reduction: str) -> Passes:
     of_rows = {name: np.stack([array(g[k]) for g in single]) for k, name in enumerate(point.parameters)}
     shares, values = _shares(point, raw, reduction), {n: array(p) for n, p in point.parameters.items()}
     total = {n: np.tensordot(shares, g, 1) for n, g in of_rows.items()}
-    return Passes(
-        steps=tuple(_steps(record.steps, deltas)),
-        words=words_of_loss(point.objective.nll, batch.y),
-        losses=array(each),
-        losses_after=_losses_at(point, {n: values[n] - lr * g for n, g in total.items()}),
-        shares=shares,
-        targets=array(batch.y) if isinstance(batch.y, Tensor) else None,
-        parameters=values,
-        gradients=of_rows,
-        gap=_gap(point, values, total, shares),
-    )
+    return {
+        "steps": tuple(_steps(record.steps, deltas)),
+        "words": words_of_loss(point.objective.nll, batch.y),
+        "losses": array(each),
+        "losses_after": _losses_at(point, {n: values[n] - lr * g for n, g in total.items()}),
+        "shares": shares,
+        "targets": array(batch.y) if isinstance(batch.y, Tensor) else None,
+        "parameters": values,
+        "gradients": of_rows,
+        "gap": _gap(point, values, total, shares),
+        "lr": lr,
+    }
 
 
 def row_losses(point: Point, raw: Tensor) -> Tensor:
@@ -94,10 +302,6 @@ def row_losses(point: Point, raw: Tensor) -> Tensor:
     if weight is not None and weight.ndim > 1:
         each = each * weight.view(*weight.shape, *(1 for _ in range(each.ndim - weight.ndim)))
     return each.flatten(1).sum(1) if each.ndim > 1 else each
-
-
-def _net(point: Point) -> Any:
-    return point.objective.module
 
 
 def _each(point: Point, raw: Tensor) -> Any:
@@ -131,7 +335,7 @@ def _losses_at(point: Point, at: dict[str, np.ndarray]) -> np.ndarray:
     """Loss of each row at other parameters: (B,)."""
     theta = {n: torch.as_tensor(v).to(point.parameters[n]) for n, v in at.items()}
     with torch.no_grad():
-        return array(point.holding(theta, lambda: row_losses(point, _net(point)(point.ready().x))))
+        return array(point.holding(theta, lambda: row_losses(point, point.objective.module(point.ready().x))))
 
 
 def _gap(point: Point, at: dict[str, np.ndarray], gradient: dict[str, np.ndarray], shares: np.ndarray) -> float:

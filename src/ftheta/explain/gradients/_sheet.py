@@ -1,8 +1,9 @@
-"""Tables of a backward pass as a textbook prints them, and the same with blanks as an exercise.
+"""A backward pass on paper: tables as in a textbook, the same with blanks as an exercise, and the network drawn.
 
     units down, rows across;   parameters as (b | W): a line for each unit, the weight of the constant 1 first
 
-Large arrays show their first units, rows and columns, and say so.
+Large arrays show their first units, rows and columns, and say so. In the picture circles are units: pre-activation z,
+activation a and δ = ∂ℓ/∂z; a line is a weight w with its gradient ∂ℓ/∂w = δ h under it, from a 1 a bias.
 """
 
 from __future__ import annotations
@@ -11,29 +12,29 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...draw import Draw
 from ...errors import InputError
+from ...plots import PALETTE, Figure, drawn, short
 from ...results import Table
+from ._passes import ELEMENTWISE, BackpropStep
 
 if TYPE_CHECKING:
-    from ._passes import BackpropStep
+    from matplotlib.axes import Axes
 
 MAX_UNITS, MAX_ROWS, MAX_COLUMNS = 16, 8, 12  # that are shown
-_TEX = {
-    "δ̂": r"\hat\delta",
-    "x̂": r"\hat x",
-    "∂ℓ/∂": r"\partial\ell/\partial ",
-    "∂": r"\partial ",
-    "ᵀ": r"^\top",
-    "²": "^2",
-}
+APART, DOWN, RADIUS = 3.1, 1.35, 0.46  # layers, units, a circle: inches
+DRAWN_UNITS, DRAWN_LAYERS = 5, 4  # units of a layer, dense layers that are drawn with their numbers
+MAX_LABELS = 20  # lines between two layers that carry numbers
+Place = tuple[float, float]
+_TEX = {"δ̂": r"\hat\delta", "x̂": r"\hat x", "∂ℓ/∂": r"\partial\ell/\partial ", "∂": r"\partial ", "ᵀ": r"^\top"}
 _TEX |= {"½ ": r"\tfrac12 ", "√": r"\sqrt ", "⊙": r"\odot", "←": r"\leftarrow ", "_ih": "_{ih}", "_hh": "_{hh}"}
 _GREEK = "δ delta ℓ ell σ sigma φ varphi Φ Phi λ lambda γ gamma β beta μ mu Σ sum η eta θ theta".split()
-_TEX |= {sign: rf"\{name}" for sign, name in zip(_GREEK[::2], _GREEK[1::2], strict=True)}
+_TEX |= {"²": "^2"} | {sign: rf"\{name}" for sign, name in zip(_GREEK[::2], _GREEK[1::2], strict=True)}
 _WORDS = ("the same numbers at other places", "mean", "softmax", "softplus", "of window", "of the winner", "direct")
 _WORDS += ("at the places they came from", "for each", "of each of K places", "which is not the derivative of", "sign")
 _WORDS += (" or ", "cut to", "of n numbers", "fixed", " and ")
@@ -154,9 +155,7 @@ def tex(formula: str) -> str:
 def page(parts: Sequence[Part], style: str, title: str = "") -> str:
     """All parts one after the other: markdown, latex or html."""
     head = [_HEADS[style](title)] if title else []
-    below = [
-        Table(part.table.columns, part.table.caption.partition(". ")[2]) for part in parts
-    ]  # not the heading again
+    below = [Table(p.table.columns, p.table.caption.partition(". ")[2]) for p in parts]  # not the heading again
     return "\n\n".join([*head, *map(_PARTS[style], parts, below)])
 
 
@@ -237,13 +236,124 @@ def exercise(parts: Sequence[Part], title: str, random_state: int, share: float)
 def _with(parts: Sequence[Part], numbers: Mapping[tuple[int, str, int], int], shown: bool) -> tuple[Part, ...]:
     """Tables whose chosen cells carry a number, and the value or a line to write on."""
 
-    def cell(i: int, name: str, row: int, value: Any) -> Any:
-        if (i, name, row) not in numbers:
-            return value
-        return f"({numbers[i, name, row]}) {f'{value:.4f}' if shown else '......'}"
+    columns = [{name: list(column) for name, column in part.table.columns.items()} for part in parts]
+    for (i, name, row), k in numbers.items():
+        columns[i][name][row] = f"({k}) {columns[i][name][row]:.4f}" if shown else f"({k}) ......"
+    pairs = zip(parts, columns, strict=True)
+    return tuple(part._replace(table=Table(made, part.table.caption)) for part, made in pairs)
 
-    made = []
-    for i, part in enumerate(parts):
-        columns = {n: [cell(i, n, row, v) for row, v in enumerate(c)] for n, c in part.table.columns.items()}
-        made.append(part._replace(table=Table(columns, part.table.caption)))
-    return tuple(made)
+
+# ---- the picture
+
+
+def columns_of(found: Any, row: int) -> dict[str, Any] | None:
+    """What is drawn of a small dense chain: a column for the input and for each dense layer with its activation."""
+    steps = found.steps
+    if any(step.sources != ((i - 1,) if i else ()) or step.value.ndim != 2 for i, step in enumerate(steps)):
+        return None
+    plain = all(step.kind in {"input", "Linear"} or step.kind in ELEMENTWISE for step in steps)
+    layers = [i for i, step in enumerate(steps) if step.kind == "Linear"]
+    owners = [_owner(found, steps[i].name) for i in layers]
+    wide = max(step.value.shape[1] for step in steps)
+    if (
+        not (plain and layers and layers[0] == 1 and wide <= DRAWN_UNITS and len(layers) <= DRAWN_LAYERS)
+        or None in owners
+    ):
+        return None
+    nodes = [_node(steps[:1], row), *(_node(steps[a:b], row) for a, b in pairwise([*layers, len(steps)]))]
+    lines = []
+    for owner in owners:
+        weight, bias = f"{owner}weight", f"{owner}bias"
+        names = [bias, weight] if bias in found.parameters else [weight]
+        of_row = {n: found.gradients[n][row] for n in names}
+        lines.append([np.column_stack([v[n] for n in names]) for v in (found.parameters, of_row)])
+    return {
+        "names": ["input", *(label_of(steps[i]) for i in layers)],
+        "nodes": nodes,
+        "weights": [w for w, _ in lines],
+        "gradients": [g for _, g in lines],
+    }
+
+
+def _owner(found: Any, name: str) -> str | None:
+    """What the names of a dense layer's parameters start with."""
+    return next((start for start in (f"{name}.", "") if f"{start}weight" in found.parameters), None)
+
+
+def _node(steps: Sequence[BackpropStep], row: int) -> list[list[str]]:
+    """Lines of each unit: what goes in, what comes out, and δ of what goes in."""
+    first, last, name = steps[0], steps[-1], "x" if steps[0].kind == "input" else "z"
+    values = [(name, first.value[row])] + [("a", last.value[row])] * (last is not first) + [("δ", first.delta[row])]
+    return [[f"{key} = {v[u]:.4g}" for key, v in values] for u in range(first.value.shape[1])]
+
+
+@drawn
+def network_with_numbers(
+    *,
+    names: Sequence[str],
+    nodes: Sequence[Sequence[Sequence[str]]],
+    weights: Sequence[np.ndarray],
+    gradients: Sequence[np.ndarray],
+    title: str,
+) -> Figure:
+    """A dense network with the numbers of one row in its circles, lines of text for each unit, and on its lines,
+    weights with their gradients, the bias first where there is one."""
+    from matplotlib.figure import Figure
+
+    biased = [w.shape[1] == len(layer) + 1 for w, layer in zip(weights, nodes, strict=False)] + [False]
+    tall = max(len(layer) + has for layer, has in zip(nodes, biased, strict=True))
+    width, height = APART * (len(names) - 1) + 1.6, DOWN * tall + 0.8
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(-0.8, width - 0.8), ylim=(-0.75, height - 0.75))
+    axes.set(xlabel="layer", ylabel="unit")
+    more = "; weights of wide layers: see the tables" if max(w.size for w in weights) > MAX_LABELS else ""
+    axes.set_title(f"{title}\nblack: values and weights, orange: derivatives{more}", y=1.0, pad=-32, fontsize=11)
+    axes.set_axis_off()
+    places = [_places(k, len(layer) + has, tall) for k, (layer, has) in enumerate(zip(nodes, biased, strict=True))]
+    for k, (w, g) in enumerate(zip(weights, gradients, strict=True)):
+        _lines(axes, places[k], places[k + 1][biased[k + 1] :], w, g)
+    for k, (layer, at, name) in enumerate(zip(nodes, places, names, strict=True)):
+        for lines, place in zip([["1"], *layer] if biased[k] else layer, at, strict=True):
+            _circle(axes, place, lines, PALETTE[2 if k == 0 else 3 if k == len(nodes) - 1 else 0])
+        axes.text(at[0][0], -0.6, short(name, 28), ha="center", va="bottom", fontsize=9, color="0.25")
+    return figure
+
+
+def _places(k: int, n: int, tall: int) -> list[Place]:
+    """Centers of a layer's circles, the first on top."""
+    return [(k * APART, (tall - 1) / 2 * DOWN + ((n - 1) / 2 - i) * DOWN + 0.3) for i in range(n)]
+
+
+def _circle(axes: Axes, place: Place, lines: Sequence[str], color: str) -> None:
+    from matplotlib.patches import Circle
+
+    look: Any = {"facecolor": "white", "edgecolor": color, "linewidth": 1.6, "zorder": 3}
+    axes.add_patch(Circle(place, 0.2 if len(lines) == 1 else RADIUS, **look))
+    for i, line in enumerate(lines):
+        y = place[1] + 0.19 * ((len(lines) - 1) / 2 - i)
+        ink = PALETTE[1] if line.startswith("δ") else "black"
+        axes.text(place[0], y, line, ha="center", va="center", fontsize=8, zorder=4, color=ink)
+
+
+def _lines(axes: Axes, left: Sequence[Place], right: Sequence[Place], w: np.ndarray, g: np.ndarray) -> None:
+    """A line for each weight; its numbers stand where they are farthest from those of the others."""
+    taken: list[Place] = []
+    for i, end in enumerate(right):
+        for j, begin in enumerate(left):
+            axes.plot([begin[0], end[0]], [begin[1], end[1]], color="0.75", ls="-", linewidth=0.9, zorder=1)
+            if w.size > MAX_LABELS:
+                continue
+            step = end[0] - begin[0], end[1] - begin[1]
+            spots = [(begin[0] + t * step[0], begin[1] + t * step[1]) for t in np.linspace(0.24, 0.76, 27)]
+            x, y = max(spots, key=lambda s: min((_far(s, other) for other in taken), default=0.0))
+            taken.append((x, y))
+            box = {"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.9}
+            for above, value, ink in ((0.075, w[i, j], "black"), (-0.075, g[i, j], PALETTE[1])):
+                look: Any = {"ha": "center", "va": "center", "fontsize": 7.5, "zorder": 2.2, "bbox": box, "color": ink}
+                axes.text(x, y + above, f"{value:.4g}", **look)
+
+
+def _far(a: Place, b: Place) -> float:
+    """Distance in widths and heights of a label."""
+    return max(abs(a[0] - b[0]) / 0.62, abs(a[1] - b[1]) / 0.34)

@@ -2,72 +2,159 @@
 
     forward  h_k = f_k(h_{k-1}),     backward  δ_{k-1} = (∂f_k/∂h_{k-1})ᵀ δ_k,     update  θ <- θ - η ∂L/∂θ
 
-The film is one page of HTML that needs no network: buttons, a slider and keys move it step by step. Its numbers are
-those of `backprop`. Shapes: K steps; their values for one row.
+One page of HTML that fetches nothing: buttons, a slider and keys move it step by step; without a script, and on paper,
+all steps are listed below one another. Its numbers are those of `backprop`. Shapes: K steps; their values for one row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...check import Positive
 from ...errors import InputError
-from ...plots import Figure, layers
-from ...results import Result
+from ...plots import short
+from ...results import Table
 from ...store.files import write_atomic
 from .._point import LossLike, part_of
 from .._probe import batch_of
 from .._registry import checked
-from ._player import page
+from ._passes import BackpropStep
 from .backprop import Backprop, passes_of
 
-__all__ = ["Animation", "animate"]
+WIDE, HIGH, GAP, STRIDE, TOP = 100, 42, 12, 176, 64  # of boxes and columns, in pixels
+MAX_BOXES, MAX_ENTRIES = 8, 36  # boxes of a column; entries of a tensor that are all shown
+
+
+class Frame(NamedTuple):
+    """One step of the film: its caption, the numbers below the picture, the column that acts."""
+
+    caption: str
+    inside: str
+    column: int
+
+
+def _frames(film: Animation) -> Iterator[Frame]:
+    """Input, every step, the loss, every step back, the update."""
+    last = len(film.steps)
+    for k, step in enumerate(film.steps):
+        what = "the input." if step.kind == "input" else f"{step.name} ({step.kind}). {step.forward}"
+        yield Frame(f"Forward: {what}", _numbers({"value": step.value[0]}), k)
+    flat = np.zeros(0) if film.targets is None else np.atleast_1d(film.targets[0]).ravel()
+    target = f" The target is {', '.join(f'{v:g}' for v in flat[:6])}{' ...' * (flat.size > 6)}." if flat.size else ""
+    yield Frame(f"Loss: L = {film.loss:.6g}, {film.words[0]}.{target} It passes back {film.words[1]}.", "", last)
+    yield from (_back(film, k) for k in range(last - 1, -1, -1) if _has_delta(film.steps[k]))
+    gradient, new = film.gradient, film.new
+    tables = "".join(
+        f"<h2>{escape(name)}</h2>{_numbers({'weight': w, 'gradient': gradient[name], 'new weight': new[name]})}"
+        for name, w in film.parameters.items()
+    )
+    words = f"Update: θ ← θ − {film.lr:g} ∂L/∂θ. The loss was {film.loss:.6g} and is now {film.loss_after:.6g}."
+    yield Frame(words, tables, last)
+
+
+def _has_delta(step: BackpropStep) -> bool:
+    return step.value.dtype.kind == "f"  # integers have no derivative
+
+
+def _back(film: Animation, k: int) -> Frame:
+    """δ at one column, and the gradients that follow from it."""
+    step = film.steps[k]
+    rule = "; ".join(filter(None, (step.backward, step.gradient)))
+    what = "the input." if step.kind == "input" else f"δ = ∂L/∂({step.name}). {step.kind}: {rule}."
+    layer = step.name.partition("[")[0]
+    own = {n: g for n, g in film.gradient.items() if (n.rpartition(".")[0] or layer) == layer}
+    tables = "".join(f"<h2>Gradient of {escape(n)}</h2>{_numbers({'gradient': g})}" for n, g in own.items())
+    return Frame(f"Backward: {what}", _numbers({"value": step.value[0], "δ": step.delta[0]}) + tables, k)
+
+
+def _numbers(arrays: dict[str, np.ndarray]) -> str:
+    """Arrays of one shape as a table, entry by entry; of many, their lengths."""
+    first = next(iter(arrays.values()))
+    if first.size > MAX_ENTRIES:
+        shape = "×".join(map(str, first.shape))
+        norms = ", ".join(f"‖{name}‖ = {np.linalg.norm(v.astype(float)):.6g}" for name, v in arrays.items())
+        return f"<p>{first.size:,} numbers ({shape}): {escape(norms)}.</p>"
+    places = [", ".join(map(str, i)) or "0" for i in np.ndindex(first.shape)]
+    table = Table({"entry": places, **{name: v.astype(float).ravel().tolist() for name, v in arrays.items()}})
+    return f'<div class="box">{table.html()}</div>'
+
+
+# ---- the picture: places in pixels, from which the template draws
+
+
+def _boxes(size: int, tall: float) -> list[tuple[int, int]]:
+    """Units that have a box, of many the first and the last, and the top of each; a gap of one in a long column."""
+    half = MAX_BOXES // 2
+    units = list(range(size)) if size <= MAX_BOXES else [*range(half), *range(size - half + 1, size)]
+    slots = [k + (size > MAX_BOXES and k >= half) for k in range(len(units))]
+    top = TOP + (tall - (slots[-1] + 1 if slots else 0) * (HIGH + GAP)) / 2
+    return [(unit, round(top + slot * (HIGH + GAP))) for unit, slot in zip(units, slots, strict=True)]
+
+
+def _column(step: BackpropStep, k: int, back: int | None, tall: float) -> dict[str, Any]:
+    """The boxes of one layer with its values and its δ; `back`: the step of the film at which δ arrives."""
+    values, deltas = step.value[0].ravel(), step.delta[0].ravel()
+    boxes = _boxes(values.size, tall)
+    units = [(y, f"{values[i]:.3g}", f"δ {deltas[i]:.3g}" if _has_delta(step) else "") for i, y in boxes]
+    more = (boxes[MAX_BOXES // 2][1] - (HIGH + GAP) // 2, values.size - len(boxes)) if values.size > MAX_BOXES else None
+    kind = f"{step.kind} {'×'.join(map(str, step.value.shape[1:]))}"
+    names = {"name": short(step.name, 20), "kind": short(kind, 24)}
+    return {"x": k * STRIDE + 12, "at": k, "back": back, "units": units, "more": more, **names}
+
+
+def _wires(film: Animation, k: int, update: int, tall: float) -> Iterator[dict[str, Any]]:
+    """Weights of a dense layer before and after the update, or one line per unit where there is nothing to mix."""
+    before, here = (film.steps[i].value[0].size for i in (k - 1, k))
+    names = (f"{film.steps[k].name.partition('[')[0]}.weight", "weight")
+    name = next((n for n in names if n in film.parameters), "")
+    if film.steps[k].kind == "Linear" and name and film.parameters[name].shape == (here, before):
+        yield {"at": k, "until": update, "lines": list(_lines(film.parameters[name], k, tall))}
+        yield {"at": update, "until": update + 1, "lines": list(_lines(film.new[name], k, tall))}
+    elif before == here:
+        lines = [(*line[:4], "same", 1) for line in _lines(np.where(np.eye(here) > 0, 1.0, np.nan), k, tall)]
+        yield {"at": k, "until": update + 1, "lines": lines}
+
+
+def _lines(weight: np.ndarray, k: int, tall: float) -> Iterator[tuple[Any, ...]]:
+    """Both ends of each line, its class and its width."""
+    largest, middle = np.nanmax(np.abs(weight)) or 1.0, HIGH // 2
+    for j, y in _boxes(weight.shape[1], tall):
+        for i, z in _boxes(weight.shape[0], tall):
+            if not np.isnan(w := weight[i, j]):
+                ends = (k - 1) * STRIDE + 12 + WIDE, y + middle, k * STRIDE + 12, z + middle
+                yield *ends, "minus" if w < 0 else "plus", f"{0.5 + 2.5 * abs(w) / largest:.2f}"
 
 
 @dataclass(frozen=True, eq=False)
-class Animation(Result):
+class Animation(Backprop):
     """One step of gradient descent on one row; `html()` is its film."""
-
-    passes: Backprop  # all numbers of the row
-
-    @property
-    def loss(self) -> tuple[float, float]:
-        """The loss before and after the update."""
-        return self.passes.loss, self.passes.loss_after
-
-    @property
-    def deltas(self) -> tuple[np.ndarray | None, ...]:
-        """∂L/∂ of each step's values; None for integers, which have none."""
-        return tuple(None if s.value.dtype.kind != "f" else s.delta[0] for s in self.passes.steps)
-
-    def columns(self) -> dict[str, Any]:
-        """One row per layer: its size, its largest value and δ."""
-        steps = self.passes.steps
-        return {
-            "layer": [step.name for step in steps],
-            "kind": [step.kind for step in steps],
-            "values": [step.value[0].size for step in steps],
-            "largest |h|": [np.abs(step.value).max(initial=0) for step in steps],
-            "largest |δ|": [np.nan if d is None else np.abs(d).max(initial=0) for d in self.deltas],
-        }
-
-    @property
-    def caption(self) -> str:
-        return f"Loss {self.loss[0]:.6g} before the update, {self.loss[1]:.6g} after it."
-
-    def figure(self) -> Figure:
-        """The length of δ at every layer."""
-        lengths = [np.nan if d is None else float(np.linalg.norm(d)) for d in self.deltas]
-        names = [step.name for step in self.passes.steps]
-        return layers(names, lengths, label="‖δ‖ of the row", title="δ on its way back")
 
     def html(self) -> str:
         """The film as one page that fetches nothing."""
-        return page(self)
+        from jinja2 import Environment
+
+        text = (files("ftheta.explain.gradients") / "film.html.j2").read_text(encoding="utf-8")
+        template = Environment(autoescape=True, keep_trailing_newline=True).from_string(text)
+        frames, last = list(_frames(self)), len(self.steps)
+        back = {frame.column: k for k, frame in enumerate(frames) if k > last}
+        tall = max(min(step.value[0].size, MAX_BOXES) for step in self.steps) * (HIGH + GAP)
+        chain = [k for k in range(1, last) if self.steps[k].sources == (k - 1,)]
+        return template.render(
+            title=f"Back-propagation through {last - 1} layers, step by step",
+            frames=frames,
+            columns=[_column(step, k, back.get(k), tall) for k, step in enumerate(self.steps)],
+            wires=[wires for k in chain for wires in _wires(self, k, len(frames) - 1, tall)],
+            loss={"x": last * STRIDE + 12, "y": _boxes(1, tall)[0][1], "before": self.loss, "after": self.loss_after},
+            size={"wide": WIDE, "high": HIGH, "width": (last + 1) * STRIDE, "height": TOP + tall + 16, "last": last},
+            table=self.table().html(),
+        )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the page; a file that is there is replaced only with overwrite=True."""
@@ -91,7 +178,7 @@ def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int 
         >>> import torch
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Sigmoid(), torch.nn.Linear(3, 1))
         >>> film = animate(net, [[0.5, -1.0]], [1.0])
-        >>> film.loss[1] < film.loss[0], film.html()[:15]
+        >>> film.loss_after < film.loss, film.html()[:15]
         (True, '<!DOCTYPE html>')
     """
     batch = batch_of(obj, X, y)
@@ -99,4 +186,4 @@ def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int 
         raise InputError(f"row={row}, but there are {batch.n} rows; choose one from 0 to {batch.n - 1}.")
     if batch.y is None:
         raise InputError("animate compares outputs with targets, but y is None; pass the y of these rows.")
-    return Animation(passes_of(obj, part_of(batch, slice(row, row + 1)), loss, lr=lr))
+    return Animation(**vars(passes_of(obj, part_of(batch, slice(row, row + 1)), loss, lr=lr)))

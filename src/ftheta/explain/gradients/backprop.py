@@ -7,8 +7,8 @@
     step        θ ← θ - η G
 
 δ is the derivative of one row's loss, not of the mean: a mean that is divided by n twice is a common mistake. Numbers
-come from autograd on a copy in float64, formulas from a table of known layers. Where a batch is normalized as one, δ of
-a row is the derivative of the sum of all losses.
+come from autograd on a copy in float64. Where a batch is normalized as one, δ of a row is the derivative of the sum of
+all losses. The worked example is a network of sigmoids, 2-2-1 with biases, three points, one step at rate 1.
 
 Shapes: B rows; a value and its δ (B, ...), gradients of a parameter (B, its shape).
 Reference: Rumelhart, Hinton and Williams, Nature 323 (1986).
@@ -16,10 +16,13 @@ Reference: Rumelhart, Hinton and Williams, Nature 323 (1986).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 from ...catalog import nearest
 from ...check import Count, Finite
@@ -31,11 +34,8 @@ from ...train import Supervised
 from .._point import LossLike, Point, part_of
 from .._probe import DRAW, batch_of, module_of
 from .._registry import OBJECTIVE, explanation, has
-from ._network import columns_of, network_with_numbers
 from ._passes import BackpropStep, forward_backward
-from ._sheet import Part, Sheet, exercise, label_of, of_row, page, parts_of
-
-__all__ = ["Backprop", "BackpropStep", "backprop"]
+from ._sheet import Part, Sheet, columns_of, exercise, label_of, network_with_numbers, of_row, page, parts_of
 
 USUAL_ROWS, MAX_GRADIENTS = 32, 50_000_000  # rows that are followed; numbers in the gradients of all rows
 WRONG_ABOVE = 1e-3  # relative difference to central differences that is not rounding
@@ -236,7 +236,7 @@ def passes_of(
     """All numbers of these rows."""
     point = Point(obj, batch, loss=loss, double=True, training=training)
     with point.open(training=training):
-        return Backprop(**forward_backward(point, lr, reduction)._asdict(), lr=lr, given=batch.n)
+        return Backprop(**forward_backward(point, lr, reduction), given=batch.n)
 
 
 def _followed(size: int, given: int, max_rows: int | None) -> int:
@@ -256,3 +256,55 @@ def _size(step: BackpropStep) -> str:
 
 def _norm(value: np.ndarray) -> float:
     return float(np.linalg.norm(value.ravel()))
+
+
+# ---- an example
+
+
+class _Mixed(torch.autograd.Function):
+    """z forward, σ'(z) backward."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:
+        ctx.save_for_backward(z)
+        return z.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (z,) = ctx.saved_tensors
+        return grad_outputs[0] * z.sigmoid() * (1 - z.sigmoid())
+
+
+class MismatchedOutput(nn.Module):
+    """An output unit that gives z and passes back σ'(z) δ: a mistake that is easily made, kept to be looked at."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        return _Mixed.apply(z)  # pyright: ignore[reportReturnType]
+
+
+_VARIANTS = {"printed": MismatchedOutput, "linear": nn.Identity, "sigmoid": nn.Sigmoid}
+
+
+def worked_example(variant: str = "printed") -> tuple[nn.Sequential, Tensor, Tensor, str]:
+    """The network, its three points, their targets and the loss, as `backprop` takes them.
+
+    Args:
+        variant: Of the output unit: "linear" or "sigmoid"; "printed" gives z and passes back σ'(z) δ, as the report
+            prints it, which is the gradient of no loss.
+
+    Example:
+        >>> from ftheta import explain
+        >>> found = explain.backprop(*explain.worked_example("linear"))
+        >>> round(found.loss, 6), round(found.loss_after, 6)
+        (0.92399, 0.664982)
+    """
+    if variant not in _VARIANTS:
+        raise InputError(nearest("variant", variant, _VARIANTS))
+    layers = {"hidden": nn.Linear(2, 2), "sigmoid": nn.Sigmoid(), "output": nn.Linear(2, 1)}
+    net = nn.Sequential(OrderedDict(layers, unit=_VARIANTS[variant]())).double()
+    weights = [[[0.2, -1.2], [-0.7, -0.7]], [0.4, 0.7], [[-0.5, 2.3]], [0.4]]  # hidden, its biases, output, its bias
+    with torch.no_grad():
+        for p, values in zip(net.parameters(), weights, strict=True):
+            p.copy_(torch.tensor(values, dtype=torch.float64))
+    x, y = torch.tensor([[1, 1], [0, -2], [-1, 1]]).double(), torch.tensor([-1, 1, 1]).double()
+    return net, x, y, "half-square"

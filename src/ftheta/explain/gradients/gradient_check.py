@@ -4,7 +4,7 @@
     error = |got - expected| / max(|got|, |expected|),       within the tolerance where differences may be off as much
 
 Each tensor is tried along one random direction, in which every entry takes part, and at some of its entries; one that
-fails, at many. Then the layers are tried one by one, from the output back, so that the faulty one is found.
+fails, at many. Then the layers are tried one by one, from the output back.
 
 Shapes: n entries of a tensor that were compared.
 """
@@ -27,10 +27,7 @@ from ...plots import PALETTE, Figure, canvas, distinct, drawn, legend
 from ...results import Result
 from .._point import LossLike, Point
 from .._registry import checked
-from ._checking import Check, Checked, FaultyLayer, place
-from ._mistakes import Local, diagnose
-
-__all__ = ["GradientCheck", "gradient_check"]
+from ._checking import Check, Checked, FaultyLayer, diagnose, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,16 +202,10 @@ def _judged(row: Checked, layer: FaultyLayer, rows: int) -> tuple[str, str]:
         return "", ""
     own = layer.wrong.get(row.found.name.removeprefix(f"{layer.name}."))
     if own is not None or not layer.wrong:
-        return _diagnosed(own or row, rows, layer.local)
+        return diagnose((own or row).found, rows, layer.local)
     name, first = next(iter(layer.wrong.items()))
-    kind, sentence = _diagnosed(first, rows, layer.local)
+    kind, sentence = diagnose(first.found, rows, layer.local)
     return kind, f"the incoming gradient is already wrong; {name} of layer {layer.name!r}: {sentence}"
-
-
-def _diagnosed(row: Checked, rows: int, local: Local | None) -> tuple[str, str]:
-    if (row.found.off <= row.found.tolerance).all():
-        return "unclear", f"a random direction shows it, but none of {len(row.found.index)} entries; raise entries=."
-    return diagnose(row.found, rows, local)
 
 
 def _notes(point: Point, rows: Sequence[Checked], training: bool) -> Iterator[str]:

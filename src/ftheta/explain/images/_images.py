@@ -1,15 +1,19 @@
-"""Images and signals through a net: rows with places, and the score that is explained.
+"""Images and signals through a net: rows with places, the score that is explained, and which inputs a unit can see.
+
+One pass of rows, each with one stripe of NaN across the input, gives for every layer and axis a Boolean matrix
+(places of the input, places of the map): True where the place of the map depends on the place of the input. A field
+that is larger than the input is cut to it; a map that no NaN reaches (the net removes them) counts as seeing all.
 
 Shapes: B rows, C channels, places (L,) or (H, W), K outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
+from copy import deepcopy
 from math import prod
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +22,10 @@ from torch import Tensor, nn
 from ...catalog import nearest
 from ...data import Batch
 from ...errors import InputError, InputTypeError
-from .._probe import batch_of, first_tensor, fitting, module_of, untouched
+from .._probe import Call, batch_of, first_tensor, fitting, module_of, passed, untouched
 
 PART, NUMBERS = 64, 2**20  # rows of a pass at most, and numbers: large images go one by one
+STRIPED_NUMBERS = 2**22  # in the inputs of a pass with NaN
 
 
 def convolutions(module: nn.Module) -> dict[str, nn.Conv1d | nn.Conv2d]:
@@ -81,12 +86,6 @@ class Pictures:
         wanted = " or ".join("(B, C, L)" if d == 2 else "(B, C, H, W)" for d in sorted(dims))
         raise InputError(f"X has shape {(len(batch.x), *self.row)}; pass {wanted}. Add the missing axes.")
 
-    def on(self, module: nn.Module) -> Self:
-        """The same rows for another module of this kind."""
-        other = copy(self)
-        other.module = module
-        return other
-
     @contextmanager
     def open(self, *, gradients: bool = True) -> Iterator[None]:
         """The net in evaluation mode; its state is restored on exit."""
@@ -106,10 +105,8 @@ class Pictures:
         """Raw outputs (B, K), or maps of them (B, K, *places)."""
         raw = self(x)
         if raw.shape[:1] != x.shape[:1]:
-            raise InputTypeError(
-                f"{type(self.module).__name__} returned {tuple(raw.shape)} first for {len(x)} rows; a net that "
-                "returns (rows, outputs) first is needed."
-            )
+            got = f"{type(self.module).__name__} returned {tuple(raw.shape)} first for {len(x)} rows"
+            raise InputTypeError(f"{got}; a net that returns (rows, outputs) first is needed.")
         return raw[:, None] if raw.ndim == 1 else raw
 
     def scores(self, x: Tensor) -> Tensor:
@@ -142,12 +139,92 @@ class Pictures:
         if target is None:
             return scores.argmax(1)
         names = self.names(scores.shape[1])
-        wanted = np.broadcast_to(np.asarray(target), len(scores)) if np.size(target) in (1, len(scores)) else None
-        if wanted is None:
+        if np.size(target) not in (1, len(scores)):
             raise InputError(f"target has {np.size(target)} entries for {len(scores)} rows; pass one, or one per row.")
+        wanted = np.broadcast_to(np.asarray(target), len(scores))
         classes = getattr(self.obj, "classes_", range(len(names)))
         known = {value: k for k, value in enumerate(classes)} if len(classes) == len(names) else {}
         found = [known.get(t, names.index(str(t)) if str(t) in names else None) for t in wanted.tolist()]
         if None in found:
             raise InputError(nearest("target", wanted.tolist()[found.index(None)], names))
         return torch.tensor(found, device=scores.device)
+
+
+class Reach(NamedTuple):
+    """What the units of one layer see."""
+
+    name: str
+    layer: nn.Module
+    places: tuple[int, ...]  # shape of its map; empty where its units have no places
+    matrices: tuple[np.ndarray, ...]  # for each axis of the input (n_in, n_out) bool; n_out is 1 without places
+    changed: bool  # whether its units see something else than what came into it
+
+    @property
+    def middle(self) -> list[int]:
+        """The unit in the middle of the map."""
+        return [m.shape[1] // 2 for m in self.matrices]
+
+    def spans(self, unit: list[int]) -> list[tuple[int, int]]:
+        """First and last place of the input that a unit sees, on each axis."""
+        seen = [np.flatnonzero(matrix[:, u]) for matrix, u in zip(self.matrices, unit, strict=True)]
+        ends = zip(seen, self.matrices, strict=True)
+        return [(int(s[0]), int(s[-1])) if len(s) else (0, len(m) - 1) for s, m in ends]
+
+    @property
+    def steps(self) -> list[float]:
+        """How far the field moves from a unit to the next, on each axis; NaN where all units see the same."""
+        return [_step(matrix) for matrix in self.matrices]
+
+
+def _step(matrix: np.ndarray) -> float:
+    """From the widest range of units whose field has moved at one of its ends and is not cut there."""
+    n, units = matrix.shape
+    first = np.array([np.flatnonzero(column)[0] if column.any() else 0 for column in matrix.T])
+    last = np.array([np.flatnonzero(column)[-1] if column.any() else n - 1 for column in matrix.T])
+    for ends, cut in ((first, 0), (last, n - 1)):
+        free = np.flatnonzero(ends != cut)
+        if len(free) > 1:
+            return float(ends[free[-1]] - ends[free[0]]) / float(free[-1] - free[0])
+    if len({*first}) > 1 or len({*last}) > 1:
+        return float(round(n / units))
+    return np.nan
+
+
+def reach(module: nn.Module, x: Tensor, names: Sequence[str] | None = None) -> list[Reach]:
+    """What the units of every layer, or of the parts of these names, see of a row (1, C, n_1, ..., n_d), or (1, n);
+    in the order in which they ran, the output last, unless a layer gave it."""
+    net, axes = deepcopy(module).double().eval(), tuple(x.shape[2:] or x.shape[1:])
+    stripes = [(axis, place) for axis, n in enumerate(axes) for place in range(n)]
+    size = max(1, STRIPED_NUMBERS // x[0].numel())
+    found: list[list[Call]] = []
+    for start in range(0, len(stripes), size):
+        part = stripes[start : start + size]
+        rows = x.detach().double().expand(len(part), *x.shape[1:]).clone()
+        for row, (axis, place) in zip(rows, part, strict=True):
+            row.movedim(axis + row.ndim - len(axes), 0)[place] = torch.nan
+        with torch.no_grad():
+            found.append(passed(net, rows, names))
+    return [_joined(parts, axes, x.ndim) for parts in zip(*found, strict=True)]
+
+
+def _joined(parts: Sequence[Call], axes: tuple[int, ...], ndim: int) -> Reach:
+    """One layer, from its calls for all stripes."""
+    places, matrices = _matrices([part.out for part in parts], axes, ndim)
+    given = [first_tensor(part.inputs) for part in parts]
+    known = [g for g in given if g is not None and g.ndim == ndim and len(g) == len(parts[0].out)]
+    before = _matrices(known, axes, ndim)[1] if len(known) == len(given) else ()
+    same = len(before) == len(matrices) and all(map(np.array_equal, before, matrices))
+    return Reach(parts[0].name, parts[0].layer, places, matrices, not same)
+
+
+def _matrices(outs: Sequence[Tensor], axes: tuple[int, ...], ndim: int) -> tuple[Any, tuple[np.ndarray, ...]]:
+    """Shape of a map, and which of its places each stripe reaches, axis by axis."""
+    nan = torch.cat([out.isnan() for out in outs])
+    maps = nan.ndim == ndim and ndim > 2  # (Σ n, K, *places)
+    places = tuple(nan.shape[2:]) if maps else ()
+    nan = nan if nan.any() else torch.ones_like(nan)
+    matrices = []
+    for axis, rows in enumerate(nan.split(list(axes))):
+        lost = rows.any(1).movedim(axis + 1, 1) if maps else rows
+        matrices.append(lost.reshape(len(rows), places[axis] if maps else 1, -1).any(-1).cpu().numpy())
+    return places, tuple(matrices)

@@ -23,9 +23,8 @@ from ...errors import InputError
 from ...formulas import correlate, output_size
 from ...plots import GREY, Figure, drawn
 from ...results import Result
+from .._probe import finite
 from .._registry import checked
-
-__all__ = ["Convolved", "Pooled", "convolve", "pool"]
 
 _FILL: dict[str, Any] = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}
 _KINDS = {"max": np.max, "min": np.min, "mean": np.mean}
@@ -76,7 +75,7 @@ class Convolved(Result):
             titles.append(f"step {i + 1}: output {', '.join(map(str, place))}")
             lit.append(self._lit(i))
             total = fill(self._sum(self.windows[i]), 34, break_long_words=False)
-            notes.append(f"{total}\n= {_number(float(self.output[place]))}")
+            notes.append(f"{total}\n= {self.output[place]:.4g}")
         return _grids(values, titles=titles, notes=notes, lit=lit)
 
     def _lit(self, i: int | None) -> np.ndarray:
@@ -175,9 +174,8 @@ def pool(
         [[3.25, 4.0]]
     """
     x, kinds = _array(x, "x"), [kind] if isinstance(kind, str) else list(kind)
-    for name in kinds or [""]:
-        if name not in _KINDS:
-            raise InputError(nearest("pooling", name, _KINDS))
+    if unknown := [name for name in kinds or [""] if name not in _KINDS]:
+        raise InputError(nearest("pooling", unknown[0], _KINDS))
     step = size if stride is None else stride
     shape = tuple(output_size(n, size, stride=step) for n in x.shape)
     windows, starts = _windows(x, (size,) * x.ndim, step, 1)
@@ -186,10 +184,7 @@ def pool(
 
 
 def _array(value: Any, name: str) -> np.ndarray:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array of numbers: {error}.") from error
+    array = finite(name, value)
     if array.ndim not in (1, 2) or not array.size:
         raise InputError(f"{name} has shape {array.shape}; expected a signal (n,) or an image (H, W).")
     return array
@@ -211,7 +206,7 @@ def _steps(shape: tuple[int, ...], windows: np.ndarray) -> dict[str, list[str]]:
 
 
 def _rows(values: np.ndarray) -> str:
-    return " / ".join(" ".join(map(_number, row)) for row in np.atleast_2d(values))
+    return " / ".join(" ".join(f"{v:.4g}" for v in row) for row in np.atleast_2d(values))
 
 
 def _cells(values: np.ndarray) -> list[float]:
@@ -219,12 +214,8 @@ def _cells(values: np.ndarray) -> list[float]:
     return [int(v) if float(v).is_integer() else float(v) for v in values.ravel()]
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
 def _signed(value: float) -> str:
-    return f"({_number(value)})" if value < 0 else _number(value)
+    return f"({value:.4g})" if value < 0 else f"{value:.4g}"
 
 
 @drawn

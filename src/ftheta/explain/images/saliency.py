@@ -1,33 +1,37 @@
-"""Saliency: which pixels support an output.
+"""Saliency: which pixels support an output, and whether the map depends on the weights.
 
     gradient      ∂s(x)/∂x
     integrated    (x - b) ∫₀¹ ∂s/∂x (b + t (x - b)) dt        sums to s(x) - s(b): completeness
     smoothgrad    mean of ∂s/∂x (x + ε),  ε ~ N(0, σ²) in pairs ±ε, σ = 15 % of the range of x
     gradcam       ReLU(Σ_k a_k A_k),  a_k = mean over places of ∂s/∂A_k, A_k the maps of a layer; scaled up to x
     occlusion     s(x) - s(x with a window set to b), mean over the windows that hold a place
+    check         θ_l -> ρ(θ_l) ε,  ε ~ N(0, 1), ρ the root mean square, from the output downwards, one layer per step
 
-s is the raw output of the target, not its probability. A map may look right and not depend on the net:
-`saliency_check` tests it.
+s is the raw output of the target, not its probability. A map that stays the same while the weights are randomized does
+not depend on what was learned. Where a method multiplies by the image, as integrated gradients do, absolute values stay
+correlated: the image decides the size of the map, the net only its sign.
 
-Shapes: B rows, C channels, places (L,) or (H, W), K outputs.
+Shapes: B rows, C channels, places (L,) or (H, W), K outputs; L steps of the check (layers with weights).
 References: Simonyan, Vedaldi and Zisserman (2014); Sundararajan, Taly and Yan (2017); Smilkov et al. (2017); Selvaraju
-et al. (2017); Zeiler and Fergus (2014).
+et al. (2017); Zeiler and Fergus (2014); Adebayo et al., Sanity checks for saliency maps (2018).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from ... import plots
 from ...catalog import nearest
 from ...check import Count
+from ...draw import Draw
 from ...errors import InputError, InputTypeError
 from ...plots import Figure
 from ...results import Result
@@ -35,10 +39,9 @@ from .._probe import DRAW, calls, layer_named
 from .._registry import explanation
 from ._images import Pictures, array, has_convolution, slope
 
-__all__ = ["Saliency", "saliency"]
-
 NOISE = 0.15  # standard deviation, in ranges of x
-MAX_ROWS = 12  # in the table
+MAX_ROWS, MAX_MAPS, CHECKED_ROWS = 12, 6, 16  # in the table; drawn and taken by the check
+PASSES_BELOW = 0.5  # rank correlation
 _STEPS = {"integrated": 64, "smoothgrad": 24}
 
 
@@ -192,7 +195,7 @@ def saliency(
     with net.open():
         scores = _scores(net, net.x)
         chosen = net.targets(target, scores)
-        values = attributions(net, method, chosen, layer=layer, baseline=baseline, steps=steps, size=size)
+        values = attributions(net, method, chosen, layer, baseline, steps, size)
         empty = _scores(net, _baseline(baseline, net.x)) if method == "integrated" else scores
     score, start = (found.gather(1, chosen[:, None])[:, 0] for found in (scores, empty))
     gap = array(values.flatten(1).sum(1) - score + start) if method == "integrated" else None
@@ -204,11 +207,10 @@ def attributions(
     net: Pictures,
     method: str,
     target: Tensor,
-    *,
-    layer: str | None = None,
+    layer: Any = None,
     baseline: Any = 0.0,
-    steps: int | None = None,
-    size: int | None = None,
+    steps: Any = None,
+    size: Any = None,
 ) -> Tensor:
     """Values of a method for outputs `target` (B,), in parts; within `net.open()`."""
     if method not in METHODS:
@@ -252,3 +254,104 @@ def _baseline(baseline: Any, x: Tensor) -> Tensor:
     except RuntimeError:
         shapes = f"{tuple(given.shape)} for rows of shape {tuple(x.shape[1:])}"
         raise InputError(f"baseline has shape {shapes}; pass a number, or an array like a row.") from None
+
+
+@dataclass(frozen=True, eq=False)
+class SaliencyCheck(Result):
+    """Maps before and after randomizing, from the output downwards."""
+
+    names: tuple[str, ...]  # layer that was randomized last at each step
+    correlation: np.ndarray  # rank correlation with the map of the net as it is, mean over rows (L,)
+    spread: np.ndarray  # its standard deviation over rows (L,)
+    absolute: np.ndarray  # the same of absolute values, mean over rows (L,)
+    x: np.ndarray  # the first row, as the net sees it (C, *places)
+    maps: np.ndarray  # its maps: of the net as it is, then at each step (1 + L, *places)
+    method: str
+
+    @property
+    def passes(self) -> bool:
+        """Whether the map of the fully randomized net is another one: r below 0.5."""
+        return bool(self.correlation[-1] < PASSES_BELOW)
+
+    def columns(self) -> dict[str, Any]:
+        """One row per step."""
+        return {
+            "randomized down to": self.names,
+            "rank correlation": self.correlation,
+            "spread over rows": self.spread,
+            "of absolute values": self.absolute,
+        }
+
+    def figure(self) -> Figure:
+        """The maps, and how much of the first is left in each."""
+        steps = zip(self.names, self.correlation, strict=True)
+        titles = ["as trained", *(f"{name}\nr = {r:.2f}" for name, r in steps)]
+        some = np.unique(np.linspace(0, len(titles) - 1, MAX_MAPS).round().astype(int))
+        x = np.broadcast_to(self.x, (len(some), *self.x.shape))
+        return plots.saliency(x, self.maps[some], [titles[i] for i in some], label=f"saliency ({self.method})")
+
+    @property
+    def caption(self) -> str:
+        verb = "depends on" if self.passes else "hardly depends on"
+        return (
+            f"Saliency by {self.method} {verb} the weights: with all of them randomized, from the output down, the "
+            f"rank correlation with the trained map is {self.correlation[-1]:.2f}."
+        )
+
+
+@explanation("saliency-check", when=has_convolution)
+def saliency_check(
+    obj: Any, X: Any, *, method: str | Callable[[nn.Module, Any], Any] = "gradient", random_state: int = 0
+) -> SaliencyCheck:
+    """Whether saliency depends on the weights: they are randomized layer by layer from the output downwards.
+
+    Args:
+        X: Rows (B, C, H, W) or (B, C, L); the first 16 are taken.
+        method: A method of `saliency`, or a function (module, rows) -> maps (B, *places) of your own.
+    """
+    net = Pictures(obj, X)
+    net.x, net.module = net.x[:CHECKED_ROWS], deepcopy(net.module)
+    with net.open(gradients=False), calls(net.module) as seen:
+        target = net.scores(net.x).argmax(1)
+    weighted = {call.name: call.layer for call in reversed(seen) if _own(call.layer)}  # the last that ran first
+    if not weighted:
+        raise InputError(f"{type(net.module).__name__} ran no layer with weights; a net with some is needed.")
+    found = [_maps(net, method, target)]  # 1 + L of (B, *places)
+    for step, layer in enumerate(weighted.values()):
+        _randomize(layer, DRAW.at("randomize", random_state, step))
+        found.append(_maps(net, method, target))
+    r, size = (
+        np.array([[_rank_correlation(f(a), f(b)) for a, b in zip(found[0], later, strict=True)] for later in found[1:]])
+        for f in (np.asarray, np.abs)
+    )  # (L, B)
+    name = method if isinstance(method, str) else getattr(method, "__name__", "own method")
+    first = np.stack([maps[0] for maps in found])
+    return SaliencyCheck(tuple(weighted), r.mean(1), r.std(1), size.mean(1), array(net.x[0]), first, name)
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's; 0 where one of them is the same everywhere."""
+    from scipy.stats import spearmanr
+
+    flat = np.ptp(a) == 0 or np.ptp(b) == 0
+    return 0.0 if flat else float(spearmanr(a.ravel(), b.ravel())[0])  # pyright: ignore[reportArgumentType]
+
+
+def _maps(net: Pictures, method: str | Callable[[nn.Module, Any], Any], target: Tensor) -> np.ndarray:
+    with net.open():
+        if isinstance(method, str):
+            return array(attributions(net, method, target)).sum(1)  # (B, *places)
+        return np.asarray(method(net.module, net.x.reshape(len(net.x), *net.row)), dtype=float)
+
+
+def _randomize(layer: nn.Module, draw: Draw) -> None:
+    """Weights of the same root mean square, drawn anew."""
+    with torch.no_grad():
+        for name, p in _own(layer):
+            noise = torch.randn(p.shape, generator=draw.generator(name), dtype=p.dtype).to(p.device)
+            p.copy_(noise * p.square().mean().sqrt())
+
+
+def _own(layer: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Weights of the layer itself, also where they are parametrized."""
+    return [(name, p) for name, p in layer.named_parameters() if "." not in name or name.startswith("parametrizations")]

@@ -4,7 +4,7 @@
     a skip                       from where a value is computed to the sum or concatenation that takes it up again
 
 The graph is followed in one pass, so it holds for any module: layers are those that run, joins are operations on what
-comes from different layers. Layers in a row without a branch and on one level can be drawn as one block.
+comes from different layers.
 
 Shapes: N nodes in the order in which they ran, the input first; E edges.
 References: Ronneberger, Fischer and Brox, arXiv:1505.04597 (2015); He et al., arXiv:1603.05027 (2016).
@@ -26,9 +26,7 @@ from ...plots import Figure, boxes
 from ...results import Result
 from .._probe import NO_MAPS, first_tensor, fitting, has_maps, module_of, rows_for, untouched
 from .._registry import explanation
-from ..gradients._record import Record
-
-__all__ = ["Diagram", "Node", "diagram"]
+from ..gradients._passes import Record
 
 _JOINS = {"add": "+", "sub": "-", "mul": "×", "cat": "concat", "concat": "concat", "truediv": "/", "iadd": "+"}
 MAX_SINGLE = 12  # nodes that are drawn one by one
@@ -79,9 +77,8 @@ class Diagram(Result):
     def figure(self) -> Figure:
         """Boxes from left to right, a level down for each halving, arrows for every edge; long nets in blocks."""
         nodes = self.nodes if len(self.nodes) <= MAX_SINGLE else self.blocks().nodes
-        words = [
-            f"{(_counted(n.kinds) or n.name).replace(', ', chr(10))}\n{'×'.join(map(str, n.shape))}" for n in nodes
-        ]
+        kinds = [(_counted(n.kinds) or n.name).replace(", ", "\n") for n in nodes]
+        words = [f"{kind}\n{'×'.join(map(str, n.shape))}" for kind, n in zip(kinds, nodes, strict=True)]
         return boxes(words, [n.sources for n in nodes], levels=[n.level for n in nodes], title=self.title)
 
 

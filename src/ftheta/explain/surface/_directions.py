@@ -1,20 +1,39 @@
-"""Directions in weight space along which a loss is looked at. Shapes: P parameters, T points of a path."""
+"""Directions in weight space, and the loss at many points along them.
+
+    random: each filter of d is Gaussian noise scaled to the length of the same filter of θ,   d_f <- d_f ‖θ_f‖ / ‖d_f‖
+    path:   the two leading right singular vectors of  θ_t - θ,  t over a recorded training
+    losses: L_n = L(θ + Σ_k c_nk d_k)
+
+A filter is what makes one output: a row of a weight matrix, a kernel of a convolution. So the picture does not change
+when a ReLU layer is scaled up and the next one down. Biases and the scales of normalizations do not move.
+Shapes: P parameters, T points of a path, N places, K directions, B + 1 sets of rows: all, and B mini-batches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
+from torch.func import vmap
 
+from ...catalog import nearest
+from ...data import Batch
+from ...draw import Draw
 from ...errors import InputError
+from ...train import threads, threads_for
+from .._point import Point
+from .._probe import calls
+
+CACHE = 2**20  # numbers that one batched pass may hold: more than 4 MB of float32 leave the cache and are slower
+Directions = Literal["random", "path", "axes"] | Sequence[Any]
 
 
 def filter_normalized(parts: Mapping[str, Tensor], generator: Generator, *, biases: bool = False) -> Tensor:
     """One random direction for these tensors: (P,)."""
-    found = [_scaled(p.detach(), generator, keep=biases or p.ndim > 1) for p in parts.values()]
-    return torch.cat([d.flatten() for d in found])
+    return torch.cat([_scaled(p.detach(), generator, keep=biases or p.ndim > 1).flatten() for p in parts.values()])
 
 
 def _scaled(p: Tensor, generator: Generator, keep: bool) -> Tensor:
@@ -47,12 +66,142 @@ def positions(path: np.ndarray, origin: np.ndarray, directions: np.ndarray) -> t
     return np.linalg.solve(r, inside.T).T, share
 
 
-def stacked(directions: Sequence[object], size: int) -> np.ndarray:
+def _stacked(directions: Sequence[Any], size: int) -> np.ndarray:
     """Two given directions as an array: (2, P)."""
-    rows = [np.asarray(d, dtype=float).ravel() for d in directions]
+    rows = [np.asarray(d.detach().cpu() if isinstance(d, Tensor) else d, dtype=float).ravel() for d in directions]
     if len(rows) != 2 or any(len(row) != size for row in rows):
         raise InputError(
             f"directions has {len(rows)} entries of {[len(row) for row in rows]} numbers; two of {size} numbers each "
             "are needed, one for each parameter."
         )
     return np.stack(rows)
+
+
+def losses_along(point: Point, directions: np.ndarray, places: np.ndarray, batches: Sequence[Batch] = ()) -> np.ndarray:
+    """Losses at all places c around θ, for all rows and for each mini-batch: (N, B + 1)."""
+    origin = point.flat()
+    d, c = (torch.from_numpy(v).to(origin) for v in (directions, places))  # (K, P), (N, K)
+
+    def at(place: Tensor, batch: Batch) -> Tensor:
+        return point.at(origin + place @ d, batch)
+
+    with torch.no_grad(), threads(threads_for(len(origin) * point.batch.n)), point.open():
+        with calls(point.module) as seen:
+            point.value()
+        chunk = CACHE // (len(origin) + sum(call.out.numel() for call in seen) + 1)
+        found = []
+        for batch in (point.batch, *batches):
+            try:
+                many = vmap(at, in_dims=(0, None), chunk_size=chunk, randomness="same") if chunk >= 16 else None
+                losses = many(c, batch) if many else None
+            except RuntimeError:  # the module asks for a number, or writes in place
+                losses = None
+            found.append(torch.stack([at(place, batch) for place in c]) if losses is None else losses)
+    return torch.stack(found, 1).double().cpu().numpy()
+
+
+def jaggedness_of(p: np.ndarray) -> float:
+    """Length of a path over its net displacement: 1 for a straight line, inf for one that comes back."""
+    length, net = np.linalg.norm(np.diff(p, axis=0), axis=1).sum(), np.linalg.norm(p[-1] - p[0])
+    return float(length / net) if net > 0 else np.inf
+
+
+def paths_of(path: Any, size: int) -> dict[str, np.ndarray]:
+    """Recorders and arrays by name, each (T, P); one alone is called "path"."""
+    named = {} if path is None else path if isinstance(path, Mapping) else {"path": path}
+    found = {name: np.asarray(getattr(p, "path", p), dtype=float) for name, p in named.items()}
+    for name, p in found.items():
+        if p.ndim != 2 or p.shape[1] != size or not len(p):
+            raise InputError(
+                f"{name!r} has shape {p.shape}, but the module has {size} parameters that move; pass points "
+                f"(T, {size}) as a train.Recorder keeps them."
+            )
+        if not np.isfinite(p).all():
+            raise InputError(f"{name!r} holds numbers that are not finite; leave out where training diverged.")
+    return found
+
+
+def plane_of(
+    point: Point, directions: Directions | None, paths: Mapping[str, np.ndarray], here: np.ndarray, random_state: int
+) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
+    """Two directions (2, P), the coordinates of the weights (2,), and what the coordinates are called."""
+    at, names = np.zeros(2), ("direction 1", "direction 2")
+    kind = ("axes" if len(here) == 2 else "random") if directions is None else directions
+    if not isinstance(kind, str):
+        d = _stacked(kind, len(here))
+    elif kind == "random":
+        d = _random(point, Draw(random_state).at("landscape"))
+        names = ("random direction 1 (filter-normalized)", "random direction 2 (filter-normalized)")
+    elif kind == "path":
+        if not paths:
+            raise InputError("directions='path' needs path=, e.g. a train.Recorder of the training.")
+        every = np.concatenate(list(paths.values()))
+        d = leading(every, here)
+        share = positions(every, here, d)[1]
+        names = f"principal direction 1 ({share[0]:.0%})", f"principal direction 2 ({share[1]:.0%})"
+    elif kind == "axes":
+        d, at, names = np.eye(2), here, _parameters(point)
+    else:
+        raise InputError(nearest("directions", kind, ["random", "path", "axes"]))
+    if not _spans(d):
+        raise InputError(
+            "The two directions span no plane: one is zero or not finite, or both are parallel. Choose others, and see "
+            "that the weights are finite."
+        )
+    return d, at, names
+
+
+def _random(point: Point, draw: Draw, *, biases: bool = False) -> np.ndarray:
+    """Two filter-normalized directions, (2, P); biases move too where the weights alone span no plane."""
+    both = [filter_normalized(point.parameters, draw.generator(which), biases=biases) for which in ("d1", "d2")]
+    d = torch.stack(both).double().cpu().numpy()
+    return d if biases or _spans(d) else _random(point, draw, biases=True)
+
+
+def _spans(d: np.ndarray) -> bool:
+    return bool(np.isfinite(d).all()) and np.linalg.matrix_rank(d) == 2
+
+
+def _parameters(point: Point) -> tuple[str, str]:
+    if point.size != 2:
+        raise InputError(
+            f"directions='axes' is for modules of two parameters; {type(point.module).__name__} has {point.size}. Use "
+            "'random', or 'path' with the path of its training."
+        )
+    names = [n for n, p in point.parameters.items() for _ in range(p.numel())]
+    return (names[0], names[1]) if len(set(names)) == 2 else (f"{names[0]}[0]", f"{names[0]}[1]")
+
+
+def grid_of(box: Any, at: np.ndarray, span: float, paths: list[np.ndarray], points: int) -> list[np.ndarray]:
+    """Coordinates along both directions: the box given, one around the paths, or one around the weights."""
+    if box is None:
+        every = np.concatenate([at[None], *paths])  # (T, 2)
+        low, high = every.min(0), every.max(0)
+        half = np.where(high > low, 0.7 * (high - low), np.maximum(1, np.abs(at))) * span  # wider than the path
+        middle = (low + high) / 2
+        box = np.stack([middle - half, middle + half], 1)
+    edges = np.asarray(box, dtype=float)
+    if edges.shape != (2, 2) or not (edges[:, 0] < edges[:, 1]).all():
+        raise InputError(
+            f"The grid would go from {edges.tolist()}; give span > 0, or box=((left, right), (bottom, top)) that grow."
+        )
+    return [np.linspace(low, high, points) for low, high in edges]
+
+
+def lowest_of(x: np.ndarray, y: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """Place and value at the vertex of the least-squares parabola through the 3 x 3 points around the lowest, or that
+    point itself, at an edge and where the parabola has no minimum there: (3,)."""
+    safe = np.where(np.isfinite(loss), loss, np.inf)
+    j, i = np.unravel_index(int(safe.argmin()), loss.shape)
+    itself = np.array([x[i], y[j], safe[j, i]])
+    if not (0 < j < len(y) - 1 and 0 < i < len(x) - 1 and np.isfinite(loss[j - 1 : j + 2, i - 1 : i + 2]).all()):
+        return itself
+    rise = loss[j - 1 : j + 2, i - 1 : i + 2].ravel() - loss[j, i]
+    v, u = (part.ravel() for part in np.mgrid[-1:2, -1:2])  # in steps of the grid
+    terms = np.stack([np.ones(9), u, v, u * u / 2, u * v, v * v / 2], 1)
+    c, gu, gv, huu, huv, hvv = np.linalg.lstsq(terms, rise, rcond=None)[0]
+    if huu <= 0 or huu * hvv <= huv**2:
+        return itself
+    step = -np.linalg.solve([[huu, huv], [huv, hvv]], [gu, gv])
+    vertex = itself + [step[0] * (x[1] - x[0]), step[1] * (y[1] - y[0]), c + (step @ [gu, gv]) / 2]
+    return vertex if np.abs(step).max() <= 1 else itself

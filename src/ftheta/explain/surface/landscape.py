@@ -1,45 +1,51 @@
-"""Loss landscapes: the loss on a plane through the weights.
+"""Loss landscapes: the loss on a plane through the weights, and on the line between two solutions.
 
     L(a, b) = L(θ + a d₁ + b d₂),        d₁, d₂: random, of the path of a training, or the axes of two parameters
-    random: each filter of d is Gaussian noise scaled to the length of the same filter of θ,   d_f <- d_f ‖θ_f‖ / ‖d_f‖
-    path:   the two leading right singular vectors of  θ_t - θ,  t over a recorded training
+    L(t) = L((1 - t) θ_a + t θ_b),       barrier = max_{0 <= t <= 1} [L(t) - (1 - t) L(0) - t L(1)]
 
-A filter is what makes one output: a row of a weight matrix, a kernel of a convolution. So the picture does not change
-when a ReLU layer is scaled up and the next one down. Biases and the scales of normalizations (tensors of one axis) do
-not move. A loss is a function of the parameters, for a model and for data: another batch of rows has another surface
-with another minimum. Two directions of thousands show little of it; the share of a path in the plane tells how little.
+Another batch of rows has another surface with another minimum. Two directions of thousands show little of it; the share
+of a path in the plane tells how little. Two minima without a barrier lie in one basin.
 
-Shapes: G grid points per axis, B mini-batches, T points of a path, P parameters.
-Reference: Li, Xu, Taylor, Studer and Goldstein, Visualizing the loss landscape of neural nets, arXiv:1712.09913 (2018).
+Shapes: G grid points per axis, B mini-batches, T points of a path, P parameters, N points of a line.
+References: Li et al., Visualizing the loss landscape of neural nets, arXiv:1712.09913 (2018); Goodfellow, Vinyals and
+Saxe, Qualitatively characterizing neural network optimization problems, arXiv:1412.6544 (2015).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
 from annotated_types import Ge
 from torch import Tensor
 
-from ...catalog import nearest
 from ...check import Count, Positive
 from ...draw import Draw
 from ...errors import InputError
-from ...plots import Figure, drawn
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short, wide_range
 from ...results import Result
 from .._point import NO_SURFACE, LossLike, Point, has_surface
 from .._probe import DRAW, module_of
 from .._registry import checked, explanation
-from ._directions import filter_normalized, leading, positions, stacked
-from ._drawing import draw_landscape
-from ._sweep import losses_along
+from ._directions import (
+    Directions,
+    grid_of,
+    jaggedness_of,
+    losses_along,
+    lowest_of,
+    paths_of,
+    plane_of,
+    positions,
+)
 
-__all__ = ["Landscape", "landscape", "plane"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-Directions = Literal["random", "path", "axes"] | Sequence[Any]
+DASHES = ("-", "--", ":", "-.")
+ENDS = {"start": 0, "end": -1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +70,12 @@ class Landscape(Result):
 
     def columns(self) -> dict[str, Any]:
         """The weights, the lowest place, that of each mini-batch, and where the paths begin and end."""
-        ends = {
-            f"{name}: {end}": path[i] for name, path in self.paths.items() for end, i in (("start", 0), ("end", -1))
-        }
+        ends = {f"{name}: {end}": path[i] for name, path in self.paths.items() for end, i in ENDS.items()}
         batches = {f"lowest of batch {i + 1}": place for i, place in enumerate(self.batch_lowest)}
         places = {"weights": self.at, "lowest": self.lowest, **batches, **ends}
         return {
             "place": list(places),
-            self.names[0]: [place[0] for place in places.values()],
-            self.names[1]: [place[1] for place in places.values()],
+            **{name: [place[k] for place in places.values()] for k, name in enumerate(self.names)},
             "loss": [self.value, self.least, *self.batch_least, *[np.nan] * len(ends)],
         }
 
@@ -87,8 +90,24 @@ class Landscape(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """Contours of the loss with the weights, the lowest place, the paths and the contours of mini-batches."""
-        return draw_landscape(self)
+        """Filled contours with marked places, paths, and the lowest 3 and 15 % of each mini-batch's surface."""
+        figure, axes = canvas(width=6.6, height=5.2)
+        x, y, batches = self.x, self.y, len(self.batches) > 0
+        axes.grid(visible=False)
+        _fill(figure, axes, x, y, self.loss, gray=batches)
+        if batches:
+            _rings(axes, x, y, self.loss, "black", "-", "all rows")
+        for i, (surface, place) in enumerate(zip(self.batches, self.batch_lowest, strict=True)):
+            _rings(axes, x, y, surface, PALETTE[i % 6], DASHES[i % 4], f"batch {i + 1}")
+            _mark(axes, place, PALETTE[i % 6], None)
+        for i, (name, points) in enumerate(self.paths.items()):
+            _path(axes, points, short(name, 24), i)
+        _mark(axes, self.lowest, "black", "lowest")
+        axes.plot(*self.at, ls="", marker="o", ms=6, color="white", mec="black", mew=1.5, zorder=8, label="weights")
+        axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), title=f"Loss at {self.n} rows")
+        axes.set(xlabel=short(self.names[0], 60), ylabel=short(self.names[1], 60))
+        legend(figure)
+        return figure
 
 
 def _has_plane(obj: Any) -> bool:
@@ -133,18 +152,18 @@ def landscape(
         >>> [round(float(v), 3) for v in found.lowest]
         [2.0, 1.0]
     """
-    point, paths = Point(obj, X, y, loss, max_rows=max_rows).moves(), paths_of(path)
-    here = point.flat().double().cpu().numpy()
-    d, at, names = _plane(point, directions, paths, here, random_state)
-    placed = {name: positions(points_of(p, here, name), here, d) for name, p in paths.items()}
+    point = Point(obj, X, y, loss, max_rows=max_rows).moves()
+    here, paths = point.flat().double().cpu().numpy(), paths_of(path, point.size)
+    d, at, names = plane_of(point, directions, paths, here, random_state)
+    placed = {name: positions(p, here, d) for name, p in paths.items()}
     inside = {name: at + place for name, (place, _) in placed.items()}
-    xs, ys = _grid(box, at, span, list(inside.values()), points)
+    xs, ys = grid_of(box, at, span, list(inside.values()), points)
     places = np.stack(np.meshgrid(xs, ys), -1).reshape(-1, 2)  # (G², 2), x fastest
     more = point.batches(batches, batch_size, Draw(random_state).at("landscape")) if batches else []
     places = np.concatenate([places - at, np.zeros((1, 2))])  # the last one is the weights themselves
     found = losses_along(point, d, places, more)
     grids = found[:-1].T.reshape(-1, points, points)  # (B + 1, G, G)
-    lowest = np.stack([_lowest(xs, ys, grid) for grid in grids])
+    lowest = np.stack([lowest_of(xs, ys, grid) for grid in grids])
     return Landscape(
         x=xs,
         y=ys,
@@ -155,7 +174,7 @@ def landscape(
         least=float(lowest[0, 2]),
         paths=inside,
         shares={name: share for name, (_, share) in placed.items()},
-        jaggedness={name: _jaggedness(p) for name, p in paths.items()},
+        jaggedness={name: jaggedness_of(p) for name, p in paths.items()},
         batches=grids[1:],
         batch_lowest=lowest[1:, :2],
         batch_least=lowest[1:, 2],
@@ -165,7 +184,7 @@ def landscape(
 
 
 @checked("module_", when=has_surface, otherwise=NO_SURFACE, lifted_by="loss")
-def plane(
+def loss_on_plane(
     obj: Any,
     X: Any,
     y: Any = None,
@@ -184,7 +203,7 @@ def plane(
     """
     point = Point(obj, X, y, loss, max_rows=max_rows, double=True).moves()
     start = point.flat()
-    d, at, _ = _plane(point, directions, paths_of(path), start.cpu().numpy(), random_state)
+    d, at, _ = plane_of(point, directions, paths_of(path, point.size), start.cpu().numpy(), random_state)
     both, center = torch.from_numpy(d).to(start), torch.from_numpy(at).to(start)
     point.objective.eval().requires_grad_(False)
     for value in point.inputs.values():
@@ -197,116 +216,128 @@ def plane(
     return f
 
 
-def _jaggedness(path: Any) -> float:
-    """Length of a path over its net displacement: 1 for a straight line, inf for one that comes back."""
-    p = np.asarray(path, dtype=float)
-    length, net = np.linalg.norm(np.diff(p, axis=0), axis=1).sum(), np.linalg.norm(p[-1] - p[0])
-    return float(length / net) if net > 0 else np.inf
+def _fill(figure: Figure, axes: Axes, x: np.ndarray, y: np.ndarray, loss: np.ndarray, *, gray: bool) -> None:
+    from matplotlib.colors import LogNorm
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    finite = loss[np.isfinite(loss)]
+    if not finite.size:
+        raise InputError("No loss on this grid is finite, so there is nothing to draw; choose a smaller span.")
+    low, high = float(finite.min()), float(finite.max())
+    log = low > 0 and wide_range(finite, 30.0)
+    high = high if high > low else low + max(abs(low), 1.0) * 1e-6  # a flat surface
+    levels = np.geomspace(low, high, 25) if log else np.linspace(low, high, 25)
+    look: Any = {"cmap": "Greys", "alpha": 0.6} if gray else {"cmap": "viridis"}
+    norm = LogNorm(low, high) if log else None
+    drawn = axes.contourf(x, y, np.ma.masked_invalid(loss), levels=levels, norm=norm, **look)
+    if not gray:
+        axes.contour(x, y, np.ma.masked_invalid(loss), levels=levels[::2], colors="white", linewidths=0.5, alpha=0.7)
+    ticks = LogLocator(subs=(1.0, 2.0, 5.0)) if log else MaxNLocator(6)
+    bar = figure.colorbar(drawn, ax=axes, label=f"mean loss per row{' (log scale)' if log else ''}", ticks=ticks)
+    if log:
+        bar.ax.yaxis.set_major_formatter("{x:g}")
+        bar.ax.minorticks_off()
 
 
-def paths_of(path: Any) -> dict[str, np.ndarray]:
-    """Recorders and arrays by name; one alone is called "path"."""
-    named = {} if path is None else path if isinstance(path, Mapping) else {"path": path}
-    return {name: np.asarray(getattr(p, "path", p), dtype=float) for name, p in named.items()}
+def _rings(axes: Axes, x: Any, y: Any, loss: np.ndarray, color: str, style: str, name: str) -> None:
+    """The contours that hold the lowest 3 and 15 % of a grid."""
+    levels = np.unique(np.quantile(loss[np.isfinite(loss)], [0.03, 0.15]))
+    axes.contour(x, y, np.ma.masked_invalid(loss), levels=levels, colors=color, linestyles=style, linewidths=1.6)
+    axes.plot([], [], style, color=color, lw=1.6, label=name)
 
 
-def points_of(path: np.ndarray, here: np.ndarray, name: str) -> np.ndarray:
-    """The path, if it is one of these weights."""
-    if path.ndim != 2 or path.shape[1] != len(here) or not len(path):
+def _mark(axes: Axes, place: Any, color: str, name: str | None) -> None:
+    """A star, not cut at an edge."""
+    axes.plot(*place, ls="", marker="*", ms=15, color=color, mec="white", zorder=7, label=name, clip_on=False)
+
+
+def _path(axes: Axes, points: np.ndarray, name: str, i: int) -> None:
+    color = (PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[4], PALETTE[2], PALETTE[0])[i % 6]
+    marker = "." if len(points) <= 60 else ""
+    axes.plot(*points.T, "-", color="white", lw=3.2, zorder=4)  # a rim, to stand out from any color below
+    axes.plot(*points.T, "-", color=color, marker=marker, ms=6, lw=1.6, zorder=5, label=name)
+    axes.plot(*points[0], ls="", marker="s", ms=7, color=color, mec="black", zorder=6)
+    if i == 0:
+        axes.plot([], [], ls="", marker="s", ms=7, color="white", mec="black", label="start")
+
+
+@dataclass(frozen=True, eq=False)
+class LinearInterpolation(Result):
+    """Losses along the line."""
+
+    t: np.ndarray  # places: 0 is the first model, 1 the second, (N,)
+    loss: np.ndarray  # (N,)
+    distance: float  # ‖θ_b - θ_a‖ over the parameters
+    n: int  # number of rows
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """L(0) and L(1)."""
+        return float(self.loss[self.t == 0][0]), float(self.loss[self.t == 1][0])
+
+    @property
+    def excess(self) -> np.ndarray:
+        """The loss above the chord between both ends: (N,)."""
+        return self.loss - ((1 - self.t) * self.ends[0] + self.t * self.ends[1])
+
+    @property
+    def barrier(self) -> float:
+        """The largest excess between both ends: 0 where there is none, NaN where a loss is NaN."""
+        return float(self.excess[(self.t >= 0) & (self.t <= 1)].max())
+
+    def columns(self) -> dict[str, Any]:
+        """One row per point."""
+        return {"t": self.t, "loss": self.loss, "above the chord": self.excess}
+
+    @property
+    def caption(self) -> str:
+        return f"Barrier {self.barrier:#.4g} over a distance of {self.distance:#.4g}, {self.n} rows."
+
+    @drawn
+    def figure(self) -> Figure:
+        """The loss along the line, the chord, and the barrier."""
+        figure, axes = canvas()
+        log = wide_range(self.loss)
+        axes.plot(self.t, self.loss, "-o", ms=3.5, label="loss")
+        at, (left, right) = np.linspace(0, 1, 50), self.ends
+        axes.plot(at, (1 - at) * left + at * right, "--", color=GREY, lw=1.4, label="chord")
+        mark = {"ls": "", "marker": "s", "ms": 8, "color": PALETTE[1], "mec": "white", "zorder": 5}
+        axes.plot([0, 1], self.ends, label="solutions", **mark)
+        inside = np.flatnonzero((self.t >= 0) & (self.t <= 1))
+        if np.isfinite(self.excess[inside]).all() and self.barrier > 0:
+            k = inside[self.excess[inside].argmax()]
+            look = {"color": PALETTE[1], "lw": 2.2, "label": f"barrier {self.barrier:#.3g}"}
+            axes.plot([self.t[k]] * 2, [self.loss[k] - self.excess[k], self.loss[k]], ":", **look)
+        axes.set(title=f"Straight line, {self.n} rows", xlabel="t: from the first solution (0) to the second (1)")
+        axes.set(ylabel=f"mean loss per row{' (log scale)' if log else ''}", yscale="log" if log else "linear")
+        legend(figure)
+        return figure
+
+
+@checked("module_", when=has_surface, otherwise=NO_SURFACE, lifted_by="loss")
+def linear_interpolation(
+    a: Any, b: Any, X: Any, y: Any = None, *, points: Count = 41, loss: LossLike = None, max_rows: Count | None = 1000
+) -> LinearInterpolation:
+    """The loss on the straight line from one solution to another, a quarter beyond both ends.
+
+    Args:
+        a: A fitted neural estimator, or a module: t = 0.
+        b: Another with parameters of the same shapes: t = 1.
+        X: Rows, as `a` sees them.
+        points: Places from t = -0.25 to 1.25; t = 0 and t = 1 are added.
+    """
+    first, second = (Point(obj, X, y, loss, max_rows=max_rows).moves() for obj in (a, b))
+    shapes = [{name: p.shape for name, p in end.parameters.items()} for end in (first, second)]
+    if shapes[0] != shapes[1]:
         raise InputError(
-            f"{name!r} has shape {path.shape}, but the module has {len(here)} parameters that move; pass points "
-            f"(T, {len(here)}) as a train.Recorder keeps them."
+            f"The modules have {first.size} and {second.size} parameters; both need the same names and shapes."
         )
-    if not np.isfinite(path).all():
-        raise InputError(f"{name!r} holds numbers that are not finite; leave out the points where training diverged.")
-    return path
-
-
-def _plane(
-    point: Point, directions: Directions | None, paths: Mapping[str, np.ndarray], here: np.ndarray, random_state: int
-) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
-    """Two directions (2, P), the coordinates of the weights (2,), and what the coordinates are called."""
-    at, names = np.zeros(2), ("direction 1", "direction 2")
-    kind = ("axes" if len(here) == 2 else "random") if directions is None else directions
-    if not isinstance(kind, str):
-        d = stacked([v.detach().cpu() if isinstance(v, Tensor) else v for v in kind], len(here))
-    elif kind == "random":
-        d = _random(point, Draw(random_state).at("landscape"))
-        names = ("random direction 1 (filter-normalized)", "random direction 2 (filter-normalized)")
-    elif kind == "path":
-        if not paths:
-            raise InputError("directions='path' needs path=, e.g. a train.Recorder of the training.")
-        every = np.concatenate([points_of(p, here, name) for name, p in paths.items()])
-        d = leading(every, here)
-        share = positions(every, here, d)[1]
-        names = f"principal direction 1 ({share[0]:.0%})", f"principal direction 2 ({share[1]:.0%})"
-    elif kind == "axes":
-        d, at, names = np.eye(2), here, _parameters(point)
-    else:
-        raise InputError(nearest("directions", kind, ["random", "path", "axes"]))
-    if not _spans(d):
-        raise InputError(
-            "The two directions span no plane: one is zero or not finite, or both are parallel. Choose others, and see "
-            "that the weights are finite."
-        )
-    return d, at, names
-
-
-def _random(point: Point, draw: Draw) -> np.ndarray:
-    """Two filter-normalized directions, (2, P); biases move too where the weights alone span no plane."""
-
-    def pair(biases: bool) -> np.ndarray:
-        both = [filter_normalized(point.parameters, draw.generator(which), biases=biases) for which in ("d1", "d2")]
-        return torch.stack(both).double().cpu().numpy()
-
-    return d if _spans(d := pair(False)) else pair(True)
-
-
-def _spans(d: np.ndarray) -> bool:
-    return bool(np.isfinite(d).all()) and np.linalg.matrix_rank(d) == 2
-
-
-def _parameters(point: Point) -> tuple[str, str]:
-    if point.size != 2:
-        raise InputError(
-            f"directions='axes' is for modules of two parameters; {type(point.module).__name__} has {point.size}. Use "
-            "'random', or 'path' with the path of its training."
-        )
-    names = [n for n, p in point.parameters.items() for _ in range(p.numel())]
-    return (names[0], names[1]) if len(set(names)) == 2 else (f"{names[0]}[0]", f"{names[0]}[1]")
-
-
-def _grid(box: Any, at: np.ndarray, span: float, paths: list[np.ndarray], points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates along both directions: the box given, one around the paths, or one around the weights."""
-    if box is None:
-        every = np.concatenate([at[None], *paths])  # (T, 2)
-        low, high = every.min(0), every.max(0)
-        half = np.where(high > low, 0.7 * (high - low), np.maximum(1, np.abs(at))) * span  # wider than the path
-        middle = (low + high) / 2
-        box = np.stack([middle - half, middle + half], 1)
-    edges = np.asarray(box, dtype=float)
-    if edges.shape != (2, 2) or not (edges[:, 0] < edges[:, 1]).all():
-        raise InputError(
-            f"The grid would go from {edges.tolist()}; give span > 0, or box=((left, right), (bottom, top)) that grow."
-        )
-    (left, right), (bottom, top) = edges
-    return np.linspace(left, right, points), np.linspace(bottom, top, points)
-
-
-def _lowest(x: np.ndarray, y: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    """Place and value at the vertex of the least-squares parabola through the 3 x 3 points around the lowest, or that
-    point itself, at an edge and where the parabola has no minimum there: (3,)."""
-    safe = np.where(np.isfinite(loss), loss, np.inf)
-    j, i = np.unravel_index(int(safe.argmin()), loss.shape)
-    itself = np.array([x[i], y[j], safe[j, i]])
-    if not (0 < j < len(y) - 1 and 0 < i < len(x) - 1 and np.isfinite(loss[j - 1 : j + 2, i - 1 : i + 2]).all()):
-        return itself
-    rise = loss[j - 1 : j + 2, i - 1 : i + 2].ravel() - loss[j, i]
-    v, u = (part.ravel() for part in np.mgrid[-1:2, -1:2])  # in steps of the grid
-    terms = np.stack([np.ones(9), u, v, u * u / 2, u * v, v * v / 2], 1)
-    c, gu, gv, huu, huv, hvv = np.linalg.lstsq(terms, rise, rcond=None)[0]
-    if huu <= 0 or huu * hvv <= huv**2:
-        return itself
-    step = -np.linalg.solve([[huu, huv], [huv, hvv]], [gu, gv])
-    vertex = itself + [step[0] * (x[1] - x[0]), step[1] * (y[1] - y[0]), c + (step @ [gu, gv]) / 2]
-    return vertex if np.abs(step).max() <= 1 else itself
+    distance = float((second.flat().double() - first.flat().double()).norm())
+    for end in (
+        first,
+        second,
+    ):  # running means and variances move too: both ends are the models themselves
+        end.parameters |= {name: b for name, b in end.objective.named_buffers() if b.is_floating_point()}
+    way = (second.flat().double() - first.flat().double()).cpu().numpy()[None]  # (1, P)
+    t = np.unique(np.concatenate([np.linspace(-0.25, 1.25, points).round(12), [0.0, 1.0]]))
+    return LinearInterpolation(t, losses_along(first, way, t[:, None])[:, 0], distance, first.batch.n)

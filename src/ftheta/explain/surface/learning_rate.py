@@ -2,10 +2,9 @@
 
     η_i = low (high / low)^{i / (M - 1)},    one update with each;   L_i: the loss after it, on the rows of the next
 
-The loss stays while the rate is too small, falls while it is right, and rises when it is too large. The suggestion is
-the rate at which the smoothed loss has made 0.9 of its way from its highest point down to its lowest. Beside it stands
-2/λ, λ the largest eigenvalue of the Hessian at the start: plain gradient descent on all rows cannot be stable above it.
-For other rules it is not a limit: Adam divides by the size of the gradient, momentum μ allows 2 (1 + μ) / λ.
+The suggestion is the rate at which the smoothed loss has made 0.9 of its way from its highest point down to its lowest.
+Plain gradient descent on all rows cannot be stable above 2/λ, λ the largest eigenvalue of the Hessian at the start; for
+other rules it is not a limit: Adam divides by the size of the gradient, momentum μ allows 2 (1 + μ) / λ.
 
 Shapes: M updates.
 Reference: Smith, Cyclical learning rates for training neural networks, arXiv:1506.01186 (2017).
@@ -13,6 +12,7 @@ Reference: Smith, Cyclical learning rates for training neural networks, arXiv:15
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -29,8 +29,6 @@ from ...train import Trainer, Training
 from .._point import NO_SURFACE, has_surface
 from .._registry import explanation
 from .spectrum import sharpness
-
-__all__ = ["LearningRate", "learning_rate"]
 
 SUGGESTED_AT = 0.9  # of the way down
 WIDTH = 0.03  # of the smoothing, in all updates
@@ -133,16 +131,16 @@ def learning_rate(
     trainer.validation = None
     if trainer.objective.surrogate:
         raise InputTypeError(f"{type(estimator).__name__} {NO_SURFACE.format('learning_rate')}.")
-    bend = _sharpness(own, X, y, max_rows) if curvature else np.nan
+    bend = np.nan
+    with suppress(FThetaError):  # an objective may have no curvature to show
+        bend = sharpness(own, X, y, max_rows=max_rows) if curvature else np.nan
     rates = np.geomspace(low, high, steps)
     losses, reason = _rise(trainer, rates)
     if len(losses) < 2 or not np.isfinite(losses[0]):
-        raise NonFiniteError(
-            f"The loss of {type(estimator).__name__} is {losses[0] if losses else np.nan} before a rate could tell "
-            "anything; look at the rows, or start with a smaller low."
-        )
+        first = losses[0] if losses else np.nan
+        raise NonFiniteError(f"The first loss is {first}, so no rate can be judged; check the rows, or lower `low`.")
     loss = np.array(losses[1:])
-    rates, smoothed = rates[: len(loss)], _smooth(_capped(loss, losses[0]), max(1.0, WIDTH * steps))
+    rates, smoothed = rates[: len(loss)], _smooth(loss, losses[0], max(1.0, WIDTH * steps))
     suggestion = _suggestion(rates, smoothed)
     return LearningRate(rates, loss, smoothed, suggestion, bend, estimator.optimizer, reason + _doubt(smoothed))
 
@@ -157,14 +155,6 @@ def _constant(estimator: Any) -> Any:
 def seed_of(estimator: Any) -> int:
     """The seed of its first weights: its own, that of its last fit, or 0."""
     return estimator.random_state if estimator.random_state is not None else getattr(estimator, "seed_", 0)
-
-
-def _sharpness(own: Any, X: Any, y: Any, max_rows: int | None) -> float:
-    """λ of the net as it is built; NaN where the objective has no curvature to show."""
-    try:
-        return sharpness(own, X, y, max_rows=max_rows)
-    except FThetaError:
-        return np.nan
 
 
 def _rise(trainer: Trainer, rates: np.ndarray) -> tuple[list[float], str]:
@@ -195,17 +185,11 @@ def _loss(trainer: Trainer) -> float:
     return float(sum(part.total.detach() for part in parts)) / float(sum(part.weight for part in parts))
 
 
-def _capped(loss: np.ndarray, start: float) -> np.ndarray:
-    """Finite numbers: what exploded counts as just that."""
-    most = start + EXPLODED * max(abs(start), 1e-8)
-    return np.minimum(np.where(np.isfinite(loss), loss, most), most)
-
-
-def _smooth(loss: np.ndarray, width: float) -> np.ndarray:
-    """Mean of the neighbors under a Gaussian of this width in updates: (M,) -> (M,)."""
-    at = np.arange(len(loss))
+def _smooth(loss: np.ndarray, start: float, width: float) -> np.ndarray:
+    """Mean of the neighbors under a Gaussian of this width in updates, cut where the loss exploded: (M,) -> (M,)."""
+    at, most = np.arange(len(loss)), start + EXPLODED * max(abs(start), 1e-8)
     near = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2)  # (M, M)
-    return near @ loss / near.sum(1)
+    return near @ np.minimum(np.where(np.isfinite(loss), loss, most), most) / near.sum(1)
 
 
 def _doubt(smoothed: np.ndarray) -> str:

@@ -1,18 +1,20 @@
 """Curvature of the loss: eigenvalues of its Hessian, without building it.
 
-    H V = V T + r eᵀ,     H = ∇²L(θ)        Lanczos: V orthonormal, T tridiagonal, its outer eigenvalues are those of H
+    H v_m = β_{m-1} v_{m-1} + α_m v_m + β_m v_{m+1},     T = tridiag(β, α, β),     |θ - λ| <= |β_M s_M| for some λ of H
     1/P Σ_i δ(λ - λ_i)  ~  mean over probes of Σ_j τ_j² δ(λ - θ_j)        θ_j: eigenvalues of T, τ_j: first components
 
+Lanczos' method: every v is made orthogonal to all before it, twice, since rounding would bring copies of eigenvalues.
 Gradient descent with rate η is stable on a parabola of curvature λ only where η < 2/λ. One product H v costs about two
 backward passes; the graph of ∇L is built once.
 
 Shapes: P parameters, M steps, S probes, K eigenvalues, G points of the density.
-References: Lanczos (1950); Ubaru, Chen and Saad, Fast estimation of tr(f(A)) via stochastic Lanczos quadrature (2017);
-Ghorbani, Krishnan and Xiao, Hessian eigenvalue density, arXiv:1901.10159 (2019).
+References: Parlett, The symmetric eigenvalue problem (1980); Ubaru, Chen and Saad (2017); Ghorbani, Krishnan and Xiao,
+arXiv:1901.10159 (2019).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +31,39 @@ from ...results import Result
 from ...train import threads, threads_for
 from .._point import NO_SURFACE, LossLike, Point, has_surface
 from .._registry import checked, explanation
-from ._lanczos import Product, lanczos, ritz
 
-__all__ = ["Spectrum", "sharpness", "spectrum"]
+Product = Callable[[Tensor], Tensor]
+
+
+def lanczos(product: Product, start: Tensor, steps: int, tolerance: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonal α (M,) and off-diagonal β (M,) of T, the last β of the remainder; fewer than `steps` where the vectors
+    fill an invariant space, or the largest eigenvalue is known to this relative tolerance (0: all steps)."""
+    basis = start.new_empty(steps, len(start))  # (M, P)
+    alpha, beta, v = [], [], start / start.norm()
+    for m in range(steps):
+        basis[m] = v
+        w = product(v)
+        alpha.append(float(w @ v))
+        for _ in range(2):
+            w = w - basis[: m + 1].T @ (basis[: m + 1] @ w)
+        beta.append(float(w.norm()))
+        size = max(np.abs(alpha).max(), np.max(beta))
+        if not np.isfinite(size):
+            raise NonFiniteError("The Hessian holds a number that is not finite; look at the weights and rows.")
+        if beta[-1] <= 10 * torch.finfo(w.dtype).eps * size:
+            break
+        if tolerance and m % 5 == 4:
+            values, _, errors = ritz(np.array(alpha), np.array(beta))
+            if errors[-1] <= tolerance * abs(values[-1]):
+                break
+        v = w / beta[-1]
+    return np.array(alpha), np.array(beta)
+
+
+def ritz(alpha: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvalues of T, ascending, the first components of its eigenvectors, and the distance of each to one of H."""
+    values, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+    return values, vectors[0], np.abs(beta[-1] * vectors[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +87,6 @@ class Spectrum(Result):
     def limit(self) -> float:
         """2/λ: the rate above which gradient descent leaves the parabola; inf where no direction curves upwards."""
         return 2 / float(self.top[0]) if self.top[0] > 0 else np.inf
-
-    def density(self, at: Any, width: float | None = None) -> np.ndarray:
-        """φ smoothed by a Gaussian of this width (None: 1 % of the range): (G,) -> (G,)."""
-        at = np.asarray(at, dtype=float)
-        s = 0.01 * max(np.ptp(self.nodes), 1e-12) if width is None else width
-        bells = np.exp(-0.5 * ((at[:, None] - self.nodes) / s) ** 2) / (s * np.sqrt(2 * np.pi))  # (G, S * M)
-        return bells @ self.masses
 
     def columns(self) -> dict[str, Any]:
         """The largest eigenvalues, the smallest, and the trace, each with a bound of its error."""

@@ -1,14 +1,15 @@
-"""Filters: the kernels of a convolution as images, beside the classical ones of the same size; weights of an RBM.
+"""Feature maps of one image, and the filters of a layer beside the classical ones of the same size.
 
+    h_0 = x,    h_l = f_l(h_{l-1}) (C_l, *places of l),    p = softmax(h_L)
     cos(w, e) = w·e / (|w| |e|),     w the learned kernel (mean over its input channels), e Sobel, Laplace, Gauss, ...
 
-A random kernel is near some classical one too: `chance` is the median of the largest |cos| over random kernels.
+A random kernel is near some classical one too: `chance` is the median of the largest |cos| over random kernels. A
+hidden unit of a Boltzmann machine sees all pixels: its filter is its weights as an image, and those of layers above are
+projected, W_2 W_1, W_3 W_2 W_1, ...; its number of inputs is (Σ w²)² / Σ w⁴, which is k for k equal weights.
 
-A hidden unit of a Boltzmann machine sees all pixels: its filter is its weights as an image, and those of layers above
-are projected, W_2 W_1, W_3 W_2 W_1, ...; its number of inputs is (Σ w²)² / Σ w⁴, which is k for k equal weights and 0
-for the others.
-
-Shapes: O filters, I input channels of each, K classical kernels, window (k,) or (k, k), places (L,) or (H, W).
+Shapes: C channels, places (L,) or (H, W), K outputs; O filters of I input channels, K classical kernels, window (k,) or
+(k, k).
+Reference: Zeiler and Fergus, Visualizing and understanding convolutional networks (2014).
 """
 
 from __future__ import annotations
@@ -31,13 +32,78 @@ from ...errors import InputError
 from ...formulas import edge_kernels
 from ...plots import Figure
 from ...results import Result
-from .._probe import DRAW, layer_named, module_of
+from .._probe import DRAW, calls, layer_named, module_of, numbered
 from .._registry import explanation, has
 from ._images import NO_CONVOLUTION, Pictures, array, convolutions, has_convolution
 
-__all__ = ["Filters", "filters"]
-
 TRIALS = 2000  # random kernels
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMaps(Result):
+    """One image on its way through a net."""
+
+    x: np.ndarray  # the image as the net sees it (C, *places)
+    maps: dict[str, np.ndarray]  # output of each layer, by name, in the order in which they ran (C_l, *places of l)
+    output: np.ndarray  # raw outputs (K,), or maps where the net returns maps
+    names: tuple[str, ...]  # of the outputs
+    probabilities: np.ndarray | None  # of the outputs (K,), where they are classes; else None
+
+    def columns(self) -> dict[str, Any]:
+        """One row per layer: maps, their size, how many are silent, and the strongest."""
+        flat = {name: h.reshape(len(h), -1) for name, h in self.maps.items()}
+        return {
+            "layer": list(flat),
+            "maps": [len(h) for h in flat.values()],
+            "size": [" x ".join(map(str, h.shape[1:])) for h in self.maps.values()],
+            "silent": [(h == 0).all(1).sum() for h in flat.values()],
+            "strongest map": [h.max(1).argmax() for h in flat.values()],
+            "its maximum": [h.max() for h in flat.values()],
+        }
+
+    def figure(self) -> Figure:
+        """The image, the strongest maps of each layer, and the outputs as bars."""
+        p = self.probabilities
+        bars = (self.output if p is None else p) if self.output.ndim == 1 else None
+        label = "raw output" if p is None else "probability"
+        return plots.maps(self.x, self.maps, bars, self.names, label=label)
+
+    @property
+    def caption(self) -> str:
+        p = self.probabilities
+        end = "" if p is None else f", and the probability {p.max():.3f} of {self.names[int(p.argmax())]} at the end"
+        return f"An image of {' x '.join(map(str, self.x.shape))}, its maps after {len(self.maps)} layers{end}."
+
+
+@explanation("feature-maps", when=has_convolution)
+def feature_maps(obj: Any, X: Any, layers: Sequence[str] | None = None, *, row: int = 0) -> FeatureMaps:
+    """One image or signal, its maps after each layer, and the output probabilities.
+
+    Args:
+        X: Rows (B, C, H, W) or (B, C, L).
+        layers: Names of the layers to show; None: all that give maps.
+        row: Which row.
+
+    Example:
+        >>> from torch import nn
+        >>> found = feature_maps(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()), [[[[0.0] * 5] * 5]])
+        >>> {name: h.shape for name, h in found.maps.items()}
+        {'0': (4, 3, 3), '1': (4, 3, 3)}
+    """
+    net = Pictures(obj, X)
+    if not -len(net.x) <= row < len(net.x):
+        raise InputError(f"row is {row}, but X has {len(net.x)} rows; choose one of them.")
+    x = net.x[row][None]
+    with net.open(gradients=False):
+        with calls(net.module, layers, clone=True) as every:
+            raw = net.raw(x)
+        p = net.probabilities(raw)
+    seen = [call for call in every if call.out.ndim == net.x.ndim]
+    if not seen:
+        raise InputError(f"No layer of {type(net.module).__name__} among {layers or 'all'} gives maps; choose others.")
+    maps = dict(zip(numbered([call.name for call in seen]), (array(call.out[0]) for call in seen), strict=True))
+    names = net.names(raw.shape[1] if p is None else p.shape[1])
+    return FeatureMaps(array(x[0]), maps, array(raw[0]), names, None if p is None else array(p[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,22 +138,16 @@ class Filters(Result):
             "sum": flat.sum(1),
             "inputs": np.concatenate(list(many.values())) if many else None,
             "nearest": self.nearest if self.names else None,
-            "cosine": max_by_size(self.cosine) if self.names else None,
+            "cosine": [row[np.abs(row).argmax()] for row in self.cosine] if self.names else None,
         }
 
     def figure(self) -> Figure:
         """Learned kernels above classical ones; with an image, their responses; layers of a machine."""
         if self.inputs:
             return plots.layer_filters({self.layer: self.kernels, **self.deeper})
-        return plots.filters(
-            self.kernels,
-            self.classical,
-            self.names,
-            picture=self.picture,
-            responses=self.responses,
-            classical_responses=self.classical_responses,
-            title=f"Filters of {self.layer}",
-        )
+        made: Any = {"responses": self.responses, "classical_responses": self.classical_responses}
+        title = f"Filters of {self.layer}"
+        return plots.filters(self.kernels, self.classical, self.names, picture=self.picture, title=title, **made)
 
     @property
     def caption(self) -> str:
@@ -102,11 +162,6 @@ class Filters(Result):
         return f"{size}; |cosine| to the nearest classical kernel: median {near:.2f}, by chance {self.chance:.2f}."
 
 
-def max_by_size(values: np.ndarray) -> np.ndarray:
-    """The number of largest absolute value in each row: (O, K) -> (O,)."""
-    return np.take_along_axis(values, np.abs(values).argmax(1, keepdims=True), 1)[:, 0]
-
-
 def has_filters(obj: Any) -> bool:
     """True if there is a convolution in the net, or a machine with weights."""
     return bool(machine_weights(obj)) or (has(obj, "module_") and has_convolution(obj))
@@ -119,9 +174,8 @@ def machine_weights(obj: Any) -> list[np.ndarray]:
     if not hasattr(obj, "gibbs") or not names:
         return []
     found = getattr(part, names[0])
-    layers = [
-        array(w) if isinstance(w, Tensor) else np.asarray(w) for w in (found if names[0] == "weights" else [found])
-    ]
+    every = found if names[0] == "weights" else [found]
+    layers = [array(w) if isinstance(w, Tensor) else np.asarray(w) for w in every]
     return [] if np.array_equal(layers[0], layers[0].T) else layers  # symmetric: between all units, not layers
 
 
@@ -176,10 +230,11 @@ def _window(shape: Sequence[int] | None, size: int) -> tuple[int, ...]:
 
 def _of_machine(weights: list[np.ndarray], layer: str | None, window: tuple[int, ...]) -> Filters:
     """Weights (H, V) of the layers as images, each times those below it."""
-    made = {
-        f"hidden {k}": w.reshape(-1, *window) for k, w in enumerate(accumulate(weights, lambda below, w: w @ below), 1)
-    }
-    inputs = dict(zip(made, map(_weighed, weights), strict=True))
+    seen = accumulate(weights, lambda below, w: w @ below)
+    made = {f"hidden {k}": w.reshape(-1, *window) for k, w in enumerate(seen, 1)}
+    squares = [w.astype(float) ** 2 for w in weights]
+    counts = [s.sum(1) ** 2 / np.maximum((s**2).sum(1), 1e-300) for s in squares]  # 0 for a unit without weights
+    inputs = dict(zip(made, counts, strict=True))
     if layer is not None and layer not in made:
         raise InputError(nearest("layer", layer, made))
     if layer is not None:
@@ -189,16 +244,9 @@ def _of_machine(weights: list[np.ndarray], layer: str | None, window: tuple[int,
     return Filters(first, kernels, (), *none, deeper=dict(above), inputs=inputs)
 
 
-def _weighed(w: np.ndarray) -> np.ndarray:
-    """(Σ w²)² / Σ w⁴ of each unit, 0 for one without weights: (H, V) -> (H,)."""
-    square = w.astype(float) ** 2
-    return square.sum(1) ** 2 / np.maximum((square**2).sum(1), 1e-300)
-
-
 def _cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """cos of every kernel of a with every one of b; 0 for a kernel of zeros."""
-    flat = [v.reshape(len(v), int(np.prod(v.shape[1:]))) for v in (a, b)]
-    return cosine_similarity(flat[0], flat[1]) if len(b) else np.zeros((len(a), 0))
+    return cosine_similarity(a.reshape(len(a), -1), b.reshape(len(b), -1)) if len(b) else np.zeros((len(a), 0))
 
 
 def _chance(classical: np.ndarray) -> float:

@@ -1,11 +1,12 @@
-"""Gradient flow over a run: the norm of the gradient by layer and step, what it means, and what would help.
+"""The course of a training: what was logged in every epoch, and the norm of the gradient by layer and step.
 
+    best = first argmin_e valid_loss(e),      or of the training loss without validation
     ‖g‖ of a layer = (Σ ‖g of its tensors‖²)^{1/2},      factor = ‖g first layer‖ / ‖g last layer‖, medians over steps
 
 Below 1/100 the gradient vanishes on its way to the input: the first layers stand still. It explodes where it grows
 a hundredfold on that way, a thousandfold in time, to a hundred times the weights themselves, or is no longer finite.
 
-Shapes: T recorded steps, L layers with weights, from input to output.
+Shapes: E epochs; T recorded steps, L layers with weights, from input to output.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from ... import plots
 from ...check import Count
 from ...data import Rows
 from ...errors import InputError, NonFiniteError
@@ -29,8 +32,8 @@ from .._probe import batch_of, module_of
 from .._registry import explanation
 from ..surface.learning_rate import seed_of
 
-__all__ = ["FlowOverSteps", "flow_over_steps"]
-
+_WATCHED = {"loss": "training loss", "valid_loss": "validation loss"}  # the last one there is decides
+_COUNTS = ("epoch", "round", "step", "rows")
 VANISHING_BELOW, EXPLODING_ABOVE = 1e-2, 1e2  # ‖g‖ of the first layer over that of the last; above: also ‖g‖ / ‖θ‖
 GROWTH_ABOVE, FROZEN_BELOW = 1e3, 1e-6  # largest over first gradient; largest ‖g‖ / ‖θ‖
 MAX_NAMED = 12  # layers that all stand in the legend
@@ -38,7 +41,58 @@ _FLAT = {"Sigmoid": "1/4", "LogSigmoid": "1", "Tanh": "1", "Softsign": "1", "Har
 
 
 @dataclass(frozen=True, eq=False)
-class FlowOverSteps(Result):
+class Curves(Result):
+    """The history of a training, by column."""
+
+    history: dict[str, np.ndarray]  # every number that was logged, by name: (E,) each; NaN where a row does not have it
+    watched: str | None  # the column that decides which epoch is the best: valid_loss, else loss, else None
+    best: int | None  # the epoch with the lowest watched number; the first of several
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """One row per epoch."""
+        integers = {name for name, v in self.history.items() if name in _COUNTS and np.isfinite(v).all()}
+        return {name: v.astype(int) if name in integers else v for name, v in self.history.items()}
+
+    @property
+    def caption(self) -> str:
+        return "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}."
+
+    def figure(self) -> Figure:
+        """Training and validation loss, with the best epoch; where there is not one loss, all that was logged."""
+        found = {label: self.history[name] for name, label in _WATCHED.items() if name in self.history}
+        label = "mean loss per row"
+        if "loss" not in self.history:
+            hidden, label = (*_COUNTS, *_WATCHED, "seconds", "lr"), "logged value"
+            found = {name: v for name, v in self.history.items() if name not in hidden} | found
+        lines = {name: v.tolist() for name, v in {self._clock: self.history[self._clock], **found}.items()}
+        return plots.curves(lines, self.best, x=self._clock, label=label)
+
+    @property
+    def _clock(self) -> str:
+        return next(iter(self.history))
+
+
+def _has_curve(obj: Any) -> bool:  # something but counts was logged
+    return any(name not in (*_COUNTS, "seconds") for row in obj.history_ for name in row)
+
+
+@explanation("curves", when=_has_curve, otherwise="has no loss in its history_; {} needs one, so train it")
+def curves(obj: Any) -> Curves:
+    """The learning curves of a fitted estimator with `history_`, and the best epoch."""
+    rows = list(obj.history_)
+    names = dict.fromkeys(
+        name for row in rows for name, value in row.items() if isinstance(value, Real) and not isinstance(value, bool)
+    )
+    columns = {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
+    clock = {"epoch": columns.pop("epoch")} if "epoch" in columns else {"round": np.arange(1.0, len(rows) + 1)}
+    columns = clock | columns
+    watched = next((name for name in reversed(_WATCHED) if name in columns and not np.isnan(columns[name]).all()), None)
+    best = None if watched is None else int(next(iter(clock.values()))[np.nanargmin(columns[watched])])
+    return Curves(columns, watched, best)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientHistory(Result):
     """Norms by layer and step."""
 
     layers: tuple[str, ...]  # name of each layer with weights
@@ -165,8 +219,8 @@ class FlowOverSteps(Result):
         return figure
 
 
-@explanation("flow-over-steps", needs="prepare|gradient|module_")
-def flow_over_steps(
+@explanation("gradient-history", needs="prepare|gradient|module_")
+def gradient_history(
     obj: Any,
     X: Any = None,
     y: Any = None,
@@ -177,7 +231,7 @@ def flow_over_steps(
     optimizer: str = "sgd",
     lr: float | None = None,
     batch_size: Count = 64,
-) -> FlowOverSteps:
+) -> GradientHistory:
     """Norms of gradients over a run: of one that was recorded, or of a copy that is trained for some steps.
 
     Args:
@@ -194,16 +248,23 @@ def flow_over_steps(
     Example:
         >>> from ftheta import MLPRegressor
         >>> x = np.linspace(-1, 1, 64)[:, None]
-        >>> flow_over_steps(MLPRegressor(hidden=(16, 16), random_state=0), x, x[:, 0], steps=20).kind
+        >>> gradient_history(MLPRegressor(hidden=(16, 16), random_state=0), x, x[:, 0], steps=20).kind
         'healthy'
     """
     if isinstance(obj, GradientNorms):
         return _found(obj, "")
     if X is None:
-        raise InputError("flow_over_steps trains a copy, but X is None; pass rows.")
+        raise InputError("gradient_history trains a copy, but X is None; pass rows.")
     norms, reason = GradientNorms(every), ""
-    own = loss is None and hasattr(obj, "prepare")
-    trainer = _prepared(obj, X, y) if own else _plain(module_of(obj), X, y, loss, optimizer, lr, batch_size)
+    if loss is None and hasattr(obj, "prepare"):
+        own: Any = clone(obj)
+        trainer = own.set_params(random_state=seed_of(obj)).prepare(X, y)
+        trainer.validation = None
+    else:
+        batch = batch_of(module_of(obj), X, y)
+        objective = Supervised(deepcopy(module_of(obj)), usual if loss is None else deepcopy(loss_of(loss)))
+        rows = Rows(batch.x, batch.y, batch_size=min(batch_size, batch.n))
+        trainer = Trainer(objective, rows, optimizer=optimizer, lr=lr)
     try:
         iterate(trainer, steps=steps, callbacks=[norms])
     except NonFiniteError as error:
@@ -211,22 +272,7 @@ def flow_over_steps(
     return _found(norms, reason)
 
 
-def _prepared(estimator: Any, X: Any, y: Any) -> Trainer:
-    own: Any = clone(estimator)
-    own.set_params(random_state=seed_of(estimator))
-    trainer = own.prepare(X, y)
-    trainer.validation = None
-    return trainer
-
-
-def _plain(module: Any, X: Any, y: Any, loss: Any, optimizer: str, lr: float | None, batch_size: int) -> Trainer:
-    batch = batch_of(module, X, y)
-    objective = Supervised(deepcopy(module), usual if loss is None else deepcopy(loss_of(loss)))
-    rows = Rows(batch.x, batch.y, batch_size=min(batch_size, batch.n))
-    return Trainer(objective, rows, optimizer=optimizer, lr=lr)
-
-
-def _found(norms: GradientNorms, reason: str) -> FlowOverSteps:
+def _found(norms: GradientNorms, reason: str) -> GradientHistory:
     """Tensors put together into layers; those without a matrix (a normalization, a variance) are left out.
 
     Tensors of a list, as `weights.0`, are one layer each.
@@ -245,4 +291,4 @@ def _found(norms: GradientNorms, reason: str) -> FlowOverSteps:
             np.stack([np.sqrt((v[:, own] ** 2).sum(1)) for own in columns], 1)
             for v in (norms.gradient, norms.parameter)
         )
-    return FlowOverSteps(tuple(n or "net" for n in layers), norms.steps, norm, size, norms.kinds, reason)
+    return GradientHistory(tuple(n or "net" for n in layers), norms.steps, norm, size, norms.kinds, reason)

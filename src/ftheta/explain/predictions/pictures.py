@@ -1,10 +1,11 @@
-"""Samples: new rows of a model, beside the training rows that are nearest to them.
+"""Samples beside the training rows nearest to them, and images beside the true and predicted class of each pixel.
 
     d(x) = min_i |x - x_i|,     x_i the training rows; of a training row: its nearest other one
+    IoU_k = |truth is k and so is the prediction| / |truth or prediction is k|
 
 Samples that lie much closer to training rows than these lie to one another are copies: the model has memorized them.
 
-Shapes: N samples, n training rows, D columns.
+Shapes: N samples, n training rows of D columns; n images of H x W pixels, C channels, K classes.
 """
 
 from __future__ import annotations
@@ -20,17 +21,14 @@ import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
 
-from .. import plots
-from ..check import Count
-from ..draw import Draw
-from ..errors import InputError
-from ..plots import Figure
-from ..results import Result
-from ._probe import untouched
-from ._registry import explanation
-from ._rows import finite
-
-__all__ = ["Samples", "samples"]
+from ... import check, measure, plots
+from ...check import Count
+from ...draw import Draw
+from ...errors import InputError
+from ...plots import Figure
+from ...results import Result
+from .._probe import finite, untouched
+from .._registry import explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +65,11 @@ class Samples(Result):
         return f"{near}{usual}; {int((self.distance == 0).sum())} copies."
 
 
-def is_fitted(obj: Any) -> bool:
-    """True if an estimator has learned something; other objects always have."""
+def _is_fitted(obj: Any) -> bool:  # other objects than estimators always are
     return not hasattr(obj, "fit") or any(name.endswith("_") and not name.startswith("_") for name in vars(obj))
 
 
-@explanation("samples", when=is_fitted, otherwise="is not fitted; {} needs a fitted model")
+@explanation("samples", when=_is_fitted, otherwise="is not fitted; {} needs a fitted model")
 def samples(
     obj: Any, X: Any = None, n: Count = 64, *, shape: Sequence[int] | None = None, random_state: int = 0
 ) -> Samples:
@@ -126,3 +123,82 @@ def _nearest(rows: np.ndarray, X: Any) -> tuple[np.ndarray, ...]:
     some = x[:: -(-len(x) // len(rows))] if len(x) > 1 else x[:0]
     other = known.kneighbors(some, 2, return_distance=False)[:, 1] if len(some) else np.zeros(0, int)
     return near, x[near], np.linalg.norm(rows - x[near], axis=1), np.linalg.norm(some - x[other], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Segmentation(Result):
+    """The classes that a segmenter gives to the pixels of images."""
+
+    images: np.ndarray  # as they were given: (n, C, H, W)
+    truth: np.ndarray  # position of the true class of each pixel: (n, H, W); -1 is not counted
+    predicted: np.ndarray  # position of the predicted class: (n, H, W)
+    names: tuple[str, ...]  # of the K classes
+
+    def columns(self) -> dict[str, Any]:
+        """One row per class: its pixels, how many are found, overlap with the truth."""
+        classes = range(len(self.names))
+        counts = measure.pixel_counts(self.truth, self.predicted, classes, ignore=-1)
+        pixels = counts.sum(1)
+        return {
+            "class": self.names,
+            "pixels": pixels,
+            "found": np.where(pixels, counts.diagonal() / np.maximum(pixels, 1), np.nan),
+            "IoU": measure.iou(self.truth, self.predicted, classes, ignore=-1),
+            "Dice": measure.dice(self.truth, self.predicted, classes, ignore=-1),
+        }
+
+    def figure(self) -> Figure:
+        """The first images, their true and their predicted classes."""
+        images, truth, predicted = (v[:6] for v in (self.images, self.truth, self.predicted))
+        return plots.segmented(images, truth, predicted, self.names)
+
+    @property
+    def caption(self) -> str:
+        right = measure.pixel_accuracy(self.truth, self.predicted, ignore=-1)
+        outline = measure.boundary_accuracy(self.truth, self.predicted, ignore=-1)
+        edges = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"
+        overlap = measure.mean_iou(self.truth, self.predicted, range(len(self.names)), ignore=-1)
+        return (
+            f"{len(self.truth):,} image(s) and {len(self.names)} classes: {100 * right:.1f} % of the pixels are "
+            f"right{edges}; mean IoU {overlap:.3f}."
+        )
+
+
+@explanation("segmentation")
+def segmentation(obj: Any, X: Any, y: Any) -> Segmentation:
+    """Images, true and predicted classes, and the overlap of each class.
+
+    Args:
+        obj: A fitted segmenter.
+        X: Images: (n, C, H, W) or (n, H, W), or flat rows where the segmenter takes them.
+        y: The label of each pixel: (n, H, W).
+
+    Example:
+        >>> from ftheta import UNetSegmenter
+        >>> x = np.arange(16.0).reshape(1, 4, 4)
+        >>> net = UNetSegmenter(filters=(2, 2), epochs=1, random_state=0).fit(x, (x > 5).astype(int))
+        >>> segmentation(net, x, (x > 5).astype(int)).table().columns["pixels"]
+        [6, 10]
+    """
+    with untouched(obj.module_) if hasattr(obj, "module_") else nullcontext():
+        predicted = np.asarray(obj.predict(X))
+    truth = np.asarray(check.plain(y))
+    if predicted.ndim != 3 or truth.shape != predicted.shape:
+        raise InputError(
+            f"y has shape {truth.shape}, but the segmenter labels pixels of shape {predicted.shape}; pass the class of "
+            "each of them."
+        )
+    images = np.array(check.plain(X))
+    if images.dtype.kind not in "fiub" or images.size % truth.size:
+        raise InputError(f"X is {type(X).__name__} {images.shape} for pixels {truth.shape}; segmentation draws arrays.")
+    images = images.reshape(len(truth), -1, *truth.shape[1:])
+    names, codes = tuple(map(str, obj.classes_)), {label: k for k, label in enumerate(obj.classes_.tolist())}
+    strange = set(np.unique(truth).tolist()) - set(codes) - {obj.ignore_label}
+    if strange:
+        raise InputError(f"y holds label {min(strange)}, which is not one of the classes {', '.join(names)}.")
+    return Segmentation(images, _coded(truth, codes), _coded(predicted, codes), names)
+
+
+def _coded(labels: np.ndarray, codes: dict[Any, int]) -> np.ndarray:
+    known, inverse = np.unique(labels, return_inverse=True)
+    return np.array([codes.get(label, -1) for label in known.tolist()])[inverse].reshape(labels.shape)

@@ -1,4 +1,6 @@
-"""Gradient flow of a run: nets built to vanish, to explode and to be well are told apart, and advice helps."""
+"""The course of a training: curves, and gradients by layer and step."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +11,88 @@ from torch import nn
 from ftheta import MLPClassifier, MLPRegressor, Training
 from ftheta.data import Rows
 from ftheta.errors import InputError
-from ftheta.explain import FlowOverSteps, flow_over_steps
+from ftheta.explain import GradientHistory, curves, gradient_history
 from ftheta.train import GradientNorms, Supervised, Trainer, iterate
 
-X = torch.randn(96, 4, generator=torch.Generator().manual_seed(0))
-Y = X[:, 0].sin() + X[:, 1]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+Y = (X[:, 0] + RNG.normal(size=60) > 0).astype(int)
+
+
+def of(*rows):
+    return curves(SimpleNamespace(history_=list(rows)))
+
+
+def lines(found):
+    return {line.get_label(): line.get_xydata().tolist() for line in found.figure().axes[0].lines}
+
+
+def test_validation_decides_where_there_is_any():
+    found = of(
+        {"epoch": 1, "loss": 3.0, "valid_loss": 2.0},
+        {"epoch": 2, "loss": 2.0, "valid_loss": 1.0},
+        {"epoch": 3, "loss": 1.0, "valid_loss": 1.0},
+    )
+    assert (found.watched, found.best) == ("valid_loss", 2)  # the first of two
+    assert lines(found)["training loss"] == [[1, 3], [2, 2], [3, 1]]
+    assert lines(found)["best: epoch 2 (1.000)"] == [[2, 1]]
+    assert found.table().caption == "Lowest valid_loss in epoch 2."
+    assert found.table().columns == {"epoch": [1, 2, 3], "loss": [3, 2, 1], "valid_loss": [2, 1, 1]}
+
+
+def test_without_validation_the_training_loss_decides():
+    found = of({"epoch": 5, "loss": 3.0}, {"epoch": 6, "loss": 2.5}, {"epoch": 7, "loss": 2.75})
+    assert (found.watched, found.best) == ("loss", 6)
+
+
+def test_rows_may_lack_columns_and_hold_what_is_no_number():
+    found = of({"epoch": 1, "loss": 1.0, "note": "x", "ok": True}, {"epoch": 2, "loss": np.nan, "valid_loss": 4.0})
+    assert list(found.history) == ["epoch", "loss", "valid_loss"] and found.best == 2
+    assert np.isnan(found.history["valid_loss"][0]) and np.isnan(found.history["loss"][1])
+
+
+def test_rounds_are_counted_where_nobody_counted_epochs():
+    found = of({"loss": 2.0, "inertia": 7.0}, {"loss": 1.0, "inertia": 5.0})
+    assert found.history["round"].tolist() == [1, 2] and found.best == 2
+    assert found.figure().axes[0].get_xlabel() == "round"
+
+
+def test_several_players_are_all_drawn_and_none_is_the_best():
+    found = of({"epoch": 1, "step": 9, "critic": 1.0, "generator": 2.0, "lr": 0.1, "seconds": 1.0})
+    assert found.watched is found.best is None and found.table().caption == ""
+    assert set(lines(found)) == {"critic", "generator"}
+    assert found.figure().axes[0].get_ylabel() == "logged value"
+    watched = of({"epoch": 1, "critic": 1.0, "valid_loss": 2.0}, {"epoch": 2, "critic": 3.0, "valid_loss": 4.0})
+    assert watched.best == 1 and lines(watched)["best: epoch 1 (2.000)"] == [[1, 2]]
+
+
+def test_the_best_epoch_is_the_one_that_early_stopping_keeps():
+    model = MLPClassifier(hidden=(30,), epochs=60, lr=0.05, validation=0.3, patience=5, random_state=0).fit(X, Y)
+    found = curves(model)
+    values = [row["valid_loss"] for row in model.history_]
+    assert found.best == 1 + int(np.argmin(values)) == len(values) - 5
+    assert f"best was round {found.best}" in model.stop_reason_
+
+
+@pytest.mark.ledger("A161", covers="ftheta.explain.curves")
+def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
+    model = MLPClassifier(hidden=(30,), epochs=50, lr=0.02, validation=0.3, random_state=0).fit(X, Y)
+    loss, valid = ([row[name] for row in model.history_] for name in ("loss", "valid_loss"))
+    best = 1 + int(np.argmin(valid))
+    assert 1 < best < 50 and len(valid) == 50  # it overfits: the minimum lies inside
+    found, epochs = curves(model), np.arange(1, 51)
+    drawn = lines(found)
+    np.testing.assert_allclose(drawn["training loss"], np.stack([epochs, loss], 1))
+    np.testing.assert_allclose(drawn["validation loss"], np.stack([epochs, valid], 1))
+    assert drawn[f"best: epoch {best} ({min(valid):#.4g})"] == [[best, min(valid)]]
+    assert found.table().caption == f"Lowest valid_loss in epoch {best}."
+
+
+# ---- flow over steps
+
+
+X2 = torch.randn(96, 4, generator=torch.Generator().manual_seed(0))
+Y2 = X2[:, 0].sin() + X2[:, 1]
 
 
 def half(raw, y):
@@ -64,7 +143,7 @@ CASES = [(kind, name) for kind in (VANISHING, EXPLODING, HEALTHY) for name in ki
 @pytest.mark.parametrize(("nets", "name"), CASES, ids=[name for _, name in CASES])
 def test_nets_are_told_apart(nets, name, seed):
     torch.manual_seed(seed)
-    found = flow_over_steps(nets[name](), X, Y, loss=half, steps=12, lr=0.003)
+    found = gradient_history(nets[name](), X2, Y2, loss=half, steps=12, lr=0.003)
     kind = "vanishing" if nets is VANISHING else "exploding" if nets is EXPLODING else "healthy"
     assert found.kind == kind, found.verdict
     if kind == "vanishing":
@@ -84,18 +163,18 @@ def test_nets_are_told_apart(nets, name, seed):
 def test_the_advice_for_sigmoids_helps():
     """Each of: ReLU with its weights, larger weights, normalisation, residual connections."""
     torch.manual_seed(0)
-    sick = flow_over_steps(deep(nn.Sigmoid, 1.0), X, Y, loss=half, steps=5, lr=0.003).factor
+    sick = gradient_history(deep(nn.Sigmoid, 1.0), X2, Y2, loss=half, steps=5, lr=0.003).factor
     larger = lambda: deep(nn.Sigmoid, 16.0)  # noqa: E731
     normal = lambda: deep(nn.Sigmoid, 1.0, between=[lambda: nn.BatchNorm1d(12)])  # noqa: E731
     skips = lambda: nn.Sequential(nn.Linear(4, 12), *(Residual(nn.Sigmoid) for _ in range(8)), nn.Linear(12, 1))  # noqa: E731
     for cure in (HEALTHY["He and ReLU"], larger, normal, skips):
-        assert flow_over_steps(cure(), X, Y, loss=half, steps=5, lr=0.003).factor > 30 * sick
+        assert gradient_history(cure(), X2, Y2, loss=half, steps=5, lr=0.003).factor > 30 * sick
 
 
 def test_norms_are_those_of_autograd_and_layers_put_their_tensors_together():
     net = deep(nn.Tanh, 1.0, depth=2).double()
-    found = flow_over_steps(net, X, Y, loss=half, steps=1, lr=0.1, batch_size=96)
-    half(net(X.double()), Y.double()).mean().backward()
+    found = gradient_history(net, X2, Y2, loss=half, steps=1, lr=0.1, batch_size=96)
+    half(net(X2.double()), Y2.double()).mean().backward()
     for k, layer in enumerate((net[0], net[2], net[4])):
         truth = (layer.weight.grad.square().sum() + layer.bias.grad.square().sum()).sqrt()
         np.testing.assert_allclose(found.norm[0, k], float(truth), rtol=1e-10)
@@ -109,21 +188,21 @@ def test_norms_are_those_of_autograd_and_layers_put_their_tensors_together():
 
 
 def test_an_estimator_trains_as_its_parameters_say():
-    x, y = X.numpy(), Y.numpy()
+    x, y = X2.numpy(), Y2.numpy()
     model = MLPRegressor(hidden=(8, 8), optimizer="adam", epochs=2, random_state=0)
-    found = flow_over_steps(model, x, y, steps=10, every=3)
+    found = gradient_history(model, x, y, steps=10, every=3)
     assert found.steps.tolist() == [1, 4, 7, 10] and found.kind == "healthy" and not hasattr(model, "module_")
-    assert np.array_equal(found.norm, flow_over_steps(model, x, y, steps=10, every=3).norm)
+    assert np.array_equal(found.norm, gradient_history(model, x, y, steps=10, every=3).norm)
     clipped = model.set_params(training=Training(clip_norm=1e-3))
-    assert (np.sqrt((flow_over_steps(clipped, x, y, steps=4).norm ** 2).sum(1)) <= 1.001e-3).all()
+    assert (np.sqrt((gradient_history(clipped, x, y, steps=4).norm ** 2).sum(1)) <= 1.001e-3).all()
     deep_one = MLPClassifier(hidden=(8,) * 9, activation="sigmoid", init="lecun", epochs=1, random_state=0)
-    assert flow_over_steps(deep_one, x, y > 0, steps=5).kind == "vanishing"
+    assert gradient_history(deep_one, x, y > 0, steps=5).kind == "vanishing"
 
 
 def test_any_run_that_was_recorded_can_be_looked_at():
     net, norms = deep(nn.Sigmoid, 1.0), GradientNorms(every=2)
-    iterate(Trainer(Supervised(net, half), Rows(X, Y, batch_size=32), lr=0.01), rounds=4, callbacks=[norms])
-    found = flow_over_steps(norms)
+    iterate(Trainer(Supervised(net, half), Rows(X2, Y2, batch_size=32), lr=0.01), rounds=4, callbacks=[norms])
+    found = gradient_history(norms)
     assert found.kind == "vanishing" and found.steps.tolist() == [1, 3, 5, 7, 9, 11]
     assert "Sigmoid" in found.kinds and found.layers[0] == "0"
 
@@ -132,7 +211,7 @@ def made(norm, size=None, kinds=(), reason=""):
     norm = np.asarray(norm, dtype=float)
     size = np.ones_like(norm) if size is None else size
     layers = tuple(f"l{k}" for k in range(norm.shape[1]))
-    return FlowOverSteps(layers, np.arange(1, len(norm) + 1), norm, size, kinds, reason)
+    return GradientHistory(layers, np.arange(1, len(norm) + 1), norm, size, kinds, reason)
 
 
 @pytest.mark.parametrize(
@@ -158,12 +237,6 @@ def test_the_bounds_between_the_kinds(norm, kind):
     assert found.kind == kind and bool(found.advice) == (kind != "healthy") and found.table().text() and found.figure()
 
 
-def test_growth_is_that_of_the_largest_step_wherever_it_is():
-    assert made([[3.0, 4.0], [0.0, 5e4], [0.3, 0.4]]).growth == pytest.approx(1e4)  # ‖(3, 4)‖ = 5
-    passing = made([[0.01, 0.01], [20.0, 20.0], [0.01, 0.01]])
-    assert passing.kind == "exploding" and passing.factor == 1
-
-
 def test_advice_knows_what_the_net_is_made_of():
     norm = [[1e-5, 1e-3, 1.0]]
     assert len(made(norm, kinds=("Tanh",)).advice) == 4 and "Tanh" in made(norm, kinds=("Tanh",)).advice[0]
@@ -184,26 +257,26 @@ def test_tensors_of_a_list_are_a_layer_each():
                 x = torch.tanh(x @ w + b)
             return x
 
-    assert flow_over_steps(Listed(), X, Y, loss=half, steps=2, lr=0.1).layers == ("weights.0", "weights.1")
+    assert gradient_history(Listed(), X2, Y2, loss=half, steps=2, lr=0.1).layers == ("weights.0", "weights.1")
 
 
 def test_a_rule_without_gradients_is_a_sentence_and_no_vanishing_gradient():
     with pytest.raises(InputError, match="No step had a gradient: all are 0, or the optimizer asks for none, as 'lm'"):
-        flow_over_steps(MLPRegressor(hidden=(3,), optimizer="lm", random_state=0), X, Y, steps=2)
-    other = flow_over_steps(MLPRegressor(hidden=(3,), optimizer="lbfgs", random_state=0), X, Y, steps=2)
+        gradient_history(MLPRegressor(hidden=(3,), optimizer="lm", random_state=0), X2, Y2, steps=2)
+    other = gradient_history(MLPRegressor(hidden=(3,), optimizer="lbfgs", random_state=0), X2, Y2, steps=2)
     assert other.kind == "healthy" and (other.norm > 0).all()
 
 
 def test_growth_is_that_of_the_largest_step_and_not_of_the_last():
     norm = np.array([[3.0, 4.0], [30.0, 40.0], [6.0, 8.0]])  # of all layers together 5, 50 and 10
-    found = FlowOverSteps(("a", "b"), np.arange(3), norm, np.ones_like(norm), ())
+    found = GradientHistory(("a", "b"), np.arange(3), norm, np.ones_like(norm), ())
     assert found.growth == pytest.approx(10)
-    assert FlowOverSteps(("a", "b"), np.arange(3), norm[[0, 2]], np.ones((2, 2)), ()).growth == pytest.approx(2)
+    assert GradientHistory(("a", "b"), np.arange(3), norm[[0, 2]], np.ones((2, 2)), ()).growth == pytest.approx(2)
 
 
 def test_a_copy_starts_with_the_weights_of_the_last_fit():
     x = np.linspace(-1, 1, 32)[:, None]
     model = MLPRegressor(hidden=(4,), epochs=1).fit(x, x[:, 0])
     same = clone(model).set_params(random_state=model.seed_)
-    one, two = (flow_over_steps(m, x, x[:, 0], steps=2) for m in (model, same))
+    one, two = (gradient_history(m, x, x[:, 0], steps=2) for m in (model, same))
     np.testing.assert_array_equal(one.norm, two.norm)

@@ -1,0 +1,283 @@
+"""Linear models: the influence of one row, the paths of solvers to the minimum, and statistics.
+
+    row       ŷ_i(t), θ(t)     with y_i = t (a number), or x_ij = t (a class)
+    squares   f(a, b) = Σ_i (r_i - a x_i - b z_i)² / n               r: what the other coefficients leave of y
+    log-odds  f(a, b) = Σ_i log(1 + exp(-s_i (r_i + a x_i + b z_i))) / n,   s = ±1
+
+For least squares ŷ_i follows y_i with the slope h_ii, the leverage of the row: 0 for a row without influence, 1 for one
+that the plane goes through. The loss is one over two coefficients; the others and the intercept stay as they are.
+Shapes: M places, P coefficients (intercept first), n rows, D features.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone, is_classifier
+from torch import Tensor
+
+from ... import plots
+from ...check import Count
+from ...errors import InputError
+from ...formulas import Surface
+from ...plots import Figure, race
+from ...results import Result
+from ...train import minimize
+from .._probe import features, finite, is_one_plane, names_of, pair_of, targets
+from .._registry import explanation
+from ..surface.descent import Spec, trajectories
+
+PLACES, SPREADS = 21, 3.0  # of a row that is moved: how many, and how far in standard deviations
+GRID = 61  # of the loss over two coefficients
+
+
+@dataclass(frozen=True, eq=False)
+class RowInfluence(Result):
+    """A model fitted again with one row at every place."""
+
+    row: int  # the row that was moved
+    moved: str  # what of it was moved: a feature, or "y"
+    places: np.ndarray  # where it was put (M,)
+    home: float  # where it was
+    answers: np.ndarray  # prediction for the row itself: ŷ, or the probability of the second class (M,)
+    coefficients: np.ndarray  # intercept and coefficients (M, P)
+    names: tuple[str, ...]  # of the coefficients
+    x: np.ndarray  # the feature of all rows, where there is only one (n,); else empty
+    y: np.ndarray  # their targets; 0 and 1 for classes (n,)
+
+    def columns(self) -> dict[str, Any]:
+        """One row per coefficient: before, at both ends, and its largest change."""
+        c, start = self.coefficients, int(np.abs(self.places - self.home).argmin())
+        return {
+            "coefficient": self.names,
+            f"{self.moved} = {self.places[0]:.4g}": c[0],
+            "where it was": c[start],
+            f"{self.moved} = {self.places[-1]:.4g}": c[-1],
+            "largest change": np.abs(c - c[start]).max(0),
+        }
+
+    def figure(self) -> Figure:
+        """The fit as the row moves, and every coefficient against its place."""
+        return plots.drag(self)
+
+    @property
+    def slope(self) -> float:
+        """Change of the answer per unit of the move: for least squares and y the leverage."""
+        return float(np.polyfit(self.places - self.home, self.answers, 1)[0])
+
+    @property
+    def caption(self) -> str:
+        low, high = self.places[0], self.places[-1]
+        return (
+            f"Row {self.row} moved along {self.moved} from {low:.4g} to {high:.4g} (it was at {self.home:.4g}): the "
+            f"answer for it goes from {self.answers[0]:.4g} to {self.answers[-1]:.4g}, {self.slope:.3g} per unit."
+        )
+
+
+@explanation(
+    "row-influence", when=is_one_plane, otherwise="is not a linear model of one number or two classes; {} needs one"
+)
+def row_influence(
+    obj: Any, X: Any, y: Any, row: int | None = None, column: int | None = None, to: Sequence[float] | None = None
+) -> RowInfluence:
+    """What one row does to the fit of a linear model as it is moved.
+
+    Args:
+        obj: A linear model of one number or two classes; it is cloned and fitted again at every place.
+        X: Rows (n, D) that it was fitted to.
+        row: Which one is moved; None: the one farthest from the others.
+        column: The feature that is moved; None: y, or for classes the first feature.
+        to: Places (M,); None: 21 of them, from 3 standard deviations below to 3 above where it is.
+
+    Example:
+        >>> from ftheta import LinearRegression
+        >>> X, y = [[0.0], [1], [2], [9]], [0.0, 1, 2, 3]
+        >>> round(row_influence(LinearRegression().fit(X, y), X, y, row=3).slope, 3)  # the leverage of row 3
+        0.97
+    """
+    x, classes = features(obj, X), is_classifier(obj)
+    target = targets(y, len(x)) if classes else finite("y", targets(y, len(x)))
+    spread = np.where(x.std(0) > 0, x.std(0), 1.0)
+    row = int((((x - x.mean(0)) / spread) ** 2).sum(1).argmax()) if row is None else row
+    if not all(isinstance(i, Integral) and 0 <= i < n for i, n in ((row, len(x)), (column or 0, x.shape[1]))):
+        raise InputError(f"row={row}, column={column}; X has {len(x)} rows and {x.shape[1]} columns, from 0 on.")
+    column = 0 if column is None and classes else column
+    values = target if column is None else x[:, column]
+    home = float(values[row])
+    places = np.linspace(-SPREADS, SPREADS, PLACES) * (float(np.std(values)) or 1.0) + home if to is None else to
+    places = finite("to", places)
+    if places.ndim != 1 or len(places) < 2:
+        raise InputError(f"to={to}; a list of at least two places is needed.")
+    fits = []
+    for place in places:
+        values[row] = place
+        fits.append(_fitted(obj, x, target, x[[row]]))
+    values[row] = home
+    names = names_of(obj)
+    one = x[:, 0].copy() if x.shape[1] == 1 else np.zeros(0)
+    shown = (target == np.unique(target)[-1]).astype(float) if classes else target.copy()
+    answers, coefficients = np.array([f[0] for f in fits]), np.stack([f[1] for f in fits])
+    moved = "y" if column is None else names[column]
+    return RowInfluence(row, moved, places, home, answers, coefficients, ("intercept", *names), one, shown)
+
+
+def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+    """The answer of a fresh fit for one row (1, D), and its coefficients (P,), intercept first."""
+    model: Any = clone(obj)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first fit has warned already
+        try:
+            model.fit(x, y)
+        except ValueError as error:
+            raise InputError(
+                f"{type(obj).__name__} cannot be fitted with the row there: {error} Pass other places to=."
+            ) from None
+    if hasattr(model, "predict_proba"):
+        answer = model.predict_proba(own)[0, 1]
+    else:
+        answer = model.predict(own)[0]
+        answer = answer == model.classes_[1] if hasattr(model, "classes_") else answer
+    return float(answer), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]
+
+
+@dataclass(frozen=True, eq=False)
+class Solvers(Result):
+    """The loss over two coefficients, and the paths of solvers by name."""
+
+    loss: str  # what the loss is
+    labels: tuple[str, str]  # of both coefficients
+    grid: tuple[np.ndarray, np.ndarray, np.ndarray]  # positions (G,), positions (G,) and the loss there (G, G)
+    minimum: np.ndarray  # where it is smallest (2,)
+    lowest: float  # the loss there
+    points: dict[str, np.ndarray]  # path of each solver (T + 1, 2)
+    values: dict[str, np.ndarray]  # the loss along it (T + 1,)
+    evaluations: dict[str, np.ndarray]  # passes over the rows by then (T + 1,)
+    ended: dict[str, str]  # why it ended
+
+    @property
+    def distances(self) -> dict[str, float]:
+        """From the last point of each solver to the minimum."""
+        return {name: float(np.linalg.norm(path[-1] - self.minimum)) for name, path in self.points.items()}
+
+    def columns(self) -> dict[str, Any]:
+        """One row per solver."""
+        values = list(self.values.values())
+        return {
+            "solver": list(self.points),
+            "last loss": [v[-1] for v in values],
+            "above the lowest": [v[-1] - self.lowest for v in values],
+            "distance to the minimum": list(self.distances.values()),
+            "steps": [len(v) - 1 for v in values],
+            "evaluations": [int(e[-1]) for e in self.evaluations.values()],
+            "ended": list(self.ended.values()),
+        }
+
+    def figure(self) -> Figure:
+        """The paths from above, and the loss against steps and evaluations."""
+        above = {name: values - self.lowest for name, values in self.values.items()}
+        lines = {
+            "steps": {name: (np.arange(len(v)), v) for name, v in above.items()},
+            "evaluations of the loss": {name: (self.evaluations[name], v) for name, v in above.items()},
+        }
+        settings: Any = {"label": "loss - lowest loss", "title": self.loss, "labels": self.labels}
+        return race(lines, grid=self.grid, paths=self.points, minima=[self.minimum.tolist()], **settings)
+
+    @property
+    def caption(self) -> str:
+        a, b = self.minimum
+        return f"{self.loss} over two coefficients; least, {self.lowest:.6g}, at ({a:.4g}, {b:.4g})."
+
+
+@explanation(
+    "solvers",
+    when=lambda obj: len(getattr(obj, "classes_", (0, 1))) == 2 and obj.n_features_in_ > 1 and is_one_plane(obj),
+    otherwise="is not a linear model of one number or two classes over two features or more; {} needs one",
+)
+def solvers(
+    obj: Any,
+    X: Any,
+    y: Any,
+    columns: Sequence[int] = (0, 1),
+    optimizers: Sequence[Spec] | None = None,
+    start: Sequence[float] = (0.0, 0.0),
+    steps: Count = 100,
+) -> Solvers:
+    """The loss over two coefficients, without any penalty, and the path of every solver to its minimum.
+
+    Args:
+        obj: A fitted linear model of one number, or of two classes.
+        columns: The two features whose coefficients move.
+        optimizers: Rules as `trajectories` takes them; None: gd and momentum at rates that the curvature allows, cg,
+            lbfgs and newton.
+        start: The two coefficients at the start.
+        steps: Most steps of each.
+    """
+    pair, x = pair_of(columns, obj.n_features_in_), features(obj, X)
+    begin = finite("start", start).ravel().tolist()
+    if len(begin) != 2:
+        raise InputError(f"start={start}; two numbers are needed, one for each coefficient.")
+    ground = _surface(obj, x, targets(y, len(x)), pair, tuple(begin))
+    names = names_of(obj)
+    found, low = trajectories(ground, optimizers or _rules(ground), steps=steps, size=GRID), np.array(ground.minima[0])
+    paths, grid = found.paths, found.grid
+    return Solvers(
+        loss=ground.name,
+        labels=(f"coefficient of {names[pair[0]]}", f"coefficient of {names[pair[1]]}"),
+        grid=grid,  # pyright: ignore[reportArgumentType]  # of two coefficients there is one
+        minimum=low,
+        lowest=float(ground(torch.from_numpy(low))),
+        points={name: path.points for name, path in paths.items()},
+        values={name: path.values for name, path in paths.items()},
+        evaluations={name: path.evaluations for name, path in paths.items()},
+        ended={name: path.reason for name, path in paths.items()},
+    )
+
+
+def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], start: tuple[float, ...]) -> Surface:
+    coef = np.ravel(obj.coef_).astype(float)
+    others = np.delete(np.arange(len(coef)), pair)
+    rest = torch.from_numpy(x[:, others] @ coef[others] + float(np.ravel(obj.intercept_)[0]))  # (n,)
+    moved = torch.from_numpy(np.ascontiguousarray(x[:, list(pair)]))  # (n, 2)
+    classes = getattr(obj, "classes_", None)
+    if classes is None:
+        left, name = torch.from_numpy(finite("y", y)) - rest, "mean squared residual"
+        f = lambda theta: (left - moved @ theta).square().mean()  # noqa: E731
+    else:
+        sign, name = _signs(y, classes), "mean log loss"
+        f = lambda theta: torch.nn.functional.softplus(-sign * (rest + moved @ theta)).mean()  # noqa: E731
+    low = minimize(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
+    ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
+    # both coefficients in steps that change the predictions alike
+    reach = 0.75 * max(float((np.ptp(ends, axis=0) * size).max()), 1e-9) / size
+    box = tuple((float(m - r), float(m + r)) for m, r in zip(ends.mean(0), reach, strict=True))
+    return Surface(name, f, start, box, (tuple(map(float, low)),), "")
+
+
+def _signs(y: np.ndarray, classes: np.ndarray) -> Tensor:
+    """1 for the second class and -1 for the first: (n,)."""
+    same = y[:, None] == np.asarray(classes)  # (n, 2)
+    if not np.all(same.any(-1)):
+        raise InputError(f"y holds labels that are not classes of the model, {list(classes)}; pass its own rows.")
+    return torch.from_numpy(np.where(same[:, 1], 1.0, -1.0))
+
+
+def _rules(ground: Surface) -> list[Spec]:
+    """Rates from the largest curvature λ at the start: 1/λ for gd, half of it for momentum."""
+    curvature = torch.autograd.functional.hessian(ground.f, torch.tensor(ground.start, dtype=torch.float64))
+    largest = float(torch.linalg.eigvalsh(curvature)[-1])  # pyright: ignore[reportArgumentType]
+    if not largest > 0:
+        raise InputError("The loss is flat where the solvers start: both columns are zero. Choose other columns.")
+    rate = float(f"{1 / largest:.2g}")
+    return [("gd", rate), ("momentum", rate / 2), "cg", "lbfgs", "newton"]
+
+
+@explanation("statistics", all_rows=True)
+def statistics(obj: Any, X: Any, y: Any) -> Result:
+    """Standard errors, tests and diagnostics of a model, from the rows that it was fitted to."""
+    return obj.summarize(X, y)
