@@ -878,7 +878,7 @@ FAULTS = [
     ),
     Fault(
         "ResNet: its activation does not reach the blocks",
-        "nn/resnet.py",
+        "nn/residual.py",
         '"norm": norm, "activation": activation}',
         '"norm": norm}',
         ("tests/nn/test_resnet.py",),

@@ -108,11 +108,11 @@ def test_where_the_order_matters_the_activation_comes_first(pool, activation):
 
 
 def test_stages_norms_heads_and_drops_are_named_in_order():
-    made = net(convs=(1, 2), norm="group", padding="same", head="mean", hidden=(6,), dropout=0.2, map_dropout=0.1)
-    stages = "conv1 norm1 pool1 act1 map_drop1 conv2 norm2 act2 conv3 norm3 pool2 act3 map_drop2"
+    made = net(convs=(1, 2), norm="group", padding="same", head="mean", hidden=(6,), dropout=0.2)
+    stages = "conv1 norm1 pool1 act1 conv2 norm2 act2 conv3 norm3 pool2 act3"
     assert " ".join(made._modules) == f"{stages} mean flatten drop dense1 dense_act1 dense_drop1 output"
     assert made(torch.zeros(4, 2, 12, 10)).shape == (4, 3)
-    assert isinstance(made.map_drop1, nn.Dropout2d) and type(made[:3]) is nn.Sequential
+    assert type(made[:3]) is nn.Sequential
 
 
 @pytest.mark.parametrize("kernel", [3, 4, 5])
@@ -141,7 +141,6 @@ def test_without_pooling_positions_stay():
         ({"shape": (12, 10)}, r"shape=\(12, 10\): ConvNet takes images, \(channels, height, width\)"),
         ({"filters": ()}, r"filters must be a sequence of channels such as \(16, 32, 64\)\. Got \(\)"),
         ({"dropout": 1.0}, r"dropout of ConvNet"),
-        ({"map_dropout": -1}, r"map_dropout of ConvNet"),
         ({"pool": "maximum"}, r"Unknown pooling 'maximum'"),
         ({"pool": "global_max"}, r"Unknown pooling 'global_max'\. .*Known: none, max, min, stride, mean"),
         ({"norm": "batches"}, r"Unknown norm"),

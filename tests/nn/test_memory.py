@@ -277,7 +277,7 @@ def test_a_memory_is_trained_by_an_estimator_where_a_plane_fails():
             lambda: HopfieldLayer(3, 2)(torch.ones(4, 2, 3), missing=torch.zeros(3, 2, dtype=torch.bool)),
             r"missing is torch.bool of shape \(3, 2\); .* \(4, 2\)",
         ),
-        (lambda: HopfieldLayer(3, 2)(torch.ones(2, 4)), r"state has shape \(2, 4\); .* width 3 takes"),
+        (lambda: HopfieldLayer(3, 2)(torch.ones(2, 4)), r"state has shape \(2, 4\); .* rows, 3\)"),
         (lambda: HopfieldLayer(3, 2)(torch.ones(2, 3), torch.ones(3)), r"stored has shape \(3,\)"),
         (lambda: HopfieldMemory(3, 2, 4)(torch.ones(5)), r"state has shape \(1, 5\)"),
         (lambda: HopfieldLayer(1, 2), "normalize=False for width 1"),

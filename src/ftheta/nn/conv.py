@@ -26,8 +26,6 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..formulas.convolution import MODES, of_a_group, side
 
-__all__ = ["convolution", "separable"]
-
 
 class Conv2d(nn.Conv2d):
     """torch's layer, but for 1x1 kernels with a stride."""
@@ -72,8 +70,7 @@ def convolution(
         >>> convolution(3, 16)
         Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
     """
-    if dims not in (1, 2):
-        raise InputError(f"dims of convolution={dims!r}; it must be 1 (signals) or 2 (images).")
+    check_dims("convolution", dims)
     if mode not in MODES:
         raise InputError(nearest("padding mode", mode, MODES))
     for name, count in (("n_in", n_in), ("n_out", n_out), ("groups", groups)):
@@ -108,6 +105,12 @@ def separable(
     """
     depth = convolution(n_in, n_in, kernel, dims=dims, groups=n_in, bias=False, **options)
     return nn.Sequential(OrderedDict(depth=depth, point=convolution(n_in, n_out, 1, dims=dims, bias=bias)))
+
+
+def check_dims(what: str, dims: int) -> None:
+    """Raise unless there are one or two axes of positions."""
+    if dims not in (1, 2):
+        raise InputError(f"dims of {what}={dims!r}; it must be 1 (signals) or 2 (images).")
 
 
 def per_axis(value: int | Sequence[int], dims: int) -> tuple[int, ...]:

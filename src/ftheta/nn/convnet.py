@@ -21,16 +21,12 @@ from torch import Tensor, nn
 from ..catalog import nearest
 from ..errors import InputError
 from ..formulas.convolution import output_size
-from .activations import ACTIVATIONS
+from .activations import ACTIVATIONS, initialize
 from .activations import activation as make_activation
 from .conv import check_net, check_sizes, convolution
-from .dense import Chain
-from .dropout import Dropout
-from .init import initialize
+from .dense import Chain, Dropout
 from .norm import norm as make_norm
 from .pooling import pooling
-
-__all__ = ["ConvNet"]
 
 HEADS = ("flatten", "mean", "max")
 _COMMUTE = {"max": True, "min": True, "stride": True, "mean": False}  # with an activation that never falls
@@ -51,10 +47,8 @@ class ConvNet(Chain):
         norm: none, batch, layer, instance, group or rms, between convolution and activation.
         activation: Its name.
         dropout: Probability that a feature is silenced before the dense layers, and after each hidden one.
-        map_dropout: Probability that a feature map is silenced completely at the end of a stage.
         hidden: Widths of hidden dense layers.
         head: What the dense layers see: all positions ("flatten"), or the "mean" or "max" of each map.
-        init: A scheme of `initialize`; "auto" takes the one that the activation asks for.
 
     Example:
         >>> net = ConvNet((1, 28, 28), 10, dropout=0.5)
@@ -75,12 +69,10 @@ class ConvNet(Chain):
         norm: str = "none",
         activation: str = "relu",
         dropout: float = 0.0,
-        map_dropout: float = 0.0,
         hidden: Sequence[int] = (),
         head: str = "flatten",
-        init: str = "auto",
     ) -> None:
-        check_net("ConvNet", shape, filters, dropout=dropout, map_dropout=map_dropout)
+        check_net("ConvNet", shape, filters, dropout=dropout)
         for what, name, known in (("head", head, HEADS), ("pooling", pool, ("none", *_COMMUTE))):
             if name not in known:
                 raise InputError(nearest(what, name, known))
@@ -91,10 +83,8 @@ class ConvNet(Chain):
         each = [convs] * len(filters) if isinstance(convs, int) else list(convs)
         if len(each) != len(filters):
             raise InputError(f"convs={convs} is for {len(each)} stages, filters={tuple(filters)} has {len(filters)}.")
-        for k, (width, count) in enumerate(zip(filters, each, strict=True), start=1):
+        for width, count in zip(filters, each, strict=True):
             plan.stage(width, count)
-            if map_dropout:
-                layers[f"map_drop{k}"] = nn.Dropout2d(map_dropout)
         if head != "flatten":
             layers[head] = pooling(f"global_{head}")
         layers["flatten"] = nn.Flatten()
@@ -108,7 +98,8 @@ class ConvNet(Chain):
                 layers[f"dense_drop{k}"] = Dropout(dropout)
             width = wide
         layers["output"] = nn.Linear(width, n_out)
-        _start(layers, activation, init)
+        for name, layer in layers.items():
+            initialize(layer, ACTIVATIONS["identity" if name == "output" else activation].init)
         super().__init__(layers)
         self.image, self.reach = plan.image, plan.reach(each)
 
@@ -116,12 +107,6 @@ class ConvNet(Chain):
         if self.training and input.shape[-2:] == self.image:
             input = input[..., : self.reach[0], : self.reach[1]]
         return super().forward(input)
-
-
-def _start(layers: Layers, activation: str, init: str) -> None:
-    for name, layer in layers.items():
-        scheme = ACTIVATIONS["identity" if name == "output" else activation].init if init == "auto" else init
-        initialize(layer, scheme)
 
 
 class _Plan:

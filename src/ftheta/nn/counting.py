@@ -18,8 +18,6 @@ from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
-__all__ = ["COSTS", "multiply_adds"]
-
 
 def _each_step(layer: Any, x: Tensor, out: Tensor) -> int:
     """Every matrix once per time step: (..., D) has steps × D entries."""

@@ -15,16 +15,36 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from .. import check
 from ..errors import InputError
-from .activations import ACTIVATIONS, activation
+from .activations import ACTIVATIONS, activation, initialize
 from .conv import check_share
-from .dropout import Dropout
-from .init import initialize
 
-__all__ = ["MLP"]
+_STEPS = 1 << 15  # of p, on a CPU
+
+
+class Dropout(nn.Dropout):
+    """torch's dropout with a mask that is cheap to draw: y = x m / (1 - p), m ~ Bernoulli(1 - p) for every number.
+
+    On a CPU four numbers share one draw of 63 bits, 15 bits for each: p is taken to the nearest k/32768, and the scale
+    is that of the p taken, so that E[y] = x exactly.
+    Reference: Srivastava et al., Dropout, Journal of Machine Learning Research 15 (2014).
+
+    Example:
+        >>> sorted(set(Dropout(0.75)(torch.ones(100)).tolist()))
+        [0.0, 4.0]
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        silent = round(self.p * _STEPS)
+        if not (self.training and 0 < silent < _STEPS and input.device.type == "cpu"):
+            return super().forward(input)
+        n = input.numel()
+        bits = torch.randint(2**63 - 1, ((n + 3) // 4,)).view(torch.int16)[:n].view(input.shape) & (_STEPS - 1)
+        return input * (bits >= silent).to(input.dtype).mul_(_STEPS / (_STEPS - silent))
 
 
 class Chain(nn.Sequential):

@@ -25,8 +25,6 @@ from torch import Tensor, nn
 from ..errors import InputError
 from .conv import check_sizes
 
-__all__ = ["HopfieldLayer", "HopfieldMemory", "HopfieldPooling", "association", "retrieve"]
-
 
 def association(
     query: Tensor, stored: Tensor, beta: float | Tensor = 1.0, steps: int = 1, *, missing: Tensor | None = None
@@ -153,8 +151,7 @@ class HopfieldLayer(nn.Module):
     def association(self, state: Tensor, stored: Tensor | None = None, *, missing: Tensor | None = None) -> Tensor:
         """How much each head takes of each pattern in its last step: (..., H, S, P)."""
         stored = state if stored is None else stored
-        _check_width("state", state, self.query)
-        _check_width("stored", stored, self.key)
+        self._check_width(state=(state, self.query), stored=(stored, self.key))
         query = self._heads(self.query(self.state_norm(state)))
         key = self._heads(self.key(self.stored_norm(_present(stored, missing))))
         missing = None if missing is None else missing[..., None, :]  # alike for all heads
@@ -172,23 +169,20 @@ class HopfieldLayer(nn.Module):
         share = self.association(state, stored, missing=missing)
         values = stored if values is None else values
         values = _present(state if values is None else values, missing)
-        _check_width("values", values, self.value)
+        self._check_width(values=(values, self.value))
         read = share @ self._heads(self.value(self.stored_norm(values)))  # (..., H, S, d)
         return self.out(read.transpose(-3, -2).flatten(-2))  # (..., S, n_out)
+
+    def _check_width(self, **given: tuple[Tensor, nn.Linear]) -> None:
+        for name, (x, layer) in given.items():
+            if x.dim() < 2 or x.shape[-1] != layer.in_features:
+                raise InputError(f"{name} has shape {tuple(x.shape)}; it must be (..., rows, {layer.in_features}).")
 
     def _heads(self, t: Tensor) -> Tensor:
         return t.unflatten(-1, (self.heads, -1)).transpose(-3, -2)  # (..., rows, H d) -> (..., H, rows, d)
 
     def extra_repr(self) -> str:
         return f"heads={self.heads}, beta={self.beta:.4g}, steps={self.steps}"
-
-
-def _check_width(name: str, given: Tensor, layer: nn.Linear) -> None:
-    if given.dim() < 2 or given.shape[-1] != layer.in_features:
-        raise InputError(
-            f"{name} has shape {tuple(given.shape)}; a Hopfield layer of width {layer.in_features} takes "
-            f"(..., number of rows, {layer.in_features})."
-        )
 
 
 class HopfieldPooling(nn.Module):
@@ -211,7 +205,7 @@ class HopfieldPooling(nn.Module):
         self.states = nn.Parameter(torch.randn(check_sizes("HopfieldPooling", "n_states", n_states), n_in))
 
     def association(self, stored: Tensor, *, missing: Tensor | None = None) -> Tensor:
-        """How much each learned state takes of each pattern of the set: (..., H, Q, P)."""
+        """(..., H, Q, P)."""
         return self.layer.association(self.states, stored, missing=missing)
 
     def forward(self, stored: Tensor, *, missing: Tensor | None = None) -> Tensor:
@@ -225,7 +219,7 @@ class HopfieldMemory(nn.Module):
         n_in: Width of a state and of a learned pattern.
         n_out: Width of what is read.
         n_memories: Learned patterns P.
-        **options: heads, width, beta, steps, normalize: as of `HopfieldLayer`.
+        **options: As of `HopfieldLayer`.
 
     Example:
         >>> HopfieldMemory(8, 3, 16)(torch.zeros(4, 8)).shape

@@ -29,8 +29,6 @@ from .. import check
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["NORMS", "MapRMSNorm", "Norm", "norm"]
-
 
 class MapRMSNorm(nn.Module):
     """Each row divided by its root mean square over channels and positions, times a gain for each channel.

@@ -1,41 +1,51 @@
-"""Pooling: each window of a map becomes one number.
+"""Pooling and upsampling: smaller maps from large ones, and larger maps from small ones.
 
-    y_c[i] = max_m x_c[i S + m - P]   (or the min, or the mean),   m = 0 ... K - 1      (on each axis of an image alike)
+    pooling       y_c[i] = max_m x_c[i S + m - P]        or the min, or the mean, over m = 0 ... K - 1
+    nearest       y[i] = x[⌊i / f⌋]                      every value f times
+    bilinear      y[i] = (1 - t) x[k] + t x[k + 1]       k + t = (i + 1/2) / f - 1/2, held at the ends  (half-pixel)
+                                                         k + t = i (n - 1) / (f n - 1)  (align-corners)
+    transposed    y[i S + m - P] += w[m] x[i]            the adjoint Cᵀ of a convolution C: ⟨C u, x⟩ = ⟨u, Cᵀ x⟩
+    sub-pixel     y_c[f i + r] = h_{cf + r}[i]           f (of an image f²) maps of a convolution h, interleaved
+    unpooling     y[p] = x[i]                            p the place of the maximum that pooling kept, 0 elsewhere
 
-K is the size of the window, S the stride (K unless given), P the padding on each side. Padding is never the extremum
-and does not count in a mean. The mean is linear, max and min are not; `stride` keeps the first place of each window, so
-every S-th, and drops the rest. The gradient goes to the place of the extremum (the first of equal ones), or in equal
-parts to all places of a mean. Channels never mix, and their number stays.
+(of images: on each axis alike). K is the size of the window, S the stride (K unless given), P the padding on each side,
+which is never the extremum and does not count in a mean; f is the factor. The mean is linear, max and min are not;
+`stride` keeps the first place of each window. The gradient goes to the place of the extremum (the first of equal ones),
+or in equal parts to all places of a mean. A transposed convolution ("deconvolution") is not an inverse: Cᵀ C is not the
+identity. Its kernel is as wide as its stride: overlapping copies would leave a checkerboard pattern.
 
-Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.output_size`.
+Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.output_size`, upsampled ones are f times
+as large.
+References: Odena, Dumoulin and Olah, Deconvolution and Checkerboard Artifacts (2016); Shi et al., arXiv:1609.05158
+(2016), sub-pixel; Zeiler and Fergus, arXiv:1311.2901 (2013), unpooling.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from .. import check
 from ..catalog import nearest
-from ..errors import InputError
+from ..errors import InputError, RunError
+from .conv import check_dims, check_sizes, convolution
 
-__all__ = ["POOLINGS", "Pooling", "pooling"]
 
-
-class MinPool1d(nn.MaxPool1d):
+class _Negated:
     """min x = -max(-x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return -super().forward(-input)  # pyright: ignore[reportOperatorIssue]
+        return -super().forward(-input)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class MinPool2d(nn.MaxPool2d):
-    """min x = -max(-x)."""
+class MinPool1d(_Negated, nn.MaxPool1d): ...
 
-    def forward(self, input: Tensor) -> Tensor:
-        return -super().forward(-input)  # pyright: ignore[reportOperatorIssue]
+
+class MinPool2d(_Negated, nn.MaxPool2d): ...
 
 
 class Subsample(nn.Module):
@@ -90,8 +100,7 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
     """
     if kind not in POOLINGS:
         raise InputError(nearest("pooling", kind, POOLINGS))
-    if dims not in (1, 2):
-        raise InputError(f"dims of pooling={dims!r}; it must be 1 (signals) or 2 (images).")
+    check_dims("pooling", dims)
     layer, step = POOLINGS[kind].layers[dims - 1], size if stride is None else stride
     if not POOLINGS[kind].windows:
         return layer(1)
@@ -105,3 +114,113 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
     if kind == "stride":
         return layer(size, step)
     return layer(size, step, padding, **({"count_include_pad": False} if kind == "mean" else {}))
+
+
+# ---- upsampling
+
+UPSAMPLINGS = ("nearest", "bilinear", "transposed", "subpixel")
+"""Ways to enlarge a map."""
+
+
+def upsampling(
+    kind: str, n_in: int, n_out: int, factor: int = 2, *, dims: int = 2, align_corners: bool = False
+) -> nn.Module:
+    """A layer that enlarges maps by a factor.
+
+    Args:
+        kind: nearest, bilinear, transposed or subpixel. The first two have no weights; where n_out is not n_in, a 3x3
+            convolution follows them.
+        n_in: Maps that come in.
+        n_out: Maps that go out.
+        factor: Places for one, on each axis.
+        dims: 1 for signals (B, C, L), 2 for images (B, C, H, W).
+        align_corners: Whether bilinear puts the outermost values of both grids, not their edges, over each other.
+
+    Example:
+        >>> import torch
+        >>> upsampling("bilinear", 1, 1, dims=1)(torch.tensor([[[1.0, 2.0]]])).tolist()
+        [[[1.0, 1.25, 1.75, 2.0]]]
+    """
+    if kind not in UPSAMPLINGS:
+        raise InputError(nearest("upsampling", kind, UPSAMPLINGS))
+    check_dims("upsampling", dims)
+    for name, value in (("n_in", n_in), ("n_out", n_out), ("factor", factor)):
+        check_sizes("upsampling", name, value, several=False)
+    if kind == "transposed":
+        return (nn.ConvTranspose1d if dims == 1 else nn.ConvTranspose2d)(n_in, n_out, factor, stride=factor)
+    if kind == "subpixel":
+        shuffle: Any = Interleave1d(factor) if dims == 1 else nn.PixelShuffle(factor)
+        return nn.Sequential(OrderedDict(conv=convolution(n_in, n_out * factor**dims, dims=dims), shuffle=shuffle))
+    mode = kind if kind == "nearest" else ("linear", "bilinear")[dims - 1]
+    resize: Any = nn.Upsample(
+        scale_factor=factor, mode=mode, align_corners=None if kind == "nearest" else align_corners
+    )
+    if n_in == n_out:
+        return resize
+    return nn.Sequential(OrderedDict(resize=resize, conv=convolution(n_in, n_out, dims=dims)))
+
+
+class Interleave1d(nn.Module):
+    """Each group of f maps becomes one that is f times as long: nn.PixelShuffle of signals."""
+
+    def __init__(self, factor: int) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(-2, (-1, self.factor)).transpose(-2, -1).flatten(-2)  # (B, C, f, L) -> (B, C, L, f)
+
+    def extra_repr(self) -> str:
+        return f"factor={self.factor}"
+
+
+class RememberingPool(nn.Module):
+    """Max pooling of windows side by side that remembers where the maxima were, for the `Unpool` made of it.
+
+    Args:
+        size: Size of the window, and its step.
+        dims: 1 for signals (B, C, L), 2 for images (B, C, H, W).
+    """
+
+    def __init__(self, size: int = 2, *, dims: int = 2) -> None:
+        super().__init__()
+        self.max: Any = pooling("max", size, dims=dims)
+        self.max.return_indices, self.dims = True, dims
+        self.positions: Tensor | None = None  # (B, C, ...), places in the flattened map, of the last pass
+        self.before: tuple[int, ...] = ()  # size of the map before pooling
+
+    def forward(self, x: Tensor) -> Tensor:
+        y, self.positions = self.max(x)
+        self.before = tuple(x.shape[-self.dims :])
+        return y
+
+
+class Unpool(nn.Module):
+    """Puts values where the pooling before it found its maxima, and zeros elsewhere.
+
+    Args:
+        pool: The pooling whose last positions are taken.
+
+    Example:
+        >>> import torch
+        >>> pool = RememberingPool(dims=1)
+        >>> Unpool(pool)(pool(torch.tensor([[[1.0, 4.0, 3.0, 2.0]]]))).tolist()
+        [[[0.0, 4.0, 3.0, 0.0]]]
+    """
+
+    def __init__(self, pool: RememberingPool) -> None:
+        super().__init__()
+        self.pool = pool
+
+    def forward(self, y: Tensor) -> Tensor:
+        positions = self.pool.positions
+        if positions is None:
+            raise RunError("Unpool has no positions yet; pass the maps through its RememberingPool first.")
+        if positions.shape != y.shape:
+            raise InputError(
+                f"Unpool got values of shape {tuple(y.shape)} for positions of shape {tuple(positions.shape)}; their "
+                "number of rows, maps and places must be what the pooling gave."
+            )
+        zeros = y.new_zeros(*y.shape[: -self.pool.dims], prod(self.pool.before))  # (B, C, H W)
+        filled = zeros.scatter(-1, positions.flatten(-self.pool.dims), y.flatten(-self.pool.dims))
+        return filled.unflatten(-1, self.pool.before)

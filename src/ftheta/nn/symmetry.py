@@ -13,15 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
 
 from torch import Tensor
 
 from ..catalog import nearest
 from ..errors import InputError
-
-__all__ = ["Flip", "Shift", "Turn"]
 
 _FILLS = ("circular", "zeros")
 
@@ -49,12 +45,9 @@ class Shift:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Places along each axis."""
-        by: Any = self.by
-        return (int(by),) if isinstance(by, Integral) else tuple(by)
+        return self.by if isinstance(self.by, tuple) else (self.by,)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The moved map."""
         axes = tuple(range(-len(self.places), 0))
         moved = x.roll(self.places, axes)
         if self.fill == "zeros":
@@ -82,7 +75,6 @@ class Flip:
     axis: int = -1
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The mirrored map."""
         return x.flip(self.axis)
 
     def __str__(self) -> str:
@@ -96,7 +88,6 @@ class Turn:
     quarters: int = 1
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The turned image."""
         return x.rot90(self.quarters, (-2, -1))
 
     def __str__(self) -> str:

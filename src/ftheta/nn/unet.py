@@ -24,14 +24,10 @@ from torch import Tensor, nn
 
 from ..catalog import nearest
 from ..errors import InputError
-from .activations import ACTIVATIONS, activation
+from .activations import ACTIVATIONS, activation, initialize
 from .conv import check_net, convolution
-from .init import initialize
 from .norm import norm
-from .pooling import pooling
-from .upsampling import upsampling
-
-__all__ = ["SKIPS", "UNet"]
+from .pooling import pooling, upsampling
 
 SKIPS = ("concat", "sum", "none")
 """How a level of the way down reaches the way up."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-__all__ = ["SIGNED", "bare", "flat", "mosaic", "picture", "tiles"]
-
 SIGNED = "RdBu_r"  # red above 0, blue below
 GAP = "#c9dcea"  # between tiles in gray, and where one has no value
 

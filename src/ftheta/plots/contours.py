@@ -16,8 +16,6 @@ from ._style import DASHES, PALETTE, Figure, canvas, drawn, legend, wide_range
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["contours", "race"]
-
 Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
 MAX_OUTSIDE = 30.0  # box widths: points further out are drawn there, beyond the edge of the picture
 

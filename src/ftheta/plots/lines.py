@@ -1,16 +1,19 @@
-"""Lines: learning curves, panels side by side, the same seeds under several treatments, fits with their bands."""
+"""Lines and dots: learning curves, panels side by side, fits with their bands, values with intervals or by layer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
-from ._style import DASHES, GREY, PALETTE, Figure, canvas, drawn, legend, short, wide_range
+from ._style import DASHES, GREY, PALETTE, Figure, canvas, distinct, drawn, legend, short, wide_range
 
-__all__ = ["bands", "curves", "paired", "panels"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Row = tuple[str, float, float | None, float | None]  # name, value, low, high
 
 
 @drawn
@@ -100,36 +103,6 @@ def panels(
 
 
 @drawn
-def paired(panels: Mapping[str, Any], names: Sequence[str], *, title: str = "") -> Figure:
-    """One panel per quantity: a thin line joins what one seed gave under each treatment, a thick one the means of
-    the seeds that have all.
-
-    Args:
-        panels: Label of a quantity, with its unit, to values (seeds, names); NaN where a seed has none.
-        names: Names of the treatments.
-        title: Title of the figure.
-    """
-    given = {label: np.asarray(values, dtype=float) for label, values in panels.items()}
-    if not given or any(v.ndim != 2 or v.shape[1] != len(names) for v in given.values()):
-        shapes = {label: v.shape for label, v in given.items()}
-        raise InputError(f"paired got values of shapes {shapes} for {len(names)} names; (seeds, names) is needed.")
-    figure, places = canvas(len(given))
-    for axes, (label, values) in zip(places, given.items(), strict=True):
-        for i, line in enumerate(values):
-            axes.plot(line, "-o", color=GREY, lw=0.8, ms=3.5, alpha=0.7, label="" if i else "one seed")
-        complete = values[np.isfinite(values).all(1)]
-        if len(complete):
-            axes.plot(complete.mean(0), "-D", color=PALETTE[1], lw=2.2, ms=6, label="mean of the seeds that have all")
-        log = wide_range(values.ravel(), 30.0)
-        axes.set(ylabel=label + "\n(log scale)" * log, yscale="log" if log else "linear")
-        axes.set_xticks(range(len(names)), names)
-        axes.margins(x=0.12)
-    figure.suptitle(title, wrap=True)
-    legend(figure)
-    return figure
-
-
-@drawn
 def bands(
     rows: tuple[Any, Any],
     x: Any,
@@ -163,3 +136,138 @@ def bands(
     figure.suptitle(title)
     legend(figure)
     return figure
+
+
+@drawn
+def whiskers(panels: Mapping[str, Sequence[Row]], *, title: str = "", at: float | None = None) -> Figure:
+    """Dots with whiskers, numbers beside them; a hollow dot has no interval.
+
+    Args:
+        panels: Label of the axis, with its unit, to rows (name, value, low, high); the first panel is on top.
+        title: Title of the figure.
+        at: Where a line is drawn, such as 0 for no difference.
+    """
+    if not panels or not all(panels.values()):
+        raise InputError(
+            f"whiskers got {len(panels)} panels, {list(panels)}; at least one, each with a row, is needed."
+        )
+    sizes = [len(rows) for rows in panels.values()]
+    height = (0.5 + sum(0.75 + 0.32 * n for n in sizes)) / len(sizes)
+    figure, grid = canvas(len(sizes), across=1, width=7.2, height=height, height_ratios=[n + 0.8 for n in sizes])
+    figure.suptitle(title, wrap=True)
+    for axes, (label, rows) in zip(grid, panels.items(), strict=True):
+        if at is not None:
+            axes.axvline(at, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
+        for i, (_, value, low, high) in enumerate(rows):
+            text, fill = f"{value:#.4g} [none]", "white"
+            if low is not None and high is not None:
+                axes.hlines(i, low, high, color=PALETTE[0], lw=2)
+                text, fill = f"{value:#.4g} [{low:#.3g}, {high:#.3g}]", PALETTE[0]
+            if np.isfinite(value):
+                axes.plot(value, i, "o", ms=7, mec=PALETTE[0], color=fill, clip_on=False)
+            axes.annotate(text, (1.02, i), xycoords=axes.get_yaxis_transform(), va="center", size="small")
+        axes.set_yticks(range(len(rows)), [short(name, 24) for name, *_ in rows])
+        axes.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
+        axes.margins(x=0.08)
+    return figure
+
+
+@drawn
+def layers(
+    names: Sequence[str],
+    values: Any,
+    *,
+    label: str,
+    title: str = "",
+    log: bool | None = None,
+    notes: Sequence[str] = (),
+) -> Figure:
+    """Dots, or dots with ranges (lines are pairs of quantiles), by layer, the first layer on top.
+
+    Args:
+        names: Name of each layer, from input to output.
+        values: (L,) one number per layer, or (L, Q) ascending quantiles with the median in the middle.
+        label: What the numbers are, with their unit.
+        title: Title of the figure.
+        log: Logarithmic axis; None decides: where all numbers are at least 0 and span more than two decades.
+        notes: Words to the right of each layer.
+    """
+    v = np.asarray(values, dtype=float)
+    v = v[:, None] if v.ndim == 1 else v  # (L, Q)
+    if v.ndim != 2 or len(v) != len(names) or v.size == 0 or v.shape[1] % 2 == 0:
+        raise InputError(
+            f"layers got {len(names)} names and values of shape {np.shape(values)}; "
+            "one number per layer (L,) or quantiles (L, Q), Q odd, are needed."
+        )
+    log = wide_range(v.ravel()) if log is None else log and bool((v > 0).any())
+    marks, pattern = distinct(names)
+    x = f"{label}{' (log scale)' if log else ''}{f'{chr(10)}* in {short(pattern, 70)}' if pattern else ''}"
+    figure, axes = canvas(width=6.4, height=1.3 + 0.28 * len(names))
+    axes.set(title=title, xlabel=x)
+    axes.title.set_wrap(True)
+    if log:
+        axes.set_xscale("log")
+    else:
+        axes.locator_params(axis="x", nbins=5)  # small numbers have long labels
+    shown = np.where(np.isfinite(v) & ((v > 0) | (not log)), v, np.nan)
+    rows, middle = np.arange(len(v)), v.shape[1] // 2
+    for k in range(middle):  # outermost pair first
+        axes.hlines(rows, shown[:, k], shown[:, -1 - k], color=PALETTE[0], lw=1.2 + 3.0 * k, alpha=0.45)
+    axes.plot(shown[:, middle], rows, "o", color=PALETTE[0], mec="white", ms=7, zorder=3, clip_on=False)
+    if not log and np.nanmin(v, initial=0.0) >= 0:
+        axes.set_xlim(left=0)
+    axes.set_yticks(range(len(names)), marks)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    for row, value in enumerate(v[:, middle]):
+        if not np.isfinite(value) or (log and value <= 0):  # what has no place on the axis is written at its left end
+            look: dict[str, Any] = {"va": "center", "color": PALETTE[1], "weight": "bold"}
+            axes.annotate(f"{value:g}", (0.015, row), xycoords=axes.get_yaxis_transform(), **look)
+    for row, note in enumerate(notes):
+        axes.annotate(note, (1.02, row), xycoords=axes.get_yaxis_transform(), va="center", color=GREY, size="small")
+    return figure
+
+
+@drawn
+def drag(made: Any) -> Figure:
+    """The result of `explain.drag`. Left: lines through rows of one feature, from the lowest place (pale) to the
+    highest (dark), or the answer for the row against its place. Right: the change of up to ten coefficients."""
+    figure, (left, right) = canvas(2, width=5.0, height=4.4)
+    if len(made.x) and made.moved == "y":
+        _lines(left, made)
+    else:
+        left.set(title=f"The answer for row {made.row}", ylabel="answer", xlabel=f"{short(made.moved, 24)} of the row")
+        left.plot(made.places, made.answers, "o-", color=PALETTE[0], ms=4, label="answer for the row")
+        if made.moved == "y":
+            left.axline((made.home, made.home), slope=1, color=GREY, ls=(0, (4, 3)), lw=1, label="answer = y")
+        left.axvline(made.home, color=PALETTE[1], lw=1.2, label="where it was")
+        left.legend(loc="best")
+    _coefficients(right, made)
+    return figure
+
+
+def _lines(axes: Axes, made: Any) -> None:
+    axes.set(title=f"Fits as row {made.row} moves", xlabel=short(made.names[1], 24), ylabel="y")
+    others = np.arange(len(made.x)) != made.row
+    axes.plot(made.x[others], made.y[others], "o", color=GREY, ms=4, label="other rows")
+    ends = np.array([made.x.min(), made.x.max()])
+    shown = np.unique(np.linspace(0, len(made.places) - 1, 5).astype(int))
+    for i, k in enumerate(shown):
+        b, w = made.coefficients[k]
+        strength = 0.25 + 0.75 * i / max(len(shown) - 1, 1)
+        axes.plot(ends, b + w * ends, color=PALETTE[0], ls="-", alpha=strength)
+        axes.plot(made.x[made.row], made.places[k], "D", color=PALETTE[1], alpha=strength, ms=6)
+    axes.plot([], [], "D", color=PALETTE[1], label=f"row {made.row}, dragged")
+    axes.plot([], [], color=PALETTE[0], ls="-", label="its fit")
+    axes.legend(loc="best")
+
+
+def _coefficients(axes: Axes, made: Any) -> None:
+    start = int(np.abs(made.places - made.home).argmin())
+    change = made.coefficients - made.coefficients[start]
+    axes.set(title="Coefficients", ylabel="change of the coefficient")
+    axes.set_xlabel(f"{short(made.moved, 24)} of row {made.row}")
+    for j in np.argsort(-np.abs(change).max(0))[:10]:
+        axes.plot(made.places, change[:, j], label=short(made.names[j], 18))
+    axes.axhline(0, color=GREY, lw=0.8)
+    axes.axvline(made.home, color=PALETTE[1], lw=1.2)
+    axes.legend(loc="best")

@@ -20,8 +20,6 @@ from ._tiles import picture as as_picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["filters", "layer_filters", "maps", "patches", "sampled", "sampled_points", "side_by_side"]
-
 COLUMNS, MAX_TILES, MAX_OUTPUTS, MAX_LAYERS = 8, 64, 12, 10
 COUNTED = {"xlabel": "filter, counted from the left", "ylabel": "first of the line"}
 
