@@ -108,16 +108,16 @@ def test_an_installed_package_adds_its_lines(tmp_path):
     """A process of its own: entry points are read once."""
     (tmp_path / "others.py").write_text(
         "from ftheta.catalog import Card\n"
-        "CARDS = [Card('theirs', {('table', 'classify'): 'sklearn.dummy:DummyClassifier'}, 'A constant.')]\n"
+        "CARDS = [Card('theirs', {('table', 'classify'): 'fractions:Fraction'}, 'A constant.')]\n"
     )
     about = tmp_path / "others-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[ftheta.cards]\nothers = others:CARDS\n")
-    code = "import ftheta; print(ftheta.catalog.card('theirs').summary, ftheta.DummyClassifier.__name__)"
+    code = "import ftheta; print(ftheta.catalog.card('theirs').summary, ftheta.Fraction.__name__)"
     env = {"PYTHONPATH": f"{ROOT / 'src'}:{tmp_path}"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("A constant. DummyClassifier\n", "")
+    assert (done.stdout, done.stderr) == ("A constant. Fraction\n", "")
 
 
 def test_nearest_names_all_where_none_is_near():

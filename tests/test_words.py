@@ -36,9 +36,9 @@ FILES = [
 
 def phrases_in(text):
     """Each phrase that a text contains, with the words around it; line ends and comment signs do not count."""
-    plain = re.sub(r"\s+(# )?", " ", text)
+    plain = re.sub(r"\s+(# )?", " ", text.lower())
     for phrase in PHRASES:
-        for found in re.finditer(phrase, plain, re.IGNORECASE):
+        for found in re.finditer(phrase.lower(), plain):
             yield phrase, plain[max(found.start() - 30, 0) : found.end() + 30]
 
 

@@ -97,6 +97,7 @@ def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
     assert "48" in ok("explain", "r", "statistics").out.partition("-----")[0]  # 80 % of 60
 
 
+@pytest.mark.middle
 def test_a_classifier_of_words_without_probabilities_is_explained(ok):
     ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
     done = ok("explain", "r", "row-influence", "regions", "--figures", "drawn")

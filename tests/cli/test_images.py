@@ -71,6 +71,7 @@ def runs(ft, made, tmp_path):
 # ---- a folder of pictures
 
 
+@pytest.mark.middle
 @pytest.mark.ledger("A198", covers="ftheta.models.image.convnet.ConvNetClassifier")
 def test_blocks_and_head_are_configured_trained_on_images_and_looked_into(ok, runs):
     model = ftheta.load(runs[0])[-1]

@@ -146,6 +146,7 @@ def test_a_report_that_was_left_out_can_be_written_later(ok):
     assert Path("r/report.html").read_bytes() == whole
 
 
+@pytest.mark.middle
 def test_a_report_needs_a_result_and_the_same_data(refused, pets):
     Path("pets.csv").write_text(Path("pets.csv").read_text().replace("cat", "dog", 1))
     said = refused("runs", "report", pets)

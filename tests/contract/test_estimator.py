@@ -91,8 +91,11 @@ CHECKED = [small(v, **{k: n for k, n in QUICK.items() if type(v) in NEURAL and t
 rank = pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")  # some of its data deserve it
 
 
+LATER = [v for v in CHECKED if isinstance(v, models.ModuleClassifier | models.ModuleRegressor)]  # nets like the others
+
+
 @rank
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks([v for v in CHECKED if v not in LATER])
 def test_scikit_learn(estimator, check):
     try:
         check(estimator)
@@ -102,7 +105,7 @@ def test_scikit_learn(estimator, check):
 
 @pytest.mark.middle
 @rank
-@parametrize_with_checks(DOUBLE)
+@parametrize_with_checks(DOUBLE + LATER)
 def test_scikit_learn_in_float64_and_as_large_as_they_are(estimator, check):
     test_scikit_learn(estimator, check)
 

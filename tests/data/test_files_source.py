@@ -92,7 +92,7 @@ def test_what_is_raised_in_the_thread_is_raised_here_after_the_batches_before_it
 @pytest.mark.parametrize("end", ["closed", "let go"])
 def test_batches_that_nobody_waits_for_end_their_thread(end):
     before = set(threading.enumerate())
-    batches = Indexed(10**6, lambda index, draw: Batch(index), batch_size=1, ahead=2).batches(0, 0, Draw(0))
+    batches = Indexed(10**4, lambda index, draw: Batch(index), batch_size=1, ahead=2).batches(0, 0, Draw(0))
     next(batches)
     assert set(threading.enumerate()) - before
     if end == "closed":

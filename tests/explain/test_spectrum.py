@@ -65,6 +65,7 @@ def test_moments_of_the_density_are_those_of_the_eigenvalues():
     np.testing.assert_allclose((found.nodes * found.masses).sum() * 178, found.trace, rtol=1e-10)
 
 
+@pytest.mark.middle
 def test_the_error_of_the_trace_is_that_of_a_mean_over_probes():
     traces = [spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, density=False, random_state=s).trace for s in range(60)]
     found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=5, probes=40)

@@ -54,6 +54,7 @@ def test_times_ascend_from_zero(times):
         gradient_flow(loss, START, times)
 
 
+@pytest.mark.middle
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_flow_that_leaves_the_numbers_is_a_sentence():
     with pytest.raises(NonFiniteError, match=r"The flow cannot be followed to t = 10: .* Ask for shorter times"):
@@ -70,6 +71,7 @@ def test_descent_is_off_the_gradient_flow_by_the_first_order_of_the_rate():
     assert order(*found[2:]) == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.middle
 def test_descent_is_off_the_modified_flow_by_the_second_order_and_the_sign_is_plus():
     rates = RATES[1:3]
     ends = [descend([loss] * round(1 / lr), START, lr) for lr in rates]

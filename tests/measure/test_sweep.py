@@ -12,6 +12,7 @@ from ftheta.measure._sweep import ap_influence, auc_influence, log_odds, sweep
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=25)
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("influence", "area"), [(auc_influence, roc_auc_score), (ap_influence, average_precision_score)]

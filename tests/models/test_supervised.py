@@ -203,6 +203,7 @@ def test_the_first_part_sets_the_units_of_all_parts():
 # ---- intervals
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian-learned", "gaussian-heteroscedastic"])
 @pytest.mark.parametrize("level", [0.5, 0.95])

@@ -373,6 +373,7 @@ def naive(folder, done):
         done(step)
 
 
+@pytest.mark.middle
 @needs_fork
 def test_the_same_kills_destroy_the_file_of_a_naive_writer(tmp_path):
     """Otherwise the tests above would prove nothing."""

@@ -56,6 +56,7 @@ def toy(monkeypatch, tmp_path):
         yield more("b is larger", m.at("square", rule="b").mean(0), m.at("square", rule="a").mean(0))
 
     monkeypatch.setattr(_running, "load", lambda name: {"study": study})
+    monkeypatch.setattr(_running, "svg", lambda figure: "<svg/>")
     monkeypatch.chdir(tmp_path)
     STOP.clear(), CALLS.clear()
     return study

@@ -188,6 +188,7 @@ def test_a_net_is_trained_with_it_and_mixing_labels_is_refused():
 # ---- life
 
 
+@pytest.mark.middle
 def test_it_is_saved_loaded_cloned_and_cross_validated(tmp_path):
     net = small(class_weight="balanced", ignore_label=3, skip="sum", up="transposed").fit(X, CLASSES)
     net.save(tmp_path / "net")

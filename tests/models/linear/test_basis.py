@@ -278,6 +278,7 @@ def test_every_input_has_its_own_functions():
     assert model.score(X, np.sin(2 * X[:, 0]) + np.cos(X[:, 1] / 3)) > 0.999
 
 
+@pytest.mark.middle
 def test_learning_moves_functions_and_lowers_the_loss():
     rng = np.random.default_rng(0)
     x = np.linspace(-100, 100, 150)[:, None]
@@ -289,6 +290,7 @@ def test_learning_moves_functions_and_lowers_the_loss():
     assert model.n_iter_ > 1 and fixed.n_iter_ == 1
 
 
+@pytest.mark.middle
 @pytest.mark.parametrize("alpha", [0.0, 3.0])
 @pytest.mark.parametrize("basis", ["gaussian", "sigmoid", "tanh", "relu"])
 def test_learning_lowers_the_loss_that_is_solved(basis, alpha):

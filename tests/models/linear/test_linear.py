@@ -291,6 +291,7 @@ def test_the_intercept_is_the_height_of_the_graph_above_0_and_not_where_it_is_0(
     np.testing.assert_allclose(lifted.coef_, plain.coef_, rtol=1e-12)
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 @pytest.mark.ledger("A022", covers="ftheta.train.minimize")
 def test_gradient_descent_needs_a_step_below_2_over_the_largest_curvature_or_scaled_columns():
@@ -315,6 +316,7 @@ def test_gradient_descent_needs_a_step_below_2_over_the_largest_curvature_or_sca
     assert [layer.bias.item() - mean @ coef, *coef] == pytest.approx([closed.intercept_, *closed.coef_], rel=1e-6)
 
 
+@pytest.mark.middle
 @pytest.mark.slow
 @pytest.mark.ledger("B001", covers="ftheta.train.Trainer", printed="of one example", right="of all rows")
 def test_a_linear_neuron_trained_on_the_mean_square_is_linear_regression(ledger):

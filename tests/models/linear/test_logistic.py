@@ -119,6 +119,7 @@ def test_every_newton_step_lowers_the_loss_and_can_be_taken_again_from_its_state
     assert [newton.advance() for _ in range(3)] == rest and rest[0]["step"] == 7
 
 
+@pytest.mark.middle
 def test_default_probabilities_are_near_the_optimum_and_l1_reaches_it():
     digits, iris = datasets.load_digits(return_X_y=True), datasets.load_iris(return_X_y=True)
     found, best = (LogisticRegression(tol=tol).fit(*digits).predict_proba(digits[0]) for tol in (1e-6, 1e-8))

@@ -144,6 +144,7 @@ def test_columns_that_decide_nothing_have_no_number_and_the_others_keep_theirs()
     np.testing.assert_allclose([odd.log_likelihood, odd.aic], [plain.log_likelihood, plain.aic])
 
 
+@pytest.mark.middle
 def test_the_whole_is_printed_and_drawn():
     x, y = problem(12, 3)
     labels = np.array(["cat", "dog", "owl"])[y]

@@ -222,12 +222,14 @@ def close(found, repetitions):
     return abs(found - 0.95) < 4 * np.sqrt(0.95 * 0.05 / repetitions)
 
 
+@pytest.mark.middle
 def test_intervals_hold_the_truth_and_p_are_uniform_where_nothing_is():
     *held, p, f = repeated(150)
     assert all(close(part.mean(0), 150).all() for part in held)
     assert stats.kstest(p, "uniform").pvalue > 1e-3 and stats.kstest(f, "uniform").pvalue > 1e-3
 
 
+@pytest.mark.middle
 def test_robust_intervals_hold_under_uneven_noise_and_classical_ones_do_not():
     robust, classical = uneven(300)
     assert close(robust.mean(), 300) and classical.mean() < 0.85
