@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cache
+from math import prod
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -280,7 +281,7 @@ def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None 
 def reject_memory(X: Any, dtype: str) -> None:
     """Raise where X and a copy of it need more memory than there is."""
     shape = getattr(X, "shape", None) or (0,)
-    need = 2 * int(np.prod([int(s) for s in shape], dtype=object)) * np.dtype(dtype).itemsize
+    need = 2 * prod(map(int, shape)) * np.dtype(dtype).itemsize
     free = None if need < ALWAYS_FREE else free_memory()
     if free is not None and need > free:
         raise InputError(

@@ -391,10 +391,7 @@ def unseen():
 
 
 REFUSED = {
-    "one class": (
-        empty_class,
-        "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check",
-    ),
+    "one class": (empty_class, "pets: the target has 1 class only ('cat', 6 rows); at least 2 are needed. Check"),
     "no class folders": (without_classes, "pets/dog: no pictures in folders of their classes. Put those of each class"),
     "one pixel": (tiny, "pool1 has windows of 2x2, but only 1x1 pixels reach it. Use fewer stages"),
     "kernel": (large_kernel, "conv1 has windows of 11x11, but only 10x10 pixels reach it."),

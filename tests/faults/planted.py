@@ -187,7 +187,7 @@ FAULTS = [
     # ---- trainer, loop, callbacks
     Fault(
         "schedule one step late",
-        "train/_rates.py",
+        "train/training.py",
         "self.shape(step, t.warmup)",
         "self.shape(step + 1, t.warmup)",
         TRAINER,
@@ -428,14 +428,14 @@ FAULTS = [
     ),
     Fault(
         "drawing: stochastic depth counts as a layer that draws nothing",
-        "train/_drawing.py",
+        "train/evaluating.py",
         "    StochasticDepth,\n)",
         ")",
         ("tests/test_threads.py",),
     ),
     Fault(
         "drawing: a function of the user's counts as one that draws nothing",
-        "train/_drawing.py",
+        "train/evaluating.py",
         "callable(item) and is_foreign(item)",
         "isinstance(item, nn.Module) and is_foreign(item)",
         ("tests/test_threads.py",),
@@ -551,14 +551,14 @@ FAULTS = [
     ),
     Fault(
         "decay of the penalty halved",
-        "train/_curvature.py",
+        "train/problem.py",
         "strength = {id(p) for p in self.penalized}, 2 * self.training.l2",
         "strength = {id(p) for p in self.penalized}, self.training.l2",
         TRAINER,
     ),
     Fault(
         "Fisher matrix without weights",
-        "train/_curvature.py",
+        "train/problem.py",
         "w[:, None, None] * curvature(raw)",
         "curvature(raw)",
         TRAINER,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from ftheta import LinearRegression, catalog, explain, measure
 from ftheta.errors import InputError
-from ftheta.jobs import html
+from ftheta.jobs import report as html
 from ftheta.jobs.prepare import explained_step
 from ftheta.jobs.report import page
 from tests.jobs._pages import NASTY, made

@@ -6,14 +6,7 @@ from torch import distributions as D
 
 from ftheta.data.specs import TargetSpec
 from ftheta.errors import InputError
-from ftheta.likelihoods import (
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    HeteroscedasticGaussian,
-    Laplace,
-    Product,
-)
+from ftheta.likelihoods import Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Laplace, Product
 
 PARTS = [
     (Gaussian(0.5), TargetSpec("regression")),

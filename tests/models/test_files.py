@@ -319,15 +319,7 @@ def test_a_machine_that_starts_at_the_means_comes_back(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"seed": "0"},
-        {"seed": True},
-        {"seed": -1},
-        {"seed": 10**30},
-        {"parameters": 3},
-        {"class": None},
-        {"data": []},
-    ],
+    [{"seed": "0"}, {"seed": True}, {"seed": -1}, {"seed": 10**30}, {"parameters": 3}, {"class": None}, {"data": []}],
     ids=str,
 )
 def test_facts_of_a_fit_that_describe_none_are_one_error(tmp_path, change):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ftheta.errors import InputError
-from ftheta.optim import EMAMomentum, make, momentum_rate
+from ftheta.optim import EMAMomentum, make
 
 VALLEY = np.array([1.0, 100.0])
 
@@ -67,11 +67,10 @@ def test_averages_are_damped_in_the_valley_where_descent_alone_is_slow():
     best = int(np.argmin([loss for _, loss in found]))
     rate, loss = found[best]
     assert loss < 1.1e-30
-    lr = momentum_rate(rate, betas[best], to="ema")
-    assert final("ema-momentum", lr, beta=betas[best]) < 1.1e-30
+    assert final("ema-momentum", rate / (1 - betas[best]), beta=betas[best]) < 1.1e-30
 
 
-@pytest.mark.ledger("C097", covers="ftheta.optim.momentum_rate", printed=1.0, right=10.0)
+@pytest.mark.ledger("C097", covers="ftheta.optim.EMAMomentum", printed=1.0, right=10.0)
 def test_the_two_conventions_differ_by_a_factor_in_the_rate(ledger):
     speeds = {}
     for name, key in (("ema-momentum", "m"), ("momentum", "momentum_buffer")):
@@ -84,20 +83,15 @@ def test_the_two_conventions_differ_by_a_factor_in_the_rate(ledger):
     assert speeds["ema-momentum"] == pytest.approx(1)
     ledger(speeds["momentum"] / speeds["ema-momentum"])
     assert final("ema-momentum", 0.198) == pytest.approx(6.69804e-8, rel=1e-6)
-    assert final("momentum", momentum_rate(0.198, 0.9, to="classical")) == pytest.approx(6.69804e-8, rel=1e-6)
-    assert momentum_rate(0.198, 0.9, to="classical") == pytest.approx(0.0198)
+    assert final("momentum", 0.0198) == pytest.approx(6.69804e-8, rel=1e-6)
     assert not final("momentum", 0.198) < 1e30
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9, 0.99])
 def test_converted_rates_give_the_same_path(beta):
-    classical = 0.004
-    ema = momentum_rate(classical, beta, to="ema")
-    assert momentum_rate(ema, beta, to="classical") == pytest.approx(classical, rel=1e-14)
     for steps in (1, 2, 30):
-        assert final("ema-momentum", ema, steps, beta=beta) == pytest.approx(
-            final("momentum", classical, steps, momentum=beta), rel=1e-9
-        )
+        expected = final("momentum", 0.004, steps, momentum=beta)
+        assert final("ema-momentum", 0.004 / (1 - beta), steps, beta=beta) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.ledger("B198", covers="ftheta.optim.EMAMomentum", printed=-0.01, right=-0.001)
@@ -145,7 +139,7 @@ def test_nesterov_is_the_gradient_at_the_look_ahead_point(ledger):
     """m <- β m + (1 - β) g(w - η β m), w <- w - η m on diag(100, 1): torch keeps θ = w - η β m, at rate η (1 - β)."""
     eta, beta, h = 0.015, 0.9, np.array([100.0, 1.0])
     theta = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    rule = make("nesterov", [theta], momentum_rate(eta, beta, to="classical"), {"momentum": beta})
+    rule = make("nesterov", [theta], eta * (1 - beta), {"momentum": beta})
     w, m, wrong, k, gap = np.ones(2), np.zeros(2), np.ones(2), np.zeros(2), []
     standard, v = np.ones(2), np.zeros(2)
     for _ in range(50):
@@ -168,5 +162,3 @@ def test_nesterov_is_the_gradient_at_the_look_ahead_point(ledger):
 def test_a_share_outside_of_zero_to_one_is_refused(bad):
     with pytest.raises(InputError, match=rf"beta={bad}; it must be in \[0, 1\), e\.g\. 0\.9"):
         EMAMomentum([torch.zeros(1, requires_grad=True)], beta=bad)
-    with pytest.raises(InputError, match=rf"momentum={bad}, to='emma'; a momentum in \[0, 1\) and 'ema' or"):
-        momentum_rate(0.1, bad, to="emma")

@@ -64,12 +64,7 @@ def widths(ctx: click.Context, param: click.Parameter, text: str | None) -> list
 @option("--horizon", "Steps that a model of series forecasts.", type=int, metavar="STEPS")
 @option("--seed", "Seed of splits, weights, order and noise.", type=int)
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
-@option(
-    "--test",
-    "Share held out for the result, a file, or none.",
-    type=from_toml,
-    metavar="SHARE|FILE|none",
-)
+@option("--test", "Share held out for the result, a file, or none.", type=from_toml, metavar="SHARE|FILE|none")
 @option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
 @option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
 @option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")

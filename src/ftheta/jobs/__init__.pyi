@@ -9,9 +9,9 @@ from .runs import all_runs as all_runs
 from .runs import find_run as find_run
 from .start import Started as Started
 from .start import start as start
+from .train import JsonLines as JsonLines
+from .train import Watcher as Watcher
 from .train import train as train
 from .trained import Answers as Answers
 from .trained import TrainedRun as TrainedRun
 from .trained import open as open
-from .watch import JsonLines as JsonLines
-from .watch import Watcher as Watcher

@@ -5,7 +5,6 @@ from .descent import ConjugateGradient as ConjugateGradient
 from .descent import Descent as Descent
 from .descent import Steepest as Steepest
 from .first_order import EMAMomentum as EMAMomentum
-from .first_order import momentum_rate as momentum_rate
 from .genetic import Genetic as Genetic
 from .groups import freeze as freeze
 from .groups import scaled_rates as scaled_rates

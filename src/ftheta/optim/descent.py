@@ -83,7 +83,6 @@ class Descent(ClosureOptimizer):
         """See how the gradient has changed by y over the step s: (P,), (P,)."""
 
     def step(self, closure: ClosureProblem) -> Tensor:
-        """One update; returns F at its start."""
         self.info = dict.fromkeys(("iterations", "trials", "restarts", "step_length"), 0.0)
         self.stop_reason = ""
         start, g = self.evaluate(closure)
@@ -172,7 +171,6 @@ class Steepest(Descent):
     """Steepest descent, d = -g: gradient descent with a line search for the rate."""
 
     def direction(self, g: Tensor) -> Tensor:
-        """-g."""
         return -g
 
 
@@ -189,7 +187,6 @@ class ConjugateGradient(Descent):
         self.beta = beta
 
     def direction(self, g: Tensor) -> Tensor:
-        """-g + β d."""
         kept, d = self.memory, -g
         if "d" in kept:
             old = kept["g"]
@@ -206,11 +203,9 @@ class BFGS(Descent):
     scaled = True
 
     def direction(self, g: Tensor) -> Tensor:
-        """-H g."""
         return -(self.memory["inverse"] @ g) if "inverse" in self.memory else -g
 
     def learn(self, s: Tensor, y: Tensor) -> None:
-        """H, with H y = s afterwards."""
         sy = s @ y
         if not sy > torch.finfo(y.dtype).eps * s.norm() * y.norm():
             return
@@ -232,7 +227,6 @@ class LBFGS(Descent):
         self.history_size = check.at_least("history_size", history_size, 1, integer=True)
 
     def direction(self, g: Tensor) -> Tensor:
-        """-H g by two loops over the pairs."""
         pairs = self.memory.get("pairs", [])
         r, alphas = g.clone(), []
         for s, y, rho in reversed(pairs):

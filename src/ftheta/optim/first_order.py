@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 
 from ..errors import InputError
 
-__all__ = ["EMAMomentum", "NormalizedGD", "momentum_rate"]
+__all__ = ["EMAMomentum", "NormalizedGD"]
 
 
 class EMAMomentum(Optimizer):
@@ -45,7 +45,6 @@ class EMAMomentum(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """One update; returns what the closure returns."""
         loss = torch.enable_grad()(closure)() if closure else None
         for group in self.param_groups:
             for p in group["params"]:
@@ -72,7 +71,6 @@ class NormalizedGD(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """One update; returns what the closure returns."""
         loss = torch.enable_grad()(closure)() if closure else None
         gradients = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
         norm = nn.utils.get_total_norm(gradients)
@@ -81,15 +79,3 @@ class NormalizedGD(Optimizer):
                 if p.grad is not None and norm > 0:
                     p.sub_(p.grad * (group["lr"] / norm))
         return loss
-
-
-def momentum_rate(lr: float, momentum: float, *, to: str) -> float:
-    """The rate with which the other convention makes the same steps; `to` is "ema" or "classical", momentum μ or β.
-
-    Example:
-        >>> round(momentum_rate(0.0198, 0.9, to="ema"), 12)
-        0.198
-    """
-    if to not in ("ema", "classical") or not 0 <= momentum < 1:
-        raise InputError(f"momentum={momentum}, to={to!r}; a momentum in [0, 1) and 'ema' or 'classical' are needed.")
-    return lr / (1 - momentum) if to == "ema" else lr * (1 - momentum)

@@ -197,7 +197,6 @@ class SecondOrder(ClosureOptimizer):
 
     @torch.no_grad()
     def step(self, closure: ClosureProblem) -> Tensor:
-        """One update; returns F at its start."""
         model = self.model(closure)
         self.stop_reason = self._already_optimal(model)
         self.info = {"gradient_norm": float(model.g.norm())} if model.g.isfinite().all() else {}
@@ -260,7 +259,6 @@ class Newton(SecondOrder):
     matrix = "Hessian"
 
     def curvature(self, problem: ClosureProblem) -> Tensor:
-        """H."""
         return problem.hessian()
 
 
@@ -270,7 +268,6 @@ class NaturalGradient(SecondOrder):
     matrix = "Fisher matrix"
 
     def curvature(self, problem: ClosureProblem) -> Tensor:
-        """G."""
         return problem.ggn()
 
 
@@ -281,11 +278,9 @@ class GaussNewton(SecondOrder):
     usual: ClassVar[dict[str, Any]] = {"control": "halving", "damping": 0.0}
 
     def model(self, problem: ClosureProblem) -> Model:
-        """Jᵀr and JᵀJ."""
         return Model(problem.value(), *problem.squares())
 
     def curvature(self, problem: ClosureProblem) -> Tensor:
-        """JᵀJ."""
         return problem.squares()[2]
 
 

@@ -40,7 +40,6 @@ class Classify(Supervised):
     targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
-        """Classes, and their weights where they differ."""
         y = check.target(owner, y, n, numeric=False, columns=True)
         spec = learn_classes(owner, y, classes)
         if self.class_weight is None:
@@ -62,7 +61,6 @@ class Classify(Supervised):
         return np.asarray(y, dtype=self.dtype)
 
     def weigh(self, y: Any, weight: np.ndarray | None, spec: TargetSpec, *, train: bool) -> np.ndarray | None:
-        """Weights of rows times those of their classes, in training."""
         if not train or "weights" not in spec.facts:
             return weight
         return spec.facts["weights"][y.astype(np.int64)] * (1.0 if weight is None else weight)
@@ -113,7 +111,6 @@ class Classify(Supervised):
     # ---- predictions
 
     def truth(self, y: Any, model: Any, names: Names = ()) -> np.ndarray:
-        """Names of the classes."""
         name = dict(zip(model.classes_.tolist(), class_names(model, names), strict=True))
         return np.array([name.get(label, str(label)) for label in np.asarray(y).tolist()])
 
@@ -146,7 +143,6 @@ class Classify(Supervised):
         return measure.compare(y, a["predicted"], b["predicted"], classes=classes, names=names)
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
-        """Confusion matrix, ROC, precision and recall, calibration."""
         classes, p = list(predictions["classes"]), predictions["p"]
         made: dict[str, Callable[[], Result]] = {
             "Confusion matrix": partial(measure.confusion, y, predictions["predicted"], classes)

@@ -28,7 +28,6 @@ class Detect(Task):
     needs_y: ClassVar[bool] = True
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
-        """The labels of all boxes."""
         labels = [labels for _, labels in _boxes(owner, y, n)]
         found = np.unique(np.concatenate(labels) if classes is None else np.asarray(classes))
         if not len(found):

@@ -33,7 +33,6 @@ class Recall(Generate):
         return ({"keep": "medoid"} if "keep" in known and labeled else {}), {}
 
     def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
-        """The label of the pattern that each row ends in."""
         return {"predicted": model.predict(X), "none": model.spurious}
 
     def notes(self, predictions: Predictions) -> list[str]:

@@ -39,7 +39,6 @@ class Regress(Supervised):
     calibrates: ClassVar[bool] = True
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
-        """Number of columns, mean and scale."""
         y = self._numbers(owner, y, n)
         spec = TargetSpec("regression", y.shape[1] if y.ndim == 2 else 1)
         like = self.likelihood(spec)
@@ -123,19 +122,16 @@ class Regress(Supervised):
     # ---- how good they are
 
     def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
-        """Errors, R², and the coverage of the intervals."""
         ends = {"low": predictions["low"], "high": predictions["high"], "nominal": LEVEL}
         return as_json(measure.regression(y, predictions["predicted"], **ends, seed=seed))
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
-        """Sign flips, t and Wilcoxon's test."""
         return measure.compare(y, a["predicted"], b["predicted"], names=names)
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         return {"Residuals": partial(measure.residuals, y, predictions["predicted"], name=target)}
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
-        """The largest residual first."""
         y, predicted = np.asarray(y), np.asarray(predictions["predicted"])
         residual = y.astype(float) - predicted.astype(float)
         size = np.abs(residual).reshape(len(y), -1).max(1)

@@ -40,7 +40,6 @@ class Segment(Task):
     targets: ClassVar[tuple[str, ...]] = ("segment",)
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
-        """Classes of the pixels that count."""
         y = self._labels(owner, y, n)
         counted = self._counted(y)
         found = np.unique(y[counted] if classes is None else np.asarray(classes))
@@ -111,11 +110,9 @@ class Segment(Task):
     # ---- predictions: maps (n, H, W) of positions in the classes, since names would take too much memory
 
     def truth(self, y: Any, model: Any, names: Names = ()) -> np.ndarray:
-        """Positions in the classes."""
         return np.searchsorted(model.classes_, y)
 
     def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
-        """A map per image."""
         return {"predicted": self.truth(model.predict(X), model), "classes": class_names(model, names)}
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
@@ -124,7 +121,6 @@ class Segment(Task):
         return {f"share({name})": (maps == k).mean((1, 2)) for k, name in enumerate(predictions["classes"])}
 
     def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
-        """An image with the classes of its pixels."""
         drawn = plots.segmented(X, None, predictions["predicted"], predictions["classes"], title=title)
         return drawn, "the class of every pixel"
 
@@ -149,7 +145,6 @@ class Segment(Task):
         return as_json(measure.Scores(n, LEVEL, tuple(scores)))
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
-        """The accuracy in each image, in pairs."""
         if len(y) < 2:
             raise InputError("There is one test image; two models cannot be compared on fewer than two.")
         classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
@@ -176,7 +171,6 @@ class Segment(Task):
         return {"Confusion matrix of the pixels": lambda: measure.Confusion(classes, counts())}
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
-        """The largest share of wrong pixels first."""
         predicted = predictions["predicted"]
         return {"true": y, "predicted": predicted, "wrong": (y != predicted).mean((1, 2))}
 
@@ -185,7 +179,6 @@ class Segment(Task):
         return f"The images with the most wrong pixels, up to {100 * wrong.max():.1f} % of them."
 
     def draw_worst(self, images: Any, y: Any, predictions: Predictions, worst: np.ndarray) -> Any:
-        """Images beside their true and predicted classes."""
         maps, x = predictions["predicted"], np.moveaxis(images, -1, 1)
         return plots.segmented(x, y[worst], maps[worst], predictions["classes"], title="Most wrong images")
 

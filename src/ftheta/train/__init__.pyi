@@ -9,7 +9,6 @@ from .iterate import watched as watched
 from .many import fit_many as fit_many
 from .minimize import DescentPath as DescentPath
 from .minimize import FunctionObjective as FunctionObjective
-from .minimize import classify_rates as classify_rates
 from .minimize import minimize as minimize
 from .objective import Loss as Loss
 from .objective import Objective as Objective

@@ -84,7 +84,6 @@ class EarlyStopping(Callback):
         return [] if patience is None else [cls(patience, **settings)]
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        """Compare with the best; keep or count."""
         column = _loss_column(ctx, row) if self.monitor == "valid_loss" not in row else self.monitor
         if column not in row:
             raise InputError(nearest("column of the history:", column, row))
@@ -99,7 +98,6 @@ class EarlyStopping(Callback):
             ctx.stop(f"no better {column} for {self.patience} rounds; best was round {self.state['round']}")
 
     def on_end(self, ctx: Context) -> None:
-        """Restore the best weights."""
         if self.state["weights"] is not None:
             ctx.process.set_weights(self.state["weights"])  # type: ignore[attr-defined]
 
@@ -120,7 +118,6 @@ class Progress(Callback):
         self.bar: Any = None
 
     def on_start(self, ctx: Context) -> None:
-        """Decide whether to show, and how."""
         Progress.active += 1
         self.begin = self.shown = time.monotonic()
         self.done = ctx.round
@@ -144,7 +141,6 @@ class Progress(Callback):
             ctx.caught.append(error)
 
     def on_end(self, ctx: Context) -> None:
-        """Leave the last line standing."""
         Progress.active -= 1
         if self.bar is not None:
             self._draw(ctx)

@@ -272,7 +272,6 @@ class _Stack(Steps):
         self.checked = self.step
 
     def finish(self, reason: str) -> None:
-        """The end: each estimator gets what it has learned."""
         self._check_finite()
         for m in list(self.active):
             self._stop(m, reason)

@@ -34,7 +34,7 @@ from .training import Training
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FunctionObjective", "DescentPath", "minimize", "classify_rates"]
+__all__ = ["DescentPath", "FunctionObjective", "minimize"]
 
 LIMIT = 1e18  # times the size of f at the start: beyond it f is taken to fall, or the descent to diverge, without end
 
@@ -65,7 +65,6 @@ class FunctionObjective(Objective):
         raise InputError(f"start is {start}; one vector of finite numbers is needed.")
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """Sum of the functions of this batch, and how many they are."""
         total, weight = batch.sum(torch.stack([self._of(i) for i in batch.x.tolist()]))
         if torch.is_grad_enabled() and not total.requires_grad:
             raise InputError(
@@ -75,7 +74,6 @@ class FunctionObjective(Objective):
         return Loss(total, weight)
 
     def residual(self, batch: Batch) -> Tensor | None:
-        """Residuals of each function: (B, R); None where one has none."""
         found = [getattr(self.functions[i], "residuals", None) for i in batch.x.tolist()]
         return None if None in found else torch.stack([r(self.theta) for r in found if r])
 
@@ -103,7 +101,6 @@ class DescentPath(Result):
     reason: str  # what ended it
 
     def table(self) -> Table:
-        """One row per step."""
         moved = np.linalg.norm(np.diff(self.points, axis=0), axis=1)
         columns = {
             "step": list(range(len(self.values))),
@@ -115,7 +112,6 @@ class DescentPath(Result):
         return Table(columns, f"Ended: {self.reason}.")
 
     def figure(self) -> Figure:
-        """Value against step."""
         steps = list(range(len(self.values)))
         columns = {"step": steps, "f(θ)": self.values.tolist()}
         return plots.curves(columns, x="step", label="value f(θ)", title=f"Ended: {self.reason}")
@@ -224,7 +220,6 @@ class _Record(Callback):
         return ""
 
     def on_end(self, ctx: Context) -> None:
-        """Why it ended; a point that is not finite is left."""
         n, first, last = len(self.rows) - 1, self.rows[0][1], self.rows[-1][1]
         worse = f"; f rose from {first:g} to {last:g}: try a smaller lr" if last > first else ""
         plain = {"steps": f"all {n} steps are made{worse}", "seconds": f"the time is used up after {n} steps"}
@@ -236,37 +231,3 @@ class _Record(Callback):
         """All of it, as arrays."""
         points, values, evaluations, seconds = map(np.array, zip(*self.rows, strict=True))
         return DescentPath(points, values, evaluations, seconds, points[self.best], self.reason)
-
-
-def classify_rates(
-    f: Callable[[Tensor], Tensor], start: Any, lrs: Sequence[float], *, optimizer: str = "gd", steps: int = 100
-) -> dict[float, str]:
-    """What each learning rate does: "converged", "slow", "oscillating" or "diverged".
-
-    Diverged: the value ends above that of the start, or is not finite. Converged: the gradient fell to a thousandth.
-    Else the last two steps tell: oscillating where they point against each other, slow where not.
-
-    Args:
-        f: A torch function (n,) -> one number.
-        start: Where to begin: (n,).
-        lrs: Learning rates to try.
-        optimizer: A name of the optimizer table.
-        steps: Steps of each.
-
-    Example:
-        >>> classify_rates(lambda x: 50 * x @ x, [1.0], [0.0001, 0.01, 0.0199, 0.0201])
-        {0.0001: 'slow', 0.01: 'converged', 0.0199: 'oscillating', 0.0201: 'diverged'}
-    """
-    return {lr: _kind(f, minimize(f, start, optimizer=optimizer, lr=lr, steps=steps)) for lr in lrs}
-
-
-def _kind(f: Callable[[Tensor], Tensor], path: DescentPath) -> str:
-    if not path.values[-1] <= path.values[0]:  # NaN is not
-        return "diverged"
-    ends = torch.from_numpy(path.points[[0, -1]]).requires_grad_()
-    total = f(ends[0]).reshape(()) + f(ends[1]).reshape(())
-    first, last = torch.autograd.grad(total, ends)[0].norm(dim=1)
-    if last <= 1e-3 * first:
-        return "converged"
-    turns = len(path.points) > 2 and np.diff(path.points[-3:-1], axis=0)[0] @ np.diff(path.points[-2:], axis=0)[0] < 0
-    return "oscillating" if turns else "slow"

@@ -163,7 +163,6 @@ class Supervised(Objective):
         return self.nll if isinstance(self.nll, Likelihood) else None
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """Σ w nll and Σ w; fused where all weights are one."""
         raw = self.raw(batch)  # (B, ..., R)
         once = None if self.penalty is None else self.penalty(self.module)
         return Loss(*self._sums(raw, batch), once)
@@ -177,7 +176,6 @@ class Supervised(Objective):
         return batch.sum(likelihood.nll(raw, batch.y))
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
-        """The loss, and for classes the accuracy."""
         raw = self.raw(batch)
         found, likelihood = {"loss": Loss(*self._sums(raw, batch))}, self.likelihood
         if likelihood is not None and likelihood.support in ("binary", "category"):
@@ -192,7 +190,6 @@ class Supervised(Objective):
         return raw.float() if isinstance(raw, Tensor) and raw.dtype is torch.bfloat16 else raw
 
     def residual(self, batch: Batch) -> Tensor | None:
-        """The likelihood's residuals of these rows: (B, R)."""
         likelihood = self.likelihood
         return None if likelihood is None else likelihood.residual(self.raw(batch), batch.y)
 

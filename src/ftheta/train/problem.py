@@ -1,30 +1,39 @@
 """One update of one player, as a function of θ alone: the same rows, noise and buffers at every evaluation.
 
     F(θ) = Σ_i w_i ℓ_i(θ) / Σ_i w_i + once(θ) + l2 Σ θ² + l1 Σ |θ|
+    r, J      residuals and their Jacobian, mean loss = ‖r‖² / 2 + constant
+    G         Σ w Jᵀ C J / Σ w + diag(c),   C the curvature of the likelihood, c of the penalty ½ Σ c θ²
 
 First-order rules get `gradient()`; rules that evaluate more than once get the problem itself, which is a torch closure.
+Shapes: P parameters, all in their order; N residuals; m rows, tokens or pixels of a chunk, R outputs of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import cached_property
+from operator import add
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from ..data.batch import Batch
 from ..draw import Draw
-from ._curvature import Curvature
-from ._drawing import Drawing
-from .objective import Loss, Objective, Player
+from ..errors import InputError
+from ..likelihoods import Likelihood
+from ._jacobian import Jacobians, at_a_time, no_residuals, times_hessian
+from .evaluating import Drawing
+from .objective import Loss, Objective, Player, Supervised
 from .training import Training
 
 __all__ = ["Problem"]
 
+OF_GRADIENTS = ("clip_norm", "clip_value", "gradient_noise")  # settings that change g and not F
 
-class Problem(Curvature):
+
+class Problem:
     """Losses, gradients and residuals of one update; `bind` says of which rows and with which noise.
 
     Args:
@@ -57,7 +66,7 @@ class Problem(Curvature):
         self.cotangents: dict[float, Tensor] = {}
         self.first: Sequence[Loss] | None = None
         self.evaluations = 0
-        Curvature.__init__(self)
+        self.jacobians = Jacobians(objective, self.parameters, self._prepare)
         self.bind([], Draw(0))
 
     def bind(self, batches: Sequence[Batch], draw: Draw) -> None:
@@ -175,6 +184,105 @@ class Problem(Curvature):
             for extra in (losses[-1].once, self.penalty()):
                 value = value if extra is None else value + extra
             return value
+
+    # ---- second order
+
+    def check(self, needs: str) -> None:
+        """One sentence if a rule needs what this objective or these settings do not give."""
+        if needs != "gradient" and self.training.precision != "full":
+            raise InputError(
+                f"precision={self.training.precision!r} is too coarse for a rule that compares losses. Leave it out, "
+                "or use a rule that needs the gradient only, e.g. optimizer='adam'."
+            )
+        for name in OF_GRADIENTS if needs != "gradient" else ():
+            if getattr(self.training, name):
+                raise InputError(
+                    f"{name} changes the gradient and not the loss, which a rule that evaluates both cannot follow. "
+                    "Leave it out, or use a rule that needs the gradient only, e.g. optimizer='sgd'."
+                )
+        missing = {"residuals": self._without_residuals, "curvature": self._without_curvature}.get(needs)
+        if missing is not None and (sentence := missing()):
+            raise InputError(sentence)
+
+    def _without_residuals(self) -> str:
+        likelihood = getattr(self.objective, "likelihood", None)
+        own = type(self.objective).residual not in (Objective.residual, Supervised.residual)
+        if not own and (likelihood is None or type(likelihood).residual is Likelihood.residual):
+            return no_residuals(self.objective)
+        function = getattr(self.objective, "penalty", None) is not None
+        name = "l1" if self.training.l1 else "a penalty function" if function else ""
+        advice = "Use l2 as the only penalty, or another optimizer, e.g. 'lbfgs'."
+        return f"This optimizer works on a sum of squares, in which {name} cannot enter. {advice}" if name else ""
+
+    def _without_curvature(self) -> str:
+        likelihood = getattr(self.objective, "likelihood", None)
+        if likelihood is None:
+            return (
+                f"{type(self.objective).__name__} has no likelihood, whose curvature this optimizer needs. "
+                "Give it a likelihood instead of a function, or use another optimizer, e.g. 'lbfgs'."
+            )
+        if any(p is q for p in likelihood.parameters() for q in self.parameters):
+            return (
+                f"{type(likelihood).__name__} learns a parameter of its own, which has no curvature in the outputs. "
+                "Use a likelihood without one, e.g. Gaussian(), or another optimizer, e.g. 'lbfgs'."
+            )
+        return ""
+
+    @cached_property
+    def decay(self) -> Tensor:
+        """c of the penalty ½ Σ c θ², from l2: (P,)."""
+        penalized, strength = {id(p) for p in self.penalized}, 2 * self.training.l2
+        return torch.cat([p.new_full((p.numel(),), strength * (id(p) in penalized)) for p in self.parameters])
+
+    def squares(self) -> tuple[Tensor, Tensor, Tensor]:
+        """F but for a constant as a sum of squares, with penalty: ½‖r‖² (), Jᵀr (P,), JᵀJ (P, P), in float64 and
+        without all of J at once."""
+        sums: Any = (0.0, 0.0, 0.0, 0.0)
+        for r, jacobian, w in self._jacobians("residual"):
+            weight = float(len(r) if w is None else w.sum())
+            if w is not None:
+                r, jacobian = w.sqrt()[:, None] * r, w.sqrt()[:, None, None] * jacobian
+            r, jacobian = r.flatten().double(), jacobian.flatten(0, 1).double()  # (N,), (N, P)
+            sums = tuple(map(add, sums, (torch.dot(r, r) / 2, r @ jacobian, jacobian.T @ jacobian, weight)))
+        cost, g, matrix, weight = sums
+        decay, theta = self.decay.double(), torch.cat([p.detach().reshape(-1) for p in self.parameters]).double()
+        pull, matrix = decay * theta, matrix / weight
+        matrix.diagonal().add_(decay)
+        return cost / weight + torch.dot(pull, theta) / 2, g / weight + pull, matrix
+
+    def ggn(self) -> Tensor:
+        """Σ w Jᵀ C J / Σ w + diag(decay), C the likelihood's curvature in the raw outputs and J their Jacobian: (P, P),
+        in float64."""
+        curvature = cast(Likelihood, self.objective.likelihood).curvature
+        matrix, weight = torch.zeros(()), 0.0
+        for raw, jacobian, w in self._jacobians("raw"):
+            bend = curvature(raw) if w is None else w[:, None, None] * curvature(raw)  # (m, R, R)
+            flat, bent = jacobian.flatten(0, 1).double(), (bend @ jacobian).flatten(0, 1).double()  # (m R, P)
+            matrix, weight = matrix + flat.T @ bent, weight + (len(raw) if w is None else float(w.sum()))
+        return matrix / weight + self.decay.double().diag()
+
+    def hessian(self) -> Tensor:
+        """∇²F: (P, P)."""
+        self.evaluations += 1
+        decay, rows = self.decay, sum(batch.n for batch in self.batches)
+        unit = torch.eye(len(decay)).to(decay).split(at_a_time(self.parameters, rows=rows))
+
+        def of(f: Tensor) -> Tensor:
+            return torch.cat([times_hessian(f, self.parameters, some) for some in unit])
+
+        total, weight, once = torch.zeros(()), 0.0, None
+        with torch.enable_grad(), self.drawing.scope(self.draw, seed=False):
+            for micro in range(len(self.batches)):
+                loss = self._loss(micro)
+                total, weight, once = total + of(loss.total), weight + loss.weight, loss.once
+            found = total / weight if once is None else total / weight + of(once)
+        return (found + found.T) / 2 + decay.diag()
+
+    def _jacobians(self, what: str) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Outputs (m, R), Jacobians (m, R, P) and weights (m,) in chunks."""
+        self.evaluations += 1
+        with self.drawing.scope(self.draw, seed=False):
+            yield from self.jacobians(what, self.batches)
 
 
 def _place(objective: Objective, method: str) -> int:

@@ -63,11 +63,9 @@ class Steps(ABC):
         """Make one step; a row of floats at the end of a round, else None."""
 
     def state_dict(self) -> Tree:
-        """Copies of the attributes named in `kept`."""
         return {name: copied(getattr(self, name)) for name in self.kept}
 
     def load_state_dict(self, tree: Tree) -> None:
-        """Set the attributes named in `kept`."""
         for name in self.kept:
             setattr(self, name, copied(tree[name]))
 

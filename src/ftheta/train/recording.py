@@ -57,17 +57,14 @@ class Recorder(Callback):
         return _stacked(self.state["points"], "Recorder")
 
     def on_start(self, ctx: Context) -> None:
-        """The first point, unless a resumed run has one."""
         if not self.state["points"]:
             self._keep(ctx)
 
     def on_step(self, ctx: Context) -> None:
-        """A point every so many steps."""
         if self.every is not None and ctx.step % self.every == 0:
             self._keep(ctx)
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        """A point per round."""
         if self.every is None:
             self._keep(ctx)
 
@@ -122,7 +119,6 @@ class GradientNorms(Callback):
         return np.concatenate([before, _stacked(self.state["norms"], "GradientNorms")[:-1, 1]])
 
     def on_start(self, ctx: Context) -> None:
-        """Which tensors there are."""
         trainer: Trainer = ctx.process  # type: ignore[assignment]
         own = {id(p) for player in trainer.players.values() for p in player.tensors() if p.requires_grad}
         named = [(name.removeprefix("module."), p) for name, p in trainer.objective.named_parameters() if id(p) in own]
@@ -133,7 +129,6 @@ class GradientNorms(Callback):
             self.state["start"] = _lengths(self._tensors)
 
     def on_step(self, ctx: Context) -> None:
-        """The norms, on the device."""
         if (ctx.step - 1) % self.every == 0:
             gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._tensors]
             self.state["steps"].append(ctx.step)

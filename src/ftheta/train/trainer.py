@@ -28,18 +28,16 @@ from ..draw import Draw
 from ..errors import InputError
 from ..store import Run, Tree
 from ._checks import as_source, check_rule, check_settings
-from ._drawing import Drawing, Foreign, batches_of, is_foreign
 from ._guard import all_finite, explain, explain_validation, lone_row
-from ._rates import Rates
 from .averaging import Average
 from .callbacks import Callback, Progress
-from .evaluating import evaluate
+from .evaluating import Drawing, Foreign, batches_of, evaluate, is_foreign
 from .iterate import iterate
 from .objective import Loss, Objective, Player
 from .placing import threads, threads_for
 from .problem import Problem
 from .process import copied
-from .training import Training
+from .training import Rates, Training
 
 __all__ = ["CHECK_EVERY", "Trainer"]
 

@@ -1,4 +1,4 @@
-"""The rarely used settings of training, in one frozen dataclass.
+"""The rarely used settings of training, in one frozen dataclass, and the learning rates that follow from them.
 
 minimized:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
 """
@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
+from torch.optim import Optimizer
 
+from .. import optim
 from ..check import Count, NonNegative, Positive, Setting, Share
+from ..errors import InputError
 
 __all__ = ["Training"]
 
@@ -79,3 +82,44 @@ class Training:
     every: NonNegative = 30.0
     threads: Annotated[int, Ge(1), Le(1024)] | None = None
     progress: bool | None = None
+
+
+class Rates:
+    """Sets the rates of all optimizers before each update: η_s = η · ramp(s) · shape(s) · factorᵏ, s counted from 0.
+
+    `horizon`: updates in all, or None where it is not known yet; `optimizers` have their rates at the start.
+    """
+
+    def __init__(self, training: Training, horizon: int | None, optimizers: Mapping[str, Optimizer]) -> None:
+        self.training, self.horizon, self.optimizers = training, horizon, optimizers
+        options: Any = training.schedule_options
+        optim.check_schedule(training.schedule, options)
+        self.base = {n: [g["lr"] for g in o.param_groups] for n, o in optimizers.items()}
+        self.plateau = optim.Plateau(**options) if training.schedule == "plateau" else None
+        self.moving = training.schedule != "constant" or training.warmup > 0
+
+    def check_horizon(self) -> None:
+        """Raise where the schedule needs to know the end, and it is not given."""
+        if self.training.schedule not in ("constant", "plateau") and self.horizon is None:
+            raise InputError(
+                f"schedule={self.training.schedule!r} needs to know the end: call fit(epochs=...), or pass horizon=, "
+                "the number of updates in all."
+            )
+
+    def shape(self, step: int, warmup: int = 0) -> float:
+        """The factor of the schedule."""
+        t, slowed = self.training, self.plateau.state[2] if self.plateau else 1.0
+        return slowed * optim.factor(t.schedule, step, self.horizon or 1, warmup, t.schedule_options)
+
+    def set(self, step: int) -> None:
+        """The rates of update `step`; where the batch grows instead, only the warm-up counts."""
+        t = self.training
+        ramp = optim.factor("constant", step, 1, t.warmup)
+        factor = ramp if t.grow_batch else self.shape(step, t.warmup)
+        for name, optimizer in self.optimizers.items():
+            for group, rate in zip(optimizer.param_groups, self.base[name], strict=True):
+                group["lr"] = rate * factor
+
+    def batch_size(self, first: int, done: int, n: int) -> int:
+        """The size of a batch that grows, after so many updates of the first size."""
+        return min(max(round(first / max(self.shape(done), 1e-9)), 1), n)

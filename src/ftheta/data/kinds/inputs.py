@@ -59,6 +59,13 @@ class Items:
             return [np.frombuffer(self.values.digest().encode(), np.uint8)]
         return [np.array([len(v) for v in self.values]), *map(np.asarray, self.values)]
 
+    def at_once(self, most: int, dtype: torch.dtype, device: Any) -> Tensor | None:
+        """What a net sees of at most so many rows of floats or pixels in memory, without a source; else None."""
+        x = self.values
+        if type(x) is not np.ndarray or x.dtype.kind not in "fu" or len(x) > most or self.collate is not None:
+            return None
+        return unit_pixels(on_device(x, dtype, device), dtype)
+
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
         """Batches; floats have the dtype, integers stay, bytes of pixels become [0, 1]."""
         from ..batch import Batch, take
@@ -152,8 +159,10 @@ def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
         return None
     if not isinstance(a, np.ndarray):
         return a.to(device, dtype if a.is_floating_point() else a.dtype)
-    real = str(dtype).removeprefix("torch.")
-    return torch.as_tensor(np.array(a, dtype=None if a.dtype.kind in "iu" else real, order="C"), device=device)
+    real = None if a.dtype.kind in "iu" else str(dtype).removeprefix("torch.")
+    return torch.from_numpy(np.array(a, dtype=real, order="C")).to(
+        device
+    )
 
 
 def unit_pixels(x: Any, dtype: torch.dtype) -> Any:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from ... import optim
 from ...check import Count, Positive
 from ...data import Batch, InputSpec, Source, TargetSpec
-from ...data.kinds import Kind, Table
+from ...data.kinds import Items, Kind, Table
 from ...draw import Draw, seed_of
 from ...errors import InputError
 from ...nn import multiply_adds
@@ -64,7 +64,6 @@ class NeuralEstimator(Stepped):
     # ---- what a family says
 
     def kind(self) -> Kind:
-        """What X is."""
         return Table(self.dtype)
 
     @abstractmethod
@@ -173,7 +172,6 @@ class NeuralEstimator(Stepped):
             return self.objective(self.module_, self.target_).to(self._device, self._dtype)
 
     def callbacks(self) -> list[Callback]:
-        """Early stopping."""
         return EarlyStopping.of(self.patience, self.settings)
 
     def finish(self, process: Any) -> None:
@@ -238,13 +236,16 @@ class NeuralEstimator(Stepped):
     def apply(self, f: Callable[[Any], Tensor], X: Any) -> np.ndarray:
         """f of what the net sees of X, part by part, in evaluation mode, without gradients."""
         data = self.checked(X)
-        training = [layer for layer in self.module_.modules() if layer.training]
-        if training:
+        if training := _in_training(self.module_):
             self.module_.eval()
         try:
             with torch.no_grad():
-                batches = self.source(data, self.part).batches(0, 0, Draw(0))
-                found = torch.cat([f(_filled(batch.x))[: batch.n].cpu() for batch in batches]).numpy()
+                few = data.x.at_once(self.part, self._dtype, self._device) if isinstance(data.x, Items) else None
+                if few is None:
+                    batches = self.source(data, self.part).batches(0, 0, Draw(0))
+                    found = torch.cat([f(_filled(batch.x))[: batch.n].cpu() for batch in batches]).numpy()
+                else:
+                    found = f(_filled(few)).cpu().numpy()[: len(few)]
         finally:
             for layer in training:
                 layer.training = True
@@ -255,7 +256,6 @@ class NeuralEstimator(Stepped):
     # ---- files
 
     def get_state(self) -> dict[str, Tree]:
-        """What was learned; modules as their tensors."""
         state = super().get_state()
         modules = {name: dict(value.state_dict()) for name, value in state.items() if isinstance(value, nn.Module)}
         return {**{k: v for k, v in state.items() if k not in modules and v is not None}, "modules": modules}
@@ -269,6 +269,14 @@ class NeuralEstimator(Stepped):
             fill(getattr(self, name), values, name)
         optim.freeze(self.module_, self.settings.freeze)
         self.module_.eval()
+
+
+def _in_training(module: nn.Module) -> list[nn.Module]:
+    """Modules in training mode; `modules()` takes as long as a small net."""
+    found = [module] if module.training else []
+    for part in module._modules.values():
+        found += _in_training(part) if part is not None else []
+    return found
 
 
 def _filled(x: Any) -> Any:

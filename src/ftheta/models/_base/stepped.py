@@ -252,8 +252,12 @@ class Stepped(CallbackSupportMixin, Estimator):
 
     def checked(self, X: Any, y: Any = None, sample_weight: Any = None, *, train: bool = False) -> Data:
         """Rows for a fitted estimator; with `train` they are weighed by class too."""
-        check_is_fitted(self)
-        x, task = self.kind().check(X, self, self.input_), self.task()
+        if not hasattr(self, "input_"):
+            check_is_fitted(self)
+        x = self.kind().check(X, self, self.input_)
+        if y is None and sample_weight is None and not train:
+            return Data(x)
+        task = self.task()
         wanted = y is not None or (train and task.needs_y)
         targets = task.encode(type(self).__name__, y, len(x), self.target_) if wanted else None
         return self._weighed(Data(x, targets, check.weights(sample_weight, len(x))), train=train)
@@ -276,7 +280,6 @@ class Stepped(CallbackSupportMixin, Estimator):
         return state
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
-        """Restore what `get_state` returned."""
         super().set_state(state)
         self.input_ = InputSpec(tuple(self.input_[0]), self.input_[1])
         self.target_ = TargetSpec(*self.target_)
@@ -321,5 +324,4 @@ class _Told(Callback):
             ctx.stop("a callback asked to stop")
 
     def on_end(self, ctx: Context) -> None:
-        """Why."""
         self.estimator.stop_reason_ = ctx.reason

@@ -43,7 +43,6 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         return tags
 
     def task(self) -> Classify:
-        """Classes."""
         return Classify(self.class_weight, self.dtype)
 
     @property
@@ -97,7 +96,6 @@ class NeuralRegressor(RegressorMixin, NeuralEstimator):
         return tags
 
     def task(self) -> Regress:
-        """Numbers."""
         return Regress(self.likelihood, self.dtype)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -30,7 +30,6 @@ class _Perceptron(NeuralEstimator):
     init: str = "auto"
 
     def build(self, x: InputSpec, y: TargetSpec) -> MLP:
-        """The net for these shapes."""
         raw = self.task().likelihood(y).n_raw(y)  # type: ignore[union-attr]
         own = {"activation": self.activation, "dropout": self.dropout, "init": self.init}
         return MLP(x.shape[0], raw, tuple(self.hidden), **own)

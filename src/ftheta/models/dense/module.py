@@ -115,7 +115,6 @@ class _ClassifyAs(Classify):
     input: InputSpec | None = None
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
-        """Classes."""
         spec = super().learn(owner, y, n, weight, classes)
         if spec.kind != "binary" or self.module is None or self.input is None:
             return spec
@@ -141,7 +140,6 @@ class ModuleClassifier(_Own, NeuralClassifier):
     """
 
     def task(self) -> Classify:
-        """Classes."""
         return _ClassifyAs(self.class_weight, self.dtype, self.module, getattr(self, "input_", None))
 
 
@@ -165,5 +163,4 @@ class ModuleRegressor(_Own, NeuralRegressor):
     scale_y: bool = False
 
     def task(self) -> Regress:
-        """Numbers."""
         return Regress(self.likelihood, self.dtype, standardize=self.scale_y)

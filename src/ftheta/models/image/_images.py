@@ -52,11 +52,9 @@ class ImageEstimator(NeuralEstimator):
         return {"epochs": epochs, "batch_size": 128, **({"patience": max(5, epochs // 5)} if watched else {})}
 
     def kind(self) -> Images:
-        """Images of one size."""
         return Images(self.dtype, self.image_shape)
 
     def augmentation(self) -> Callable[[Batch, Draw], Batch] | None:
-        """Random changes of every training batch."""
         return None if self.augment is None else augmentation(self.augment, n_classes=self.target_.n)
 
     def process(self, data: Data, held: Data | None) -> Trainer:
@@ -107,7 +105,8 @@ class ImageClassifier(ImageEstimator, NeuralClassifier):
     views: Count = 1
 
     def raw(self, x: Tensor) -> Tensor:
-        """Mean over the views."""
+        if self.views == 1:
+            return self.module_(x)
         return torch.stack([self.module_(view(x)) for view in views(self.views)]).mean(0)
 
 

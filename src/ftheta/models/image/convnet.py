@@ -67,7 +67,6 @@ class ConvNetClassifier(ImageClassifier):
         return super().first_try(rows, watched=watched, shape=shape) | small
 
     def build(self, x: InputSpec, y: TargetSpec) -> ConvNet:
-        """The net for these shapes."""
         return ConvNet(
             x.shape,
             self.task().likelihood(y).n_raw(y),
@@ -118,7 +117,6 @@ class ResNetClassifier(ImageClassifier):
     dropout: Share = 0.0
 
     def build(self, x: InputSpec, y: TargetSpec) -> ResNet:
-        """The net for these shapes."""
         return ResNet(
             x.shape,
             self.task().likelihood(y).n_raw(y),

@@ -41,11 +41,9 @@ class PixelObjective(Supervised):
     """Negative log-likelihood of the class of every pixel."""
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """Σ over pixels."""
         return super().loss(player, _same_size(batch), draw)
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
-        """The loss, and the share of pixels that are right."""
         return super().evaluate(_same_size(batch), draw)
 
 
@@ -115,7 +113,6 @@ class UNetSegmenter(ImageEstimator):
     ignore_label: int | None = None
 
     def build(self, x: InputSpec, y: TargetSpec) -> UNet:
-        """The net for these shapes."""
         return UNet(
             x.shape,
             y.n,
@@ -132,11 +129,9 @@ class UNetSegmenter(ImageEstimator):
         return Images(self.dtype, self.image_shape, any_size=True)
 
     def task(self) -> Segment:
-        """A class for every pixel."""
         return Segment(self.ignore_label, self.class_weight)
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        """Negative log-likelihood of the pixels."""
         return PixelObjective(_Pixels(module), self.likelihood_)
 
     def raw(self, x: Tensor) -> Tensor:
@@ -144,7 +139,6 @@ class UNetSegmenter(ImageEstimator):
         return _Pixels(self.module_)(x)
 
     def augmentation(self) -> Augment | None:
-        """Changes of images, and the same of their labels."""
         augment = super().augmentation()
         return None if augment is None else _with_labels(augment, self.target_.n)
 
