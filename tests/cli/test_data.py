@@ -50,21 +50,6 @@ def test_the_task_is_what_was_asked_for_or_what_the_target_says(prepared, y, kin
     assert prepared(made(y, task=kind), task=asked).task.name == task
 
 
-@pytest.mark.parametrize(
-    ("y", "kind", "asked", "sentence"),
-    [
-        (["dog", "cat"], "binary", "regress", r"made: the target holds text \('dog'\); --task regress needs numbers\."),
-        ([1.0, 3.27], "regression", "classify", r"the target holds 3\.27, which is not a class\. Use --task regress\."),
-        (["cat"] * 4, "binary", "", r"1 class only \('cat', 4 rows\); at least 2 are needed\. Check --target"),
-        ([2, 2], "binary", "classify", r"made: the target has 1 class only \('2', 2 rows\)"),
-        ([0, 1], "binary", "clasify", r"--task clasify: mlp is for classify, regress\."),
-    ],
-)
-def test_a_target_that_cannot_be_of_the_task_is_one_sentence(prepared, y, kind, asked, sentence):
-    with pytest.raises(InputError, match=sentence):
-        prepared(made(y, kind), task=asked)
-
-
 def test_a_model_that_does_not_learn_such_targets_is_one_sentence(prepared):
     with pytest.raises(InputError, match="The target of made is numbers, which lda does not learn; it is for classify"):
         prepared(made([1.5, 2.5], "regression"), "lda")

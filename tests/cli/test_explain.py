@@ -108,19 +108,3 @@ def test_a_classifier_of_words_without_probabilities_is_explained(ok):
 def test_an_unknown_explanation_is_answered_with_the_nearest(refused, pets):
     said = refused("explain", pets, "curves", "sumary")
     assert said.startswith("Unknown explanation of MLPClassifier: 'sumary'. Did you mean 'summary'?")
-
-
-def test_a_model_without_explanations_says_so(ok, pets, monkeypatch):
-    monkeypatch.setattr(explain, "available", lambda model: [])
-    assert ok("explain", pets).out == "MLPClassifier has no explanations yet.\n"
-    assert not Path(pets, "figures").exists()
-
-
-def test_rows_that_have_changed_are_noticed(refused, pets):
-    Path("pets.csv").write_text(Path("pets.csv").read_text().replace("cat", "dog", 1))
-    assert refused("explain", pets) == f"pets.csv has changed since {pets} was trained on it. Restore the old data."
-
-
-@pytest.mark.parametrize("run", ["nope", "pets.csv", "runs"])
-def test_what_is_no_run_is_one_sentence(refused, pets, run):
-    assert "run" in refused("explain", run)

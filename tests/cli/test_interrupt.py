@@ -194,20 +194,6 @@ def test_a_real_process_that_is_stopped_and_resumed_ends_with_the_same_weights(f
     assert weights("r") == weights(whole[0]) and epochs_of("r") == 60
 
 
-@pytest.mark.middle
-def test_a_run_that_another_process_trains_is_refused(refused):
-    child = subprocess.Popen([*TRAIN, "r"], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while epochs_of("r") < 2 and child.poll() is None:
-            time.sleep(0.02)
-        child.send_signal(signal.SIGSTOP)
-        said = refused("train", "--resume", "r")
-    finally:
-        child.kill()
-        child.wait()
-    assert said.startswith(f"r is in use by another process (pid {child.pid}, since ")
-
-
 # ---- nobody reads the output
 
 HURRIED = """

@@ -68,14 +68,6 @@ def test_a_file_of_one_column_is_a_table_too(ok):
     assert len(rows_of(ok("predict", "r", "new.csv").out)) == 2
 
 
-def test_a_built_in_data_set_predicts_from_a_file_with_its_columns(ok):
-    ok("train", "mlp", "iris", *QUICK)
-    frame = ftheta.data.load("iris").x
-    frame.head(4).to_csv("flowers.csv", index=False)
-    rows = rows_of(ok("predict", "last", "flowers.csv").out)
-    assert len(rows) == 4 and list(rows[0]) == ["prediction", "p(setosa)", "p(versicolor)", "p(virginica)"]
-
-
 def test_days_and_months_are_read_as_in_training(ok):
     """03/04/2021 alone could be either; among days above 12 it cannot, and other rows say their own order."""
     days = [(f"{1 + i % 28:02d}/{1 + i % 12:02d}/2021", i % 12) for i in range(100)]
@@ -146,12 +138,6 @@ def test_a_damaged_run_predicts_nothing(refused, pets, file):
     flip(pets / file)
     said = refused("predict", pets, "pets.csv")
     assert f"{file} digest differs" in said and said.endswith("file damaged.")
-
-
-def test_a_truncated_model_predicts_nothing(refused, pets):
-    file = pets / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:-40])
-    assert "model.safetensors digest differs" in refused("predict", pets, "pets.csv")
 
 
 def test_a_classifier_without_probabilities_predicts_names_alone(ok):

@@ -40,26 +40,6 @@ def test_an_unfinished_run_is_listed_and_shown_with_the_way_to_go_on(ok, pets):
     assert shown.endswith("Continue with: ftheta train --resume 'runs/mlp-x/half way'\n")
 
 
-@pytest.mark.parametrize("file", ["config.toml", "manifest.json", "result.json", "metrics.jsonl"])
-def test_a_damaged_run_does_not_break_the_list(ok, pets, file):
-    shutil.copytree(pets, pets.with_name("whole"))
-    (pets / ".manifest.json.copy").unlink()
-    flip(pets / file)
-    found = {row["id"]: row for row in map(json.loads, ok("runs", "--json").out.splitlines())}
-    assert (found["pets"]["status"], found["whole"]["status"]) == ("damaged", "finished")
-    assert f"{file} digest differs" in found["pets"]["result"]
-    assert "file damaged" in ok("runs").out
-    assert "These rows were used for testing" in ok("runs", "show", "whole").out
-
-
-def test_a_config_by_another_hand_does_not_break_the_list(ok):
-    Run("runs/x/other").write("config.toml", "a = 1\n")
-    Path("runs/x/bare").mkdir()
-    Path("runs/x/bare/config.toml").write_text("a = = 1\n")
-    rows = {row["id"]: row for row in map(json.loads, ok("runs", "--json").out.splitlines())}
-    assert "Unknown key 'a'" in rows["other"]["result"] and "has no manifest" in rows["bare"]["result"]
-
-
 def test_show_tells_settings_epochs_and_result(ok, pets):
     lines = ok("runs", "show", "pets").out.splitlines()
     assert lines[0] == f"{pets} (finished)"
@@ -154,16 +134,6 @@ def test_a_report_needs_a_result_and_the_same_data(refused, pets):
     Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
     said = refused("runs", "report", "half")
     assert said == "runs/half has no result yet. Finish it with: ftheta train --resume runs/half"
-
-
-def test_a_report_of_a_model_that_was_not_tested_yet_says_how_to_go_on(ft, refused, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("ftheta.tasks.Classify.predict", interrupted)
-        assert ft("train", "mlp", "iris", *QUICK, "--run", "r").code == 130
-    assert refused("runs", "report", "r") == "r has no result yet. Finish it with: ftheta train --resume r"
 
 
 def test_verify_is_content_with_what_was_written(ok, pets):

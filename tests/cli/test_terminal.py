@@ -31,20 +31,6 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(ok, hurried):
     assert done.out.startswith("test part (n = 30)") and "epoch" not in done.out
 
 
-@pytest.mark.parametrize("how", ["variable", "setting"])
-def test_progress_can_be_silenced(ok, hurried, monkeypatch, how):
-    monkeypatch.setenv("FTHETA_PROGRESS", "0" if how == "variable" else "1")
-    extra = ("--set", "training.progress=false") if how == "setting" else ()
-    done = ok("train", "mlp", "iris", *QUICK, *extra)
-    assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"
-
-
-def test_a_short_training_shows_no_progress(ok, monkeypatch):
-    monkeypatch.setenv("FTHETA_PROGRESS", "1")
-    monkeypatch.setattr("time.monotonic", lambda: 0.0)  # no time passes
-    assert "epoch" not in ok("train", "mlp", "iris", *QUICK).err
-
-
 @pytest.mark.middle
 def test_without_a_terminal_lines_come_every_two_seconds(tmp_path):
     command = [*PYTHON, *LONG, "--time", "7s"]

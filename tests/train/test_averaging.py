@@ -8,10 +8,7 @@ from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.store import Run
 from ftheta.train import EarlyStopping, Supervised, Trainer, Training, evaluate, iterate
-
-
-def square(raw, y):
-    return (raw[:, 0] - y) ** 2
+from tests.train._toys import square
 
 
 def made(ema=0.9, **more):
@@ -79,28 +76,12 @@ def test_rates_by_name_scale_the_step_of_plain_descent():
     net = nn.Sequential(nn.Linear(2, 3, bias=False), nn.Linear(3, 1, bias=False)).double()
     start = {k: v.clone() for k, v in net.state_dict().items()}
     x = torch.randn(8, 2, dtype=torch.float64)
-    trainer = Trainer(
-        Supervised(net, square),
-        Rows(x, x.sum(1), batch_size=8),
-        optimizer="sgd",
-        lr=0.1,
-        training=Training(rate_factors={"0.*": 0.5}),
-    )
+    settings = {"optimizer": "sgd", "lr": 0.1, "training": Training(rate_factors={"0.*": 0.5})}
+    trainer = Trainer(Supervised(net, square), Rows(x, x.sum(1), batch_size=8), **settings)
     trainer.advance()
     moves = {k: (start[k] - v) / p.grad for (k, v), p in zip(net.state_dict().items(), net.parameters(), strict=True)}
     torch.testing.assert_close(moves["0.weight"], torch.full((3, 2), 0.05, dtype=torch.float64))
     torch.testing.assert_close(moves["1.weight"], torch.full((1, 3), 0.1, dtype=torch.float64))
-
-
-def test_rates_keep_their_ratio_under_a_schedule():
-    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
-    x = torch.randn(8, 2)
-    knobs = Training(rate_factors={"0.*": 0.25}, schedule="cosine")
-    trainer = Trainer(Supervised(net, square), Rows(x, x.sum(1), batch_size=4), lr=0.1, training=knobs, horizon=10)
-    for _ in range(4):
-        trainer.advance()
-        low, high = (group["lr"] for group in trainer.optimizers["loss"].param_groups)
-        assert low == pytest.approx(0.25 * high)
 
 
 def test_what_is_frozen_as_a_whole_keeps_its_statistics_and_drops_nothing():

@@ -76,18 +76,17 @@ def test_it_agrees_with_its_definition(values, patience, start, delta):
     assert found == (expected, best_round or len(values), why)
 
 
-def test_without_restore_the_last_weights_stay():
-    assert stopped([5, 4, 6, 7], patience=2, restore=False)[:2] == (4, 4)
-
-
-def test_another_column_can_be_watched():
-    assert stopped([5, 4, 6, 7], column="energy", monitor="energy", patience=2)[:2] == (4, 2)
-
-
-def test_without_validation_the_training_loss_is_watched():
-    """Its weights are not those of the loss that was seen, so the last ones stay."""
-    found = stopped([0, 0, 0, 0], column="other", patience=2)
-    assert found == (3, 3, "no better loss for 2 rounds; best was round 1")
+@pytest.mark.parametrize(
+    ("values", "options", "found"),
+    [
+        ([5, 4, 6, 7], {"restore": False}, (4, 4, "no better valid_loss for 2 rounds; best was round 2")),
+        ([5, 4, 6], {"column": "h", "monitor": "h"}, (3, 2, "rounds")),
+        # without validation the training loss is watched; its weights have moved since, so the last ones stay
+        ([0, 0, 0, 0], {"column": "other"}, (3, 3, "no better loss for 2 rounds; best was round 1")),
+    ],
+)  # fmt: skip
+def test_weights_may_stay_and_other_columns_may_be_watched(values, options, found):
+    assert stopped(values, patience=2, **options) == found
 
 
 def test_a_column_that_is_not_there_is_answered_with_those_that_are():
@@ -158,14 +157,12 @@ def test_plain_lines_where_there_is_no_terminal(capsys):
     assert [line.strip() for line in show(capsys, True, delay=0).splitlines()][1:] == LINES
 
 
-def test_silent_where_nobody_looks_and_when_told(capsys, monkeypatch):
+def test_silent_where_nobody_looks_in_a_worker_process_and_when_told(capsys, monkeypatch):
     assert show(capsys, delay=0) == show(capsys, False, delay=0) == show(capsys, True, delay=100) == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(callbacks, "parent_process", lambda: object())
+        assert show(capsys, True, delay=0) == ""
     monkeypatch.setenv("FTHETA_PROGRESS", "0")
-    assert show(capsys, True, delay=0) == ""
-
-
-def test_silent_in_a_worker_process(capsys, monkeypatch):
-    monkeypatch.setattr(callbacks, "parent_process", lambda: object())
     assert show(capsys, True, delay=0) == ""
 
 

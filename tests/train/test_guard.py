@@ -12,8 +12,7 @@ from ftheta.data import Rows, Stream
 from ftheta.draw import Draw
 from ftheta.errors import NonFiniteError
 from ftheta.store import Run
-from ftheta.train import CHECK_EVERY, Callback, Supervised, Trainer, iterate, trainer
-from ftheta.train._guard import all_finite
+from ftheta.train import CHECK_EVERY, Callback, Supervised, Trainer, iterate
 from tests.train._toys import KMeans, blobs, line, seeded, square
 
 ROWS, BATCH = 1200, 8  # 150 steps an epoch
@@ -88,15 +87,6 @@ def test_what_is_not_finite_is_noticed_within_100_steps_named_and_not_written(wh
     assert kept is None or (kept[1] < step and finite(kept[0]["process"]))
     assert all(finite(row) for row in Run(tmp_path).rows())
     assert finite(made.weights()) and made.step == start  # the trainer is at its last good state
-
-
-def test_the_guard_looks_once_in_100_steps(monkeypatch):
-    looks = []
-    monkeypatch.setattr(trainer, "all_finite", lambda tree: looks.append(1) or all_finite(tree))
-    x, y = line(n=ROWS, dtype=torch.float32)
-    made = Trainer(Supervised(nn.Linear(3, 1), square), Rows(x, y, batch_size=BATCH), lr=0.01)
-    iterate(made, steps=320)
-    assert len(looks) == 1 + 3 + 1  # at the start, at 100, 200 and 300, at the end
 
 
 def diverging(lr=1e30, **options):

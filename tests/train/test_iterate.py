@@ -3,8 +3,6 @@
 import json
 import signal
 import sys
-import threading
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -113,20 +111,6 @@ def test_the_end_is_told_also_after_an_error_and_the_history_survives():
     assert diary.lines[-1] == ("", "end: ", 3, 1) and history == [{"n": 0}, {"n": 2}]
 
 
-def test_the_scope_of_a_process_is_entered_once():
-    entered = []
-
-    class Scoped(Pairs):
-        @contextmanager
-        def scope(self):
-            entered.append("in")
-            yield
-            entered.append(self.n)
-
-    iterate(Scoped(), rounds=2)
-    assert entered == ["in", 4]
-
-
 # ---- k-means: a process without gradients
 
 
@@ -194,16 +178,6 @@ def test_rows_after_the_last_checkpoint_are_made_again_and_not_doubled(tmp_path)
     assert lines_of(tmp_path) == [{"n": 2}, {"n": 4}] and Run(tmp_path).latest()[1] == 3
     history = iterate(Pairs(), steps=8, run=Run(tmp_path))
     assert history == lines_of(tmp_path) == [{"n": n} for n in (2, 4, 6, 8)]
-
-
-def test_the_run_is_locked_while_the_loop_goes(tmp_path):
-    class Second(Callback):
-        def on_step(self, ctx):
-            with pytest.raises(RunError, match=r"is in use by another process \(pid"):
-                iterate(Pairs(), rounds=1, run=Run(tmp_path))
-
-    iterate(Pairs(), rounds=1, run=Run(tmp_path), callbacks=[Second()])
-    iterate(Pairs(), rounds=2, run=Run(tmp_path))  # and let go afterwards
 
 
 def test_callbacks_without_a_state_may_come_and_go_and_others_may_not(tmp_path):
@@ -293,16 +267,6 @@ def test_other_conditions_are_said_and_need_consent(tmp_path, monkeypatch, name,
     assert len(iterate(made, rounds=3, run=Run(tmp_path, allow_inexact=True))) == 3 and made.step == 9
 
 
-def test_a_plain_iterator_cannot_be_resumed_without_consent(tmp_path):
-    batches = [line(n=4), line(n=4, seed=1)]
-    iterate(trainer(batches), steps=1, run=Run(tmp_path))
-    with pytest.raises(RunError, match=r"a plain iterator as source.*--allow-inexact"):
-        iterate(trainer(batches), rounds=2, run=Run(tmp_path))
-    made = trainer(batches)
-    iterate(made, rounds=2, run=Run(tmp_path, allow_inexact=True))
-    assert made.step == 4
-
-
 # ---- signals
 
 
@@ -350,11 +314,3 @@ def test_a_program_s_own_handler_of_sigterm_is_left_alone():
         assert len(iterate(Pairs(), rounds=2, callbacks=[Signal(1, signal.SIGTERM)])) == 2 and heard == [1]
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def test_it_works_in_a_thread_which_cannot_have_handlers():
-    found = []
-    worker = threading.Thread(target=lambda: found.append(iterate(Pairs(), rounds=2)))
-    worker.start()
-    worker.join()
-    assert found == [[{"n": 2}, {"n": 4}]]

@@ -161,13 +161,6 @@ def campaign(work, result, folder, kills, seed=0, readable=readable):
     return dict(counts)
 
 
-@pytest.mark.middle
-@pytest.mark.parametrize("job", JOBS)
-def test_three_kills_lose_nothing(job, tmp_path):
-    found = campaign(*JOBS[job], tmp_path, kills=3)
-    assert found["kills"] == 3 and found["unreadable"] == found["lost"] == found["different"] == 0
-
-
 def test_what_is_killed_tries_what_it_should(tmp_path):
     fit(tmp_path / "fit")
     found = ftheta.load(tmp_path / "fit")

@@ -242,23 +242,3 @@ def test_gradient_noise_has_the_stated_deviation_and_falls_with_the_updates():
 
 
 # ---- a process that has come to its end, and a trainer before its first step
-
-
-def test_a_process_may_say_that_it_has_come_to_its_end():
-    class Counting:
-        reason, count = "", 0
-
-        def advance(self):
-            self.count += 1
-            self.reason = "enough" if self.count == 3 else ""
-            return {"count": self.count}
-
-        def state_dict(self):
-            return {}
-
-    class Why(Callback):
-        def on_end(self, ctx):
-            self.state = ctx.reason
-
-    why = Why()
-    assert len(iterate(Counting(), rounds=10, callbacks=[why])) == 3 and why.state == "enough"

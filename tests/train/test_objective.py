@@ -167,19 +167,6 @@ class Least(Objective):
         return Loss(*batch.sum((batch.x @ self.w) ** 2))
 
 
-def test_players_are_asked_once():
-    class Asked(Least):
-        asked = 0
-
-        def players(self):
-            self.asked += 1
-            return super().players()
-
-    objective = Asked()
-    train(objective, Rows(torch.ones(4, 2), batch_size=2), rounds=2, validation=Rows(torch.ones(4, 2), batch_size=2))
-    assert objective.asked == 1
-
-
 def test_groups_of_a_player_keep_their_own_rate():
     class Groups(Least):
         def players(self):
@@ -191,17 +178,6 @@ def test_groups_of_a_player_keep_their_own_rate():
     groups = trainer.optimizers["loss"].param_groups
     assert [g["lr"] for g in groups] == [0.5, 0.1] and [g["momentum"] for g in groups] == [0.5, 0.5]
     assert objective.player_list[0].tensors() == [objective.w, objective.v]
-
-
-def test_weights_are_copies():
-    objective = Least()
-    kept = objective.weights()
-    with torch.no_grad():
-        objective.w.zero_()
-    assert kept["w"].tolist() == [1, 1]
-    objective.set_weights(kept)
-    kept["w"].zero_()
-    assert objective.w.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(

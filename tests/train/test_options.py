@@ -128,9 +128,6 @@ def test_what_every_player_overrides_is_refused(given):
     Trainer(Own(simultaneous=True), one_row())
 
 
-# ---- stopping
-
-
 # ---- numbers that are not finite
 
 

@@ -2,14 +2,12 @@
 
 import math
 import pickle
-import random
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPClassifier, MLPRegressor, ModuleClassifier
+from ftheta import MLPRegressor
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
@@ -168,17 +166,6 @@ def test_frozen_layers_stay_bit_identical(optimizer):
     assert sum(p.numel() for p in module.parameters() if p.requires_grad) == 7
 
 
-@pytest.mark.ledger("B035", covers="ftheta.MLPClassifier")
-def test_an_estimator_freezes_by_the_names_of_its_layers():
-    x, _ = line(n=40)
-    y = np.arange(40) % 2
-    start = MLPClassifier(hidden=(5, 4), epochs=1, lr=1e-100, random_state=0).fit(x, y)
-    knobs = Training(freeze=("hidden1.*", "*.bias"))
-    model = MLPClassifier(hidden=(5, 4), epochs=5, lr=0.1, random_state=0, training=knobs).fit(x, y)
-    moved = [k for k, v in model.module_.state_dict().items() if not torch.equal(v, start.module_.state_dict()[k])]
-    assert moved == ["hidden2.weight", "output.weight"]
-
-
 # ---- players
 
 
@@ -285,54 +272,6 @@ def test_dropout_is_new_in_every_step_and_the_order_in_every_epoch():
     assert len({str(m) for m in masks}) == 6 and len({str(sorted(o)) for o in orders}) == 6
 
 
-def state_of_the_globals():
-    name, keys, *rest = np.random.get_state()
-    return torch.get_rng_state().tolist(), (name, keys.tolist(), *rest), random.getstate()
-
-
-@pytest.fixture
-def untouched():
-    """The global generators are as they were, whatever the test did."""
-    torch.manual_seed(1), np.random.seed(2), random.seed(3)
-    before = state_of_the_globals()
-    yield
-    assert state_of_the_globals() == before
-
-
-class Noisy(nn.Module):
-    """Draws from every global generator; may fail in training."""
-
-    fails_at, calls = None, 0
-
-    def __init__(self, fails_at=None):
-        super().__init__()
-        self.linear, self.fails_at = nn.Linear(3, 1), fails_at
-
-    def forward(self, x):
-        if self.training:
-            torch.rand(3), np.random.rand(3), random.random()
-            Noisy.calls += 1
-            if self.fails_at is not None and Noisy.calls == self.fails_at:
-                raise ZeroDivisionError
-        return self.linear(x)
-
-
-def classes(n=40):
-    return line(n=n)[0].numpy(), np.arange(n) % 2
-
-
-def test_fit_predict_and_partial_fit_leave_the_global_generators_alone(untouched):
-    X, y = classes()
-    model = MLPClassifier(
-        hidden=(4,), dropout=0.5, epochs=3, batch_size=8, validation=0.2, patience=2, random_state=0
-    ).fit(X, y)
-    model.predict(X), model.predict_proba(X), model.evaluate(X, y), model.score(X, y)
-    model.partial_fit(X, y)
-    MLPClassifier(hidden=(4,), dropout=0.5).partial_fit(X, y)
-    MLPRegressor(epochs=2, optimizer="lbfgs").fit(X, X[:, 0]).predict(X)
-    ModuleClassifier(module=seeded(Noisy), epochs=2).fit(X, y)
-
-
 def test_what_foreign_modules_draw_from_torch_is_a_function_of_the_seed():
     drawn = []
 
@@ -372,18 +311,6 @@ def test_a_state_goes_on_where_it_was_taken():
     assert same(timeless(whole.state_dict()), timeless(other.state_dict()))
 
 
-def test_a_state_is_a_value():
-    made = trainer()
-    iterate(made, steps=4)
-    state, again = made.state_dict(), made.state_dict()
-    iterate(made, steps=2)
-    assert same(state, again) and not same(state, made.state_dict())
-    other = trainer()
-    other.load_state_dict(state)
-    iterate(other, steps=3)
-    assert same(state, again)
-
-
 def test_a_trainer_can_be_pickled_in_the_middle_of_an_epoch():
     whole, half = trainer(), trainer()
     iterate(whole, steps=6)
@@ -391,13 +318,6 @@ def test_a_trainer_can_be_pickled_in_the_middle_of_an_epoch():
     copy = pickle.loads(pickle.dumps(half))
     iterate(copy, steps=2)
     assert same(timeless(whole.state_dict()), timeless(copy.state_dict()))
-
-
-def test_a_released_trainer_holds_no_data():
-    made = trainer(validation=Rows(*line(), batch_size=4))
-    iterate(made, steps=1)
-    made.drop_data()
-    assert made.source is made.validation is made._stream is made._good is None
 
 
 # ---- one row in a batch norm

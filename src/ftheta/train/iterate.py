@@ -25,7 +25,7 @@ import torch
 from ..errors import FileFormatError, NonFiniteError, RunError
 from ..store import Run
 from .callbacks import Callback, Context
-from .process import Process
+from .process import Interrupted, Process
 
 __all__ = ["iterate", "watched"]
 
@@ -84,6 +84,8 @@ def iterate(
     """
     context = Context(process, [] if history is None else history, run, rounds)
     loop = _Loop(context, callbacks, every)
+    if hasattr(process, "caught"):
+        process.caught = context.caught  # type: ignore[attr-defined]
     scope = process.scope() if hasattr(process, "scope") else nullcontext()  # type: ignore[attr-defined]
     with nullcontext() if run is None else run, scope, _deferred(context.caught):
         loop.resume()
@@ -151,7 +153,10 @@ class _Loop:
 
     def step(self) -> None:
         context = self.context
-        row = context.process.advance()
+        try:
+            row = context.process.advance()
+        except Interrupted:
+            return
         context.step += 1
         for callback in self.after_steps:
             callback.on_step(context)

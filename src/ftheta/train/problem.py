@@ -26,6 +26,7 @@ from ..likelihoods import Likelihood
 from ._jacobian import Jacobians, at_a_time, no_residuals, times_hessian
 from .evaluating import Drawing
 from .objective import Loss, Objective, Player, Supervised
+from .process import Interrupted
 from .training import Training
 
 __all__ = ["Problem"]
@@ -65,7 +66,7 @@ class Problem:
         self.closed = _place(objective, "gradient") <= _place(objective, "loss")  # of this loss, not of one above it
         self.cotangents: dict[float, Tensor] = {}
         self.first: Sequence[Loss] | None = None
-        self.evaluations = 0
+        self.evaluations, self.caught = 0, list[BaseException]()  # what interrupts the loop ends a long update
         self.jacobians = Jacobians(objective, self.parameters, self._prepare)
         self.bind([], Draw(0))
 
@@ -74,9 +75,14 @@ class Problem:
         self.batches, self.draw, self.first = batches, draw, None
         self.kept = [b.clone() for b in self.buffers]
 
+    def _count(self) -> None:
+        if self.caught:
+            raise Interrupted
+        self.evaluations += 1
+
     def gradient(self) -> Sequence[Loss]:
         """∇F into `.grad`, clipped; the losses of the first evaluation stay in `first`."""
-        self.evaluations += 1
+        self._count()
         for p in self.parameters:
             p.grad = None
         with self.drawing.scope(self.draw, seed=False):
@@ -92,7 +98,7 @@ class Problem:
 
     def value(self) -> Tensor:
         """F(θ) alone."""
-        self.evaluations += 1
+        self._count()
         with torch.no_grad(), self.drawing.scope(self.draw, seed=False):
             losses = [self._loss(i) for i in range(len(self.batches))]
             self.first = self.first or losses
@@ -263,7 +269,7 @@ class Problem:
 
     def hessian(self) -> Tensor:
         """∇²F: (P, P)."""
-        self.evaluations += 1
+        self._count()
         decay, rows = self.decay, sum(batch.n for batch in self.batches)
         unit = torch.eye(len(decay)).to(decay).split(at_a_time(self.parameters, rows=rows))
 
@@ -280,7 +286,7 @@ class Problem:
 
     def _jacobians(self, what: str) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
         """Outputs (m, R), Jacobians (m, R, P) and weights (m,) in chunks."""
-        self.evaluations += 1
+        self._count()
         with self.drawing.scope(self.draw, seed=False):
             yield from self.jacobians(what, self.batches)
 

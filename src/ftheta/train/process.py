@@ -17,14 +17,18 @@ from torch import Tensor
 from ..errors import InputError
 from ..store import Tree
 
-__all__ = ["Phases", "Process", "Steps", "copied"]
+__all__ = ["Interrupted", "Phases", "Process", "Steps", "copied"]
 
 ADDED_UP = ("epoch", "step", "rows")  # columns that continue over the phases
 
 
+class Interrupted(Exception):
+    """Raised by a step that the user has interrupted; the process is where it was before the step."""
+
+
 class Process(Protocol):
     """Whatever runs in steps. Optional: `scope()`, entered once; `exact`, False where a resumed run differs; `reason`,
-    not empty where it has come to its end."""
+    not empty where it has come to its end; `caught`, set to what interrupts the loop, for steps that take long."""
 
     def advance(self) -> Mapping[str, float] | None:
         """Make one step; a row of floats at the end of a round (an epoch), else None."""

@@ -36,7 +36,7 @@ from .iterate import iterate
 from .objective import Loss, Objective, Player
 from .placing import threads, threads_for
 from .problem import Problem
-from .process import copied
+from .process import Interrupted, copied
 from .training import Rates, Training
 
 __all__ = ["CHECK_EVERY", "Trainer"]
@@ -100,14 +100,13 @@ class Trainer:
         self.rates = Rates(training, horizon, self.optimizers)
         self.has_after = type(objective).after is not Objective.after
         self.has_turns = type(objective).turn is not Objective.turn
-        self.reason = ""
+        self.reason, self.caught = "", list[BaseException]()
         self.average = Average(objective, training.ema) if training.ema else None
         self.set_source(self.source)
         self.step = self.epoch = self.position = self.rows = 0
         self.seconds, self._clock = 0.0, time.perf_counter()
         self._begin_epoch()
-        self._good: Tree = None
-        self._checked = 0
+        self._good, self._checked = None, 0
         self._steps: dict[str, Callable[[], Any]] = {name: o.step for name, o in self.optimizers.items()}
 
     def _optimizer(self, player: Player, name: optim.Choice, lr: float | None) -> Optimizer:
@@ -126,11 +125,10 @@ class Trainer:
             callbacks: Called in this order, e.g. `EarlyStopping(5)`.
             run: Folder for metrics and checkpoints; continued if it has a checkpoint.
         """
-        t = self.training
+        t, shown = self.training, [*callbacks, Progress(self.training.progress)]
         if self.rates.horizon is None:
             self.rates.horizon = epochs * ceil(self.length / t.accumulate)
-        callbacks = [*callbacks, Progress(t.progress)]
-        return iterate(self, rounds=epochs, seconds=t.seconds, callbacks=callbacks, run=run, every=t.every)
+        return iterate(self, rounds=epochs, seconds=t.seconds, callbacks=shown, run=run, every=t.every)
 
     def set_source(self, source: Source) -> None:
         """Train on these rows from now on, if the rules can."""
@@ -174,11 +172,15 @@ class Trainer:
 
     def advance(self) -> dict[str, float] | None:
         """One update; at the end of an epoch its row, with validation."""
+        before = self.state_dict(check=False) if self.closures else None
         batches = self._take()
         if self.rates.moving:
             self.rates.set(self.step)
         try:
             self._update(batches)
+        except Interrupted:
+            self.load_state_dict(before)
+            raise
         except ValueError as error:
             if "more than 1 value per channel" in str(error):  # torch, of a batch norm
                 raise InputError(lone_row(self)) from None
@@ -214,6 +216,7 @@ class Trainer:
             problem = self.problems[name]
             problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))
             if name in self.closures:
+                problem.caught = self.caught
                 self.optimizers[name].step(problem)  # type: ignore[arg-type]
                 self.reason = getattr(self.optimizers[name], "stop_reason", "")
             else:
@@ -262,8 +265,7 @@ class Trainer:
 
     @property
     def length(self) -> int:
-        """Batches per epoch."""
-        return len(self.source)
+        return len(self.source)  # batches per epoch
 
     def _begin_epoch(self) -> None:
         self.position, self._stream = 0, None
@@ -289,8 +291,8 @@ class Trainer:
         return row
 
     def _validate(self) -> dict[str, float]:
-        precision = next(iter(self.problems.values())).precision()
-        with self.average.shown(True) if self.average else nullcontext(), precision:
+        shown = self.average.shown(True) if self.average else nullcontext()
+        with shown, next(iter(self.problems.values())).precision():
             values = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
         return {f"valid_{name}": value for name, value in values.items()}
 
@@ -315,7 +317,6 @@ class Trainer:
         return copied(self.average.values) if self.average else self.objective.weights()
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Set them to such copies."""
         if self.average:
             self.average.values = copied(weights)
         else:
@@ -339,7 +340,6 @@ class Trainer:
         }
 
     def load_state_dict(self, tree: Tree) -> None:
-        """Restore such a state."""
         self.objective.set_weights(tree["objective"])
         if self.average:
             self.average.values, self.average.trained = copied(tree["average"]), None
@@ -352,8 +352,11 @@ class Trainer:
             self.rates.plateau.state = list(tree["plateau"])
         for name, count in tree["evaluations"].items():
             self.problems[name].evaluations = count
-        self.sums, self.weights_seen = dict(copied(tree["sums"])), dict(tree["weights_seen"])
-        self.once = dict(tree["once"])
+        self.sums, self.weights_seen, self.once = (
+            dict(copied(tree["sums"])),
+            dict(tree["weights_seen"]),
+            dict(tree["once"]),
+        )
         self._good = self._kept()
 
     def _kept(self) -> Tree:

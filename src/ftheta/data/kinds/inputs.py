@@ -160,9 +160,7 @@ def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
     if not isinstance(a, np.ndarray):
         return a.to(device, dtype if a.is_floating_point() else a.dtype)
     real = None if a.dtype.kind in "iu" else str(dtype).removeprefix("torch.")
-    return torch.from_numpy(np.array(a, dtype=real, order="C")).to(
-        device
-    )
+    return torch.from_numpy(np.array(a, dtype=real, order="C")).to(device)
 
 
 def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
