@@ -26,7 +26,7 @@ from ..likelihoods import Likelihood
 from ._jacobian import Jacobians, at_a_time, no_residuals, times_hessian
 from .evaluating import Drawing
 from .objective import Loss, Objective, Player, Supervised
-from .process import Interrupted
+from .process import Interrupted, copied
 from .training import Training
 
 __all__ = ["Problem"]
@@ -66,7 +66,8 @@ class Problem:
         self.closed = _place(objective, "gradient") <= _place(objective, "loss")  # of this loss, not of one above it
         self.cotangents: dict[float, Tensor] = {}
         self.first: Sequence[Loss] | None = None
-        self.evaluations, self.caught = 0, list[BaseException]()  # what interrupts the loop ends a long update
+        self.evaluations = 0
+        self.caught: Sequence[BaseException] = ()
         self.jacobians = Jacobians(objective, self.parameters, self._prepare)
         self.bind([], Draw(0))
 
@@ -74,6 +75,20 @@ class Problem:
         """The rows and the randomness of this update."""
         self.batches, self.draw, self.first = batches, draw, None
         self.kept = [b.clone() for b in self.buffers]
+
+    def step(self, rule: Any, caught: Sequence[BaseException] = ()) -> None:
+        """An update by a rule that evaluates F itself; what is caught meanwhile ends it, and all is as before."""
+        self.caught, evaluations = caught, self.evaluations
+        kept = copied(dict(rule.state)), [p.detach().clone() for p in self.parameters]
+        try:
+            rule.step(self)
+        except Interrupted:
+            self.caught, self.evaluations = (), evaluations
+            rule.state.clear()
+            rule.state.update(kept[0])
+            for p, old in zip([*self.parameters, *self.buffers], [*kept[1], *self.kept], strict=True):
+                p.data.copy_(old)
+            raise
 
     def _count(self) -> None:
         if self.caught:

@@ -172,14 +172,15 @@ class Trainer:
 
     def advance(self) -> dict[str, float] | None:
         """One update; at the end of an epoch its row, with validation."""
-        before = self.state_dict(check=False) if self.closures else None
+        kept = copied(self.source.state_dict()) if self.closures else None
         batches = self._take()
         if self.rates.moving:
             self.rates.set(self.step)
         try:
             self._update(batches)
         except Interrupted:
-            self.load_state_dict(before)
+            self.position, self.rows = self.position - len(batches), self.rows - sum(b.n for b in batches)
+            self._stream = self.source.load_state_dict(kept)
             raise
         except ValueError as error:
             if "more than 1 value per channel" in str(error):  # torch, of a batch norm
@@ -216,8 +217,7 @@ class Trainer:
             problem = self.problems[name]
             problem.bind(batches, draw if len(self.players) == 1 else draw.at(name))
             if name in self.closures:
-                problem.caught = self.caught
-                self.optimizers[name].step(problem)  # type: ignore[arg-type]
+                problem.step(self.optimizers[name], self.caught if len(self.players) == 1 else ())
                 self.reason = getattr(self.optimizers[name], "stop_reason", "")
             else:
                 problem.gradient()
