@@ -56,6 +56,8 @@ def test_every_estimator_is_listed_once_and_reached_from_the_top():
     for name, cls in found.items():
         assert cls.__name__ == name and getattr(ftheta, name) is cls is getattr(ftheta.models, name)
         assert name in dir(ftheta) and name in dir(ftheta.models)
+    exec("from ftheta import *", star := {})
+    assert star["MLPClassifier"] is ftheta.MLPClassifier and "Trainer" in star and "lazy" not in star
 
 
 @pytest.mark.parametrize("package", stubs.PACKAGES)

@@ -709,8 +709,8 @@ FAULTS = [
     Fault(
         "validation does not see the average",
         "train/trainer.py",
-        "with self.average.shown(True) if self.average else nullcontext(), precision:",
-        "with precision:",
+        "shown = self.average.shown(True) if self.average else nullcontext()",
+        "shown = nullcontext()",
         ("tests/train/test_averaging.py",),
     ),
     Fault(

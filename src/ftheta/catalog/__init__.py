@@ -23,25 +23,9 @@ from .models import ALIASES, MODELS
 from .views import VIEWS as _VIEWS
 
 __all__ = [
-    "CARDS",
-    "DATASETS",
-    "VIEWS",
-    "Card",
-    "DataCard",
-    "View",
-    "all_estimators",
-    "card",
-    "class_target",
-    "classes",
-    "dataset",
-    "install",
-    "lazy",
-    "load",
-    "nearest",
-    "register",
-    "resolve",
-    "view",
-]
+    "CARDS", "DATASETS", "VIEWS", "Card", "DataCard", "View", "all_estimators", "card", "class_target", "classes",
+    "dataset", "install", "lazy", "load", "nearest", "register", "resolve", "view",
+]  # fmt: skip
 
 CARDS: dict[str, Card] = {card.name: card for card in MODELS}
 VIEWS: dict[str, View] = {view.name: view for view in _VIEWS}

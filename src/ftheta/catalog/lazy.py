@@ -21,6 +21,7 @@ def lazy(package: str, names: Mapping[str, str] | None = None, more: Callable[[s
     """
     module = sys.modules[package]
     known = _stub(module) if names is None else names
+    vars(module)["__all__"] = sorted(known)  # of `import *`
 
     class Lazy(ModuleType):
         def __getattr__(self, name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .cards import View
 
 _NET, _LOSS = "module_", "module_ target_ objective batch"
-_IMAGES = "ftheta.explain.images"
+_IMAGES, _ENERGY = "ftheta.explain.images", "ftheta.models.energy"
 _MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ predict"
 
 VIEWS = [
@@ -52,42 +52,27 @@ VIEWS = [
         *("New rows, beside the training rows that are nearest to them.", 30),
     ),
     View(
-        *(
-            "fill-in",
-            "ftheta.models.energy.explain_machines:fill_in",
-            "fill_in module_",
-            "Can it fill in what is missing?",
-        ),
+        *("fill-in", f"{_ENERGY}.explain_machines:fill_in", "fill_in module_", "Can it fill in what is missing?"),
         *("Rows of images removed and filled in, beside the truth and the error of the mean image.", 32),
     ),
     View(
-        *(
-            "chains",
-            "ftheta.models.energy.explain_machines:chains",
-            "gibbs module_",
-            "How far do the Gibbs chains get?",
-        ),
+        *("chains", f"{_ENERGY}.explain_machines:chains", "gibbs module_", "How far do the Gibbs chains get?"),
         *("Gibbs chains that start at rows: the states on the way, and how far they get.", 34),
     ),
     View(
-        *("recall", "ftheta.models.energy.explain_memories:recall", _MEMORY, "Are patterns recalled from noise?"),
+        *("recall", f"{_ENERGY}.explain_memories:recall", _MEMORY, "Are patterns recalled from noise?"),
         *("Patterns, the same with noise, and the states some steps later.", 36),
     ),
     View(
-        *("basins", "ftheta.models.energy.explain_memories:basins", _MEMORY, "Which state does each start lead to?"),
+        *("basins", f"{_ENERGY}.explain_memories:basins", _MEMORY, "Which state does each start lead to?"),
         *("Shares of random starts that lead to each state, and a picture of a plane.", 38),
     ),
     View(
-        *(
-            "equilibria",
-            "ftheta.models.energy.explain_memories:equilibria",
-            f"{_MEMORY} equilibria",
-            "Which states stay?",
-        ),
+        *("equilibria", f"{_ENERGY}.explain_memories:equilibria", f"{_MEMORY} equilibria", "Which states stay?"),
         *("All equilibria of a small memory, with eigenvalues: stored, spurious, or not attracting.", 40),
     ),
     View(
-        *("energy-surface", "ftheta.models.energy.energy_surface:energy_surface", _MEMORY, "How does the energy fall?"),
+        *("energy-surface", f"{_ENERGY}.energy_surface:energy_surface", _MEMORY, "How does the energy fall?"),
         *("The energy of a memory, and the paths of states down to where they stay.", 42),
     ),
     View(
@@ -100,11 +85,11 @@ VIEWS = [
         *("The gradient of the objective at these rows, tensor by tensor, without penalties.", 52),
     ),
     View(
-        *("filters", "ftheta.explain.images.features:filters", "module_|gibbs", "What do the first layers look for?"),
+        *("filters", f"{_IMAGES}.features:filters", "module_|gibbs", "What do the first layers look for?"),
         *("Kernels of a convolution as images, beside known ones of the same size.", 60),
     ),
     View(
-        *("feature-maps", "ftheta.explain.images.features:feature_maps", _NET, "What does each layer see?"),
+        *("feature-maps", f"{_IMAGES}.features:feature_maps", _NET, "What does each layer see?"),
         *("One image or signal, its maps after each layer, and the output probabilities.", 62),
     ),
     View(
@@ -112,11 +97,11 @@ VIEWS = [
         *("The field of the middle unit of each layer: computed, and from its gradient.", 64),
     ),
     View(
-        *("top-patches", "ftheta.explain.images.units:top_patches", _NET, "Which inputs excite a unit?"),
+        *("top-patches", f"{_IMAGES}.units:top_patches", _NET, "Which inputs excite a unit?"),
         *("The parts of the rows that excite the units of each layer most.", 66),
     ),
     View(
-        *("saliency", "ftheta.explain.images.saliency:saliency", _NET, "Which pixels decide?"),
+        *("saliency", f"{_IMAGES}.saliency:saliency", _NET, "Which pixels decide?"),
         *("Which places of an image or signal increase an output, and which decrease it.", 68),
     ),
     View(
@@ -159,7 +144,7 @@ VIEWS = [
         *("Norms of gradients over a run: a recorded one, or a copy that is trained for some steps.", 92, "slow"),
     ),
     View(
-        *("synthesize", "ftheta.explain.images.units:synthesize", _NET, "Which input would excite a unit most?"),
+        *("synthesize", f"{_IMAGES}.units:synthesize", _NET, "Which input would excite a unit most?"),
         *("The input that excites a unit most: a class, or a place in the middle of a map.", 94, "slow"),
     ),
     View(

@@ -15,23 +15,9 @@ from .segment import Segment
 from .transform import Transform
 
 __all__ = [
-    "TASKS",
-    "Classify",
-    "Detect",
-    "Forecast",
-    "Generate",
-    "Recall",
-    "Regress",
-    "Segment",
-    "Task",
-    "Transform",
-    "class_names",
-    "class_weights",
-    "encode_labels",
-    "learn_classes",
-    "tasks_of",
-    "warn_unseen",
-]
+    "TASKS", "Classify", "Detect", "Forecast", "Generate", "Recall", "Regress", "Segment", "Task", "Transform",
+    "class_names", "class_weights", "encode_labels", "learn_classes", "tasks_of", "warn_unseen",
+]  # fmt: skip
 
 TASKS: dict[str, type[Task]] = {
     task.name: task for task in (Classify, Regress, Segment, Recall, Generate, Transform, Forecast, Detect)
