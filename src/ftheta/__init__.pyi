@@ -38,12 +38,12 @@ from .models.linear.basis import BasisRegression as BasisRegression
 from .models.linear.discriminant import FisherDiscriminant as FisherDiscriminant
 from .models.linear.discriminant import LinearDiscriminant as LinearDiscriminant
 from .models.linear.discriminant import QuadraticDiscriminant as QuadraticDiscriminant
+from .models.linear.generative import DiscreteNaiveBayes as DiscreteNaiveBayes
+from .models.linear.generative import GaussianNaiveBayes as GaussianNaiveBayes
 from .models.linear.lasso import ElasticNet as ElasticNet
 from .models.linear.lasso import Lasso as Lasso
 from .models.linear.linear import LinearRegression as LinearRegression
 from .models.linear.logistic import LogisticRegression as LogisticRegression
-from .models.linear.naive_bayes import DiscreteNaiveBayes as DiscreteNaiveBayes
-from .models.linear.naive_bayes import GaussianNaiveBayes as GaussianNaiveBayes
 from .models.linear.perceptron import Perceptron as Perceptron
 from .models.linear.ridge import Ridge as Ridge
 from .models.linear.whitening import Whitening as Whitening

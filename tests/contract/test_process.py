@@ -13,7 +13,7 @@ from torch import nn
 
 from ftheta import models, train
 from ftheta.data import Rows
-from ftheta.models.linear.coordinate import CoordinateDescent
+from ftheta.models.linear.lasso import CoordinateDescent
 from ftheta.models.linear.logistic_solvers import LogisticLBFGS, LogisticNewton, LogisticProblem
 from ftheta.models.linear.perceptron import DeltaRule, PerceptronRule
 from ftheta.store import Run, dump_tree, parse_tree

@@ -49,13 +49,6 @@ def test_slopes_see_ramps_and_curvatures_only_parabolas(size):
     assert (laplace * ramp**2).sum() > 0
 
 
-def test_roberts_sees_the_diagonals():
-    known = edge_kernels(2)
-    ramp = np.array([[0.0, 1.0], [1.0, 2.0]])  # rises to the lower right
-    assert (known["Roberts ↘"] * ramp).sum() == 2 and (known["Roberts ↗"] * ramp).sum() == 0
-    assert (known["slope x"] * ramp).sum() == 1 == (known["slope y"] * ramp).sum()
-
-
 def test_sizes_without_a_middle_have_none_and_others_are_refused():
     assert edge_kernels(1) == edge_kernels(4) == edge_kernels(6, 1) == {}
     with pytest.raises(InputError, match=r"size is 0 and dims is 2; a side of at least 1, in 1 or 2 dimensions"):

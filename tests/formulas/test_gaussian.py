@@ -79,10 +79,3 @@ def test_what_is_no_covariance_is_refused():
         gaussian_boundary(M1, M2, [[1.0, 1.0], [1.0, 1.0]])
     with pytest.raises(InputError, match="An ellipse has two dimensions, but the covariance has 3"):
         ellipse([0.0] * 3, np.eye(3))
-
-
-@pytest.mark.parametrize("priors", [(0.5, 0.6), (1.0, 0.0), (-0.5, 1.5), (0.2, 0.3, 0.5)])
-def test_priors_that_are_no_two_shares_are_refused(priors):
-    for of in (gaussian_boundary, gaussian_bayes_error):
-        with pytest.raises(InputError, match=r"priors=\(.*\): give two shares > 0 that add up to 1"):
-            of(M1, M2, C, priors)

@@ -22,7 +22,3 @@ def test_intervals_are_central_and_hold_the_level(dof, truth, level):
 def test_a_level_is_a_share(level):
     with pytest.raises(InputError, match=r"level is .*; a share strictly between 0 and 1 is needed, such as 0.95"):
         interval(0.0, 1.0, level)
-
-
-def test_without_degrees_of_freedom_nothing_is_known():
-    assert np.isnan(interval(1.0, 1.0, dof=np.array([0, -1]))).all()

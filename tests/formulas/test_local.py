@@ -38,16 +38,6 @@ def test_lower_orders_have_their_own_power(order, power):
     assert slope == pytest.approx(power, abs=0.05)
 
 
-def test_the_model_of_a_function_of_one_number():
-    near = taylor(lambda x: x**3, 2.0)  # a result of shape (1,) is one number too
-    assert float(near([2.5])) == pytest.approx(8 + 12 * 0.5 + 6 * 0.25)
-
-
-def test_an_order_that_is_not_made_gets_a_sentence():
-    with pytest.raises(InputError, match=r"order is 3; Taylor polynomials of order 0, 1 or 2"):
-        taylor(wavy, [0.0, 0.0], 3)
-
-
 @pytest.mark.ledger("A119", covers="ftheta.formulas.stationary", printed="maximum", right="minimum")
 def test_a_zero_gradient_is_a_stationary_point_of_any_kind(ledger):
     ledger(stationary(lambda x: x[0] ** 2, [0.0]))

@@ -58,24 +58,6 @@ class Bracket:
         return self.f(x)
 
 
-@pytest.mark.parametrize("n", [0, 1, 4, 6])
-def test_paths_are_all_subsets_and_their_sum_is_the_output_of_linear_blocks(n):
-    weights = np.random.default_rng(n).normal(size=(n, 3, 3))
-    found = formulas.paths(n)
-    assert len(set(found)) == len(found) == 2**n == sum(formulas.path_lengths(n))
-    assert [sum(len(path) == k for path in found) for k in range(n + 1)] == formulas.path_lengths(n)
-    assert formulas.path_lengths(n) == [comb(n, k) for k in range(n + 1)]
-    total, whole = np.zeros((3, 3)), np.eye(3)
-    for path in found:
-        product = np.eye(3)
-        for block in path:
-            product = weights[block - 1] @ product
-        total += product
-    for w in weights:
-        whole = whole + w @ whole
-    np.testing.assert_allclose(total, whole, rtol=1e-10)
-
-
 def test_survival_falls_on_a_line_to_the_last():
     np.testing.assert_allclose(formulas.survival_probabilities(4, 0.2), [0.8, 0.6, 0.4, 0.2])
     for n in (1, 2, 54):
@@ -86,7 +68,6 @@ def test_survival_falls_on_a_line_to_the_last():
 
 
 def test_too_many_paths_are_counted_and_not_listed():
-    for written in (formulas.paths, formulas.residual_expansion):
-        with pytest.raises(InputError, match=r"21 blocks have 2\^21 paths; 0 to 20 blocks can be written out"):
-            written(21)
-    assert sum(formulas.path_lengths(54)) == 2**54
+    with pytest.raises(InputError, match=r"21 blocks have 2\^21 paths; 0 to 20 blocks can be written out"):
+        formulas.residual_expansion(21)
+    assert formulas.path_lengths(4) == [comb(4, k) for k in range(5)] and sum(formulas.path_lengths(54)) == 2**54

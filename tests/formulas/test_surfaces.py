@@ -43,12 +43,6 @@ def test_the_minima_are_minima_and_descents_from_everywhere_end_in_one_of_them(n
     assert max(nearest) < 1e-3
 
 
-def test_the_saddle_is_one_and_lies_between_two_minima_of_a_quarter_below():
-    ground = SURFACES["saddle"]
-    assert stationary(ground, [0.0, 0.0]) == "saddle"
-    assert ground(torch.tensor(ground.minima)).tolist() == [-0.25, -0.25]
-
-
 @pytest.mark.parametrize(("condition", "n"), [(1, 2), (7, 2), (1000, 5)])
 def test_the_condition_number_is_that_of_the_hessian(condition, n):
     bowl = quadratic(condition, n)
@@ -72,10 +66,3 @@ def test_surfaces_are_found_by_name():
     assert surface("ravine") is SURFACES["ravine"]
     with pytest.raises(InputError, match=r"Unknown surface 'rosenbrok'\. Did you mean 'rosenbrock'\?"):
         surface("rosenbrok")
-
-
-def test_a_valley_of_more_dimensions_starts_on_both_sides_and_has_a_box_of_each():
-    valley = rosenbrock(5)
-    assert valley.start == (-1.2, 1.0, -1.2, 1.0, -1.2) and len(valley.box) == 5 == len(valley.minima[0])
-    assert rosenbrock(2).box != valley.box[:2] and quadratic(9.0, n=3).equation != quadratic(9.0).equation
-    assert all(low < x < high for (low, high), x in zip(valley.box, valley.start, strict=True))

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
-from ftheta.errors import InputError
 from ftheta.measure import calibration, wilson
 
 
@@ -41,18 +40,3 @@ def test_a_hand_made_case():
         "expected calibration error 0.375 over 10 bins of equal width."
     )
     assert found.figure().axes[0].get_title() == "Calibration (ECE 0.375)"
-
-
-def test_there_must_be_a_bin():
-    with pytest.raises(InputError, match="bins is 0; at least one bin is needed"):
-        calibration([0, 1], [0.5, 0.5], bins=0)
-
-
-@pytest.mark.parametrize("bins", [4, 15])
-def test_edges_are_those_of_as_many_bins_as_asked_for(bins):
-    p = np.linspace(0.5, 0.99, 40)
-    found = calibration(np.arange(40) % 2, np.stack([1 - p, p], 1), bins=bins)
-    assert found.edges.tolist() == pytest.approx([k / bins for k in range(bins + 1)]) and len(found.rows) == bins
-    inside = found.rows > 0
-    assert (found.edges[:-1][inside] < found.confidence[inside]).all()
-    assert (found.confidence[inside] <= found.edges[1:][inside]).all()

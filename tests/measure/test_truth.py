@@ -1,13 +1,10 @@
 """Against the truth: nothing is above the truth itself, and the excess is what fresh labels show on average."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from ftheta.data import Dataset, blobs, load, sinusoid, two_gaussians
-from ftheta.errors import InputError
+from ftheta.data import blobs, two_gaussians
 from ftheta.measure import against_truth
 
 MADE = two_gaussians(400, seed=5)
@@ -59,14 +56,3 @@ def test_what_is_said():
     assert ", Bayes error 0.1587, excess error 0, log loss " in found.caption
     assert found.table().columns["what"][3:] == ["log loss", "of the truth", "excess log loss"]
     assert [a.get_xlabel() for a in found.figure().axes] == ["error (share of rows)", "log loss (nats per row)"]
-
-
-@pytest.mark.parametrize("data", [load("iris"), sinusoid(20)])
-def test_data_without_a_bayes_error(data: Dataset):
-    with pytest.raises(InputError, match="has no stated Bayes error; make classes whose truth is known"):
-        against_truth(data, np.full((data.rows, 2), 0.5))
-
-
-def test_fewer_than_ten_rows_have_no_interval():
-    few = replace(MADE, x=MADE.x[:6], y=MADE.y[:6])
-    assert all(row[2:] == (None, None) for row in against_truth(few, both(TRUE[:6] * 0.5)).error)

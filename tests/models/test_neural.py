@@ -239,6 +239,7 @@ LIVES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:All 6 epochs were used")
 @pytest.mark.parametrize("life", LIVES)
 @pytest.mark.parametrize("stop", [1, 5])
 def test_a_run_that_was_cut_goes_on_to_the_same_bits(life, stop, tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ from torch import nn
 from torch.autograd import gradcheck
 
 from ftheta.errors import InputError, RunError
-from ftheta.formulas import transposed, transposed_size
 from ftheta.nn import UPSAMPLINGS, RememberingPool, Unpool, initialize, upsampling
 
 FOUR = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -110,13 +109,10 @@ def test_transposed_convolution_doubles_the_size_and_is_the_adjoint_of_a_convolu
     y = normal(4, 3, *(5, 6)[:dims])
     layer.bias.data.zero_()
     x = normal(*layer(y).shape)
-    assert x.shape[2:] == tuple(2 * n for n in y.shape[2:]) and x.shape[-1] == transposed_size(y.shape[-1], 2, stride=2)
+    assert x.shape[2:] == tuple(2 * n for n in y.shape[2:])
     conv = F.conv1d if dims == 1 else F.conv2d
     inner = (conv(x, layer.weight, stride=2) * y).sum()
     torch.testing.assert_close(inner, (x * layer(y)).sum(), rtol=0, atol=1e-10)
-    w = layer.weight.detach().numpy()
-    right = [transposed(row, w, stride=2) for row in y.numpy()]
-    np.testing.assert_allclose(layer(y).detach().numpy(), right, atol=1e-12)
 
 
 def test_the_copies_of_a_transposed_kernel_do_not_overlap():

@@ -245,7 +245,7 @@ class MLP(StandIn):
             shuffle=self.shuffle,
             min_delta=max(self.tol, 0.0),
         )
-        hidden = self.hidden_layer_sizes
+        hidden, endless = self.hidden_layer_sizes, self.solver == "lbfgs" or self.n_iter_no_change == np.inf
         return {
             "hidden": tuple(hidden) if hasattr(hidden, "__len__") else (hidden,),
             "activation": {"logistic": "sigmoid"}.get(self.activation, self.activation),
@@ -253,7 +253,7 @@ class MLP(StandIn):
             "lr": None if self.solver == "lbfgs" else self.learning_rate_init,
             "epochs": self.max_iter,
             "dtype": _dtype(X),
-            "patience": None if self.solver == "lbfgs" or self.n_iter_no_change == np.inf else self.n_iter_no_change,
+            "patience": max(self.max_iter - 1, 1) if endless else self.n_iter_no_change,
             "validation": self.validation_fraction if self.early_stopping else 0.0,
             "training": training,
         }

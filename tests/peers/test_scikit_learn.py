@@ -30,12 +30,6 @@ DIFFERENT = {  # tests that fail, and what happens here
     "test_naive_bayes: test_gnb_priors_sum_isclose": "a prior of 0 is refused",
     "test_naive_bayes: test_discretenb_degenerate_one_class_case": "one class is refused",
 }
-ABSENT = {  # failures that are due to something that does not exist here
-    "test_logistic: test_dtype_match": "results in the dtype of X: closed forms compute in float64",
-    "test_ridge: test_dtype_match": "results in the dtype of X: closed forms compute in float64",
-    "test_discriminant_analysis: test_lda_dtype_match": "results in the dtype of X: closed forms compute in float64",
-    "test_mlp: test_mlp_warm_start_no_convergence": "a warning when max_iter is used up: `stop_reason_` says it",
-}
 LEFT_OUT = ("option", "value", "attribute", "private", "the ", "sparse", "array_api")  # how these reasons begin
 HEAD = """# scikit-learn's own tests
 
@@ -74,8 +68,6 @@ def counted(cases):
             counts["passed"][test, ""] += 1
         elif outcome == "skipped" and reason.startswith(LEFT_OUT):
             counts["left out"][test, reason] += 1
-        elif outcome != "skipped" and test in ABSENT:
-            counts["left out"][test, ABSENT[test]] += 1
         elif outcome != "skipped":
             counts["different" if test in DIFFERENT else "failed"][test, DIFFERENT.get(test, reason)] += 1
     return counts

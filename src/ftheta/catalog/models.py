@@ -50,12 +50,12 @@ MODELS = [
     ),
     Card(
         "gaussian-nb",
-        {("table", "classify"): "ftheta.models.linear.naive_bayes:GaussianNaiveBayes"},
+        {("table", "classify"): "ftheta.models.linear.generative:GaussianNaiveBayes"},
         "Naive Bayes: features that are independent Gaussians in each class.",
     ),
     Card(
         "discrete-nb",
-        {("table", "classify"): "ftheta.models.linear.naive_bayes:DiscreteNaiveBayes"},
+        {("table", "classify"): "ftheta.models.linear.generative:DiscreteNaiveBayes"},
         "Naive Bayes of categories: a table of probabilities for each feature and class.",
     ),
     Card(

@@ -1,12 +1,11 @@
 """The arithmetic of convolutions: sizes, receptive fields, and the sum itself.
 
-    n' = ⌊(n + 2P - D(K - 1) - 1) / S⌋ + 1       size of the output; a transposed layer: (n - 1)S - 2P + D(K - 1) + 1
+    n' = ⌊(n + 2P - D(K - 1) - 1) / S⌋ + 1       size of the output
     r' = r + D(K - 1) j,   j' = j S              receptive field r of a unit, distance j of the fields of neighbors
     y_o[i] = Σ_c Σ_m w_oc[m] x_c[i S + m D - P]  cross-correlation; a true convolution turns the kernel around
 
 K is the kernel, S the stride, D the dilation, P the padding on each side. With p = 2P in all, and D = 1, the size is
 ⌊(n - K + p + S) / S⌋: the same number if p is not taken for P. A last window that does not fit is dropped (floor).
-
 Shapes: signals (L,) or (C, L), images (H, W) or (C, H, W); kernels alike, with a leading axis of outputs O where there
 are several channels: (O, C, K) and (O, C, K, K).
 Reference: Dumoulin and Visin, A guide to convolution arithmetic, arXiv:1603.07285 (2016).
@@ -23,15 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..catalog import nearest
 from ..errors import InputError
-
-__all__ = [
-    "Field",
-    "correlate",
-    "output_size",
-    "receptive_field",
-    "transposed",
-    "transposed_size",
-]
 
 Array = NDArray[np.float64]
 MODES = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}  # our names and those of np.pad
@@ -69,32 +59,8 @@ def output_size(
     return (padded - window) // stride + 1
 
 
-def transposed_size(
-    n: int, kernel: int, *, stride: int = 1, padding: int = 0, output_padding: int = 0, dilation: int = 1
-) -> int:
-    """Size of what a transposed convolution makes of an axis.
-
-    A convolution brings it back to n if output_padding is less than the stride.
-
-    Example:
-        >>> transposed_size(2, 3, stride=2), transposed_size(14, 2, stride=2)
-        (5, 28)
-    """
-    _check(n=(n, 1), kernel=(kernel, 1), stride=(stride, 1), padding=(padding, 0), dilation=(dilation, 1))
-    _check(output_padding=(output_padding, 0))
-    size = (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1 + output_padding
-    if size < 1 or output_padding >= max(stride, dilation):
-        raise InputError(
-            f"A transposed convolution of {n} with kernel={kernel}, stride={stride}, padding={padding} and "
-            f"output_padding={output_padding} leaves {size} places; at least one must stay, and output_padding must be "
-            "less than the stride or the dilation."
-        )
-    return size
-
-
 class Field(NamedTuple):
-    """What the units of a layer see of one axis of the input: unit i sees no other places than start + i jump + 0 ...
-    size - 1 (with dilation not all of them)."""
+    """What the units of a layer see of one axis: unit i places start + i jump to start + i jump + size - 1."""
 
     size: int  # places from the first to the last that a unit sees
     jump: int  # distance between the fields of neighbors
@@ -161,7 +127,7 @@ def correlate(
         >>> correlate([1, 2, 3, 4, 5], [1, 0, -1], padding=1, flip=True).tolist()
         [2.0, 2.0, 2.0, 2.0, -4.0]
     """
-    maps, bank = _maps_and_bank(x, w, channels=1)
+    maps, bank = _maps_and_bank(x, w)
     bank = np.flip(bank, axis=tuple(range(2, bank.ndim))) if flip else bank
     around = [side(padding, k, dilation) for k in bank.shape[2:]]
     sizes = [
@@ -171,61 +137,28 @@ def correlate(
     padded = _pad(maps, around, mode)
     y = np.zeros((len(bank), *sizes))
     for tap in np.ndindex(bank.shape[2:]):
-        window = padded[:, *_places(tap, sizes, stride, dilation)]  # (C, ...): what this tap meets at every place
+        first = [t * dilation for t in tap]
+        places = (slice(f, f + (n - 1) * stride + 1, stride) for f, n in zip(first, sizes, strict=True))
+        window = padded[:, *places]  # (C, ...): what this tap meets at every place
         y += np.einsum("oc,c...->o...", bank[:, :, *tap], window)
     return y if np.ndim(w) > np.ndim(x) else y[0]
 
 
-def transposed(
-    x: ArrayLike, w: ArrayLike, *, stride: int = 1, padding: int = 0, output_padding: int = 0, dilation: int = 1
-) -> Array:
-    """The adjoint of `correlate` with the same kernel, ⟨correlate(u), x⟩ = ⟨u, transposed(x)⟩; it does not undo it.
-
-    Args:
-        x: (L,) or (H, W), or the O maps (O, ...) that a bank of kernels makes.
-        w: Kernel, or bank of kernels (O, C, ...): the answer has C maps.
-        stride: Distance of the copies of the kernel, one for each entry of x, that are summed.
-        padding: Places cut off on each side.
-        output_padding: Places added at the end, where several inputs of the convolution have the same output size.
-        dilation: Distance of the taps.
-
-    Example:
-        >>> transposed([1, 1], [1, 2, 3], stride=2).tolist()
-        [1.0, 2.0, 4.0, 2.0, 3.0]
-    """
-    maps, bank = _maps_and_bank(x, w, channels=0)
-    around = [
-        transposed_size(n, k, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation)
-        for n, k in zip(maps.shape[1:], bank.shape[2:], strict=True)
-    ]
-    y = np.zeros((bank.shape[1], *(n + 2 * padding for n in around)))
-    for tap in np.ndindex(bank.shape[2:]):
-        y[:, *_places(tap, maps.shape[1:], stride, dilation)] += np.einsum("oc,o...->c...", bank[:, :, *tap], maps)
-    inside = y[:, *(slice(padding, padding + n) for n in around)]
-    return inside if np.ndim(w) > np.ndim(x) else inside[0]
-
-
-def _maps_and_bank(x: ArrayLike, w: ArrayLike, channels: int) -> tuple[Array, Array]:
-    """x as (C, ...) and w as (O, C, ...); the axis `channels` of w is that which runs over the maps of x."""
+def _maps_and_bank(x: ArrayLike, w: ArrayLike) -> tuple[Array, Array]:
+    """x as (C, ...) and w as (O, C, ...)."""
     maps, bank = np.asarray(x, dtype=float), np.asarray(w, dtype=float)
     if (maps.ndim, bank.ndim) in ((1, 1), (2, 2)):
         maps, bank = maps[None], bank[None, None]
-    elif (maps.ndim, bank.ndim) == (3, 3) and channels == 1:
+    elif (maps.ndim, bank.ndim) == (3, 3):
         bank = bank[None]
     elif (maps.ndim, bank.ndim) not in ((2, 3), (3, 4)):
         raise InputError(
             f"x {maps.shape} and w {bank.shape} do not go together; for x (L,) w is (K,), for (H, W) it is (K, K), for "
             "(C, L) it is (O, C, K), for (C, H, W) it is (O, C, K, K) or one filter (C, K, K)."
         )
-    if bank.shape[channels] != len(maps):
-        raise InputError(f"w {bank.shape} is for {bank.shape[channels]} channels, and x {maps.shape} has {len(maps)}.")
+    if bank.shape[1] != len(maps):
+        raise InputError(f"w {bank.shape} is for {bank.shape[1]} channels, and x {maps.shape} has {len(maps)}.")
     return maps, bank
-
-
-def _places(tap: Sequence[int], sizes: Sequence[int], stride: int, dilation: int) -> tuple[slice, ...]:
-    """Where a tap of the kernel lands, on each axis, as the window moves."""
-    first = [t * dilation for t in tap]
-    return tuple(slice(f, f + (n - 1) * stride + 1, stride) for f, n in zip(first, sizes, strict=True))
 
 
 def side(padding: int | str, kernel: int, dilation: int) -> int:

@@ -21,19 +21,6 @@ from scipy.special import log_softmax
 
 from ..errors import InputError, InputTypeError
 
-__all__ = [
-    "Rule",
-    "best_rule",
-    "decide",
-    "gaussian_rule",
-    "loss_matrix",
-    "posterior",
-    "reweigh",
-    "risk",
-    "risks",
-    "shares",
-]
-
 Density = Callable[[Any], Any]
 
 

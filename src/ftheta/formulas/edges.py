@@ -13,8 +13,6 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ["edge_kernels"]
-
 
 def edge_kernels(size: int, dims: int = 2) -> dict[str, np.ndarray]:
     """Kernels of a size by name, (size,) or (size, size); none where size is 1 or an even number above 2.
@@ -38,29 +36,17 @@ def edge_kernels(size: int, dims: int = 2) -> dict[str, np.ndarray]:
     if dims == 1:
         return {"slope": d, "curvature": c, "Gauss": s, "mean": mean}
     x, y = np.outer(s, d), np.outer(d, s)
-    across = np.outer(c, s) + np.outer(s, c) if size > 3 else np.outer(c, [0, 1, 0]) + np.outer([0, 1, 0], c)
-    name = "Laplace" if size == 3 else "Laplace of Gauss"
-    return {
-        "Sobel x": x,
-        "Sobel y": y,
-        "Sobel ↘": x + y,
-        "Sobel ↗": x - y,
-        name: across,
-        "Gauss": np.outer(s, s),
-        "mean": mean,
-    }
+    other, name = (s, "Laplace of Gauss") if size > 3 else (np.array([0, 1, 0]), "Laplace")
+    slopes = {"Sobel x": x, "Sobel y": y, "Sobel ↘": x + y, "Sobel ↗": x - y}
+    return {**slopes, name: np.outer(c, other) + np.outer(other, c), "Gauss": np.outer(s, s), "mean": mean}
 
 
 def _pairs(dims: int) -> dict[str, np.ndarray]:
     if dims == 1:
         return {"slope": np.array([-1.0, 1.0]), "mean": np.array([0.5, 0.5])}
-    return {
-        "Roberts ↘": np.array([[-1.0, 0.0], [0.0, 1.0]]),
-        "Roberts ↗": np.array([[0.0, 1.0], [-1.0, 0.0]]),
-        "slope x": np.array([[-0.5, 0.5], [-0.5, 0.5]]),
-        "slope y": np.array([[-0.5, -0.5], [0.5, 0.5]]),
-        "mean": np.full((2, 2), 0.25),
-    }
+    crosses = {"Roberts ↘": np.diag([-1.0, 1.0]), "Roberts ↗": np.array([[0.0, 1.0], [-1.0, 0.0]])}
+    x = np.array([[-0.5, 0.5], [-0.5, 0.5]])
+    return {**crosses, "slope x": x, "slope y": x.T, "mean": np.full((2, 2), 0.25)}
 
 
 def _widened(v: np.ndarray, size: int) -> np.ndarray:

@@ -17,8 +17,6 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ["ellipse", "gaussian_bayes_error", "gaussian_boundary", "mahalanobis", "principal_axes"]
-
 
 def mahalanobis(x: Any, mean: Any, covariance: Any) -> np.ndarray:
     """Δ of points (n, D) from the mean, in standard deviations: (n,).

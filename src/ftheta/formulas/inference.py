@@ -15,8 +15,6 @@ from scipy.special import ndtri, stdtrit
 
 from ..errors import InputError
 
-__all__ = ["interval"]
-
 
 def interval(estimate: Any, error: Any, level: float = 0.95, dof: Any = None) -> tuple[Any, Any]:
     """Lower and upper end of the central interval that holds the truth with probability `level`.

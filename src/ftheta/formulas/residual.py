@@ -12,15 +12,12 @@ Reference: Veit et al., arXiv:1605.06431; Huang et al., arXiv:1603.09382.
 
 from __future__ import annotations
 
-from itertools import combinations
 from math import comb
 from numbers import Real
 
 import numpy as np
 
 from ..errors import InputError
-
-__all__ = ["path_lengths", "paths", "residual_expansion", "survival_probabilities"]
 
 
 def residual_expansion(n: int) -> str:
@@ -30,22 +27,12 @@ def residual_expansion(n: int) -> str:
         >>> residual_expansion(2)
         'x + f1[x] + f2[x + f1[x]]'
     """
-    _few(n)
+    if not 0 <= n <= 20:
+        raise InputError(f"{n} blocks have 2^{n} paths; 0 to 20 blocks can be written out, path_lengths counts any.")
     words = "x"
     for k in range(1, n + 1):
         words = f"{words} + f{k}[{words}]"
     return words
-
-
-def paths(n: int) -> list[tuple[int, ...]]:
-    """The 2^n paths through n blocks, each as the blocks whose branch it takes; the shortest first.
-
-    Example:
-        >>> paths(2)
-        [(), (1,), (2,), (1, 2)]
-    """
-    _few(n)
-    return [path for length in range(n + 1) for path in combinations(range(1, n + 1), length)]
 
 
 def path_lengths(n: int) -> list[int]:
@@ -68,8 +55,3 @@ def survival_probabilities(n: int, last: float = 0.5) -> np.ndarray:
     if not isinstance(last, Real) or not 0 <= last <= 1:
         raise InputError(f"The survival of the last block must be a probability. Got {last!r} instead.")
     return 1 - (1 - last) * np.arange(1, n + 1) / n
-
-
-def _few(n: int) -> None:
-    if not 0 <= n <= 20:
-        raise InputError(f"{n} blocks have 2^{n} paths; 0 to 20 blocks can be written out, path_lengths counts any.")

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,21 +25,10 @@ from torch import Tensor
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["SURFACES", "Surface", "quadratic", "rosenbrock", "surface"]
-
 
 @dataclass(frozen=True)
 class Surface:
     """A function of n numbers with what is known of it; calling it gives its value.
-
-    Args:
-        name: What it is called.
-        f: The function: (..., n) -> (...).
-        start: Where a descent begins.
-        box: Lowest and highest value of each coordinate in a picture.
-        minima: All points where f is locally smallest; empty where it has none.
-        equation: f in one line.
-        residuals: r with f = ½ ‖r‖²: (..., n) -> (..., R); None where f is not a sum of squares.
 
     Example:
         >>> float(SURFACES["rosenbrock"](torch.tensor([0.0, 0.0])))
@@ -48,21 +36,21 @@ class Surface:
     """
 
     name: str
-    f: Callable[[Tensor], Tensor]
-    start: tuple[float, ...]
-    box: tuple[tuple[float, float], ...]
-    minima: tuple[tuple[float, ...], ...]
-    equation: str
-    residuals: Callable[[Tensor], Tensor] | None = None
+    f: Callable[[Tensor], Tensor]  # (..., n) -> (...)
+    start: tuple[float, ...]  # where a descent begins
+    box: tuple[tuple[float, float], ...]  # lowest and highest value of each coordinate in a picture
+    minima: tuple[tuple[float, ...], ...]  # all points where f is locally smallest; empty where it has none
+    equation: str  # f in one line
+    residuals: Callable[[Tensor], Tensor] | None = None  # r with f = ½ ‖r‖²: (..., n) -> (..., R)
 
     def __call__(self, theta: Tensor) -> Tensor:
         """Value of f at θ: (..., n) -> (...)."""
         return self.f(theta)
 
 
-def _squares(residuals: Callable[[Tensor], Tensor]) -> dict[str, Any]:
-    """½ ‖r‖² as a function, beside r."""
-    return {"f": lambda theta: residuals(theta).square().sum(-1) / 2, "residuals": residuals}
+def _squares(residuals: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """½ ‖r‖² as a function."""
+    return lambda theta: residuals(theta).square().sum(-1) / 2
 
 
 def quadratic(condition: float = 100.0, n: int = 2) -> Surface:
@@ -107,7 +95,8 @@ def rosenbrock(n: int = 2) -> Surface:
         box=((-1.7, 1.7), (-0.7, 2.2)) if n == 2 else ((-2.0, 2.0),) * n,
         minima=((1.0,) * n,),
         equation="100 (y - x²)² + (1 - x)²" if n == 2 else "Σ 100 (xᵢ₊₁ - xᵢ²)² + (1 - xᵢ)²",
-        **_squares(residuals),
+        f=_squares(residuals),
+        residuals=residuals,
     )
 
 
@@ -141,38 +130,18 @@ _FOUR = (
 _TABLE = [
     quadratic(),
     Surface(
-        name="ravine",
-        start=(-1.0, -1.6),
-        box=((-2.1, 1.3), (-2.1, 1.3)),
-        minima=((0.0, 0.0),),
-        equation="¼ (x + y)² + ¼ 25 (y - x)²",
-        **_squares(_ravine),
+        *("ravine", _squares(_ravine), (-1.0, -1.6), ((-2.1, 1.3), (-2.1, 1.3)), ((0.0, 0.0),)),
+        *("¼ (x + y)² + ¼ 25 (y - x)²", _ravine),
     ),
     rosenbrock(),
     Surface(
-        name="himmelblau",
-        start=(0.0, 0.0),
-        box=((-5.5, 5.5), (-5.5, 5.5)),
-        minima=_FOUR,
-        equation="(x² + y - 11)² + (x + y² - 7)²",
-        **_squares(_himmelblau),
+        *("himmelblau", _squares(_himmelblau), (0.0, 0.0), ((-5.5, 5.5), (-5.5, 5.5)), _FOUR),
+        *("(x² + y - 11)² + (x + y² - 7)²", _himmelblau),
     ),
     Surface(
-        name="saddle",
-        f=_saddle,
-        start=(1.0, 0.01),
-        box=((-1.4, 1.4), (-1.6, 1.6)),
-        minima=((0.0, 1.0), (0.0, -1.0)),
-        equation="½ x² - ½ y² + ¼ y⁴",
+        "saddle", _saddle, (1.0, 0.01), ((-1.4, 1.4), (-1.6, 1.6)), ((0.0, 1.0), (0.0, -1.0)), "½ x² - ½ y² + ¼ y⁴"
     ),
-    Surface(
-        name="no-minimum",
-        f=_no_minimum,
-        start=(1.0, 0.01),
-        box=((-1.4, 1.4), (-1.4, 1.4)),
-        minima=(),
-        equation="x² - y²",
-    ),
+    Surface("no-minimum", _no_minimum, (1.0, 0.01), ((-1.4, 1.4), (-1.4, 1.4)), (), "x² - y²"),
 ]
 
 SURFACES: dict[str, Surface] = {entry.name: entry for entry in _TABLE}

@@ -1,5 +1,5 @@
-from .calibration import Calibration as Calibration
-from .calibration import calibration as calibration
+from .curves import Calibration as Calibration
+from .curves import calibration as calibration
 from .compare import Comparison as Comparison
 from .compare import PairedTest as PairedTest
 from .compare import compare as compare
@@ -18,7 +18,7 @@ from .curves import PrecisionRecall as PrecisionRecall
 from .curves import Roc as Roc
 from .curves import precision_recall as precision_recall
 from .curves import roc as roc
-from .decide import decide as decide
+from .thresholds import decide as decide
 from .densities import Densities as Densities
 from .densities import densities as densities
 from .intervals import Bootstrap as Bootstrap
@@ -26,8 +26,8 @@ from .intervals import half_width as half_width
 from .intervals import wilson as wilson
 from .curves import Rejection as Rejection
 from .curves import rejection as rejection
-from .residuals import Residuals as Residuals
-from .residuals import residuals as residuals
+from .scores import Residuals as Residuals
+from .scores import residuals as residuals
 from .scores import Score as Score
 from .scores import Scores as Scores
 from .scores import classification as classification

@@ -78,7 +78,7 @@ def two(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.n
     truth, q, listed = scored(y, p, classes)
     if len(listed) != 2:
         raise InputError(
-            f"There are {len(listed)} classes {_few(listed)}; a threshold parts two: pass one against rest."
+            f"There are {len(listed)} classes {_few(listed)}; a threshold is for two: pass one against rest."
         )
     if len(seen := np.unique(truth)) < 2:
         raise InputError(f"All rows of y are {listed[seen[0]]!s}; a threshold is judged on rows of two classes.")
@@ -92,14 +92,10 @@ def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
         raise InputTypeError(f"p holds {q.dtype}, but probabilities are numbers: pass predict_proba.")
     q = np.column_stack([1 - q, q]) if q.ndim == 1 and q.dtype.kind == "f" and len(listed) == 2 else q
     if q.shape != (n, len(listed)):
-        raise InputError(
-            f"p has shape {np.shape(p)}; for {n} rows and the {len(listed)} classes {_few(listed)} "
-            f"it must be ({n}, {len(listed)}), one column per class."
-        )
+        wanted = f"({n}, {len(listed)}), one column per class"
+        raise InputError(f"p has shape {np.shape(p)}; for the classes {_few(listed)} it must be {wanted}.")
     if len(listed) < 2:
-        raise InputError(
-            f"There is one class, {listed[0]!s}; name all classes that the model can answer: classes=[...]."
-        )
+        raise InputError(f"There is one class, {listed[0]!s}; name all that the model can answer: classes=[...].")
     q = q if q.dtype.kind == "f" else q.astype(np.float64)
     wrong = ~((q >= 0) & (q <= 1)).all(1) | ~(abs(q.sum(1, dtype=np.float64) - 1) <= _SUM)
     if wrong.any():
@@ -132,9 +128,7 @@ def _same_rows(arrays: Mapping[str, np.ndarray]) -> None:
     (first, v), *others = arrays.items()
     for name, w in others:
         if len(v) != len(w):
-            raise InputError(
-                f"{first} has {len(v)} rows but {name} has {len(w)}; they must be the same rows in the same order."
-            )
+            raise InputError(f"{first} has {len(v)} rows but {name} has {len(w)}; they must be the same rows in order.")
 
 
 def _few(classes: Sequence[Any]) -> str:

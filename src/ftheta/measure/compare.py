@@ -15,21 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, chdtrc, stdtr
 
 from .. import plots
 from ..errors import InputError
+from ..plots import Figure
 from ..results import Result, Table
 from ._rows import labeled, level_of, numbers, vector
 from .intervals import Bootstrap
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["Comparison", "PairedTest", "compare", "mcnemar", "mcnemar_corrected", "paired_t", "sign_flip", "wilcoxon"]
 
 MIN_ROWS, FLIPS, MAX_CLASSES = 10, 9999, 20
 
@@ -119,9 +115,8 @@ class Comparison(Result):
         a, b = self.names
         one = {t.measure: t for t in self.tests}
         panels = {f"{m} of {a} minus {b}": [(f"{a} - {b}", t.difference, t.low, t.high)] for m, t in one.items()}
-        return plots.whiskers(
-            panels, title=f"{a} against {b} on {self.n:,} rows, {100 * self.level:g} % intervals", at=0.0
-        )
+        title = f"{a} against {b} on {self.n:,} rows, {100 * self.level:g} % intervals"
+        return plots.whiskers(panels, title=title, at=0.0)
 
     @property
     def meaning(self) -> str:

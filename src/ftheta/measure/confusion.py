@@ -21,8 +21,6 @@ from ..results import Result
 from ._rows import labeled, optional, two
 from .intervals import wilson
 
-__all__ = ["AtThreshold", "Confusion", "at_threshold", "confusion"]
-
 
 @dataclass(frozen=True, eq=False)
 class Confusion(Result):
@@ -37,14 +35,13 @@ class Confusion(Result):
         with np.errstate(invalid="ignore"):
             recall, precision = right / rows, right / self.counts.sum(0)
         rival = [self.classes[k] if c.any() else None for c, k in zip(wrong, wrong.argmax(1), strict=True)]
-        return {
+        rates = {
             "class": list(self.classes),
             "rows": rows,
             "recall": optional(recall),
             "precision": optional(precision),
-            "most confused with": rival,
-            "count": [int(c) or None for c in wrong.max(1)],
         }
+        return rates | {"most confused with": rival, "count": [int(c) or None for c in wrong.max(1)]}
 
     def figure(self) -> Figure:
         return plots.confusion(self.counts, self.classes)
@@ -65,7 +62,6 @@ class Confusion(Result):
 
 def confusion(y: Any, predicted: Any, classes: Sequence[Any] | None = None) -> Confusion:
     """Count which class was taken for which.
-
 
     Example:
         >>> confusion(["a", "b", "b"], ["a", "b", "a"]).counts.tolist()
@@ -102,13 +98,12 @@ class AtThreshold(Confusion):
             "sensitivity (recall)": (self.tp, p),
             "specificity": (self.tn, n),
             "false positive rate": (self.fp, n),
-            "precision": (self.tp, self.tp + self.fp),
-            "accuracy": (self.tp + self.tn, p + n),
         }
-        cells = [(f"{k} of {m}", *((k / m, *wilson(k, m)) if m else (None,) * 3)) for k, m in counts.values()]
-        return dict(
-            zip(("share", "rows", "value", "low", "high"), [list(counts), *zip(*cells, strict=True)], strict=True)
-        )
+        counts |= {"precision": (self.tp, self.tp + self.fp), "accuracy": (self.tp + self.tn, p + n)}
+        rows = [
+            (name, f"{k} of {m}", *((k / m, *wilson(k, m)) if m else (None,) * 3)) for name, (k, m) in counts.items()
+        ]
+        return dict(zip(("share", "rows", "value", "low", "high"), zip(*rows, strict=True), strict=True))
 
     @property
     def caption(self) -> str:

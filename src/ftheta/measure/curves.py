@@ -1,20 +1,23 @@
-"""Curves over every threshold of a score: ROC, precision and recall, costs, and rejection.
+"""Curves over every threshold of a score: ROC, precision and recall, costs, and rejection; calibration.
 
     TPR = TP / P (recall)      FPR = FP / N      precision = TP / (TP + FP)
     cost(PC) = FNR PC + FPR (1 - PC),    PC = π₁ l₁ / (π₁ l₁ + π₀ l₀)     π_k: share of class k, l_k: cost of its errors
     coverage(t) = share of rows with max_k p_k >= t,      accuracy(t) = share of these that are right
+    ECE = Σ_b (n_b / n) |accuracy_b - confidence_b|,      confidence = max_k p_k,   right = (argmax_k p_k = y)
 
 ROC and precision-recall have one curve for the second of two classes; of more, one for each class in y. A point of the
 ROC curve is a line of cost; the least cost at each PC is their lower envelope. By Chow's rule no other order of
-rejecting rows is better where p is the truth.
-Shapes: n rows, K classes, C curves, J distinct scores of a curve, G places along PC.
+rejecting rows is better where p is the truth. Bins b of calibration are of equal width on [0, 1], open to the left; the
+ECE of a finite sample is too large on average, most of all where the model is calibrated.
+Shapes: n rows, K classes, C curves, J distinct scores of a curve, G places along PC, B bins.
 Reference: Fawcett, An introduction to ROC analysis, Pattern Recognition Letters 27 (2006); Drummond and Holte, Cost
-curves, Machine Learning 65 (2006); Chow, On optimum recognition error and reject tradeoff, IEEE Trans. IT 16 (1970).
+curves, Machine Learning 65 (2006); Chow, On optimum recognition error and reject tradeoff, IEEE Trans. IT 16 (1970);
+Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML (2017).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,8 +30,6 @@ from ._rows import scored, two
 from ._sweep import Sweep, ap_of, auc_of, sweep, sweeps
 from .intervals import wilson
 from .thresholds import between
-
-__all__ = ["CostCurve", "PrecisionRecall", "Rejection", "Roc", "cost_curve", "precision_recall", "rejection", "roc"]
 
 MAX_POINTS = 400  # drawn of a line
 GRID = np.linspace(0, 1, 201)
@@ -49,12 +50,8 @@ class _Curves(Result):
     area: ClassVar[tuple[str, str]]  # name of the area, and what it is called in a legend
     labels: ClassVar[tuple[str, str]]
     style: ClassVar[str] = "default"
-
     chance: ClassVar[Any]  # height of the line of chance at its ends
-
-    def mean(self) -> np.ndarray:
-        """The mean of all curves on GRID."""
-        raise NotImplementedError
+    mean: ClassVar[Any]  # the mean of all curves on GRID
 
     def columns(self) -> Mapping[str, Any]:
         return {"class": list(self.names), "rows": self.positives.tolist(), self.area[0]: self.areas.tolist()}
@@ -95,7 +92,6 @@ class Roc(_Curves):
     labels = "false positive rate (share of negatives)", "true positive rate (share of positives)"
     fpr = property(lambda self: self.x)
     tpr = property(lambda self: self.y)
-
     chance = property(lambda self: (0.0, 1.0))
 
     def mean(self) -> np.ndarray:
@@ -111,7 +107,6 @@ class PrecisionRecall(_Curves):
     labels = "recall (share of positives found)", "precision (share of the found that are positive)"
     recall = property(lambda self: self.x)
     precision = property(lambda self: self.y)
-
     chance = property(lambda self: (float(self.positives.mean() / self.n),) * 2)
 
     def mean(self) -> np.ndarray:
@@ -206,7 +201,6 @@ class CostCurve(Result):
 def cost_curve(y: Any, p: Any, classes: Sequence[Any] | None = None) -> CostCurve:
     """Normalized expected cost for every mix of classes and costs.
 
-
     Example:
         >>> cost_curve([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]).area
         0.125
@@ -274,7 +268,6 @@ class Rejection(Result):
 def rejection(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Rejection:
     """The error-reject curve of predicted probabilities.
 
-
     Example:
         >>> rejection([0, 1, 1], [0.1, 0.9, 0.4]).accuracy.tolist()
         [1.0, 0.667]
@@ -282,3 +275,77 @@ def rejection(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Rejection
     truth, q, _ = scored(y, p, classes)
     s = sweep(q.argmax(1) == truth, q.max(1).astype(np.float64))
     return Rejection(s.score, s.tp + s.fp, s.tp)
+
+
+# ---- calibration
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(Result):
+    """A reliability diagram by bin."""
+
+    edges: np.ndarray  # ends of the bins: (B + 1,)
+    rows: np.ndarray  # in each: (B,)
+    confidence: np.ndarray  # mean of each, NaN where it is empty: (B,)
+    accuracy: np.ndarray  # share of right rows in each, NaN where it is empty: (B,)
+    ece: float  # expected calibration error
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per bin that has rows, with the Wilson interval of its accuracy."""
+        full = np.flatnonzero(self.rows)
+        low, high = self._whiskers()
+        ends = {"from": self.edges[full], "to": self.edges[full + 1], "rows": self.rows[full]}
+        shares = {"confidence": self.confidence, "accuracy": self.accuracy, "low": low, "high": high}
+        return ends | {name: v[full] for name, v in shares.items()}
+
+    @drawn
+    def figure(self) -> Figure:
+        figure, (upper, lower) = canvas(2, across=1, width=5.4, height=2.8, sharex=True, height_ratios=(3, 1))
+        full, (low, high) = self.rows > 0, self._whiskers()
+        upper.plot((0, 1), (0, 1), color=GREY, lw=1, ls=(0, (4, 3)), label="perfect", zorder=1)
+        upper.vlines(self.confidence[full], low[full], high[full], color=PALETTE[0], lw=1.4, label="95 % interval")
+        upper.plot(self.confidence[full], self.accuracy[full], "o-", color=PALETTE[0], ms=5, lw=1.2, label="model")
+        upper.set(xlim=(0, 1), ylim=(0, 1.02), title=f"Calibration (ECE {self.ece:.3f})", ylabel="accuracy (share)")
+        upper.legend(loc="best")
+        lower.bar(self.edges[:-1], self.rows, np.diff(self.edges), align="edge", color=PALETTE[5], edgecolor="white")
+        lower.set(xlabel="confidence (probability of the predicted class)", ylabel="rows")
+        return figure
+
+    @property
+    def caption(self) -> str:
+        n = self.rows.sum()
+        sure, right = (np.nansum(v * self.rows) / n for v in (self.confidence, self.accuracy))
+        return (
+            f"Calibration on {n:,} rows: mean confidence {sure:.3f}, accuracy {right:.3f}, "
+            f"expected calibration error {self.ece:.3f} over {len(self.rows)} bins of equal width."
+        )
+
+    def _whiskers(self) -> tuple[np.ndarray, np.ndarray]:
+        right = np.nan_to_num(self.accuracy * self.rows).round().astype(int)
+        both = [wilson(k, n) if n else (np.nan, np.nan) for k, n in zip(right, self.rows, strict=True)]
+        return np.array(both)[:, 0], np.array(both)[:, 1]
+
+
+def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: int = 10) -> Calibration:
+    """Confidence against accuracy, in bins of equal width."""
+    truth, q, _ = scored(y, p, classes)
+    right, sure, place = binned(truth, q, bins)
+    rows = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        confidence, accuracy = (np.bincount(place, v, bins) / rows for v in (sure, right))
+    error = np.nansum(rows * abs(accuracy - confidence)) / len(truth)
+    return Calibration(np.linspace(0, 1, bins + 1), rows, confidence, accuracy, float(error))
+
+
+def binned(truth: np.ndarray, p: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Whether each row is right, its confidence, and its bin: (n,), (n, K) -> (n,), (n,), (n,)."""
+    if bins < 1:
+        raise InputError(f"bins is {bins}; at least one bin is needed.")
+    sure = p.max(1).astype(np.float64)
+    return p.argmax(1) == truth, sure, np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)
+
+
+def gaps(truth: np.ndarray, p: np.ndarray, bins: int = 10) -> Iterator[np.ndarray]:
+    """What each row adds to the gap of each bin that has rows: B' times (n,)."""
+    right, sure, place = binned(truth, p, bins)
+    return ((right - sure) * (place == b) for b in np.unique(place))

@@ -23,8 +23,6 @@ from ..plots import PALETTE, Figure, canvas, drawn, legend, short
 from ..results import Result
 from ._rows import labeled, numbers
 
-__all__ = ["Densities", "densities"]
-
 PLACES, BINS = 1601, 1000
 
 
@@ -50,10 +48,9 @@ class Densities(Result):
     def columns(self) -> Mapping[str, Any]:
         """One row per class: rows, prior, mean, spread, and where it is predicted."""
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        where = [
-            "; ".join(f"{a:.4g} to {b:.4g}" for a, b, k in zip(ends, ends[1:], self.answers, strict=False) if k == i)
-            for i in range(len(self.classes))
-        ]
+        where = [""] * len(self.classes)
+        for low, high, k in zip(ends, ends[1:], self.answers, strict=False):
+            where[k] += f"{'; ' if where[k] else ''}{low:.4g} to {high:.4g}"
         columns = {"class": list(self.classes), "rows": self.rows, "prior": self.priors, "mean": self.means}
         return {**columns, "sd": self.sds, "predicted for": where}
 
@@ -69,12 +66,12 @@ class Densities(Result):
         ends = np.concatenate([self.x[:1], self.cuts, self.x[-1:]])
         for low, high, k in zip(ends, ends[1:], self.answers, strict=False):
             strip.axvspan(low, high, color=PALETTE[k % len(PALETTE)], alpha=0.7, lw=0)
-        for cut in self.cuts:
+        for i, cut in enumerate(self.cuts):
             for axes in three:
                 axes.axvline(cut, color="black", lw=1, ls=(0, (4, 3)))
-        for cut in self.cuts[:4]:  # more would overlap
-            place = {"xycoords": upper.get_xaxis_transform(), "xytext": (3, -11), "textcoords": "offset points"}
-            upper.annotate(f"{cut:.3g}", (cut, 1), size="small", **place)
+            if i < 4:  # more numbers would overlap
+                place = {"xycoords": upper.get_xaxis_transform(), "xytext": (3, -11), "textcoords": "offset points"}
+                upper.annotate(f"{cut:.3g}", (cut, 1), size="small", **place)
         title = f"Class densities and the best prediction (risk {self.risk:.4g})"
         upper.set(title=title, ylabel="prior × density (per unit of x)", ylim=(0, None))
         lower.set(ylabel="posterior probability", ylim=(-0.03, 1.03), xlim=(self.x[0], self.x[-1]))
@@ -127,22 +124,20 @@ def densities(
     cost = decisions.loss_matrix(loss, k)
     if cost.shape[1] != k:
         raise InputError(f"loss has shape {cost.shape}; an answer for each class is needed, so ({k}, {k}).")
-    center = float(np.median(value))
-    scale = float(abs(value - center).max())
+    center, scale = np.median(value), abs(value - np.median(value)).max()
     parts = [(part - center) / scale for part in parts]  # so that units do not matter
     laws, reach = [_Law.of(part, kind) for part in parts], 4 if kind == "gaussian" else 3
     ends = [(law.at.min() - reach * law.width, law.at.max() + reach * law.width) for law in laws]
     # places where each class is: one may be far narrower than another
     at = np.unique(np.concatenate([np.linspace(*end, max(PLACES // k, 201)) for end in ends]))
 
-    def log_densities(at: Any) -> np.ndarray:
-        return np.stack([law.log(at) for law in laws], axis=-1)  # (n, K)
-
+    log_densities = lambda at: np.stack([law.log(at) for law in laws], axis=-1)  # noqa: E731  (n, K)
     with np.errstate(divide="ignore"):
         rule = decisions.best_rule(lambda at: log_densities(at) + np.log(prior), at, cost)
     logs = log_densities(at)
     mass = np.stack([np.diff(law.below(rule.cuts), prepend=0, append=1) for law in laws])  # (K, m + 1)
-    edges, bars = _bars(parts, prior)
+    edges = np.linspace(min(map(np.min, parts)), max(map(np.max, parts)), 41)
+    shares = [np.histogram(part, edges)[0] / len(part) for part in parts]
     return Densities(
         classes=tuple(map(str, listed)),
         rows=rows,
@@ -157,15 +152,8 @@ def densities(
         risk=float((prior[:, None] * cost[:, rule.answers] * mass).sum()),
         kind=kind,
         name=name,
-        bars=(center + scale * edges, bars / scale),
+        bars=(center + scale * edges, prior[:, None] * shares / np.diff(edges) / scale),
     )
-
-
-def _bars(parts: Sequence[np.ndarray], prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (41,), and prior times density between them (K, 40)."""
-    edges = np.linspace(min(map(np.min, parts)), max(map(np.max, parts)), 41)
-    shares = [np.histogram(part, edges)[0] / len(part) for part in parts]
-    return edges, prior[:, None] * shares / np.diff(edges)
 
 
 class _Law(NamedTuple):

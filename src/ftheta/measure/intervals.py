@@ -27,8 +27,6 @@ from scipy.special import ndtr, ndtri
 from ..errors import InputError
 from ._rows import level_of, vector
 
-__all__ = ["Bootstrap", "half_width", "wilson"]
-
 MAX_BLOCKS = 2000
 
 

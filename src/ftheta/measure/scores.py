@@ -19,24 +19,20 @@ Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import plots
 from ..errors import InputError
+from ..plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ..results import Result, Table
 from ._rows import labeled, level_of, numbers, scored
 from ._sweep import ap_influence, ap_of, auc_influence, auc_of, log_odds, sweeps
-from .calibration import gaps
+from .curves import gaps
 from .intervals import Bootstrap, wilson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["Score", "Scores", "classification", "labels", "regression"]
 
 MIN_ROWS, MIN_OF_A_CLASS = 10, 5  # fewer have no interval
 AREAS = ("ROC AUC", "average precision")
@@ -46,6 +42,10 @@ _BETTER = {  # panels of the figure
     "share": ("R²", "coverage"),
     "in units of y": ("RMSE", "MAE", "pinball", "mean width"),
 }
+
+
+MAX_POINTS = 2000
+_QUANTILES = {"smallest": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "largest": 1.0}
 
 
 class Score(NamedTuple):
@@ -73,22 +73,16 @@ class Scores(Result):
         return Table(columns, f"{self.n:,} rows; low and high are {100 * self.level:g} % confidence intervals.")
 
     def figure(self) -> Figure:
-        panels = {
-            label: [(s.name, s.value, s.low, s.high) for s in self.scores if s.name in names]
-            for label, names in _BETTER.items()
-        }
+        panels = {label: [s[:4] for s in self.scores if s.name in names] for label, names in _BETTER.items()}
         title = f"Scores on {self.n:,} rows with {100 * self.level:g} % intervals"
         return plots.whiskers({label: rows for label, rows in panels.items() if rows}, title=title)
 
     def as_json(self) -> dict[str, Any]:
         """Rows, level, and the score, interval and method of each metric as JSON values; None is undefined."""
-        return {
-            "rows": self.n,
-            "level": self.level,
-            "scores": {s.name: s.value if np.isfinite(s.value) else None for s in self.scores},
-            "intervals": {s.name: None if s.low is None else [s.low, s.high] for s in self.scores},
-            "method": {s.name: s.method for s in self.scores},
-        }
+        values = {s.name: s.value if np.isfinite(s.value) else None for s in self.scores}
+        intervals = {s.name: None if s.low is None else [s.low, s.high] for s in self.scores}
+        method = {s.name: s.method for s in self.scores}
+        return {"rows": self.n, "level": self.level, "scores": values, "intervals": intervals, "method": method}
 
     @property
     def caption(self) -> str:
@@ -121,8 +115,8 @@ def classification(
     few = rows[rows > 0].min() < MIN_OF_A_CLASS or (rows > 0).sum() < 2
     found = (
         *_hits(truth, q.argmax(1), boot),
-        _mean("log loss", log_loss_rows(truth, q), boot),
-        _mean("Brier score", brier_rows(truth, q), boot),
+        mean_score("log loss", log_loss_rows(truth, q), boot),
+        mean_score("Brier score", brier_rows(truth, q), boot),
         *_areas(truth, q, boot.level, few),
         _ece(truth, q, boot),
     )
@@ -175,7 +169,7 @@ def regression(
     found = [
         _other("R²", r2, boot, (one, square, centered, centered**2), _r2),
         _other("RMSE", rmse, boot, (one, square), lambda s: np.sqrt(s[..., 1] / s[..., 0])),
-        _mean("MAE", abs(y - predicted), boot),
+        mean_score("MAE", abs(y - predicted), boot),
     ]
     if (low is None) != (high is None):
         raise InputError("One end of the prediction intervals is missing; pass both low= and high=.")
@@ -184,9 +178,9 @@ def regression(
         tail = (1 - level_of(nominal)) / 2
         below, above = (np.maximum(q * (y - end), (q - 1) * (y - end)) for q, end in ((tail, low), (1 - tail, high)))
         found += [
-            _mean("pinball", (below + above) / 2, boot),
+            mean_score("pinball", (below + above) / 2, boot),
             _share("coverage", (low <= y) & (y <= high), boot),
-            _mean("mean width", high - low, boot),
+            mean_score("mean width", high - low, boot),
         ]
     return Scores(len(y), boot.level, tuple(found))
 
@@ -198,10 +192,11 @@ def _share(name: str, hit: np.ndarray, boot: Bootstrap) -> Score:
     k, n = int(hit.sum()), len(hit)
     if min(k, n - k) < MIN_ROWS:
         return Score(name, k / n, *wilson(k, n, boot.level), "Wilson")
-    return _mean(name, hit, boot)
+    return mean_score(name, hit, boot)
 
 
-def _mean(name: str, rows: np.ndarray, boot: Bootstrap) -> Score:
+def mean_score(name: str, rows: np.ndarray, boot: Bootstrap) -> Score:
+    """The mean of rows (n,) with its interval."""
     return _other(name, float(rows.mean()), boot, (np.ones(len(rows)), rows), lambda s: s[..., 1] / s[..., 0])
 
 
@@ -264,3 +259,55 @@ def _r2(s: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(total > 0, 1 - error / total, np.where(error > 0, 0.0, 1.0))
     return np.where(n > 1, share, np.nan)
+
+
+# ---- residuals r_i = y_i - ŷ_i, above 0 where the prediction is too low
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals(Result):
+    """True and predicted numbers."""
+
+    y: np.ndarray  # true numbers (n,)
+    predicted: np.ndarray  # (n,)
+    name: str = "y"  # what y is, with its unit; it labels the axes
+
+    def columns(self) -> Mapping[str, Any]:
+        """Mean, standard deviation and quantiles of y - ŷ, and its squares: their mean and their sum."""
+        r = self.y - self.predicted
+        found = {"mean": r.mean(), "standard deviation": r.std()}
+        found |= {name: np.quantile(r, q) for name, q in _QUANTILES.items()}
+        found |= {"mean of squares (unit²)": (r**2).mean(), "sum of squares (unit²)": (r**2).sum()}
+        return {"statistic": list(found), f"in units of {self.name}": list(found.values())}
+
+    @drawn
+    def figure(self) -> Figure:
+        figure, (left, right) = canvas(2, width=4.5, height=4.2)
+        n, name, r = len(self.y), short(self.name, 30), self.y - self.predicted
+        shown = slice(None, None, -(-n // MAX_POINTS))
+        some = f"{len(r[shown]):,} of {n:,} rows" if n > MAX_POINTS else f"{n:,} rows"
+        left.plot(self.y[shown], self.predicted[shown], "o", color=PALETTE[0], ms=3.5, alpha=0.45, mew=0)
+        left.axline((self.y.mean(),) * 2, slope=1, color=GREY, lw=1, ls=(0, (4, 3)), label="perfect")
+        left.set(title=f"Predicted and true ({some})", xlabel=f"true {name}", ylabel=f"predicted {name}")
+        right.hist(r, bins=min(50, max(5, round(2 * n ** (1 / 3)))), color=PALETTE[5], edgecolor="white", lw=0.5)
+        right.axvline(0, color=GREY, lw=1, ls=(0, (4, 3)))
+        right.axvline(r.mean(), color=PALETTE[1], label=f"mean {r.mean():.3g}")
+        right.set(title="Residuals", xlabel=f"true - predicted {name}", ylabel="rows")
+        for axes in (left, right):
+            axes.legend(loc="best")
+        return figure
+
+    @property
+    def caption(self) -> str:
+        r = self.y - self.predicted
+        return (
+            f"Residuals of {self.name} on {len(r):,} rows: mean {r.mean():.4g}, standard deviation {r.std():.4g}, "
+            f"half of them between {np.quantile(r, 0.25):.4g} and {np.quantile(r, 0.75):.4g}, "
+            f"the largest {r[abs(r).argmax()]:.4g}."
+        )
+
+
+def residuals(y: Any, predicted: Any, *, name: str = "y") -> Residuals:
+    """True minus predicted numbers of the same rows; `name` is what y is, with its unit."""
+    y, predicted = numbers(y=y, predicted=predicted)
+    return Residuals(y, predicted, name)

@@ -20,8 +20,6 @@ import numpy as np
 from ..errors import InputError, InputTypeError
 from ._rows import array
 
-__all__ = ["boundary", "boundary_accuracy", "dice", "iou", "mean_iou", "pixel_accuracy", "pixel_counts"]
-
 
 def pixel_counts(
     y: Any, predicted: Any, classes: Sequence[int] | None = None, *, ignore: int | None = None
@@ -43,13 +41,14 @@ def pixel_counts(
     truth, answer = truth[counted], answer[counted]
     if not truth.size:
         raise InputError(f"All pixels of y are {ignore}, which is ignored; nothing is left to measure.")
-    known = np.unique(np.concatenate([truth, answer]) if classes is None else np.asarray(classes))
-    t, a = (_coded(name, labels, known) for name, labels in (("y", truth), ("predicted", answer)))
-    counts = np.bincount(t * len(known) + a, minlength=len(known) ** 2).reshape(len(known), -1)
-    if classes is None:
-        return counts
-    order = np.searchsorted(known, np.asarray(classes))
-    return counts[np.ix_(order, order)]
+    known = np.unique(np.concatenate([truth, answer])) if classes is None else np.asarray(classes)
+    order, k, codes = np.argsort(known), len(known), []
+    for name, labels in (("y", truth), ("predicted", answer)):
+        codes.append(order[np.minimum(np.searchsorted(known, labels, sorter=order), k - 1)])
+        strange = labels[known[codes[-1]] != labels]
+        if strange.size:
+            raise InputError(f"{name} holds label {strange[0]}, which is not one of the classes {known.tolist()}.")
+    return np.bincount(codes[0] * k + codes[1], minlength=k * k).reshape(k, k)
 
 
 def pixel_accuracy(y: Any, predicted: Any, *, ignore: int | None = None) -> float:
@@ -117,9 +116,7 @@ def _maps(y: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:
     """Two maps of integers of one shape."""
     truth, answer = _map("y", y), _map("predicted", predicted)
     if truth.shape != answer.shape:
-        raise InputError(
-            f"y has shape {truth.shape} but predicted has {answer.shape}; they must be labels of the same pixels."
-        )
+        raise InputError(f"y has shape {truth.shape} but predicted has {answer.shape}; pass labels of the same pixels.")
     return truth, answer
 
 
@@ -130,15 +127,6 @@ def _map(name: str, given: Any) -> np.ndarray:
     if found.dtype.kind not in "iub":
         raise InputTypeError(f"{name} holds {found.dtype}, but labels of pixels are integers: pass predict.")
     return found.astype(np.int64)
-
-
-def _coded(name: str, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Labels as positions in sorted classes."""
-    codes = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-    strange = labels[known[codes] != labels]
-    if strange.size:
-        raise InputError(f"{name} holds label {strange[0]}, which is not one of the classes {known.tolist()}.")
-    return codes
 
 
 def _overlap(y: Any, predicted: Any, classes: Any, ignore: int | None) -> tuple[np.ndarray, np.ndarray]:

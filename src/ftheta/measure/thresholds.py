@@ -1,13 +1,16 @@
-"""The best threshold of a score by a stated criterion; `at_threshold` is what one gives.
+"""Decisions from probabilities: the cheapest answer, and the best threshold of a score by a stated criterion.
 
-    the second class is predicted where p > t
+    answer(x) = argmin_a Σ_k L_ka P(k | x),    P(k | x) ∝ p_k π'_k / π_k   where classes come as often as π', not as π
+    threshold t:  of two classes the second is predicted where p > t, as with the costs t and 1 - t
     sensitivity = recall = TP / P     specificity = TN / N = 1 - FPR     precision = TP / (TP + FP)
     cost(t) = (L₀₀ TN + L₀₁ FP + L₁₀ FN + L₁₁ TP) / n;   for calibrated p least at t = l₀ / (l₀ + l₁),
                                                          l₀ = L₀₁ - L₀₀,  l₁ = L₁₀ - L₁₁
 
+Without a loss all errors cost 1. `reject` is what no answer costs: rows whose largest probability is below 1 - reject
+then have none (Chow's rule).
 A threshold is chosen on validation rows: on training rows p is too sure, and on test rows the choice would use them up.
 The rows that chose it flatter it: `corrected` takes off what resampling shows of that (Efron's optimism).
-Shapes: n rows, J + 1 thresholds for J distinct scores, R resamples.
+Shapes: n rows, K classes, A answers, J + 1 thresholds for J distinct scores, R resamples.
 Reference: Elkan, The foundations of cost-sensitive learning, IJCAI (2001); Efron and Tibshirani, An Introduction to the
 Bootstrap (1993), chapter 17.
 """
@@ -26,10 +29,8 @@ from ..errors import InputError
 from ..formulas import decisions
 from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ..results import Result
-from ._rows import level_of, optional, two
+from ._rows import array, level_of, optional, probabilities, two
 from ._sweep import sweep
-
-__all__ = ["Threshold", "threshold"]
 
 STEPS, RESAMPLES = 400, 500
 
@@ -55,10 +56,7 @@ class Threshold(Result):
 
     n = property(lambda self: int(self.tp[-1] + self.fp[-1]), doc="Number of rows.")
     recall = property(lambda self: self.tp / self.tp[-1], doc="At each threshold; it never rises with it: (J + 1,).")
-    precision = property(
-        lambda self: _share(self.tp, self.tp + self.fp),
-        doc="At each threshold, NaN where nothing is above it: (J + 1,).",
-    )
+    precision = property(lambda self: _share(self.tp, self.tp + self.fp), doc="At each, NaN above all: (J + 1,).")
 
     def columns(self) -> Mapping[str, Any]:
         """The choice, one half, and what calibrated probabilities would ask for."""
@@ -66,9 +64,8 @@ class Threshold(Result):
         kept = {name: t for name, t in marks.items() if t is not None}
         at = [int(np.searchsorted(-self.score, -t)) for t in kept.values()]  # that many scores are above t
         rates = {self.by: self.criterion, "precision": self.precision, "recall": self.recall}
-        return {"threshold": list(kept), "p above": list(kept.values())} | {
-            k: optional(v[at]) for k, v in rates.items()
-        }
+        values = {name: optional(v[at]) for name, v in rates.items()}
+        return {"threshold": list(kept), "p above": list(kept.values()), **values}
 
     @drawn
     def figure(self) -> Figure:
@@ -161,9 +158,7 @@ def _criterion(by: str, loss: Any, at_least: float | None) -> tuple[Callable[...
     if by not in ("cost", *CRITERIA):
         raise InputError(nearest("criterion", by, ["cost", *CRITERIA]))
     if (at_least is None) == (" at " in by):
-        raise InputError(
-            f"at_least={at_least} with by={by!r}; it belongs to 'recall at precision' or 'precision at recall'."
-        )
+        raise InputError(f"at_least={at_least} with by={by!r}; it belongs to 'recall at precision' and the reverse.")
     if loss is not None and by != "cost":
         raise InputError(f"A loss was given with by={by!r}; it belongs to by='cost'.")
     if at_least is not None:
@@ -205,7 +200,7 @@ def _resampled(
 ) -> tuple[np.ndarray, float]:
     """What resampled rows choose (R,), and how much better their choice looks on them than on all rows.
 
-    Rows are drawn by class and by about 400 steps of the score. Resamples without rows of both classes choose nothing.
+    Rows are drawn by class and by about 400 steps of the score; both classes must be there to choose.
     """
     steps = np.linspace(0, len(tp) - 1, min(len(tp), STEPS + 1)).round().astype(int)
     at = np.unique(np.append(steps, best))
@@ -223,3 +218,73 @@ def _resampled(
 def _share(part: Any, total: Any) -> np.ndarray:
     """part / total, NaN where there is nothing."""
     return np.where(total > 0, part / np.maximum(total, 1), np.nan)
+
+
+# ---- decisions
+
+
+def decide(
+    p: Any,
+    loss: Any = None,
+    priors: Any = None,
+    trained_priors: Any = None,
+    reject: float | None = None,
+    threshold: float | None = None,
+    classes: Sequence[Any] | None = None,
+    rejected: Any = "reject",
+) -> np.ndarray:
+    """The label of each row (n,).
+
+    Args:
+        p: Probabilities (n, K), one column per class; (n,) is the probability of the second of two.
+        loss: Cost of each answer (K, K), a row for each true class; None: 1 for every error.
+        priors: Share of each class where the answers are used (K,); None: as in training.
+        trained_priors: Share of each class in the training rows (K,); needed with `priors`.
+        reject: Cost of giving no answer; None: one is always given.
+        threshold: The second of two classes is the answer where its probability is above it; in place of a loss.
+        classes: Labels in the order of the columns; None: 0, 1, ...
+        rejected: Label of the rows without an answer.
+
+    Example:
+        >>> decide([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]], loss=[[0, 1], [5, 0]], classes=["well", "ill"])
+        array(['well', 'ill', 'ill'], dtype='<U4')
+    """
+    shape = array("p", p).shape
+    if len(shape) not in (1, 2) or not shape[0]:
+        raise InputError(f"p has shape {shape}; probabilities (n, K) of at least one row are needed.")
+    rows, k = shape[0], (*shape, 2)[1]
+    labels = list(range(k)) if classes is None else list(classes)
+    q = probabilities(p, labels, rows).astype(np.float64)
+    if (priors is None) != (trained_priors is None):
+        raise InputError("priors= are the shares of use, trained_priors= those of training; pass both or neither.")
+    if priors is not None:
+        q = decisions.reweigh(q, trained_priors, priors)
+    if threshold is None:
+        cost = decisions.loss_matrix(loss, k)
+        if cost.shape[1] != k:
+            raise InputError(f"loss has shape {cost.shape}; an answer for each class is needed, so ({k}, {k}).")
+        answer = decisions.decide(q, cost, reject)
+    else:
+        _check_threshold(k, threshold, loss, reject)
+        answer = (q[:, 1] > threshold).astype(int)
+    return _labeled(answer, labels, rejected)
+
+
+def _check_threshold(k: int, threshold: float, loss: Any, reject: float | None) -> None:
+    if k != 2:
+        raise InputError(f"threshold={threshold} parts two classes, but p has {k}; give a loss matrix instead.")
+    if loss is not None or reject is not None:
+        raise InputError(f"threshold={threshold} is a decision by itself; leave loss= and reject= out.")
+    if not isinstance(threshold, Real) or not np.isfinite(threshold):
+        raise InputError(f"threshold is {threshold!r}; give a finite number.")
+
+
+def _labeled(answer: np.ndarray, labels: list[Any], rejected: Any) -> np.ndarray:
+    """Labels in an array of their own kind, or of objects where the label of rejected rows is of another."""
+    known = np.array(labels)
+    if (answer >= 0).all():
+        return known[answer]
+    if rejected in labels:
+        raise InputError(f"rejected={rejected!r} is the name of a class; give rows without an answer another label.")
+    same = np.array([rejected]).dtype.kind == known.dtype.kind
+    return np.array([*labels, rejected], dtype=None if same else object)[answer]

@@ -19,17 +19,14 @@ from scipy.special import entr, rel_entr
 
 from .. import plots
 from ..errors import InputError
+from ..plots import Figure
 from ..results import Result, Table
 from ._rows import level_of, scored
 from .intervals import Bootstrap
-from .scores import log_loss_rows
+from .scores import log_loss_rows, mean_score
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..data import Dataset
-
-__all__ = ["AgainstTruth", "against_truth"]
 
 Row = tuple[str, float, float | None, float | None]
 
@@ -76,7 +73,7 @@ def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) 
     y, q, listed = scored(data.y, p, range(len(data.target_names)))
     boot = Bootstrap(len(y), level_of(level), seed=seed)
     wrong, best = q.argmax(1) != y, truth.bayes_error
-    seen = _mean("error", wrong, boot)
+    seen = mean_score("error", wrong, boot)[:4]
     known: Row = "Bayes error", best, None, None
     if len(listed) > 2 or truth.probability is None:
         low, high = (None if end is None else end - best for end in seen[2:])
@@ -87,15 +84,7 @@ def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) 
     paid = true.max(1) - true[np.arange(len(y)), q.argmax(1)]
     eps = np.finfo(q.dtype).eps
     apart = rel_entr(true, np.clip(q, eps, 1).astype(float)).sum(1)
-    nats = (
-        _mean("log loss", log_loss_rows(y, q), boot),
-        _mean("of the truth", entr(true).sum(1), boot),
-        _mean("excess log loss", apart, boot),
-    )
-    return AgainstTruth(data.name, len(y), boot.level, (seen, known, _mean("excess error", paid, boot)), nats)
-
-
-def _mean(name: str, rows: np.ndarray, boot: Bootstrap) -> Row:
-    found = boot.interval((np.ones(len(rows)), rows), lambda s: s[..., 1] / s[..., 0]) if boot.n >= 10 else None
-    low, high = found or (None, None)
-    return name, float(rows.mean()), low, high
+    nats = {"log loss": log_loss_rows(y, q), "of the truth": entr(true).sum(1), "excess log loss": apart}
+    loss = tuple(mean_score(name, rows, boot)[:4] for name, rows in nats.items())
+    excess = mean_score("excess error", paid, boot)[:4]
+    return AgainstTruth(data.name, len(y), boot.level, (seen, known, excess), loss)

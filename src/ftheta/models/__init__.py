@@ -13,8 +13,9 @@ _NAMES = {  # beside the classes of the catalog
     **dict.fromkeys(("LogPartition", "annealed_importance", "base_rates"), "energy.annealing"),
     "PairwiseMachine": "energy.boltzmann",
     "Perturbed": "energy.hopfield",
-    **dict.fromkeys(("CoordinateDescent", "CoordinateDescentTrace"), "linear.coordinate"),
-    **dict.fromkeys(("coordinate_descent", "lasso_path"), "linear.lasso"),
+    **dict.fromkeys(
+        ("CoordinateDescent", "CoordinateDescentTrace", "coordinate_descent", "lasso_path"), "linear.lasso"
+    ),
     **dict.fromkeys(("LogisticLBFGS", "LogisticNewton"), "linear.logistic_solvers"),
     **dict.fromkeys(("DeltaRule", "PerceptronRule"), "linear.perceptron"),
     "CoefficientPath": "linear.paths",

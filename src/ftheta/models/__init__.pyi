@@ -26,11 +26,13 @@ from .image.convnet import ConvNetClassifier as ConvNetClassifier
 from .image.convnet import ResNetClassifier as ResNetClassifier
 from .image.unet import UNetSegmenter as UNetSegmenter
 from .linear.basis import BasisRegression as BasisRegression
-from .linear.coordinate import CoordinateDescent as CoordinateDescent
-from .linear.coordinate import CoordinateDescentTrace as CoordinateDescentTrace
 from .linear.discriminant import FisherDiscriminant as FisherDiscriminant
 from .linear.discriminant import LinearDiscriminant as LinearDiscriminant
 from .linear.discriminant import QuadraticDiscriminant as QuadraticDiscriminant
+from .linear.generative import DiscreteNaiveBayes as DiscreteNaiveBayes
+from .linear.generative import GaussianNaiveBayes as GaussianNaiveBayes
+from .linear.lasso import CoordinateDescent as CoordinateDescent
+from .linear.lasso import CoordinateDescentTrace as CoordinateDescentTrace
 from .linear.lasso import ElasticNet as ElasticNet
 from .linear.lasso import Lasso as Lasso
 from .linear.lasso import coordinate_descent as coordinate_descent
@@ -39,8 +41,6 @@ from .linear.linear import LinearRegression as LinearRegression
 from .linear.logistic import LogisticRegression as LogisticRegression
 from .linear.logistic_solvers import LogisticLBFGS as LogisticLBFGS
 from .linear.logistic_solvers import LogisticNewton as LogisticNewton
-from .linear.naive_bayes import DiscreteNaiveBayes as DiscreteNaiveBayes
-from .linear.naive_bayes import GaussianNaiveBayes as GaussianNaiveBayes
 from .linear.paths import CoefficientPath as CoefficientPath
 from .linear.perceptron import DeltaRule as DeltaRule
 from .linear.perceptron import Perceptron as Perceptron

@@ -4,15 +4,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from ftheta.models.linear.basis_terms import Terms, monomial
+from ftheta.models.linear.bases import Terms
 
 X = np.linspace(0, 1, 5)
-
-
-def test_a_monomial_is_named_by_its_powers():
-    inputs = ["age", "bmi", "x"]
-    assert [monomial(e, inputs) for e in ([1, 0, 0], [0, 2, 0], [1, 3, 1])] == ["age", "bmi^2", "age bmi^3 x"]
-    assert monomial([2, 0, 1], inputs, "T") == "T2(age) T1(x)"
 
 
 def curves(parts, names=None, data=None):

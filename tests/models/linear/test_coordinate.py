@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ftheta.errors import InputError
 from ftheta.models import CoordinateDescent, CoordinateDescentTrace, ElasticNet, Lasso, coordinate_descent
-from ftheta.models.linear.coordinate import soft_threshold
+from ftheta.models.linear.lasso import soft_threshold
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(20, 4)) + 2
@@ -55,7 +54,7 @@ def test_the_table_shows_the_soft_threshold_of_every_update():
     assert columns["coefficient"] == list("abcdabcd") and columns["sweep"] == [1] * 4 + [2] * 4
     assert columns["soft(z)"] == soft_threshold(found.z, 0.4).tolist() and found.threshold == 0.4
     np.testing.assert_allclose(np.array(columns["soft(z)"]) / (AROUND**2).mean(0)[found.coefficient], columns["after"])
-    assert columns["before"][4:] == columns["after"][:4] and "Soft threshold 0.4" in found.table().caption
+    assert columns["before"][4:] == columns["after"][:4] and "soft threshold 0.4" in found.table().caption
     zero = [name for name, w in zip("abcd", found.coefs[-1], strict=True) if w == 0]
     assert zero and found.caption.endswith(f"at the end 0: {', '.join(zero)}.")
     lines = {line.get_label(): line for line in found.figure().axes[0].lines}
@@ -81,19 +80,3 @@ def test_the_gap_is_never_less_than_what_is_missing_and_vanishes_at_the_minimum(
         assert gap >= objective - value(best, 0.1, ratio) - 1e-9
         gaps.append(gap)
     assert gaps[0] < 1e-6 and gaps[1] < 0.05 and (np.diff(gaps) > 0).all()
-
-
-def test_a_column_of_zeros_stays_out():
-    process = CoordinateDescent(np.zeros((3, 1)), np.array([1.0, 0, -1]), 0.0)
-    assert process.advance()["after"] == 0
-
-
-def test_rows_and_penalties_are_checked():
-    with pytest.raises(ValueError, match="'alpha' parameter of ElasticNet"):
-        coordinate_descent(X, Y, 0.0)
-    with pytest.raises(ValueError, match="'max_iter' parameter of ElasticNet"):
-        coordinate_descent(X, Y, 1.0, sweeps=0)
-    with pytest.raises(InputError, match="l1_ratio is 2"):
-        coordinate_descent(X, Y, 1.0, l1_ratio=2)
-    with pytest.raises(InputError, match="X contains NaN"):
-        coordinate_descent(np.full((2, 2), np.nan), [1.0, 2.0], 1.0)

@@ -37,11 +37,6 @@ def test_ellipses_have_one_distance_from_the_means_of_the_model(cls):
     )
 
 
-def test_shapes_are_compared_in_any_unit():
-    assert "different shapes" in densities(QuadraticDiscriminant().fit(X * 1e-5, Y), X * 1e-5, Y).caption
-    assert "one shape" in densities(LinearDiscriminant().fit(X * 1e-5, Y), X * 1e-5, Y).caption
-
-
 def test_the_boundary_has_equal_probabilities():
     model = QuadraticDiscriminant().fit(X, Y)
     axes = densities(model, X, Y).figure().axes[0]

@@ -13,7 +13,7 @@ from sklearn.linear_model import Lasso as SklearnLasso
 
 from ftheta.errors import InputError
 from ftheta.models import CoefficientPath, ElasticNet, Lasso, LinearRegression, Ridge, coordinate_descent, lasso_path
-from ftheta.models.linear.coordinate import soft_threshold
+from ftheta.models.linear.lasso import soft_threshold
 from tests.test_memory import Path, child, status
 
 TIGHT = {"tol": 1e-14, "max_iter": 200_000}
@@ -251,15 +251,6 @@ def test_what_cannot_be_a_path_is_said():
         ElasticNet(l1_ratio=1.5).fit(x, y)
     with pytest.raises(ValueError, match="'alpha' parameter of Lasso must be a float in the range"):
         Lasso(alpha=0.0).fit(x, y)
-
-
-def test_penalties_may_be_unsorted_doubled_or_a_count_of_any_kind():
-    x, y, _, _ = problem(8, 20, 3)
-    path = lasso_path(x, y, [0.1, 1.0, 0.1])
-    assert path.alphas.tolist() == [1.0, 0.1, 0.1] and len(lasso_path(x, y, np.int64(4)).alphas) == 4
-    np.testing.assert_allclose(path.coefs[1], path.coefs[2], atol=1e-6)
-    with pytest.raises(InputError, match="alphas is 'few'; it must hold one or more penalties, each finite"):
-        lasso_path(x, y, "few")
 
 
 # ---- degenerate data

@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.interpolate import CubicSpline
 
 from ftheta import models
-from ftheta.models.linear.linearity import QUANTILES, natural_spline
+from ftheta.models.linear.diagnostics import QUANTILES, natural_spline
 from ftheta.models.linear.summary import summarize
 
 

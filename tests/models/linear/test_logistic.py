@@ -59,18 +59,6 @@ def test_balanced_classes_are_counted_in_weights_as_in_repeated_rows(classes):
     np.testing.assert_allclose(model.fit(x, y, times).predict_proba(x), truth, atol=1e-8)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_the_gradient_is_zero_at_the_optimum_and_larger_beside_it(classes):
-    x, y, weight = problem(0, classes)
-    model = LogisticRegression(l2=0.01).fit(x, y, weight)
-    p = model.predict_proba(x)
-    residual = (p - np.eye(classes)[y]) * (weight / weight.sum())[:, None]  # softmax minus one-hot
-    columns = slice(1, None) if classes == 2 else slice(None)
-    gradient = residual.T[columns] @ x + 2 * 0.01 * model.coef_
-    assert np.abs(gradient).max() < 1e-6 and np.abs(residual.sum(0)).max() < 1e-6
-    assert model.history_[-1]["gradient"] <= 1e-6 < model.history_[0]["gradient"]
-
-
 def test_the_units_of_the_columns_change_nothing():
     """Years, money and shares side by side: the same probabilities as of standardised columns."""
     rng = np.random.default_rng(0)

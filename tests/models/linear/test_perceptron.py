@@ -1,5 +1,7 @@
 """The perceptron: each rule against a loop over rows and scikit-learn, mistakes against Novikoff's bound."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -138,17 +140,6 @@ def test_without_an_intercept_the_plane_goes_through_the_origin():
         Perceptron(fit_intercept=False, random_state=0).fit([[1.0], [2.0]], [0, 1])
 
 
-def test_orders_follow_from_the_seed():
-    x, y = apart(7)
-    fresh = Perceptron(epochs=10_000).fit(x, y)
-    again = Perceptron(epochs=10_000, random_state=fresh.seed_).fit(x, y)
-    assert np.array_equal(fresh.coef_, again.coef_) and fresh.history_ == again.history_
-    two = [Perceptron(epochs=10_000, random_state=np.random.RandomState(3)).fit(x, y) for _ in range(2)]
-    assert two[0].seed_ == two[1].seed_ and np.array_equal(two[0].coef_, two[1].coef_)
-    counts = {Perceptron(epochs=10_000, random_state=s).fit(x, y).mistakes_ for s in range(5)}
-    assert len(counts) > 1
-
-
 # ---- the pocket
 
 
@@ -192,17 +183,13 @@ def test_it_says_that_no_plane_separates():
 
 
 def test_it_says_that_planes_exist_but_were_not_found():
-    said = r"not yet separated, although planes exist that do it: .*. Raise epochs, or give all columns one scale, e.g."
-    with pytest.warns(ConvergenceWarning, match=said):
-        Perceptron(random_state=0, epochs=2).fit(CORNERS, [0, 0, 0, 1])
+    said = r"not yet separated, although planes do it: .*. Raise epochs, or scale the columns"
     with pytest.warns(ConvergenceWarning, match=said):
         Perceptron(random_state=0).fit(1e8 + CORNERS, [0, 0, 0, 1])
-
-
-def test_where_the_programme_would_be_large_it_leaves_the_question_open():
-    rng = np.random.default_rng(0)
-    with pytest.warns(ConvergenceWarning, match=r"not separated: .* on the wrong side. Raise epochs, or take Logistic"):
-        Perceptron(epochs=1, random_state=0).fit(rng.normal(size=(400, 150)), rng.integers(0, 2, 400))
+    for seed in range(20):  # no warning where the last pass has corrected all rows
+        with warnings.catch_warnings(record=True, action="always") as told:
+            model = Perceptron(random_state=seed, epochs=3).fit(CORNERS, [0, 0, 0, 1])
+        assert bool(told) == (model.score(CORNERS, [0, 0, 0, 1]) < 1)
 
 
 # ---- the delta rule
@@ -229,16 +216,10 @@ def test_the_delta_rule_ends_when_five_passes_do_not_help():
 
 def test_a_rate_that_runs_away_is_named_and_the_rate_that_is_taken_never_does():
     x, y = noisy(0)
-    with pytest.raises(NonFiniteError, match=r"The delta rule with lr=1 has run away in pass \d+: steps grow where"):
+    with pytest.raises(NonFiniteError, match=r"The delta rule with lr=1 diverges in pass \d+: steps grow where"):
         Perceptron(rule="delta", lr=1.0, random_state=0).fit(100 * x, y)
     for scale in (0.1, 1.0, 1e3):
         assert Perceptron(rule="delta", random_state=0).fit(scale * x, y).score(scale * x, y) > 0.85
-
-
-def test_a_rate_that_runs_away_slowly_is_not_taken_for_convergence():
-    x, y = noisy(0, n=20)
-    with pytest.raises(NonFiniteError, match=r"The delta rule with lr=10 has run away in pass 6"):
-        Perceptron(rule="delta", lr=10.0, random_state=0).fit(x, y)
 
 
 @pytest.mark.parametrize("kinds", [2, 3])

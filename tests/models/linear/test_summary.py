@@ -12,7 +12,6 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.stats.stattools import durbin_watson, jarque_bera
 
 from ftheta import data, models
-from ftheta.errors import InputError
 from ftheta.models.linear.summary import summarize
 
 SEEDS = range(50)  # and two tables of the real world
@@ -147,21 +146,6 @@ def test_the_condition_number_is_of_columns_of_length_one():
                 ours, theirs, _ = both(seed, weighted, intercept)
                 a = theirs.model.wexog
                 np.testing.assert_allclose(ours.condition, np.linalg.cond(a / np.linalg.norm(a, axis=0)), rtol=1e-8)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_intervals_of_predictions_are_those_of_statsmodels(weighted):
-    for seed in SEEDS:
-        x, y, v = problem(seed, weighted=weighted)
-        model = models.LinearRegression().fit(x, y, v)
-        truth = both(seed, weighted, True)[1].get_prediction(sm.add_constant(x[:5] + 1, has_constant="add"))
-        for level in (0.95, 0.7):
-            np.testing.assert_allclose(
-                model.predict_interval(x[:5] + 1, level, of="mean"), truth.conf_int(alpha=1 - level), **FINE
-            )
-            np.testing.assert_allclose(
-                model.predict_interval(x[:5] + 1, level), truth.conf_int(obs=True, alpha=1 - level), **FINE
-            )
 
 
 # ---- the worked example
@@ -401,22 +385,11 @@ def test_a_row_of_leverage_one_is_named():
     assert "Row 7 alone determines a coefficient" in found.notes[0]
 
 
-def test_columns_of_zeros_without_an_intercept_say_nothing():
-    found = of(np.zeros((30, 2)), made()[1], intercept=False)
-    assert found.rank == 0 and np.isnan([*found.coefficients, *found.errors, *found.cooks]).all()
-    assert found.notes[0].startswith("x0, x1: constant")
-
-
 def test_columns_of_one_name_are_all_tested():
     x, y = made()
     found = summarize(x, y, None, ["x", "x"], True)
     assert found.linearity.names == ("x", "x", "all columns")
     assert found.linearity.f == of(x, y).linearity.f
-
-
-def test_a_level_is_a_share():
-    with pytest.raises(InputError, match="level is 95; a share strictly between 0 and 1 is needed"):
-        of(*made()).interval(95)
 
 
 # ---- what a reader sees

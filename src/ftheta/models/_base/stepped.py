@@ -9,6 +9,7 @@ A family says, in public methods: `kind()` what X is, `task()` what y is, `proce
 from __future__ import annotations
 
 import json
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ... import check
@@ -74,6 +76,13 @@ class Stepped(CallbackSupportMixin, Estimator):
 
     def finish(self, process: Any) -> None:
         """Take over what was learned, however it ended."""
+
+    def unfinished(self, process: Any) -> str:
+        """What a warning says where it ended before it converged; empty: no warning."""
+        patience = getattr(self, "patience", None)
+        if self.stop_reason_ != "rounds" or patience is None or patience >= self.rounds():
+            return ""
+        return f"All {self.epochs} epochs were used before patience={patience} ended training. Raise epochs."
 
     def rounds(self) -> int:
         """Rounds of `fit`, at most."""
@@ -133,9 +142,12 @@ class Stepped(CallbackSupportMixin, Estimator):
             self.seed_ = known["seed"] if known else seed_of(self.random_state)
             data, held = self.read(X, y, sample_weight, X_val, y_val, share=self.validation, learn=learn)
             if not (folder and self._finished(folder, known, data, held)):
-                self._run(self.process(data, held), self.rounds(), folder, callbacks, history=[])
+                process = self.process(data, held)
+                self._run(process, self.rounds(), folder, callbacks, history=[])
                 if folder:
                     self._save_into(folder)
+                if message := self.unfinished(process):
+                    warnings.warn(message, ConvergenceWarning, stacklevel=3)
         context.call_on_fit_task_end(estimator=self, **context.rows)
         return self
 

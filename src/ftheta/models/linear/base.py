@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
@@ -30,20 +31,9 @@ from ...train import Training, blas_threads, threads_for
 from .._base.rows import Data
 from .._base.stepped import HARMLESS, Stepped
 
-__all__ = [
-    "FewThreads",
-    "LinearAnswers",
-    "Plain",
-    "PlainRegressor",
-    "Planes",
-    "Rows",
-    "Scored",
-    "SteppedClassifier",
-    "Summarized",
-    "feature_names",
-]
-
 WORK = 1e9  # n D² multiply-adds of a decomposition, about a tenth of a second
+DEPENDENT = 1e-10  # what other columns leave of a column of length 1 that follows from them
+CONSTANT = 8 * np.finfo(float).eps  # range of a constant column, in units of its largest number
 
 
 class Rows(NamedTuple):
@@ -55,9 +45,7 @@ class Rows(NamedTuple):
 
     def counted(self) -> Self:
         """Without rows of weight 0."""
-        if self.weight is None or self.weight.all():
-            return self
-        return self.take(self.weight > 0)
+        return self if self.weight is None or self.weight.all() else self.take(self.weight > 0)
 
     def take(self, chosen: np.ndarray) -> Self:
         """Some of the rows."""
@@ -74,10 +62,16 @@ class FewThreads:
     Among other work a second thread makes a decomposition 10 to 500 times slower, at every size.
     """
 
+    _float: Any = np.float64  # the floating dtype of X
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "fit" in vars(cls):
             cls.fit: Any = _bounded(vars(cls)["fit"])
+
+    def _set_planes(self, coef: np.ndarray, intercept: Any) -> None:
+        """Coefficients in the floating dtype of X; they are computed in float64."""
+        self.coef_, self.intercept_ = coef.astype(self._float), np.asarray(intercept).astype(self._float)[()]
 
 
 def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,10 +79,70 @@ def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
     def bounded(self: Any, X: Any, *rest: Any, **named: Any) -> Any:
         shape = getattr(X, "shape", ())
         work = shape[0] * shape[1] ** 2 if len(shape) == 2 else 0
+        kinds = {
+            str(kind).rpartition(".")[2] for kind in np.atleast_1d(getattr(X, "dtypes", getattr(X, "dtype", None)))
+        }
+        self._float = np.float32 if kinds == {"float32"} else np.float64
         with blas_threads(1 if work < WORK else threads_for(work)):
             return fit(self, X, *rest, **named)
 
     return bounded
+
+
+def centered(x: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Columns about their means, exactly 0 where they are constant up to rounding (n, D); the means (D,)."""
+    mean = np.average(x, axis=0, weights=weight)
+    mean = mean + np.average(x - mean, axis=0, weights=weight)  # rounding error where it is large
+    about = x - mean
+    about[:, np.ptp(x, axis=0) <= CONSTANT * np.abs(x).max(0)] = 0.0
+    return about, mean
+
+
+class Design(NamedTuple):
+    """√v A = Q R for the independent columns of A = (1, x - x̄), or of x without an intercept."""
+
+    a: np.ndarray  # A (n, P)
+    scale: np.ndarray  # √v (n,)
+    mean: np.ndarray  # x̄ (D,), 0 without an intercept
+    q: np.ndarray  # orthonormal columns (n, r)
+    root: np.ndarray  # (r, r), (AᵀVA)⁻¹ = root rootᵀ
+    kept: np.ndarray  # columns that do not follow from those before (P,)
+
+    def solve(self, y: np.ndarray) -> np.ndarray:
+        """θ of the columns that are kept, for y (n,) or (n, T)."""
+        return self.root @ (self.q.T @ (y.T * self.scale).T)
+
+
+def design(x: np.ndarray, weight: np.ndarray | None, intercept: bool) -> Design:
+    """The design of rows x (n, D) with weights (n,)."""
+    about, mean = centered(x, weight) if intercept else (x, np.zeros(x.shape[1]))
+    a = np.hstack([np.ones((len(x), int(intercept))), about])
+    scale = np.ones(len(x)) if weight is None else np.sqrt(weight)
+    return Design(a, scale, mean, *decompose(a * scale[:, None]))
+
+
+def decompose(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q, root and kept of columns (n, P); a column that follows from those before it is left out, as in R."""
+    size = np.linalg.norm(a, axis=0)
+    unit = a / np.where(size > 0, size, 1.0)
+    q, r = np.linalg.qr(unit)
+    kept = np.ones(a.shape[1], bool)
+    if len(r) < a.shape[1] or np.abs(np.diag(r)).min(initial=1) <= DEPENDENT:
+        kept = _independent(r)
+        q, r = np.linalg.qr(unit[:, kept])
+    return q, linalg.solve_triangular(r, np.eye(len(r))) / size[kept, None], kept
+
+
+def _independent(r: np.ndarray) -> np.ndarray:
+    """Which columns of length 1 do not follow from those before (P,)."""
+    basis, kept = np.zeros((len(r), 0)), np.zeros(r.shape[1], bool)
+    for j, column in enumerate(r.T):
+        rest = column - basis @ (basis.T @ column)
+        rest -= basis @ (basis.T @ rest)
+        kept[j] = np.linalg.norm(rest) > DEPENDENT
+        if kept[j]:
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+    return kept
 
 
 def feature_names(estimator: Any) -> list[str]:
@@ -149,7 +203,7 @@ class LinearAnswers:
 
     def predict(self: Any, X: ArrayLike) -> np.ndarray:
         """x·w + b of each row: (n,) or (n, T)."""
-        return self._table(X) @ self.coef_.T + self.intercept_
+        return self._table(X, dtype=self.coef_.dtype.name) @ self.coef_.T + self.intercept_
 
 
 class Summarized:
@@ -208,7 +262,7 @@ class _DenseTable(Table):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
-    """Planes between classes that are learned step by step, as every `Stepped` estimator: `fit(X, y, run=folder)`.
+    """Planes between classes that are learned step by step.
 
     Args:
         epochs: Steps at most.
@@ -217,6 +271,8 @@ class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
         random_state: Seed; None takes fresh entropy, kept in `seed_`.
         training: Time limit and progress: `Training(seconds=60, progress=True)`.
     """
+
+    fit = Stepped.fit  # with few threads
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

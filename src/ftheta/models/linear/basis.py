@@ -2,9 +2,8 @@
 
     ŷ = w_0 + Σ_k w_k φ_k(x),        w = argmin Σ_i v_i (y_i - ŷ_i)² + α Σ_{k>0} w_k²
 
-Polynomials are made of polynomials that are orthonormal on the data, and shown in powers of x: what is solved has a
-condition number near 1 where powers have 1e10. With several inputs a polynomial has their products; sinusoids and
-translated functions are those of each input.
+Polynomials are orthonormal on the data, and shown in powers of x: what is solved has a condition number near 1 where
+powers have 1e10. With several inputs a polynomial has their products; other functions are those of each input.
 Shapes: n rows, D inputs, M functions of each, P functions in all, T targets.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
 """
@@ -28,14 +27,21 @@ from ...check import Count, NonNegative, Positive
 from ...errors import InputError
 from ...store import Tree
 from .base import PlainRegressor, Rows
-from .bases import SHAPES, exponents, orthogonal, products, recurrence, sinusoids, to_monomials, translated
-from .basis_terms import Terms, monomial
+from .bases import (
+    SHAPES,
+    Terms,
+    exponents,
+    monomial,
+    orthogonal,
+    products,
+    recurrence,
+    sinusoids,
+    to_monomials,
+    translated,
+)
 from .ridge import decompose_rows
 
-__all__ = ["BasisRegression"]
-
 PART = 4096  # rows whose functions are computed at once
-
 MAX_NUMBERS = 2 * 10**8  # in a design matrix
 POLYNOMIALS = {"legendre": np.polynomial.legendre.legvander, "chebyshev": np.polynomial.chebyshev.chebvander}
 WITH_DEGREE = ("polynomial", *POLYNOMIALS)
@@ -103,17 +109,13 @@ class BasisRegression(PlainRegressor):
         if not isinstance(self.basis, str) and not (self.basis and all(map(callable, self.basis))):
             raise InputError(f"basis={self.basis!r}: a list holds functions, at least one, such as [np.sin, np.exp].")
         if self.learn and str(self.basis) not in SHAPES:
-            raise InputError(
-                f"learn=True moves centers and widths, and basis={self.basis!r} has none. Choose one of "
-                f"{', '.join(SHAPES)}, or learn=False."
-            )
+            raise InputError(f"learn=True moves centers and widths of {', '.join(SHAPES)}, not of {self.basis!r}.")
         if self.basis == "polynomial" and not self.fit_intercept:
             raise InputError(
                 "fit_intercept=False: a polynomial has its constant among its functions. Leave it in, or give the "
                 "powers as functions: basis=[lambda x: x, lambda x: x**2]."
             )
-        count = self._count(x.shape[1])
-        degree = self.degree if self.basis in WITH_DEGREE else 0
+        count, degree = self._count(x.shape[1]), self.degree if self.basis in WITH_DEGREE else 0
         if max(len(x), 1000, degree) * count > MAX_NUMBERS:
             raise InputError(
                 f"{x.shape[1]} inputs have {count} functions ({self.basis}, degree={self.degree}, size={self.size}), "
@@ -146,7 +148,7 @@ class BasisRegression(PlainRegressor):
             own = 2 * np.pi * np.arange(1, self.size + 1) / span  # (D, K)
             given = self.frequencies
             self.frequencies_ = own if given is None else np.tile(_numbers("frequencies", given), (len(span), 1))
-        elif isinstance(self.basis, str) and self.basis in SHAPES:
+        elif str(self.basis) in SHAPES:
             self.centers_ = self._centers(distinct)
             self.widths_ = self._widths()
 
@@ -187,10 +189,9 @@ class BasisRegression(PlainRegressor):
         shape, moving = self.centers_.shape, 1 if self.basis == "relu" else 2
         apart = np.array([np.diff(np.unique(column)).max(initial=0.0) for column in rows.x.T])
         narrowest = np.where(apart > 0, apart, self.half_)  # else a function could hide between two rows
-        widest = 5 * np.maximum(self._span(), narrowest)
-        ends = np.stack([self.ends_.T, np.log([narrowest, widest])], 1)[:, :moving]  # (2, moving, D)
+        widths = np.log([narrowest, 5 * np.maximum(self._span(), narrowest)])
         start = np.stack([self.centers_, np.log(self.widths_)])[:moving]
-        low, high = np.broadcast_to(ends[..., None], (2, *start.shape))
+        low, high = np.stack([self.ends_.T, widths], 1)[:, :moving, :, None]  # (moving, D, 1) each
         low, high = np.minimum(low, start - 1e-9), np.maximum(high, start + 1e-9)
 
         def split(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -213,12 +214,8 @@ class BasisRegression(PlainRegressor):
         self.start_ = {"centers": self.centers_, "widths": self.widths_}
         (self.centers_, self.widths_), self.n_iter_ = split(best.x), int(best.nfev)
         if not best.success:
-            warnings.warn(
-                f"The loss still fell after max_iter={self.max_iter} steps of learning; take more of them, or fewer "
-                "functions.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            message = f"The loss still fell after max_iter={self.max_iter} steps; raise it, or take fewer functions."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     # ---- the functions
 
@@ -288,7 +285,7 @@ class BasisRegression(PlainRegressor):
             return [f"{f}({w:.6g} {x})" for x, ws in pairs for w in ws for f in ("sin", "cos")]
         if self.basis in SHAPES:
             rows = zip(inputs, self.centers_, self.widths_, strict=True)
-            return [_placed(str(self.basis), x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
+            return [_placed(self.basis, x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
         letter = {"legendre": "P", "chebyshev": "T"}.get(self.basis, "")
         return [monomial(e, inputs, letter) for e in exponents(d, self.degree)[1:].tolist()]
 
@@ -339,10 +336,8 @@ def _called(f: Any, k: int, x: np.ndarray) -> np.ndarray:
     """What a function of the user's gives for the inputs: (n,)."""
     name = f"basis[{k}] ({_name(f, k)})"
     try:
-        values = np.asarray(f(*x.T.copy()))  # what it changes is not X
-        if np.iscomplexobj(values):
-            raise TypeError("it gives complex numbers")
-        values = np.broadcast_to(values.astype(float), len(x))
+        values = np.broadcast_to(np.asarray(f(*x.T.copy())), len(x))  # what it changes is not X
+        values = values.astype(float, casting="same_kind" if values.dtype.kind == "c" else "unsafe")
     except Exception as error:
         raise InputError(
             f"{name} cannot be called with {x.shape[1]} arrays of {len(x)} numbers: {error}. It must give one number "

@@ -1,4 +1,4 @@
-"""Densities of Gaussian classes over two features: ellipses of constant density, and the boundary that they make.
+"""Gaussian classes over two features: ellipses of constant density, and the boundary that they make.
 
     Δ_k(x)² = (x - m_k)ᵀ C_k⁻¹ (x - m_k) = Δ²,      axis i along u_i, half-length √λ_i Δ,      C_k u_i = λ_i u_i
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Densities", "densities"]
-
 DELTAS = {1.0: "-", 2.0: "--"}  # distances that are drawn, and their lines
 MARKERS = "osD^vPX"
 
@@ -41,16 +39,14 @@ class Densities(Regions):
         size = np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))  # (K, 2)
         axes, lengths = zip(*(principal_axes(c) for c in self.covariances), strict=True)
         angle = [float(np.degrees(np.arctan(a[0, 1] / a[0, 0]))) if a[0, 0] else 90.0 for a in axes]
-        columns = {
-            "class": list(self.classes),
-            **{f"mean {name}": self.means[:, j].tolist() for j, name in enumerate(self.names)},
-            **{f"deviation {name}": size[:, j].tolist() for j, name in enumerate(self.names)},
-            "correlation": (self.covariances[:, 0, 1] / np.maximum(size.prod(1), np.finfo(float).tiny)).tolist(),
-            "long half-axis": [float(found[0]) for found in lengths],
-            "short half-axis": [float(found[1]) for found in lengths],
-            "angle (degrees)": angle,
-        }
-        return Table(columns, self.caption)
+        columns = {"class": self.classes}
+        for what, values in (("mean", self.means), ("deviation", size)):
+            columns |= {f"{what} {name}": values[:, j] for j, name in enumerate(self.names)}
+        columns["correlation"] = self.covariances[:, 0, 1] / np.maximum(size.prod(1), np.finfo(float).tiny)
+        columns |= {"long half-axis": np.array(lengths)[:, 0], "short half-axis": np.array(lengths)[:, 1]}
+        return Table(
+            {name: list(values) for name, values in {**columns, "angle (degrees)": angle}.items()}, self.caption
+        )
 
     @property
     def caption(self) -> str:

@@ -27,8 +27,6 @@ from .base import Rows
 from .generative import Generative, centered_by_class
 from .whitening import upright
 
-__all__ = ["FisherDiscriminant", "LinearDiscriminant", "QuadraticDiscriminant"]
-
 CONSTANT = 1e-12  # range of a constant column, in units of its largest number
 FLAT = 1e-13  # variance along an axis, of columns of variance 1, that is none
 
@@ -114,10 +112,7 @@ class _Discriminant(Generative):
         """The covariance of rows without their means; a warning where classes differ in what none of them varies in."""
         found = covariance_of(rows, size, self.shrinkage)
         if found is None:
-            raise InputError(
-                "No column of X varies within a class: each class is one point, and there is no covariance to learn. "
-                "Give classes more rows that differ."
-            )
+            raise InputError("No column of X varies within a class: each class is one point. Give rows that differ.")
         if found.misses(self.means_ - self.priors_ @ self.means_, size):
             warnings.warn(
                 f"The classes differ in directions in which no class varies (within classes X spans "
@@ -160,10 +155,10 @@ class LinearDiscriminant(_Discriminant):
         found = self._pooled(learned._replace(x=rest), np.abs(learned.x).max(0))
         self.factors_, self.center_ = found._asdict(), self.priors_ @ self.means_
         white = self._project_means((self.means_ - self.center_) @ found.precision, found)  # (K, r), in deviations
-        coef = white @ found.precision.T
-        self.slopes_, self.offsets_ = coef, np.log(self.priors_) - (white**2).sum(1) / 2  # of rows around center_
-        both = coef, self.offsets_ - coef @ self.center_
-        self.coef_, self.intercept_ = (p[1:] - p[:1] if len(p) == 2 else p for p in both)
+        self.slopes_ = white @ found.precision.T
+        self.offsets_ = np.log(self.priors_) - (white**2).sum(1) / 2  # of rows around center_
+        both = self.slopes_, self.offsets_ - self.slopes_ @ self.center_
+        self._set_planes(*(p[1:] - p[:1] if len(p) == 2 else p for p in both))
         return self
 
     def _project_means(self, white: np.ndarray, found: Covariance) -> np.ndarray:
@@ -190,8 +185,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
     """Fisher's directions: where the classes are furthest apart in units of their own spread.
 
     `transform` gives the coordinates of rows along them, in which every class has unit covariance; `predict` uses these
-    alone. With all K - 1 directions the answers are those of LinearDiscriminant; with fewer, the means are moved to
-    the nearest points of the space that is left.
+    alone. With all K - 1 directions the answers are those of LinearDiscriminant.
     Learned also: directions_ (L, D), explained_ (L,), the share of the variance between classes along each.
 
     Args:
@@ -208,10 +202,8 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
     def _project_means(self, white: np.ndarray, found: Covariance) -> np.ndarray:
         most = min(len(white) - 1, len(found.root))
         if self.n_components is not None and self.n_components > most:
-            raise InputError(
-                f"n_components={self.n_components}, but {len(white)} classes of {len(found.root)} columns have at "
-                f"most {most} directions between them. Ask for at most as many."
-            )
+            shape = f"{len(white)} classes of {len(found.root)} columns"
+            raise InputError(f"n_components={self.n_components}: {shape} have at most {most} directions between them.")
         _, sigma, axes = np.linalg.svd(np.sqrt(self.priors_)[:, None] * white, full_matrices=False)
         kept = (sigma > 1e-10 * sigma[0])[:most]
         kept[0], kept[self.n_components or most :] = True, False

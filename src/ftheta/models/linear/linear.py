@@ -21,14 +21,11 @@ from ... import check
 from ...catalog import nearest
 from ...errors import InputError
 from ...formulas import interval
-from .base import LinearAnswers, PlainRegressor, Rows, Summarized, feature_names
-from .least_squares import design
+from .base import LinearAnswers, PlainRegressor, Rows, Summarized, design, feature_names
 from .ridge import decompose_rows
 
 if TYPE_CHECKING:
     from .summary import LinearSummary
-
-__all__ = ["LinearRegression"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -68,7 +65,9 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
             w, b = theta[f:].T, center + theta[:f].sum(0) - self.mean_ @ theta[f:]
         left = (targets - rows.x @ w.T - b) * found.scale[:, None]
         sigma = np.sqrt((left**2).sum(0) / self.dof_) if self.dof_ else np.full(len(w), np.inf)
-        self.coef_, self.intercept_, self.sigma_ = (w, b, sigma) if rows.y.ndim == 2 else (w[0], b[0], sigma[0])
+        one = rows.y.ndim == 1
+        self._set_planes(w[0] if one else w, b[0] if one else b)
+        self.sigma_ = sigma[0] if one else sigma
         self._kept = given.copied()
         return self
 
@@ -108,7 +107,8 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
             raise InputError("A summary is of one target, and there are several. Fit one model for each.")
         found, rows = summarize(*rows, feature_names(self), self.fit_intercept), rows.counted()
         apart = np.abs(rows.x @ self.coef_ + self.intercept_ - found.fitted).max()
-        rounding = (np.abs(rows.x) @ np.abs(self.coef_) + np.abs(self.intercept_)).max() * 1e-10
+        rounding = max(1e-10, 8 * np.finfo(self.coef_.dtype).eps)
+        rounding *= (np.abs(rows.x) @ np.abs(self.coef_) + np.abs(self.intercept_)).max()
         if not apart <= 1e-6 * np.ptp(rows.y) + rounding:
             raise InputError(
                 f"A fit to these rows gives another plane: predictions differ by up to {apart:.3g}. Pass the rows and "

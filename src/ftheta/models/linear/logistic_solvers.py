@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -22,7 +23,7 @@ from ...store import Tree
 from ...train import Steps
 from .base import Rows
 
-__all__ = ["LogisticLBFGS", "LogisticNewton", "LogisticProblem", "mean_loss"]
+__all__ = ["LogisticLBFGS", "LogisticNewton", "LogisticProblem"]
 
 MAX_WHITENED = 2000  # columns up to which L-BFGS uses their covariance
 TYPICAL_CURVATURE = 0.02  # p (1 - p) of a usual row of a good fit
@@ -108,7 +109,7 @@ def mean_loss(w: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray, weight
 
 
 class _Minimizer(Steps):
-    """One step after the other from θ = 0, until the gradient is below `tol`.
+    """Steps that lower loss + Σ pull |θ|, from θ = 0, until the gradient is below `tol`.
 
     Args:
         problem: What is minimized.
@@ -118,109 +119,40 @@ class _Minimizer(Steps):
 
     kept = ("l2", "theta", "rounds", "reason")
     held: Rows | None = None  # for validation
+    free: Any = True  # which coefficients move (R, D + 1), the others stay 0
+    quadratic = False  # whether a step that lowers neither loss nor gradient is the last
+    pull: Any = 0.0  # l1 of each coefficient (R, D + 1)
+    last: tuple[np.ndarray, float, np.ndarray] | None = None
 
     def __init__(self, problem: LogisticProblem, tol: float, fallback: float = 0.0) -> None:
         self.problem, self.tol, self.fallback, self.l2 = problem, tol, fallback, problem.l2
         self.theta, self.rounds = np.zeros((problem.outputs, problem.x.shape[1])), 0
 
     @abstractmethod
-    def step(self) -> tuple[float, float]:
-        """One step: the loss, and the largest component of its gradient; sets `reason` at the end."""
+    def direction(self, slope: np.ndarray) -> np.ndarray:
+        """H⁻¹ times the gradient, or about that."""
 
-    def endless(self) -> bool:
-        """Whether the loss would fall for ever as θ grows."""
-        return self.problem.margin(self.theta) > 0
-
-    def restart(self, l2: float) -> None:
-        """Begin again with this penalty."""
-        self.__init__(LogisticProblem(*self.problem.given, l2), self.tol)
+    @abstractmethod
+    def moved(self, move: np.ndarray, bend: np.ndarray) -> None:
+        """Take notice of the change of θ and of the gradient."""
 
     def advance(self) -> Mapping[str, float]:
-        """One step."""
+        """One step; where the loss would fall for ever as θ grows, begin again with the fallback."""
         rounds = self.rounds + 1
-        loss, slope = self.step()
+        loss, slope = self._step()
         if self.reason and self.fallback and not self.l2 and self.endless():
-            self.restart(self.fallback)
+            self._restart(self.fallback)
             self.reason = ""
         self.rounds, row = rounds, {"step": rounds, "loss": loss, "gradient": slope}
-        return (
-            row
-            if self.held is None
-            else row | {"valid_loss": mean_loss(*self.problem.coefficients(self.theta), *self.held)}
-        )
+        if self.held is not None:
+            row["valid_loss"] = mean_loss(*self.problem.coefficients(self.theta), *self.held)
+        return row
 
-    def load_state_dict(self, tree: Tree) -> None:
-        """Restore the state."""
-        if tree["l2"] != self.l2:
-            self.restart(tree["l2"])
-        super().load_state_dict(tree)
-
-
-class LogisticNewton(_Minimizer):
-    """Newton's method with halved steps; it ends where gradient and gᵀH⁻¹g are below `tol`.
-
-    `jump` is the change of raw outputs in the last step by their size; it stays large where there is no maximum.
-    """
-
-    kept = (*_Minimizer.kept, "jump")
-    jump = 0.0
-    free: np.ndarray | None = None  # which coefficients move (R, D + 1), the others stay 0; None: all
-
-    def _direction(self, g: np.ndarray, free: np.ndarray) -> np.ndarray:
-        h = self.problem.hessian(self.theta)
-        if not self.problem.base:  # a constant added to all classes changes nothing: hold it
-            r, d = self.theta.shape
-            h += np.kron(np.ones((r, r)), np.diag(np.diagonal(h).reshape(r, d).mean(0)))
-        h, step = h[free.ravel()][:, free.ravel()], np.zeros_like(self.theta)
-        size = np.sqrt(np.where(np.diagonal(h) > 0, np.diagonal(h), 1.0))
-        h, scaled = h / np.outer(size, size), g[free] / size
-        root, failed = linalg.lapack.dpotrf(h, lower=1)  # pyright: ignore[reportAttributeAccessIssue]
-        if failed or np.diagonal(root).min() < 1e-5:
-            step[free] = np.linalg.lstsq(h, scaled, rcond=1e-12)[0] / size
-        else:
-            step[free] = linalg.cho_solve((root, True), scaled) / size
-        return step
-
-    def step(self) -> tuple[float, float]:
-        """θ - α H⁻¹ g."""
-        free = np.ones(self.theta.shape, bool) if self.free is None else self.free
-        old, g = self.problem.value(self.theta)
-        step, rate = self._direction(g, free), 1.0
-        while self.problem.value(self.theta - rate * step)[0] > old + 1e-14 * abs(old) and rate > 1e-10:
-            rate /= 2
-        self.theta = self.theta - rate * step
-        change, size = (np.ptp(self.problem.raw(t), axis=1).max() for t in (rate * step, self.theta))
-        self.jump = float(change / max(size, 1.0))
-        loss, after = self.problem.value(self.theta)
-        slope = float(np.abs(after[free]).max(initial=0))
-        stuck = loss >= old and slope >= np.abs(g[free]).max(initial=0)
-        near = slope <= self.tol and (g * step).sum() <= self.tol
-        self.reason = "converged" if near else "no step lowers the loss" if stuck else ""
-        return loss, slope
-
-    def endless(self) -> bool:
-        """Also where the last step still changed much: rows of several classes lie on the planes between them."""
-        return (self.reason == "converged" and self.jump > ENDLESS) or super().endless()
-
-
-class LogisticLBFGS(_Minimizer):
-    """L-BFGS for many parameters, and for loss + Σ l1 |w|."""
-
-    kept = (*_Minimizer.kept, "moves", "bends")
-    last: tuple[np.ndarray, float, np.ndarray] | None = None
-
-    def __init__(self, problem: LogisticProblem, tol: float, fallback: float = 0.0, l1: float = 0.0) -> None:
-        super().__init__(problem, tol, fallback)
-        self.pull = np.broadcast_to(np.append(l1 / problem.scale, 0.0), self.theta.shape)
-        self.first = np.eye(self.theta.shape[1]) if l1 else _inverse_curvature(problem)  # B of a row of θ at the start
-        self.moves: list[np.ndarray] = []  # the last differences of θ
-        self.bends: list[np.ndarray] = []  # and of the gradient
-
-    def step(self) -> tuple[float, float]:
-        """θ - α B g, α halved until the loss falls; a coefficient with l1 goes down to 0 at most."""
+    def _step(self) -> tuple[float, float]:
+        """The loss and the largest component of its gradient after a step; a coefficient with l1 stops at 0."""
         old, g = self._value(self.theta)
         slope, held, rate = self._slope(self.theta, g), self.pull > 0, 1.0
-        step = self._direction(slope)
+        step = self.direction(slope)
         step[held & (step * slope <= 0)] = 0.0
         sign = np.where(self.theta == 0, -slope, self.theta)
         while True:
@@ -230,12 +162,12 @@ class LogisticLBFGS(_Minimizer):
             if loss <= old + 1e-4 * (slope * (new - self.theta)).sum() + 1e-14 * abs(old) or rate < 1e-10:
                 break
             rate /= 2
-        move, bend = new - self.theta, after - g
-        if (move * bend).sum() > 1e-12 * (bend**2).sum():
-            self.moves, self.bends = [*self.moves, move][-MEMORY:], [*self.bends, bend][-MEMORY:]
-        self.theta, size = new, float(np.abs(self._slope(new, after)).max())
-        self.reason = "converged" if size <= self.tol else "no step lowers the loss" if rate < 1e-10 else ""
-        return loss, size
+        self.theta, move, left = new, new - self.theta, float(np.abs(self._slope(new, after)).max())
+        self.moved(move, after - g)
+        stuck = rate < 1e-10 or (self.quadratic and loss >= old and left >= np.abs(slope).max())
+        near = left <= self.tol and (slope * step).sum() <= self.tol
+        self.reason = "converged" if near else "no step lowers the loss" if stuck else ""
+        return loss, left
 
     def _value(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss with l1, and the gradient without it; the last one is remembered."""
@@ -246,9 +178,73 @@ class LogisticLBFGS(_Minimizer):
 
     def _slope(self, theta: np.ndarray, g: np.ndarray) -> np.ndarray:
         """The gradient with l1; where θ = 0 what is left of g beyond l1."""
-        return np.where(theta != 0, g + self.pull * np.sign(theta), np.sign(g) * np.maximum(np.abs(g) - self.pull, 0.0))
+        at_0 = np.sign(g) * np.maximum(np.abs(g) - self.pull, 0.0)
+        return np.where(theta != 0, g + self.pull * np.sign(theta), at_0) * self.free
 
-    def _direction(self, slope: np.ndarray) -> np.ndarray:
+    def endless(self) -> bool:
+        """Whether the loss would fall for ever as θ grows."""
+        return self.problem.margin(self.theta) > 0
+
+    def _restart(self, l2: float) -> None:
+        self.__init__(LogisticProblem(*self.problem.given, l2), self.tol)
+
+    def load_state_dict(self, tree: Tree) -> None:
+        """Restore the state."""
+        if tree["l2"] != self.l2:
+            self._restart(tree["l2"])
+        super().load_state_dict(tree)
+
+
+class LogisticNewton(_Minimizer):
+    """Newton's method with halved steps; it ends where gradient and gᵀH⁻¹g are below `tol`."""
+
+    kept, quadratic = (*_Minimizer.kept, "jump"), True
+    jump = 0.0  # change of raw outputs in the last step by their size; it stays large where there is no maximum
+
+    def direction(self, slope: np.ndarray) -> np.ndarray:
+        """H⁻¹ slope."""
+        h, free = self.problem.hessian(self.theta), np.broadcast_to(self.free, slope.shape)
+        if not self.problem.base:  # a constant added to all classes changes nothing: hold it
+            r, d = slope.shape
+            h += np.kron(np.ones((r, r)), np.diag(np.diagonal(h).reshape(r, d).mean(0)))
+        h, step = h[free.ravel()][:, free.ravel()], np.zeros_like(slope)
+        size = np.sqrt(np.where(np.diagonal(h) > 0, np.diagonal(h), 1.0))
+        h, scaled = h / np.outer(size, size), slope[free] / size
+        root, failed = linalg.lapack.dpotrf(h, lower=1)  # pyright: ignore[reportAttributeAccessIssue]
+        if failed or np.diagonal(root).min() < 1e-5:
+            step[free] = np.linalg.lstsq(h, scaled, rcond=1e-12)[0] / size
+        else:
+            step[free] = linalg.cho_solve((root, True), scaled) / size
+        return step
+
+    def moved(self, move: np.ndarray, bend: np.ndarray) -> None:
+        """How much the step changed."""
+        change, size = (np.ptp(self.problem.raw(theta), axis=1).max() for theta in (move, self.theta))
+        self.jump = float(change / max(size, 1.0))
+
+    def endless(self) -> bool:
+        """Also where the last step still changed much: rows of several classes lie on the planes between them."""
+        return (self.reason == "converged" and self.jump > ENDLESS) or super().endless()
+
+
+class LogisticLBFGS(_Minimizer):
+    """L-BFGS for many parameters, and for loss + Σ l1 |w|."""
+
+    kept = (*_Minimizer.kept, "moves", "bends")
+
+    def __init__(self, problem: LogisticProblem, tol: float, fallback: float = 0.0, l1: float = 0.0) -> None:
+        super().__init__(problem, tol, fallback)
+        self.pull = np.broadcast_to(np.append(l1 / problem.scale, 0.0), self.theta.shape)
+        self.first = np.eye(self.theta.shape[1]) if l1 else _inverse_curvature(problem)  # B of a row of θ at the start
+        self.moves: list[np.ndarray] = []  # the last differences of θ
+        self.bends: list[np.ndarray] = []  # and of the gradient
+
+    def moved(self, move: np.ndarray, bend: np.ndarray) -> None:
+        """Remember the last differences."""
+        if (move * bend).sum() > 1e-12 * (bend**2).sum():
+            self.moves, self.bends = [*self.moves, move][-MEMORY:], [*self.bends, bend][-MEMORY:]
+
+    def direction(self, slope: np.ndarray) -> np.ndarray:
         """B slope, by two loops over the differences."""
         pairs, shares = [(m, b, (m * b).sum()) for m, b in zip(self.moves, self.bends, strict=True)], []
         for move, bend, both in reversed(pairs):

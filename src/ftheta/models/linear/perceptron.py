@@ -3,12 +3,10 @@
     perceptron rule    row i is wrong (a_y <= a_k, k the best other class):   w_y <- w_y + η x,   w_k <- w_k - η x
     delta rule         every row, every class:                                w_k <- w_k + η (t_k - a_k) x,   t_k = ±1
 
-with a_k = w_k·x + b_k and b as the weight of a constant 1. There is one weight vector per class; of two classes the
-first has that of the second with the sign turned, so that it is Rosenblatt's y = sign(w·x + b), w <- w + η y x. Where
-planes separate the classes the perceptron rule finds some after at most (R/γ)² mistakes (`formulas.mistake_bound`);
-elsewhere it never ends, and the pocket keeps the best weights so far. The delta rule (least mean squares) goes to the
-plane of least squares.
-
+with a_k = w_k·x + b_k and b as the weight of a constant 1. Of two classes the first has the weights of the second with
+the sign turned: Rosenblatt's y = sign(w·x + b), w <- w + η y x. Where planes separate the classes the perceptron rule
+finds some after at most (R/γ)² mistakes (`formulas.mistake_bound`); elsewhere it never ends, and the pocket keeps the
+best weights so far. The delta rule (least mean squares) goes to the plane of least squares.
 Shapes: n rows, D features, K classes, B rows of a block.
 References: Rosenblatt, The Perceptron (1958); Widrow and Hoff, Adaptive Switching Circuits (1960); Gallant,
 Perceptron-Based Learning Algorithms (1990), for the pocket.
@@ -16,7 +14,6 @@ Perceptron-Based Learning Algorithms (1990), for the pocket.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +23,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from scipy.linalg import solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 
 from ...check import Count, NonNegative, Positive
 from ...draw import Draw
@@ -87,10 +83,8 @@ class _OneByOne(Steps):
 
     def advance(self) -> dict[str, float]:
         """One pass over the rows."""
-        n, least = len(self.x), self.least
-        order = np.arange(n)
-        if self.shuffle:
-            order = torch.randperm(n, generator=self.draw.at("order", self.epoch).generator()).numpy()
+        n, least, draw = len(self.x), self.least, self.draw.at("order", self.epoch)
+        order = torch.randperm(n, generator=draw.generator()).numpy() if self.shuffle else np.arange(n)
         mistakes, helped, own = self.learn(order)
         self.epoch += 1
         self.mistakes += mistakes
@@ -99,24 +93,24 @@ class _OneByOne(Steps):
         self.stale = 0 if helped else self.stale + 1
         if not self.reason and self.stale >= self.patience:
             self.reason = STALE
-        valid = {} if self.held is None else {"valid_errors": self._errors(self.held.x, self.held.y)}
-        return {"epoch": self.epoch, "mistakes": mistakes, "errors": errors, **own, **valid}
-
-    def _errors(self, x: np.ndarray, y: np.ndarray) -> int:
-        return int(((x @ self.theta[:, : x.shape[1]].T + self.theta[:, x.shape[1] :].sum(1)).argmax(1) != y).sum())
+        row = {"epoch": self.epoch, "mistakes": mistakes, "errors": errors, **own}
+        if self.held is not None:
+            raw = self.held.x @ self.theta[:, :-1].T + self.theta[:, -1]
+            row["valid_errors"] = int((raw.argmax(1) != self.held.y).sum())
+        return row
 
     def update_pocket(self) -> int:
         """Errors of the weights now; if they are the fewest so far, the weights go into the pocket."""
-        errors = self._errors(self.x, self.y)
+        errors = int(((self.x @ self.theta.T).argmax(1) != self.y).sum())
         if errors < self.least:
             self.pocket, self.least = self.theta.copy(), errors
         return errors
 
 
 class PerceptronRule(_OneByOne):
-    """Rosenblatt's rule as a process: a row on the wrong side moves the plane; a pass without such a row ends it.
+    """A row on the wrong side moves the plane; a pass without such a row ends it.
 
-    The pocket is looked at after every pass, and whenever more rows in succession were right than ever before.
+    The pocket is updated after every pass, and whenever more rows in succession were right than ever before.
     """
 
     kept = (*_OneByOne.kept, "run", "longest")
@@ -126,7 +120,7 @@ class PerceptronRule(_OneByOne):
         """Rows are tried some at a time, up to the first that is on the wrong side."""
         x, y, done, mistakes, width = self.x[order], self.y[order], 0, 0, BLOCK
         while done < len(order):
-            gap, rivals = self._gaps(x[done : done + width], y[done : done + width])
+            gap, rivals = self._gaps(self.theta, x[done : done + width], y[done : done + width])
             wrong = gap <= 0
             i = int(wrong.argmax())
             if not wrong[i]:
@@ -143,18 +137,22 @@ class PerceptronRule(_OneByOne):
             self.pocket, self.least, self.reason = self.theta.copy(), 0, SEPARATED
         return mistakes, None, {}
 
-    def _gaps(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How far the own class is above the best rival (m,), and the rivals (m,)."""
-        if len(self.theta) == 2:
-            return (x @ (self.theta[1] - self.theta[0])) * (2 * y - 1), 1 - y
-        raw, at = x @ self.theta.T, (np.arange(len(x)), y)
+    def gaps(self, pocket: bool) -> np.ndarray:
+        """How far the own class of each row is above the best other one (n,): of the pocket, or of the last weights."""
+        return self._gaps(self.pocket if pocket else self.theta, self.x, self.y)[0]
+
+    def _gaps(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The gaps of some rows (m,), and their rivals (m,)."""
+        if len(theta) == 2:
+            return (x @ (theta[1] - theta[0])) * (2 * y - 1), 1 - y
+        raw, at = x @ theta.T, (np.arange(len(x)), y)
         own = raw[at]
         raw[at] = -np.inf
         return own - raw.max(1), raw.argmax(1)
 
 
 class DeltaRule(_OneByOne):
-    """The delta rule as a process: every row moves the planes towards its targets ±1.
+    """Every row moves the planes towards its targets ±1.
 
     The errors e of a block, each made with the weights that the rows before it have left, solve a triangular system:
     (I + η L) e = t - X w, L the scalar products x_i·x_j with j < i. It ends when the squared error of some passes has
@@ -180,8 +178,8 @@ class DeltaRule(_OneByOne):
         away = not falls and self.stale + 1 >= self.patience and square > 10  # weights of 0 have 1
         if away or not np.isfinite(square) or not np.isfinite(self.theta).all():
             raise NonFiniteError(
-                f"The delta rule with lr={self.lr:g} has run away in pass {self.epoch + 1}: steps grow where lr ‖x‖² > "
-                "2. Leave lr out, or scale the columns first, e.g. with Whitening(method='standard')."
+                f"The delta rule with lr={self.lr:g} diverges in pass {self.epoch + 1}: steps grow where lr ‖x‖² > 2. "
+                "Leave lr out, or scale the columns first, e.g. with Whitening(method='standard')."
             )
         return mistakes, falls, {"squared_error": square}
 
@@ -235,7 +233,7 @@ class Perceptron(SteppedClassifier):
             patience=self.patience or (5 if rule is DeltaRule else 10 if len(x) > MANY_ROWS else self.epochs),
             seed=self.seed_,
         )
-        process.held, process.tol = held if held is None else self._rows(held), self.tol
+        process.held, process.tol = None if held is None else self._rows(held), self.tol
         if self.warm_start and hasattr(self, "coef_"):
             theta = np.c_[self.coef_, self.intercept_]
             process.theta = theta if len(theta) > 1 else np.vstack([-theta, theta])
@@ -245,11 +243,9 @@ class Perceptron(SteppedClassifier):
         """The weights of the pocket, or the last ones."""
         theta = process.pocket if self.pocket else process.theta
         theta = theta[1:] if len(theta) == 2 else theta
-        self.coef_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()  # (R, D), (R,)
-        self.mistakes_ = process.mistakes
-        self.converged_ = process.reason == (SEPARATED if self.rule == "perceptron" else STALE)
-        if not self.converged_ and self.stop_reason_ in ("rounds", STALE):
-            warnings.warn(self._unfinished(process), ConvergenceWarning, stacklevel=6)
+        self._set_planes(theta[:, :-1], theta[:, -1])  # (R, D), (R,)
+        self.mistakes_, delta = process.mistakes, self.rule == "delta"
+        self.converged_ = process.reason == STALE if delta else bool((process.gaps(self.pocket) > 0).all())
 
     def _rate(self, x: np.ndarray) -> float:
         if self.rule == "perceptron":
@@ -257,16 +253,18 @@ class Perceptron(SteppedClassifier):
         size = float(np.einsum("nd,nd->n", x, x).max()) + self.fit_intercept
         return 1 / size if size else 1.0
 
-    def _unfinished(self, process: Any) -> str:
+    def unfinished(self, process: Any) -> str:
+        """Rows that are still on the wrong side, or an error that still falls."""
+        if self.converged_ or self.stop_reason_ not in ("rounds", STALE):
+            return ""
         if self.rule == "delta":
             return f"The squared error still falls after {self.epochs} passes. Raise epochs or tol."
+        if not process.least:
+            return ""  # all rows are right, some of them on a plane
         x, y = process.x[:, :-1], process.y
         best = f"the best weights of {self.n_iter_} passes have {process.least} of {len(x)} rows on the wrong side"
         if min(len(x), process.theta.size) > MAX_DECIDED:
             return f"The classes are not separated: {best}. Raise epochs, or take LogisticRegression."
         if not separable(x, y, intercept=self.fit_intercept):
             return f"No plane separates the classes: {best}. LogisticRegression learns such classes too."
-        return (
-            f"The classes are not yet separated, although planes exist that do it: {best}. Raise epochs, or give all "
-            "columns one scale, e.g. with Whitening(method='standard')."
-        )
+        return f"The classes are not yet separated, although planes do it: {best}. Raise epochs, or scale the columns."

@@ -6,7 +6,6 @@
     generalized cross-validation = mean residual² / (1 - Σ_i h_i / n)²
 
 One decomposition serves every α. The intercept is not penalized. α = 0 is the shortest least-squares solution.
-
 Shapes: n rows, D features, T targets, r = rank, L penalties.
 Reference: Golub, Heath and Wahba, Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter,
 Technometrics 21 (1979); Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.4.
@@ -24,14 +23,11 @@ from numpy.typing import ArrayLike
 from ...check import NonNegative
 from ...errors import InputError
 from ...store import Tree
-from .base import LinearAnswers, PlainRegressor, Rows, feature_names
-from .least_squares import centered
+from .base import LinearAnswers, PlainRegressor, Rows, centered, feature_names
 from .paths import CoefficientPath, penalties
 
-__all__ = ["Ridge", "decompose_rows", "ridge_path"]
-
 BLOCK = 2**18  # numbers of U at a time
-CANCELS = 1e-4  # 1 - h that has lost digits
+EXACT = 1e-13  # 1 - h of a row that is met exactly where nothing is penalized
 
 
 class Decomposed(NamedTuple):
@@ -59,12 +55,9 @@ class Decomposed(NamedTuple):
         return (d / (d + alphas)).sum(0)
 
     def left(self, alphas: np.ndarray) -> np.ndarray:
-        """α / (s² + α), what the penalty leaves of a residual along each direction: (r, L).
-
-        0 counts as 1e-20 of the least s², so that where rows are met exactly ratios of these are their limits.
-        """
+        """α / (s² + α), what the penalty leaves of a residual along each direction: (r, L)."""
         d = self.s[:, None] ** 2
-        return 1 / (1 + d / np.maximum(alphas, 1e-20 * d.min(initial=1.0)))
+        return 1 / (1 + d / np.maximum(alphas, 1e-20 * d.min(initial=1.0)))  # 0: as the limit of small penalties
 
     def errors(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean squares of leave-one-out errors, and generalized cross-validation: (L,), (L,)."""
@@ -77,7 +70,8 @@ class Decomposed(NamedTuple):
     def _leave_one_out(self, left: np.ndarray) -> np.ndarray:
         """Σ_i v_i e_i² over rows and targets, e_i of the fit without row i: (L,)."""
         total, step = np.zeros(left.shape[1]), max(1, BLOCK // max(left.shape))
-        slack, rest = self._slack()
+        slack = 1 - self.share - (self.u**2).sum(1)
+        rest, slack = np.where(slack[:, None] < EXACT, 0.0, self.rest), np.where(slack < EXACT, 0.0, slack)
         for low in range(0, len(self.u), step):
             rows = slice(low, low + step)
             free = self.u[rows] ** 2 @ left + slack[rows, None]  # 1 - h: (m, L)
@@ -85,20 +79,6 @@ class Decomposed(NamedTuple):
                 error = self.u[rows] @ (left * self.uy[:, t, None]) + rest[rows, t, None]
                 total += ((error / np.where(free > 0, free, 1.0)) ** 2).sum(0)
         return total
-
-    def _slack(self) -> tuple[np.ndarray, np.ndarray]:
-        """1 - h (n,) and residuals (n, T) where nothing is penalized; both 0 in rows that are met exactly.
-
-        Where 1 - h cancels it is Σ_j h_ij² over the other rows j, up to its square.
-        """
-        slack, rest = 1 - self.share - (self.u**2).sum(1), self.rest.copy()
-        for i in np.flatnonzero(slack < CANCELS):
-            h = self.u @ self.u[i] + np.sqrt(self.share * self.share[i])
-            h[i] = 0.0
-            slack[i] = h @ h * (1 + h @ h)
-            rest[i] = slack[i] * self.rest[i] - h @ self.rest
-        slack[slack < 1e-24], rest[slack < 1e-24] = 0.0, 0.0
-        return slack, rest
 
 
 def decompose_rows(rows: Rows, intercept: bool) -> Decomposed:
@@ -170,14 +150,14 @@ class Ridge(LinearAnswers, PlainRegressor):
             coef, intercept = found.coefficients(alpha)
             self.alpha_, self.dof_ = float(self.alpha), found.freedom(alpha)
             one = (0, 0) if rows.y.ndim == 1 else (0,)
-            self.coef_, self.intercept_ = coef[one], intercept[one]
+            self._set_planes(coef[one], intercept[one])
             return self
         path = self._path(X, y, self.alphas, sample_weight)
         best = path.best(self.choose)
         self.alphas_, self.coefs_, self.intercepts_ = path.alphas, path.coefs, path.intercepts
         self.loo_, self.gcv_, self.dof_ = path.loo, path.gcv, path.dof
-        self.alpha_, self.coef_ = float(path.alphas[best]), path.coefs[best].copy()
-        self.intercept_ = path.intercepts[best]
+        self.alpha_ = float(path.alphas[best])
+        self._set_planes(path.coefs[best], path.intercepts[best])
         return self
 
     def _path(
@@ -185,9 +165,7 @@ class Ridge(LinearAnswers, PlainRegressor):
     ) -> CoefficientPath:
         rows = self._learned(X, y, sample_weight)
         if len(rows.x) < 2:
-            raise InputError(
-                "Leaving one row out needs at least 2 rows (of weight > 0), got 1. Give alpha, not alphas."
-            )
+            raise InputError("Leaving one out needs at least 2 rows (of weight > 0), got 1. Give alpha, not alphas.")
         found = decompose_rows(rows, self.fit_intercept)
         if isinstance(alphas, (int, np.integer)) and alphas > 0:
             alphas = np.geomspace(10, 1e-6, alphas) * (found.s.max(initial=0.0) ** 2 or 1.0)

@@ -22,14 +22,11 @@ from scipy import stats
 
 from ...formulas import interval
 from ...results import Result, Table
-from .diagnostics import diagnostics
-from .least_squares import decompose, design
-from .linearity import Linearity, linearity
+from .base import decompose, design
+from .diagnostics import Linearity, diagnostics, linearity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["LinearSummary", "ResidualTests", "Summary", "among_all", "blank", "summarize"]
 
 PINNED = 1e-10  # 1 - h of a row through which every plane goes
 WIDTH = 78  # letters of a printed line
@@ -48,15 +45,8 @@ class Summary(Result):
     level: float = 0.95  # of the confidence intervals
     notes: tuple[str, ...] = ()  # what a reader must know
 
-    @property
-    def aic(self) -> float:
-        """2 r - 2 log L."""
-        return 2 * self.rank - 2 * self.log_likelihood
-
-    @property
-    def bic(self) -> float:
-        """r log n - 2 log L."""
-        return self.rank * float(np.log(self.n)) - 2 * self.log_likelihood
+    aic = property(lambda self: 2 * self.rank - 2 * self.log_likelihood, doc="2 r - 2 log L.")
+    bic = property(lambda self: self.rank * float(np.log(self.n)) - 2 * self.log_likelihood, doc="r log n - 2 log L.")
 
     def _printed(self, title: str, parts: Sequence[Any], notes: Sequence[str]) -> str:
         """A title, tables and pairs of blocks side by side, and notes."""
@@ -157,25 +147,19 @@ class LinearSummary(Summary):
         k = self.rank - self.constant
         return (self.total - self.squares) / k / self.sigma**2 if k > 0 and self.sigma > 0 else np.nan
 
-    @property
-    def f_p(self) -> float:
-        """Probability of an F at least as large if they are all 0."""
-        return float(stats.f.sf(self.f, self.rank - self.constant, self.dof))
-
-    @property
-    def t(self) -> np.ndarray:
-        """Coefficients over their standard errors (P,)."""
-        return _over(self.coefficients, self.errors)
-
-    @property
-    def p(self) -> np.ndarray:
-        """Probability of a t at least as far from 0 if the coefficient is 0 (P,)."""
-        return 2 * stats.t.sf(np.abs(self.t), self.dof)
-
-    @property
-    def robust_p(self) -> np.ndarray:
-        """The same with the robust errors (P,)."""
-        return 2 * stats.t.sf(np.abs(_over(self.coefficients, self.robust)), self.dof)
+    f_p = property(
+        lambda self: float(stats.f.sf(self.f, self.rank - self.constant, self.dof)),
+        doc="Probability of an F at least as large if they are all 0.",
+    )
+    t = property(lambda self: _over(self.coefficients, self.errors), doc="Coefficients over standard errors (P,).")
+    p = property(
+        lambda self: 2 * stats.t.sf(np.abs(self.t), self.dof),
+        doc="Probability of a t at least as far from 0 if the coefficient is 0 (P,).",
+    )
+    robust_p = property(
+        lambda self: 2 * stats.t.sf(np.abs(_over(self.coefficients, self.robust)), self.dof),
+        doc="The same with the robust errors (P,).",
+    )
 
     def interval(self, level: float | None = None, *, robust: bool = False) -> np.ndarray:
         """Confidence intervals of the coefficients (P, 2); level None: that of the summary; robust: with HC3 errors."""

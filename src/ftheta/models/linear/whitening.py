@@ -8,7 +8,6 @@
 
 Directions in which nothing varies (a constant column, one that is there twice, more columns than rows) cannot get
 variance 1: `standard` gives 0, `pca` leaves them out, the covariance of `zca` is the projection on those that vary.
-
 Shapes: n rows, D features, K directions that vary (rank of C).
 Reference: Kessy, Lewin and Strimmer, Optimal Whitening and Decorrelation (2018), arXiv:1512.00809.
 """
@@ -26,10 +25,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ... import check
 from ...base import Estimator
 from ...errors import InputError
-from .base import FewThreads
-from .least_squares import centered
-
-__all__ = ["Whitening", "principal_axes"]
+from .base import FewThreads, centered
 
 
 def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,8 +75,7 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
             return self
         if not x.any():
             raise InputError(
-                f"No column of X varies over its {len(x)} sample(s), so no direction can be whitened. "
-                "Pass rows that differ, or take method='standard'."
+                f"No column of X varies over its {len(x)} sample(s): there is nothing to whiten. Pass rows that differ."
             )
         s, axes = principal_axes(x)
         turn = axes.T if self.method == "zca" else np.eye(len(s))  # (D, K) or (K, K)
@@ -96,14 +91,10 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """The rows whose transform is X, up to what does not vary: (n, D)."""
         check_is_fitted(self)
-        try:
-            z = check_array(check.plain(X), dtype="float64")
-        except ValueError as error:
-            raise InputError(f"The rows to turn back are not numbers: {error}") from None
-        if z.shape[1] != self.coloring_.shape[-1]:
+        z, width = check_array(check.plain(X), dtype="float64"), self.coloring_.shape[-1]
+        if z.shape[1] != width:
             raise InputError(
-                f"X has {z.shape[1]} columns, but a transformed row has {self.coloring_.shape[-1]}. "
-                "Pass what transform gave."
+                f"X has {z.shape[1]} columns, but a transformed row has {width}. Pass what transform gave."
             )
         return _times(z, self.coloring_) + self.mean_
 
@@ -115,11 +106,8 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that come out: those that went in, for "pca" whitening0, whitening1, ..."""
-        check_is_fitted(self)
-        names = np.asarray(super().get_feature_names_out(input_features), dtype=object)
-        if self.method == "pca":
-            return np.array([f"whitening{k}" for k in range(self.n_components_)], dtype=object)
-        return names
+        names, own = super().get_feature_names_out(input_features), range(self.n_components_)
+        return np.array([f"whitening{k}" for k in own] if self.method == "pca" else names, dtype=object)
 
 
 def _times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
