@@ -79,10 +79,8 @@ def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
     def bounded(self: Any, X: Any, *rest: Any, **named: Any) -> Any:
         shape = getattr(X, "shape", ())
         work = shape[0] * shape[1] ** 2 if len(shape) == 2 else 0
-        kinds = {
-            str(kind).rpartition(".")[2] for kind in np.atleast_1d(getattr(X, "dtypes", getattr(X, "dtype", None)))
-        }
-        self._float = np.float32 if kinds == {"float32"} else np.float64
+        kinds = set(map(str, np.ravel(getattr(X, "dtypes", getattr(X, "dtype", "")))))
+        self._float = np.float32 if kinds in ({"float32"}, {"torch.float32"}) else np.float64
         with blas_threads(1 if work < WORK else threads_for(work)):
             return fit(self, X, *rest, **named)
 
