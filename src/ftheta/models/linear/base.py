@@ -128,7 +128,8 @@ def decompose(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if len(r) < a.shape[1] or np.abs(np.diag(r)).min(initial=1) <= DEPENDENT:
         kept = _independent(r)
         q, r = np.linalg.qr(unit[:, kept])
-    return q, linalg.solve_triangular(r, np.eye(len(r))) / size[kept, None], kept
+    sign = np.where(np.diag(r) < 0, -1.0, 1.0)  # so that R is unique
+    return q * sign, linalg.solve_triangular(r * sign[:, None], np.eye(len(r))) / size[kept, None], kept
 
 
 def _independent(r: np.ndarray) -> np.ndarray:
@@ -201,6 +202,7 @@ class LinearAnswers:
 
     def predict(self: Any, X: ArrayLike) -> np.ndarray:
         """x·w + b of each row: (n,) or (n, T)."""
+        check_is_fitted(self)
         return self._table(X, dtype=self.coef_.dtype.name) @ self.coef_.T + self.intercept_
 
 
