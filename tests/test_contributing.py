@@ -187,6 +187,7 @@ class Kill(contract.Watch):
             raise Killed
 
 
+@pytest.mark.filterwarnings("ignore:All 6 epochs were used")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_run_that_died_goes_on_to_the_same_bits(family, X, tmp_path, dtype):
     settings = {"dtype": dtype, "validation": 0.2, "patience": 5, "training": Training(every=0.0, schedule="cosine")}
