@@ -328,7 +328,7 @@ FAULTS = [
     ),
     Fault(
         "a damaged line of metrics is kept",
-        "store/_log.py",
+        "store/_manifest.py",
         "    if row.pop(CHECK, None) != crc32(json.dumps(row).encode()):\n",
         "    if row.pop(CHECK, None) is None:\n",
         STORE,

@@ -84,9 +84,7 @@ def test_damaged_metrics_beside_a_damaged_checkpoint(path):
     flip(path / "checkpoint-3.safetensors", -1)
     with Run(path) as run, pytest.warns(UserWarning) as caught:
         assert run.latest()[1] == 2 and steps(run) == [] and run.verify() == []
-    assert ["Resuming from step 2" in str(caught[0].message), "damaged after line 0" in str(caught[1].message)] == [
-        True
-    ] * 2
+    assert "Resuming from step 2" in str(caught[0].message) and "damaged after line 0" in str(caught[1].message)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "fit.json", "split.safetensors"])
@@ -152,15 +150,7 @@ GOOD = {"format": 1, "status": "running", "files": {"a": MARK}, "checkpoints": [
 
 @pytest.mark.parametrize(
     "content",
-    [
-        "[]",
-        "1",
-        "{]",
-        GOOD | {"format": 2},
-        GOOD | {"status": "done"},
-        GOOD | {"files": []},
-        GOOD | {"status": "finished"},
-    ]
+    ["[]", "1", "{]", GOOD | {"format": 2}, GOOD | {"status": "done"}, GOOD | {"status": "finished"}]
     + [GOOD | {"files": {name: MARK}} for name in ("../x", "/etc/passwd", "figures/../../x")]
     + [GOOD | {"files": {name: MARK}} for name in ("a\n", "\x1b[2J", "a" * 300, "lock", "manifest.json", "")]
     + [GOOD | {"files": {"a": mark}} for mark in (None, 1, {}, MARK | {"sha256": "00"}, MARK | {"sha256": "G" * 64})]
@@ -199,9 +189,7 @@ def test_50_flipped_bits_and_50_cuts_are_all_noticed(path, tmp_path, finished):
         Run(path).write("model.safetensors", state(3))
         Run(path).finish()
     sealed = json.loads((path / "manifest.json").read_text()[:-65])
-    length = sealed.get("metrics", {"bytes": sealed["checkpoints"][-1]["metrics"]["bytes"]} if not finished else None)[
-        "bytes"
-    ]
+    length = (sealed if finished else sealed["checkpoints"][-1])["metrics"]["bytes"]
     files = [name for name in names(path) if name != "lock"]
     for i in range(100):
         broken = tmp_path / "broken"
@@ -232,14 +220,6 @@ def test_a_reader_is_not_misled_by_a_writer_that_goes_on_meanwhile(path, act, mo
 
     monkeypatch.setattr(Kept, "verified", slow)
     assert act(reader) in (6, [])
-
-
-def test_a_sound_run_is_itself_and_another_names_its_first_problem(path):
-    run = Run(path)
-    assert run.check() is run
-    flip(path / "config.toml", 0)
-    with pytest.raises(FileFormatError, match="config.toml digest differs"):
-        run.check()
 
 
 def test_what_was_appended_to_a_finished_log_is_noticed(path):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ftheta.errors import StoreError
-from ftheta.store import Run, _folder, _lock, dump_tree, files, parse_tree, run
+from ftheta.store import Run, _folder, dump_tree, files, parse_tree, run
 
 CALLS = ("open", "write", "fsync", "replace", "unlink", "ftruncate", "makedirs", "mkdir")
 STEPS = 2
@@ -43,12 +43,12 @@ class Stand:
         return call
 
     def __enter__(self):
-        for module in (files, run, _folder, _lock):
+        for module in (files, run, _folder):
             module.os = self
         return self
 
     def __exit__(self, *_):
-        for module in (files, run, _folder, _lock):
+        for module in (files, run, _folder):
             module.os = os
 
 

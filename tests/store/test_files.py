@@ -49,13 +49,6 @@ def test_a_full_disk_is_reported_with_what_is_needed_and_what_is_free(tmp_path, 
     assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == {"x": b"old"}
 
 
-def test_the_room_is_left_out_where_it_cannot_be_asked(tmp_path, monkeypatch):
-    failing(monkeypatch, "fsync", OSError(errno.ENOSPC, "full"))
-    failing(monkeypatch, "statvfs", OSError(errno.EIO, "no"))
-    with pytest.raises(StoreError, match=r"x: No space left on device\. What"):
-        write_atomic(tmp_path / "x", b"new")
-
-
 def test_what_blocks_the_way_is_reported(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"1")
@@ -147,9 +140,7 @@ def test_toml_keeps_int_float_and_bool_apart():
 
 @pytest.mark.parametrize("table", [{"a": None}, {"a": {1, 2}}, {"a": [object()]}, {1: 2}])
 def test_what_toml_cannot_hold_is_refused(table):
-    with pytest.raises(
-        InputTypeError, match=r"(not TOML serializable|A string is required)\. Leave None out; give plain"
-    ):
+    with pytest.raises(InputTypeError, match="Leave None out; give plain"):
         to_toml(table)
 
 

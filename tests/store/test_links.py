@@ -184,10 +184,8 @@ def test_a_link_that_appears_between_the_look_and_the_opening_is_not_followed(pa
     (path / "metrics.jsonl").symlink_to(outside / "file")
     before = digest(outside)
     look, blind = _folder.Folder._look, os.stat(path / "config.toml")
-    monkeypatch.setattr(
-        *(_folder.Folder, "_look"),
-        lambda self, name, *place: blind if name == "metrics.jsonl" else look(self, name, *place),
-    )
+    late = lambda self, name, *place: blind if name == "metrics.jsonl" else look(self, name, *place)  # noqa: E731
+    monkeypatch.setattr(_folder.Folder, "_look", late)
     for act in ("rows", "log", "go on", "rewind", "finish"):
         with pytest.raises(FThetaError, match="metrics.jsonl"):
             ACTS[act](Run(path))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ftheta.errors import RunError, StoreError
-from ftheta.store import Run, _lock
+from ftheta.store import Run, _folder
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 HOLD = """
@@ -37,46 +37,30 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first_and_let_in_after_
     )
     try:
         assert holder.stdout.readline() == b"in\n"
-        message = (
-            rf"{tmp_path} is in use by another process \(pid {holder.pid}, since .*\). Stop it or choose another --run."
-        )
-        for act in (
-            Run(tmp_path).__enter__,
-            lambda: Run(tmp_path).log({"a": 1}),
-            lambda: Run(tmp_path).write("x", b""),
-        ):
-            with pytest.raises(RunError, match=message):
-                act()
+        for act in (Run.__enter__, lambda run: run.log({"a": 1}), lambda run: run.write("x", b"")):
+            with pytest.raises(
+                RunError, match=rf"{tmp_path} is in use by another process \(pid {holder.pid}, since .*\)"
+            ):
+                act(Run(tmp_path))
         assert Run(tmp_path).status == "new"  # reading is always possible
     finally:
         holder.kill()
         holder.wait()
         holder.stdout.close()
-    start = time.perf_counter()
     with Run(tmp_path) as run:
         run.log({"a": 1})
-    assert time.perf_counter() - start < 1
 
 
 def test_a_second_object_in_the_same_process_is_refused_too(tmp_path):
-    with Run(tmp_path) as run:
+    run = Run(tmp_path)
+    with run, run:
+        with run:  # one object can be entered again
+            run.log({"a": 1})
         with pytest.raises(RunError, match=rf"is in use by another process \(pid {os.getpid()}, since "):
             Run(tmp_path).__enter__()
-        run.log({"a": 1})
     with Run(tmp_path) as again:
         again.log({"a": 2})
     assert [row["a"] for row in run.rows()] == [1, 2]
-
-
-def test_one_object_can_be_entered_again(tmp_path):
-    run = Run(tmp_path)
-    with run, run:
-        with run:
-            run.log({"a": 1})
-        with pytest.raises(RunError, match="in use"):
-            Run(tmp_path).__enter__()
-    with Run(tmp_path):
-        pass
 
 
 def test_an_error_inside_frees_the_run(tmp_path):
@@ -130,6 +114,8 @@ def test_a_disk_without_locks_is_reported(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "no locks")
 
-    monkeypatch.setattr(_lock, "fcntl", type("fcntl", (), {"flock": flock, "LOCK_EX": 0, "LOCK_NB": 0}), raising=False)
+    monkeypatch.setattr(
+        _folder, "fcntl", type("fcntl", (), {"flock": flock, "LOCK_EX": 0, "LOCK_NB": 0}), raising=False
+    )
     with pytest.raises(StoreError, match=f"Cannot write .*lock: {os.strerror(errno.ENOLCK)}"):
         Run(tmp_path).__enter__()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.errors import InputError, InputTypeError
-from ftheta.store import dump_tree, load_tree, parse_tree, write_atomic
+from ftheta.store import dump_tree, parse_tree, write_atomic
 
 NUMPY = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64".split()
 TORCH = [*NUMPY, "bfloat16"]
@@ -92,22 +92,14 @@ def test_every_tree_comes_back_bit_for_bit(tree):
 
 
 @pytest.mark.parametrize("a, b", [(1, 1.0), (1, True), (0.0, -0.0), ([1], (1,)), ({1: 0}, {"1": 0}), ("", None)])
-def test_the_comparison_of_these_tests_tells_near_values_apart(a, b):
-    assert same(a, a) and same(b, b) and not same(a, b)
-    assert same(round_trip(a), a) and same(round_trip(b), b)
+def test_near_values_stay_apart(a, b):
+    assert same(round_trip(a), a) and same(round_trip(b), b) and not same(a, b)
 
 
 @pytest.mark.parametrize("bits", [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000123, 0x7FF0000000000000])
 def test_a_python_float_keeps_the_payload_and_sign_of_a_nan(bits):
     (x,) = struct.unpack("d", struct.pack("Q", bits))
     assert struct.pack("d", round_trip(x)) == struct.pack("Q", bits)
-
-
-def test_a_file_gives_back_what_was_saved(tmp_path):
-    tree = {"module": {"w": torch.randn(2, 3)}, "classes": np.array(["no", "yes"]), "betas": (0.9, 0.999)}
-    digest = write_atomic(tmp_path / "m.safetensors", dump_tree(tree))
-    assert same(load_tree(tmp_path / "m.safetensors"), tree)
-    assert len(digest) == 64 and [f.name for f in tmp_path.iterdir()] == ["m.safetensors"]
 
 
 def test_tensors_have_readable_names_in_plain_safetensors(tmp_path):
@@ -132,28 +124,19 @@ def test_numpy_scalars_become_python_scalars():
     assert same(round_trip(tree), [0.5, 3, True, "a", {2: float("nan")}])
 
 
-def test_views_are_stored_as_what_they_show():
+def test_views_are_stored_as_what_they_show(tmp_path):
     square = torch.arange(9.0).reshape(3, 3)
     turned = torch.view_as_complex(torch.randn(3, 2)).conj()
     grown = torch.nn.Parameter(square[:, 1])
-    tree = {
-        "t": square.T,
-        "column": square[:, 1],
-        "conj": turned,
-        "parameter": grown,
-        "expanded": square[:1].expand(4, 3),
-    }
+    tree = {"t": square.T, "column": square[:, 1], "conj": turned, "parameter": grown, "wide": square[:1].expand(4, 3)}
     back = round_trip(tree)
     assert all(torch.equal(back[key], tree[key]) for key in tree)
     assert type(back["parameter"]) is torch.Tensor and not back["parameter"].requires_grad
     grid = np.arange(6, dtype=">i4").reshape(2, 3)
     assert np.array_equal(round_trip(grid.T), grid.T) and round_trip(grid).dtype == np.int32
-    assert round_trip(np.array(["ab", "c"], ">U2")).tolist() == ["ab", "c"]
-
-
-def test_a_memory_map_is_stored_as_an_array(tmp_path):
     mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=(2, 2))
     assert same(round_trip(mapped), np.zeros((2, 2), np.float32))
+    assert round_trip(np.array(["ab", "c"], ">U2")).tolist() == ["ab", "c"]
 
 
 def test_what_was_loaded_can_be_written_to_and_lies_as_torch_would_place_it():
@@ -197,11 +180,7 @@ def nest(n):
 @pytest.mark.parametrize(
     ("tree", "error", "message"),
     [
-        (
-            {"net": {"hook": len}},
-            InputTypeError,
-            "Entry 'net.hook' is a builtin_function_or_method, which a file cannot",
-        ),
+        ({"net": {"hook": len}}, InputTypeError, "Entry 'net.hook' is a builtin_function_or_method, which a file"),
         ([b"x"], InputTypeError, "Entry '0' is a bytes, which a file cannot hold; expected dict, list, tuple"),
         ({1, 2}, InputTypeError, "The tree is a set, which a file cannot hold"),
         (np.array([1, "a"], object), InputTypeError, "is a ndarray of object, which a file"),

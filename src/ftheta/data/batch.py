@@ -14,8 +14,6 @@ from torch import Tensor
 
 from ..errors import InputError
 
-__all__ = ["Batch", "rows", "take"]
-
 
 def rows(x: Any) -> int:
     """Number of rows of a tensor, an array, a list, or of the first entry of a dict or tuple."""

@@ -16,8 +16,6 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ["Dataset", "Truth"]
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 

@@ -24,8 +24,6 @@ from .io.pictures import Pictures
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["leaks"]
-
 TOLERANCE = 1e-6
 SAMPLE = 1000  # rows on which columns are ruled out before all rows are looked at
 MIN_ROWS = 20  # of fewer rows, or different values, a coincidence is not reported
@@ -157,21 +155,16 @@ def _values(column: pd.Series) -> np.ndarray:
 
 
 def _relation(a: np.ndarray, y: np.ndarray, repeats: bool) -> str:
+    import pandas as pd
+
     numbers = a.dtype.kind in "iufb" and y.dtype.kind in "iufb"
     if np.array_equal(a, y if numbers else y.astype(str)):
         return "equals"
-    if repeats and _one_to_one(a, y):
-        return "maps one-to-one onto"
+    if repeats:
+        pairs = pd.DataFrame({"a": a, "y": y}).drop_duplicates()
+        if pairs["a"].nunique() == pairs["y"].nunique() == len(pairs):
+            return "maps one-to-one onto"
     return "always rises or always falls with" if numbers and _monotone(a, y) else ""
-
-
-def _one_to_one(a: np.ndarray, y: np.ndarray) -> bool:
-    """Each value of one goes with one value of the other."""
-    import pandas as pd
-
-    left, right = pd.factorize(a)[0].astype(np.int64), pd.factorize(y)[0].astype(np.int64)
-    levels = int(right.max()) + 1
-    return left.max() + 1 == levels and len(np.unique(left * levels + right)) == levels
 
 
 def _monotone(a: np.ndarray, y: np.ndarray) -> bool:

@@ -26,8 +26,6 @@ from ..draw import Draw
 from ..errors import InputError, InputTypeError
 from .batch import Batch, take
 
-__all__ = ["Indexed", "Rows", "Source", "Stream"]
-
 GATHERED = 2**22  # bytes of small rows gathered at once: many views of one gather cost less than many gathers
 
 

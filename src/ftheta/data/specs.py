@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["InputSpec", "TargetSpec"]
-
 
 class InputSpec(NamedTuple):
     """What a net is built for: the shape of one row, and what else was learned from X."""

@@ -15,8 +15,6 @@ from ..catalog import nearest
 from ..draw import Draw
 from ..errors import InputError
 
-__all__ = ["SPLITS", "holdout"]
-
 SPLITS = ("random", "stratified", "chronological")
 MAX_CLASSES, BINS = 20, 10  # more different numbers are binned
 
@@ -51,9 +49,7 @@ def holdout(
         return np.arange(n - count), np.arange(n - count, n)
     order = torch.randperm(n, generator=draw.generator("split")).numpy()
     held = order[:count] if split == "random" else _stratified(order, count, fraction, _labels(y, n))
-    mask = np.zeros(n, dtype=bool)
-    mask[held] = True
-    return _sides(mask)
+    return _sides(np.isin(np.arange(n), held))
 
 
 def _sides(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,18 +2,29 @@
 
 Every call is relative to a descriptor of the folder. The path to the folder may hold links, which are the user's own.
 Where the system has no such calls (Windows), each name is looked at before it is used.
+One writer at a time holds a lock of the operating system, which ends with its process; the file names that process. The
+lock belongs to the opened file: one process cannot take it twice either.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
+import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from stat import S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG
 
 from ..errors import RunError
-from .files import BINARY, make_folder, put, reported, sync_folder, unreadable
+from .files import BINARY, make_folder, put, reported, sync_folder, unreadable, write_all
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 AT = {os.open, os.stat, os.unlink, os.rename, os.mkdir} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 SAFE = BINARY | (os.O_NOFOLLOW | os.O_NONBLOCK if AT else 0)  # a pipe must not make us wait
@@ -132,3 +143,39 @@ class Folder:
             yield
         except (OSError, MemoryError) as error:
             raise unreadable(self.path / name, error) from error
+
+
+# ---- the lock
+
+
+def take_lock(folder: Folder) -> int:
+    """The file descriptor that holds the lock until it is closed."""
+    with reported(folder.path / "lock"):
+        make_folder(folder.path)
+        fd = folder.open("lock", os.O_RDWR | os.O_CREAT)
+        try:
+            if not _locked(fd):
+                holder = os.read(fd, 100).decode("ascii", "replace")
+                known = f" ({holder.strip()})" if re.fullmatch(r"pid \d+, since [\d :-]+\n", holder) else ""
+                raise RunError(f"{folder.path} is in use by another process{known}. Stop it or choose another --run.")
+            os.ftruncate(fd, 0)
+            write_all(fd, f"pid {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}\n".encode())
+        except BaseException:
+            os.close(fd)
+            raise
+    return fd
+
+
+def _locked(fd: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            os.lseek(fd, 1 << 30, os.SEEK_SET)  # far from the text, which others may read
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            os.lseek(fd, 0, os.SEEK_SET)
+        else:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            raise
+        return False
+    return True

@@ -2,22 +2,27 @@
 
     {"format", "status", "files": {name: mark}, "checkpoints": [mark + step + file + metrics: mark], "metrics": mark}
 
-mark = {"bytes", "sha256"}. The mark of all metrics is there when the run is finished.
+mark = {"bytes", "sha256"}. The mark of all metrics is there when the run is finished. Each line of metrics.jsonl,
+{"epoch": 1, "loss": 0.5, "crc": 3063870463}, has a checksum, so that one damaged line does not cost the others.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, InputTypeError
 from .files import damaged, refuse_format, sha256, strict_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+METRICS = "metrics.jsonl"
+CHECK = "crc"
 TWICE = ("split.safetensors", "fit.json")
 NAME = re.compile(r"(figures/)?\w([\w .+=,()-]{0,198}[\w)])?")
 OWN = re.compile(r"manifest\.json|metrics\.jsonl|lock|checkpoint-.*", re.IGNORECASE)
@@ -98,3 +103,48 @@ def _is_checkpoint(x: Any) -> bool:
 
 def _is_count(x: Any) -> bool:
     return type(x) is int and 0 <= x < 1 << 63
+
+
+# ---- metrics
+
+
+def line_of(row: Mapping[str, Any]) -> bytes:
+    """A row as a line; a number that is not finite becomes null."""
+    text = json.dumps({key: _number(key, value) for key, value in row.items()})
+    return f'{text[:-1]}{", " * (len(text) > 2)}"{CHECK}": {crc32(text.encode())}}}\n'.encode()
+
+
+def rows_of(data: bytes) -> tuple[list[dict[str, float]], int]:
+    """The rows before the first line that is not as it was written, and their bytes."""
+    rows: list[dict[str, float]] = []
+    size = 0
+    for line in data.split(b"\n")[:-1]:
+        row = _row(line)
+        if row is None:
+            break
+        rows.append(row)
+        size += len(line) + 1
+    return rows, size
+
+
+def _row(line: bytes) -> dict[str, float] | None:
+    try:
+        row = strict_json(line, METRICS)
+    except FileFormatError:
+        return None
+    if not isinstance(row, dict) or not all(key.isprintable() and _is_number(value) for key, value in row.items()):
+        return None
+    if row.pop(CHECK, None) != crc32(json.dumps(row).encode()):
+        return None
+    return {key: math.nan if value is None else value for key, value in row.items()}
+
+
+def _is_number(x: Any) -> bool:
+    return x is None or isinstance(x, float) or (isinstance(x, int) and abs(x) < 1 << 1000)
+
+
+def _number(key: str, value: Any) -> float | None:
+    value = value.item() if hasattr(value, "item") else value
+    if not isinstance(value, int | float):
+        raise InputTypeError(f"{key}={value!r} in a row of metrics is a {type(value).__name__}, expected a number.")
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -192,18 +192,7 @@ def utf8(text: str) -> bytes:
 
 
 def to_toml(tables: Mapping[str, Any]) -> str:
-    """Nested tables of str, bool, int, float and lists as TOML; tomllib reads the same back.
-
-    Example:
-        >>> print(to_toml({"seed": 1, "model": {"hidden": [64], "name": "mlp"}}))
-        seed = 1
-        <BLANKLINE>
-        [model]
-        hidden = [
-            64,
-        ]
-        name = "mlp"
-    """
+    """Nested tables of str, bool, int, float and lists as TOML; tomllib reads the same back."""
     import tomli_w
 
     try:

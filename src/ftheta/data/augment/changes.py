@@ -31,10 +31,6 @@ from ..batch import Batch
 from .mixing import cutmix, mixup
 from .pixels import FILLS, Fill, box, floats, images, spread, strength_of, uniform, warp
 
-__all__ = ["AUGMENTATIONS", "Augmentation", "affine", "augmentation", "cutout", "flip", "noise", "rand_augment"]
-__all__ += ["views"]
-
-
 # ---- pixels moved
 
 

@@ -22,8 +22,6 @@ from ...errors import InputError
 from ..batch import Batch
 from .pixels import box, floats, images, spread, strength_of
 
-__all__ = ["blend", "cutmix", "mixup"]
-
 
 def mixup(batch: Batch, draw: Draw, alpha: float = 0.2, *, n_classes: int) -> Batch:
     """Each row blended with another one, λ ~ Beta(α, α); y (B,) becomes probabilities (B, K)."""

@@ -22,8 +22,6 @@ from ...draw import Draw
 from ...errors import InputError
 from ..batch import Batch
 
-__all__ = ["FILLS", "Fill", "box", "floats", "images", "spread", "strength_of", "uniform", "warp"]
-
 Fill = Literal["zeros", "border", "reflection"]
 FILLS: tuple[Fill, ...] = ("zeros", "border", "reflection")
 MAX_STRENGTH = {"shear": 89.0, "flip": 1.0, "rand_augment": 8.9}

@@ -21,8 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import table
 from ...errors import InputError
 
-__all__ = ["ArrayEncoder"]
-
 _WORDS = {
     "real": "standardized",
     "unit": "brought to [0, 1]",

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-__all__ = ["MISSING", "PLAIN", "date", "days_of", "number", "numbers", "places"]
-
 # ---- cells
 
 PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)  # -1234.5e3

@@ -26,8 +26,6 @@ from .cells import number as standardized
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Date", "Dropped", "Levels", "Number", "Plan", "learn", "plan_of"]
-
 MAX_LEVELS = 100  # that have a column of their own, the most frequent first
 RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
 IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier

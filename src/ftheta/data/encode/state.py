@@ -12,8 +12,6 @@ from ...errors import FileFormatError
 from .array import ArrayEncoder
 from .table import TableEncoder
 
-__all__ = ["encoder_of", "script_template"]
-
 _IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, number, numbers, places\n"
 _KINDS = {"table": TableEncoder, "array": ArrayEncoder}
 

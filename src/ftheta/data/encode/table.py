@@ -27,8 +27,6 @@ from .columns import Dropped, Number, Plan, learn, number, plan_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableEncoder"]
-
 BLOCK = 2**16  # rows encoded at once
 
 
@@ -65,14 +63,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn a plan for every column from these rows."""
-        X = self._checked(X, reset=True)
-        if isinstance(X, np.ndarray):
-            names: Sequence[str | None] = getattr(self, "feature_names_in_", np.full(X.shape[1], None)).tolist()
-            self.plans_: list[Plan] = [_of_array(X[:, j], name) for j, name in enumerate(names)]
-        else:
-            self.plans_ = [learn(X.iloc[:, j], str(name)) for j, name in enumerate(X.columns)]
-            if not any(plan.outputs for plan in self.plans_):
-                self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
+        named, X = hasattr(X, "columns"), self._checked(X, reset=True)
+        names = map(str, X.columns) if named else [None] * X.shape[1]
+        self.plans_ = [learn(X.iloc[:, j], name) for j, name in enumerate(names)]
+        if not any(plan.outputs for plan in self.plans_):
+            self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
         if not any(plan.outputs for plan in self.plans_):
             why = [f"{f'x{j}' if p.name is None else p.name!r} is {p.description}" for j, p in enumerate(self.plans_)]
             first = "; ".join(why[:3]) + ("; ..." if len(why) > 3 else "")
@@ -83,11 +78,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """The columns that `fit` saw as numbers: (n, W)."""
-        import pandas as pd
-
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        X = pd.DataFrame(X, copy=False) if isinstance(X, np.ndarray) else X
         edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])
         out = np.empty((len(X), edges[-1]), dtype=self.dtype)
         with np.errstate(over="ignore"):  # a value too large for float32 is named by the estimator
@@ -97,8 +89,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     out[rows, edges[j] : edges[j + 1]] = _applied(plan, X.iloc[rows, j], start)
         return out
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """A frame as one of pandas; anything else as an array of numbers, where cells may be missing."""
+    def _checked(self, X: Any, *, reset: bool) -> pd.DataFrame:
+        """A frame as one of pandas; anything else as a frame of numbers, where cells may be missing."""
+        import pandas as pd
+
         X = X.to_pandas() if hasattr(X, "to_pandas") else X  # of polars or pyarrow
         if type(X).__module__.startswith("pandas") and hasattr(X, "columns"):
             try:
@@ -108,7 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if not len(X):
                 raise InputError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
             return X
-        return table(self, X, dtype="float64", reset=reset, allow_nan=True)
+        return pd.DataFrame(table(self, X, dtype="float64", reset=reset, allow_nan=True), copy=False)
 
     def align(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns that `fit` saw, in its order, out of a frame that may hold more; dropped ones may be missing."""
@@ -177,10 +171,6 @@ def _or_number(plan: Plan, column: pd.Series) -> Plan:
     """What counts the rows is a number after all, where there is nothing else to learn from."""
     counts = column.dtype.kind in "biuf" and "identifier" in plan.description
     return number(column.to_numpy(dtype=np.float64), plan.name) if counts else plan
-
-
-def _of_array(values: np.ndarray, name: str | None) -> Plan:
-    return Dropped(name, "it is empty") if np.isnan(values).all() else number(values, name)
 
 
 def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:

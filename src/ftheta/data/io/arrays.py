@@ -23,8 +23,6 @@ from ..datasets import Dataset
 from .dataset import MAX_COLUMNS, as_dataset, labeled
 from .files import reject_bomb, unpacked
 
-__all__ = ["read_arrays", "read_idx", "read_idx_array"]
-
 FEATURES, TARGETS = ("X", "x", "data", "images"), ("y", "labels", "target")
 MAX_DIRECTORY = 1 << 20  # bytes of the directory of an NPZ file: a million entries take seconds and gigabytes to open
 IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

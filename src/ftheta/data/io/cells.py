@@ -18,12 +18,10 @@ from ..encode.cells import MISSING, PLAIN, numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MISSING", "CsvFormat", "Inferred", "infer_column", "numbers", "plain_number"]
-
 MAX_STRAY_WORDS = 3  # up to that many different words in a column of numbers are taken for missing values,
 MAX_STRAY_SHARE = 0.1  # if they fill at most this share of its cells
 
-_CODE = re.compile(r"0\d+")  # 01003 is not a number
+CODE = re.compile(r"0\d+")  # 01003 is not a number
 
 
 def _with_times(*days: str) -> tuple[str, ...]:
@@ -80,7 +78,7 @@ def infer_column(
         return Inferred(column.astype(float))
     if known and (dates := _as_dates(column, levels, known)):
         return dates
-    if any(map(_CODE.fullmatch, levels)):
+    if any(map(CODE.fullmatch, levels)):
         return Inferred(_merged(column, levels), f"column {column.name!r}: codes with leading zeros, kept as text")
     found = _as_numbers(column, levels, csv_format.comma, strict)
     return found or _as_dates(column, levels) or Inferred(_merged(column, levels))

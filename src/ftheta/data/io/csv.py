@@ -21,14 +21,12 @@ import numpy as np
 
 from ...errors import FileFormatError
 from ..datasets import Dataset
-from .cells import MISSING, CsvFormat, numbers, plain_number
+from .cells import CODE, MISSING, CsvFormat, numbers, plain_number
 from .dataset import MAX_COLUMNS, NO_TARGET, as_dataset, known_target
 from .files import FORMATS, content_of, format_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["looks_like_table", "read_csv"]
 
 SAMPLE, SAMPLE_ROWS = 2**18, 1000  # bytes and rows that are looked at first
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -171,10 +169,11 @@ def _look(path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, 
         notes.append(f"{DELIMITERS.get(delimiter, repr(delimiter))} between the columns")
     if csv_format is None:
         csv_format = CsvFormat(delimiter != "," and any(_comma_decimals(c, delimiter == ";") for c in columns))
-    kinds = {}
-    for name, cells in zip(names, columns, strict=True):
-        exact = name in csv_format.text or name in csv_format.dates or csv_format.comma or any(map(_is_code, cells))
-        numeric = all(plain_number(cell) or cell.strip() in MISSING for cell in cells)
+    text_columns, kinds = {*csv_format.text, *csv_format.dates}, {}
+    for name, column in zip(names, columns, strict=True):
+        cells = [cell.strip() for cell in column]
+        exact = csv_format.comma or name in text_columns or any(map(CODE.fullmatch, cells))
+        numeric = all(plain_number(cell) or cell in MISSING for cell in cells)
         kinds[name] = "str" if exact else "float64" if numeric else "category"
     file = _File(path, data, encoding, delimiter, head, found[0].last, found[0].line, names, kinds, csv_format)
     if rows and len(rows[0]) != len(names):
@@ -233,11 +232,6 @@ def column_names(place: str, names: list[str], notes: list[str]) -> list[str]:
             why = "has no name" if not name else f"is named {name!r} again"
             notes.append(f"column {j + 1} {why}: it is called {names[j]!r} here")
     return names
-
-
-def _is_code(cell: str) -> bool:
-    cell = cell.strip()
-    return cell[:1] == "0" and cell.isdigit() and len(cell) > 1
 
 
 def _comma_decimals(cells: Sequence[str], likely: bool) -> bool:

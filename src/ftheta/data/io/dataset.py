@@ -20,8 +20,6 @@ from .cells import MISSING, CsvFormat, Inferred, infer_column, numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_dataset", "known_target", "task_of"]
-
 MAX_COLUMNS = 100_000
 MAX_CLASSES = 20  # that many different integers are still classes
 NO_TARGET = ("", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "?")  # "none" may be a class
@@ -75,7 +73,8 @@ def as_dataset(
     import pandas as pd
 
     target = known_target(path, target, frame, required)
-    csv_format, notes, reject = csv_format or CsvFormat(), list(notes), reject or _rejecter(path, frame)
+    csv_format, notes = csv_format or CsvFormat(), list(notes)
+    reject = reject or partial(_reject, path, frame.copy(deep=False))
     infer = partial(_inferred, csv_format, typed, reject)
     y = None if target is None else _target(path, frame.pop(target), required, infer, notes)
     if not frame.shape[1]:
@@ -150,12 +149,7 @@ def _reject_words(y: pd.Series, reject: Reject) -> None:
         reject(str(y.name), words, what)
 
 
-def _rejecter(path: Path, frame: pd.DataFrame) -> Reject:
-    columns = {str(name): column for name, column in frame.items()}
-
-    def reject(name: str, bad: np.ndarray, what: str) -> None:
-        row = int(np.argmax(bad))
-        message = what.format(cell=str(columns[name].iloc[row]), count=int(bad.sum()))
-        raise FileFormatError(f"{path} row {row}, column {name!r} {message}")
-
-    return reject
+def _reject(path: Path, frame: pd.DataFrame, name: str, bad: np.ndarray, what: str) -> None:
+    row = int(np.argmax(bad))
+    message = what.format(cell=str(frame[name].iloc[row]), count=int(bad.sum()))
+    raise FileFormatError(f"{path} row {row}, column {name!r} {message}")

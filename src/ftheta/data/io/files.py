@@ -15,8 +15,6 @@ from ..datasets import Dataset
 if TYPE_CHECKING:
     from .cells import CsvFormat
 
-__all__ = ["FORMATS", "format_of", "is_picture", "read", "read_text"]
-
 HEAD = 2**16  # bytes that tell the format
 MAX_RATIO, ALWAYS = 200, 16 << 20  # packed bytes may grow by this factor, or to this size
 FORMATS = {  # what it is, and the function that reads it

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -28,16 +28,13 @@ from ..datasets import Dataset
 from .dataset import labeled
 from .files import reject_bomb
 from .picture import GREY, MAX_PIXELS, MODES, Header, center_box, header, header_of, open_picture, pixels, printable
-from .pictures import WAIT, Listing, Pictures, read_files
-
-__all__ = ["open_images", "read_images", "read_picture"]
+from .pictures import WAIT, Listing, Pictures, Say, read_files
 
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
 LOOK = 500  # headers that are read when a folder is opened
 IMAGES, MASKS = "images", "masks"
 MASK_MODES = ("1", "L", "P")  # of one number per pixel
 NEAREST = 0  # of Pillow: no class lies between two
-Say = Callable[[str], object]
 
 
 def read_images(path: str | Path, *, required: bool = True) -> Dataset:
@@ -155,7 +152,11 @@ def _scan(path: Path, required: bool, say: Say) -> tuple[Listing, np.ndarray | N
         )
     names, *numbers = zip(*found, strict=True)
     listing = Listing(path.resolve(), list(names), *(np.array(column, np.int64) for column in numbers))
-    return listing, None if flat else np.array(y), _left_out(path, skipped, empty)
+    notes = [f"no class of its own: {len(empty)} folders without pictures, e.g. {empty[0]}"] if empty else []
+    if skipped:
+        what = f"left out: {len(skipped)} links, hidden files or files that are not in a folder of a class"
+        notes.insert(0, f"{what}, e.g. {printable(Path(skipped[0]).relative_to(path))}")
+    return listing, None if flat else np.array(y), notes
 
 
 def _entries(folder: Path, skipped: list[str], *, folders: bool = False) -> list[os.DirEntry[str]]:
@@ -169,18 +170,6 @@ def _entries(folder: Path, skipped: list[str], *, folders: bool = False) -> list
     good = [fits(entry, follow_symlinks=False) and not entry.name.startswith(".") for entry in found]
     skipped += [entry.path for entry, fine in zip(found, good, strict=True) if not fine]
     return [entry for entry, fine in zip(found, good, strict=True) if fine]
-
-
-def _left_out(path: Path, skipped: list[str], empty: list[str]) -> list[str]:
-    notes = []
-    if skipped:
-        notes.append(
-            f"left out: {len(skipped)} links, hidden files or files that are not in a folder of a class, "
-            f"e.g. {printable(Path(skipped[0]).relative_to(path))}"
-        )
-    if empty:
-        notes.append(f"no class of its own: {len(empty)} folders without pictures, e.g. {empty[0]}")
-    return notes
 
 
 # ---- headers

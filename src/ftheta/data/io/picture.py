@@ -27,8 +27,6 @@ from ...errors import FileFormatError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["MODES", "Header", "center_box", "decode", "header", "header_of", "open_picture", "pixels", "printable"]
-
 MAX_PIXELS = 1 << 24  # of one picture, e.g. 4096 x 4096
 MODES = {1: "L", 3: "RGB"}
 GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L")

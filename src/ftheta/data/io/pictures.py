@@ -24,11 +24,10 @@ from ...check import free_memory
 from ...errors import FileFormatError, InputError
 from .picture import decode
 
-__all__ = ["Pictures"]
-
 ADVICE = "Or leave bad files out: skip_bad=True, on the command line --skip-bad."
 WAIT = 2.0  # seconds after which progress is reported
 ALWAYS = 1 << 26  # bytes of decoded pictures that are kept whatever is free
+Say = Callable[[str], object]
 T = TypeVar("T")
 
 
@@ -42,12 +41,7 @@ class Listing(NamedTuple):
 
 
 def read_files(
-    listing: Listing,
-    rows: Iterable[int],
-    read: Callable[[str], T],
-    what: str,
-    skip_bad: bool,
-    say: Callable[[str], object],
+    listing: Listing, rows: Iterable[int], read: Callable[[str], T], what: str, skip_bad: bool, say: Say
 ) -> tuple[dict[str, T], dict[str, str]]:
     """What is read from some files by name, and what is wrong with the others."""
     found, bad, last = {}, {}, monotonic() + WAIT
@@ -147,24 +141,19 @@ class Pictures:
         return found.hexdigest()
 
 
-class _Kept:
+class _Kept(dict[int, np.ndarray]):
     """Decoded pictures by number, if all of them fit; it stays behind when it is pickled."""
 
     def __init__(self, n: int, shape: tuple[int, ...]) -> None:
+        super().__init__()
         self.n, self.shape = n, shape
-        self._pixels: Any = None
-        self._known: np.ndarray | None = None
+        self.fits: bool | None = None  # decided when the first is decoded
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.n, self.shape)
 
-    def get(self, i: int) -> np.ndarray | None:
-        return None if self._known is None or not self._known[i] else self._pixels[i]
-
     def put(self, i: int, picture: np.ndarray) -> None:
-        if self._known is None:
-            n = self.n if self.n * prod(self.shape) <= max(ALWAYS, (free_memory() or 0) // 4) else 0
-            self._pixels, self._known = np.empty((n, *self.shape), np.uint8), np.zeros(self.n, bool)
-        if len(self._pixels):
-            self._pixels[i] = picture
-            self._known[i] = True
+        if self.fits is None:
+            self.fits = self.n * prod(self.shape) <= max(ALWAYS, (free_memory() or 0) // 4)
+        if self.fits:
+            self[i] = picture

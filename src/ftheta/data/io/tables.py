@@ -20,8 +20,6 @@ from .csv import column_names
 from .dataset import MAX_COLUMNS, as_dataset
 from .files import content_of, decode_text, reject_bomb
 
-__all__ = ["read_excel", "read_json", "read_parquet"]
-
 PARQUET_RATIO, PARQUET_ALWAYS = 1000, 64 << 20  # runs of one value pack far better than text
 LIMITS = {"thrift_string_size_limit": 16 << 20, "thrift_container_size_limit": 16 << 20}
 

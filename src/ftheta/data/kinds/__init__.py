@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from .base import Inputs, Kind
-from .environment import Environment, Played
+from .environment import Environment
 from .image import Boxes, Images
-from .inputs import Items, Windows
+from .inputs import Items
 from .sequence import Sequences, Series
 from .table import Table
 from .text import Text
 
-__all__ = [
-    "KINDS",
-    "Boxes",
-    "Environment",
-    "Images",
-    "Inputs",
-    "Items",
-    "Kind",
-    "Played",
-    "Sequences",
-    "Series",
-    "Table",
-    "Text",
-    "Windows",
-]
+__all__ = ["KINDS", "Boxes", "Environment", "Images", "Inputs", "Items", "Kind", "Sequences", "Series", "Table", "Text"]
 
-KINDS: dict[str, type[Kind]] = {
-    kind.name: kind for kind in (Table, Images, Series, Sequences, Text, Boxes, Environment)
-}
-"""Every kind by its name."""
+_ALL = (Table, Images, Series, Sequences, Text, Boxes, Environment)
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in _ALL}

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..datasets import Dataset
     from ..sources import Source
 
-__all__ = ["Inputs", "Kind"]
-
 
 class Inputs(Protocol):
     """Checked X: what a net is built for, rows by number, their arrays for the digest, and batches with targets."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..datasets import Dataset
     from ..sources import Source
 
-__all__ = ["Environment", "Played"]
-
 
 @dataclass(frozen=True)
 class Environment(Kind):
@@ -49,7 +47,7 @@ class Environment(Kind):
         owner.n_features_in_ = int(np.prod(shape)) if shape else 1
         return Played(make, spec or found, self.play)
 
-    # ---- data sets of this kind, for jobs: x makes the environment, and has length 1
+    # ---- for jobs: x makes the environment, and has length 1
 
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
@@ -77,11 +75,9 @@ class Played:
         return 1
 
     def take(self, index: Any) -> Played:
-        """The same: an environment has no parts."""
-        return self
+        return self  # an environment has no parts
 
     def content(self) -> Sequence[np.ndarray]:
-        """Its name."""
         return [np.frombuffer(self.spec.facts["name"].encode(), np.uint8)]
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:

@@ -27,8 +27,6 @@ from .table import Table, image_size
 if TYPE_CHECKING:
     from ..datasets import Dataset
 
-__all__ = ["Boxes", "Images"]
-
 SHOWN = 200  # images of a folder, evenly spaced, that are described
 CHANNELS = (1, 3, 4)  # gray, colors, colors and opacity
 

@@ -20,6 +20,7 @@ from ...errors import InputError
 from ...store.files import readable
 from ..io.pictures import Pictures
 from ..specs import InputSpec
+from .base import Kind
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from ...draw import Draw
     from ..batch import Batch
     from ..sources import Source
-
-__all__ = ["Items", "Windows"]
 
 MAX_AHEAD_BYTES, MAX_AHEAD = 1 << 26, 8  # of decoded batches that wait, at least one batch
 MAX_BATCH_BYTES = 1 << 29  # of one batch of pictures as floats
@@ -49,7 +48,7 @@ class Items:
 
     def take(self, index: Any) -> Items:
         """Some of the items, by number."""
-        return replace(self, values=_some(self.values, index), labels=None)
+        return replace(self, values=Kind.take(self.values, index), labels=None)
 
     def content(self) -> Sequence[np.ndarray]:
         """The array, or the lengths and then the items of a list."""
@@ -78,7 +77,7 @@ class Items:
             return Rows(on_device(self.values, dtype, device), y, weight, **how, expand=expand)
 
         def get(index: Tensor, draw: Draw) -> Batch:
-            some = _some(self.values, index.numpy())
+            some = Kind.take(self.values, index.numpy())
             x = on_device(np.asarray(some) if self.collate is None else self.collate(some), dtype, device)
             return Batch(unit_pixels(x, dtype), take(y, index), take(weight, index), index)
 
@@ -171,7 +170,9 @@ def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
     return x if largest is None else x.to(dtype).div_(largest)
 
 
-def _some(values: Any, index: Any) -> Any:
-    if isinstance(values, list):
-        return [values[i] for i in np.arange(len(values))[index]]
-    return values[index]
+def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays (T_i, ...) as one (B, T, ...), with zeros after the end."""
+    x = np.zeros((len(rows), max(map(len, rows)), *rows[0].shape[1:]), rows[0].dtype)
+    for i, row in enumerate(rows):
+        x[i, : len(row)] = row
+    return x

@@ -17,13 +17,11 @@ from ... import check
 from ...errors import InputError, InputTypeError
 from ..specs import InputSpec
 from .base import Kind
-from .inputs import Items, Windows
+from .inputs import Items, Windows, padded
 
 if TYPE_CHECKING:
     from ...results import Table
     from ..datasets import Dataset
-
-__all__ = ["Sequences", "Series"]
 
 
 @dataclass(frozen=True)
@@ -51,15 +49,12 @@ class Sequences(Kind):
             if not np.isfinite(x).all():
                 raise InputError(f"X[{i}] contains NaN or inf. Fill or drop those steps.")
         owner.n_features_in_ = width
-        return Items(rows, spec or InputSpec((width,)), padded)
+        return Items(rows, spec or InputSpec((width,)), _marked)
 
 
-def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
+def _marked(rows: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays (T_i, D) as one (B, T, D + 1); the last channel is 1 at real steps."""
-    x = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1] + 1), rows[0].dtype)
-    for i, row in enumerate(rows):
-        x[i, : len(row), :-1], x[i, : len(row), -1] = row, 1
-    return x
+    return padded([np.column_stack([row, np.ones(len(row), row.dtype)]) for row in rows])
 
 
 @dataclass(frozen=True)

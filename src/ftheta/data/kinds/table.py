@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ...results import Table as Text
     from ..datasets import Dataset
 
-__all__ = ["Table"]
-
 SUPPORTS = {  # values of X -> whether a table holds only such, and the sentence for others
     "unit": (lambda x: x.min() >= 0 and x.max() <= 1, "in [0, 1]: scale them, e.g. MinMaxScaler()"),
     "bit": (lambda x: ((x == 0) | (x == 1)).all(), "0 or 1: round them, e.g. Binarizer(threshold=0.5)"),

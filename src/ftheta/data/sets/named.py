@@ -17,8 +17,6 @@ from ..datasets import Dataset
 from .download import REAL, find
 from .download import fetch as fetch_files
 
-__all__ = ["DatasetInfo", "cholesterol", "info", "load", "names", "sprint"]
-
 
 class DatasetInfo(NamedTuple):
     """What there is to know of a data set without opening it."""

@@ -26,22 +26,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ..datasets import Dataset, Function, Truth
 
-__all__ = [
-    "SYNTHETIC",
-    "blobs",
-    "checkerboard",
-    "circles",
-    "friedman",
-    "heteroscedastic",
-    "make_dataset",
-    "moons",
-    "polynomial",
-    "shapes",
-    "sinusoid",
-    "spirals",
-    "two_gaussians",
-    "xor",
-]
+MADE = "none: the numbers are made"  # the license
 
 
 def make_dataset(name: str, n: int | None = None, noise: float | None = None, seed: int = 0) -> Dataset:
@@ -113,18 +98,14 @@ def blobs(n: int = 1000, noise: float = 1.0, seed: int = 0, *, classes: int = 3)
     angle = 2 * np.pi * np.arange(classes) / classes
     center = 2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (K, 2)
 
+    a = 2 * math.sin(math.pi / classes) ** 2 / noise**2  # Craig (1991): an integral over one angle
+    area = quad(lambda t: math.exp(-a / max(math.sin(t) ** 2, 1e-300)), 0, math.pi * (1 - 1 / classes))[0]
     truth = Truth(
         f"x | y ~ N(2 (cos 2πy/K, sin 2πy/K), {noise:g}² I), K = {classes}",
         probability=lambda x: softmax(_array(x) @ center.T / noise**2, axis=1)[:, 1],  # all |center| are equal
-        bayes_error=_ring_error(classes, noise),
+        bayes_error=area / math.pi,
     )
     return _dataset("blobs", center[y] + noise * rng.standard_normal((n, 2)), y, truth)
-
-
-def _ring_error(classes: int, noise: float) -> float:
-    """Bayes error of K equal Gaussians on a circle of radius 2, as an integral over one angle (Craig, 1991)."""
-    a = 2 * math.sin(math.pi / classes) ** 2 / noise**2
-    return quad(lambda t: math.exp(-a / max(math.sin(t) ** 2, 1e-300)), 0, math.pi * (1 - 1 / classes))[0] / math.pi
 
 
 # ---- classes along curves
@@ -300,13 +281,9 @@ def shapes(n: int = 500, noise: float = 0.1, seed: int = 0, *, size: int = 32) -
     gray = np.clip(gray + noise * rng.standard_normal(gray.shape), 0, 1)
     pixels = np.round(255 * gray).astype(np.uint8).reshape(n, -1)
     truth = Truth(f"1 to {MAX_FIGURES} figures, each of its own brightness, on a darker ground, + {noise:g} ε")
-    return Dataset(
-        *("shapes", pixels, y, tuple(f"pixel{i}" for i in range(size**2)), ("ground", "disc", "square", "triangle")),
-        *("segment", "none: the images are made"),
-        kind="image",
-        shape=(size, size),
-        truth=truth,
-    )
+    names = tuple(f"pixel{i}" for i in range(size**2)), ("ground", "disc", "square", "triangle")
+    about = {"license": MADE, "kind": "image", "shape": (size, size), "truth": truth}
+    return Dataset("shapes", pixels, y, *names, "segment", **about)
 
 
 def _figures(rng: np.random.Generator, kind: np.ndarray, size: int) -> np.ndarray:
@@ -357,8 +334,7 @@ def _dataset(name: str, x: np.ndarray, y: np.ndarray, truth: Truth, citation: st
     names = ("x",) if x.shape[1] == 1 else tuple(f"x{j + 1}" for j in range(x.shape[1]))
     classes = () if y.dtype.kind == "f" else tuple(map(str, range(int(y.max()) + 1)))
     task = "regression" if not classes else "binary" if len(classes) == 2 else "multiclass"
-    made = "none: the numbers are made"
-    return Dataset(name, pd.DataFrame(x, columns=list(names)), y, names, classes, task, made, citation, truth=truth)
+    return Dataset(name, pd.DataFrame(x, columns=list(names)), y, names, classes, task, MADE, citation, truth=truth)
 
 
 def _array(x: Any) -> np.ndarray:
