@@ -162,7 +162,7 @@ def _relation(a: np.ndarray, y: np.ndarray, repeats: bool) -> str:
         return "equals"
     if repeats:
         pairs = pd.DataFrame({"a": a, "y": y}).drop_duplicates()
-        if pairs["a"].nunique() == pairs["y"].nunique() == len(pairs):
+        if set(pairs.nunique()) == {len(pairs)}:
             return "maps one-to-one onto"
     return "always rises or always falls with" if numbers and _monotone(a, y) else ""
 
