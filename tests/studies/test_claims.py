@@ -89,18 +89,10 @@ def test_classes_of_functions_on_one_sine():
     x = np.linspace(-1, 1, 50)[:, None]
     y = np.sin(np.pi * x[:, 0])
     net = {"activation": "tanh", "optimizer": "lm", "epochs": 60, "dtype": "float64", "random_state": 0}
-    errors = [
-        np.sqrt(np.mean((model.fit(x, y).predict(x) - y) ** 2))
-        for model in (
-            LinearRegression(),
-            BasisRegression(degree=5),
-            BasisRegression(basis="fourier", size=3),
-            BasisRegression(basis="gaussian", size=6, widths=0.4),
-            BasisRegression(basis="relu", size=6),
-            MLPRegressor(hidden=(6,), **net),
-            MLPRegressor(hidden=(6, 6), **net),
-        )
-    ]
+    models = [LinearRegression(), BasisRegression(degree=5), BasisRegression(basis="fourier", size=3)]
+    models += [BasisRegression(basis="gaussian", size=6, widths=0.4), BasisRegression(basis="relu", size=6)]
+    models += [MLPRegressor(hidden=hidden, **net) for hidden in ((6,), (6, 6))]
+    errors = [np.sqrt(np.mean((model.fit(x, y).predict(x) - y) ** 2)) for model in models]
     line, polynomial = (np.polynomial.Polynomial.fit(x[:, 0], y, degree)(x[:, 0]) for degree in (1, 5))
     assert errors[:2] == pytest.approx([np.sqrt(np.mean((fit - y) ** 2)) for fit in (line, polynomial)])
     assert errors[1:5] == pytest.approx([0.00477, 0, 0.0143, 0.0315], rel=0.005, abs=1e-14)
@@ -178,9 +170,6 @@ def test_the_decision_function_of_a_disc_is_0_inside_and_1_elsewhere():
     assert decision.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     at, z, _ = gallery.disc(600)
     assert (np.ceil(np.floor((at**2).sum(1)) / (at**2).sum(1)) == (z == 0)).all()
-
-
-# ---- tables
 
 
 @pytest.mark.ledger("A013", covers="ftheta.data.TableEncoder")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ftheta.studies._digits import binarize, classifier, digits, first_per_class, image_grid, sample_pixels
+from ftheta.studies._digits import binarize, classifier, digits, sample_pixels
 
 
 def test_a_fifth_of_the_small_digits_is_the_test_part():
@@ -27,14 +27,6 @@ def test_a_pixel_is_lit_as_often_as_its_gray_value_says():
     assert set(np.unique(bits)) == {0, 1} and bits.mean(0) == pytest.approx([0, 0.25, 1], abs=0.015)
     assert np.array_equal(bits, sample_pixels(x, 3)) and not np.array_equal(bits, sample_pixels(x, 4))
     assert binarize(np.array([[0.49, 0.5, 1.0, 0.0]])).tolist() == [[0, 1, 1, 0]]
-
-
-def test_images_are_chosen_by_class_and_laid_out_row_by_row():
-    assert first_per_class(np.array([2, 0, 2, 0, 0, 2]), 2).tolist() == [1, 3, 0, 2]
-    tiles = np.arange(24).reshape(6, 2, 2)
-    made = image_grid(tiles, columns=3)
-    assert made.shape == (6, 9) and np.array_equal(made[3:5, 3:5], tiles[4]) and np.array_equal(made[:2, 6:8], tiles[2])
-    assert (made[2] == 0.5).all() and (made[:, 5] == 0.5).all()
 
 
 def test_the_classifier_learns_gray_values_and_bits():

@@ -1,6 +1,5 @@
 """Studies: a function over a grid and seeds, measured once, kept cell by cell, judged by checks, recorded."""
 
-import ast
 import json
 import tomllib
 from pathlib import Path
@@ -11,24 +10,9 @@ from scipy import stats
 
 from ftheta.errors import InputError, RunError
 from ftheta.store import Run
-from ftheta.studies import (
-    Check,
-    Study,
-    _running,
-    holds,
-    info,
-    ledger,
-    less,
-    missing,
-    more,
-    names,
-    near,
-    record,
-    run,
-    same,
-)
+from ftheta.studies import Check, Study, _running, holds, ledger, less, missing, more, near, record, run, same
 from ftheta.studies import verdict as verdict_of
-from ftheta.studies._running import claimed_rows, fingerprint, load
+from ftheta.studies._running import fingerprint, info, load, names
 
 VERDICTS = {"right", "loose", "wrong", "incomplete", "undecided"}
 STOP, CALLS = [], []
@@ -66,16 +50,15 @@ def toy(monkeypatch, tmp_path):
 
 
 def test_more_is_the_paired_t_test():
-    a, b = (
-        np.array([[3.1, 3.5, 2.8, 3.3], [1.0, 1.1, 0.9, 1.2]]),
-        np.array([[2.0, 2.9, 2.1, 2.2], [0.9, 1.2, 1.0, 1.0]]),
-    )
+    a = np.array([[3.1, 3.5, 2.8, 3.3], [1.0, 1.1, 0.9, 1.2]])
+    b = np.array([[2.0, 2.9, 2.1, 2.2], [0.9, 1.2, 1.0, 1.0]])
     for i in range(2):
         low = stats.ttest_rel(a[i], b[i]).confidence_interval(0.95).low
         assert (more("", a[i], b[i]).holds is True) == (low > 0)
     assert more("", a, b).holds is None and more("", a, b).number.endswith("1 of 2 hold")
     assert more("", b[0], a[0]).holds is False and less("", b[0], a[0]).holds is True
     assert more("", a[0], b[0], least=1.5).holds is False and more("", a[0], 2.5).holds is True
+    assert more("", [2.0], [1.0]).holds is None  # one seed decides nothing
 
 
 def test_same_asks_for_the_interval_inside_the_bound():
@@ -92,10 +75,6 @@ def test_near_is_the_interval_of_one_more_seed():
     edge = values.mean() + half
     assert near("", values, edge * 0.999).holds is True and near("", values, edge * 1.001).holds is False
     assert near("", values, edge * 1.001, slack=0.01).holds is True
-
-
-def test_one_seed_decides_nothing():
-    assert more("", [2.0], [1.0]).holds is None and holds("", True).holds is True
 
 
 @pytest.mark.parametrize(
@@ -121,10 +100,8 @@ def test_the_verdict_follows_from_the_checks(answers, expected):
 def test_arrays_have_the_axes_of_the_grid_then_seeds(toy):
     measured = toy.run(scale=2.0)
     assert measured["square"].shape == (2, 3, 3) and measured["curve"].shape == (2, 3, 3, 4)
-    assert (
-        measured["square"][1, 2].tolist() == [18, 19, 20]
-        and measured.at("square", rule="a", size=2).tolist() == [8] * 3
-    )
+    assert measured["square"][1, 2].tolist() == [18, 19, 20]
+    assert measured.at("square", rule="a", size=2).tolist() == [8] * 3
     assert measured.numbers == ["square"]
     assert measured.table().columns["square"][-1] == "19 ± 1"
     assert len(measured.table().columns["rule"]) == 6 and set(measured.figures()) == {"square", "curve"}
@@ -136,10 +113,8 @@ def test_inner_axes_come_from_one_call(toy):
 
     study = Study(both, {"net": (0, 1)}, seeds=2, tiny={}, inner={"way": ("x", "y"), "rows": (1, 2, 3)})
     measured = study.run()
-    assert measured["error"].shape == (2, 2, 3, 2) and measured.at("error", net=1, way="y", rows=2).tolist() == [
-        105,
-        115,
-    ]
+    assert measured["error"].shape == (2, 2, 3, 2)
+    assert measured.at("error", net=1, way="y", rows=2).tolist() == [105, 115]
 
 
 def test_settings_are_seeds_axes_and_keyword_defaults(toy):
@@ -263,17 +238,12 @@ def test_an_unknown_study_is_answered_with_the_nearest():
         load("optimizers/nois")
 
 
-def test_claimed_rows_are_read_without_an_import():
-    text = 'x = 1\n@study.claim("A1", says="a")\ndef f(m): ...\n@other.claim("B2", says="b")\ndef g(m): ...\n'
-    assert list(claimed_rows(ast.parse(text))) == ["A1", "B2"]
-
-
 @pytest.mark.parametrize("name", names())
-def test_a_study_states_its_question_and_cost(name):
+def test_a_study_states_its_question_and_cost_and_was_recorded_with_the_rows_it_claims(name):
     found = info(name)
     text = (STUDIES / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
     assert found.question.endswith("?") and "Cost:" in text
-    assert set(found.rows) <= {row.id for row in ledger.rows()}
+    assert {f["row"] for f in ledger.recorded()[name]["findings"]} == set(found.rows)
 
 
 def test_studies_are_short():
@@ -282,15 +252,7 @@ def test_studies_are_short():
     del lines[STUDIES / "ledger/__init__.py"]
     assert [path.name for path, n in lines.items() if n > 120 and not path.name.startswith("_")] == []
     assert sum(lines.values()) <= 60 * len({row for name in names() for row in info(name).rows})
-
-
-@pytest.mark.parametrize("name", names())
-def test_a_study_was_recorded_with_the_rows_it_claims(name):
-    assert {f["row"] for f in ledger.recorded()[name]["findings"]} == set(info(name).rows)
-
-
-def test_no_recorded_study_is_gone():
-    assert set(ledger.recorded()) <= set(names())
+    assert set(ledger.recorded()) == set(names())  # and none that was recorded is gone
 
 
 @pytest.mark.middle

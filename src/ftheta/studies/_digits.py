@@ -55,18 +55,6 @@ def first_per_class(y: np.ndarray, n: int) -> np.ndarray:
     return np.concatenate([np.flatnonzero(y == k)[:n] for k in np.unique(y)])
 
 
-def image_grid(tiles: np.ndarray, columns: int = 8) -> np.ndarray:
-    """Images row by row as one image, with a gray line between them: (n, H, W) -> (L (H + 1), columns (W + 1)).
-
-    Example:
-        >>> image_grid(np.array([[[1.0]], [[0.0]]]), columns=2).tolist()
-        [[1.0, 0.5, 0.0, 0.5], [0.5, 0.5, 0.5, 0.5]]
-    """
-    framed = np.pad(np.asarray(tiles, dtype=float), ((0, 0), (0, 1), (0, 1)), constant_values=0.5)
-    n, height, width = framed.shape
-    return framed.reshape(-1, columns, height, width).transpose(0, 2, 1, 3).reshape(n // columns * height, -1)
-
-
 @cache
 def classifier(name: str, rows: int, epochs: int, pixels: int | None = None) -> MLPClassifier:
     """A network with one hidden layer, trained on the first rows; with `pixels`, on pixels drawn with that seed."""

@@ -35,11 +35,6 @@ class Finding:
     reference: Any = None  # a number of our own
     right: Any = None  # the right value, where the source is wrong and it is known
 
-    @property
-    def why(self) -> str:
-        """The checks as text."""
-        return "; ".join(map(str, self.checks)) + "."
-
 
 def mean_sd(values: Any, form: str = ".3g") -> str:
     """Mean ± standard deviation over seeds, as text; NaN is left out.
@@ -117,7 +112,7 @@ class Study:
     tiny: Mapping[str, Any]  # axes, seeds and settings of a run of about a second
     inner: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # axes along which one call gives arrays
     claims: dict[str, tuple[dict[str, Any], Claim]] = field(default_factory=dict, init=False)
-    figures: dict[str, Callable[[Measured], Figure]] = field(default_factory=dict, init=False)
+    figures: dict[str, Callable[[Measured], Figure]] = field(default_factory=dict, init=False)  # its own
 
     def claim(self, row: str, *, says: Any, reference: Any = None, right: Any = None) -> Callable[[Claim], Claim]:
         """Enter the checks of a row of the ledger; `says` is what the source prints."""
@@ -125,15 +120,6 @@ class Study:
         def enter(checks: Claim) -> Claim:
             self.claims[row] = ({"source_says": says, "reference": reference, "right": right}, checks)
             return checks
-
-        return enter
-
-    def figure(self, title: str) -> Callable[[Callable[[Measured], Figure]], Callable[[Measured], Figure]]:
-        """Enter a figure beside the default ones."""
-
-        def enter(draw: Callable[[Measured], Figure]) -> Callable[[Measured], Figure]:
-            self.figures[title] = draw
-            return draw
 
         return enter
 

@@ -31,7 +31,7 @@ from ..errors import InputError, RunError
 from ..results import Table, svg
 from ._checks import verdict
 from ._grid import Finding, Measured, Study
-from .ledger import recorded, rows
+from .ledger import recorded
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -63,17 +63,6 @@ class Outcome:
     tables: dict[str, Table]
     path: Path
     cached: bool
-
-    def table(self) -> Table:
-        """One row per finding."""
-        items = {row.id: row.item for row in rows()}
-        columns = {
-            "row": [f.row for f in self.findings],
-            "verdict": [f.verdict for f in self.findings],
-            "the source says": [str(f.source_says) for f in self.findings],
-            "item": [items[f.row] for f in self.findings],
-        }
-        return Table(columns)
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
@@ -153,9 +142,12 @@ def run(
     from ..store import Run
 
     studies = load(name)
-    settings = {
-        key: study.changed(_changes(name, studies, changes, study if tiny else None)) for key, study in studies.items()
-    }
+    changes = changes or {}
+    known = sorted({setting for study in studies.values() for setting in study.settings})
+    for setting in changes:
+        if setting not in known:
+            raise InputError(f"{name}: {nearest('setting', setting, known)}")
+    settings = {k: study.changed({**(study.tiny if tiny else {}), **changes}) for k, study in studies.items()}
     key = _digest(studies, settings)
     run = Run(folder or ROOT / name.replace("/", "-") / key[:12], allow_inexact=allow_inexact)
     _refuse_other(run, key)
@@ -164,9 +156,10 @@ def run(
         with run:
             _measure(name, studies, settings, key, run)
     evidence, facts = run.tree("evidence.safetensors"), json.loads(run.read("facts.json"))
-    measured = {k: Measured(evidence[k], _axes(study, settings[k])) for k, study in studies.items()}
-    axes = {k: [name for name in changes or {} if name in study.grid] for k, study in studies.items()}
-    findings = _joined([f for k, study in studies.items() for f in study.judge(measured[k], axes[k])])
+    axes = {k: {name: settings[k][name] for name in study.grid} | dict(study.inner) for k, study in studies.items()}
+    measured = {k: Measured(evidence[k], axes[k]) for k in studies}
+    part = {k: [name for name in changes if name in study.grid] for k, study in studies.items()}
+    findings = _joined([f for k, study in studies.items() for f in study.judge(measured[k], part[k])])
     return Outcome(
         findings=findings, tables=_tables(measured), path=run.path, cached=cached, settings=settings, **facts
     )
@@ -179,20 +172,6 @@ def _joined(findings: list[Finding]) -> tuple[Finding, ...]:
         checks = (*rows[f.row].checks, *f.checks) if f.row in rows else f.checks
         rows[f.row] = replace(rows.get(f.row, f), checks=checks, verdict=verdict(checks))
     return tuple(rows.values())
-
-
-def _axes(study: Study, settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: settings[name] for name in study.grid} | dict(study.inner)
-
-
-def _changes(
-    name: str, studies: Mapping[str, Study], changes: Mapping[str, Any] | None, tiny: Study | None
-) -> dict[str, Any]:
-    known = {setting for study in studies.values() for setting in study.settings}
-    for setting in changes or {}:
-        if setting not in known:
-            raise InputError(f"{name}: {nearest('setting', setting, sorted(known))}")
-    return {**(tiny.tiny if tiny else {}), **(changes or {})}
 
 
 def _tables(measured: Mapping[str, Measured]) -> dict[str, Table]:

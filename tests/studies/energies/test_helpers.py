@@ -1,5 +1,6 @@
 """What the studies of energies compute with, against independent truth."""
 
+from itertools import permutations
 from math import factorial
 
 import numpy as np
@@ -7,13 +8,17 @@ import pytest
 import torch
 from sklearn.neighbors import KernelDensity
 
+from ftheta.data import Batch
+from ftheta.draw import Draw
 from ftheta.models import RestrictedBoltzmannMachine
+from ftheta.models.energy.rbm_net import RBM
 from ftheta.models.energy.rules import hebb
 from ftheta.studies._digits import digits, sample_pixels
 from ftheta.studies.energies import likelihood
-from ftheta.studies.energies.capacity import READINGS, load, stable_units
+from ftheta.studies.energies.capacity import stable_units
 from ftheta.studies.energies.overfitting import kernel_density, nearest
 from ftheta.studies.energies.salesman import NETS, Net, all_tours, lengths, slope
+from ftheta.studies.energies.wasserstein import Transport, isolated, matched, potentials
 
 RNG = np.random.default_rng(0)
 
@@ -23,11 +28,6 @@ def test_stable_units_are_those_of_hebbs_matrix():
         x = RNG.choice([-1.0, 1.0], (p, n))
         assert (stable_units(x) == (x * (x @ hebb(x)) >= 0)).all()
     assert not stable_units(RNG.choice([-1.0, 1.0], (30, 20))).all()
-
-
-def test_the_readings_of_the_formula():
-    assert [load(reading, 784) for reading in READINGS[:4]] == [29, 58, 67, 108]
-    assert [load(READINGS[0], n) for n in (240, 1000)] == [10, 36]
 
 
 # ---- round trips
@@ -87,7 +87,7 @@ def test_the_kernel_density_is_scikit_learns():
 
 def test_the_nearest_image_is_counted_in_pixels():
     x = np.array([[0, 0, 0, 1], [1, 1, 1, 1]], dtype=np.float32)
-    assert nearest(np.array([[0, 0, 0, 0], [1, 0, 1, 1]]), x) == 1 and nearest(x, x) == 0
+    assert nearest(np.array([[0, 0, 0, 0], [1, 0, 1, 1]]), x) == 1
 
 
 def test_the_log_likelihood_is_the_exact_one_within_its_error(monkeypatch):
@@ -103,3 +103,69 @@ def test_the_log_likelihood_is_the_exact_one_within_its_error(monkeypatch):
     assert found["test (nats)"] == pytest.approx(exact.mean().item(), abs=4 * error) and 0 < error < 0.5
     assert found["log Z"] == pytest.approx(log_z.item(), abs=4 * error)
     assert found["error (nats)"] == pytest.approx(np.hypot(error, exact.std().item() / len(exact) ** 0.5), rel=1e-3)
+
+
+# ---- transport
+
+
+def bits(n, d, seed):
+    return torch.bernoulli(torch.full((n, d), 0.5), generator=torch.Generator().manual_seed(seed))
+
+
+def entropic(a, cost, epsilon):
+    """min Σ P cost + γ Σ P (log P - 1) over P with margins a and uniform, by its dual, in float64."""
+    b = np.full(cost.shape[1], 1 / cost.shape[1])
+    f, g = np.zeros(len(a)), np.zeros(len(b))
+    for _ in range(400):
+        f = epsilon * (np.log(a) - np.logaddexp.reduce((g - cost) / epsilon, axis=1))
+        g = epsilon * (np.log(b) - np.logaddexp.reduce((f[:, None] - cost) / epsilon, axis=0))
+    return a @ f + b @ g - epsilon
+
+
+def test_potentials_are_the_slope_of_the_distance_in_the_mass_of_a_sample():
+    x, y, epsilon, h = bits(5, 9, 0), bits(7, 9, 1), 0.7, 1e-4
+    cost = np.abs(x.numpy()[:, None] - y.numpy()[None]).sum(-1)
+    found = potentials(x, y, epsilon, rounds=400).numpy()
+    mass = np.full(5, 0.2)
+    for i, j in ((0, 1), (2, 4)):
+        move = np.zeros(5)
+        move[i], move[j] = h, -h
+        slope = (entropic(mass + move, cost, epsilon) - entropic(mass - move, cost, epsilon)) / (2 * h)
+        assert found[i] - found[j] == pytest.approx(slope, abs=1e-3)
+    assert found.sum() == pytest.approx(0, abs=1e-5)
+
+
+def test_the_best_matching_is_that_of_all_permutations():
+    x, y = bits(5, 8, 2).numpy(), bits(5, 8, 3).numpy()
+    cost = np.abs(x[:, None] - y[None]).sum(-1)
+    assert matched(x, y) == min(np.mean([cost[i, p[i]] for i in range(5)]) for p in permutations(range(5)))
+    assert matched(x, x[::-1].copy()) == 0
+
+
+def test_a_lit_pixel_is_isolated_where_no_neighbor_is_lit_also_across_corners_and_not_around_the_edge():
+    image = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
+    assert isolated(image.reshape(1, -1), (4, 4)) == 0.5
+    assert isolated(np.zeros((1, 16)), (4, 4)) == 0
+
+
+def test_the_gradient_is_that_of_the_expected_potential():
+    """Weights 0: every state is as likely, so that all eight, once each, are the exact expectation."""
+    states = torch.tensor(list(np.ndindex(2, 2, 2)), dtype=torch.float64)
+    machine = RBM(3, 2, std=0.0).double()
+    objective = Transport(machine, states, epsilon=1.0, weight=0.0)
+    objective.loss("loss", Batch(states[:3]), Draw(0)).once.backward()
+    found = machine.visible_bias.grad.clone()
+    machine.zero_grad()
+    (torch.softmax(-machine.free_energy(states), 0) @ potentials(states, states[:3], 1.0)).backward()
+    assert found.abs().max() > 0.1 and torch.allclose(found, machine.visible_bias.grad)
+
+
+def test_without_transport_the_loss_is_the_difference_of_free_energies_and_with_it_a_part_of_it():
+    machine, data, chains = RBM(6, 3, std=1.0), bits(4, 6, 4), bits(5, 6, 5)
+    plain, both = Transport(machine, chains), Transport(machine, chains, epsilon=1.0, weight=0.3)
+    free = machine.free_energy(chains)
+    one, two = (o.loss("loss", Batch(data), Draw(0)) for o in (plain, both))
+    assert one.once.item() == pytest.approx(-free.mean().item(), rel=1e-5)
+    assert two.total.item() == pytest.approx(0.3 * one.total.item(), rel=1e-5) and one.weight == 4
+    extra = -(potentials(chains, data, 1.0) * free).mean().item()
+    assert two.once.item() == pytest.approx(extra - 0.3 * free.mean().item(), rel=1e-4)

@@ -43,16 +43,8 @@ def measure(
 
 
 TINY = {"seeds": 2, "scale": (0.5, 1.0), "lr": (0.01, 0.1), "rows": 64, "depth": 3, "width": 8, "epochs": 1}
-study = Study(
-    measure,
-    {
-        "norm": ("none", "batch"),
-        "scale": (0.25, 0.5, 1.0, 2.0, 4.0),
-        "lr": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
-    },
-    seeds=5,
-    tiny=TINY,
-)
+SCALES, RATES = (0.25, 0.5, 1.0, 2.0, 4.0), (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+study = Study(measure, {"norm": ("none", "batch"), "scale": SCALES, "lr": RATES}, seeds=5, tiny=TINY)
 
 
 def largest_rate(m: Measured) -> np.ndarray:

@@ -110,9 +110,11 @@ def drawn(m: Measured) -> Checks:
     yield holds("the heteroscedastic fit needs several targets", False, "both fits have one")
 
 
-@study.figure("Three fits")
 def bands(m: Measured) -> Figure:
     titles = {"point prediction: no band": None, "one learned sd": m["sd"][1, 0], "sd of x": m["sd"][2, 0]}
     fits = {title: (m["mean"][k, 0], sd) for k, (title, sd) in enumerate(titles.items())}
     truth = np.sin(2 * np.pi * GRID), 0.05 + 0.4 * GRID
     return plots.bands(tuple(m["rows"][0, 0]), GRID, fits, truth, label="target y", title="Three fits")
+
+
+study.figures["Three fits"] = bands

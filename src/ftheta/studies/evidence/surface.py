@@ -8,21 +8,14 @@ source prints 0.004 and does not state the surface. Ours is declared:
 Cost: about 40 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ... import plots
 from ...data import holdout
 from ...draw import Draw
-from ...measure import residuals
 from ...models import MLPRegressor
 from .. import Checks, Measured, Study, missing, near
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -55,14 +48,3 @@ study = Study(measure, {}, seeds=10, tiny={"seeds": 2, "n": 100, "epochs": 5})
 def reached(m: Measured) -> Checks:
     yield near("the test error on the surface declared here is the printed one", m["test error"], 0.004, slack=0.0005)
     yield missing("the data: which surface, and how much noise")
-
-
-@study.figure("Loss of the first seed")
-def losses(m: Measured) -> Figure:
-    both = {"training": m["loss"][0], "validation": m["valid_loss"][0]}
-    return plots.curves(both, int(m["best epoch"][0]), label="negative log-likelihood per row (nats)")
-
-
-@study.figure("Predictions of the first seed")
-def predictions(m: Measured) -> Figure:
-    return residuals(m["target"][0], m["prediction"][0]).figure()

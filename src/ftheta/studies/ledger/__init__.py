@@ -17,12 +17,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-STATUS = {
-    "test": "verified",
-    "study": "measured",
-    "page": "documented",
-    "declined": "declined",
-}  # the first that applies
+# the first that applies
+STATUS = {"test": "verified", "study": "measured", "page": "documented", "declined": "declined"}
 VERDICTS = ("wrong", "loose", "incomplete", "undecided", "right", "declined")  # the first that a claim gives
 SOURCES = {
     "000": "Machine Learning Explainers 2026",
@@ -116,13 +112,12 @@ def recorded() -> dict[str, Any]:
 
 
 def _claims_of(row: Row, collected: Claims | None) -> Sequence[Claim]:
-    """Those of the row; else of the row it is the same as, whose slips are slips of another passage."""
+    """Those of the row; else of the row it is the same as, without its errata: they are slips of another passage."""
     collected = claims() if collected is None else collected
-    others = (
-        c if c.kind in ("study", "declined") else Claim(c.kind, c.where, "right", c.covers)
-        for c in collected.get(row.same_as, ())
-    )
-    return collected.get(row.id) or list(others)
+    judged = ("study", "declined")
+    others = collected.get(row.same_as, ())
+    followed = [c if c.kind in judged else Claim(c.kind, c.where, "right", c.covers) for c in others]
+    return collected.get(row.id) or followed
 
 
 def status(row: Row, collected: Claims | None = None) -> str:

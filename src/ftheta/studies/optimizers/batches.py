@@ -1,11 +1,13 @@
-"""What does the size of the batch decide: noise, or progress per epoch?
+"""What do the size of the batch and the learning rate decide: noise, or progress per epoch?
 
 On 200 rows of y = sin x² with 25 % noise, does a growing batch do what a falling rate does? Do batch and rate
-multiplied by k give the same curve per epoch? (Network: see `_race`.)
+multiplied by k give the same curve per epoch? (Network: see `_race`.) And at the best parameters of a line (`_line`),
+how much does the loss of all rows fluctuate under SGD, and how much does the gradient of a batch vary?
 
-    noise of SGD ~ η / B,    Var(g_B) = Var(g₁) / B,    distance of two curves = mean |log₁₀ of their ratio| over epochs
+    noise of SGD ~ η / B,    Var(g_B) = Var(g₁) / B, without η,    near the minimum  E[F - F*] ~ η / B · tr Cov(g₁)
+    distance of two curves = mean |log₁₀ of their ratio| over epochs
 
-Cost: about 35 CPU-seconds.
+Cost: about 60 CPU-seconds.
 """
 
 from typing import Any
@@ -13,10 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...data import Rows
 from ...draw import Draw
 from ...train import Training
-from .. import Checks, Measured, Study, less, same
-from ._line import batch_gradients, line_rows
+from .. import Checks, Measured, Study, less, more, same
+from ._line import batch_gradients, best, descend, half_mse, line_rows
 from ._race import Task, race
 
 STEPS = {"factor": 0.25, "at": (0.4, 0.7)}  # the rate to a quarter, or the batch fourfold, twice
@@ -56,10 +59,23 @@ def vary(seed: int, batch: int, *, rows: int = 200) -> dict[str, Any]:
     return {"variance": float(gradients.var(0).mean())}
 
 
+def fluctuate(seed: int, lr: float, batch: int, *, rows: int = 200, updates: int = 1000) -> dict[str, Any]:
+    """Fluctuation of the loss in the second half of training, and variance of the estimate where it ends."""
+    points = line_rows(rows, Draw(seed).at("rates"))
+    least = best(points)
+    path = descend(Rows(*points, batch_size=batch), "sgd", lr, updates, seed=seed, start=least)
+    above = (half_mse(points, path) - half_mse(points, least[None])[0]).clamp(min=0).numpy()
+    sampled = batch_gradients(points, path[-1], batch, 2000, Draw(seed).at("jitter", str(lr), batch))
+    return {"fluctuation": above[updates // 2 :].std(), "variance": float(sampled.var(0).mean()), "loss": above}
+
+
 TINY = {"seeds": 2, "rows": 40, "epochs": 6, "hidden": 10}
 growing = Study(grow, {"method": tuple(METHODS)}, seeds=5, tiny=TINY)
 scaling = Study(scale, {"k": (2, 4, 8)}, seeds=5, tiny=TINY)
-variance = Study(vary, {"batch": (1, 10, 50)}, seeds=5, tiny={"seeds": 2, "rows": 40})
+variance = Study(vary, {"batch": (1, 10, 50)}, seeds=5, tiny=TINY)
+jitter = Study(
+    fluctuate, {"lr": (0.01, 0.03, 0.1), "batch": (1, 10, 50)}, seeds=5, tiny={"seeds": 2, "rows": 100, "updates": 100}
+)
 
 
 @growing.claim("B010", says="increasing the batch size does what a decaying rate does")
@@ -79,3 +95,14 @@ def noise(m: Measured) -> Checks:
 def linear(m: Measured) -> Checks:
     scaled, plain = np.log(m["distance with rate k η"]), np.log(m["distance with rate η"])
     yield less("the scaled rate is nearer than the same rate (log ratio)", scaled, plain)
+
+
+@jitter.claim(
+    "B012", says="with a larger rate mini-batches give a noisy estimate; larger batches reduce gradient noise"
+)
+def noisy(m: Measured) -> Checks:
+    loss, variance = np.log(m["fluctuation"]), np.log(m["variance"])  # (lr, batch, seed)
+    yield more("the loss fluctuates more at a larger rate (log ratio)", loss[-1], loss[0], least=np.log(2))
+    yield more("and with smaller batches (log ratio)", loss[:, 0], loss[:, -1], least=np.log(2))
+    yield more("the estimate varies more with smaller batches (log ratio)", variance[:, 0], variance[:, -1])
+    yield more("the estimate varies more at a larger rate (log ratio)", variance[-1], variance[0], least=np.log(2))

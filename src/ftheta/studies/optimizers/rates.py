@@ -4,7 +4,6 @@ Where do three rates end on a line after 100 steps of gradient descent, and what
 do on six problems?
 
     on a quadratic every error component is multiplied by 1 - η λ per step, so η > 2 / L diverges
-    converged: 95 % of the way to the least loss of all rates is done;  diverged: it ends above its start
 
 Cost: about 30 CPU-seconds.
 """

@@ -14,9 +14,7 @@ References: Salakhutdinov and Hinton, Deep Boltzmann Machines (2009); Naeem et a
 Needs the data set mnist. Cost: about 110 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,10 +22,7 @@ import torch
 from ...models import DeepBoltzmannMachine, RestrictedBoltzmannMachine
 from ...train import Training
 from .. import Checks, Measured, Study, more
-from .._digits import classifier, digits, image_grid, sample_pixels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .._digits import classifier, digits, sample_pixels
 
 SOURCES = ("RBM", "DBM", "unseen digits")
 
@@ -86,13 +81,6 @@ def measure(
 
 TINY = {"seeds": 2, "data": "digits", "units": 8, "greedy": 1, "epochs": 1, "samples": 64, "steps": 5}
 study = Study(measure, {"source": SOURCES}, seeds=5, tiny=TINY)
-
-
-@study.figure("samples")
-def pictures(m: Measured) -> Figure:
-    from ...plots import side_by_side
-
-    return side_by_side({name: image_grid(m.at("samples", source=name)[0]) for name in m.axes["source"]})
 
 
 @study.claim("B136", says="samples of the DBM are more realistic and of greater variety; no numbers")

@@ -109,10 +109,3 @@ def rates(m: Measured) -> Checks:
         for other in (rate for rate in ("0.001", "0.01", "0.05", "0.1") if rate != best):
             pair = after(m, f"{units}, {best}"), after(m, f"{units}, {other}")
             yield more(f"{units} units: {best} is better than {other} (nats)", *pair)
-
-
-@table.claim("B130", says="10, 20, 30 iterations: marginally better, -79.74, -76.54, -75.07")
-def passes(m: Measured) -> Checks:
-    gain = np.diff([after(m, "100, 0.01", n) for n in (10, 20, 30)], axis=0)
-    yield more("ten more passes are better (nats)", gain)
-    yield less("the next ten add less (nats)", gain[1], gain[0])

@@ -11,9 +11,7 @@ the missing pixels from the true ones, is the digit still classified correctly, 
 Needs the data set mnist. Cost: about 230 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,10 +20,7 @@ from ...draw import Draw
 from ...models import RestrictedBoltzmannMachine
 from ...models.energy.rbm_net import RBM
 from .. import Checks, Measured, Study, less, more, same
-from .._digits import classifier, digits, first_per_class, image_grid
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .._digits import classifier, digits, first_per_class
 
 METHODS, ENDS, ROWS, STEPS = ("clamped", "free"), ("top", "bottom"), (5, 10, 15, 20, 25), (1, 5, 100)
 FEW = 3  # how many of ROWS are at most 15
@@ -81,14 +76,6 @@ def measure(
 
 TINY = {"seeds": 2, "data": "digits", "units": 16, "epochs": 1, "each": 5}
 study = Study(measure, {}, seeds=5, tiny=TINY, inner={"method": METHODS, "end": ENDS, "rows": ROWS, "steps": STEPS})
-
-
-@study.figure("restored")
-def pictures(m: Measured) -> Figure:
-    from ...plots import side_by_side
-
-    images = m["images"][0, 1, :, 1, 0]  # clamped, bottom missing, 5 steps, first seed: (rows, 10, H, W)
-    return side_by_side({f"{rows} rows": image_grid(some, columns=5) for rows, some in zip(ROWS, images, strict=True)})
 
 
 @study.claim(

@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 import torch
 
+from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.studies.optimizers import _race
-from ftheta.studies.optimizers._race import BATCH, DIVERGED, RATES, TUNING, VARIANCE, Task, Track, curve_rows, race
-from ftheta.train import Trainer
+from ftheta.studies.optimizers._line import (
+    batch_gradients,
+    best,
+    descend,
+    half_mse,
+    line_rows,
+    row_gradients,
+    stiffness,
+)
+from ftheta.studies.optimizers._race import DIVERGED, RATES, TUNING, VARIANCE, Task, Track, curve_rows, race
+from ftheta.train import Training
 
 SMALL = Task(0.25, hidden=5, rows=50, epochs=4)
 
@@ -46,21 +56,6 @@ def test_gd_moves_as_the_gradient_of_half_the_mean_square_says():
     assert race(SMALL, "gd", lr, seed).train == pytest.approx(errors, rel=1e-12)
 
 
-def test_an_epoch_of_lbfgs_is_one_iteration_and_one_of_sgd_a_pass(monkeypatch):
-    seen, right = [], Trainer._update
-
-    def counted(self, batches):
-        seen.append((sum(b.n for b in batches), [getattr(o, "max_iter", 0) for o in self.optimizers.values()]))
-        right(self, batches)
-
-    monkeypatch.setattr(Trainer, "_update", counted)
-    race(SMALL, "lbfgs", None, 0)
-    assert seen == [(50, [1])] * 4
-    seen.clear()
-    race(SMALL, "sgd", 0.1, 0)
-    assert [n for n, _ in seen] == [BATCH, BATCH] * 4
-
-
 def test_a_race_ends_at_its_goal_or_when_it_is_lost():
     start = race(SMALL, "gd", 0.1, 0)
     goal = (start.train[2] + start.train[1]) / 2
@@ -68,11 +63,6 @@ def test_a_race_ends_at_its_goal_or_when_it_is_lost():
     assert len(short.train) == 3 and short.train[-1] <= goal < short.train[-2]
     lost = race(SMALL._replace(epochs=200), "gd", 300.0, 0)
     assert lost.train[-1] == DIVERGED and len(lost.train) < 201
-
-
-def test_padding_repeats_the_end():
-    track = Track(np.array([3.0, 2.0]), np.array([4.0, 1.0]), np.array([0.0, 0.5])).padded(3)
-    assert track.train.tolist() == [3, 2, 2, 2] and track.seconds.tolist() == [0, 0.5, 0.5, 0.5]
 
 
 def test_rates_are_chosen_by_the_score_on_seeds_of_their_own(monkeypatch):
@@ -87,3 +77,47 @@ def test_rates_are_chosen_by_the_score_on_seeds_of_their_own(monkeypatch):
     assert asked == [TUNING, TUNING + 1] * len(RATES)
     assert _race.tuned(SMALL, "adam", 1, lambda track: -track.train[0]) == 1.0
     assert _race.tuned(SMALL, "lbfgs", 1) == 0.0
+
+
+# ---- the line: gradients, curvature and paths against closed forms
+
+POINTS = line_rows(50, Draw(1))
+X, Y = POINTS[0][:, 0], POINTS[1]
+
+
+def test_the_line_is_3x_plus_1_with_a_tenth_of_noise():
+    x, y = line_rows(50_000, Draw(0))
+    rest = y - 3 * x[:, 0] - 1
+    assert rest.std() == pytest.approx(0.1, rel=0.02) and abs(rest.mean()) < 0.003
+    assert x.var() == pytest.approx(1, rel=0.03)
+
+
+def test_loss_gradient_and_curvature_agree_with_autograd():
+    theta = torch.tensor([0.3, -0.7], dtype=torch.float64)
+
+    def f(t):
+        return (t[0] * X + t[1] - Y).square().mean() / 2
+
+    gradient = torch.func.grad(f)(theta)
+    assert half_mse(POINTS, theta[None])[0] == pytest.approx(float(f(theta)))
+    assert row_gradients(POINTS, theta).mean(0).tolist() == pytest.approx(gradient.tolist())
+    a, b = float(X.square().mean()), float(X.mean())  # the Hessian is [[a, b], [b, 1]]
+    assert stiffness(POINTS) == pytest.approx((a + 1 + ((a - 1) ** 2 + 4 * b**2) ** 0.5) / 2)
+    assert row_gradients(POINTS, best(POINTS)).mean(0).abs().max() < 1e-12
+
+
+def test_batches_are_drawn_from_all_rows_and_average_to_the_gradient():
+    theta = torch.zeros(2, dtype=torch.float64)
+    drawn = batch_gradients(POINTS, theta, 5, 4000, Draw(0))
+    each = row_gradients(POINTS, theta)
+    assert drawn.shape == (4000, 2)
+    assert drawn.mean(0).tolist() == pytest.approx(each.mean(0).tolist(), rel=0.1)
+    assert drawn.var(0).tolist() == pytest.approx((each.var(0) / 5).tolist(), rel=0.1)
+
+
+def test_a_path_starts_at_zero_stops_where_numbers_end_and_takes_the_knobs():
+    source = Rows(*POINTS, batch_size=50)
+    assert descend(source, "gd", 0.1, 3)[0].tolist() == [0, 0]
+    assert len(descend(source, "gd", 1e200, 50)) < 51
+    halved = descend(source, "gd", 0.1, 1, training=Training(clip_norm=0.5))
+    assert halved[1].norm() == pytest.approx(0.05)
