@@ -1,4 +1,4 @@
-"""House rules, held by tests: sizes, the direction of imports, public names, and what no file of the library may do."""
+"""Rules of the repository: sizes, public names, and what no file may do; import-linter checks how imports point."""
 
 import ast
 import re
@@ -12,21 +12,6 @@ import pytest
 import ftheta
 
 SRC = Path(__file__).parents[1] / "src/ftheta"
-FLOORS = [  # from low to high: a room imports only from lower floors, its own, or its neighbours on the same floor
-    {"errors", "results", "store", "catalog"},
-    {"check", "draw", "formulas", "plots", "autodiff", "base"},
-    {"data", "nn", "likelihoods", "optim"},
-    {"train"},
-    {"measure"},
-    {"selection", "explain"},
-    {"tasks"},
-    {"models"},
-    {"report"},
-    {"jobs"},
-    {"studies"},
-    {"cli", "lab"},
-]
-FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 MACHINERY = (  # a module, or a folder of modules
     *("draw", "store", "results", "check", "base", "likelihoods"),  # the catalog is a table that grows by families
     *("train._guard", "train.callbacks", "train.iterate", "train.objective", "train.placing", "train.problem"),
@@ -48,12 +33,12 @@ MODULES = {module_of(path): path for path in SOURCES}
 
 @cache
 def facts_of(path):
-    """Code lines, sizes of functions, imports, public names and offences of a file; the tree is not kept."""
+    """Code lines, sizes of functions, public names and offences of a file; the tree is not kept."""
     nodes = nodes_of(SOURCES[path])
     code, functions = code_lines(SOURCES[path], nodes), ast.FunctionDef | ast.AsyncFunctionDef
     found = [node for node in nodes if isinstance(node, functions)]
     sizes = [(len(code.intersection(range(n.lineno, n.end_lineno + 1))), f"{n.lineno} {n.name}") for n in found]
-    return len(code), sizes, list(imports_in(path, nodes)), public_in(nodes[0]), list(offences(nodes))
+    return len(code), sizes, public_in(nodes[0]), list(offences(nodes))
 
 
 def nodes_of(source):
@@ -77,65 +62,13 @@ def function_sizes():
         yield from ((size, f"{path.relative_to(SRC)}:{where}") for size, where in facts_of(path)[1])
 
 
-def imports_of(path):
-    """Modules of the package that a file imports, with the line; imports inside functions count."""
-    return facts_of(path)[2]
-
-
-def imports_in(path, nodes):
-    here = ["ftheta", *path.relative_to(SRC).with_suffix("").parts]
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            start = ".".join(
-                [*here[: len(here) - node.level], node.module or ""] if node.level else [node.module or ""]
-            )
-            names = [f"{start.strip('.')}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name.startswith("ftheta."):
-                yield nearest_module(name.removeprefix("ftheta.")), node.lineno
-
-
-def nearest_module(name):
-    """The module that a dotted name lies in."""
-    while name and name not in MODULES:
-        name = name.rpartition(".")[0]
-    return name
-
-
 def room_of(module):
     return module.partition(".")[0]
 
 
-def cycles(graph):
-    """Nodes that can reach themselves, each with what it imports on the way."""
-    on_cycle = []
-    for start in sorted(graph):
-        seen, todo = set(), list(graph[start])
-        while todo:
-            node = todo.pop()
-            if node not in seen:
-                seen.add(node)
-                todo.extend(graph.get(node, ()))
-        if start in seen:
-            on_cycle.append(start)
-    return on_cycle
-
-
-def import_graph(name=lambda module: module):
-    graph = {}
-    for module, path in MODULES.items():
-        targets = {name(target) for target, _ in imports_of(path)}
-        graph.setdefault(name(module), set()).update(targets - {name(module), ""})
-    return graph
-
-
 def public_names(module):
     """The literal list `__all__` of a module, or None."""
-    return facts_of(MODULES[module])[3]
+    return facts_of(MODULES[module])[2]
 
 
 def public_in(tree):
@@ -164,7 +97,8 @@ def test_functions_are_short():
     assert statistics.median(lengths) <= 8
 
 
-def test_files_are_short():
+def test_files_are_short_and_none_is_called_utils():
+    assert [module for module in MODULES if "utils" in module] == []
     assert {module_of(path): n for path, source in SOURCES.items() if (n := source.count("\n")) > 400} == {}
 
 
@@ -181,36 +115,6 @@ def test_the_machinery_does_not_grow_unnoticed():
 
 
 # --- imports ----------------------------------------------------------------------------------------------------------
-
-
-def test_every_room_has_a_floor_and_none_is_called_utils():
-    assert {room_of(module) for module in MODULES} - {"", "__main__"} <= set(FLOOR)
-    assert [module for module in MODULES if "utils" in module] == []
-
-
-def test_no_import_points_up():
-    up = [
-        f"{module}:{line} imports {target}"
-        for module, path in MODULES.items()
-        for target, line in imports_of(path)
-        if module and FLOOR.get(room_of(target), 0) > FLOOR.get(room_of(module), len(FLOORS))
-    ]
-    assert up == []
-
-
-def test_no_module_and_no_room_is_on_a_cycle():
-    assert cycles(import_graph()) == []
-    assert cycles(import_graph(room_of)) == []
-
-
-def test_a_cycle_would_be_found():
-    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
-
-
-def test_a_family_never_imports_another_family():
-    families = {module for module in MODULES if module.startswith("models.") and not module.startswith("models._")}
-    crossed = {(module, target) for module in families for target, _ in imports_of(MODULES[module])}
-    assert [(a, b) for a, b in sorted(crossed) if b in families and a.split(".")[1] != b.split(".")[1]] == []
 
 
 @pytest.mark.parametrize(
@@ -319,7 +223,7 @@ def test_what_is_allowed_is_no_offence():
 
 
 def test_no_file_asserts_prints_or_runs_code_from_files():
-    found = [f"{module}:{line} {what}" for module, path in MODULES.items() for line, what in facts_of(path)[4]]
+    found = [f"{module}:{line} {what}" for module, path in MODULES.items() for line, what in facts_of(path)[3]]
     assert found == []
 
 
