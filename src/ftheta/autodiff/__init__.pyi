@@ -3,9 +3,9 @@ from ._boxes import PRIMITIVES as PRIMITIVES
 from ._boxes import Primitive as Primitive
 from ._boxes import plain as plain
 from ._boxes import primitive as primitive
-from ._rules import by_argument as by_argument
-from ._rules import elementwise as elementwise
-from ._rules import linear_map as linear_map
+from ._boxes import by_argument as by_argument
+from ._boxes import elementwise as elementwise
+from ._boxes import linear_map as linear_map
 from .engine import Adjoints as Adjoints
 from .engine import Dual as Dual
 from .engine import Node as Node
@@ -83,7 +83,7 @@ from .primitives import transpose as transpose
 from .primitives import unwindows as unwindows
 from .primitives import where as where
 from .primitives import windows as windows
-from .transforms import Cost as Cost
-from .transforms import checkpoint as checkpoint
-from .transforms import cost as cost
-from .transforms import vmap as vmap
+from .graph import Cost as Cost
+from .graph import checkpoint as checkpoint
+from .graph import cost as cost
+from .graph import vmap as vmap

@@ -1,18 +1,20 @@
-"""What primitives and the values in a sweep are: how a call finds the innermost derivative that is being taken.
+"""Boxes and primitives, and makers of derivative rules.
 
-p(x₁, x₂, ...)    x plain: NumPy's own;  x boxed: p on the contents of the innermost boxes, then a step of their sweep
+A primitive called with arrays gives an array; with a box, what the box's sweep makes of it. Rules by maker:
+
+    y = f(x₁, x₂) entry by entry      x̄ₖ = unbroadcast(ȳ dₖ),    ẏ = Σₖ dₖ ẋₖ,    dₖ = ∂f/∂xₖ
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputTypeError
-
-__all__ = ["PRIMITIVES", "Box", "Primitive", "plain", "primitive"]
 
 
 class Primitive:
@@ -129,3 +131,72 @@ class Box:
     __lt__, __le__ = _comparison(np.less), _comparison(np.less_equal)
     __gt__, __ge__ = _comparison(np.greater), _comparison(np.greater_equal)
     __eq__, __ne__, __hash__ = _comparison(np.equal), _comparison(np.not_equal), object.__hash__
+
+
+# ---- makers of rules
+
+
+class _Lazy:
+    """Adjoints by argument, each computed when it is needed: those of constants cost nothing."""
+
+    __slots__ = ("given", "rules", "static")
+
+    def __init__(self, rules: Sequence[Callable | None], given: tuple, static: dict) -> None:
+        self.rules, self.given, self.static = rules, given, static
+
+    def __getitem__(self, k: int) -> Any:
+        rule = self.rules[k]
+        return None if rule is None else rule(*self.given, **self.static)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
+def by_argument(*rules: Callable | None) -> Callable[..., Any]:
+    """A VJP of one rule for each argument; None for one without derivative."""
+    return lambda g, y, *args, **static: _Lazy(rules, (g, y, *args), static)
+
+
+def elementwise(*derivatives: Any, kink: Callable | None = None) -> Callable[[Callable], Primitive]:
+    """A primitive from its partial derivatives d(y, *args, **static), or 1, or -1."""
+
+    def times(g: Any, d: Any, given: tuple, static: dict) -> Any:
+        return (g if d == 1 else -g) if isinstance(d, int) else g * d(*given, **static)
+
+    def rule(k: int, d: Any) -> Callable:
+        if d == 1:
+            return lambda g, y, *args, **static: unbroadcast(g, args[k])
+        return lambda g, *given, **static: unbroadcast(times(g, d, given, static), given[k + 1])
+
+    def jvp(tangents: list, y: Any, *args: Any, **static: Any) -> Any:
+        pairs = zip(tangents, derivatives, strict=False)
+        return total_of([times(t, d, (y, *args), static) for t, d in pairs if t is not None])
+
+    return primitive(by_argument(*(rule(k, d) for k, d in enumerate(derivatives))), jvp, kink)
+
+
+def linear_map(rule: Callable) -> Callable[[Callable], Primitive]:
+    """A primitive that is linear in its first argument, from the rule for its adjoint; its JVP is itself."""
+
+    def make(value: Callable) -> Primitive:
+        made = primitive(by_argument(rule), lambda tangents, y, x, *args, **static: made(tangents[0], *args, **static))(
+            value
+        )
+        return made
+
+    return make
+
+
+def total_of(parts: list) -> Any:
+    """The sum of tangents; None, which is zero, of none."""
+    return reduce(operator.add, parts) if parts else None
+
+
+def unbroadcast(g: Any, like: Any) -> Any:
+    """Sum over the axes along which an argument was broadcast."""
+    shape = getattr(like, "shape", ())
+    if g.shape == shape:
+        return g
+    lead = g.ndim - len(shape)
+    axes = (*range(lead), *(lead + i for i, n in enumerate(shape) if n == 1 and g.shape[lead + i] != 1))
+    return g.sum(axis=axes).reshape(shape)

@@ -21,9 +21,6 @@ from ..errors import InputError, InputTypeError
 from ._boxes import PRIMITIVES, Box, Primitive, plain
 from ._inputs import as_float, as_tuple, basis, belongs_to, finite, joined, output, refuse_kink, seed_of
 
-__all__ = ["Adjoints", "Dual", "Node", "Tape", "backward", "grad", "hessian", "hvp", "jacobian", "jvp", "partial",
-           "total", "value_and_grad", "variable", "vjp"]  # fmt: skip
-
 _numbers, _sweeps = count(1), count(1)  # of nodes; of derivatives that are being taken (0: `variable`)
 _NONE: dict[str, Any] = {}
 

@@ -15,11 +15,6 @@ import numpy as np
 from ..errors import InputError
 from . import primitives as p
 
-__all__ = [
-    "attention", "batch_norm", "bce_with_logits", "conv", "cross_entropy", "dropout", "layer_norm",
-    "log_softmax", "max_pool", "mean_pool", "mse", "rms_norm", "var",
-]  # fmt: skip
-
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Mean squared distance from the mean."""

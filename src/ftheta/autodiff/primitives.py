@@ -22,16 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ._boxes import Primitive, plain, primitive
-from ._rules import by_argument, elementwise, linear_map, total_of, unbroadcast
-
-__all__ = [
-    "abs", "add", "broadcast_to", "clip", "concatenate", "cos", "divide", "elu", "erf", "exp", "expm1", "gelu",
-    "getitem", "leaky_relu", "linear", "log", "log1p", "logsumexp", "matmul", "max", "maximum", "mean", "min",
-    "minimum", "multiply", "negative", "pad", "power", "relu", "reshape", "scatter", "sigmoid", "silu", "sin",
-    "softmax", "softplus", "sqrt", "square", "stack", "subtract", "sum", "swapaxes", "tanh", "transpose", "unwindows",
-    "where", "windows",
-]  # fmt: skip
+from ._boxes import Primitive, by_argument, elementwise, linear_map, plain, primitive, total_of, unbroadcast
 
 _BASIC = (int, slice, EllipsisType)
 
