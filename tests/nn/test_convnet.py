@@ -122,10 +122,6 @@ def test_the_dense_layers_fit_what_windows_and_padding_leave(padding, kernel):
         assert net(padding=padding, kernel=kernel, filters=(4,))(torch.zeros(1, 2, 12, 10)).shape == (1, 3)
 
 
-def test_without_pooling_positions_stay():
-    assert net(pool="none", head="max", filters=(4,))[:-3](torch.zeros(1, 2, 12, 10)).shape == (1, 4, 10, 8)
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy import stats
 from torch import nn
-from torch.func import vmap
 
 from ftheta.nn import Dropout
 
@@ -51,25 +50,7 @@ def test_the_gradient_is_the_mask_and_evaluation_is_the_identity():
     assert layer.eval()(x) is x or torch.equal(layer(x), x)
 
 
-def test_a_seed_repeats_the_mask_and_the_next_pass_has_another():
-    assert np.array_equal(masks(0.5, 8, 50), masks(0.5, 8, 50)) and not np.array_equal(
-        masks(0.5, 8, 50), masks(0.5, 8, 50, seed=1)
-    )
-    layer = Dropout(0.5)
-    assert not torch.equal(layer(torch.ones(200)), layer(torch.ones(200)))
-
-
-@pytest.mark.parametrize("shape", [(0,), (1,), (3,), (5, 0), (2, 3, 5), ()])
-def test_any_shape(shape):
-    assert Dropout(0.5)(torch.ones(shape)).shape == shape
-
-
 def test_none_and_all_are_as_torch_has_them():
     x = torch.randn(50)
     assert torch.equal(Dropout(0.0)(x), x) and torch.equal(Dropout(1.0)(x), torch.zeros(50))
     assert isinstance(Dropout(0.2), nn.Dropout) and repr(Dropout(0.2)) == "Dropout(p=0.2, inplace=False)"
-
-
-def test_members_of_a_stack_have_masks_of_their_own():
-    y = vmap(Dropout(0.5), randomness="different")(torch.ones(4, 300))
-    assert len({tuple(row) for row in y.tolist()}) == 4

@@ -57,16 +57,6 @@ def test_zeros_are_zeros_and_other_layers_keep_theirs():
     assert (net[1].weight == 1).all() and net[2].weight.equal(before)
 
 
-def test_the_same_seed_draws_the_same_weights():
-    def weights():
-        torch.manual_seed(3)
-        layer = nn.Linear(4, 5)
-        initialize(layer, "he")
-        return layer.weight
-
-    assert weights().equal(weights())
-
-
 def test_an_unknown_scheme_is_answered_with_the_nearest():
     with pytest.raises(InputError, match=r"Unknown initializer 'glorott'.*[Dd]id you mean 'glorot'"):
         initialize(nn.Linear(2, 2), "glorott")

@@ -80,17 +80,6 @@ def test_torch_is_used_where_it_has_the_layer(kind, dims, expected):
     assert isinstance(norm(kind, 8, dims=dims), expected)
 
 
-def test_maps_of_one_position_are_rows_to_our_own_rms_norm():
-    x = torch.randn(3, 6)
-    ours, theirs = MapRMSNorm(6), nn.RMSNorm(6, eps=1e-5)
-    with torch.no_grad():
-        ours.weight.copy_(torch.randn(6))
-        theirs.weight.copy_(ours.weight)
-    torch.testing.assert_close(ours(x), theirs(x))
-    torch.testing.assert_close(ours(x[..., None])[..., 0], theirs(x))
-    assert repr(ours) == "MapRMSNorm(6, eps=1e-05)"
-
-
 # --- the sources' numbers ---------------------------------------------------------------------------------------------
 
 
@@ -271,11 +260,6 @@ def test_group_norm_is_layer_norm_with_one_group_and_instance_norm_with_one_chan
 @pytest.mark.parametrize(("channels", "groups"), [(1, 1), (6, 6), (7, 7), (12, 6), (22, 2), (23, 1), (64, 8)])
 def test_groups_are_the_largest_divisor_up_to_8(channels, groups):
     assert norm("group", channels).num_groups == groups
-
-
-@pytest.mark.parametrize(("channels", "groups"), [(1, 1), (6, 3), (7, 1), (8, 4), (12, 6), (16, 8), (64, 8)])
-def test_groups_of_rows_have_two_numbers_or_more(channels, groups):
-    assert norm("group", channels, dims=0).num_groups == groups
 
 
 @pytest.mark.parametrize("kind", ["layer", "group", "rms"])

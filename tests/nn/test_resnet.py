@@ -56,13 +56,6 @@ def test_bottlenecks_squeeze_and_dropout_are_built():
     assert made(torch.zeros(2, 1, 16, 16)).shape == (2, 2) and type(made[:2]) is nn.Sequential
 
 
-def test_stem_and_output_start_as_what_follows_asks():
-    for name, variance in (("relu", 2 / (8 * 9)), ("tanh", 2 / (8 * 9 + 64 * 9))):
-        made = ResNet((8, 8, 8), 2, (64,), blocks=1, activation=name)
-        assert made.stem[0].weight.std().item() == pytest.approx(variance**0.5, rel=0.05)
-    assert ResNet((1, 8, 8), 99, (64,)).output.weight.std().item() == pytest.approx(1 / 8, rel=0.05)
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -103,8 +96,3 @@ def test_every_block_is_made_as_the_net_is_told(order):
     h = made.last[0](h).tanh() if order == "pre" else h
     torch.testing.assert_close(made(x), made.output(h.mean((2, 3))))
     assert made.stage2[0].branch.conv1.stride == (2, 2)
-
-
-def test_the_share_that_drops_out_and_the_reduction_are_those_asked_for():
-    made = ResNet((1, 8, 8), 2, (16,), blocks=1, dropout=0.3, squeeze=8)
-    assert made.drop.p == 0.3 and made.stage1[0].branch.squeeze.gate[0].out_features == 2

@@ -94,14 +94,6 @@ def test_an_image_that_does_not_divide_is_continued_by_its_edge():
     assert net.code(x).shape == (1, 2, 2, 2)
 
 
-@pytest.mark.parametrize(("skip", "wide"), [("concat", 2), ("sum", 1), ("none", 1)])
-def test_the_number_of_weights(skip, wide):
-    """3 x 3 convolutions two by two, a transposed 2 x 2 one, 1 x 1 at the end; with a norm, γ and β for biases."""
-    net = make((3, 8, 8), 7, (4, 6), skip=skip, up="transposed")
-    blocks = sum(9 * a * b + 9 * b * b + 4 * b for a, b in [(3, 4), (4, 6), (wide * 4, 4)])
-    assert sum(p.numel() for p in net.parameters()) == blocks + (4 * 6 * 4 + 4) + (4 * 7 + 7)
-
-
 def test_without_a_norm_convolutions_have_a_bias_and_signals_stay_level():
     net = make((1, 32, 32), 2, (16, 16), norm="none")
     x = torch.randn(8, 1, 32, 32, generator=Draw(0).generator())
@@ -120,12 +112,6 @@ def test_dropout_silences_maps_of_the_bottleneck_in_training_only():
     x = images(1, 1, 8, 8)
     with Draw(0).scope():
         assert not torch.equal(net(x), net.eval()(x))
-
-
-def test_gradients_reach_every_weight_and_doubles_stay_doubles():
-    net = make((1, 16, 16), 2, (2, 3, 4)).double().train()
-    net(images(3, 1, 15, 16).double()).square().sum().backward()
-    assert all(p.grad is not None and p.grad.dtype == torch.float64 and p.grad.any() for p in net.parameters())
 
 
 @pytest.mark.parametrize(

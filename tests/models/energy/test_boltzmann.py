@@ -154,16 +154,6 @@ def test_more_than_sixteen_units_are_learned_by_sampling():
         machine.log_prob(rows)
 
 
-def test_samples_and_filled_in_rows_have_the_distribution_of_the_machine():
-    machine = fitted(ROWS, epochs=60, n_hidden=1)
-    p = np.exp(machine.log_prob(states(4)))
-    found = machine.sample(20_000, steps=20, random_state=0)
-    assert far(share(found), p) < 0.02
-    given = np.repeat([[1, 1, 0, 0]], 20_000, axis=0)
-    filled = machine.fill_in(given, [False, False, True, True], 20, random_state=0)
-    assert (filled[:, :2] == 1).all() and far(share(filled)[12:], p[12:] / p[12:].sum()) < 0.02
-
-
 def test_a_pseudo_likelihood_with_hidden_units_says_that_it_is_too_high():
     machine = fitted(ROWS, epochs=3, n_hidden=1, method="gibbs")
     (name,) = machine.assess(ROWS).columns["measure"]

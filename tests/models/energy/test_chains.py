@@ -44,31 +44,12 @@ def test_distances_are_from_the_own_start_and_from_the_others(machine):
     assert found.caption.startswith("3 chain(s); after 5 step(s) a unit differs from its start by ")
 
 
-def test_long_chains_have_the_distribution_of_the_machine(machine):
-    """Against p(v) by adding up all 128 states; the start, one corner, is forgotten."""
-    n = 2000
-    found = chains(machine, np.zeros((n, 4)), (1, 30), max_rows=n)
-    weights = np.array([np.exp(negative_energies(machine, v)).sum() for v in BITS])
-    p = weights / weights.sum()
-    seen = np.array([(found.states[-1] == v).all(1).mean() for v in BITS])
-    assert (np.abs(seen - p) < 4 * np.sqrt(p * (1 - p) / n)).all()
-    one = np.array([(found.states[1] == v).all(1).mean() for v in BITS])
-    assert np.abs(one - p).max() > 0.02  # not yet after a step
-
-
 def test_free_energy_is_the_sum_over_hidden_units(machine):
     found = chains(machine, BITS, (0, 3))
     for t, i in product(range(2), range(16)):
         truth = -np.log(np.exp(negative_energies(machine, found.states[t, i])).sum())
         assert found.free_energy[t, i] == pytest.approx(truth, abs=1e-5)
     np.testing.assert_allclose(found.table().columns["free energy"], found.free_energy.mean(1))
-
-
-def test_the_states_are_of_one_chain_whatever_steps_are_kept(machine):
-    whole = chains(machine, BITS, (1, 2, 3, 4))
-    np.testing.assert_array_equal(chains(machine, BITS, (2, 4)).states, whole.states[[0, 2, 4]])
-    np.testing.assert_array_equal(chains(machine, BITS, (1, 2, 3, 4)).states, whole.states)
-    assert (chains(machine, BITS, (1, 2, 3, 4), random_state=1).states != whole.states).any()
 
 
 def test_every_machine_has_chains():

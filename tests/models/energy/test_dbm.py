@@ -208,14 +208,6 @@ def test_transform_gives_the_means_of_the_top_layer(fitted):
     assert list(fitted.get_feature_names_out()) == [f"deepboltzmannmachine{i}" for i in range(3)]
 
 
-def test_samples_are_mostly_the_patterns(fitted):
-    found = fitted.sample(300, steps=200, random_state=0)
-    assert found.shape == (300, 6) and set(np.unique(found)) == {0, 1}
-    hits = (found[:, None] == PATTERNS).all(2)
-    assert hits.any(1).mean() > 0.4 and (hits.mean(0) > 0.05).all()
-    assert np.array_equal(found, fitted.sample(300, steps=200, random_state=0))
-
-
 def test_the_same_weights_are_sampled_as_a_belief_net(fitted):
     deep, belief = (
         fitted.sample(2000, steps=50, start=X[:1].repeat(2000, 0), random_state=0, as_belief_net=b)
@@ -228,13 +220,6 @@ def test_the_same_weights_are_sampled_as_a_belief_net(fitted):
     assert np.abs(deep.mean(0) - belief.mean(0)).max() > 0.02
 
 
-def test_missing_entries_are_filled_in_given_the_others(fitted):
-    missing = np.array([False, False, False, True, True, True])
-    found = fitted.fill_in(np.where(missing, np.nan, X), missing, 50, random_state=0)
-    assert np.array_equal(found[:, :3], X[:, :3])
-    assert (found == X)[:, missing].mean() > 0.75
-
-
 def test_the_bound_is_below_the_exact_log_likelihood_and_close(fitted):
     rows = np.array(list(product([0.0, 1.0], repeat=6)))
     exact, bound = exact_log_prob(fitted.module_, torch.tensor(rows).float()), fitted.log_prob_bound(rows)
@@ -242,18 +227,6 @@ def test_the_bound_is_below_the_exact_log_likelihood_and_close(fitted):
     assert np.exp(exact).sum() == pytest.approx(1)
     shifted = fitted.partition()
     assert np.allclose(fitted.log_prob_bound(rows, shifted), bound)
-
-
-def test_the_partition_function_is_exact_or_annealed(fitted):
-    exact, annealed = fitted.partition(), fitted.partition("ais", temperatures=300)
-    expected = (-fitted.module_.energy(torch.cat(states(6, 5, 3), 1))).double().logsumexp(0).item()
-    assert exact.method == "exact" and exact.log_z == pytest.approx(expected, rel=1e-6)
-    assert abs(annealed.log_z - expected) < 3 * annealed.error < 0.3
-    assert (
-        annealed
-        == fitted.partition("ais", temperatures=300)
-        != fitted.partition("ais", temperatures=300, random_state=None)
-    )
 
 
 def test_it_is_assessed_by_reconstruction_and_bound(fitted):

@@ -155,11 +155,6 @@ def test_a_memory_of_signs_has_the_energy_of_the_nearest_corner():
     assert 0.2 < changed.mean() < 0.4  # starts: patterns with 30 % flipped
 
 
-def test_starts_are_drawn_from_the_square_and_repeat_with_the_seed():
-    first, again, other = (energy_surface(TWO, n=10, random_state=seed).states[0] for seed in (3, 3, 4))
-    assert np.array_equal(first, again) and not np.array_equal(first, other) and np.abs(first).max() <= 1
-
-
 def test_settings_that_cannot_be_get_a_sentence():
     for settings in ({"steps": 0}, {"points": 2}, {"n": 0}):
         with pytest.raises(InputError, match=f"'{next(iter(settings))}' parameter of energy_surface"):

@@ -5,7 +5,7 @@ import pytest
 
 from ftheta.errors import InputTypeError
 from ftheta.explain import available, equilibria
-from ftheta.models import HopfieldNetwork, ModernHopfield
+from ftheta.models import HopfieldNetwork
 
 SQUARE = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 CUBE = np.array([[-1.0, -1.0, 1.0], [1.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
@@ -33,21 +33,6 @@ def test_two_units_have_four_attractors_and_five_that_are_none():
     assert z[10, 50] == pytest.approx((1 - GROWTH) * (x[50] ** 2 + y[10] ** 2) / 2)
 
 
-def test_three_units_have_no_spurious_attractor():
-    found = equilibria(design(CUBE))
-    assert (
-        found.caption == "7 equilibria: 3 of 3 stored patterns are attractors; 0 attractors are spurious; 4 are not "
-        "attractors."
-    )
-    assert found.grid is None and found.table().columns["eigenvalues"][-1] == "1.1618, 1.1618, 0.2231"
-    assert found.table().columns["eigenvalues"][0] == "none"
-    space, beside = found.figure().axes
-    assert space.name == "3d" and beside.get_xlabel().startswith("|λ|")
-    np.testing.assert_allclose(
-        np.stack([line.get_data_3d() for line in space.lines][-2], 1), found.points[found.stored]
-    )
-
-
 def test_a_pattern_that_does_not_hold_is_stored_and_not_an_attractor():
     with pytest.warns(UserWarning, match="do not hold saturated units"):
         net = HopfieldNetwork(rule="hebb", unit="saturated", zero_diagonal=False, scale=1 / 3).fit(SQUARE)
@@ -71,10 +56,3 @@ def test_many_units_have_too_many_faces_to_look_at():
     assert "equilibria" not in available(net) and "basins" in available(net)
     with pytest.raises(InputTypeError, match="equilibria needs at most 10: measure basins"):
         equilibria(net)
-
-
-def test_a_memory_that_cannot_list_them_says_so():
-    with pytest.raises(
-        InputTypeError, match=r"ModernHopfield does not fit; equilibria needs an instance of HopfieldNetwork"
-    ):
-        equilibria(ModernHopfield().fit(CUBE[:1]))

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 
 from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import fill_in
@@ -66,25 +65,6 @@ def test_gray_pixels_are_thresholded_where_bits_are_drawn(machine):
     assert found.thresholded and found.caption.endswith("Gray pixels were thresholded at 0.5.")
 
 
-def test_long_chains_have_the_conditional_distribution_of_the_machine():
-    """p(v3, v4 | v1 = 1, v2 = 0) by adding up the states."""
-    made, n = RestrictedBoltzmannMachine(n_hidden=3, epochs=1, random_state=0).fit(np.eye(4)), 2000
-    w = torch.tensor([[2.0, -1.5, 0.5, 1.0], [-1.0, 1.0, 2.0, -0.5], [0.5, 1.5, -1.0, -2.0]])
-    b, c = torch.tensor([-0.5, 0.5, 0.0, 1.0]), torch.tensor([0.5, -1.0, 0.0])
-    net = made.module_
-    for p, value in zip((net.weight, net.visible_bias, net.hidden_bias), (w, b, c), strict=True):
-        p.data.copy_(value)
-    found = fill_in(made, np.tile([1.0, 0.0, 1.0, 1.0], (n, 1)), (1,), (20,), max_rows=n)
-    ends = np.array(list(product((0.0, 1.0), repeat=2)))
-    rows = [torch.tensor([1.0, 0.0, *end], dtype=torch.float32) for end in ends]
-    hidden = [torch.tensor(h) for h in product((0.0, 1.0), repeat=3)]
-    p = np.array([sum(np.exp(float(v @ b + h @ c + h @ w @ v)) for h in hidden) for v in rows])
-    p /= p.sum()
-    seen = np.array([(found.filled[0, 0, :, 2:] == end).all(1).mean() for end in ends])
-    assert (np.abs(seen - p) < 4 * np.sqrt(p * (1 - p) / n)).all()
-    assert (found.filled[0, 0, :, :2] == [1.0, 0.0]).all()
-
-
 def test_default_rows_are_those_of_28_in_proportion():
     assert fill_in(of_width(784), np.zeros((2, 28, 28)), steps=(1,)).rows.tolist() == [5, 10, 15, 20]
     assert fill_in(of_width(64), np.zeros((2, 64)), steps=(1,)).rows.tolist() == [1, 3, 4, 6]
@@ -102,13 +82,6 @@ def test_one_picture_alone_has_no_mean_image(machine):
     found = fill_in(machine, X[:1], (1,), (1, 2))
     assert {"error of the mean image", "better than it"}.isdisjoint(found.table().columns)
     assert "mean image" not in found.caption and found.figure()
-
-
-def test_steps_are_of_one_chain_and_the_seed_decides(machine):
-    first, again, other = (fill_in(machine, X, (2,), (1, 5), random_state=s).filled for s in (0, 0, 1))
-    np.testing.assert_array_equal(again, first)
-    assert (other != first).any()
-    np.testing.assert_array_equal(fill_in(machine, X, (2,), (5,)).filled[0, 0], first[0, 1])
 
 
 def test_what_cannot_be_filled_in_is_said(machine):

@@ -1,6 +1,5 @@
 """Hopfield networks: the report's examples, loops over units and rows, and patterns that cannot be remembered."""
 
-import pickle
 import warnings
 from copy import deepcopy
 from functools import reduce
@@ -8,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import ftheta
 from ftheta.draw import Draw
@@ -99,13 +97,6 @@ def test_a_partial_cue_runs_down_the_energy_to_the_nearest_pattern(rule):
     assert path.converged.all() and (path.needed >= 1).all()
     assert (np.diff(path.energies, axis=0) <= 1e-9).all() and (path.energies[-1] < path.energies[0] - 0.1).all()
     np.testing.assert_allclose(path.energies[-1], net.energy(patterns))
-
-
-def test_the_steps_of_hebbs_matrix_are_few():
-    net = network(FLAT, rule="hebb", zero_diagonal=False, unit="saturated")
-    needed = net.trace(np.random.default_rng(0).uniform(-1, 1, (5000, 2))).needed
-    assert needed.mean() == pytest.approx(1.84, abs=0.05)
-    assert np.quantile(needed, 0.998) <= 8 and needed.max() < 20
 
 
 # ---- moving
@@ -248,38 +239,7 @@ def test_more_patterns_than_there_is_room_for_are_said_to_be():
         network(random(0), unit="saturated")
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (
-            [[1, -1, 1], [0, 1, -1]],
-            r"Pattern 1 has 0 at position 0; patterns are made of -1 and \+1\. .* np\.where\(x > 0\.5",
-        ),
-        ([[0.2, 1, 1]], r"Pattern 0 has 0\.2 at position 0"),
-        ([[np.nan, 1, 1]], r"X contains NaN: 1 value, first at row 0, column 0\."),
-        ([1, -1, 1], r"Reshape your data"),
-        (np.zeros((0, 3)), r"0 sample\(s\)"),
-        (np.array([["a", "b"]]), r"Column '0' \(0\) holds text \('a'\), numbers needed\."),
-    ],
-)
-def test_rows_that_are_no_patterns_get_a_sentence(rows, said):
-    with pytest.raises(ValueError, match=said):
-        HopfieldNetwork().fit(rows)
-
-
 # ---- an estimator
-
-
-@every_rule
-def test_a_network_is_its_state(rule):
-    net = HopfieldNetwork(rule=rule, update="asynchronous", random_state=3).fit(random(0), list("abcd"))
-    other = clone(net)
-    other.set_state(net.get_state())
-    again = pickle.loads(pickle.dumps(net))
-    cues = random(7, 50)
-    for copy in (other, again):
-        np.testing.assert_array_equal(copy.recall(cues), net.recall(cues))
-        np.testing.assert_array_equal(copy.predict(cues), net.predict(cues))
 
 
 # ---- self-connections, ties and own weights

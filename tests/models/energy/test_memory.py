@@ -1,9 +1,7 @@
 """What memories share: names of what is recalled, and rows that are there twice."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.model_selection import cross_val_score
 
 from ftheta.errors import InputError
 from ftheta.models import HopfieldNetwork, ModernHopfield
@@ -109,34 +107,3 @@ def test_rows_that_are_all_equal_are_one_pattern_and_said_to_be(rule):
         net = network(np.tile(random(0, 1, 20), (4, 1)), rule=rule)
     assert net.patterns_.shape == (1, 20)
     np.testing.assert_array_equal(net.recall(net.patterns_, noise=0.1), net.patterns_)
-
-
-def test_cues_of_another_length_get_a_sentence():
-    net = network(random(0, 2, 10))
-    with pytest.raises(InputError, match=r"X has 9 features, but HopfieldNetwork is expecting 10 features as input\."):
-        net.recall(random(0, 2, 9))
-    with pytest.raises(InputError, match=r"steps=-1; give how many updates are allowed, 0 or more\."):
-        net.recall(random(0, 2, 10), steps=-1)
-    with pytest.raises(InputError, match=r"X contains NaN"):
-        net.recall(np.full((1, 10), np.nan))
-    with pytest.raises(InputError, match=r"X has 2 rows but y has 3"):
-        HopfieldNetwork().fit(random(0, 2, 10), [1, 2, 3])
-
-
-def test_a_fresh_seed_is_kept():
-    net = HopfieldNetwork(update="asynchronous").fit(random(0))
-    np.testing.assert_array_equal(net.recall(random(1, 50)), net.recall(random(1, 50)))
-    old = np.random.RandomState(0)
-    assert (
-        HopfieldNetwork(random_state=old).fit(random(0)).seed_ != HopfieldNetwork(random_state=old).fit(random(0)).seed_
-    )
-
-
-def test_it_lives_among_scikit_learns():
-    patterns = random(0, 6, 40)
-    rows = patterns[np.arange(60) % 6] * np.where(np.random.default_rng(0).random((60, 40)) < 0.02, -1, 1)
-    scores = cross_val_score(HopfieldNetwork(keep="medoid", random_state=0), rows, np.arange(60) % 6, cv=3)
-    assert scores.min() > 0.6
-    frame = pd.DataFrame(patterns, columns=[f"p{i}" for i in range(40)])
-    out = HopfieldNetwork(random_state=0).set_output(transform="pandas").fit(frame).transform(frame)
-    assert out.columns.tolist() == frame.columns.tolist() and out.equals(frame)

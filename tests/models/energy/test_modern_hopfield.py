@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.exceptions import NotFittedError
 from torch.nn import functional as F
 
-from ftheta.errors import InputError
 from ftheta.models import HopfieldNetwork, ModernHopfield
 from ftheta.models.energy.modern_hopfield import continuous_energy, dense_energy
 
@@ -108,26 +106,3 @@ def test_rows_in_parts_are_rows_alone(interaction, monkeypatch):
     np.testing.assert_allclose(net.recall(cues), whole, atol=1e-9)
     np.testing.assert_allclose(net.trace(cues).energies, energies, atol=1e-9)
     np.testing.assert_allclose(np.vstack([net.recall(c[None]) for c in cues]), whole, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "said"),
-    [
-        (lambda: ModernHopfield().fit([[0.0, 1], [1, 0]]), InputError, r"patterns are made of -1 and \+1.*np.where"),
-        (lambda: ModernHopfield().fit(signs(0, 3, 8)).recall(0.5 * np.ones((1, 8))), InputError, "holds 0.5.*np.where"),
-        (lambda: ModernHopfield().fit(signs(0, 3, 8)).recall(np.ones((1, 7))), InputError, "7 features.*8 features"),
-        (lambda: ModernHopfield(beta=0.0).fit(signs(0, 3, 8)), ValueError, "'beta' parameter of ModernHopfield"),
-        (lambda: ModernHopfield(order=1).fit(signs(0, 3, 8)), ValueError, "'order' parameter of ModernHopfield"),
-        (lambda: ModernHopfield(interaction="cubic").fit(signs(0, 3, 8)), ValueError, "'interaction' parameter"),
-        (
-            lambda: ModernHopfield(interaction="polynomial", order=300).fit(signs(0, 3, 8)),
-            InputError,
-            "order=300",
-        ),
-        (lambda: ModernHopfield(interaction="continuous").fit([[np.nan, 1.0]]), InputError, "X contains NaN"),
-        (lambda: ModernHopfield().stable(), NotFittedError, "not fitted"),
-    ],
-)
-def test_what_cannot_be_used_is_said_in_a_sentence(call, error, said):
-    with pytest.raises(error, match=said):
-        call()

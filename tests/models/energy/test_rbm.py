@@ -450,23 +450,6 @@ def test_validation_asks_for_the_same_bits_in_every_epoch():
 # ---- chains
 
 
-def test_samples_chains_and_filled_in_rows_have_the_law_of_the_machine():
-    machine = filled(RBM(4, 3))
-    made = put(small(dtype="float64").fit(two_bars()), machine)
-    law = listed.rbm_joint(*arrays(machine)).sum(1)
-    for v in (made.sample(4000, steps=40, random_state=0), made.gibbs(np.zeros((4000, 4)), 40, random_state=2)):
-        counts = np.bincount((v @ PLACE).astype(int), minlength=16)
-        assert stats.chisquare(counts, 4000 * law).pvalue > 1e-3
-    X, gone = np.tile([1.0, np.nan, 0.0, np.nan], (4000, 1)), np.array([False, True, False, True])
-    filled_in = made.fill_in(X, gone, 40, random_state=0)
-    assert (filled_in[:, [0, 2]] == X[:, [0, 2]]).all()
-    counts = np.bincount((filled_in[:, 1] * 2 + filled_in[:, 3]).astype(int), minlength=4)
-    assert stats.chisquare(counts, 4000 * law[[8, 9, 12, 13]] / law[[8, 9, 12, 13]].sum()).pvalue > 1e-3
-    numbers = np.random.default_rng(0).normal(5, 1, (40, 3))
-    gauss = small(visible="gaussian").fit(numbers)
-    np.testing.assert_allclose(gauss.sample(2, steps=0), np.tile(numbers.mean(0), (2, 1)), rtol=1e-5)
-
-
 def test_nothing_or_everything_may_be_missing():
     made, X = small().fit(two_bars()), digits(6)[:, 20:24]
     np.testing.assert_array_equal(made.fill_in(X, np.zeros(4, bool), 5), X)

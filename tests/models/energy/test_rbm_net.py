@@ -155,18 +155,6 @@ def test_a_sweep_is_in_detailed_balance_with_the_law_of_the_machine_and_leaves_i
     np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
 
 
-@pytest.mark.parametrize("beta", [None, 0.5])
-def test_drawn_sweeps_have_the_probabilities_of_the_conditionals(beta):
-    machine, g = filled(RBM(4, 3)), seeded()
-    tempered = filled(RBM(4, 3), scale=beta or 1.0)
-    start, place = torch.tensor([1.0, 0, 0, 1]).double(), torch.tensor([8.0, 4, 2, 1]).double()
-    h = machine.sample_hidden(start.repeat(20_000, 1), g, beta=beta)
-    on = tempered(start[None])[0].detach()
-    assert ((h.mean(0) - on).abs() < 4 * (on * (1 - on) / 20_000).sqrt()).all()
-    v = machine.sample_visible(h, g, beta=beta)
-    assert_law((v @ place).long().numpy(), kernel(tempered)[9])
-
-
 def test_bits_are_drawn_with_their_probabilities_and_certain_ones_always():
     p = torch.tensor([0.0, 0.001, 0.3, 1.0]).repeat(100_000, 1)
     drawn = bernoulli(p, seeded())

@@ -75,14 +75,6 @@ def test_noise_of_other_kinds():
     assert abs((found.noisy != found.x).mean() - 0.25) < 0.03 and "replaced at random" in found.caption
 
 
-def test_shapes_are_given_found_or_strips():
-    wide = HopfieldNetwork(random_state=0).fit(np.random.default_rng(0).choice([-1.0, 1.0], (2, 12)))
-    assert recall(wide).shape == (1, 12) and recall(wide, shape=(3, 4)).shape == (3, 4)
-    assert recall(NET).shape == (24, 24) and recall(NET, shape=(1, 12, 48)).figure()
-    with pytest.raises(InputError, match=r"shape=\(5, 5\) does not hold rows of 12 numbers"):
-        recall(wide, shape=(5, 5))
-
-
 def test_rows_and_settings_that_do_not_fit_get_a_sentence():
     with pytest.raises(InputError, match=r"recall needs rows of the 576 units of the memory\."):
         recall(NET, np.ones((2, 5)))

@@ -249,8 +249,3 @@ def test_noise_that_is_none_gets_a_sentence(noise, kind, said):
 def test_patterns_that_are_none_get_a_sentence(rule, patterns, said):
     with pytest.raises(InputError, match=said):
         rule(patterns)
-
-
-def test_times_are_positive():
-    with pytest.raises(InputError, match=r"decay=0 and step=0\.15; both are times: give numbers > 0\."):
-        design(FLAT, decay=0)
