@@ -193,16 +193,16 @@ def _step(matrix: np.ndarray) -> float:
 def reach(module: nn.Module, x: Tensor, names: Sequence[str] | None = None) -> list[Reach]:
     """What the units of every layer, or of the parts of these names, see of a row (1, C, n_1, ..., n_d), or (1, n);
     in the order in which they ran, the output last, unless a layer gave it."""
-    net, axes = deepcopy(module).double().eval(), tuple(x.shape[2:] or x.shape[1:])
+    net, axes = deepcopy(module).float().eval(), tuple(x.shape[2:] or x.shape[1:])
     stripes = [(axis, place) for axis, n in enumerate(axes) for place in range(n)]
     size = max(1, STRIPED_NUMBERS // x[0].numel())
     found: list[list[Call]] = []
     for start in range(0, len(stripes), size):
         part = stripes[start : start + size]
-        rows = x.detach().double().expand(len(part), *x.shape[1:]).clone()
+        rows = x.detach().float().expand(len(part), *x.shape[1:]).clone()
         for row, (axis, place) in zip(rows, part, strict=True):
             row.movedim(axis + row.ndim - len(axes), 0)[place] = torch.nan
-        with torch.no_grad():
+        with torch.no_grad(), torch.backends.nnpack.flags(enabled=False):  # its fast transforms would spread NaN
             found.append(passed(net, rows, names))
     return [_joined(parts, axes, x.ndim) for parts in zip(*found, strict=True)]
 
@@ -219,12 +219,12 @@ def _joined(parts: Sequence[Call], axes: tuple[int, ...], ndim: int) -> Reach:
 
 def _matrices(outs: Sequence[Tensor], axes: tuple[int, ...], ndim: int) -> tuple[Any, tuple[np.ndarray, ...]]:
     """Shape of a map, and which of its places each stripe reaches, axis by axis."""
-    nan = torch.cat([out.isnan() for out in outs])
-    maps = nan.ndim == ndim and ndim > 2  # (Σ n, K, *places)
-    places = tuple(nan.shape[2:]) if maps else ()
+    maps = outs[0].ndim == ndim and ndim > 2  # (n, K, *places) each
+    nan = torch.cat([(out.amax(1) if maps else out).isnan() for out in outs])  # a maximum is NaN where a channel is
+    places = tuple(nan.shape[1:]) if maps else ()
     nan = nan if nan.any() else torch.ones_like(nan)
     matrices = []
     for axis, rows in enumerate(nan.split(list(axes))):
-        lost = rows.any(1).movedim(axis + 1, 1) if maps else rows
+        lost = rows.movedim(axis + 1, 1) if maps else rows
         matrices.append(lost.reshape(len(rows), places[axis] if maps else 1, -1).any(-1).cpu().numpy())
     return places, tuple(matrices)
