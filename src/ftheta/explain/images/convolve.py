@@ -231,15 +231,18 @@ def _grids(
     notes = notes or [""] * len(maps)
     across = len(maps) if len(maps) <= 4 else 3
     lines = -(-len(maps) // across)
-    cell = min(0.36, 3.2 / max(height, width)) if max(height, width) > MAX_CELLS else 0.36  # inches, as all below
+    longest = max(len(f"{value:.3g}") for v in maps for value in v.ravel())
+    wide = 0.36 + 0.05 * max(0, longest - 4)  # of a cell with its number, in inches, as all below
+    cell = min(0.36, 3.2 / max(height, width)) if max(height, width) > MAX_CELLS else wide
     slot = max(cell * width + 0.3, 2.6 if any(notes) else 1.2)
-    line = cell * height + 0.8 + 0.18 * max(note.count("\n") + bool(note) for note in notes)
-    figure = Figure(figsize=(slot * across, line * lines))
+    below = [note.count("\n") + bool(note) for note in notes]
+    high = [cell * height + 0.8 + 0.18 * max(below[k * across : (k + 1) * across]) for k in range(lines)]
+    figure = Figure(figsize=(slot * across, sum(high)))
     figure.set_layout_engine("none")
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, slot * across), ylim=(line * lines, 0))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, slot * across), ylim=(sum(high), 0))
     axes.set_axis_off()
     for k, (v, title, note, mark) in enumerate(zip(maps, titles, notes, lit, strict=True)):
-        middle, top = slot * (k % across + 0.5), line * (k // across) + 0.55
+        middle, top = slot * (k % across + 0.5), sum(high[: k // across]) + 0.55
         axes.text(middle, top - 0.1, title, ha="center", va="bottom", fontsize=10)
         _grid(axes, v, mark, (middle - cell * v.shape[1] / 2, top), cell)
         axes.text(middle, top + cell * len(v) + 0.1, note, ha="center", va="top", fontsize=8)
@@ -262,6 +265,5 @@ def _grid(axes: Any, values: np.ndarray, mark: np.ndarray | None, corner: tuple[
         look: dict[str, Any] = {"alpha": 0.6, "linewidth": 0} if large else {"edgecolor": GREY, "linewidth": 0.8}
         axes.add_patch(Rectangle(place, cell, cell, facecolor=COLORS[marks[i, j]], **look))
         if not large:
-            words = f"{value:.3g}"
-            size = cell / 0.36 * (9 if len(words) < 5 else 7)
-            axes.text(place[0] + cell / 2, place[1] + cell / 2, words, ha="center", va="center", fontsize=size)
+            middle = place[0] + cell / 2, place[1] + cell / 2
+            axes.text(*middle, f"{value:.3g}", ha="center", va="center", fontsize=9 if cell <= 0.36 else 8)
