@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isqrt, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,6 +247,15 @@ def pair_of(columns: Any, d: int) -> tuple[int, int]:
     if len(pair) != 2 or pair[0] == pair[1] or not all(isinstance(j, int | np.integer) and 0 <= j < d for j in pair):
         raise InputError(f"columns={columns}; two different numbers from 0 to {d - 1} are needed.")
     return int(pair[0]), int(pair[1])
+
+
+def image_shape(size: int, given: Sequence[int] | None, smallest: int = 1) -> tuple[int, ...]:
+    """Shape of a row of `size` numbers as an image: the given one, a square, else a line (1, size)."""
+    side = isqrt(size)
+    shape = tuple(given or ((side, side) if side**2 == size and side >= smallest else (1, size)))
+    if len(shape) not in (2, 3) or prod(shape) != size:
+        raise InputError(f"shape={shape} does not hold rows of {size} numbers; pass (height, width) of that size.")
+    return shape
 
 
 def names_of(obj: Any) -> list[str]:

@@ -261,7 +261,8 @@ class BackpropStep(NamedTuple):
 
 def forward_backward(point: Point, lr: float, reduction: str) -> dict[str, Any]:
     """One pass forward, autograd back for all rows and for each, and the losses after a step: fields of `Backprop`."""
-    record, batch, net = Record(), point.batch, point.objective.module
+    net: Any = point.objective.module
+    record, batch = Record(), point.batch
     given = record.start(batch.x)
     DRAW.seed_global()
     with record.of(net, point.module):
@@ -334,8 +335,9 @@ def _shares(point: Point, raw: Tensor, reduction: str) -> np.ndarray:
 def _losses_at(point: Point, at: dict[str, np.ndarray]) -> np.ndarray:
     """Loss of each row at other parameters: (B,)."""
     theta = {n: torch.as_tensor(v).to(point.parameters[n]) for n, v in at.items()}
+    net: Any = point.objective.module
     with torch.no_grad():
-        return array(point.holding(theta, lambda: row_losses(point, point.objective.module(point.ready().x))))
+        return array(point.holding(theta, lambda: row_losses(point, net(point.ready().x))))
 
 
 def _gap(point: Point, at: dict[str, np.ndarray], gradient: dict[str, np.ndarray], shares: np.ndarray) -> float:

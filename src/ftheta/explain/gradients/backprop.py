@@ -6,9 +6,8 @@
     gradients   ∂ℓ_i/∂W_k = δ h_kᵀ,   ∂ℓ_i/∂b_k = δ,     G = Σ_i s_i ∂ℓ_i/∂θ   (s_i = 1/n for a mean)
     step        θ ← θ - η G
 
-δ is the derivative of one row's loss, not of the mean: a mean that is divided by n twice is a common mistake. Numbers
-come from autograd on a copy in float64. Where a batch is normalized as one, δ of a row is the derivative of the sum of
-all losses. The worked example is a network of sigmoids, 2-2-1 with biases, three points, one step at rate 1.
+δ is the derivative of one row's loss, not of the mean: a mean that is divided by n twice is a common mistake. Where a
+batch is normalized as one, δ of a row is the derivative of the sum of all losses.
 
 Shapes: B rows; a value and its δ (B, ...), gradients of a parameter (B, its shape).
 Reference: Rumelhart, Hinton and Williams, Nature 323 (1986).

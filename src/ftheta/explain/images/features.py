@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from ...errors import InputError
 from ...formulas import edge_kernels
 from ...plots import Figure
 from ...results import Result
-from .._probe import DRAW, calls, layer_named, module_of, numbered
+from .._probe import DRAW, calls, image_shape, layer_named, module_of, numbered
 from .._registry import explanation, has
 from ._images import NO_CONVOLUTION, Pictures, array, convolutions, has_convolution
 
@@ -197,7 +196,8 @@ def filters(obj: Any, layer: str | None = None, X: Any = None, *, shape: Sequenc
     """
     if weights := machine_weights(obj):
         own = np.shape(X)[1:] if np.ndim(X) > 2 else getattr(obj, "image_shape", None)
-        return _of_machine(weights, layer, _window(shape or own, weights[0].shape[1]))
+        window = image_shape(weights[0].shape[1], shape or own)
+        return _of_machine(weights, layer, window if len(window) == 3 else (1, *window))
     module = module_of(obj)
     layers = convolutions(module)
     name = next(iter(layers)) if layer is None else layer
@@ -217,15 +217,6 @@ def filters(obj: Any, layer: str | None = None, X: Any = None, *, shape: Sequenc
     picture = Pictures(obj, X).x[0]
     made = [_filtered(array(picture).astype(float).mean(0), some) for some in (mine, classical)]
     return replace(found, picture=array(picture), responses=made[0], classical_responses=made[1])
-
-
-def _window(shape: Sequence[int] | None, size: int) -> tuple[int, ...]:
-    """(I, height, width) of an image of `size` pixels: of a shape that is given, a square, else a line."""
-    side = isqrt(size)
-    found = tuple(shape or ((side, side) if side**2 == size else (1, size)))
-    if len(found) not in (2, 3) or prod(found) != size:
-        raise InputError(f"shape={found} does not hold rows of {size} numbers; pass (height, width) of that size.")
-    return found if len(found) == 3 else (1, *found)
 
 
 def _of_machine(weights: list[np.ndarray], layer: str | None, window: tuple[int, ...]) -> Filters:

@@ -8,8 +8,7 @@
     check         θ_l -> ρ(θ_l) ε,  ε ~ N(0, 1), ρ the root mean square, from the output downwards, one layer per step
 
 s is the raw output of the target, not its probability. A map that stays the same while the weights are randomized does
-not depend on what was learned. Where a method multiplies by the image, as integrated gradients do, absolute values stay
-correlated: the image decides the size of the map, the net only its sign.
+not depend on what was learned.
 
 Shapes: B rows, C channels, places (L,) or (H, W), K outputs; L steps of the check (layers with weights).
 References: Simonyan, Vedaldi and Zisserman (2014); Sundararajan, Taly and Yan (2017); Smilkov et al. (2017); Selvaraju

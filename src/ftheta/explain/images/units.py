@@ -3,8 +3,7 @@
     x* = argmax over rows and places of h_l,k,     cut out: the receptive field of that place
     x <- blur(x + η r g / |g|),   x <- r x / |x|,      g = ∂h_unit/∂x at x, shifted by a few places and back (jitter)
 
-From layer to layer the field grows, and with it what a unit can stand for: edges first, then strokes and shapes. The
-input of a linear unit h = w·x is r w / |w|. The norm is held instead of penalized: both have the same optima.
+The input of a linear unit h = w·x is r w / |w|. The norm is held instead of penalized: both have the same optima.
 
 Shapes: B rows, C channels, places (L,) or (H, W), U units, N patches of each, window (k,) or (k_y, k_x).
 References: Zeiler and Fergus (2014); Erhan et al. (2009); Simonyan, Vedaldi and Zisserman (2014); Mordvintsev et al.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from inspect import signature
-from math import isqrt, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ...plots import Figure
 from ...results import Result
-from .._probe import finite, untouched
+from .._probe import finite, image_shape, untouched
 from .._registry import explanation
 
 
@@ -95,21 +95,11 @@ def samples(
         made = obj.sample(n, **seed)
     made, labels = made if isinstance(made, tuple) else (made, None)
     rows = finite("The samples", made)
-    shown = _shape(rows.shape[1:], shape or getattr(obj, "image_shape", None))
+    own = rows.shape[1:] if rows.ndim > 2 else None
+    shown = image_shape(prod(rows.shape[1:]), shape or getattr(obj, "image_shape", None) or own, smallest=4)
     rows = rows.reshape(len(rows), -1)
     near = () if X is None else _nearest(rows, X)
     return Samples(rows, shown, None if labels is None else np.asarray(labels), *near)
-
-
-def _shape(row: tuple[int, ...], given: Sequence[int] | None) -> tuple[int, ...]:
-    """Shape of a row as an image: the given one, its own, a square from 4 x 4 on, else a line (1, D)."""
-    size = prod(row)
-    side = isqrt(size)
-    square = (side, side) if side**2 == size and side > 3 else (1, size)
-    shape = tuple(given or (row if len(row) > 1 else square))
-    if len(shape) not in (2, 3) or prod(shape) != size:
-        raise InputError(f"shape={shape} does not hold rows of {size} numbers; pass (height, width) of that size.")
-    return shape
 
 
 def _nearest(rows: np.ndarray, X: Any) -> tuple[np.ndarray, ...]:
