@@ -99,13 +99,13 @@ def cells(*rows):
     ("rows", "sentence"),
     [
         (cells((1, 2, "Oslo")), "line 4: column 'y' (3) holds text ('Oslo'), numbers needed (1 of 3 cells)."),
-        ([HEADER, (1, 2, ""), (1, 2, "")], ": the target 'y' has no values. Choose another column or fill it in."),
+        ([HEADER, (1, 2, ""), (1, 2, "")], ": the target 'y' has no values."),
         ([HEADER, (1, 2, "2026-01-01")], ": the target 'y' holds dates; numbers or classes are needed."),
         (cells((1, "inf", 3)), "line 4: column 'b' (2) holds 'inf'; finite numbers are needed."),
         (cells((1, 2, 3, 4)), "line 4: 4 fields, expected 3 (header)."),
         (cells((1, 2)), "line 4: 2 fields, expected 3 (header)."),
-        ([HEADER], ": a header of 3 columns but no rows. At least one row is needed."),
-        ([], ": the file is empty (0 bytes). A header line and at least one row are needed."),
+        ([HEADER], ": a header of 3 columns but no rows."),
+        ([], ": the file is empty (0 bytes)."),
         ([(1, 2, 3), (4, 5, 6)], "line 1: the first line holds numbers ('1', ...), so the header is missing."),
         ([("y",), (1.5,), (2.5,)], ": 'y' is the only column; at least one column of features is needed."),
         ([("a", "b", "z"), (1, 2, 3)], ": Unknown target column 'y'. Known: a, b, z."),
@@ -204,7 +204,7 @@ def test_a_folder_that_may_not_be_written_is_one_sentence(refused, pets, monkeyp
     def denied(*_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("ftheta.store._lock._locked", denied)
+    monkeypatch.setattr("ftheta.store._folder._locked", denied)
     said = refused("train", "--resume", pets)
     assert said.startswith(f"Cannot write {pets}/lock: Permission denied.") and "choose another folder" in said
 
@@ -271,7 +271,7 @@ def test_numbers_that_are_not_finite_end_training_with_a_sentence(ft):
 @pytest.fixture
 def disk(monkeypatch):
     """disk(room): from now on so many bytes can be written; then half of what is written arrives, and an error."""
-    from ftheta.store import _lock, files, run
+    from ftheta.store import _folder, files, run
 
     whole = files.write_all
 
@@ -285,7 +285,7 @@ def disk(monkeypatch):
             left[0] -= len(data)
             whole(fd, data)
 
-        for module in (files, run, _lock):
+        for module in (files, run, _folder):
             monkeypatch.setattr(module, "write_all", write_all)
 
     return limit

@@ -1,18 +1,15 @@
 """What every source owes. A class of the data room that gives batches is enrolled; each is made in all its ways."""
 
 import random
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from ftheta import data
-from ftheta.data import Batch, Files, Indexed, Rows, Stream, open_images
+from ftheta.data import Batch, Indexed, Rows, Stream
 from ftheta.draw import Draw
 from ftheta.errors import RunError
 from ftheta.store import Run
@@ -28,19 +25,6 @@ def in_order():
     return [Batch(X[i : i + B], Y[i : i + B], W[i : i + B], torch.arange(N)[i : i + B]) for i in range(0, N, B)]
 
 
-FOLDER = tempfile.TemporaryDirectory()
-
-
-def pictures():
-    """Pictures of two pixels, which are the rows as they are."""
-    folder = Path(FOLDER.name) / "class"
-    if not folder.exists():
-        folder.mkdir()
-        for i, row in enumerate(X.to(torch.uint8).numpy()):
-            Image.fromarray(row[None]).save(folder / f"{i:02}.png")
-    return open_images(folder.parent).x
-
-
 MAKE = {
     "rows": (Rows, lambda: Rows(X, Y, W, batch_size=B)),
     "rows in order": (Rows, lambda: Rows(X, Y, W, batch_size=B, shuffle=False)),
@@ -49,9 +33,6 @@ MAKE = {
     "all rows at once": (Rows, lambda: Rows(X, Y, W, batch_size=N)),
     "indexed": (Indexed, lambda: Indexed(N, lambda i, _: Batch(X[i], Y[i], W[i], i), batch_size=B)),
     "indexed, ahead": (Indexed, lambda: Indexed(N, lambda i, _: Batch(X[i], Y[i], W[i], i), batch_size=B, ahead=2)),
-    "files": (Files, lambda: Files(pictures(), Y, W, batch_size=B)),
-    "files in order": (Files, lambda: Files(pictures(), Y, W, batch_size=B, shuffle=False)),
-    "all files at once": (Files, lambda: Files(pictures(), Y, W, batch_size=N)),
     "a list": (Stream, lambda: Stream(in_order(), length=5)),
     "a function": (Stream, lambda: Stream(lambda: iter(in_order()), length=5)),
     "an iterator": (Stream, lambda: Stream((b for _ in range(99) for b in in_order()), length=5)),
