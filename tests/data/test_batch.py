@@ -72,8 +72,3 @@ def test_take_picks_the_rows_asked_for_in_their_order():
     got = take(x, torch.tensor([2, 0]))
     assert got["t"].tolist() == [12, 10] and got["l"] == ["c", "a"]
     assert got["p"][0].tolist() == [7, 5] and got["p"][1] is None
-
-
-def test_a_batch_can_be_changed_by_replacement():
-    batch = Batch(torch.zeros(3), y=torch.ones(3))
-    assert batch._replace(x=torch.zeros(2)).n == 2 and batch.n == 3

@@ -250,11 +250,7 @@ def test_load_fetches_when_it_may(cache, tiny, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        (
-            "santafe-laser",
-            {"offline": True},
-            "not on this machine, and --offline forbids fetching it. Put santafe_a.txt",
-        ),
+        ("santafe-laser", {"offline": True}, "and --offline forbids fetching it. Put santafe_a.txt"),
         ("tinyshakespeare", {}, "not on this machine, and no package carries it. Put tinyshakespeare.txt into"),
         ("emnist", {}, "Unknown data set to fetch 'emnist'. Did you mean 'mnist'"),
     ],

@@ -10,25 +10,14 @@ BUILT_IN = ("breast-cancer", "diabetes", "digits", "iris", "wine", "cholesterol"
 FILES = ("mnist", "santafe-laser", "tinyshakespeare")
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "task", "classes"),
-    [
-        ("breast-cancer", (569, 30), "binary", 2),
-        ("diabetes", (442, 10), "regression", 0),
-        ("digits", (1797, 64), "multiclass", 10),
-        ("iris", (150, 4), "multiclass", 3),
-        ("wine", (178, 13), "multiclass", 3),
-        ("cholesterol", (10, 2), "regression", 0),
-        ("sprint", (42, 2), "regression", 0),
-    ],
-)
-def test_shape_task_and_names_agree(name, shape, task, classes):
-    data = load(name)
-    assert data.x.shape == shape and data.y.shape == shape[:1] and data.task == task
-    assert tuple(data.x.columns) == data.feature_names and len(data.target_names) == classes
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_shape_task_and_names_agree(name):
+    data, about = load(name), info(name)
+    assert data.x.shape == (about.rows, about.columns) and data.y.shape == (about.rows,) and data.task == about.task
+    classes = len(data.target_names)
+    assert tuple(data.x.columns) == data.feature_names and (classes == 0) == (data.task == "regression")
     assert classes == 0 or np.array_equal(np.unique(data.y), np.arange(classes))
-    assert np.isfinite(data.x.to_numpy()).all() and data.license and data.citation
-    assert len(repr(data)) < 500
+    assert np.isfinite(data.x.to_numpy()).all() and data.license and data.citation and len(repr(data)) < 500
 
 
 def test_names_are_the_built_in_the_made_and_the_real():

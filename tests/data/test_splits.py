@@ -61,18 +61,8 @@ def test_the_draw_decides_and_each_row_is_as_likely(split):
         (10, 0.2, {"split": "stratified", "y": np.zeros((10, 2))}, r"got y of shape \(10, 2\)"),
         (10, 0.2, {"groups": np.zeros(9)}, r"groups= has shape \(9,\), expected \(10,\): one name for each row"),
         (10, 0.2, {"groups": np.zeros(10)}, "groups= names one group only, which cannot be divided"),
-        (
-            10,
-            0.2,
-            {"groups": np.arange(10), "split": "chronological"},
-            "groups= were passed with split='chronological'",
-        ),
-        (
-            10,
-            0.5,
-            {"split": "stratified", "y": np.arange(10) % 9},
-            "5 of 10 rows cannot be held out: each of 9 classes",
-        ),
+        (10, 0.2, {"groups": np.arange(10), "split": "chronological"}, "groups= were passed with split='chronolog"),
+        (10, 0.5, {"split": "stratified", "y": np.arange(10) % 9}, "5 of 10 rows cannot be held out: each of 9"),
     ],
 )
 def test_what_cannot_be_done_is_said(n, fraction, options, text):
@@ -172,3 +162,11 @@ def test_twenty_different_numbers_are_classes_and_more_are_bins():
     names = np.repeat([f"c{i}" for i in range(30)], 2)  # names are classes however many
     _, aside = holdout(60, 0.5, Draw(0), split="stratified", y=names)
     assert len(set(names[aside])) == 30
+
+
+def test_rows_that_a_model_learns_from_are_counted_as_training_rows_of_its_run(tmp_path):
+    """A closed form has no use for validation rows: it learns from them."""
+    from ftheta import jobs
+
+    done = jobs.train("ridge", "cholesterol", run=tmp_path / "run", report=False)
+    assert done.run.json("data.json")["parts"] == {"train": 8, "validation": 0, "test": 2}

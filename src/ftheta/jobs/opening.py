@@ -73,29 +73,18 @@ def _folder(config: Config, card: Card, say: Say) -> Dataset | None:
         return None
     _refuse_target(config.data, config.target)
     size = (config.size, config.size) if config.size else None
-    found = _data.open_images(path, size=size, skip_bad=config.skip_bad, say=say)
-    if size is None and max(found.shape[:2]) > MAX_SIDE:
-        factor = MAX_SIDE / max(found.shape[:2])
-        smaller = max(1, round(found.shape[0] * factor)), max(1, round(found.shape[1] * factor))
-        found = _data.open_images(path, size=smaller, skip_bad=config.skip_bad, say=say)
-    return without_damaged(found)
+    found = _data.open_images(path, size=size, max_side=MAX_SIDE, skip_bad=config.skip_bad, say=say)
+    _refuse_damaged(found)
+    return found
 
 
-def without_damaged(found: Dataset) -> Dataset:
-    """Without damaged images where these are skipped; else some are decoded, and a damaged one is an error."""
+def _refuse_damaged(found: Dataset) -> None:
+    """Some images are decoded, and a damaged one is an error; where those are left out, all have been decoded."""
     x = found.x
     if not x.skip_bad:
         x[:: -(-len(x) // DECODED)].usable()
         if x.bad:
             raise FileFormatError(f"{next(iter(x.bad.values()))} {ADVICE}")
-        return found
-    good = x.usable()
-    if not len(good):
-        raise FileFormatError(f"{x.listing.root}: none of the {len(x)} images can be decoded. Check the folder.")
-    left, y = len(x) - len(good), None if found.y is None else np.asarray(found.y)[good]
-    notes = (f"left out as damaged: {left} files, e.g. {[*x.bad.values()][-1]}",) if left else ()
-    names = () if y is None else tuple(map(str, np.unique(y)))
-    return replace(found, x=x[good], y=y, target_names=names, notes=(*found.notes, *notes))
 
 
 def _file(config: Config, card: Card) -> Dataset:
@@ -206,5 +195,5 @@ def _new_images(file: Path, shape: tuple[int, int, int], skip_bad: bool) -> tupl
         about = tuple(f"{file.name}: {note}" for note in notes)
         return Dataset(file.name, x[None], None, (), (), "none", kind=Images.name, notes=about), [file.name]
     found = _data.open_images(file, size=(height, width), channels=channels, required=False, skip_bad=skip_bad)
-    found = without_damaged(found)
+    _refuse_damaged(found)
     return found, [str(path.relative_to(found.x.listing.root)) for path in found.x.paths]

@@ -204,12 +204,13 @@ def _write_setup(job: Prepared, run: Run) -> None:
 
 def _facts(job: Prepared) -> dict[str, Any]:
     """What is known of the data, for the run and its report."""
-    d = job.dataset
+    d, (train, validation, test) = job.dataset, map(len, job.split)
+    between = train + validation - len(job.fitted)  # what a model learns from is not called validation
     return {
         **{"name": d.name, "kind": d.kind, "taken_as": job.kind.name, "shape": list(d.shape), "rows": d.rows},
         **{"task": job.task.name, "test": job.config.test if isinstance(job.config.test, str) else ""},
         **{"target": job.config.target, "classes": list(d.target_names)},
-        "parts": {name: len(rows) for name, rows in job.split._asdict().items()},
+        "parts": {"train": len(job.fitted), "validation": between, "test": test},
         "columns": job.columns,
         "csv_format": None if d.csv_format is None else d.csv_format._asdict(),
         **{"notes": list(d.notes), "leaks": list(job.leaks)},

@@ -105,14 +105,6 @@ def test_german_numbers_are_read_whole(csv):
     assert any("1.234,5" in note for note in data.notes)
 
 
-def test_thousands_and_money_in_english(csv):
-    assert read_csv(csv('a,b\n"$1,234.50",1\n$7,2\n')).x["a"].tolist() == [1234.5, 7]
-
-
-def test_a_decimal_point_stays_one_without_decimal_commas(csv):
-    assert read_csv(csv("a;b\n1.234;x\n2.345;y\n")).x["a"].tolist() == [1.234, 2.345]
-
-
 @pytest.mark.parametrize(
     ("cells", "first"),
     [
@@ -122,6 +114,9 @@ def test_a_decimal_point_stays_one_without_decimal_commas(csv):
         (["29/02/2024", "01/03/2024"], "2024-02-29"),
         (["2024-02-29T12:30:00+01:00", "2024-03-01T00:00:00+01:00"], "2024-02-29T11:30"),
         (["Feb 29, 2024", "Mar 1, 2024"], "2024-02-29"),
+        (["29/02/2024 13:05:59", "01/03/2024 00:00:00"], "2024-02-29 13:05:59"),
+        (["02/29/2024 1:05 PM", "03/01/2024 2:00 AM"], "2024-02-29 13:05"),
+        (["29.02.24", "01.03.24"], "2024-02-29"),
     ],
 )
 def test_dates_are_dates(csv, cells, first):
@@ -132,9 +127,7 @@ def test_dates_are_dates(csv, cells, first):
 def test_words_among_many_numbers_are_missing_and_said(csv):
     cells = [*map(str, range(40)), "unknown", "n.a."]
     data = read_csv(csv("a,b\n" + "".join(f"{c},1\n" for c in cells)))
-    assert data.x["a"].isna().sum() == 2 and "'unknown' (1 cell) among numbers, taken as missing" in " ".join(
-        data.notes
-    )
+    assert data.x["a"].isna().sum() == 2 and "'unknown' (1 cell) among numbers, taken as" in " ".join(data.notes)
     half = read_csv(csv("a,b\n" + "".join(f"{c},1\n" for c in ["1", "2", "big", "small"])))
     assert half.x["a"].tolist() == ["1", "2", "big", "small"]
 
@@ -228,6 +221,9 @@ HEAD = "a,b\n1,2\n"
         (HEAD + '3,"4\n5,6\n', r'line 3: a quote \("\) is opened and never closed'),
         (HEAD + '3,"' + "4" * 200_000, r"line 3: field larger than field limit.*opened there and never closed"),
         (HEAD + '""\n', r"line 3: 1 field, expected 2"),
+        (HEAD + "# a note\n", r"line 3: 1 field, expected 2 .*begins with # is not a row"),
+        ("# prices, in euros, of 2024\n" + HEAD, r"line 2: 2 fields, expected 3 .*begins with # is not a row"),
+        ("0 1.5 2\n3 4 5\n", r"line 1: blanks between numbers\. Put commas there"),
         (HEAD + "3,-inf\n", r"line 3: column 'b' \(2\) holds '-inf'; finite numbers are needed"),
         (HEAD + "3,1e999\n", r"line 3: column 'b' \(2\) holds '1e999'; finite numbers are needed"),
         (b"a,b\n1,2\0\0", r"data\.csv byte 7: a zero byte, so the file is binary or damaged"),
@@ -247,13 +243,6 @@ def test_a_bad_file_gets_one_sentence(csv, content, text):
         read_csv(path)
     assert str(path) in str(caught.value) and len(str(caught.value)) < 400 + len(str(path))
     assert path.read_bytes() == before
-
-
-class Trap:
-    """Unpickling this would fail the test with another error."""
-
-    def __reduce__(self):
-        return (int, ("unpickled",))
 
 
 @pytest.mark.parametrize(
@@ -335,34 +324,18 @@ def test_codes_with_leading_zeros_stay_text(csv):
         (["(3.5)", "2"], [-3.5, 2]),
         (["\u22123", "4"], [-3, 4]),
         (["1 234,5", "2"], [1234.5, 2]),
+        (["$1,234.50", "$7"], [1234.5, 7]),
+        (["1.234", "2.345"], [1.234, 2.345]),
     ],
 )
 def test_numbers_as_accountants_write_them(csv, cells, values):
     assert read_csv(csv("a;b\n" + "".join(f"{c};1\n" for c in cells))).x["a"].tolist() == values
 
 
-@pytest.mark.parametrize(
-    ("cells", "first"),
-    [
-        (["29/02/2024 13:05:59", "01/03/2024 00:00:00"], "2024-02-29 13:05:59"),
-        (["02/29/2024 1:05 PM", "03/01/2024 2:00 AM"], "2024-02-29 13:05"),
-        (["29.02.24", "01.03.24"], "2024-02-29"),
-    ],
-)
-def test_dates_with_times_and_short_years(csv, cells, first):
-    assert read_csv(csv("d;b\n" + "".join(f"{cell};{i}\n" for i, cell in enumerate(cells)))).x["d"][0] == pd.Timestamp(
-        first
-    )
-
-
 def test_one_bad_date_among_many_is_missing_and_said(csv):
     days = [f"2024-01-{d:02d}" for d in range(1, 29)]
     data = read_csv(csv("d,b\n" + "".join(f"{d},1\n" for d in [*days, "2024-02-30"])))
-    assert (
-        data.x["d"].dtype.kind == "M"
-        and data.x["d"].isna().sum() == 1
-        and "1 cell could not be parsed" in data.notes[0]
-    )
+    assert data.x["d"].dtype.kind == "M" and data.x["d"].isna().sum() == 1 and "1 cell could not" in data.notes[0]
 
 
 def test_new_rows_are_read_as_the_training_rows_were(csv):

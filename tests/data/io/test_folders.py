@@ -4,14 +4,17 @@ import os
 import struct
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from ftheta.data import Pictures, open_images, read_images, read_picture
+import ftheta
+from ftheta.data import open_images, read_images, read_picture
 from ftheta.data.io.folders import LOOK
 from ftheta.errors import FileFormatError, InputError
+from ftheta.train import Training
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (4, 3, 5), dtype=np.uint8)
@@ -41,21 +44,11 @@ def test_pictures_come_back_by_class_in_sorted_order(pixels, tmp_path):
     assert found.notes == ()
 
 
-def test_jpeg_is_read_as_pillow_reads_it(tmp_path):
-    names = ("a/1.png", "a/2.jpg", "b/3.jpeg", "b/no-suffix.png")
-    write(tmp_path, np.repeat(COLOUR[:, :1, :1], 8, 1).repeat(8, 2), names)
-    found = read_images(tmp_path)
-    for row, name in zip(found.x, names, strict=True):
-        with Image.open(tmp_path / name) as picture:
-            assert np.array_equal(row.reshape(8, 8, 3), np.asarray(picture))
-
-
 def test_grey_among_colours_becomes_colour_and_a_note_says_so(tmp_path):
     write(tmp_path, [GREY[0], COLOUR[1], np.dstack([COLOUR[2], GREY[2]]), GREY[3]])
     found = read_images(tmp_path)
-    assert found.shape == (3, 5, 3) and found.notes == (
-        "converted to RGB: 2 of mode L, 1 of mode RGBA of the 4 looked at",
-    )
+    assert found.shape == (3, 5, 3)
+    assert found.notes == ("converted to RGB: 2 of mode L, 1 of mode RGBA of the 4 looked at",)
     assert np.array_equal(found.x[3].reshape(3, 5, 3), np.dstack([GREY[0]] * 3))
     alpha = GREY[2][:, :, None] / 255
     assert np.allclose(found.x[2].reshape(3, 5, 3), alpha * COLOUR[2] + (1 - alpha) * 255, atol=1)  # over white
@@ -70,9 +63,7 @@ def test_links_hidden_files_and_files_without_class_are_left_out_with_a_note(tmp
     (tmp_path / "p/dog/link.png").symlink_to(tmp_path / "p/cat/z.png")
     found = read_images(tmp_path / "p")
     assert found.x.shape == (4, 15) and len(found.notes) == 1
-    assert found.notes[0].startswith(
-        "left out: 5 links, hidden files or files that are not in a folder of a class, e.g."
-    )
+    assert found.notes[0].startswith("left out: 5 links, hidden files or files that are not in a folder of a class")
 
 
 def test_pictures_without_classes_are_read_where_none_are_required(tmp_path):
@@ -168,15 +159,6 @@ def test_a_class_without_pictures_is_no_class_and_a_note_says_so(tmp_path):
 # ---- opened, not read
 
 
-@pytest.mark.parametrize("pixels", [GREY, COLOUR], ids=["grey", "colour"])
-def test_opened_pictures_are_those_that_are_read(pixels, tmp_path):
-    found, read = open_images(write(tmp_path / "pets", pixels)), read_images(tmp_path / "pets")
-    assert isinstance(found.x, Pictures) and found.x.shape == (4, 3 if pixels.ndim == 4 else 1, 3, 5)
-    assert np.array_equal(np.asarray(found.x).transpose(0, 2, 3, 1).reshape(4, -1), read.x)
-    assert found.y.tolist() == read.y.tolist() and found.notes == () == read.notes
-    assert (found.kind, found.shape, found.task, found.name) == (read.kind, read.shape, read.task, read.name)
-
-
 def test_the_most_common_size_is_taken_and_a_note_counts_the_others(tmp_path):
     write(tmp_path, [GREY[0], GREY[1], GREY[2][:, :4], GREY[3]])
     found = open_images(tmp_path)
@@ -215,32 +197,41 @@ def test_only_some_headers_are_read_and_the_rest_is_checked_when_decoded(tmp_pat
 def test_bad_files_are_named_or_left_out(tmp_path):
     write(tmp_path, GREY)
     (tmp_path / "cat/z.png").write_bytes(b"not a picture")
-    with pytest.raises(
-        FileFormatError, match="cat/z.png: not a PNG or JPEG picture.* Or leave bad files out: skip_bad"
-    ):
+    with pytest.raises(FileFormatError, match="cat/z.png: not a PNG .* Or leave bad files out: skip_bad"):
         open_images(tmp_path)
     found = open_images(tmp_path, skip_bad=True)
     assert found.y.tolist() == ["cat", "dog", "dog"] and list(found.x.bad) == ["cat/z.png"]
     assert np.array_equal(np.asarray(found.x)[:, 0], GREY[[3, 2, 0]])
     assert found.notes[-1].startswith("left out as bad: 1 files, e.g. ") and "not a PNG or JPEG" in found.notes[-1]
-
-
-def test_a_folder_of_nothing_but_bad_files(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a/x.png").write_bytes(b"x")
-    with pytest.raises(FileFormatError, match="none of the 1 files is a PNG or JPEG picture"):
+    for file in tmp_path.rglob("*.png"):
+        file.write_bytes(b"x")
+    with pytest.raises(FileFormatError, match="none of the 4 files is a PNG or JPEG picture"):
         open_images(tmp_path, skip_bad=True)
 
 
-@pytest.mark.parametrize("size", [(0, 5), (5,), (1 << 13, 1 << 12)])
-def test_a_size_that_cannot_be_is_refused(size, tmp_path):
-    with pytest.raises(InputError, match=r"size is \(.*; \(H, W\) with at least 1"):
-        open_images(write(tmp_path, GREY), size=size)
+WRONG = [{"size": (0, 5)}, {"size": (5,)}, {"size": (1 << 13, 1 << 12)}, {"channels": 2}]
 
 
-def test_two_channels_are_refused(tmp_path):
-    with pytest.raises(InputError, match="channels is 2; 1 for gray or 3 for RGB"):
-        open_images(write(tmp_path, GREY), channels=2)
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_sizes_and_channels_that_cannot_be_are_refused(wrong, tmp_path):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .* is needed"):
+        open_images(write(tmp_path, GREY), **wrong)
+
+
+def test_a_job_scans_a_folder_of_large_pictures_once_and_brings_them_to_its_size(tmp_path, monkeypatch):
+    import ftheta.data.io.folders as module
+    from ftheta.catalog import card
+    from ftheta.jobs.config import Config
+    from ftheta.jobs.opening import MAX_SIDE, open_data
+
+    for name in ("a/1.png", "a/2.png", "b/3.png"):
+        write(tmp_path, np.zeros((1, 3 * MAX_SIDE, 2 * MAX_SIDE), np.uint8), [name])
+    scanned, scan = [], module._scan
+    monkeypatch.setattr(module, "_scan", lambda *args: scanned.append(1) or scan(*args))
+    for skip_bad in (False, True):
+        found = open_data(Config(model="convnet", data=str(tmp_path), skip_bad=skip_bad), card("convnet"))
+        assert found.shape == (MAX_SIDE, round(MAX_SIDE * 2 / 3)) and len(found.x) == 3
+    assert len(scanned) == 2
 
 
 def test_whoever_waits_is_told_how_far_it_is(tmp_path, monkeypatch):
@@ -289,3 +280,107 @@ def test_a_pipe_that_nobody_fills_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "a.png")
     with pytest.raises(FileFormatError, match="a.png: not a PNG or JPEG picture"):
         read_picture(tmp_path / "a.png", (3, 5), 1)
+
+
+# ---- images and masks: classes of pixels as they lie in the files, brought to size as the pictures are
+
+
+def folder(path, n=6, size=(8, 8), suffix="png"):
+    """Pictures that are bright where their masks hold 3 instead of 0; the masks (n, H, W)."""
+    masks = 3 * RNG.integers(0, 2, (n, *size), dtype=np.uint8)
+    for part in ("images", "masks"):
+        Path(path, part).mkdir(parents=True)
+    for k, mask in enumerate(masks):
+        Image.fromarray(60 * mask + 20).save(Path(path, "images", f"{k:02d}.{suffix}"))
+        Image.fromarray(mask).save(Path(path, "masks", f"{k:02d}.png"))
+    return masks
+
+
+def test_the_numbers_of_the_masks_are_the_classes(tmp_path):
+    masks = folder(tmp_path / "cells")
+    found = open_images(tmp_path / "cells")
+    assert (found.name, found.task, found.target_names, found.shape) == ("cells", "segment", ("0", "3"), (8, 8))
+    assert np.array_equal(found.y, masks) and found.y.dtype == np.uint8
+    assert np.array_equal(np.asarray(found.x)[:, 0], 60 * masks + 20)
+
+
+def test_a_mask_belongs_to_the_picture_of_its_name_with_any_ending(tmp_path):
+    masks = folder(tmp_path, suffix="jpg")
+    assert np.array_equal(open_images(tmp_path).y, masks)
+
+
+def test_palettes_give_their_numbers_and_bits_zero_and_one(tmp_path):
+    masks = folder(tmp_path)
+    painted = Image.frombytes("P", (8, 8), (masks[0] // 3).tobytes())
+    painted.putpalette([0, 0, 0, 255, 0, 0])
+    painted.save(tmp_path / "masks/00.png")
+    Image.fromarray(masks[1] > 0).save(tmp_path / "masks/01.png")
+    for name, mode in (("00", "P"), ("01", "1")):
+        with Image.open(tmp_path / f"masks/{name}.png") as saved:
+            assert saved.mode == mode
+    assert np.array_equal(open_images(tmp_path).y[:2], masks[:2] // 3)
+
+
+def test_masks_shrink_as_their_pictures_do_and_hold_no_class_between_two(tmp_path):
+    """Of 12 x 8 pixels the middle 8 x 8, of each 2 x 2 one: class 9 is cut off, and between 0 and 4 there is none."""
+    mask = np.zeros((8, 12), np.uint8)
+    mask[:, :2], mask[:, 7:] = 9, 4
+    for part, content in (("images", 20 * mask), ("masks", mask)):
+        (tmp_path / part).mkdir()
+        Image.fromarray(content).save(tmp_path / part / "a.png")
+    found = open_images(tmp_path, size=(4, 4))
+    assert np.array_equal(found.y[0], mask[1::2, 3:10:2]) and np.asarray(found.x).max() == 80
+
+
+def refused(path, **knobs):
+    with pytest.raises(FileFormatError) as error:
+        open_images(path, **knobs)
+    return str(error.value)
+
+
+def test_a_mask_that_does_not_fit_is_one_sentence(tmp_path):
+    masks = folder(tmp_path)
+    Image.fromarray(masks[2][:4]).save(tmp_path / "masks/02.png")
+    assert "masks/02.png: 8x4 pixels, its picture has 8x8. Bring both to one size." in refused(tmp_path)
+    Image.fromarray(np.stack([masks[2]] * 3, 2)).save(tmp_path / "masks/02.png")
+    assert "masks/02.png: a PNG of mode RGB. A mask holds the number of a class in each pixel" in refused(tmp_path)
+    Image.fromarray(masks[2]).save(tmp_path / "masks/02.png", format="JPEG")
+    assert "masks/02.png: a JPEG of mode L." in refused(tmp_path)
+    (tmp_path / "masks/02.png").write_bytes(b"no picture")
+    assert "masks/02.png: not a PNG or JPEG picture, or a damaged one." in refused(tmp_path)
+    (tmp_path / "masks/02.png").unlink()
+    said = refused(tmp_path)
+    assert "images/02.png: no mask of this name in masks. Add it, or move the picture." in said and "--skip-bad" in said
+
+
+def test_what_has_no_mask_is_left_out_where_that_is_asked_for(tmp_path):
+    masks = folder(tmp_path)
+    (tmp_path / "masks/02.png").unlink()
+    (tmp_path / "images/04.png").write_bytes(b"no picture")
+    found = open_images(tmp_path, skip_bad=True)
+    rows = [0, 1, 3, 5]
+    assert np.array_equal(found.y, masks[rows]) and np.array_equal(np.asarray(found.x)[:, 0], 60 * masks[rows] + 20)
+    assert "left out as bad: 2 files" in " ".join(found.notes)
+    for file in (tmp_path / "masks").iterdir():
+        file.unlink()
+    assert "no picture has a mask that fits, e.g." in refused(tmp_path, skip_bad=True)
+
+
+def test_models_of_rows_do_not_take_masks_for_a_class(tmp_path):
+    folder(tmp_path)
+    with pytest.raises(FileFormatError, match="images and masks, a class for every pixel.* unet"):
+        read_images(tmp_path)
+    (tmp_path / "other").mkdir()
+    assert open_images(tmp_path).task != "segment"  # three folders are three classes
+
+
+def test_a_net_learns_from_the_folder_as_from_its_arrays(tmp_path):
+    masks = folder(tmp_path, n=24)
+    knobs = {"filters": (2, 3), "epochs": 2, "batch_size": 8, "random_state": 0, "training": Training(shuffle=False)}
+    data = open_images(tmp_path)
+    from_folder = ftheta.UNetSegmenter(**knobs).fit(data.x, data.y)
+    from_arrays = ftheta.UNetSegmenter(**knobs).fit(np.asarray(data.x), masks)
+    assert from_folder.classes_.tolist() == [0, 3]
+    x = np.asarray(data.x)
+    np.testing.assert_allclose(from_folder.predict_proba(x), from_arrays.predict_proba(x), atol=1e-5)
+    assert np.array_equal(from_folder.predict(data.x), from_folder.predict(x))

@@ -173,12 +173,6 @@ def test_a_large_progressive_jpeg_is_refused_since_its_decoder_holds_all_of_it(t
     assert header(file).size == (160, 160)
 
 
-def test_too_many_pixels_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_decode, "MAX_PIXELS", 53)
-    with pytest.raises(FileFormatError, match="a.png: 9x6 pixels, at most 53 are read. Make the pictures smaller"):
-        decode(saved(tmp_path, Image.fromarray(GREY)), (2, 2), 1)
-
-
 def test_files_that_are_large_or_small_are_read_alike(tmp_path, monkeypatch):
     file = saved(tmp_path, Image.fromarray(COLOUR))
     monkeypatch.setattr(_decode, "SMALL", 10)
@@ -199,13 +193,6 @@ def test_an_animation_and_a_folder_are_no_pictures(tmp_path):
         decode(file, (6, 9), 1)
     with pytest.raises(FileFormatError, match="cannot be read .Is a directory.. Check path"):
         decode(tmp_path, (6, 9), 1)
-
-
-def test_an_unknown_mode_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(_decode, "COLOUR", ("RGB",))
-    file = saved(tmp_path, Image.fromarray(np.zeros((8, 8, 4), np.uint8), "CMYK"), "a.jpg")
-    with pytest.raises(FileFormatError, match="a.jpg: pixels of mode CMYK, which is not known here"):
-        header(file)
 
 
 def test_a_file_of_two_pictures_from_a_camera_is_the_first(tmp_path):

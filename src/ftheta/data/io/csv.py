@@ -116,6 +116,8 @@ class _File(NamedTuple):
             if (n := len(record.fields)) == expected:
                 continue
             place = f"{self.path} line {record.line}: {n} field{'s' * (n != 1)}, expected {expected} (header)."
+            if record.fields[0].startswith("#") or self.names[0].startswith("#"):
+                raise FileFormatError(f"{place} A line that begins with # is not a row: remove such lines.")
             if n > expected:
                 raise FileFormatError(f"{place} {_quote_hint(record.fields, self.delimiter)}")
             if next(found, None) is None and not self.data.endswith((b"\n", b"\r")):
@@ -215,6 +217,8 @@ def column_names(place: str, names: list[str], notes: list[str]) -> list[str]:
     """Names of the columns, each different; `place` is where they stand."""
     if len(names) > MAX_COLUMNS:
         raise FileFormatError(f"{place}: {len(names)} columns; at most {MAX_COLUMNS} are read.")
+    if len(names) == 1 and len(parts := names[0].split()) > 1 and all(map(plain_number, parts)):
+        raise FileFormatError(f"{place}: blanks between numbers. Put commas there, and names of the columns above.")
     digits = [name for name in names if plain_number(name)]
     if len(digits) == len(names) or (2 * len(digits) > len(names) and not all(n.isdigit() for n in digits)):
         raise FileFormatError(

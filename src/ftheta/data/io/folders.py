@@ -58,6 +58,7 @@ def open_images(
     path: str | Path,
     *,
     size: tuple[int, int] | None = None,
+    max_side: int | None = None,
     channels: int | None = None,
     skip_bad: bool = False,
     required: bool = True,
@@ -70,6 +71,7 @@ def open_images(
     Args:
         path: A folder with a folder of pictures for each class.
         size: H and W that every picture is brought to; None: the most common of those looked at.
+        max_side: Where `size` is None, the longer side of that is at most so many pixels.
         channels: 1 for gray, 3 for RGB; None: 1 if all that were looked at are gray, else 3.
         skip_bad: Whether files that cannot be decoded are left out: all are decoded now; otherwise they are an error.
         required: Whether there must be classes; else pictures that lie in the folder itself are taken, and `y` is None.
@@ -86,6 +88,8 @@ def open_images(
     if not headers:
         raise FileFormatError(f"{listing.root}: none of the {n} files is a PNG or JPEG picture. Check the folder.")
     width, height = size[::-1] if size else Counter(h.size for h in headers.values()).most_common(1)[0][0]
+    if size is None and max_side is not None and max(width, height) > max_side:
+        width, height = (max(1, round(side * max_side / max(width, height))) for side in (width, height))
     channels = channels or (1 if all(h.mode in GREY for h in headers.values()) else 3)
     keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
     if masked:
