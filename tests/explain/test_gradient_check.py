@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from ftheta import MLPClassifier, MLPRegressor
 from ftheta.errors import InputError
 from ftheta.explain import gradient_check
-from ftheta.likelihoods import Categorical
 
 RNG = np.random.default_rng(0)
 
@@ -273,18 +272,6 @@ def test_an_estimator_is_checked_with_its_own_objective(model):
     assert found.passed and found.names[-1] == "input" and len(found.names) == 5
     with pytest.raises(InputError, match=r"learns from targets, but y is None; pass the y"):
         gradient_check(fitted, x)
-
-
-def test_the_loss_is_what_was_asked_for():
-    torch.manual_seed(0)
-    net, x, y = nn.Linear(3, 2).double(), torch.randn(4, 3).double(), torch.randn(4, 2).double()
-    raw, classes = net(x).detach(), torch.tensor([0, 1, 1, 0])
-    np.testing.assert_allclose(gradient_check(net, x, y).loss, float(((raw - y) ** 2).sum(1).mean() / 2))
-    np.testing.assert_allclose(gradient_check(net, x, classes).loss, float(F.cross_entropy(raw, classes)))
-    for loss in (nn.CrossEntropyLoss(reduction="none"), Categorical()):
-        np.testing.assert_allclose(gradient_check(net, x, classes, loss).loss, float(F.cross_entropy(raw, classes)))
-    with pytest.raises(InputError, match=r"shape \(4, 2\) and y \(4, 3\)"):
-        gradient_check(net, x, x)
 
 
 def test_a_loss_with_a_wrong_derivative_is_not_blamed_on_the_net():

@@ -59,15 +59,6 @@ def test_a_class_moves_along_a_feature():
     assert found.answers[0] == pytest.approx(model.predict_proba(moved[[5]])[0, 1], abs=1e-12)
 
 
-def test_table_and_words_name_the_ends():
-    found = explain.row_influence(MODEL, X, Y, row=3)
-    columns = found.table().columns
-    np.testing.assert_allclose(columns["where it was"], np.r_[MODEL.intercept_, MODEL.coef_], atol=1e-10)
-    changes = np.abs(found.coefficients - found.coefficients[10]).max(0)
-    np.testing.assert_allclose(columns["largest change"], changes, atol=1e-12)
-    assert f"Row 3 moved along y from {found.places[0]:.4g} to {found.places[-1]:.4g}" in found.caption
-
-
 def test_one_feature_is_drawn_as_lines_that_swing():
     found = explain.row_influence(LinearRegression().fit(X[:, :1], Y), X[:, :1], Y, row=0)
     left, right = found.figure().axes

@@ -69,12 +69,6 @@ def test_samples_of_any_shape_are_pictures():
     np.testing.assert_allclose(same.distance, np.linalg.norm(found.rows, axis=1))
 
 
-def test_the_seed_decides():
-    first, again, other = (samples(Copies(1.0), n=5, random_state=s).rows for s in (0, 0, 1))
-    np.testing.assert_array_equal(again, first)
-    assert (other != first).all()
-
-
 def test_models_that_are_fitted_and_sample_are_offered_it():
     model = QuadraticDiscriminant()
     assert "samples" not in available(model) and "samples" in available(model.fit(X[:, :2], X[:, 0] > 0))
