@@ -122,20 +122,6 @@ def test_an_unfinished_run_says_how_to_finish_it(tmp_path):
         ftheta.load(tmp_path / "a")
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "manifest.json"])
-def test_one_flipped_bit_is_noticed(saved, name):
-    (saved / ".manifest.json.copy").unlink()
-    data = bytearray((saved / name).read_bytes())
-    for place in (0, len(data) // 3, len(data) - 2):
-        data[place] ^= 4
-        (saved / name).write_bytes(data)
-        with pytest.raises(FileFormatError, match=rf"{name}.*(differs|damaged|cut off|JSON)"):
-            ftheta.load(saved)
-        data[place] ^= 4
-    (saved / name).write_bytes(data)
-    assert ftheta.load(saved).n_iter_ == 2
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
 def test_a_cut_or_missing_file_is_noticed(saved, name):
     data = (saved / name).read_bytes()

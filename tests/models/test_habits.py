@@ -14,7 +14,7 @@ from torch import nn
 import ftheta
 from ftheta import MLPClassifier, MLPRegressor, ModuleClassifier, ModuleRegressor
 from ftheta.errors import InputError, RunError
-from ftheta.models import NeuralClassifier, NeuralRegressor, NeuralTransformer
+from ftheta.models import NeuralTransformer
 from ftheta.train import Callback, Loss, Objective, Training
 
 rng = np.random.default_rng(0)
@@ -107,13 +107,6 @@ def test_an_optimizer_and_a_schedule_of_the_users_own(tmp_path):
     falling = Training(schedule=lambda done: 1 - done)
     rates = [row["lr"] for row in MLPClassifier(**QUICK, training=falling, lr=0.1).fit(X, Y).history_]
     assert rates == pytest.approx([0.1 * (1 - k / 4) for k in range(4)])
-
-
-@pytest.mark.parametrize("start", [1, 5])
-def test_patience_counts_from_an_epoch_on_and_by_what_is_an_improvement(start):
-    training = Training(min_delta=1e6, start=start)
-    model = MLPClassifier(**QUICK | {"epochs": 20}, patience=2, training=training).fit(X, Y)
-    assert model.n_iter_ == start + 2
 
 
 def test_a_warm_start_continues_from_the_weights_that_are_there():
@@ -274,11 +267,6 @@ def test_one_image_is_one_forward_pass():
     model.module_.register_forward_hook(lambda _, inputs, __: seen.append(len(inputs[0])))
     model.predict(np.zeros((1, 1, 6, 6)))
     assert seen == [1]
-
-
-@pytest.mark.parametrize("base", [NeuralClassifier, NeuralRegressor])
-def test_the_bases_are_public(base):
-    assert base.__module__.startswith("ftheta.models")
 
 
 @pytest.mark.parametrize("batch_size", [50, 16])

@@ -13,11 +13,11 @@ from torch import nn
 
 import ftheta
 from ftheta.data import Batch
-from ftheta.errors import InputError, RunError
+from ftheta.errors import InputError
 from ftheta.models import MLPClassifier, MLPRegressor, NeuralEstimator, NeuralTransformer
 from ftheta.models._base.files import fill
 from ftheta.store import Run
-from ftheta.train import Loss, Objective, Trainer, Training
+from ftheta.train import Loss, Objective, Training
 from tests.contract.enrolled import digest
 
 rng = np.random.default_rng(0)
@@ -49,17 +49,6 @@ def test_rules_for_all_rows_get_all_rows(optimizer):
         InputError, match=rf"optimizer='{optimizer}' needs all 330 rows in one batch, but batch_size=100"
     ):
         MLPClassifier(**QUICK, optimizer=optimizer, batch_size=100).fit(X, y)
-
-
-def test_an_unknown_optimizer_device_and_schedule_are_named():
-    with pytest.raises(InputError, match="Unknown optimizer 'adm'. Did you mean 'adam'"):
-        MLPClassifier(optimizer="adm").fit(X, y)
-    with pytest.raises(
-        InputError, match="device='cuda:99' asked for, but no such device is present .*Use device='cpu'"
-    ):
-        MLPClassifier(**QUICK, device="cuda:99").fit(X, y)
-    with pytest.raises(InputError, match="Unknown schedule 'cosin'. Did you mean 'cosine'"):
-        MLPClassifier(training=Training(schedule="cosin")).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -211,77 +200,6 @@ def test_a_run_gives_the_same_model_and_keeps_metrics_and_model(tmp_path):
         assert [row["epoch"] for row in Run(path).rows()] == [1, 2, 3, 4] and Run(path).status == "finished"
 
 
-def test_a_finished_run_gives_its_model_without_training_again(tmp_path, monkeypatch):
-    first = MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")
-    monkeypatch.setattr(Trainer, "advance", None)
-    again = MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")
-    assert digest(again) == digest(first) and again.history_ == first.history_
-
-
-class PowerCut(Exception):
-    pass
-
-
-LIVES = {
-    "plain": {},
-    "dropout, schedule, patience": {
-        "dropout": 0.3,
-        "patience": 3,
-        "validation": 0.2,
-        "training": Training(schedule="cosine", warmup=3, every=0.0),
-    },
-    "accumulation and clipping": {
-        "batch_size": 60,
-        "training": Training(accumulate=3, clip_norm=0.5, l2=1e-3, every=0.0),
-    },
-    "closures": {"optimizer": "lbfgs", "training": Training(options={"max_iter": 4}, every=0.0)},
-    "fresh seed": {"random_state": None},
-}
-
-
-@pytest.mark.filterwarnings("ignore:All 6 epochs were used")
-@pytest.mark.parametrize("life", LIVES)
-@pytest.mark.parametrize("stop", [1, 5])
-def test_a_run_that_was_cut_goes_on_to_the_same_bits(life, stop, tmp_path, monkeypatch):
-    settings = QUICK | {"epochs": 6, "training": Training(every=0.0)} | LIVES[life]
-    advance, count = Trainer.advance, 0
-
-    def cut(self):
-        nonlocal count
-        count += 1
-        if count == stop + 1:
-            raise PowerCut
-        return advance(self)
-
-    with monkeypatch.context() as patch, pytest.raises(PowerCut):
-        patch.setattr(Trainer, "advance", cut)
-        MLPClassifier(**settings).fit(X, y, run=tmp_path / "a")
-    assert Run(tmp_path / "a").status == "running"
-    resumed = MLPClassifier(**settings).fit(X, y, run=tmp_path / "a")
-    seed = {"random_state": resumed.seed_}
-    whole = MLPClassifier(**settings | seed).fit(X, y)
-    assert digest(resumed) == digest(whole) and len(resumed.history_) == len(whole.history_)
-    assert digest(ftheta.load(tmp_path / "a")) == digest(whole)
-
-
-def test_a_run_is_continued_with_the_same_parameters_and_rows_only(tmp_path):
-    MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")
-    before = (tmp_path / "a/model.safetensors").read_bytes()
-    for model, rows, text in [
-        (MLPClassifier(**QUICK | {"epochs": 9}), X, "other parameters"),
-        (MLPClassifier(**QUICK), X + 1e-6, "other data"),
-        (MLPClassifier(**QUICK, lr=0.5), X[:99], "other parameters and data"),
-        (MLPRegressor(**QUICK), X, "other class and parameters and data"),
-    ]:
-        with pytest.raises(
-            RunError, match=f"was started with {text}; it is continued with the same only. Choose another"
-        ):
-            model.fit(rows, y[: len(rows)], run=tmp_path / "a")
-    assert (tmp_path / "a/model.safetensors").read_bytes() == before
-    harmless = Training(seconds=100, every=1.0, progress=False)
-    assert MLPClassifier(**QUICK, training=harmless).fit(X, y, run=tmp_path / "a").n_iter_ == 4
-
-
 def test_what_no_file_can_hold_is_refused_before_training_into_a_run(tmp_path):
     from ftheta.likelihoods import Laplace
 
@@ -317,13 +235,6 @@ def test_ctrl_c_leaves_the_estimator_fitted_to_the_last_step_and_is_raised_again
     assert signal.getsignal(signal.SIGINT) is handler
     assert model.n_iter_ == 2 and len(model.history_) == 2 and not model.module_.training
     assert np.array_equal(model.predict_proba(X), MLPClassifier(**QUICK | {"epochs": 2}).fit(X, y).predict_proba(X))
-
-
-def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        MLPClassifier(**QUICK).set_callbacks(Interrupt(2)).fit(X, y, run=tmp_path / "a")
-    assert len(Run(tmp_path / "a").rows()) == 2
-    assert digest(MLPClassifier(**QUICK).fit(X, y, run=tmp_path / "a")) == digest(MLPClassifier(**QUICK).fit(X, y))
 
 
 def test_a_time_budget_ends_training(monkeypatch):

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from ftheta.data import Rows
-from ftheta.errors import InputError
-from ftheta.likelihoods import Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, LearnedGaussian, Poisson
+from ftheta.likelihoods import Bernoulli, Categorical, Gaussian, HeteroscedasticGaussian, Poisson
 from ftheta.nn import MLP
 from ftheta.train import Supervised, Trainer, Training, iterate
 
@@ -113,16 +112,3 @@ def test_it_lowers_the_loss_of_any_likelihood_without_parameters_of_its_own(like
     trainer = Trainer(Supervised(net, likelihood), Rows(rows()[0], y, batch_size=60), optimizer="natural")
     history = iterate(trainer, rounds=8)
     assert (np.diff([row["loss"] for row in history]) <= 1e-12).all() and history[-1]["loss"] < history[0]["loss"]
-
-
-@pytest.mark.parametrize(
-    ("nll", "words"),
-    [
-        (lambda raw, y: (raw[:, 0] - y) ** 2, "Supervised has no likelihood, whose curvature this optimizer needs"),
-        (LearnedGaussian(), "LearnedGaussian learns a parameter of its own"),
-    ],
-)
-def test_without_a_curvature_in_all_parameters_it_is_refused_in_one_sentence(nll, words):
-    with pytest.raises(InputError, match=words):
-        source = Rows(torch.zeros(4, 1), torch.zeros(4), batch_size=4)
-        iterate(Trainer(Supervised(nn.Linear(1, 1), nll), source, optimizer="natural"), rounds=1)

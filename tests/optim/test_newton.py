@@ -135,11 +135,6 @@ def test_a_step_that_does_not_gain_leaves_a_quarter_of_itself_as_the_radius():
         assert path.points[1, 0] == pytest.approx(2 - 10 / 4)
 
 
-def test_a_rate_below_one_makes_a_share_of_every_step():
-    path = minimize(lambda x: x @ x, [1.0], optimizer="newton", lr=0.5, steps=3)
-    assert path.points[:, 0].tolist() == pytest.approx([1, 0.5, 0.25, 0.125])
-
-
 @pytest.mark.parametrize("control", ["damping", "halving", "none"])
 def test_damping_that_is_given_is_in_the_first_step(control):
     """(H + λ) d = -g of x² + 4y²: 2x / (2 + 3) and 8y / (8 + 3)."""

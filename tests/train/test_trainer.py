@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPRegressor
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
@@ -133,13 +132,6 @@ def test_a_schedule_moves_every_group_from_its_own_rate():
     made = Trainer(Two(True), one_row(), optimizer="sgd", training=Training(schedule="linear"), horizon=4)
     iterate(made, steps=3)
     assert [made.optimizers[n].param_groups[0]["lr"] for n in "xy"] == pytest.approx([0.4 * 0.5, 0.2 * 0.5])
-
-
-def test_an_estimator_s_schedule_ends_with_its_epochs():
-    x, y = line(n=30)
-    knobs = Training(schedule="linear", accumulate=2)
-    model = MLPRegressor(epochs=4, batch_size=8, lr=0.1, training=knobs, random_state=0).fit(x, y)
-    assert model.history_[-1]["lr"] == pytest.approx(0.1 / 8)  # two updates an epoch, eight in all
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "linear"])

@@ -6,11 +6,8 @@ from ..catalog import nearest
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ._base import Likelihood
-from .bernoulli import Bernoulli
-from .categorical import Categorical
-from .gaussian import Gaussian, HeteroscedasticGaussian, LearnedGaussian
-from .laplace import Laplace
-from .poisson import Poisson
+from .classes import Bernoulli, Categorical
+from .numbers import Gaussian, HeteroscedasticGaussian, Laplace, LearnedGaussian, Poisson
 
 __all__ = ["NAMES", "TASKS", "by_name", "for_task"]
 

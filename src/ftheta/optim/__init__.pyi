@@ -16,8 +16,8 @@ from .line_search import backtracking as backtracking
 from .line_search import exact as exact
 from .line_search import wolfe as wolfe
 from .first_order import NormalizedGD as NormalizedGD
-from .quadratic import damped_step as damped_step
-from .quadratic import trust_step as trust_step
+from .second_order import damped_step as damped_step
+from .second_order import trust_step as trust_step
 from .schedules import SCHEDULES as SCHEDULES
 from .schedules import Plateau as Plateau
 from .schedules import check_schedule as check_schedule

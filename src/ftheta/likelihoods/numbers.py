@@ -1,8 +1,14 @@
-"""Gaussian likelihoods: noise of fixed, learned or input-dependent variance.
+"""Likelihoods of numbers: Gaussian noise of fixed, learned or input-dependent variance, Laplace noise, counts.
 
-    -log p(y | m, v) = (y - m)² / (2v) + ½ log(2πv)
+    Gaussian:   -log p(y | m, v) = (y - m)² / (2v) + ½ log(2πv)
+    Laplace:    -log p(y | m) = |y - m| / b + log(2b)
+    Poisson:    -log p(y | z) = λ - y log λ + log y!,      λ = softplus(z)
 
-With v fixed its minimum is least squares; a learned v ends at the mean squared residual; v = v(x) depends on the input.
+With v fixed the minimum is least squares; a learned v ends at the mean squared residual; v = v(x) depends on the input.
+The minimum of the Laplace likelihood is the conditional median: robust against outliers; its derivative jumps from -1/b
+to 1/b where the residual passes 0 (and is 0 at 0). The rate of a Poisson is softplus and not exp of the raw output: raw
+outputs of 1e4 are met in training, and e^1e4 overflows. log λ is taken of z directly, since λ rounds to 0 long before
+log λ stops being a number.
 
 Shapes: B rows, D targets, raw (B, D), or (B, 2D) = (means, scale numbers) where the variance depends on the input.
 """
@@ -13,16 +19,18 @@ import math
 from typing import Self
 
 import torch
+import torch.distributions
 import torch.nn.functional as F
+from scipy import stats
 from torch import Tensor, nn
 from torch.distributions import Normal
 
 from ..data.specs import TargetSpec
 from ..errors import InputError
-from ..formulas.stable import softplus
+from ..formulas.stable import log_softplus, softplus
 from ._base import Likelihood
 
-__all__ = ["VARIANCE_FLOOR", "Gaussian", "HeteroscedasticGaussian", "LearnedGaussian"]
+__all__ = ["VARIANCE_FLOOR", "Gaussian", "HeteroscedasticGaussian", "Laplace", "LearnedGaussian", "Poisson"]
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 VARIANCE_FLOOR = 1e-6  # least variance that is learned: where residuals vanish, the likelihood has no maximum
@@ -122,6 +130,70 @@ class HeteroscedasticGaussian(Likelihood):
         variance = softplus(s) + VARIANCE_FLOOR
         in_scale = (s.sigmoid() / variance).square() / 2  # (dv/ds)² / (2v²)
         return torch.cat((1 / variance, in_scale), -1).diag_embed()  # (B, 2D, 2D)
+
+
+class Laplace(Likelihood):
+    """y = raw + Laplace noise of a fixed scale.
+
+    Args:
+        scale: Mean absolute deviation b.
+
+    Example:
+        >>> Laplace().nll(torch.tensor([[1.0]]), torch.tensor([3.0]))
+        tensor([2.6931])
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = _positive(scale, "Laplace")
+        self.constant = math.log(2 * scale)
+
+    def law(self, *raw: Tensor) -> torch.distributions.Laplace:
+        return torch.distributions.Laplace(raw[0], self.scale)
+
+    def terms(self, raw: Tensor, y: Tensor) -> Tensor:
+        return (raw - y).abs() / self.scale + self.constant
+
+    def total(self, raw: Tensor, y: Tensor) -> Tensor:
+        off = F.l1_loss(raw, self._aligned(raw, y), reduction="sum")
+        return (off if self.scale == 1 else off / self.scale) + raw.numel() * self.constant
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        return torch.full_like(raw, self.scale**-2).diag_embed()
+
+
+class Poisson(Likelihood):
+    """y counts events of rate softplus(raw).
+
+    `mode` is the rate itself, the mean: floor(λ), the most likely count, is 0 for every λ < 1
+    (`distribution(raw).mode` has it).
+
+    Example:
+        >>> Poisson().nll(torch.tensor([[-10000.0]]), torch.tensor([1.0]))
+        tensor([10000.])
+    """
+
+    support = "count"
+    standardize = False
+
+    def law(self, *raw: Tensor) -> torch.distributions.Poisson:
+        return torch.distributions.Poisson(softplus(raw[0]))
+
+    def terms(self, raw: Tensor, y: Tensor) -> Tensor:
+        return softplus(raw) - y * log_softplus(raw) + torch.lgamma(y + 1)
+
+    def mode(self, raw: Tensor) -> Tensor:
+        return softplus(self._numbers(raw)[0])
+
+    def interval(self, raw: Tensor, level: float) -> tuple[Tensor, Tensor]:
+        tails = self._tails(raw, level)
+        rate = softplus(self._numbers(raw)[0]).detach()
+        low, high = (torch.as_tensor(stats.poisson.ppf(q.item(), rate.cpu())).to(rate) for q in tails)
+        return low, high
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        log_slope = F.logsigmoid(raw)  # log dλ/dz
+        return (2 * log_slope - log_softplus(raw)).exp().diag_embed()  # (dλ/dz)² / λ
 
 
 def _positive(scale: float, owner: str) -> float:
