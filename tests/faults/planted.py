@@ -36,8 +36,8 @@ FAULTS = [
     Fault(
         "gaussian: lost constant in the fused sum",
         "likelihoods/numbers.py",
-        "+ raw.numel() * self.constant",
-        "+ self.constant",
+        "half / self.scale**2) + raw.numel() * self.constant",
+        "half / self.scale**2) + self.constant",
         LIKELIHOODS,
     ),
     Fault(

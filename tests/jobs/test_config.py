@@ -71,18 +71,6 @@ def test_set_puts_plain_names_where_they_belong():
     assert parse_set(("init=a=b",)) == {"params": {"init": "a=b"}}
 
 
-@pytest.mark.parametrize("item", ["lr", "=1", "training.=1", ""])
-def test_set_without_a_key_or_a_value_is_refused(item):
-    with pytest.raises(InputError, match=r"--set .*: expected KEY=VALUE, e\.g\. --set training\.clip_norm=1\."):
-        parse_set((item,))
-
-
-@pytest.mark.parametrize("item", ["a.b=1", "training.a.b=1", "params=1", "training={}"])
-def test_set_of_a_key_that_cannot_be_is_refused(item):
-    with pytest.raises(InputError, match=r"--set .*: keys are NAME, params\.NAME or training\.NAME\."):
-        parse_set((item,))
-
-
 @dataclass
 class Settings:
     size: Count | Literal["auto"] = 1
@@ -141,21 +129,6 @@ def test_fields_of_training_can_be_set_from_text():
     assert Training(**typed(Training, values, "")) == replace(
         Training(), clip_norm=1.0, freeze=("a",), options={"momentum": 0.5}, schedule="cosine"
     )
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"accumulate": True},
-        {"threads": 1025},
-        {"freeze": "a"},
-        {"options": {"momentum": {"a": 1}}},
-        {"restore_best": 1},
-    ],
-)
-def test_fields_of_another_type_are_refused(values):
-    with pytest.raises(InputError, match=rf"^training: {next(iter(values))}=.* should be "):
-        typed(Training, values, "training")
 
 
 @pytest.mark.parametrize(

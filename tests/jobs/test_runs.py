@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ftheta import MLPRegressor
-from ftheta.errors import InputError, RunError
-from ftheta.jobs import files
+from ftheta.errors import InputError
 from ftheta.jobs.runs import all_runs, find_run, new_path, resume_command
 from ftheta.store import Run
 
@@ -52,11 +50,3 @@ def test_new_runs_get_folders_of_their_own():
     first, second = new_path("mlp", "data/my file.csv"), new_path("mlp", "data/my file.csv")
     assert first != second and first.parent == second.parent == Path("runs/mlp-my file")
     assert resume_command(Path("runs/mlp-my file/x")) == "ftheta train --resume 'runs/mlp-my file/x'"
-
-
-def test_settings_of_a_model_saved_in_python_are_refused(tmp_path):
-    MLPRegressor(epochs=1).fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "m")
-    with pytest.raises(
-        RunError, match="is a model saved in Python, not a run of `ftheta train`. Use ftheta.load there"
-    ):
-        files.settings(Run(tmp_path / "m"))

@@ -18,7 +18,7 @@
 
 λ = 0 is the model's own minimum; a trust region ‖d‖ <= r has the same steps: its λ is 0 if the minimum lies inside,
 else the one with ‖d‖ = r. gain = (F(θ) - F(θ + d)) / the fall that the model predicts. A quadratic F is minimized in
-one step; where H is not positive definite, Newton leads to a saddle or a maximum, or does not exist. The natural gradient is
+one step; where H is not positive definite, d leads to a saddle, a maximum, or nowhere. The natural gradient is
 steepest descent where distance is that of distributions, KL(p(θ) || p(θ + d)) ≈ ½ d·G d: for a Gaussian of fixed
 variance it is Gauss-Newton, for a linear model with its canonical link it is Newton (IRLS). Small λ is Gauss-Newton,
 large λ a short step along -g.
