@@ -217,12 +217,8 @@ def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
         for k in own
         if k in tensors and tensors[k].shape != own[k].shape
     ]
-    missing, extra = sorted(set(own) - set(tensors)), sorted(set(tensors) - set(own))
-    found = [
-        *shapes,
-        *([f"missing: {', '.join(missing)}"] if missing else []),
-        *([f"unexpected: {', '.join(extra)}"] if extra else []),
-    ]
+    apart = {"missing": sorted(set(own) - set(tensors)), "unexpected": sorted(set(tensors) - set(own))}
+    found = [*shapes, *(f"{what}: {', '.join(names)}" for what, names in apart.items() if names)]
     if found:
         raise InputError(
             f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths."

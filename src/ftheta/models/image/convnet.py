@@ -67,20 +67,10 @@ class ConvNetClassifier(ImageClassifier):
         return super().first_try(rows, watched=watched, shape=shape) | small
 
     def build(self, x: InputSpec, y: TargetSpec) -> ConvNet:
-        return ConvNet(
-            x.shape,
-            self.task().likelihood(y).n_raw(y),
-            tuple(self.filters),
-            convs=self.convs if isinstance(self.convs, int) else tuple(self.convs),
-            kernel=self.kernel,
-            padding=self.padding,
-            pool=self.pool,
-            norm=self.norm,
-            activation=self.activation,
-            dropout=self.dropout,
-            hidden=tuple(self.hidden),
-            head=self.head,
-        )
+        names = ("kernel", "padding", "pool", "norm", "activation", "dropout", "head")
+        own: dict[str, Any] = {name: getattr(self, name) for name in names} | {"hidden": tuple(self.hidden)}
+        convs = self.convs if isinstance(self.convs, int) else tuple(self.convs)
+        return ConvNet(x.shape, self.task().likelihood(y).n_raw(y), tuple(self.filters), convs=convs, **own)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -117,16 +107,6 @@ class ResNetClassifier(ImageClassifier):
     dropout: Share = 0.0
 
     def build(self, x: InputSpec, y: TargetSpec) -> ResNet:
-        return ResNet(
-            x.shape,
-            self.task().likelihood(y).n_raw(y),
-            tuple(self.filters),
-            self.blocks,
-            kind=self.block,
-            order=self.order,
-            norm=self.norm,
-            activation=self.activation,
-            squeeze=self.squeeze,
-            survival=self.survival,
-            dropout=self.dropout,
-        )
+        names = ("order", "norm", "activation", "squeeze", "survival", "dropout")
+        own: dict[str, Any] = {name: getattr(self, name) for name in names} | {"kind": self.block}
+        return ResNet(x.shape, self.task().likelihood(y).n_raw(y), tuple(self.filters), self.blocks, **own)

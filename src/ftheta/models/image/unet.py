@@ -113,16 +113,8 @@ class UNetSegmenter(ImageEstimator):
     ignore_label: int | None = None
 
     def build(self, x: InputSpec, y: TargetSpec) -> UNet:
-        return UNet(
-            x.shape,
-            y.n,
-            tuple(self.filters),
-            skip=self.skip,
-            up=self.up,
-            norm=self.norm,
-            activation=self.activation,
-            dropout=self.dropout,
-        )
+        own = {name: getattr(self, name) for name in ("skip", "up", "norm", "activation", "dropout")}
+        return UNet(x.shape, y.n, tuple(self.filters), **own)
 
     def kind(self) -> Images:
         """Images of one size; after `fit` of any."""
