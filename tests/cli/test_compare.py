@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_rel
 
-from ftheta.jobs import compare_runs
 from ftheta.store import Run
 from tests.cli._things import QUICK, call, table
 
@@ -148,22 +147,6 @@ def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
         assert text.startswith('<svg role="img" aria-label="') and 'aria-label=""' not in text
     said = refused("runs", "compare", "a", "b", "-o", "drawn/here")
     assert said == "--output drawn/here: drawn/here/metrics.svg exists; nothing was changed. Choose another folder."
-
-
-def test_curves_of_all_runs_are_in_one_figure_with_their_own_lengths(runs):
-    found = compare_runs([Run(f"runs/{name}") for name in ("a", "b", "linear")])._curves()
-    rows = {name: Run(f"runs/{name}").rows() for name in "ab"}
-    assert list(found) == ["a training", "b training", "b validation", "linear training"]
-    assert [len(v) for v in found.values()] == [30] * 4
-    assert found["a training"][:3] == [row["loss"] for row in rows["a"]] and np.isnan(found["a training"][3:]).all()
-    assert found["b validation"] == [row["valid_loss"] for row in rows["b"]]
-
-
-def test_many_runs_have_one_line_each(runs):
-    for k in range(3):
-        shutil.copytree("runs/b", f"runs/b{k}")
-    found = compare_runs([Run(f"runs/{name}") for name in ("a", "b", "b0", "b1", "b2")])._curves()
-    assert list(found) == ["a training", *(f"{name} validation" for name in ("b", "b0", "b1", "b2"))]
 
 
 @pytest.mark.middle

@@ -45,14 +45,6 @@ def test_the_same_explanation_twice_is_the_same_and_changes_nothing(ok, pets):
     assert Path("drawn/curves.svg").read_bytes() == Path("again/curves.svg").read_bytes()
 
 
-def test_a_figure_that_exists_is_not_replaced(ft, pets):
-    Path("drawn").mkdir()
-    Path("drawn/curves.svg").write_text("mine")
-    done = ft("explain", pets, "curves", "--figures", "drawn")
-    assert done.code == 2 and "drawn/curves.svg exists; nothing was changed" in done.err
-    assert Path("drawn/curves.svg").read_text() == "mine"
-
-
 def test_the_list_says_what_there_is_without_data_and_draws_nothing(ok, pets):
     Path("pets.csv").unlink()
     before = snapshot()

@@ -125,16 +125,6 @@ def test_the_test_part_is_set_aside_before_anything_is_learned(ok):
     np.testing.assert_allclose(found["scores"]["log loss"], -np.log(p).mean(), rtol=1e-5)
 
 
-def test_classes_keep_their_shares_in_all_parts(ok):
-    ok("train", "mlp", "iris", *QUICK, "--test", 0.3, "--validation", 0.2, "--run", "r")
-    parts, y = load_tree(Path("r/split.safetensors")), load("iris").y
-    assert [np.bincount(y[parts[name]]).tolist() for name in ("test", "validation", "train")] == [
-        [15, 15, 15],
-        [7, 7, 7],
-        [28, 28, 28],
-    ]
-
-
 def test_without_a_test_part_the_table_is_headed_training_rows(ok):
     done = ok("train", "mlp", "iris", *QUICK, "--test", "none", "--validation", 0, "--run", "r")
     assert done.out.startswith("training rows (n = 150)")
@@ -208,8 +198,3 @@ def test_a_run_that_was_killed_at_its_very_start_can_be_started_again(ok, pets):
     Path("k/..config.toml.copy.0123abcd.tmp").write_text("half")
     ok("train", "--config", pets / "config.toml", "--run", "k")
     assert weights("k") == weights(pets) and Run("k").verify() == []
-
-
-def test_resume_takes_a_path_an_id_or_last(ok, pets):
-    outs = {ok("train", "--resume", name).out for name in (pets, "pets", "last")}
-    assert len(outs) == 1
