@@ -17,7 +17,7 @@ MACHINERY = (  # a module, or a folder of modules
     *("train._guard", "train.callbacks", "train.iterate", "train.objective", "train.placing", "train.problem"),
     *("train.process", "train.trainer", "train.training", "data.batch", "data.sources", "models._base.neural"),
 )
-MACHINERY_LINES = 3710
+MACHINERY_LINES = 3660
 ON_CALL = {"catalog", "cli", "jobs", "lab", "models", "studies"}  # whose files are imported one at a time
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}

@@ -6,15 +6,7 @@ expected and what to do.
 
 from __future__ import annotations
 
-__all__ = [
-    "FThetaError",
-    "FileFormatError",
-    "InputError",
-    "InputTypeError",
-    "NonFiniteError",
-    "RunError",
-    "StoreError",
-]
+__all__ = ["FThetaError", "FileFormatError", "InputError", "InputTypeError", "NonFiniteError", "RunError", "StoreError"]
 
 
 class FThetaError(Exception):
