@@ -16,6 +16,7 @@ from ftheta.train import Training, fit_many
 
 from ._toys import same, timeless
 
+pytestmark = pytest.mark.filterwarnings("ignore:All 12 epochs were used")
 NET = {"hidden": (6,), "activation": "tanh", "dtype": "float64", "epochs": 12}
 DATA = ("X", "y", "sample_weight", "X_val", "y_val")
 

@@ -34,6 +34,8 @@ from tests.train._toys import (
     timeless,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:All 8 epochs were used")
+
 # ---- what is trained: ten ways and two more
 
 
