@@ -36,16 +36,6 @@ def test_lines_differ_by_more_than_colour():
     assert lines["a"].get_linestyle() != lines["b"].get_linestyle() and lines["a"].get_color() != lines["b"].get_color()
 
 
-def test_one_epoch_has_one_tick():
-    axes = curves({"loss": [0.5]}, best=1).axes[0]
-    assert [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]] == [1]
-
-
-def test_many_epochs_are_lines_without_markers():
-    lines = lines_of(curves({"few": np.ones(30), "x": np.ones(30)})), lines_of(curves({"many": np.ones(1000)}))
-    assert lines[0]["few"].get_marker() == "o" and lines[1]["many"].get_marker() == ""
-
-
 @pytest.mark.parametrize("columns", [{}, {"epoch": [1]}, {"loss": []}])
 def test_nothing_to_draw_is_said(columns):
     with pytest.raises(InputError, match="curves needs at least one column with one value"):
@@ -88,12 +78,6 @@ def test_scales_are_chosen_or_decided_by_the_values():
     plain = panels({"one": {"a": (AT, [1.0, 2.0, 3.0])}}, x="epoch", label="error").axes[0]
     assert plain.get_yscale() == plain.get_xscale() == "linear" and plain.get_ylabel() == "error"
     assert panels(TWO, x="epoch", label="error", log=False).axes[0].get_yscale() == "linear"
-
-
-def test_panels_share_a_range_of_values_or_have_their_own():
-    for share in (True, False):
-        left, right = panels(TWO, x="epoch", label="error", share=share).axes
-        assert (left.get_ylim() == right.get_ylim()) == share
 
 
 @pytest.mark.parametrize("lines", [{}, {"one": {}}])

@@ -47,12 +47,6 @@ def test_of_many_outputs_the_largest_twelve_are_shown():
     assert axes.get_xlabel() == "the largest 12 outputs" and axes.get_ylabel() == "raw output"
 
 
-def test_a_signal_is_drawn_as_lines():
-    x = RNG.normal(size=(2, 9))
-    axes = maps(x, {"a": RNG.normal(size=(3, 7))}, None, ()).axes[0]
-    np.testing.assert_array_equal([line.get_ydata() for line in axes.lines], x)
-
-
 def test_of_many_layers_ten_are_shown_from_the_first_to_the_last():
     figure = maps(X, {f"layer{i}": np.ones((1, 2, 2)) for i in range(24)}, None, ())
     names = [axes.get_ylabel().partition("\n")[0] for axes in figure.axes[1:]]
@@ -134,14 +128,6 @@ def test_every_layer_is_a_panel_and_every_unit_a_line():
     assert [t.get_text() for t in figure.axes[1].get_yticklabels()] == ["7", "0"]
     assert set(np.ma.compressed(figure.axes[1].images[0].get_array())) == set(large.ravel())
     assert figure.axes[0].get_xlabel() == "patch" and figure.axes[0].get_ylabel() == "unit"
-
-
-def test_four_layers_take_two_lines_and_leave_no_empty_panel():
-    some = RNG.uniform(size=(1, 2, 1, 3, 3))
-    figure = patches({str(i): some for i in range(4)}, [[0]] * 4)
-    assert len(figure.axes) == 4
-    rows = {axes.get_subplotspec().rowspan.start for axes in figure.axes}
-    assert rows == {0, 1}
 
 
 def test_signed_patches_have_their_own_ranges_and_colours_stay_colours():

@@ -27,16 +27,6 @@ def test_at_most_six_are_shown_and_an_empty_map_stays_white():
     assert not np.asarray(figure.axes[6].images[0].get_array()).any()
 
 
-def test_long_names_are_cut_line_by_line():
-    titles = [axes.get_title() for axes in saliency(X[:1], MAPS[:1], ["a_layer_with_a_very_long_name\nr = 0.12"]).axes]
-    assert titles[0] == "a_layer_…ong_name\nr = 0.12"
-
-
-def test_a_picture_of_one_place_has_no_outline():
-    for shape in ((1, 1), (1, 5)):
-        assert len(saliency(np.ones((1, 1, *shape)), np.ones((1, *shape)), ["x"]).axes[1].collections) == 0
-
-
 def test_a_signal_is_a_line_over_its_map():
     x, maps = RNG.normal(size=(2, 3, 20)), RNG.normal(size=(2, 20))
     figure = saliency(x, maps, ["a", "b"])

@@ -62,14 +62,10 @@ def drawn(draw: Callable[P, R]) -> Callable[P, R]:
 def canvas(
     n: int | None = None, *, across: int = 3, width: float = 0.0, height: float = 0.0, **grid: Any
 ) -> tuple[Figure, Any]:
-    """A figure and its axes: one, or an array of n of them, at most `across` side by side.
+    """A figure and its axes: one (n is None), or an array of n of them, at most `across` side by side.
 
-    Args:
-        n: How many; None is one axes, not an array.
-        across: How many side by side.
-        width: Of one axes, in inches; 0 is 6.4 for one, 3.6 for several.
-        height: Of one axes, in inches; 0 is 4 for one, 3.2 for several.
-        **grid: As in `Figure.subplots`.
+    Width and height are of one axes, in inches; 0 is 6.4 x 4 for one, 3.6 x 3.2 for several. `grid` is as in
+    `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 
@@ -87,10 +83,7 @@ def canvas(
 def legend(figure: Figure, width: int = 0, axes: Sequence[Axes] | None = None) -> None:
     """Each label once, above the axes (below, if there is a title of the figure), in as few lines as fit.
 
-    Args:
-        figure: Figure whose axes have labeled lines.
-        width: Letters of a line; 0: as wide as the figure.
-        axes: Whose labels; None: those of all.
+    `width` is in letters, 0: as wide as the figure; `axes` are those whose labels are taken, None: all.
     """
     labels = {k: h for a in axes or figure.axes for h, k in zip(*a.get_legend_handles_labels(), strict=True)}
     width = width or int(12 * figure.get_figwidth())

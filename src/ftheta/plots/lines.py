@@ -142,10 +142,8 @@ def bands(
 def whiskers(panels: Mapping[str, Sequence[Row]], *, title: str = "", at: float | None = None) -> Figure:
     """Dots with whiskers, numbers beside them; a hollow dot has no interval.
 
-    Args:
-        panels: Label of the axis, with its unit, to rows (name, value, low, high); the first panel is on top.
-        title: Title of the figure.
-        at: Where a line is drawn, such as 0 for no difference.
+    `panels` maps the label of an axis, with its unit, to rows (name, value, low, high), the first panel on top; `at` is
+    where a line is drawn, such as 0 for no difference.
     """
     if not panels or not all(panels.values()):
         raise InputError(

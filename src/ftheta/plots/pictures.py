@@ -149,10 +149,9 @@ def filters(
 
 @drawn
 def layer_filters(layers: Mapping[str, Any]) -> Figure:
-    """Layers from left to right, at most 64 filters of each; red above 0, blue below, a range of colors each.
+    """Layers from left to right, at most 64 filters of each, (O, I, H, W) seen from the pixels, as means over channels.
 
-    Args:
-        layers: Name of a layer to its filters (O, I, H, W), seen from the pixels; shown is the mean over channels.
+    Red is above 0, blue below; each layer has its own range of colors.
     """
     made = [np.asarray(v, dtype=float)[:MAX_TILES].mean(1) for v in layers.values()]
     lines = max(-(-len(some) // COLUMNS) for some in made)
@@ -201,11 +200,7 @@ def patches(
 
 @drawn
 def side_by_side(pictures: Mapping[str, np.ndarray]) -> Figure:
-    """Pictures (H, W) or (H, W, 3) under their names, equally large; shades span the values of the first one.
-
-    Args:
-        pictures: Name to picture.
-    """
+    """Pictures (H, W) or (H, W, 3) under their names, equally large; shades span the values of the first one."""
     from matplotlib.ticker import MaxNLocator
 
     first = next(iter(pictures.values()))

@@ -162,13 +162,11 @@ class Machine(NeuralEstimator):
 
     @property
     def _bits(self) -> bool:
-        """Whether visible units are 0 or 1."""
-        return True
+        return True  # visible units are 0 or 1
 
     @property
     def _group(self) -> int:
-        """Columns that are missing together or not at all."""
-        return 1
+        return 1  # columns that are missing together or not at all
 
     def _rows(self, X: ArrayLike) -> Tensor:
         return self.batch(X).x

@@ -138,7 +138,6 @@ class ExactObjective(Objective):
         self.module = module
 
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
-        """-log p(v)."""
         return Loss(*batch.sum(-self.module.log_prob(batch.x)))
 
 
@@ -193,15 +192,12 @@ class BoltzmannMachine(Machine):
         return self._machine.bias.detach().cpu().numpy()
 
     def kind(self) -> Table:
-        """Bits."""
         return Table(self.dtype, support="bit")
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
-        """The machine."""
         return PairwiseMachine(x.shape[0], self.n_hidden)
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        """Exact likelihood or sampled gradient."""
         machine = cast(PairwiseMachine, module)
         if not self._is_exact(machine):
             return GibbsObjective(machine, len(machine.bias), self.chains, self.k)

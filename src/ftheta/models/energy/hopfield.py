@@ -73,7 +73,6 @@ class Storing(Steps):
         self.weights, self.bias, self.done = np.zeros((n, n)), np.zeros(n), 0
 
     def advance(self) -> Mapping[str, float] | None:
-        """One pattern more, or all of them; a row after the last one."""
         if self.formula is not None:
             (self.weights, self.bias), self.done = self.formula(self.patterns), len(self.patterns)
         else:
@@ -120,11 +119,9 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
     step: Positive = 0.15
 
     def kind(self) -> Table:
-        """Rows of -1 and +1."""
         return Table("float64")
 
     def task(self) -> Recall:
-        """Patterns, and labels that name them."""
         return Recall()
 
     def rounds(self) -> int:
@@ -132,14 +129,12 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         return 1
 
     def process(self, data: Data, held: Data | None) -> Storing:
-        """Patterns stored one after the other, or all at once."""
         if data.weight is not None:
             raise InputError(f"{type(self).__name__} stores patterns, which have no weights: leave out sample_weight.")
         self._store(data.x.content()[0], data.y)
         return Storing(self.patterns_, None if self.rule == "storkey" else self._all_at_once)
 
     def finish(self, process: Storing) -> None:
-        """Set the weights, and warn of a memory that does not work."""
         w = process.weights
         if self.rule == "storkey":
             w = (w - np.diag(w.diagonal()) if self._without_diagonal else w) * self._gain(len(w))
@@ -149,7 +144,6 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
             warnings.warn(problem, UserWarning, stacklevel=5)
 
     def set_state(self, state: Mapping[str, Tree]) -> None:
-        """Restore what `get_state` gave."""
         super().set_state(state)
         self._prepare()
 

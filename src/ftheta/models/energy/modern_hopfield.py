@@ -39,13 +39,7 @@ from ...errors import InputError
 from ...tasks import Recall
 from ._memory import AssociativeMemory
 
-__all__ = [
-    "INTERACTIONS", "ModernHopfield", "continuous_energy", "continuous_update", "dense_capacity", "dense_energy",
-    "dense_update",
-]  # fmt: skip
-
-INTERACTIONS = ("polynomial", "rectified", "exponential")
-"""Names of F: zⁿ, max(z, 0)ⁿ, exp z."""
+INTERACTIONS = ("polynomial", "rectified", "exponential")  # names of F: zⁿ, max(z, 0)ⁿ, exp z
 TIE = 1e-13  # of the sum of all inputs of a unit: less is rounding
 OVERLAPS_AT_ONCE = 2**20  # of states with patterns
 
@@ -63,20 +57,11 @@ def dense_energy(x: np.ndarray, patterns: np.ndarray, kind: str = "exponential",
 
 
 def dense_update(
-    x: np.ndarray,
-    patterns: np.ndarray,
-    units: Iterable[int] | None = None,
-    kind: str = "exponential",
-    order: int = 3,
+    x: np.ndarray, patterns: np.ndarray, units: Iterable[int] | None = None, kind: str = "exponential", order: int = 3
 ) -> np.ndarray:
     """States after each of these units took its lower energy; it stays where both are equal: (n, N).
 
-    Args:
-        x: States.
-        patterns: What is stored.
-        units: Their numbers, one after the other; None: all at once, each given the others as they were.
-        kind: A name of `INTERACTIONS`.
-        order: n of the powers.
+    Units move one after the other; None: all at once, each given the others as they were. `order` is n of the powers.
 
     Example:
         >>> stored = np.array([[1, 1, 1, 1], [1, -1, 1, -1]])
@@ -195,11 +180,11 @@ def _rows(x: np.ndarray, patterns: np.ndarray, beta: float = 1.0) -> tuple[np.nd
 def _signs(x: np.ndarray, patterns: np.ndarray, kind: str, order: int) -> tuple[np.ndarray, np.ndarray]:
     x, patterns = _rows(x, patterns)
     _known(kind, order, x.shape[1])
-    for name, given, may in (("States", x, x != 0), ("Patterns", patterns, True)):
-        wrong = given[(np.abs(given) != 1) & may]
-        if len(wrong):
+    wrong = {"States": x[(np.abs(x) != 1) & (x != 0)], "Patterns": patterns[np.abs(patterns) != 1]}
+    for name, values in wrong.items():
+        if len(values):
             raise InputError(
-                f"{name} of the {kind} energy are made of -1 and 1, and one holds {wrong[0]:g}. "
+                f"{name} of the {kind} energy are made of -1 and 1, and one holds {values[0]:g}. "
                 "Threshold them, e.g. np.where(x > 0.5, 1, -1)."
             )
     return x, patterns
@@ -281,8 +266,7 @@ class ModernHopfield(AssociativeMemory):
         return self._match(self._updated(self.patterns_, None)) == np.arange(len(self.patterns_))
 
     def _step(self, x: np.ndarray, t: int, seed: int) -> np.ndarray:
-        discrete = self.interaction != "continuous"
-        if self.update == "synchronous" or (self.update == "auto" and not discrete):
+        if self.update == "synchronous" or (self.update, self.interaction) == ("auto", "continuous"):
             return self._updated(x, None)
         return self._updated(x, np.random.default_rng(Draw(seed).at("order", t).key()).permutation(x.shape[1]))
 
