@@ -46,17 +46,15 @@ def _sheets(path: Path, data: bytes) -> dict[str, Any]:
     import pandas as pd
 
     try:
-        import python_calamine  # noqa: F401
-    except ImportError:
-        need = "spreadsheets need python-calamine. Install it: pip install 'ftheta[data]', or save it as CSV."
-        raise FileFormatError(f"{path}: {need}") from None
-    try:
         if data[:2] == b"PK":
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 reject_bomb(path, sum(info.file_size for info in archive.infolist()), len(data))
         return pd.read_excel(io.BytesIO(data), sheet_name=None, header=None, engine="calamine")
     except (FileFormatError, KeyboardInterrupt, SystemExit):
         raise
+    except ImportError:
+        need = "spreadsheets need python-calamine. Install it: pip install 'ftheta[data]', or save it as CSV."
+        raise FileFormatError(f"{path}: {need}") from None
     except BaseException as error:  # a panic of calamine is not an Exception
         why = " ".join(str(error).split())[:150]
         raise FileFormatError(f"{path}: a damaged spreadsheet ({why}). Save it again, or as CSV.") from None
