@@ -50,11 +50,6 @@ def test_the_planes_that_are_found_separate_the_rows_in_their_own_units(kinds, i
     assert separator(x, y, intercept=intercept) is None
 
 
-def test_a_plane_through_the_origin_is_less_than_a_plane():
-    assert separable([[1.0], [2.0]], [0, 1]) and not separable([[1.0], [2.0]], [0, 1], intercept=False)
-    assert separable([[-1.0], [2.0]], [0, 1], intercept=False)
-
-
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_units_do_not_matter(scale):
     x = np.random.default_rng(0).normal(size=(40, 3))

@@ -112,13 +112,6 @@ def test_equal_models_are_not_told_apart_and_have_no_interval():
     assert found.caption == f"Difference 0. {found.meaning}"
 
 
-def test_intervals_need_ten_rows_that_differ():
-    y = np.zeros(100, dtype=int)
-    few = compare(y, y, np.where(np.arange(100) < 9, 1, 0), classes=[0, 1])
-    enough = compare(y, y, np.where(np.arange(100) < 10, 1, 0), classes=[0, 1])
-    assert few.tests[0].low is None and enough.tests[0].low > 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

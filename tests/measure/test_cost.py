@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ftheta.measure import at_threshold, cost_curve, roc
+from ftheta.measure import at_threshold, cost_curve
 
 
 def rows(n=60, seed=0):
@@ -21,12 +21,6 @@ def test_the_envelope_is_the_cheapest_threshold_at_every_place():
         assert found.envelope[i] == pytest.approx(min(each), abs=1e-12)
     assert (found.envelope <= found.trivial + 1e-12).all()
     assert found.trivial == pytest.approx([min(pc, 1 - pc) for pc in found.pc])
-
-
-def test_lines_are_the_points_of_the_roc_curve():
-    y, p = rows(seed=1)
-    found, curve = cost_curve(y, p), roc(y, p)
-    assert found.fpr == pytest.approx(curve.fpr[0]) and 1 - found.fnr == pytest.approx(curve.tpr[0])
 
 
 def test_perfect_and_useless_scores():

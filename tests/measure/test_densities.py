@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import gaussian_kde, norm
 
-from ftheta.data import two_gaussians
 from ftheta.errors import InputError
 from ftheta.formulas import gaussian_rule
 from ftheta.measure import densities
@@ -38,12 +37,6 @@ def test_gaussian_cuts_and_risk_are_the_closed_form():
     mass = np.array([np.diff(norm(m, s).cdf([-np.inf, *inside, np.inf])) for m, s in zip(means, sds, strict=True)])
     wanted = 0.9 * mass[0][exact.answers == 1].sum() + 4 * mass[1][exact.answers == 0].sum()
     assert found.risk == pytest.approx(wanted, rel=1e-8)
-
-
-def test_on_made_data_the_cut_and_the_risk_are_near_the_truth():
-    made = two_gaussians(20_000, seed=1)
-    found = densities(made.y, made.x["x1"], "gaussian", name="x1")
-    assert found.cuts == pytest.approx([0], abs=0.05) and found.risk == pytest.approx(made.truth.bayes_error, abs=0.006)
 
 
 @pytest.mark.parametrize("kind", ["kde", "gaussian"])

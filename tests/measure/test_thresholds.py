@@ -176,17 +176,6 @@ def test_resampled_choices_narrow_with_rows_and_repeat_with_the_seed():
     assert few.low <= narrow.low <= narrow.high <= few.high and (narrow.low, narrow.high) != (few.low, few.high)
 
 
-def test_extreme_scores_and_neighbouring_floats_can_be_parted():
-    up = np.nextafter(0.5, 1)
-    for pair in ([0.5, up], [up, np.nextafter(up, 1)]):  # their middle is rounded down, and up
-        found = threshold([0, 1], pair, "accuracy")
-        assert found.value == 1 and decide(pair, threshold=found.threshold).tolist() == [0, 1]
-    ends = threshold([0, 1, 1], [0.0, 0.0, 1.0], "recall at precision", at_least=0.6)
-    assert ends.value == 1 and decide([0.0, 0.0, 1.0], threshold=ends.threshold).tolist() == [1, 1, 1]
-    tiny = threshold([0, 1], np.array([0.25, 0.75], dtype=np.float32), "f1")
-    assert tiny.threshold == 0.5 and tiny.thresholds.tolist() == [0.875, 0.5, 0.125]
-
-
 def test_what_is_said():
     y, p = ["n", "n", "y", "y"], [0.1, 0.4, 0.3, 0.9]
     found = threshold(y, p, "cost", loss=[[0, 1], [10, 0]])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from torch import nn
@@ -107,6 +108,11 @@ def test_an_optimizer_and_a_schedule_of_the_users_own(tmp_path):
     falling = Training(schedule=lambda done: 1 - done)
     rates = [row["lr"] for row in MLPClassifier(**QUICK, training=falling, lr=0.1).fit(X, Y).history_]
     assert rates == pytest.approx([0.1 * (1 - k / 4) for k in range(4)])
+
+
+def test_epochs_that_are_used_up_before_patience_ends_training_are_warned_of():
+    with pytest.warns(ConvergenceWarning, match="All 4 epochs were used before patience=3 ended training"):
+        MLPClassifier(**QUICK, patience=3).fit(X, Y)
 
 
 def test_a_warm_start_continues_from_the_weights_that_are_there():

@@ -77,9 +77,7 @@ def two(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, np.n
     """Which rows are of the second of two classes (n,), its probability (n,) as float64, and the classes."""
     truth, q, listed = scored(y, p, classes)
     if len(listed) != 2:
-        raise InputError(
-            f"There are {len(listed)} classes {_few(listed)}; a threshold is for two: pass one against rest."
-        )
+        raise InputError(f"There are {len(listed)} classes {_few(listed)}; a threshold is for two.")
     if len(seen := np.unique(truth)) < 2:
         raise InputError(f"All rows of y are {listed[seen[0]]!s}; a threshold is judged on rows of two classes.")
     return truth == 1, q[:, 1].astype(np.float64), listed

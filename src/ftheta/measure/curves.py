@@ -51,7 +51,10 @@ class _Curves(Result):
     labels: ClassVar[tuple[str, str]]
     style: ClassVar[str] = "default"
     chance: ClassVar[Any]  # height of the line of chance at its ends
-    mean: ClassVar[Any]  # the mean of all curves on GRID
+
+    def mean(self) -> np.ndarray:
+        """The mean of all curves on GRID."""
+        raise NotImplementedError
 
     def columns(self) -> Mapping[str, Any]:
         return {"class": list(self.names), "rows": self.positives.tolist(), self.area[0]: self.areas.tolist()}

@@ -269,14 +269,6 @@ def test_centers_and_widths_may_be_given_in_any_order():
     assert BasisRegression(basis="relu", widths=0.2).fit(HALF, y).names_[0] == "relu(x; -1, 0.2)"
 
 
-def test_every_input_has_its_own_functions():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (80, 2)) * [1, 10]
-    model = BasisRegression(basis="gaussian", size=7).fit(X, np.sin(2 * X[:, 0]) + np.cos(X[:, 1] / 3))
-    assert model.centers_.shape == (2, 7) and len(model.coef_) == 14 and model.names_[7].startswith("gaussian(x2; ")
-    assert model.score(X, np.sin(2 * X[:, 0]) + np.cos(X[:, 1] / 3)) > 0.999
-
-
 @pytest.mark.middle
 def test_learning_moves_functions_and_lowers_the_loss():
     rng = np.random.default_rng(0)
@@ -334,13 +326,6 @@ def test_names_are_saved_and_functions_are_not(tmp_path):
     own = clone(BasisRegression(basis=[np.sin])).fit(HALF, y)
     with pytest.raises(InputError, match=r"Parameter basis=\[<ufunc 'sin'>\] .* cannot be put into a file"):
         own.save(tmp_path / "own")
-
-
-def test_several_inputs_are_shown_as_bars_and_called_together():
-    X = np.array([[1.0, 2], [3, 5], [4, 7], [2, 9]])
-    model = BasisRegression(basis=[lambda a, b: a * b]).fit(X, 1 + 2 * X[:, 0] * X[:, 1])
-    assert np.allclose(both(model), [1, 2])
-    assert [bar.get_width() for bar in model.terms().figure().axes[0].patches] == pytest.approx([1, 2])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ftheta.models import CoordinateDescent, CoordinateDescentTrace, ElasticNet, Lasso, coordinate_descent
+from ftheta.models import CoordinateDescent, CoordinateDescentTrace, ElasticNet, coordinate_descent
 from ftheta.models.linear.lasso import soft_threshold
 
 RNG = np.random.default_rng(1)
@@ -39,13 +39,6 @@ def test_many_sweeps_end_where_the_estimator_ends(ratio):
     model = ElasticNet(alpha=0.05, l1_ratio=ratio, tol=1e-14).fit(X, Y)
     np.testing.assert_allclose(found.coefs[-1], model.coef_, atol=1e-7)
     assert found.intercept == pytest.approx(model.intercept_, abs=1e-6) and found.gap[-1] < 1e-10 < found.gap[0]
-
-
-def test_without_an_intercept_rows_are_taken_as_they_are():
-    found = coordinate_descent(X - 2, Y, 0.05, sweeps=150, fit_intercept=False)
-    peer = Lasso(alpha=0.05, fit_intercept=False, tol=1e-14).fit(X - 2, Y)
-    np.testing.assert_allclose(found.coefs[-1], peer.coef_, atol=1e-6)
-    assert found.intercept == 0
 
 
 def test_the_table_shows_the_soft_threshold_of_every_update():

@@ -188,13 +188,6 @@ def test_more_directions_than_there_are_between_classes_are_refused():
         FisherDiscriminant(n_components=4).fit(X, y)
 
 
-def test_equal_means_have_one_direction_that_tells_nothing():
-    X = np.array([[-1.0, 0.5], [1.0, -0.5], [2.0, 2.0], [-2.0, -2.0]] * 2)
-    model = FisherDiscriminant().fit(X, [0] * 4 + [1] * 4)
-    assert model.transform(X).shape == (8, 1)
-    np.testing.assert_allclose(model.predict_proba(X), 0.5)
-
-
 @pytest.mark.parametrize("cls", [LinearDiscriminant, QuadraticDiscriminant, FisherDiscriminant])
 def test_shrinkage_above_one_is_refused(cls):
     with pytest.raises(InputError, match="shrinkage=1.5; it is a share: give a number from 0 to 1, or 'auto'"):

@@ -197,24 +197,6 @@ def test_quasi_complete_separation_is_told():
     assert "there are no standard errors" in model.summary_.notes[0]
 
 
-def test_a_constant_column_and_a_column_twice_are_no_trouble():
-    x, y, _ = problem(3, 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = LogisticRegression(l2=0.0).fit(np.c_[x, x[:, 0], np.full(len(x), 7.0)], y)
-    plain = LogisticRegression(l2=0.0).fit(x, y)
-    np.testing.assert_allclose(
-        model.predict_proba(np.c_[x, x[:, 0], np.full(len(x), 7.0)]), plain.predict_proba(x), atol=1e-5
-    )
-
-
-def test_raw_outputs_of_several_classes_add_up_to_zero():
-    x, y, _ = problem(4, 4)
-    model = LogisticRegression().fit(x, y)
-    np.testing.assert_allclose(model.coef_.sum(0), 0, atol=1e-12)
-    np.testing.assert_allclose(model.decision_function(x).sum(1), 0, atol=1e-10)
-
-
 @pytest.mark.middle
 def test_it_agrees_with_scikit_learn_to_the_eighth_digit_on_thirty_problems():
     for seed in range(30):
@@ -284,13 +266,6 @@ def test_an_l1_penalty_has_the_solution_of_scikit_learn_and_meets_its_conditions
             warnings.simplefilter("ignore", ConvergenceWarning)
             peer.fit(x, y)
         assert objective(ours, x, y, l1, l2) <= objective(peer, x, y, l1, l2) + 1e-10
-
-
-def test_a_strong_l1_penalty_leaves_the_shares_of_the_classes():
-    x, y, _ = problem(1, 3)
-    model = LogisticRegression(l1=100.0).fit(x, y)
-    assert not model.coef_.any()
-    np.testing.assert_allclose(model.predict_proba(x[:1])[0], np.bincount(y) / len(y), atol=1e-6)
 
 
 # ---- what is refused, and degenerate rows

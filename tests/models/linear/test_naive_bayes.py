@@ -95,12 +95,6 @@ def test_copies_and_constants_count_as_often_as_they_are_there():
     np.testing.assert_allclose(constant.predict_proba(np.c_[X, np.full(60, 14.62)]), plain.predict_proba(X), atol=1e-9)
 
 
-def test_one_row_a_class_is_told_by_the_floor():
-    model = GaussianNaiveBayes().fit([[0.0, 1.0], [2.0, 3.0]], ["a", "b"])
-    assert model.predict([[0.1, 1.2], [1.9, 2.7]]).tolist() == ["a", "b"]
-    assert np.isfinite(model.predict_log_proba([[50.0, 50.0]])).all()
-
-
 def test_a_column_that_does_not_vary_in_a_class_is_named_where_there_is_no_floor():
     X, y = [[0.0, 5.0], [1.0, 6.0], [2.0, 7.0], [2.5, 7.0]], ["a", "a", "b", "b"]
     with pytest.raises(InputError, match=r"Column 1 does not vary in class 'b', and var_smoothing=0 of the variance"):

@@ -116,22 +116,6 @@ def test_three_classes_on_a_line_are_separated_although_the_middle_one_cannot_be
     assert model.converged_ and model.score(x, y) == 1 and model.coef_.shape == (3, 1)
 
 
-def test_the_history_counts_mistakes_and_errors_of_every_pass():
-    x, y = apart(3)
-    model = Perceptron(random_state=0, epochs=10_000).fit(x, y)
-    mistakes = [row["mistakes"] for row in model.history_]
-    assert [row["epoch"] for row in model.history_] == list(range(1, model.n_iter_ + 1))
-    assert sum(mistakes) == model.mistakes_ and mistakes[-1] == 0 and 0 not in mistakes[:-1]
-    assert model.history_[-1]["errors"] == 0
-
-
-def test_the_learning_rate_only_scales_the_weights():
-    x, y = apart(5)
-    one, ten = (Perceptron(lr=lr, random_state=0, epochs=10_000).fit(x, y) for lr in (1, 8))
-    assert one.mistakes_ == ten.mistakes_
-    np.testing.assert_allclose(8 * one.coef_, ten.coef_, rtol=1e-12)
-
-
 def test_without_an_intercept_the_plane_goes_through_the_origin():
     x = np.array([[1.0, 3], [2, 1], [-1, -2], [-2, 0.5]])
     model = Perceptron(fit_intercept=False, random_state=0).fit(x, [1, 1, 0, 0])

@@ -74,18 +74,6 @@ def test_axes_are_orthonormal_ordered_and_have_their_sign():
 
 
 @every
-def test_what_is_learned_is_of_the_training_rows_only(method):
-    train, new = rows(0, 100, 3), rows(1, 40, 3)
-    model = Whitening(method=method).fit(train)
-    alone = np.concatenate([model.transform(new[i : i + 1]) for i in range(40)])
-    np.testing.assert_allclose(model.transform(new), alone, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(model.inverse_transform(model.transform(new)), new, rtol=1e-9)
-    before, after = model.covariances(new)
-    np.testing.assert_allclose(before, np.cov(new.T, ddof=0), rtol=1e-10)
-    np.testing.assert_allclose(after, np.cov(model.transform(new).T, ddof=0), rtol=1e-9, atol=1e-12)
-
-
-@every
 def test_weights_are_copies(method):
     x = rows(2, 60, 4)
     copies = np.random.default_rng(0).integers(0, 4, 60)
@@ -152,5 +140,5 @@ def test_columns_have_names_and_frames_stay_frames():
 def test_the_way_back_takes_what_transform_gave():
     x = np.c_[rows(0, 30, 3), np.ones(30)]
     model = Whitening(method="pca").fit(x)
-    with pytest.raises(InputError, match=r"X has 4 columns, but a transformed row has 3. Pass what transform gave"):
+    with pytest.raises(InputError, match=r"X has 4 columns; a transformed row has 3. Pass what transform gave"):
         model.inverse_transform(x)

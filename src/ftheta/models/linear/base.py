@@ -218,10 +218,7 @@ class Summarized:
         """Standard errors, tests and fit of the rows it was fitted to; of linear regression for one target."""
         check_is_fitted(self)
         if "_kept" not in vars(self):
-            raise InputError(
-                "The summary needs the rows it was fitted to, and a file does not hold them: call summarize(X, y) with "
-                "those rows."
-            )
+            raise InputError("The summary needs the rows it was fitted to, and a file has none: call summarize(X, y).")
         return self._summarized(vars(self)["_kept"])
 
 
@@ -291,10 +288,8 @@ class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
         super()._check_parameters()
         unused = [k for k, v in vars(self.settings).items() if k not in HARMLESS and v != getattr(Training(), k)]
         if unused:
-            raise InputError(
-                f"{type(self).__name__} does not use training.{unused[0]}: it is a setting of nets. Of training it "
-                f"uses {', '.join(HARMLESS)}."
-            )
+            own = f"{type(self).__name__} does not use training.{unused[0]}: it is a setting of nets."
+            raise InputError(f"{own} Of training it uses {', '.join(HARMLESS)}.")
 
     @property
     def classes_(self) -> np.ndarray:

@@ -170,10 +170,8 @@ class BasisRegression(PlainRegressor):
         if self.widths is not None:
             given = _numbers("widths", self.widths)
             if len(given) not in (1, self.centers_.shape[1]) or not (given > 0).all():
-                raise InputError(
-                    f"widths={self.widths}: one positive number, or one for each of the {self.centers_.shape[1]} "
-                    "centers, is needed."
-                )
+                count = self.centers_.shape[1]
+                raise InputError(f"widths={self.widths}: one positive number, or one for each of the {count} centers.")
             order = np.argsort(self.centers, kind="stable") if isinstance(self.centers, list) else slice(None)
             return np.broadcast_to(given[order] if len(given) > 1 else given, self.centers_.shape).copy()
         if self.basis == "relu":
@@ -231,10 +229,8 @@ class BasisRegression(PlainRegressor):
         phi = self._functions(x)
         if not np.isfinite([phi.min(), phi.max()]).all():
             k = int(np.argmin(np.isfinite(phi).all(0)))
-            raise InputError(
-                f"{self.names_[k]} is beyond float64 on rows from {self.ends_[:, 0].min():g} to "
-                f"{self.ends_[:, 1].max():g}. Rescale X, or choose other functions."
-            )
+            ends = f"{self.ends_[:, 0].min():g} to {self.ends_[:, 1].max():g}"
+            raise InputError(f"{self.names_[k]} is beyond float64 on rows from {ends}. Rescale X.")
         return phi
 
     def _functions(self, x: np.ndarray) -> np.ndarray:
@@ -339,10 +335,8 @@ def _called(f: Any, k: int, x: np.ndarray) -> np.ndarray:
         values = np.broadcast_to(np.asarray(f(*x.T.copy())), len(x))  # what it changes is not X
         values = values.astype(float, casting="same_kind" if values.dtype.kind == "c" else "unsafe")
     except Exception as error:
-        raise InputError(
-            f"{name} cannot be called with {x.shape[1]} arrays of {len(x)} numbers: {error}. It must give one number "
-            "per row."
-        ) from error
+        given = f"{name} cannot be called with {x.shape[1]} arrays of {len(x)} numbers"
+        raise InputError(f"{given}: {error}. It must give one number per row.") from error
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         raise InputError(f"{name} gives {values[row]} for row {row}; functions that are finite on all rows are needed.")

@@ -163,9 +163,7 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
         )
     top = problem.top(l1_ratio)
     if not top:
-        raise InputError(
-            "No column of X goes with y, so all coefficients are 0 for every penalty. Check y for a constant."
-        )
+        raise InputError("No column of X goes with y, so all coefficients are 0. Check y for a constant.")
     return np.geomspace(top, eps * top, alphas)
 
 

@@ -91,10 +91,8 @@ class LogisticRegression(Summarized, SteppedClassifier):
     def _rows(self, data: Data) -> Rows:
         weights = self.target_.facts.get("weights", np.ones(1))
         if not weights.all():
-            raise InputError(
-                f"class_weight gives class {self.classes_[weights == 0].tolist()[0]!r} the weight 0: its log-odds "
-                "would fall without end. Leave its rows out, or give it a weight above 0."
-            )
+            label = self.classes_[weights == 0].tolist()[0]
+            raise InputError(f"class_weight gives class {label!r} the weight 0: its log-odds would fall without end.")
         rows = super()._rows(data)
         return rows if rows.weight is not None else rows._replace(weight=np.ones(len(rows.x)))
 
@@ -271,8 +269,7 @@ def summarize(
     k, width = len(classes), x.shape[1] + 1
     if (k - 1) * width > MAX_PARAMETERS:
         raise InputError(
-            f"The model has {(k - 1) * width:,} coefficients; a summary is for at most {MAX_PARAMETERS:,}. Choose "
-            "fewer columns."
+            f"The model has {(k - 1) * width:,} coefficients; a summary is for at most {MAX_PARAMETERS:,}."
         )
     kept = design(x, None, True).kept  # of the coefficients of a class (D + 1,)
     problem = LogisticProblem(x[:, kept[1:]], y, weight, k - 1, 0.0)

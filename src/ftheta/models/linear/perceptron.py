@@ -259,10 +259,11 @@ class Perceptron(SteppedClassifier):
             return ""
         if self.rule == "delta":
             return f"The squared error still falls after {self.epochs} passes. Raise epochs or tol."
-        if not process.least:
+        x, y, wrong = process.x[:, :-1], process.y, process.least if self.pocket else self.history_[-1]["errors"]
+        if not wrong:
             return ""  # all rows are right, some of them on a plane
-        x, y = process.x[:, :-1], process.y
-        best = f"the best weights of {self.n_iter_} passes have {process.least} of {len(x)} rows on the wrong side"
+        which = f"{'best' if self.pocket else 'last'} weights of {self.n_iter_} passes"
+        best = f"the {which} have {wrong:.0f} of {len(x)} rows on the wrong side"
         if min(len(x), process.theta.size) > MAX_DECIDED:
             return f"The classes are not separated: {best}. Raise epochs, or take LogisticRegression."
         if not separable(x, y, intercept=self.fit_intercept):

@@ -11,7 +11,7 @@ References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, J. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property, partial
 from textwrap import fill
@@ -117,6 +117,25 @@ class LinearSummary(Summary):
 
     def __post_init__(self, splines: Callable[[], Linearity]) -> None:
         object.__setattr__(self, "_splines", splines)
+        object.__setattr__(self, "notes", tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        gone, y = [self.names[j] for j in np.flatnonzero(np.isnan(self.coefficients))], self.fitted + self.residuals
+        if gone:
+            yield (
+                f"{', '.join(gone[:6])}{f' and {len(gone) - 6} more' * (len(gone) > 6)}: constant, or follows from the "
+                "columns before, and is left out; the others are those of the fit without it, while coef_ is the "
+                "shortest of all that predict the same."
+            )
+        pinned = self.rows[1 - self.leverage <= PINNED]
+        if not self.dof:
+            yield f"{len(y)} rows leave no degrees of freedom: R² says nothing, and nothing has an error."
+        elif np.ptp(y) <= 4 * np.finfo(float).eps * np.abs(y).max():
+            yield "y does not vary: there is nothing to explain or to test."
+        elif not self.residuals.any():
+            yield "The plane goes through every row up to rounding: there is no noise to test against."
+        elif len(pinned):
+            yield f"Row {pinned[0]} alone determines a coefficient (leverage 1), so HC3 errors cannot be computed."
 
     @property
     def r2(self) -> float:
@@ -205,9 +224,8 @@ class LinearSummary(Summary):
 
     def figure(self) -> Figure:
         """Residuals against fitted values and normal quantiles, their spread, and leverage with Cook's distance."""
-        return diagnostics(
-            self.fitted, self.residuals, self.standardized, self.leverage, rank=self.rank, rows=self.rows
-        )
+        given = self.fitted, self.residuals, self.standardized, self.leverage
+        return diagnostics(*given, rank=self.rank, rows=self.rows)
 
     @property
     def r2_note(self) -> str:
@@ -290,7 +308,6 @@ def summarize(
         coefficients=in_all(shift @ (part + center * first)),
         rank=len(part),
         log_likelihood=float(-len(x) / 2 * each + np.log(v).sum() / 2),
-        notes=_notes(names, kept[f:], dof, e, y, leverage, rows),
         errors=in_all(noise * np.linalg.norm(turned, axis=1)),
         robust=in_all(np.linalg.norm(scores, axis=1) if dof else np.full(len(part), np.nan)),
         inflation=in_all(inflation),
@@ -326,35 +343,3 @@ def _residual_tests(e: np.ndarray, a: np.ndarray, constant: bool) -> ResidualTes
     watson = float((np.diff(e) ** 2).sum() / (e**2).sum())
     normal = (float(bera.statistic), float(bera.pvalue), float(stats.skew(e)), float(stats.kurtosis(e, fisher=False)))
     return ResidualTests(watson, *normal, pagan, float(stats.chi2.sf(pagan, a.shape[1] - 1)))
-
-
-def _notes(
-    names: Sequence[str],
-    kept: np.ndarray,
-    dof: int,
-    e: np.ndarray,
-    y: np.ndarray,
-    leverage: np.ndarray,
-    rows: np.ndarray,
-) -> tuple[str, ...]:
-    """What a reader must know, one sentence each."""
-    notes: list[str] = []
-    gone = [name for name, yes in zip(names, kept, strict=True) if not yes]
-    if gone:
-        more = f" and {len(gone) - 6} more" if len(gone) > 6 else ""
-        notes.append(
-            f"{', '.join(gone[:6])}{more}: constant, or follows from the columns before, and is left out; the others "
-            "are those of the fit without it, while coef_ is the shortest of all that predict the same."
-        )
-    pinned = np.flatnonzero(1 - leverage <= PINNED)
-    if not dof:
-        notes.append(f"{len(y)} rows leave no degrees of freedom: R² says nothing, and nothing has an error.")
-    elif np.ptp(y) <= 4 * np.finfo(float).eps * np.abs(y).max():
-        notes.append("y does not vary: there is nothing to explain or to test.")
-    elif not e.any():
-        notes.append("The plane goes through every row up to rounding: there is no noise to test against.")
-    elif len(pinned):
-        notes.append(
-            f"Row {rows[pinned[0]]} alone determines a coefficient (leverage 1), so HC3 errors cannot be computed."
-        )
-    return tuple(notes)

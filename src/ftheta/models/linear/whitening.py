@@ -74,9 +74,7 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
             self.whitening_ = 1 / self.coloring_
             return self
         if not x.any():
-            raise InputError(
-                f"No column of X varies over its {len(x)} sample(s): there is nothing to whiten. Pass rows that differ."
-            )
+            raise InputError(f"No column of X varies over its {len(x)} sample(s): there is nothing to whiten.")
         s, axes = principal_axes(x)
         turn = axes.T if self.method == "zca" else np.eye(len(s))  # (D, K) or (K, K)
         self.n_components_ = len(s)
@@ -93,9 +91,7 @@ class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
         check_is_fitted(self)
         z, width = check_array(check.plain(X), dtype="float64"), self.coloring_.shape[-1]
         if z.shape[1] != width:
-            raise InputError(
-                f"X has {z.shape[1]} columns, but a transformed row has {width}. Pass what transform gave."
-            )
+            raise InputError(f"X has {z.shape[1]} columns; a transformed row has {width}. Pass what transform gave.")
         return _times(z, self.coloring_) + self.mean_
 
     def covariances(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
