@@ -173,13 +173,6 @@ def test_10_11_12_classes(cls):
         assert model.score(X, np.full(len(y), "dog")) == 0
 
 
-def test_2_a_value_too_large_for_float32_has_a_way_out():
-    X, y = data(MLPRegressor)
-    with pytest.raises(InputError) as caught:
-        MLPRegressor().fit(spoiled(X, 1e39, 4, 0), y)
-    told(caught.value, r"\(1e\+39\)", "too large for float32 at row 4, column 0", "use dtype=float64")
-
-
 def test_14_one_row_before_a_batch_norm():
     X, y = data(ModuleClassifier, n=65)
     module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
@@ -225,26 +218,6 @@ def test_22_30_bad_settings_of_neural_estimators(cls, settings, text):
     with pytest.raises(ValueError, match=text) as caught:
         small(cls, **settings).fit(*data(cls))
     told(caught.value)
-
-
-def test_22_sizes_of_layers():
-    for hidden, text in [
-        ((0,), r"'hidden' .* must be a sequence, each item an int in the range \[1, inf\). Got \(0,\)"),
-        ((8, -2), r"'hidden' .*Got \(8, -2\)"),
-        ((True,), r"'hidden' .*Got \(True,\)"),
-        ("ab", "'hidden' .*Got 'ab'"),
-    ]:
-        with pytest.raises(ValueError, match=text):
-            MLPClassifier(hidden=hidden).fit(*data(MLPClassifier))
-    with pytest.raises(InvalidParameterError, match="The 'hidden' parameter of MLPClassifier must be"):
-        MLPClassifier(hidden=5).fit(*data(MLPClassifier))
-
-
-def test_23_the_nearest_name_is_offered():
-    with pytest.raises(InputError, match="Unknown parameter of MLPClassifier: 'epoch'. Did you mean 'epochs'"):
-        MLPClassifier().set_params(epoch=3)
-    with pytest.raises(TypeError, match="Did you mean 'epochs'"):
-        MLPClassifier(epoch=3)
 
 
 @pytest.mark.parametrize("cls", [c for c in NEURAL if takes(c, "hidden")], ids=name_of)

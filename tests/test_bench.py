@@ -77,12 +77,6 @@ def test_accuracies_are_equal_below_two_standard_errors(shift, equal):
     assert found.equal is equal
 
 
-def test_accuracies_without_any_spread_are_equal_only_if_they_are_the_same():
-    assert compare([0.5, 0.5], [0.5, 0.5]).equal
-    assert not compare([0.5, 0.5], [0.6, 0.6]).equal
-    assert not compare([0.5], [0.6]).equal
-
-
 # --- taking turns -----------------------------------------------------------------------------------------------------
 
 
@@ -173,21 +167,6 @@ TIME = Summary(0.002, 0.001, 0.003, 5)
 def test_a_line_says_whether_it_holds(line, holds):
     assert line.holds is holds
     assert line.record()["holds"] is holds
-
-
-def test_the_table_shows_the_columns_that_are_used():
-    report = Report("speed", "a net", "a step", against="two/one")
-    report.lines += [Line("ours", TIME), Line("peer", TIME, 2, Summary(3.5, 3.0, 4.0, 5), at_least=4.0)]
-    report.notes.append("Noted.")
-    report.skipped.append("keras")
-    assert report.text().splitlines() == [
-        "speed: a net; ms of a step",
-        "who   threads  ms     quartiles    two/one  quartiles    asked  holds",
-        "ours           2.000  1.000-3.000",
-        "peer  2        2.000  1.000-3.000  3.500    3.000-4.000  >= 4   NO",
-        "Noted.",
-        "Skipped, not installed: keras.",
-    ]
 
 
 def test_records_are_merged_by_name(tmp_path):

@@ -288,16 +288,3 @@ def test_names_in_a_manifest_are_no_paths(name, tmp_path):
     with pytest.raises(FThetaError, match="cannot be a file of a run"), Run(tmp_path / "other") as run:
         run.write(name, b"x")
     assert outside.read_bytes() == b"mine"
-
-
-def test_a_pipe_or_a_folder_in_place_of_a_file_does_not_hang(tmp_path):
-    path = MLPClassifier(hidden=(), epochs=1).fit(X, Y).save(tmp_path / "model")
-    (path / "model.safetensors").unlink()
-    (path / "model.safetensors").mkdir()
-    with pytest.raises(FThetaError, match="model.safetensors is a (folder|pipe), expected a regular file"):
-        ftheta.load(path)
-    if hasattr(os, "mkfifo"):
-        (path / "model.safetensors").rmdir()
-        os.mkfifo(path / "model.safetensors")
-        with pytest.raises(FThetaError, match="model.safetensors is a (folder|pipe), expected a regular file"):
-            ftheta.load(path)

@@ -1,4 +1,4 @@
-"""Sixteen degenerate data sets through every estimator: it works and answers finite numbers, or it says why not.
+"""Sixteen degenerate data sets and extreme numbers through every estimator: finite answers, or one sentence.
 
 The outcomes are pinned below; an estimator that is not named works.
 """
@@ -7,6 +7,9 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.base import is_classifier
 
 from ftheta.errors import FThetaError
@@ -52,7 +55,7 @@ ANY_CLASSIFIER = "|".join(sorted({type(v).__name__ for v in VARIANTS if is_class
 PINNED = {  # (data set, estimator) -> what it says
     ("one row", ANY_CLASSIFIER): r"y has 1 class \(1, 1 rows\); .* needs at least 2",
     ("one answer", ANY_CLASSIFIER): r"y has 1 class \(1, 40 rows\); .* needs at least 2",
-    ("one row", "Whitening"): r"No column of X varies over its 1 sample\(s\), so no direction can be whitened",
+    ("one row", "Whitening"): r"No column of X varies over its 1 sample\(s\): there is nothing to whiten",
     (
         "1000 columns, 10 rows",
         "BasisRegression",
@@ -65,6 +68,13 @@ PINNED = {  # (data set, estimator) -> what it says
         "Regressor|LinearReg|BasisReg|Ridge|Lasso|ElasticNet",
     ): r"y holds \S+e\+200; at most 1e\+100 is taken",
 }
+
+
+def assert_finite(found):
+    for method, values in found.items():
+        assert np.isfinite(np.asarray(values, float)).all(), method
+    if "predict_proba" in found:
+        assert np.allclose(found["predict_proba"].sum(1), 1, atol=1e-6)
 
 
 def expected(data, name):
@@ -85,10 +95,7 @@ def test_a_degenerate_data_set_has_its_pinned_outcome(estimator, data):
         said, found = str(error), {}
     want = expected(data, name_of(estimator))
     assert (said is None) == (want is None) and re.search(want or "", said or ""), said
-    for method, values in found.items():
-        assert np.isfinite(np.asarray(values, float)).all(), method
-    if "predict_proba" in found:
-        assert np.allclose(found["predict_proba"].sum(1), 1, atol=1e-6)
+    assert_finite(found)
 
 
 @pytest.mark.middle
@@ -96,3 +103,50 @@ def test_every_pin_concerns_somebody():
     assert len(SETS) == 16
     for data, who in PINNED:
         assert data in SETS and any(re.search(who, name_of(e)) for e in VARIANTS)
+
+
+# ---- extreme numbers
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 5e-324, 2.2e-308, 1e-45, 1.2e-38, 3.4e38, 3.5e38, 1e150, -1e154, 1e300, 2.0**53, 7.0]
+
+
+def numbers(most):
+    special = st.sampled_from([x for x in SPECIAL if abs(x) <= most])
+    return st.floats(-most, most) | special | st.integers(-5, 5).map(float)
+
+
+@st.composite
+def problems(draw):
+    """1 to 6 rows, perhaps some twice, of 1 to 6 columns, perhaps one twice; numbers and classes to predict."""
+    n, d = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    x_most, y_most = draw(st.sampled_from([10.0, 1e30, 1e300])), draw(st.sampled_from([10.0, 1e30, 1e300]))
+    X = draw(arrays(float, (n, d), elements=numbers(x_most)))
+    if draw(st.booleans()):
+        X = X[draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n))]
+    if draw(st.booleans()):
+        X = np.c_[X, X[:, :1]]
+    return X, draw(arrays(float, n, elements=numbers(y_most))), np.arange(n) % draw(st.integers(2, 3))
+
+
+@pytest.mark.middle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", VARIANTS, ids=name_of)
+def test_finite_numbers_give_finite_answers_or_one_sentence(estimator):
+    outcomes = []
+
+    @seed(0)
+    @settings(max_examples=50, database=None)
+    @given(problems())
+    def holds(problem):
+        X, number, label = problem
+        try:
+            model = small(estimator, **({"epochs": 2} if hasattr(estimator, "epochs") else {}))
+            found = answers(model.fit(X, label if is_classifier(estimator) else number), X)
+        except FThetaError as error:
+            outcomes.append(str(error))
+            return
+        outcomes.append("")
+        assert_finite(found)
+
+    holds()
+    assert len(outcomes) >= 50 and outcomes.count("") >= 5, set(outcomes)

@@ -236,12 +236,6 @@ def test_its_figure_is_labelled(name, subject):
     assert drawing or (axes.get_xlabel() and (axes.get_ylabel() or any(axes.get_yticklabels())))
 
 
-@tried(FIRST[:3], FIRST)
-def test_a_notebook_shows_table_and_figure(name, subject):
-    page = shown(name, subject)._repr_html_()
-    assert "<table" in page and "<svg" in page
-
-
 @tried(FIRST, GIVEN)
 def test_it_leaves_no_trace_and_is_the_same_again_whatever_the_global_generators_say(name, subject):
     """The second time the rows are tensors, where they can be, and the object has gradients and mixed modes."""

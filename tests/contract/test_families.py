@@ -22,9 +22,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, KFold, TimeSeriesSplit, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
 
 import ftheta
 from ftheta import catalog, models
@@ -357,15 +355,6 @@ def test_weights_of_rows_are_copies_and_rows_of_weight_zero_are_not_seen(name):
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-5)
     half = subject.make().fit(X, y, sample_weight=np.repeat([1, 0], 6))
     np.testing.assert_allclose(half.predict_proba(X), subject.make().fit(X[:6], y[:6]).predict_proba(X), atol=1e-6)
-
-
-@of_images
-def test_searches_and_pipelines_take_them(name):
-    subject, (X, y) = SUBJECTS[name], SUBJECTS[name].data()
-    search = GridSearchCV(subject.make(), {"epochs": [1, 2]}, cv=2, refit=False).fit(X, y)
-    assert search.best_params_["epochs"] in (1, 2)
-    piped = make_pipeline(FunctionTransformer(lambda x: x / 255.0), subject.make(epochs=1)).fit(X, y)
-    assert len(piped.predict(X[:3])) == 3
 
 
 @those(lambda s: s.kind == "image" and s.cls is not models.UNetSegmenter)
