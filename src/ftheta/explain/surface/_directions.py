@@ -83,7 +83,7 @@ def losses_along(point: Point, directions: np.ndarray, places: np.ndarray, batch
     d, c = (torch.from_numpy(v).to(origin) for v in (directions, places))  # (K, P), (N, K)
 
     def at(place: Tensor, batch: Batch) -> Tensor:
-        return point.at(origin + place @ d, batch)
+        return point.at(torch.addmv(origin, d.T, place), batch)
 
     with torch.no_grad(), threads(threads_for(len(origin) * point.batch.n)), point.open():
         with calls(point.module) as seen:
