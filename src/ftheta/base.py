@@ -60,7 +60,7 @@ class Estimator(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        known = [name for base in reversed(cls.__mro__) for name in base.__dict__.get("__annotations__", {})]
+        known = [name for base in cls.__mro__ for name in base.__dict__.get("__annotations__", {})]
         own, inherited = (
             documented(cls),
             {k: v for base in reversed(cls.__mro__[1:]) for k, v in documented(base).items()},

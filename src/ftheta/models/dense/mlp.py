@@ -22,7 +22,14 @@ __all__ = ["MLPClassifier", "MLPRegressor"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Perceptron(NeuralEstimator):
-    """What both share: the parameters of the net, and the net."""
+    """What both share: the parameters of the net, and the net.
+
+    Args:
+        hidden: Widths of the hidden layers.
+        activation: Name of the activation, or one name for each hidden layer.
+        dropout: Share of hidden units silenced in training; one for all hidden layers, or one for each.
+        init: How weights start: auto, zeros, normal, lecun, glorot, he.
+    """
 
     hidden: Widths = (100,)
     activation: str | Sequence[str] = "relu"
@@ -39,12 +46,6 @@ class _Perceptron(NeuralEstimator):
 class MLPClassifier(_Perceptron, NeuralClassifier):
     """Classify rows with a multi-layer perceptron: two classes, several classes, or several labels.
 
-    Args:
-        hidden: Widths of the hidden layers.
-        activation: Name of the activation, or one name for each hidden layer.
-        dropout: Share of hidden units silenced in training; one for all hidden layers, or one for each.
-        init: How weights start: auto, zeros, normal, lecun, glorot, he.
-
     Example:
         >>> import numpy as np
         >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
@@ -57,12 +58,6 @@ class MLPClassifier(_Perceptron, NeuralClassifier):
 @dataclass(kw_only=True, eq=False, repr=False)
 class MLPRegressor(_Perceptron, NeuralRegressor):
     """Predict numbers with a multi-layer perceptron, under any likelihood and for one or several targets.
-
-    Args:
-        hidden: Widths of the hidden layers.
-        activation: Name of the activation, or one name for each hidden layer.
-        dropout: Share of hidden units silenced in training; one for all hidden layers, or one for each.
-        init: How weights start: auto, zeros, normal, lecun, glorot, he.
 
     Example:
         >>> import numpy as np

@@ -35,7 +35,12 @@ __all__ = ["ModuleClassifier", "ModuleRegressor"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Own(NeuralEstimator):
-    """What both share: the user's module, copied or made anew."""
+    """What both share: the user's module, copied or made anew.
+
+    Args:
+        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) ->
+            Module (built anew by every fit), or None for one linear layer.
+    """
 
     module: nn.Module | Callable[[InputSpec, TargetSpec], nn.Module] | None = None
     epochs: Count = 200
@@ -127,10 +132,6 @@ class _ClassifyAs(Classify):
 class ModuleClassifier(_Own, NeuralClassifier):
     """Classify with your own PyTorch module; for two classes it may end in one output or in two.
 
-    Args:
-        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) ->
-            Module (built anew by every fit), or None for one linear layer.
-
     Example:
         >>> import numpy as np
         >>> X, y = np.eye(3)[[0, 1, 2] * 5], ["a", "b", "c"] * 5
@@ -148,8 +149,6 @@ class ModuleRegressor(_Own, NeuralRegressor):
     """Predict numbers with your own PyTorch module, whose outputs are in the units of y.
 
     Args:
-        module: An `nn.Module` (its weights are the start; it is never changed), a function (InputSpec, TargetSpec) ->
-            Module (built anew by every fit), or None for one linear layer.
         scale_y: Whether y is standardized inside; a module that starts from random weights then learns faster.
 
     Example:
