@@ -60,6 +60,8 @@ def test_every_panel_has_its_lines_and_its_title():
     assert [axes.get_title() for axes in figure.axes] == ["first", "second"]
     assert left.lines[1].get_xydata().tolist() == [[1, 3], [2, 1], [3, 0.001]] and len(right.lines) == 1
     assert left.get_xlabel() == right.get_xlabel() == "epoch" and right.get_ylabel() == ""
+    apart, other = panels(TWO, x="epoch", label="error", share=False).axes
+    assert left.get_ylim() == right.get_ylim() and apart.get_ylim() != other.get_ylim()
 
 
 def test_a_name_looks_the_same_in_every_panel_and_stands_in_the_legend_once():

@@ -33,6 +33,6 @@ def interval(estimate: Any, error: Any, level: float = 0.95, dof: Any = None) ->
     if not 0 < level < 1:
         raise InputError(f"level is {level}; a share strictly between 0 and 1 is needed, such as 0.95.")
     upper = (1 + level) / 2
-    q = ndtri(upper) if dof is None else stdtrit(np.where(np.asarray(dof) > 0, dof, np.nan), upper)
+    q = ndtri(upper) if dof is None else stdtrit(dof, upper)
     half = q * np.asarray(error, dtype=float)
     return estimate - half, estimate + half

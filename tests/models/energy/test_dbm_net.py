@@ -168,3 +168,9 @@ def test_a_belief_net_of_three_hidden_layers_goes_down_layer_by_layer():
         rate = (machine.biases[k] + state[k + 1] @ machine.weights[k]).sigmoid()
         assert torch.allclose(rate.mean(0), state[k].mean(0), atol=0.01)
         assert torch.allclose((rate[:, :1] * state[k + 1]).mean(0), (state[k][:, :1] * state[k + 1]).mean(0), atol=0.01)
+
+
+def test_weights_start_with_the_spread_that_is_given():
+    machine = DBM(60, (50, 40), std=0.3)
+    assert [round(w.std().item(), 1) for w in machine.weights] == [0.3, 0.3]
+    assert all(not b.any() for b in machine.biases)
