@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ftheta.errors import InputError
 from ftheta.plots import contours, race
 
 AXIS = np.linspace(-1, 1, 21)
@@ -78,8 +77,3 @@ def test_values_over_many_decades_get_a_log_scale_and_what_explodes_leaves_it():
     assert axes.get_yscale() == "log" and axes.get_ylim()[1] == 1000 and axes.get_ylim()[0] < 1e-3
     falls = race({"steps": {"gd": ([0, 1, 2], [1.0, -5.0, -1e9])}}, label="f").axes[0]
     assert falls.get_yscale() == "linear" and falls.get_ylim()[0] == pytest.approx(-10.05)
-
-
-def test_a_race_without_a_clock_gets_a_sentence():
-    with pytest.raises(InputError, match="race needs at least one clock to draw values against"):
-        race({}, label="f")

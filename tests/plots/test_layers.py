@@ -1,10 +1,8 @@
 """Statistics by layer: dots where the numbers are, ranges between quantiles, and words for what no axis can show."""
 
 import numpy as np
-import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from ftheta.errors import InputError
 from ftheta.plots import layers
 
 LONG = [f"encoder.transformer.blocks.{i}.self_attention.projection.weight" for i in range(30)]
@@ -63,9 +61,3 @@ def test_notes_stand_beside_their_layers_and_fit_the_figure():
     box, beside = (t.get_window_extent(canvas.get_renderer()) for t in (note, tick))
     assert words(figure) == ["", "12.5 % dead, 50 % saturated"]
     assert axes.bbox.x1 < box.x0 and box.x1 <= figure.bbox.x1 and abs(box.y0 + box.y1 - beside.y0 - beside.y1) < 8
-
-
-@pytest.mark.parametrize("values", [[1.0], np.ones((2, 4)), np.ones((2, 3, 3)), np.ones((2, 0))])
-def test_values_that_do_not_fit_the_names_are_refused(values):
-    with pytest.raises(InputError, match=r"layers got 2 names and values of shape"):
-        layers(["a", "b"], values, label="x")

@@ -1,10 +1,8 @@
 """Dense networks as circles and lines: what is drawn, what is left out, and what is crossed out."""
 
 import numpy as np
-import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from ftheta.errors import InputError
 from ftheta.plots import network
 
 
@@ -70,10 +68,3 @@ def test_masks_of_a_wide_layer_are_those_of_the_units_that_are_shown():
     assert marks(thin, "x") == [(1, -7)]
     hidden = network([1, 40, 1], dropped=[np.arange(40) == 20]).axes[1]  # among those that the dots stand for
     assert len(edges(hidden)) == 28 and not any(len(x.get_xdata()) for x in hidden.lines if x.get_marker() == "x")
-
-
-def test_masks_and_widths_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"widths \[3\] and masks of \[\] units; an input, an output and one mask"):
-        network([3])
-    with pytest.raises(InputError, match=r"widths \[2, 3, 1\] and masks of \[2\] units"):
-        network([2, 3, 1], dropped=[np.zeros(2, dtype=bool)])

@@ -1,10 +1,8 @@
 """Images: which maps, kernels, patches and samples are shown, their names, and their ranges of colors."""
 
 import numpy as np
-import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from ftheta.errors import InputError
 from ftheta.plots import filters, layer_filters, maps, patches, sampled, sampled_points
 
 RNG = np.random.default_rng(0)
@@ -136,13 +134,6 @@ def test_signed_patches_have_their_own_ranges_and_colours_stay_colours():
     assert set(np.ma.compressed(image.get_array())) == {1.0, -1.0} and image.cmap.name == "RdBu_r"
     colour = patches({"a": RNG.uniform(size=(1, 2, 3, 4, 4))}, [["0"]], signed=True).axes[0].images[0]
     assert np.asarray(colour.get_array()).shape[-1] == 4
-
-
-def test_panels_without_names_are_refused():
-    with pytest.raises(InputError, match=r"patches got 0 panels and names for 0; one of each is needed"):
-        patches({}, [])
-    with pytest.raises(InputError, match=r"patches got 1 panels and names for 2"):
-        patches({"a": np.ones((1, 1, 1, 2, 2))}, [[0], [1]])
 
 
 ROWS, NEAR = RNG.random((2, 10, 3, 4))

@@ -1,9 +1,7 @@
 """Pictures above their maps: ranges, how many, signals, and what does not fit."""
 
 import numpy as np
-import pytest
 
-from ftheta.errors import InputError
 from ftheta.plots import saliency
 
 RNG = np.random.default_rng(0)
@@ -34,9 +32,3 @@ def test_a_signal_is_a_line_over_its_map():
     np.testing.assert_array_equal(figure.axes[1].lines[2].get_ydata(), x[1, 2])
     np.testing.assert_allclose(figure.axes[1].images[0].get_array(), maps[1:] / np.abs(maps[1]).max())
     assert figure.axes[1].get_xlabel() == "place" and figure.axes[0].get_ylabel() == "signal"
-
-
-@pytest.mark.parametrize(("x", "maps"), [(X, MAPS[:3]), (X, MAPS[:, 1:]), (X[:, 0, 0], MAPS), (X[:0], MAPS[:0])])
-def test_rows_and_maps_that_do_not_fit_are_refused(x, maps):
-    with pytest.raises(InputError, match=r"saliency got rows \(.*\) and maps \(.*\); \(B, C, \*places\) and"):
-        saliency(x, maps, ["a"] * 8)

@@ -4,7 +4,6 @@ from ._style import PALETTE as PALETTE
 from ._style import canvas as canvas
 from ._style import distinct as distinct
 from ._style import drawn as drawn
-from ._style import dress as dress
 from ._style import legend as legend
 from ._style import panel as panel
 from ._style import short as short
@@ -31,5 +30,4 @@ from .answers import saliency as saliency
 from .pictures import sampled as sampled
 from .pictures import sampled_points as sampled_points
 from .answers import segmented as segmented
-from .pictures import side_by_side as side_by_side
 from .lines import whiskers as whiskers

@@ -95,19 +95,10 @@ def legend(figure: Figure, width: int = 0, axes: Sequence[Axes] | None = None) -
 
 
 def panel(width: float, height: float, *, title: str, x: str, y: str) -> tuple[Figure, Axes]:
-    """A figure in inches with one labeled axes and a light grid."""
+    """A figure in inches with one labeled axes."""
     figure, axes = drawn(canvas)(width=width, height=height)
-    dress(axes, title=title, x=x, y=y)
-    return figure, axes
-
-
-def dress(axes: Axes, *, title: str, x: str, y: str) -> None:
-    """Labels and a light grid."""
     axes.set(title=title, xlabel=x, ylabel=y)
-    axes.title.set_wrap(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.9", linewidth=0.8)
-    axes.set_axisbelow(True)
+    return figure, axes
 
 
 def wide_range(values: Iterable[float], factor: float = 100.0) -> bool:

@@ -15,7 +15,7 @@ from ._style import GREY, PALETTE, Figure, canvas, drawn, short
 from ._tiles import SIGNED, picture
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares and every name are written
 MAX_ROWS = 6  # of saliency
@@ -85,7 +85,7 @@ def segmented(
     figure, grid = canvas(rows * n, across=n, **size, sharex=True, sharey=True)
     grid = grid.reshape(rows, n)
     for column, axes in zip(range(n), grid.T, strict=True):
-        _image(axes[0], images[column])
+        axes[0].imshow(picture(images[column]), cmap="gray")
         axes[0].set_title(f"image {column}", size=9)
         for place, labels in zip(axes[1:], maps.values(), strict=True):
             place.imshow(_colors(len(names))[labels[column]])
@@ -103,16 +103,6 @@ def segmented(
     figure.suptitle(title, size=11)
     _legend(figure, names, truth is not None and bool((truth < 0).any()))
     return figure
-
-
-def _image(axes: Axes, image: np.ndarray) -> None:
-    """(C, H, W): grey for one channel, colors for three, the mean of others in gray; from its least to its largest."""
-    low, high = float(image.min()), float(image.max())
-    shown = (image - low) / (high - low or 1.0)
-    if len(shown) == 3:
-        axes.imshow(np.moveaxis(shown, 0, -1))
-    else:
-        axes.imshow(shown.mean(0), cmap="gray", vmin=0, vmax=1)
 
 
 def _colors(k: int) -> np.ndarray:
@@ -145,10 +135,6 @@ def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency
         label: What the maps show.
     """
     x, maps = np.asarray(x)[:MAX_ROWS], np.asarray(maps, dtype=float)[:MAX_ROWS]
-    if x.ndim not in (3, 4) or len(x) != len(maps) or not len(x) or x.shape[2:] != maps.shape[1:]:
-        raise InputError(
-            f"saliency got rows {x.shape} and maps {maps.shape}; (B, C, *places) and (B, *places) are needed."
-        )
     most = np.abs(maps.reshape(len(maps), -1)).max(1)
     scaled = maps / np.where(most > 0, most, 1.0).reshape(-1, *[1] * (maps.ndim - 1))
     return (_pictures if x.ndim == 4 else _signals)(x, scaled, titles, f"{label}, share of its largest value")

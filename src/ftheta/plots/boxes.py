@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
 from ._style import GREY, PALETTE, Figure, canvas, drawn
 
 if TYPE_CHECKING:
@@ -128,12 +127,6 @@ def network(
         dropped: One mask per hidden layer, True where a unit is dropped.
         title: Title of the figure.
     """
-    hidden = list(widths[1:-1])
-    if len(widths) < 2 or (len(dropped) and [len(mask) for mask in dropped] != hidden):
-        raise InputError(
-            f"network got widths {list(widths)} and masks of {[len(mask) for mask in dropped]} units; "
-            "an input, an output and one mask per hidden layer are needed."
-        )
     panels = 2 if len(dropped) else 1
     tall = max(min(width, MAX_UNITS) for width in widths)
     width = max(6.4 / panels, (1.15 + 0.1 * (panels == 1)) * len(widths))

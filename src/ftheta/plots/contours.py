@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
 from ._style import DASHES, PALETTE, Figure, canvas, drawn, legend, wide_range
 
 if TYPE_CHECKING:
@@ -69,8 +68,6 @@ def race(
         minima: Points to mark.
         labels: Labels of both axes of the surface.
     """
-    if not lines:
-        raise InputError("race needs at least one clock to draw values against, e.g. {'steps': {...}}.")
     if grid is None:
         figure, places = canvas(len(lines), across=len(lines), width=3.9, height=4.2)
         figure.suptitle(title)

@@ -192,11 +192,6 @@ def layers(
     """
     v = np.asarray(values, dtype=float)
     v = v[:, None] if v.ndim == 1 else v  # (L, Q)
-    if v.ndim != 2 or len(v) != len(names) or v.size == 0 or v.shape[1] % 2 == 0:
-        raise InputError(
-            f"layers got {len(names)} names and values of shape {np.shape(values)}; "
-            "one number per layer (L,) or quantiles (L, Q), Q odd, are needed."
-        )
     log = wide_range(v.ravel()) if log is None else log and bool((v > 0).any())
     marks, pattern = distinct(names)
     x = f"{label}{' (log scale)' if log else ''}{f'{chr(10)}* in {short(pattern, 70)}' if pattern else ''}"

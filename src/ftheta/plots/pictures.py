@@ -1,4 +1,4 @@
-"""Images: maps of a net, filters, patches, samples, several side by side.
+"""Images: maps of a net, filters, patches, samples.
 
 Shapes: C channels, places (L,) or (H, W), window (k,) or (k, k); O filters, I input channels, K classical kernels or
 outputs; N samples of D columns; U units.
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
 from ._style import GREY, PALETTE, Figure, canvas, drawn, short
 from ._tiles import bare, flat, mosaic, tiles
 from ._tiles import picture as as_picture
@@ -165,7 +164,7 @@ def layer_filters(layers: Mapping[str, Any]) -> Figure:
     return figure
 
 
-# ---- patches and pictures
+# ---- patches
 
 
 @drawn
@@ -182,8 +181,6 @@ def patches(
         y: What the lines are.
         signed: Every patch has its own range, red above 0 and blue below; else all share one, in gray.
     """
-    if not layers or len(layers) != len(units):
-        raise InputError(f"patches got {len(layers)} panels and names for {len(units)}; one of each is needed.")
     made = {title: np.asarray(v, dtype=float) for title, v in layers.items()}
     lines, columns = (max(v.shape[axis] for v in made.values()) for axis in (0, 1))
     width = max(4.4 / min(3, len(made)), 0.9 + 0.48 * columns)
@@ -195,27 +192,6 @@ def patches(
         own = signed and shown.ndim == 3
         mosaic(axes, shown, found.shape[1], names=[short(str(n), 14) for n in names], signed=own, each=own)
         axes.set(title=title, xlabel=x, ylabel=y)
-    return figure
-
-
-@drawn
-def side_by_side(pictures: Mapping[str, np.ndarray]) -> Figure:
-    """Pictures (H, W) or (H, W, 3) under their names, equally large; shades span the values of the first one."""
-    from matplotlib.ticker import MaxNLocator
-
-    first = next(iter(pictures.values()))
-    across = len(pictures) if len(pictures) <= 4 else 3
-    figure, grid = canvas(len(pictures), across=across, width=2.8, height=2.6 * first.shape[0] / first.shape[1] + 0.9)
-    low, high = float(first.min()), float(first.max())
-    for axes, (name, picture) in zip(grid, pictures.items(), strict=True):
-        shown = np.clip(picture, 0, 1) if picture.ndim == 3 else picture
-        axes.imshow(shown, cmap="gray", vmin=low, vmax=high if high > low else low + 1)
-        axes.set(title=f"{name}, {picture.shape[0]} × {picture.shape[1]}")
-        axes.set(xlabel="column (pixels)", ylabel="row (pixels)")
-        axes.tick_params(labelsize=7)
-        axes.grid(visible=False)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(4, integer=True))
     return figure
 
 

@@ -20,13 +20,12 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from ...plots import GREY, PALETTE, dress
+from ...plots import GREY, PALETTE, Figure, canvas, drawn
 from ...results import Table
 from .base import Design
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MAX_POINTS, MAX_SMOOTHED = 2000, 20_000  # rows that are drawn, and that the smoother sees
 NAMED = 3  # rows whose number is written
@@ -35,6 +34,7 @@ DASHED = {"color": GREY, "lw": 1, "ls": (0, (4, 3))}
 DOTS = {"color": PALETTE[0], "ms": 3.5, "alpha": 0.45, "mew": 0}
 
 
+@drawn
 def diagnostics(
     fitted: np.ndarray,
     residuals: np.ndarray,
@@ -57,10 +57,7 @@ def diagnostics(
         rank: Number of coefficients.
         rows: Numbers of the rows (n,).
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 8.0), dpi=120, layout="constrained")
-    first, second, third, fourth = figure.subplots(2, 2).ravel()
+    figure, (first, second, third, fourth) = canvas(4, across=2, width=4.8, height=4.0)
     n, there = len(fitted), np.flatnonzero(np.isfinite(standardized))
     z, h = standardized[there], leverage[there]
     _against(first, "Residuals and fitted values", fitted, residuals, "residual (units of y)")
@@ -84,7 +81,7 @@ def _some(n: int, most: int = MAX_POINTS) -> slice:
 
 
 def _against(axes: Axes, title: str, fitted: np.ndarray, values: np.ndarray, label: str) -> None:
-    dress(axes, title=title, x="fitted value (units of y)", y=label)
+    axes.set(title=title, xlabel="fitted value (units of y)", ylabel=label)
     shown, smoothed = _some(len(values)), _some(len(values), MAX_SMOOTHED)
     axes.plot(fitted[shown], values[shown], "o", **DOTS)
     if len(np.unique(fitted)) > 3 and np.ptp(fitted) > 1e-9 * abs(fitted).max():
@@ -93,7 +90,7 @@ def _against(axes: Axes, title: str, fitted: np.ndarray, values: np.ndarray, lab
 
 
 def _quantiles(axes: Axes, standardized: np.ndarray) -> None:
-    dress(axes, title="Normal quantiles", x="quantile of the normal distribution", y="standardized residual")
+    axes.set(title="Normal quantiles", xlabel="quantile of the normal distribution", ylabel="standardized residual")
     n = len(standardized)
     if n:
         ends = np.r_[np.arange(min(n, 50)), np.arange(max(n - 50, 0), n)]  # the tails stay
@@ -104,7 +101,7 @@ def _quantiles(axes: Axes, standardized: np.ndarray) -> None:
 
 
 def _leverage(axes: Axes, leverage: np.ndarray, standardized: np.ndarray, rank: int) -> None:
-    dress(axes, title="Leverage (Cook's distance 0.5 lies outside)", x="leverage", y="standardized residual")
+    axes.set(title="Leverage (Cook's distance 0.5 lies outside)", xlabel="leverage", ylabel="standardized residual")
     shown = _some(len(leverage))
     axes.plot(leverage[shown], standardized[shown], "o", **DOTS)
     axes.axhline(0, **DASHED)
