@@ -27,14 +27,16 @@ from sklearn.utils.validation import check_array, validate_data
 from .errors import InputError, InputTypeError
 
 __all__ = [
-    "Count", "Finite", "NonNegative", "Positive", "RandomState", "Setting", "Share", "Size", "Widths", "at_least",
-    "constraints", "free_memory", "not_finite", "parameters", "plain", "reject_memory", "table", "target", "weights",
+    "Count", "Finite", "Fraction", "NonNegative", "Positive", "RandomState", "Setting", "Share", "Size", "Widths",
+    "at_least", "constraints", "free_memory", "not_finite", "parameters", "plain", "reject_memory", "table",
+    "target", "weights",
 ]  # fmt: skip
 
 Count = Annotated[int, Ge(1)]
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Lt(1)]
+Fraction = Annotated[float, Ge(0), Le(1)]
 Finite = Annotated[float, Gt(-np.inf), Lt(np.inf)]
 Size = Annotated[int, Ge(1), Le(2**26)]  # of an input; what a file says beyond that is damage
 Widths = tuple[Count, ...]

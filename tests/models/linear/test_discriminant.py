@@ -190,7 +190,7 @@ def test_more_directions_than_there_are_between_classes_are_refused():
 
 @pytest.mark.parametrize("cls", [LinearDiscriminant, QuadraticDiscriminant, FisherDiscriminant])
 def test_shrinkage_above_one_is_refused(cls):
-    with pytest.raises(InputError, match="shrinkage=1.5; it is a share: give a number from 0 to 1, or 'auto'"):
+    with pytest.raises(ValueError, match="'shrinkage' parameter of .* must be .*float in the range"):
         cls(shrinkage=1.5).fit(*problem(0)[:2])
 
 

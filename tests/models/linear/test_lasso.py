@@ -238,7 +238,7 @@ def test_what_cannot_be_a_path_is_said():
     for alphas in ((), (0.0,), (1.0, np.nan), (-1.0,)):
         with pytest.raises(InputError, match="alphas is .*; it must hold one or more penalties, each finite and > 0"):
             lasso_path(x, y, alphas)
-    with pytest.raises(InputError, match=r"l1_ratio is 1.5; it must be between 0 \(ridge\) and 1 \(lasso\)"):
+    with pytest.raises(ValueError, match="'l1_ratio' parameter of ElasticNet must be a float in the range"):
         ElasticNet(l1_ratio=1.5).fit(x, y)
     with pytest.raises(ValueError, match="'alpha' parameter of Lasso must be a float in the range"):
         Lasso(alpha=0.0).fit(x, y)

@@ -44,12 +44,7 @@ def translated(x: np.ndarray, centers: np.ndarray, widths: np.ndarray, shape: st
 
 
 def sinusoids(x: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """sin ωx and cos ωx of every input and frequency: (n, D), (D, K) -> (n, 2 D K).
-
-    Example:
-        >>> sinusoids(np.array([[0.0], [np.pi / 2]]), np.array([[1.0]])).round(3).tolist()
-        [[0.0, 1.0], [1.0, 0.0]]
-    """
+    """sin ωx and cos ωx of every input and frequency: (n, D), (D, K) -> (n, 2 D K)."""
     phase = x[:, :, None] * frequencies  # (n, D, K)
     return np.stack([np.sin(phase), np.cos(phase)], -1).reshape(len(x), -1)
 
@@ -58,12 +53,7 @@ def sinusoids(x: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
 
 
 def exponents(inputs: int, degree: int) -> np.ndarray:
-    """The exponents of every monomial up to a degree, lower degrees first: (C(D + d, d), D).
-
-    Example:
-        >>> exponents(2, 2).tolist()
-        [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
-    """
+    """The exponents of every monomial up to a degree, lower degrees first: (C(D + d, d), D)."""
     chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(inputs), k)]
     return np.array([np.bincount(np.array(c, dtype=int), minlength=inputs) for c in chosen], dtype=np.int16)
 
@@ -78,11 +68,7 @@ def products(each: Sequence[np.ndarray], powers: np.ndarray) -> np.ndarray:
 
 
 def recurrence(t: np.ndarray, degree: int, weight: np.ndarray | None = None) -> np.ndarray:
-    """The coefficients h of the polynomials that are orthonormal on t (n,): (d + 1, d).
-
-    t is of size one. Where it has fewer distinct values than there are functions, the last columns are 0, and so are
-    their functions.
-    """
+    """The coefficients h of the polynomials that are orthonormal on t (n,), 0 past its distinct values: (d + 1, d)."""
     w = np.full(len(t), 1 / len(t)) if weight is None else weight / weight.sum()
     h, q = np.zeros((degree + 1, degree)), np.ones((len(t), degree + 1))
     for k in range(min(degree, len(np.unique(t)) - 1)):
@@ -97,13 +83,7 @@ def recurrence(t: np.ndarray, degree: int, weight: np.ndarray | None = None) -> 
 
 
 def orthogonal(t: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """The polynomials of a recurrence at any points: (n,), (d + 1, d) -> (n, d + 1).
-
-    Example:
-        >>> t = np.array([-1.0, 0.0, 1.0])
-        >>> orthogonal(t, recurrence(t, 2)).round(3).tolist()
-        [[1.0, -1.225, 0.707], [1.0, 0.0, -1.414], [1.0, 1.225, 0.707]]
-    """
+    """The polynomials of a recurrence at any points: (n,), (d + 1, d) -> (n, d + 1)."""
     q = np.zeros((len(t), len(h)))
     q[:, 0] = 1.0
     with np.errstate(over="ignore", invalid="ignore"):  # far outside of the data
@@ -142,12 +122,7 @@ def _monomials(h: np.ndarray, middle: float, half: float) -> np.ndarray:
 
 
 def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> str:
-    """The name of a product of powers, or of polynomials of a letter.
-
-    Example:
-        >>> monomial([1, 2], ["a", "b"]), monomial([0, 3], ["a", "b"], "P")
-        ('a b^2', 'P3(b)')
-    """
+    """The name of a product of powers, "a b^2", or of polynomials of a letter, "P3(b)"."""
     used = [(x, e) for x, e in zip(inputs, powers, strict=True) if e]
     return " ".join(f"{letter}{e}({x})" if letter else x if e == 1 else f"{x}^{e}" for x, e in used)
 

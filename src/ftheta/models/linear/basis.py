@@ -26,19 +26,9 @@ from ... import check
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError
 from ...store import Tree
+from . import bases
 from .base import PlainRegressor, Rows
-from .bases import (
-    SHAPES,
-    Terms,
-    exponents,
-    monomial,
-    orthogonal,
-    products,
-    recurrence,
-    sinusoids,
-    to_monomials,
-    translated,
-)
+from .bases import SHAPES, Terms, exponents, translated
 from .ridge import decompose_rows
 
 PART = 4096  # rows whose functions are computed at once
@@ -142,7 +132,7 @@ class BasisRegression(PlainRegressor):
         self.half_ = np.where(half > 0, half, 1.0)
         if self.basis == "polynomial":
             t = (x - self.middle_) / self.half_
-            self.tables_ = np.stack([recurrence(column, self.degree, weight) for column in t.T])  # (D, d + 1, d)
+            self.tables_ = np.stack([bases.recurrence(column, self.degree, weight) for column in t.T])  # (D, d + 1, d)
         elif self.basis == "fourier":
             span = np.where(self._span() > 0, self._span(), 2.0)[:, None]
             own = 2 * np.pi * np.arange(1, self.size + 1) / span  # (D, K)
@@ -238,16 +228,16 @@ class BasisRegression(PlainRegressor):
         if not isinstance(self.basis, str):
             return np.stack([_called(f, k, x) for k, f in enumerate(self.basis)], 1)
         if self.basis == "fourier":
-            return sinusoids(x, self.frequencies_)
+            return bases.sinusoids(x, self.frequencies_)
         if self.basis in SHAPES:
             return translated(x, self.centers_, self.widths_, self.basis)
         with np.errstate(over="ignore"):
             t = ((x - self.middle_) / self.half_).T
         if self.basis == "polynomial":
-            each = [orthogonal(column, h) for column, h in zip(t, self.tables_, strict=True)]
+            each = [bases.orthogonal(column, h) for column, h in zip(t, self.tables_, strict=True)]
         else:
             each = [POLYNOMIALS[self.basis](column, self.degree) for column in t]
-        return products(each, exponents(len(t), self.degree)[1:])
+        return bases.products(each, exponents(len(t), self.degree)[1:])
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """w_0 + Σ w_k φ_k(x) of each row: (n,) or (n, T)."""
@@ -283,7 +273,7 @@ class BasisRegression(PlainRegressor):
             rows = zip(inputs, self.centers_, self.widths_, strict=True)
             return [_placed(self.basis, x, c, s) for x, cs, ss in rows for c, s in zip(cs, ss, strict=True)]
         letter = {"legendre": "P", "chebyshev": "T"}.get(self.basis, "")
-        return [monomial(e, inputs, letter) for e in exponents(d, self.degree)[1:].tolist()]
+        return [bases.monomial(e, inputs, letter) for e in exponents(d, self.degree)[1:].tolist()]
 
     @property
     def intercept_(self) -> Any:
@@ -300,8 +290,8 @@ class BasisRegression(PlainRegressor):
         check_is_fitted(self)
         if self.basis != "polynomial":
             return self.weights_.T
-        powers = exponents(len(self.half_), self.degree)
-        each = [to_monomials(w, self.tables_, self.middle_, self.half_, powers) for w in np.atleast_2d(self.weights_.T)]
+        given = self.tables_, self.middle_, self.half_, exponents(len(self.half_), self.degree)
+        each = [bases.to_monomials(w, *given) for w in np.atleast_2d(self.weights_.T)]
         return np.reshape(each, self.weights_.T.shape)
 
     def terms(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Terms:

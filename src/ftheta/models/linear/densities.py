@@ -89,11 +89,11 @@ class Densities(Regions):
         axes.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]))
 
 
-def _is_flat(obj: Any) -> bool:
-    return obj.n_features_in_ == 2
-
-
-@explanation("densities", when=_is_flat, otherwise="does not have two features; {} needs two, so fit two columns")
+@explanation(
+    "densities",
+    when=lambda obj: obj.n_features_in_ == 2,
+    otherwise="does not have two features; {} needs two, so fit two columns",
+)
 def densities(obj: Any, X: Any, y: Any = None) -> Densities:
     """Ellipses of constant density of Gaussian classes, with the boundary between the classes.
 

@@ -46,16 +46,8 @@ def diagnostics(
 ) -> Figure:
     """Four panels of a fit: residuals against fitted, normal quantiles, spread against fitted, leverage with Cook.
 
-    The line is a local regression. The rows with the largest Cook's distances carry their numbers; of more than 2,000
-    rows some are drawn.
-
-    Args:
-        fitted: Predictions (n,).
-        residuals: True minus predicted (n,).
-        standardized: Residuals over their standard errors (n,); NaN are left out.
-        leverage: How far a row pulls its own prediction, 0 to 1 (n,).
-        rank: Number of coefficients.
-        rows: Numbers of the rows (n,).
+    All (n,), as in a `LinearSummary`. The line is a local regression. The rows with the largest Cook's distances carry
+    their numbers; of more than 2,000 rows some are drawn.
     """
     figure, (first, second, third, fourth) = canvas(4, across=2, width=4.8, height=4.0)
     n, there = len(fitted), np.flatnonzero(np.isfinite(standardized))

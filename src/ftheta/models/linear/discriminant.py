@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import qr
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from ...check import Count, NonNegative
+from ...check import Count, Fraction
 from ...errors import InputError
 from .base import Rows
 from .generative import Generative, centered_by_class
@@ -101,12 +101,7 @@ class _Discriminant(Generative):
             that of Ledoit and Wolf, class by class, of standardized columns.
     """
 
-    shrinkage: Literal["auto"] | NonNegative | None = 0.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.shrinkage is not None and self.shrinkage != "auto" and self.shrinkage > 1:
-            raise InputError(f"shrinkage={self.shrinkage}; it is a share: give a number from 0 to 1, or 'auto'.")
+    shrinkage: Literal["auto"] | Fraction | None = 0.0
 
     def _pooled(self: Any, rows: Rows, size: np.ndarray) -> Covariance:
         """The covariance of rows without their means; a warning where classes differ in what none of them varies in."""

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from ...check import Count, NonNegative, Positive
+from ...check import Count, Fraction, Positive
 from ...errors import InputError
 from ...plots import Figure, drawn
 from ...results import Result
@@ -171,12 +171,7 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
 
 
 def soft_threshold(z: np.ndarray, t: np.ndarray | float) -> np.ndarray:
-    """sign(z) max(|z| - t, 0) of each entry.
-
-    Example:
-        >>> soft_threshold(np.array([3.0, -0.5, -2.0]), 1.0)
-        array([ 2.,  0., -1.])
-    """
+    """sign(z) max(|z| - t, 0) of each entry."""
     return np.sign(z) * np.maximum(np.abs(z) - t, 0.0) + 0.0  # never -0
 
 
@@ -327,13 +322,10 @@ class Lasso(LinearAnswers, PlainRegressor):
         self.n_iter_ = max(1, *sweeps)
         return self
 
-    @property
-    def _ratio(self) -> float:
-        return 1.0
-
     def _solved(self, problem: _Problem, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
-        w, gaps, sweeps = problem.solve(alphas, self._ratio, self.max_iter, self.tol)
+        ratio = float(getattr(self, "l1_ratio", 1.0))
+        w, gaps, sweeps = problem.solve(alphas, ratio, self.max_iter, self.tol)
         late = int((gaps > self.tol * (problem.y @ problem.y)).sum())
         if late:
             warnings.warn(
@@ -343,14 +335,12 @@ class Lasso(LinearAnswers, PlainRegressor):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return w, gaps, problem.freedom(w, alphas * (1 - self._ratio)), sweeps
+        return w, gaps, problem.freedom(w, alphas * (1 - ratio)), sweeps
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ElasticNet(Lasso):
-    """Least squares with the penalty α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²) beside half the mean square.
-
-    Learned: coef_, intercept_, gap_ (the objective is at most this much above its minimum), dof_, n_iter_.
+    """Least squares with the penalty α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²) beside half the mean square; learned as by Lasso.
 
     Args:
         l1_ratio: ρ: 1 is the lasso, 0 is ridge with a penalty of n α.
@@ -360,13 +350,4 @@ class ElasticNet(Lasso):
         array([ 0.6818, -0.4091])
     """
 
-    l1_ratio: NonNegative = 0.5
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.l1_ratio > 1:
-            raise InputError(f"l1_ratio is {self.l1_ratio!r}; it must be between 0 (ridge) and 1 (lasso).")
-
-    @property
-    def _ratio(self) -> float:
-        return float(self.l1_ratio)
+    l1_ratio: Fraction = 0.5

@@ -109,12 +109,9 @@ def mean_loss(w: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray, weight
 
 
 class _Minimizer(Steps):
-    """Steps that lower loss + Σ pull |θ|, from θ = 0, until the gradient is below `tol`.
+    """Steps that lower loss + Σ pull |θ|, from θ = 0, until no component of the gradient is above `tol`.
 
-    Args:
-        problem: What is minimized.
-        tol: Largest component of the gradient at the end.
-        fallback: The l2 to start again with where there is no penalty and the loss has no minimum; 0: none.
+    `fallback` is the l2 to start again with where there is no penalty and the loss has no minimum; 0: none.
     """
 
     kept = ("l2", "theta", "rounds", "reason")
