@@ -7,8 +7,7 @@ A chain has forgotten its start when it is as far from its own start as from tho
 probability p, a draw and the mean image have the same error, 2 p (1 - p): a machine that beats the mean image has used
 the known pixels. Where a machine draws bits and the truth is gray, the truth is thresholded.
 
-Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S numbers of steps; a row is a picture
-(H, W) or (C, H, W), else a line (1, V).
+Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S of steps; pictures (H, W) or (C, H, W).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ... import check
 from ...check import Count
 from ...errors import InputError
 from ...explain import explanation
-from ...plots import GREY, PALETTE, Figure, drawn, mosaic, tiles
+from ...plots import GREY, PALETTE, Figure, drawn, mosaic, patches, tiles
 from ...results import Result
 from ._machine import Machine
 
@@ -102,39 +101,34 @@ class Chains(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """Chains from top to bottom, steps from left to right; distances and free energies on the right."""
+        """Chains from top to bottom, steps from left to right; beside them distances and free energies."""
         from matplotlib.figure import Figure
 
         frames = self.states[:, :MAX_SHOWN].reshape(len(self.steps), -1, *self.shape)
         t, n = frames.shape[:2]
         tall = min(1.0, 0.25 + 0.75 * frames.shape[-2] / frames.shape[-1])
-        rows = 1 + (self.free_energy is not None)
-        figure = Figure(figsize=(4.6 + 0.75 * t, max(1.8 + 1.6 * rows, 1.2 + 0.66 * n * tall)))
-        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(0.6 + 0.75 * t, 4.0))[0]
-        strip = left.subplots()
+        measured = {
+            "mean |difference| of a pixel from its start": self.distance,
+            "free energy (nats)": self.free_energy,
+        }
+        measured = {name: values for name, values in measured.items() if values is not None}
+        wide = [0.6 + 0.75 * t, *(3.6 for _ in measured)]
+        figure = Figure(figsize=(sum(wide), max(3.6, 1.2 + 0.66 * n * tall)))
+        strip, *panels = figure.subplots(1, len(wide), width_ratios=wide)
         mosaic(strip, tiles(frames.swapaxes(0, 1).reshape(-1, *frames.shape[2:])), t, names=range(n))
         strip.set_xticks(strip.get_xticks(), [f"{s:,}" for s in self.steps], rotation=30 * (t > 7))
         strip.set(title="Gibbs chains", xlabel="steps made", ylabel="chain")
-        panels = right.subplots(rows, 1, squeeze=False, sharex=True)[:, 0]
-        self._by_step(panels[0], self.distance, PALETTE[0], "from its own start")
-        if np.isfinite(self.others).all():
+        for axes, (name, values), color in zip(panels, measured.items(), PALETTE[::2], strict=False):
+            axes.plot(self.steps, values, color=GREY, ls="-", lw=0.5, alpha=0.4)
+            axes.plot(self.steps, values.mean(1), color=color, ls="-", marker="o", ms=4, lw=2, label="mean")
+            axes.set(title="Chains and their mean", xlabel="steps made", ylabel=name)
+            axes.set_xscale("symlog", linthresh=1)  # equal distances are equal factors, with 0 at the left end
+            axes.minorticks_off()
+        if n > 1:
             mean = self.others.mean(1)
             panels[0].plot(self.steps, mean, color=PALETTE[1], ls="--", marker="s", ms=4, label="from other starts")
-        panels[0].set(title="Distance: chains and their mean", ylabel="mean |difference| of a pixel")
-        panels[0].set_ylim(0, 1.35 * max(self.distance.max(), np.nanmax(self.others, initial=0.0)) or 1.0)
         panels[0].legend()
-        if self.free_energy is not None:
-            self._by_step(panels[1], self.free_energy, PALETTE[2], "mean")
-            panels[1].set(title="Free energy: chains and their mean", ylabel="free energy (nats)")
-        panels[-1].set_xlabel("steps made")
         return figure
-
-    def _by_step(self, axes: Any, values: np.ndarray, color: str, label: str) -> None:
-        """Every chain thin, their mean thick; equal distances are equal factors, with 0 at the left end."""
-        axes.plot(self.steps, values, color=GREY, ls="-", lw=0.5, alpha=0.4)
-        axes.plot(self.steps, values.mean(1), color=color, ls="-", marker="o", ms=4, lw=2, label=label)
-        axes.set_xscale("symlog", linthresh=1)
-        axes.minorticks_off()
 
 
 @explanation("chains", needs=Machine)
@@ -176,11 +170,10 @@ def _others(states: np.ndarray) -> np.ndarray:
     """Mean distance from the starts of the other chains: (T, n, V) -> (T, n)."""
     from scipy.spatial.distance import cdist
 
-    n, size = states.shape[1:]
-    if n == 1:
+    if states.shape[1] == 1:
         return np.full(states.shape[:2], np.nan)
-    tables = [cdist(v, states[0], "cityblock") / size for v in states]  # T of (n, n)
-    return np.stack([(d.sum(1) - d.diagonal()) / (n - 1) for d in tables])
+    tables = [cdist(v, states[0], "cityblock") / states.shape[2] for v in states]  # T of (n, n)
+    return np.stack([(d.sum(1) - d.diagonal()) / (len(d) - 1) for d in tables])
 
 
 # ---- filling in
@@ -220,41 +213,18 @@ class FilledIn(Result):
         gray = " Gray pixels were thresholded at 0.5." if self.thresholded else ""
         return f"{len(self.truth)} picture(s), rows missing at the {self.where}; least error with {least}{mean}.{gray}"
 
-    @drawn
     def figure(self) -> Figure:
-        """A panel for each number of removed rows: pictures before and after; the errors below."""
-        from matplotlib.figure import Figure
-
-        truth = self.truth[:MAX_SHOWN].reshape(-1, *self.shape)
-        across, n, lines = min(2, len(self.rows)), len(truth), 2 + len(self.steps)
-        down = -(-len(self.rows) // across)
-        flat = min(1.0, 0.3 + 0.7 * truth.shape[-2] / truth.shape[-1])
-        heights = [*[0.6 + 0.44 * lines * flat] * down, 2.6]
-        figure = Figure(figsize=(max(5.6, across * (1.0 + 0.44 * n)), sum(heights)))
-        grid = figure.add_gridspec(down + 1, across, height_ratios=heights)
-        names = ["complete", "what is left", *(_count(s, "step") for s in self.steps)]
-        for k, count in enumerate(self.rows):
-            axes = figure.add_subplot(grid[k // across, k % across])
-            left = np.where(self.missing[k].reshape(self.shape), np.nan, truth)
-            made = self.filled[k, :, :MAX_SHOWN].reshape(-1, *self.shape)
-            mosaic(axes, tiles(np.concatenate([truth, left, made])), n, names=names)
-            axes.set(title=f"{_count(count, 'row')} removed", xlabel="picture")
-        self._errors(figure.add_subplot(grid[down, :]))
-        return figure
-
-    def _errors(self, axes: Any) -> None:
-        if np.isfinite(self.mean_error).all():
-            axes.plot(self.rows, self.mean_error.mean(1), color=GREY, ls="--", marker="x", lw=2, label="mean image")
-        for k, (count, line) in enumerate(zip(self.steps, self.error.mean(2).T, strict=True)):
-            axes.plot(self.rows, line, marker="os^DvP"[k % 6], ms=5, label=_count(count, "step"))
-        axes.set(xlabel=f"rows removed at the {self.where}", ylabel="mean |difference|\nof a missing pixel")
-        axes.set_xticks(self.rows)
-        axes.set_ylim(bottom=0)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+        """A panel for each number of removed rows: pictures before and after, their errors in the title."""
+        panels = {}
+        for k, count in enumerate(self.rows.tolist()):
+            left = np.where(self.missing[k], np.nan, self.truth)
+            lines = np.stack([self.truth, left, *self.filled[k]])[:, :MAX_SHOWN]  # (2 + S, n, V)
+            errors = ", ".join(f"{v:.3f}" for v in self.error[k].mean(1))
+            mean = "" if len(self.truth) == 1 else f" (mean image {self.mean_error[k].mean():.3f})"
+            title = f"{count} row{'s' * (count != 1)} removed, error {errors}{mean}"
+            panels[title] = lines.reshape(*lines.shape[:2], *(self.shape if len(self.shape) == 3 else (1, *self.shape)))
+        names = ["complete", "what is left", *(f"{s:,} step{'s' * (s != 1)}" for s in self.steps.tolist())]
+        return patches(panels, [names] * len(panels), x="picture", y="")
 
 
 @explanation("fill-in", needs=Machine)

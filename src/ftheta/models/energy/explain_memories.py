@@ -26,7 +26,7 @@ from ...check import Count
 from ...draw import Draw
 from ...errors import InputError
 from ...explain import explanation
-from ...plots import GREY, PALETTE, Figure, drawn, patches, short
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, patches, short
 from ...results import Result
 from ._memory import AssociativeMemory
 from .energy_surface import NEAR, NEEDS_PLANE, Grid, as_states, ends_of, grid_of, place_name, plane_of, state_axes
@@ -36,7 +36,6 @@ from .rules import MAX_FACE_UNITS, corrupt
 
 MAX_PATTERNS = 10  # recalled
 MAX_COLORS, MAX_BARS = 6, 12  # ends with a color of their own; ends that are shown
-HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++", "")
 ROLES = ("stored", "spurious attractor", "not an attractor", "stored, not an attractor")
 POINTS = 61  # along each axis of the energy of two units
 MAX_EIGENVALUES = 30  # equilibria whose eigenvalues are drawn
@@ -178,47 +177,29 @@ class Basins(Result):
     @drawn
     def figure(self) -> Figure:
         """The plane in the colors of the ends, stars at stored patterns; beside it a bar for each end."""
-        from matplotlib.colors import to_rgb
-        from matplotlib.figure import Figure
+        from matplotlib.colors import ListedColormap
 
         area = np.bincount(self.code.ravel(), minlength=len(self.names))
         rank = np.minimum(np.argsort(np.lexsort((-self.shares, -area))), MAX_COLORS)  # of each end
         colors = [*PALETTE[:MAX_COLORS], GREY]
-        figure = Figure(figsize=(11.0, 5.4))
-        left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
+        figure, (left, right) = canvas(2, width=5.5, height=5.4, width_ratios=[1.35, 1])
         left.set(title="Basins of attraction", xlabel=short(self.labels[0], 60), ylabel=short(self.labels[1], 60))
         left.grid(visible=False)
-        pixels = rank[self.code]
-        rgb = np.array([to_rgb(color) for color in colors])
-        (x0, x1), (y0, y1) = ((v[0] - (v[1] - v[0]) / 2, v[-1] + (v[1] - v[0]) / 2) for v in (self.x, self.y))
-        left.imshow(1 - 0.45 * (1 - rgb[pixels]), origin="lower", extent=(x0, x1, y0, y1))
-        for k in np.unique(pixels):
-            mine = (pixels == k).astype(float)
-            filled = left.contourf(self.x, self.y, mine, levels=[0.5, 1.5], colors="none", hatches=[HATCHES[k]])
-            filled.set(edgecolor=colors[k], linewidth=0)
-            if mine.min() < 0.5:
-                left.contour(self.x, self.y, mine, levels=[0.5], colors="black", linewidths=0.7)
+        look: dict[str, Any] = {"cmap": ListedColormap(colors), "vmin": 0, "vmax": MAX_COLORS, "alpha": 0.45}
+        left.pcolormesh(self.x, self.y, rank[self.code], **look)
         left.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]), aspect="equal")
         left.locator_params(nbins=5)
         left.plot(*self.stored.T, ls="", marker="*", ms=16, color="white", mec="black", label="stored", clip_on=False)
-        self._bars(right, rank, colors)
+        first = np.lexsort((-self.shares, rank >= MAX_COLORS))[:MAX_BARS]  # those with a color, and the largest others
+        shown = first[np.argsort(-self.shares[first], kind="stable")]
+        right.set_title(f"Where states end: {len(shown)} of {len(self.shares)} ends")
+        right.set_xlabel(f"share of {self.n} random starts")
+        bars = right.barh(range(len(shown)), self.shares[shown], color=[colors[rank[k]] for k in shown], alpha=0.45)
+        right.bar_label(bars, [f" {self.shares[k]:.1%}" for k in shown], fontsize=9)
+        right.set_yticks(range(len(shown)), [short(self.names[int(k)], 26) for k in shown])
+        right.set(xlim=(0, 1.15 * self.shares.max()), ylim=(max(len(shown), 4) - 0.4, -0.6))
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
         return figure
-
-    def _bars(self, axes: Any, rank: np.ndarray, colors: list[str]) -> None:
-        """The ends that have a color, and others with the largest shares."""
-        first = np.lexsort((-self.shares, rank >= MAX_COLORS))[:MAX_BARS]
-        shown = first[np.argsort(-self.shares[first], kind="stable")]
-        axes.set_title(f"Where states end: {len(shown)} of {len(self.shares)} ends")
-        axes.set_xlabel(f"share of {self.n} random starts")
-        for i, k in enumerate(shown):
-            share, color = self.shares[k], colors[rank[k]]
-            axes.barh(i, share, color=color, alpha=0.45, height=0.7)
-            axes.barh(i, share, color="none", edgecolor=color, hatch=HATCHES[rank[k]], height=0.7)
-            axes.annotate(f" {share:.1%}", (share, i), va="center", fontsize=9)
-        axes.set_yticks(range(len(shown)), [short(self.names[int(k)], 26) for k in shown])
-        axes.set_ylim(max(len(shown), 4) - 0.4, -0.6)
-        axes.set_xlim(0, 1.15 * max(float(self.shares.max()), 1e-9))
 
 
 @explanation("basins", **NEEDS_PLANE)
