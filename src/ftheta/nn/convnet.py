@@ -151,9 +151,8 @@ class _Plan:
 
     def _pooled(self) -> Layers:
         name = f"pool{self.stages}"
-        layer = pooling(self.pool, 2)
         self.size = self._after(name, 2, 2, 0)
-        return OrderedDict({name: layer})
+        return OrderedDict({name: pooling(self.pool, 2)})
 
     def _after(self, name: str, kernel: int, stride: int, padding: int) -> tuple[int, ...]:
         if min(self.size) + 2 * padding < kernel:

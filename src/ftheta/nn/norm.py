@@ -87,7 +87,6 @@ NORMS: dict[str, Norm] = {
         *("C, H, W", False, "Transformers: as layer norm, without centering and shift."),
     ),
 }
-"""Norms by name."""
 
 
 def norm(kind: str, channels: int, *, dims: int = 2, groups: int | None = None) -> nn.Module:

@@ -14,8 +14,7 @@ which is never the extremum and does not count in a mean; f is the factor. The m
 or in equal parts to all places of a mean. A transposed convolution ("deconvolution") is not an inverse: Cᵀ C is not the
 identity. Its kernel is as wide as its stride: overlapping copies would leave a checkerboard pattern.
 
-Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.output_size`, upsampled ones are f times
-as large.
+Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.output_size`.
 References: Odena, Dumoulin and Olah, Deconvolution and Checkerboard Artifacts (2016); Shi et al., arXiv:1609.05158
 (2016), sub-pixel; Zeiler and Fergus, arXiv:1311.2901 (2013), unpooling.
 """
@@ -79,7 +78,6 @@ POOLINGS: dict[str, Pooling] = {
     "global_max": Pooling((nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d), "the largest of the map", False, False),
     "global_mean": Pooling((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d), "the mean of the map", True, False),
 }
-"""Ways to pool by name."""
 
 
 def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = None, padding: int = 0) -> nn.Module:
@@ -119,7 +117,6 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
 # ---- upsampling
 
 UPSAMPLINGS = ("nearest", "bilinear", "transposed", "subpixel")
-"""Ways to enlarge a map."""
 
 
 def upsampling(
@@ -152,9 +149,8 @@ def upsampling(
         shuffle: Any = Interleave1d(factor) if dims == 1 else nn.PixelShuffle(factor)
         return nn.Sequential(OrderedDict(conv=convolution(n_in, n_out * factor**dims, dims=dims), shuffle=shuffle))
     mode = kind if kind == "nearest" else ("linear", "bilinear")[dims - 1]
-    resize: Any = nn.Upsample(
-        scale_factor=factor, mode=mode, align_corners=None if kind == "nearest" else align_corners
-    )
+    corners = None if kind == "nearest" else align_corners
+    resize: Any = nn.Upsample(scale_factor=factor, mode=mode, align_corners=corners)
     if n_in == n_out:
         return resize
     return nn.Sequential(OrderedDict(resize=resize, conv=convolution(n_in, n_out, dims=dims)))

@@ -195,8 +195,7 @@ def residual_around(
     like = next(branch.parameters(), torch.empty(0))
     with torch.no_grad():
         out = tuple(deepcopy(branch).eval()(like.new_zeros(1, *shape)).shape[1:])
-    steps = {-(-n // m) for n, m in zip(shape[1:], out[1:], strict=False)} or {1}
-    stride = max(steps)
+    stride = max((-(-n // m) for n, m in zip(shape[1:], out[1:], strict=False)), default=1)
     if len(out) != len(shape) or any(-(-n // stride) != m for n, m in zip(shape[1:], out[1:], strict=True)):
         raise InputError(
             f"The branch makes {out} of {tuple(shape)}, and no 1x1 projection with a stride does; pad its convolutions "
@@ -314,13 +313,13 @@ class ResNet(Chain):
         width, survivals = filters[0], iter(survival_probabilities(len(filters) * blocks, survival).tolist())
         stem = [convolution(shape[0], width, bias=norm == "none"), make_norm(norm, width), make_activation(activation)]
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=nn.Sequential(*stem))
+        options: dict[str, Any] = {"kind": kind, "order": order, "norm": norm, "activation": activation}
+        options["squeeze"] = squeeze
         for stage, wide in enumerate(filters, start=1):
             made = []
             for block in range(blocks):
-                options: dict[str, Any] = {"kind": kind, "order": order, "norm": norm, "activation": activation}
                 stride = 2 if stage > 1 and block == 0 else 1
-                options |= {"squeeze": squeeze, "survival": next(survivals)}
-                made.append(residual_block(width, wide, stride=stride, **options))
+                made.append(residual_block(width, wide, stride=stride, survival=next(survivals), **options))
                 width = wide
             layers[f"stage{stage}"] = nn.Sequential(*made)
         if order == "pre":

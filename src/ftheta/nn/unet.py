@@ -29,8 +29,7 @@ from .conv import check_net, convolution
 from .norm import norm
 from .pooling import pooling, upsampling
 
-SKIPS = ("concat", "sum", "none")
-"""How a level of the way down reaches the way up."""
+SKIPS = ("concat", "sum", "none")  # how a level of the way down reaches the way up
 
 
 class UNet(nn.Module):

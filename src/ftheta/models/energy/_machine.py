@@ -89,7 +89,7 @@ class Machine(NeuralEstimator):
             keep: Numbers of sweeps after which visible units are kept, e.g. (0, 1, 10, 100); (): at the end only.
             random_state: Seed; None: other rows at every call.
         """
-        return self._follow(self._rows(X), steps, keep, self._generator("gibbs", random_state))
+        return self._follow(self.batch(X).x, steps, keep, self._generator("gibbs", random_state))
 
     def fill_in(
         self,
@@ -153,7 +153,7 @@ class Machine(NeuralEstimator):
         if start is None:
             means = torch.tensor(self.mean_, dtype=self._dtype, device=self._device).repeat(count, 1)
             return bernoulli(means, generator) if self._bits else means
-        rows = self._rows(start)
+        rows = self.batch(start).x
         if len(rows) != count:
             raise InputError(f"start has {len(rows)} rows for n={n} chains; give one for each.")
         return rows
@@ -167,9 +167,6 @@ class Machine(NeuralEstimator):
     @property
     def _group(self) -> int:
         return 1  # columns that are missing together or not at all
-
-    def _rows(self, X: ArrayLike) -> Tensor:
-        return self.batch(X).x
 
     def _observed(self, X: Any, missing: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Rows checked as in `fit` but for missing entries, and the mask: (n, V) both."""
@@ -190,7 +187,6 @@ class Machine(NeuralEstimator):
         return self._array(x), gone
 
     def _array(self, X: Any) -> np.ndarray:
-        """Checked rows (n, V), a copy."""
         return np.array(self.checked(X).x.content()[0])
 
     # ---- likelihood

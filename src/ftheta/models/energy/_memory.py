@@ -50,8 +50,6 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     keep: Literal["all", "medoid"] = "all"
     random_state: RandomState = None
 
-    # ---- what a family writes
-
     @property
     def states(self) -> Literal["signs", "real"]:
         """Whether states are made of -1 and +1 (0: not known), or of any numbers."""
@@ -79,8 +77,6 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         """Rows that can be stored."""
         return bipolar(x)
 
-    # ---- storing
-
     def _store(self, x: np.ndarray, labels: np.ndarray | None) -> None:
         """Set patterns_, labels_ and note_; equal rows (n, N) are stored once."""
         x = self._checked(x)
@@ -99,8 +95,6 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _seed(self: Any, random_state: Any) -> int:
         """None is the seed of fit."""
         return self.seed_ if random_state is None else seed_of(random_state)
-
-    # ---- recalling
 
     def recall(
         self,
@@ -142,8 +136,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _converge(self, x: np.ndarray, steps: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Update states in place until they are fixed: steps needed (n,), and whether they converged (n,)."""
         parts = [self._move(x[k : k + ROWS_AT_ONCE], steps, seed) for k in range(0, len(x), ROWS_AT_ONCE)]
-        needed, converged = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return needed, converged
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def _move(
         self, out: np.ndarray, steps: int | None, seed: int, seen: list[np.ndarray] | None = None
@@ -175,8 +168,6 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def energy(self, X: ArrayLike) -> np.ndarray:
         """Of states (n, N): (n,)."""
         return self._energy(self._cues(X))
-
-    # ---- comparing
 
     def matched(self, X: ArrayLike) -> np.ndarray:
         """Index of the stored pattern that each row is, to 1e-4 in every unit; -1 for none: (n,)."""
@@ -242,11 +233,8 @@ def _note(first: np.ndarray, labels: np.ndarray | None) -> str:
     again = int((first != np.arange(len(first))).sum())
     if not again:
         return ""
-    differ = labels is not None and bool((labels != labels[first]).any())
-    return (
-        f"{again} of {len(first)} patterns repeat an earlier one and are stored once"
-        f"{', with the label of the first' if differ else ''}."
-    )
+    label = ", with the label of the first" if labels is not None and (labels != labels[first]).any() else ""
+    return f"{again} of {len(first)} patterns repeat an earlier one and are stored once{label}."
 
 
 def _medoids(x: np.ndarray, labels: np.ndarray) -> list[int]:

@@ -11,10 +11,9 @@ closed form; mean field takes the closest q(h) = Π_j μ_j^h_j (1 - μ_j)^(1 - h
     ∂ log p(v) / ∂W_k = ⟨x^k x^{k-1}'⟩_{h ~ p(h | v)} - ⟨x^k x^{k-1}'⟩_{x ~ p}
     loss              = E(v, μ) - mean of E over the chains,      μ and chains held constant: its gradient is minus that
 
-Training is joint: the first mean is taken by mean field, the second over persistent chains that move on after every
-update. Greedy initialization only gives its start: layer after layer, each a restricted machine with contrastive
-divergence, whose inputs (below the top) and outputs (above the bottom) are there twice, because in the stack each
-inner layer has input from two sides. Of two machines that meet in a layer the biases are averaged.
+Training is joint: the first mean is taken by mean field, the second over persistent chains. Greedy initialization only
+gives its start: layer after layer, each a restricted machine with contrastive divergence, whose inputs (below the top)
+and outputs (above the bottom) are there twice, as in the stack each inner layer has input from two sides.
 
     m copies below, n above:   p(h = 1 | x) = σ(c + m W x),   p(x = 1 | h) = σ(b + n W'h)
                                F(s) = -b·s - n Σ_j softplus(c + W s)_j,     s: the sum of the copies of x
@@ -83,10 +82,7 @@ class DBM(nn.Module):
         super().__init__()
         self.sizes, self.n_visible = (n_visible, *hidden), n_visible
         if not hidden or min(self.sizes) < 1:
-            raise InputError(
-                f"A deep machine needs a unit in each layer; got n_visible={n_visible}, hidden={tuple(hidden)}. "
-                "Pass 1 or more for each, e.g. hidden=(500, 500)."
-            )
+            raise InputError(f"A deep machine needs a unit in each layer; got {n_visible=}, hidden={tuple(hidden)}.")
         self.weights = nn.ParameterList(torch.randn(b, a) * std for a, b in pairwise(self.sizes))
         self.biases = nn.ParameterList(torch.zeros(n) for n in self.sizes)
 

@@ -40,19 +40,14 @@ MARGIN = 0.05  # around a picture
 MAX_NAMED = 6  # other states that have names of their own
 MAX_STEPS = 40  # different energies that are drawn as flat steps
 FLIPPED = 0.3  # share of the units of a start
-DASHES = ("-", "--", ":", "-.")
 Grid = tuple[np.ndarray, np.ndarray, np.ndarray]  # positions (G,), (G,) and energies (G, G) on the plane
 
 
 class Ends(NamedTuple):
-    """The different states in which others ended, stored ones first, and within a kind the most frequent first.
-
-    Kinds: stored; near stored: another state that the memory takes for it; mirror: minus a stored one; other: at rest
-    elsewhere; moving: not at rest.
-    """
+    """The different states in which others ended, stored ones first, and within a kind the most frequent first."""
 
     names: tuple[str, ...]
-    kinds: tuple[str, ...]
+    kinds: tuple[str, ...]  # stored; near stored: taken for one; mirror: minus one; other: at rest elsewhere; moving
     code: np.ndarray  # (n,)
 
 
@@ -77,17 +72,13 @@ class Plane(NamedTuple):
         return x[np.abs(x - self.at(self.of(x))).max(-1) < 1e-6]
 
 
-def has_plane(net: AssociativeMemory) -> bool:
-    """Whether there are two units or more."""
+def _has_plane(net: AssociativeMemory) -> bool:
     check_is_fitted(net)
     return net.n_features_in_ > 1
 
 
-NEEDS_PLANE: dict[str, Any] = {
-    "needs": AssociativeMemory,
-    "when": has_plane,
-    "otherwise": "has 1 unit; {} needs two or more",
-}
+NEEDS_PLANE: dict[str, Any] = {"needs": AssociativeMemory, "when": _has_plane}
+NEEDS_PLANE["otherwise"] = "has 1 unit; {} needs two or more"
 
 
 def as_states(net: AssociativeMemory, x: np.ndarray) -> np.ndarray:
@@ -132,8 +123,6 @@ def ends_of(net: AssociativeMemory, at: np.ndarray) -> Ends:
 
 def _others(at: np.ndarray, width: float) -> list[str]:
     """Names of states by where they are; those beyond the most frequent share one."""
-    if not len(at):
-        return []
     _, first, code, count = np.unique(
         np.round(at / width) + 0.0, axis=0, return_index=True, return_inverse=True, return_counts=True
     )
@@ -144,10 +133,7 @@ def _others(at: np.ndarray, width: float) -> list[str]:
 
 
 def plane_of(net: AssociativeMemory, patterns: Sequence[int] | None) -> Plane:
-    """The square itself for two units, else the plane through these three patterns.
-
-    None takes the first three that are not on a line, completed by the origin and by single units.
-    """
+    """The square of two units, else the plane of three patterns; None: the first ones that are not on a line."""
     stored, n_units = net.patterns_, net.patterns_.shape[1]
     if patterns is None and n_units == 2:
         corners = np.abs(stored).max() * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
@@ -271,13 +257,19 @@ class EnergySurface(Result):
         cells = figure.add_gridspec(1, 2, width_ratios=[1.35, 1])
         names = self.plane.names if self.plane is not None else ("x1", "x2", "x3")
         axes = state_axes(figure, cells[0, 0], self.grid, names, float(max(np.abs(paths).max(), 1.0)))
-        axes.set_title(self._title)
+        of = "the nearest corners" if self.corners else "states"
+        plane = "" if self.states.shape[-1] == 2 else " on a plane through stored patterns"
+        axes.set_title("Trajectories in the cube of states" if self.plane is None else f"Energy of {of}{plane}")
         beside = figure.add_subplot(cells[0, 1])
         beside.set(title="Energy along the trajectories", xlabel="step", ylabel="energy")
         beside.xaxis.set_major_locator(MaxNLocator(integer=True))
         code = self.ends.code.tolist()
         for i, k in enumerate(code):
-            style: dict[str, Any] = {"color": PALETTE[k] if k < 6 else GREY, "ls": DASHES[k % 4], "lw": 1.4}
+            style: dict[str, Any] = {
+                "color": PALETTE[k] if k < 6 else GREY,
+                "ls": ("-", "--", ":", "-.")[k % 4],
+                "lw": 1.4,
+            }
             label = None if k in code[:i] else short(f"to {self.ends.names[k]}", 26)
             axes.plot(*paths[:, i].T, label=label, zorder=3, **style)
             axes.plot(*paths[:1, i].T, ls="", marker="s", ms=5, color=style["color"], mec="white", mew=0.6, zorder=4)
@@ -290,13 +282,6 @@ class EnergySurface(Result):
         axes.plot([], [], ls="", marker="s", ms=5, color=GREY, label="start")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
         return figure
-
-    @property
-    def _title(self) -> str:
-        if self.plane is None:
-            return "Trajectories in the cube of states"
-        of = "the nearest corners" if self.corners else "states"
-        return f"Energy of {of}" + ("" if self.states.shape[-1] == 2 else " on a plane through stored patterns")
 
 
 @explanation("energy-surface", **NEEDS_PLANE)

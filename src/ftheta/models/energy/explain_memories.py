@@ -4,9 +4,8 @@
     basins        B(x*) = {x : x_t -> x*},  share of B = P(start in B), measured with random starts
     equilibria    x* = f(x*),  attractor if all |λ| < 1 of ∂f/∂x at x* in the units that are not saturated
 
-An attractor that was not stored is spurious. An equilibrium with an |λ| > 1 is not an attractor: states beside it
-leave. Basins are drawn for two units, of more for the plane through three stored patterns; a memory of -1 and +1 only
-is started at the nearest corners.
+An attractor that was not stored is spurious. Basins are drawn for two units, of more for the plane through three stored
+patterns; a memory of -1 and +1 only is started at the nearest corners.
 
 Shapes: n patterns or starts, N units, S settings, G positions along each axis, A ends, E equilibria.
 Reference: Li, Michel and Porod, IEEE Trans. Circuits and Systems 36 (1989).
@@ -39,6 +38,7 @@ MAX_COLORS, MAX_BARS = 6, 12  # ends with a color of their own; ends that are sh
 ROLES = ("stored", "spurious attractor", "not an attractor", "stored, not an attractor")
 POINTS = 61  # along each axis of the energy of two units
 MAX_EIGENVALUES = 30  # equilibria whose eigenvalues are drawn
+TOO_LARGE = f"has too many units; {{}} needs at most {MAX_FACE_UNITS}: measure basins instead"
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,10 +315,7 @@ def _is_small(net: HopfieldNetwork) -> bool:
     return net.n_features_in_ <= MAX_FACE_UNITS
 
 
-_TOO_LARGE = f"has too many units; {{}} needs at most {MAX_FACE_UNITS}: measure basins instead"
-
-
-@explanation("equilibria", needs=HopfieldNetwork, when=_is_small, otherwise=_TOO_LARGE)
+@explanation("equilibria", needs=HopfieldNetwork, when=_is_small, otherwise=TOO_LARGE)
 def equilibria(net: HopfieldNetwork) -> Equilibria:
     """All equilibria of a small Hopfield network, with eigenvalues: stored, spurious, or not attracting at all.
 

@@ -85,15 +85,16 @@ def dense_update(
 
 
 class _Pull(NamedTuple):
-    """D of overlaps z with all patterns, in each row up to one positive factor.
-
-    As ξ and x are -1 or 1, D(z - ξ x) = both + ξ x own: all units share these numbers.
-    """
+    """D of overlaps z, up to a positive factor of the row: ξ and x are -1 or 1, so D(z - ξ x) = both + ξ x own."""
 
     both: np.ndarray  # (D(z - 1) + D(z + 1)) / 2: (n, P)
     alone: np.ndarray  # D(z), for units that are 0: (n, P)
     own: np.ndarray  # Σ_μ (D(z - 1) - D(z + 1)) / 2: (n, 1)
     tie: np.ndarray  # rounding: (n, 1)
+
+
+def _power(z: np.ndarray, kind: str, order: int) -> np.ndarray:
+    return (np.maximum(z, 0) if kind == "rectified" else z) ** order
 
 
 def _pull(z: np.ndarray, n: int, kind: str, order: int) -> _Pull:
@@ -117,22 +118,14 @@ def _moved(x: np.ndarray, pull: _Pull, columns: np.ndarray) -> np.ndarray:
     return np.where(np.abs(gain) > pull.tie, np.sign(gain), x)
 
 
-def _power(z: np.ndarray, kind: str, order: int) -> np.ndarray:
-    return (np.maximum(z, 0) if kind == "rectified" else z) ** order
-
-
 def dense_capacity(n_units: int, kind: str = "exponential", order: int = 3) -> float:
-    """How many random patterns are stored with few of them unstable: Nⁿ⁻¹ / (2 (2n - 3)!! ln N), or 2^(N/2) for exp.
-
-    The first is for large N, and for both powers.
+    """How many random patterns are stored, few of them unstable: Nⁿ⁻¹ / (2 (2n - 3)!! ln N) for large N, exp: 2^(N/2).
 
     Example:
         >>> dense_capacity(32), round(dense_capacity(32, "polynomial", 3), 1)
         (65536.0, 49.2)
     """
-    _known(kind, order, n_units)
-    if n_units < 2:
-        raise InputError(f"n_units={n_units}; give 2 units or more.")
+    _known(kind, order, check.at_least("n_units", n_units, 2))
     if kind == "exponential":
         return 2.0 ** (n_units / 2) if n_units < 2000 else math.inf
     return float(n_units) ** (order - 1) / (2 * math.prod(range(1, 2 * order - 2, 2)) * math.log(n_units))
@@ -145,7 +138,7 @@ def continuous_energy(x: np.ndarray, patterns: np.ndarray, beta: float) -> np.nd
         >>> continuous_energy(np.array([[1.0, 0.0]]), np.eye(2), 8.0).round(4).tolist()
         [0.0866]
     """
-    x, patterns = _rows(x, patterns, beta)
+    x, patterns = _rows(x, patterns)
     lse: Any = logsumexp(beta * x @ patterns.T, axis=1, b=1 / len(patterns))
     return -lse / beta + (np.square(x).sum(1) + np.square(patterns).sum(1).max()) / 2
 
@@ -159,7 +152,7 @@ def continuous_update(
         >>> continuous_update(np.array([[0.9, 0.2]]), np.eye(2), 20.0).round(3).tolist()
         [[1.0, 0.0]]
     """
-    x, patterns = _rows(x, patterns, beta)
+    x, patterns = _rows(x, patterns)
     if units is None:
         return softmax(beta * x @ patterns.T, axis=1) @ patterns
     x = x.copy()
@@ -168,12 +161,10 @@ def continuous_update(
     return x
 
 
-def _rows(x: np.ndarray, patterns: np.ndarray, beta: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def _rows(x: np.ndarray, patterns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x, patterns = np.asarray(x, dtype=float), np.asarray(patterns, dtype=float)
     if patterns.ndim != 2 or x.ndim != 2 or not len(patterns) or x.shape[1] != patterns.shape[1]:
         raise InputError(f"States {x.shape} and patterns {patterns.shape} do not fit: give (n, N) and (P, N), P >= 1.")
-    if not (beta > 0 and math.isfinite(beta)):
-        raise InputError(f"beta={beta!r}; it must be a finite number above 0, e.g. 8.0.")
     return x, patterns
 
 
@@ -286,12 +277,8 @@ class ModernHopfield(AssociativeMemory):
         made = [f(rows[low : low + step]) for low in range(0, max(len(rows), 1), step)]
         return np.concatenate(made).reshape(*x.shape[:-1], *made[0].shape[1:])
 
-    # ---- of the continuous network
-
     def _match(self, x: np.ndarray) -> np.ndarray:
-        if self.interaction != "continuous":
-            return super()._match(x)
-        return self._in_parts(self._meant, x)
+        return self._in_parts(self._meant, x) if self.interaction == "continuous" else super()._match(x)
 
     def _meant(self, x: np.ndarray) -> np.ndarray:
         share = softmax(self.beta * x @ self.patterns_.T, axis=1)  # (n, P)

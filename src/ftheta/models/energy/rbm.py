@@ -11,17 +11,15 @@ The free energy of data is lowered, that of the machine's own samples ("fantasie
     ∇ log p(v) = -∇F(v) + E_p[∇F],       loss = mean F(data) - mean F(fantasies),      the fantasies are constants
     -∂F/∂W = p(h = 1 | v) v',            -∂F/∂b = v,      -∂F/∂c = p(h = 1 | v)
 
-Where the fantasies come from: "cd", k sweeps that start at the data (biased, little noise); "pcd", chains that go on
-from update to update (stochastic maximum likelihood); "tempering", such chains at M temperatures: after each sweep
-neighbors exchange their states with probability min(1, exp((β_m - β_l)(E_m - E_l))), and the fantasies are those
-at β = 1.
+Fantasies: "cd", k sweeps that start at the data (biased, little noise); "pcd", chains that go on from update to update
+(stochastic maximum likelihood); "tempering", such chains at M temperatures: after each sweep neighbors exchange their
+states with probability min(1, exp((β_m - β_l)(E_m - E_l))), and the fantasies are those at β = 1.
 
 The centered gradient is the gradient in the coordinates E = -(v - μ)'b - (h - λ)'c - (h - λ)'W(v - μ), transformed to
 the usual ones: a change of coordinates θ = Jθ' turns a step g into J J'g. With μ and λ the means it does not change
 when bits are flipped.
 
-Shapes: n rows, B of a batch, C chains, M temperatures, V visible and H hidden units; X (n, V), W (H, V), b and μ (V,),
-c and λ (H,).
+Shapes: n rows, B of a batch, C chains, M temperatures, V visible, H hidden units; W (H, V), b and μ (V,), c and λ (H,).
 References: Hinton, Training products of experts by minimizing contrastive divergence, Neural Computation 14 (2002);
 Tieleman, Training restricted Boltzmann machines using approximations to the likelihood gradient, ICML (2008);
 Desjardins et al., Tempered Markov chain Monte Carlo for training of restricted Boltzmann machines, AISTATS (2010);
@@ -223,12 +221,11 @@ def exchange(energy: Tensor, beta: Tensor, generator: torch.Generator | None = N
 
 @dataclass(frozen=True)
 class OneHot(Table):
-    """Groups of columns with a single 1 in each."""
+    """Groups of columns with a single 1 in each; `build` refuses columns that are not groups."""
 
     categories: int = 0  # columns of a group
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
-        """X with a single 1 in every group; `build` refuses columns that are not groups."""
         rows, k = super().check(X, owner, spec), self.categories
         if k < 2 or rows.values.shape[1] % k:
             return rows
@@ -348,7 +345,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
         if exact:
             return self.apply(lambda v: machine.log_conditionals(v).sum(-1), X)
         draw = Draw(seed_of(random_state))
-        parts = self._rows(X).split(self.part)
+        parts = self.batch(X).x.split(self.part)
         return torch.cat([one_bit(machine, v, draw.at("proxy", i)) for i, v in enumerate(parts)]).cpu().numpy()
 
     def _base_bias(self) -> Tensor:
@@ -357,7 +354,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean one-bit log-pseudo-likelihood in nats, bits drawn with the fit's seed; Gaussian: minus the error."""
         if self.visible == "gaussian":
-            return -self.evaluate(X)["loss"]
+            return super().score(X)
         return float(self.pseudo_likelihood(X, random_state=self.seed_).mean())
 
     def assess(self, X: ArrayLike, *, temperatures: int = 2_000) -> Numbers:

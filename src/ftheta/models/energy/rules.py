@@ -6,7 +6,7 @@
     design            W = e^-τδ I + (e^δ - e^-τδ) P,   b = (1 - e^-τδ)(1 + 1/τ)(I - P) ξ   for x <- satlins(W x + b)
 
 P projects on the span of the differences of the patterns: there states grow by e^δ a step until they saturate, across
-it they shrink by e^-τδ towards the plane that holds the patterns. This is MATLAB's `newhop`, τ = 10 and δ = 0.15.
+it they shrink by e^-τδ. This is MATLAB's `newhop`, τ = 10 and δ = 0.15.
 
     equilibrium       x* = satlins(W x* + b),  stable if all |λ| < 1,  λ the eigenvalues of the Jacobian at x*
 
@@ -17,8 +17,7 @@ saturated ones have eigenvalue 0. Of a line or plane of equilibria the point wit
 Shapes: patterns (P, N) of -1 and +1, states x (..., N), W (N, N), b (N,).
 References: Hopfield, PNAS 79 (1982) and 81 (1984); Personnaz, Guyon and Dreyfus, J. Physique Lett. 46 (1985); Storkey,
 ICANN (1997); Li, Michel and Porod, IEEE Trans. Circuits and Systems 36 (1989); McEliece et al., IEEE Trans. Information
-Theory 33 (1987) and Amit, Gutfreund and Sompolinsky, Phys. Rev. Lett. 55 (1985) for the capacities; Strogatz, Nonlinear
-Dynamics and Chaos (2015), chapters 6 and 10.
+Theory 33 (1987) and Amit, Gutfreund and Sompolinsky, Phys. Rev. Lett. 55 (1985) for the capacities.
 """
 
 from __future__ import annotations
@@ -95,8 +94,6 @@ def design(patterns: ArrayLike, *, decay: float = 10.0, step: float = 0.15) -> t
         ([[1.161834, 0.0], [0.0, 1.161834]], [0.0, 0.0])
     """
     x = bipolar(patterns)
-    if not (decay > 0 and step > 0):
-        raise InputError(f"decay={decay} and step={step}; both are times: give numbers > 0.")
     along = _projection(x[:-1] - x[-1])
     grow, shrink = math.exp(step), math.exp(-decay * step)
     across = x[-1] - along @ x[-1]
