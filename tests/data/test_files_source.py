@@ -12,7 +12,7 @@ from torch import nn
 
 from ftheta.data import Batch, Indexed, InputSpec, Rows, open_images
 from ftheta.data.io import pictures as picture_files
-from ftheta.data.kinds import Items, inputs
+from ftheta.data.kinds import Items, base
 from ftheta.draw import Draw
 from ftheta.errors import FileFormatError, InputError
 from ftheta.store import Run
@@ -66,7 +66,7 @@ def test_decoding_runs_ahead_by_a_bounded_number_of_batches(folder, monkeypatch)
         return decode(*args)
 
     monkeypatch.setattr(picture_files, "decode", watched)
-    monkeypatch.setattr(inputs, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
+    monkeypatch.setattr(base, "MAX_AHEAD_BYTES", 3 * 2 * 24)  # three batches of two pictures
     batches = files_of(open_images(folder).x, batch_size=2).batches(0, 0, Draw(0))
     next(batches)
     end = time.monotonic() + 60

@@ -750,7 +750,7 @@ FAULTS = [
     ),
     Fault(
         "bytes not scaled",
-        "data/kinds/inputs.py",
+        "data/kinds/base.py",
         "{torch.uint8: 255, torch.uint16: 65535}",
         "{torch.uint8: 1, torch.uint16: 257}",
         ("tests/contract/test_families.py",),

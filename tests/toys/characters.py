@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ftheta.check import Count
 from ftheta.data.kinds import Text
-from ftheta.data.kinds.text import FIRST, decode, encode, vocabulary_size
+from ftheta.data.kinds.sequence import FIRST, decode, encode, vocabulary_size
 from ftheta.draw import Draw, seed_of
 from ftheta.models import NeuralEstimator
 from ftheta.tasks import Generate

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
-from ftheta.data.io import picture as _decode
-from ftheta.data.io.picture import decode, header
+from ftheta.data.io import pictures as _decode
+from ftheta.data.io.pictures import decode, header
 from ftheta.errors import FileFormatError
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import torch
 
 from ftheta.data import InputSpec
 from ftheta.data.kinds import KINDS, Boxes, Environment, Images, Kind, Sequences, Series, Table, Text
-from ftheta.data.kinds.text import decode, encode
+from ftheta.data.kinds.sequence import decode, encode
 from ftheta.draw import Draw
 from ftheta.errors import InputError, InputTypeError
 

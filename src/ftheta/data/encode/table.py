@@ -1,4 +1,4 @@
-"""Tables as arrays of numbers that a network can learn from.
+"""Tables as arrays of numbers that a network can learn from, and encoders from their saved state.
 
     row of numbers, text and dates  ->  (plan_1(x_1), ..., plan_D(x_D)),     every plan from the training rows alone
 
@@ -13,15 +13,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, Self
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from ...check import table
-from ...errors import InputError
+from ... import check
+from ...check import Finite, Positive, Size, table
+from ...errors import FileFormatError, InputError
+from .array import ArrayEncoder
 from .columns import Dropped, Number, Plan, learn, number, plan_of
 
 if TYPE_CHECKING:
@@ -184,3 +187,45 @@ def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:
         what = f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}"
         raise InputError(f"{what}; finite numbers are needed.")
     return found
+
+
+_IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, number, numbers, places\n"
+_KINDS = {"table": TableEncoder, "array": ArrayEncoder}
+
+
+class _State:
+    """What encoders learn, and of which type it is."""
+
+    dtype: Literal["float32", "float64"]
+    columns: Sequence[Mapping[str, Any]]
+    to: Literal["real", "unit", "sign", "bit", "image"]
+    together: bool
+    shift: Sequence[Finite]
+    scale: Sequence[Positive]
+    n: Size
+    image: tuple[Size, Size, Size]
+    names: Sequence[str]
+
+
+def encoder_of(state: Mapping[str, Any]) -> TableEncoder | ArrayEncoder:
+    """The encoder whose `get_state` returned this."""
+    kind = state.get("encoder") if isinstance(state, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        known = ", ".join(map(repr, _KINDS))
+        raise FileFormatError(f"Unknown encoder {kind!r:.80}; this version of fθ knows {known}. Upgrade fθ.")
+    try:
+        check.parameters("the encoder", check.constraints(_State, get_type_hints(_State)), dict(state))
+        return _KINDS[kind].from_state(state)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        reason = f"{type(error).__name__}: {error}"[:300]
+        raise FileFormatError(f"The state of the encoder is not valid ({reason}). Use another copy.") from error
+
+
+def script_template() -> str:
+    """`_exported.py` with the functions of `cells.py` in place of their import: a file that needs no fθ."""
+    folder = files(str(__package__))
+    script, cells = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("_exported.py", "cells.py"))
+    script = script.replace(_IMPORT, "").replace("import json\n", "import json\nimport re\n", 1)
+    return script.replace("# ---- files", f"# ----{cells.partition('# ----')[2]}\n\n# ---- files", 1)

@@ -21,8 +21,7 @@ import numpy as np
 
 from ...errors import FileFormatError
 from ..datasets import Dataset
-from .cells import CODE, MISSING, CsvFormat, numbers, plain_number
-from .dataset import MAX_COLUMNS, NO_TARGET, as_dataset, known_target
+from .dataset import CODE, MAX_COLUMNS, MISSING, NO_TARGET, CsvFormat, as_dataset, known_target, numbers, plain_number
 from .files import FORMATS, content_of, format_of
 
 if TYPE_CHECKING:

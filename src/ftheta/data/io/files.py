@@ -13,7 +13,7 @@ from ...store.files import read_bytes, readable
 from ..datasets import Dataset
 
 if TYPE_CHECKING:
-    from .cells import CsvFormat
+    from .dataset import CsvFormat
 
 HEAD = 2**16  # bytes that tell the format
 MAX_RATIO, ALWAYS = 200, 16 << 20  # packed bytes may grow by this factor, or to this size
@@ -21,9 +21,9 @@ FORMATS = {  # what it is, and the function that reads it
     "csv": ("text", "csv:read_csv"),
     "json": ("JSON", "tables:read_json"),
     "excel": ("a spreadsheet", "tables:read_excel"),
-    "arrays": ("a NumPy file (.npy, .npz)", "arrays:read_arrays"),
+    "arrays": ("a NumPy file (.npy, .npz)", "tables:read_arrays"),
     "parquet": ("a Parquet file", "tables:read_parquet"),
-    "idx": ("an IDX file", "arrays:read_idx"),
+    "idx": ("an IDX file", "tables:read_idx"),
     "images": ("a folder", "folders:read_images"),
 }
 _STARTS = {b"\x93NUMPY": "arrays", b"PAR1": "parquet", b"\xd0\xcf\x11\xe0": "excel"}

@@ -27,8 +27,23 @@ from ...errors import FileFormatError, InputError
 from ..datasets import Dataset
 from .dataset import labeled
 from .files import reject_bomb
-from .picture import GREY, MAX_PIXELS, MODES, Header, center_box, header, header_of, open_picture, pixels, printable
-from .pictures import WAIT, Listing, Pictures, Say, read_files
+from .pictures import (
+    GREY,
+    MAX_PIXELS,
+    MODES,
+    WAIT,
+    Header,
+    Listing,
+    Pictures,
+    Say,
+    center_box,
+    header,
+    header_of,
+    open_picture,
+    pixels,
+    printable,
+    read_files,
+)
 
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
 LOOK = 500  # headers that are read when a folder is opened

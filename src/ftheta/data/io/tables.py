@@ -1,8 +1,12 @@
-"""Tables from spreadsheets, JSON and Parquet files: a library reads, `as_dataset` ends.
+"""Tables and arrays from files: spreadsheets, JSON, Parquet, NPY, NPZ and IDX; nothing is ever unpickled.
+
+    IDX   0, 0, type, d, then d sizes of 4 bytes, then values, all big-endian; often inside gzip
 
 Of a spreadsheet (.xlsx, .xls, .ods) the first sheet is read, whose first row names the columns; JSON is a list of
 objects, one object per line, or one object with a list per column. What a Parquet file states of its size is compared
 with its bytes before a page is unpacked. Arguments as in `read`.
+Shapes: (n, D) numbers are a table, (n, H, W) and (n, H, W, C) of uint8 are pictures.
+Reference: numpy.lib.format (NPY, NPZ); LeCun, Cortes and Burges, The MNIST database of handwritten digits (IDX).
 """
 
 from __future__ import annotations
@@ -10,15 +14,19 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ...catalog import nearest
 from ...errors import FileFormatError
 from ...store.files import read_bytes
 from ..datasets import Dataset
 from .csv import column_names
-from .dataset import MAX_COLUMNS, as_dataset
-from .files import content_of, decode_text, reject_bomb
+from .dataset import MAX_COLUMNS, as_dataset, labeled
+from .files import content_of, decode_text, reject_bomb, unpacked
 
 PARQUET_RATIO, PARQUET_ALWAYS = 1000, 64 << 20  # runs of one value pack far better than text
 LIMITS = {"thrift_string_size_limit": 16 << 20, "thrift_container_size_limit": 16 << 20}
@@ -171,3 +179,151 @@ def _reject_layout(path: Path, file: Any, size: int) -> list[str]:
     need = max(8 * rows * len(names), sum(group.total_byte_size for group in groups))
     reject_bomb(path, need, size, PARQUET_RATIO, PARQUET_ALWAYS)
     return [name for name, kind in zip(names, schema.types, strict=True) if types.is_string(kind)]
+
+
+FEATURES, TARGETS = ("X", "x", "data", "images"), ("y", "labels", "target")
+MAX_DIRECTORY = 1 << 20  # bytes of the directory of an NPZ file: a million entries take seconds and gigabytes to open
+IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+
+def read_arrays(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
+    """An NPY or NPZ file as a data set: a table with columns x0, x1, ..., or pictures.
+
+    Of an NPZ file, X is the array X, x, data or images, or the only one with the most axes, and the default target y,
+    labels or target; of an NPY file the target is a column, e.g. "x3". Arguments as in `read`.
+    """
+    path = Path(path)
+    found = _arrays(path)
+    if isinstance(found, np.ndarray):
+        if target is not None and required and found.ndim != 2:
+            both = "Save both: np.savez('all.npz', X=pictures, y=labels)."
+            raise FileFormatError(f"{path}: pictures without labels; the target {target!r} is not in it. {both}")
+        return _dataset(path, found, column=target, required=required)
+    wanted = next((name for name in ([target] if target else TARGETS) if name in found), None)
+    if wanted is None and required and target is not None:
+        raise FileFormatError(f"{path}: {nearest('target array', target, found)}")
+    y = found.pop(wanted) if wanted else None
+    x = found.pop(_choose(path, found))
+    notes = [f"not used: the array{'s' * (len(found) > 1)} {', '.join(map(repr, found))}"] if found else []
+    return _dataset(path, x, y, required=required, notes=notes)
+
+
+def _arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """The array of an NPY file, or those of an NPZ file by name."""
+    data = read_bytes(path)
+    try:
+        if data[:4] == b"PK\x03\x04":
+            end = data.rfind(b"PK\x05\x06")
+            if end >= 0 and int.from_bytes(data[end + 12 : end + 16], "little") > MAX_DIRECTORY:
+                raise ValueError("an archive of too many arrays")
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                reject_bomb(path, sum(info.file_size for info in archive.infolist()), len(data))
+        stream = io.BytesIO(data)
+        found: Any = np.load(stream, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            if stream.read(1):
+                raise ValueError("there are more bytes than its header states")
+            return found
+        with found:
+            return {name: np.asarray(found[name]) for name in found}
+    except FileFormatError:
+        raise
+    except Exception as error:  # also for a pickle, a false header and bytes that are cut off
+        why = " ".join(str(error).split())[:150]
+        never = "fθ never unpickles. Use np.save or np.savez."
+        raise FileFormatError(f"{path}: not a plain array, or a damaged one ({why}). {never}") from None
+
+
+def _choose(path: Path, arrays: dict[str, np.ndarray]) -> str:
+    """The array of features."""
+    most = max((a.ndim for a in arrays.values()), default=0)
+    found = [n for n in FEATURES if n in arrays][:1] or [n for n, a in arrays.items() if a.ndim == most]
+    if len(found) != 1:
+        which = " or ".join(map(repr, found)) or "none is left"
+        raise FileFormatError(f"{path}: which array holds the rows, {which}? Name it X.")
+    return found[0]
+
+
+# ---- IDX
+
+
+def read_idx_array(path: str | Path) -> np.ndarray:
+    """The array of an IDX file, also inside gzip; its stated size is compared with the bytes before it is made."""
+    path = Path(path)
+    data = read_bytes(path)
+    data = unpacked(path, data) if data[:2] == b"\x1f\x8b" else data
+    start = 4 + 4 * (data[3] if len(data) > 3 else 0)
+    if data[:2] != b"\0\0" or start == 4 or len(data) < start or data[2] not in IDX_TYPES:
+        usual = "0x00000803 for pictures, 0x00000801 for labels"
+        raise FileFormatError(f"{path}: begins with 0x{data[:4].hex()}, not as IDX files do ({usual}).")
+    dtype, shape = np.dtype(IDX_TYPES[data[2]]), tuple(np.frombuffer(data[4:start], ">u4").tolist())
+    need, have = prod(shape) * dtype.itemsize, len(data) - start  # Python integers cannot overflow
+    if have != need or not need:
+        stated = f"its header states {'x'.join(map(str, shape))} = {need} bytes"
+        raise FileFormatError(f"{path}: {stated}, the file has {have}. Download it again.")
+    return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+
+
+def read_idx(path: str | Path, target: str | Path | None = None, *, required: bool = True) -> Dataset:
+    """Pictures of an IDX file, with the labels of another.
+
+    The target is the file of labels; by default the one in the same folder that has "labels" for "images".
+    """
+    path = Path(path)
+    beside = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
+    labels = Path(target) if target else beside
+    x = read_idx_array(path)
+    if x.ndim == 1:
+        raise FileFormatError(f"{path}: holds labels (one axis), not rows. Use the file of pictures.")
+    if labels == path or not labels.exists():
+        if required and target is not None:
+            raise FileFormatError(f"{path}: no file of labels ({labels}). Put it there, or pass its path as target.")
+        return _dataset(path, x)
+    return _dataset(path, x, read_idx_array(labels), required=required, notes=[f"labels from {labels.name}"])
+
+
+# ---- arrays to data sets
+
+
+def _dataset(
+    path: Path, x: np.ndarray, y: Any = None, *, column: str | None = None, required: bool = True, notes: Any = ()
+) -> Dataset:
+    """A table, or pictures with one label each or one for every pixel."""
+    if x.ndim == 2:
+        return _table(path, x, y, column, required, notes)
+    shape = _picture_shape(path, x)
+    if y is not None and y.ndim == 3 and y.shape == x.shape[:3] and y.dtype.kind in "iu":
+        y = y.astype(np.int64)
+    elif y is not None:
+        y = _table(path, x[:, 0, :1].reshape(len(x), -1), y, None, required, ()).y
+    return labeled(path.stem, x.reshape(len(x), -1), y, (), notes, kind="image", shape=shape)
+
+
+def _table(path: Path, x: np.ndarray, y: Any, target: str | None, required: bool, notes: Any) -> Dataset:
+    import pandas as pd
+
+    if x.dtype.kind not in "biuf" or not 0 < x.shape[1] <= MAX_COLUMNS or not len(x):
+        needed = f"at least one row of 1 to {MAX_COLUMNS} numbers is needed"
+        raise FileFormatError(f"{path}: {len(x)} rows of shape {x.shape[1:]} and type {x.dtype}; {needed}.")
+    frame = pd.DataFrame(x.astype(float), columns=[f"x{j}" for j in range(x.shape[1])], copy=False)
+    if y is not None:
+        if y.shape not in ((len(x),), (len(x), 1)) or y.dtype.kind not in "biufU":
+            needed = "one number or text per row is needed (one-hot: y.argmax(1))"
+            raise FileFormatError(f"{path}: {len(x)} rows, but targets of shape {y.shape}, type {y.dtype}; {needed}.")
+        frame, target = frame.assign(y=y.reshape(-1)), "y"
+    return as_dataset(path, frame, target, required=required, typed=True, notes=notes)
+
+
+def _picture_shape(path: Path, x: np.ndarray) -> tuple[int, ...]:
+    """(H, W) or (H, W, C); a single channel has no axis."""
+    if x.dtype != np.uint8 or x.ndim not in (3, 4) or not x.size:
+        raise FileFormatError(
+            f"{path}: an array of shape {x.shape} and type {x.dtype}; (rows, columns) is a table and uint8 of "
+            "(n, height, width) or (n, height, width, channels) are pictures. Reshape it, or x.astype('uint8')."
+        )
+    if x.ndim == 4 and x.shape[3] not in (1, 3, 4):
+        raise FileFormatError(
+            f"{path}: pictures of shape {x.shape[1:]}; (height, width, channels) with 1, 3 or 4 channels is needed, "
+            "e.g. np.moveaxis(x, 1, 3)."
+        )
+    return x.shape[1:3] if x.shape[3:] in ((), (1,)) else x.shape[1:]

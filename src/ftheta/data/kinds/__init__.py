@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from .base import Inputs, Kind
+from .base import Inputs, Items, Kind
 from .environment import Environment
-from .image import Boxes, Images
-from .inputs import Items
-from .sequence import Sequences, Series
-from .table import Table
-from .text import Text
+from .sequence import Sequences, Series, Text
+from .table import Boxes, Images, Table
 
 __all__ = ["KINDS", "Boxes", "Environment", "Images", "Inputs", "Items", "Kind", "Sequences", "Series", "Table", "Text"]
 

@@ -1,26 +1,36 @@
-"""What every kind of input says.
+"""What every kind of input has, and checked inputs that are batched by row number: items, and windows of steps.
 
     kind.check(X, owner) -> Inputs          learns a spec from X
     kind.check(X, owner, spec) -> Inputs    compares X with it
     inputs.source(y, weight, ...) -> Source
+    Items: batch = collate(items[index]);   Windows: x = steps s + i·stride, ..., T of them, y = the same one step later
 
 A kind is a frozen dataclass that an estimator makes from its own parameters in `kind()`. It keeps nothing of the data:
-what is learned from X is a value, `InputSpec`.
+what is learned from X is a value, `InputSpec`. Shapes: B rows of a batch, T steps of a window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from ...errors import InputError
+from ...store.files import readable
+from ..io.pictures import Pictures
 from ..specs import InputSpec
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
+    from ...draw import Draw
     from ...results import Table
+    from ..batch import Batch
     from ..datasets import Dataset
     from ..sources import Source
 
@@ -121,3 +131,151 @@ def field(name: str, values: Any) -> dict[str, Any]:
     low, high = (v if v is None or isinstance(v, int | float) else str(v) for v in ends)
     missing, levels = int(column.isna().sum()), int(known.nunique())
     return {"name": name, "kind": kind, "missing": missing, "levels": levels, "lowest": low, "highest": high}
+
+
+MAX_AHEAD_BYTES, MAX_AHEAD = 1 << 26, 8  # of decoded batches that wait, at least one batch
+MAX_BATCH_BYTES = 1 << 29  # of one batch of pictures as floats
+
+
+@dataclass(frozen=True)
+class Items:
+    """Separate items: an array (n, ...), pictures in files, or a list of arrays."""
+
+    values: Any
+    spec: InputSpec
+    collate: Callable[[Any], Any] | None = None  # some values -> one array or tensor, e.g. padded; None: as they are
+    labels: Any = None  # targets that came with X: of a folder of images, the names of its folders
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: Any) -> Items:
+        """Some of the items, by number."""
+        return replace(self, values=Kind.take(self.values, index), labels=None)
+
+    def content(self) -> Sequence[np.ndarray]:
+        """The array, or the lengths and then the items of a list."""
+        if isinstance(self.values, np.ndarray):
+            return [self.values]
+        if isinstance(self.values, Pictures):
+            return [np.frombuffer(self.values.digest().encode(), np.uint8)]
+        return [np.array([len(v) for v in self.values]), *map(np.asarray, self.values)]
+
+    def at_once(self, most: int, dtype: torch.dtype, device: Any) -> Tensor | None:
+        """What a net sees of at most so many rows of floats or pixels in memory, without a source; else None."""
+        x = self.values
+        if type(x) is not np.ndarray or x.dtype.kind not in "fu" or len(x) > most or self.collate is not None:
+            return None
+        return unit_pixels(on_device(x, dtype, device), dtype)
+
+    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
+        """Batches; floats have the dtype, integers stay, bytes of pixels become [0, 1]."""
+        from ..batch import Batch, take
+        from ..sources import Indexed, Rows
+
+        how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle}
+        y, weight = (a if isinstance(a, list) else on_device(a, dtype, device) for a in (y, weight))
+        if isinstance(self.values, np.ndarray) and self.collate is None and not isinstance(y, list):
+            expand = partial(unit_pixels, dtype=dtype) if self.values.dtype in (np.uint8, np.uint16) else None
+            return Rows(on_device(self.values, dtype, device), y, weight, **how, expand=expand)
+
+        def get(index: Tensor, draw: Draw) -> Batch:
+            some = Kind.take(self.values, index.numpy())
+            x = on_device(np.asarray(some) if self.collate is None else self.collate(some), dtype, device)
+            return Batch(unit_pixels(x, dtype), take(y, index), take(weight, index), index)
+
+        in_files = isinstance(self.values, Pictures)
+        ahead = _batches_ahead(self.values, min(batch_size, len(self)), dtype) if in_files else 0
+        return Indexed(len(self), get, **how, ahead=ahead)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Steps one after the other, (n, ...); a batch holds windows of them and, as targets, the steps that follow."""
+
+    values: np.ndarray
+    spec: InputSpec
+    length: int  # T
+    stride: int = 1  # steps between the starts of two windows
+    scaled: bool = False  # whether steps are standardized by the mean and scale of the spec
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: Any) -> Windows:
+        """A contiguous part."""
+        index = np.arange(len(self))[index]
+        if len(index) and index[-1] - index[0] + 1 != len(index):
+            raise InputError("Steps that follow each other cannot be taken apart at random: take a contiguous part.")
+        return replace(self, values=self.values[index])
+
+    def content(self) -> Sequence[np.ndarray]:
+        """The steps."""
+        return [self.values]
+
+    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
+        """Batches of windows: x (B, T, ...), y (B, T, ...); in training the first window starts at random."""
+        import torch
+
+        from ..batch import Batch
+        from ..sources import Indexed
+
+        steps = self.values
+        if self.scaled:
+            steps = (steps - self.spec.facts["mean"]) / self.spec.facts["scale"]
+        values: Any = on_device(steps, dtype, device)
+        phases = self.stride if shuffle else 1
+        n = (len(values) - self.length - phases) // self.stride + 1
+        if n < 1:
+            raise InputError(
+                f"X has {len(values)} steps, but windows of {self.length} steps and the one that follows need at "
+                f"least {self.length + phases}. Pass a longer X, hold out less of it, or use shorter windows."
+            )
+        within = torch.arange(self.length + 1)
+
+        def get(index: Tensor, draw: Draw) -> Batch:
+            start = torch.randint(phases, (), generator=draw.generator("phase"))
+            window = values[((index * self.stride + start)[:, None] + within).to(device)]  # (B, T + 1, ...)
+            return Batch(window[:, :-1], window[:, 1:], None, index)
+
+        return Indexed(n, get, batch_size=batch_size, shuffle=shuffle)
+
+
+def _batches_ahead(pictures: Any, batch_size: int, dtype: torch.dtype) -> int:
+    """Batches of pictures that a thread decodes in advance, in bounded memory."""
+    _, _, height, width = pictures.shape
+    pixels = batch_size * prod(pictures.shape[1:])
+    if pixels * dtype.itemsize > MAX_BATCH_BYTES:
+        raise InputError(
+            f"A batch of {batch_size} pictures of {width}x{height} pixels takes {readable(pixels * dtype.itemsize)}, "
+            f"at most {readable(MAX_BATCH_BYTES)} are held: open them with a smaller size, or use a smaller batch_size."
+        )
+    return max(1, min(MAX_AHEAD, MAX_AHEAD_BYTES // pixels))
+
+
+def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
+    """A copy on the device, which a module may change: floats in the dtype, integers as they are; None stays None."""
+    import torch
+
+    if a is None:
+        return None
+    if not isinstance(a, np.ndarray):
+        return a.to(device, dtype if a.is_floating_point() else a.dtype)
+    real = None if a.dtype.kind in "iu" else str(dtype).removeprefix("torch.")
+    return torch.from_numpy(np.array(a, dtype=real, order="C")).to(device)
+
+
+def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
+    """Integers of 8 or 16 bits as shares of the largest; others as they are."""
+    import torch
+
+    largest = {torch.uint8: 255, torch.uint16: 65535}.get(x.dtype)
+    return x if largest is None else x.to(dtype).div_(largest)
+
+
+def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays (T_i, ...) as one (B, T, ...), with zeros after the end."""
+    x = np.zeros((len(rows), max(map(len, rows)), *rows[0].shape[1:]), rows[0].dtype)
+    for i, row in enumerate(rows):
+        x[i, : len(row)] = row
+    return x

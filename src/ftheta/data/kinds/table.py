@@ -1,18 +1,28 @@
-"""Tables: rows of numbers (n, D)."""
+"""Tables of rows (n, D), and images: (n, H, W), (n, H, W, C), (n, C, H, W), flat rows with a shape, a folder, or
+`Pictures` of `open_images`.
+
+Integers of 8 or 16 bits mean [0, 1] in every estimator; floats stay as they are.
+Shapes: n rows or images, D columns, C channels, height H, width W; a batch of images is (B, C, H, W).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ... import check
-from ...errors import InputError
+from ...check import not_finite, plain, reject_memory
+from ...errors import InputError, InputTypeError
+from ..io.folders import open_images
+from ..io.pictures import Pictures
 from ..specs import InputSpec
-from .base import Kind, field
-from .inputs import Items
+from .base import Items, Kind, field
 
 if TYPE_CHECKING:
     from ...results import Table as Text
@@ -127,3 +137,146 @@ def _support(estimator: Any) -> str:
     own = getattr(estimator.kind(), "support", "real") if hasattr(estimator, "kind") else "real"
     gaussian = getattr(estimator, "visible", "") == "gaussian"
     return own if own != "real" or gaussian else _OTHER.get(type(estimator).__name__, "real")
+
+
+SHOWN = 200  # images of a folder, evenly spaced, that are described
+CHANNELS = (1, 3, 4)  # gray, colors, colors and opacity
+
+
+@dataclass(frozen=True)
+class Images(Kind):
+    """Images of one size."""
+
+    dtype: str = "float32"
+    shape: Sequence[int] | None = None  # of a flat row: (H, W) or (C, H, W)
+    any_size: bool = False  # whether a fitted net takes images of other heights and widths
+
+    name: ClassVar[str] = "image"
+    unit: ClassVar[str] = "images"
+
+    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
+        """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite; a folder is opened."""
+        if isinstance(X, str) and not Path(X).is_dir():
+            raise InputTypeError(f"X is {X!r:.80}, not a folder; {type(owner).__name__} takes images or their folder.")
+        X, labels = self._opened(X, spec) if isinstance(X, str | Path) else (X, None)
+        x = X if isinstance(X, Pictures) else images(type(owner).__name__, X, dtype=self.dtype, shape=self.shape)
+        found = tuple(map(int, x.shape[1:]))
+        if spec is None:
+            owner.n_features_in_ = int(np.prod(found))
+        elif found[: 1 if self.any_size else 3] != tuple(spec.shape)[: 1 if self.any_size else 3]:
+            raise InputError(
+                f"X has images of {_times(found)} (channels x height x width), but {type(owner).__name__} was fitted "
+                f"with {_times(spec.shape)}. Resize or convert them, e.g. with ftheta.data.read_picture."
+            )
+        return Items(x, spec or InputSpec(found), labels=labels)
+
+    def _opened(self, folder: str | Path, spec: InputSpec | None) -> tuple[Pictures, Any]:
+        """The pictures of a folder, in the size of those in `fit`, and their labels: the names of its folders."""
+        size = None if spec is None or self.any_size else (spec.shape[1], spec.shape[2])
+        data = open_images(folder, size=size, channels=None if spec is None else spec.shape[0], required=False)
+        return data.x, data.y
+
+    # ---- data sets of this kind, for jobs
+
+    @classmethod
+    def also(cls, data: Dataset) -> tuple[str, ...]:
+        return ("table",)
+
+    @classmethod
+    def take(cls, x: Any, rows: Any) -> Any:
+        return Table.take(x, rows)
+
+    @classmethod
+    def content(cls, x: Any) -> bytes:
+        return x.digest().encode() if isinstance(x, Pictures) else super().content(x)
+
+    @classmethod
+    def encoder(cls, data: Dataset, estimator: Any) -> Any:
+        """Pixels as images."""
+        from ..encode.array import ArrayEncoder
+
+        if not data.shape:
+            raise InputError(
+                f"{data.name} is a table, and {type(estimator).__name__} learns from images. Give a folder of "
+                "images or a data set of images, e.g. mnist, or use another model, e.g. mlp."
+            )
+        return ArrayEncoder("image", True, data.shape, estimator.dtype)
+
+    @classmethod
+    def size(cls, data: Dataset) -> str:
+        return image_size(data.shape)
+
+    @classmethod
+    def fields(cls, data: Dataset) -> list[dict[str, Any]]:
+        x = data.x
+        if isinstance(x, Pictures):
+            x = x[:: -(-len(x) // SHOWN)]
+            x = np.asarray(x[x.usable()])
+        return [field("pixel", x)]
+
+    @classmethod
+    def images(cls, x: Any, rows: Any, shape: Sequence[int]) -> np.ndarray | None:
+        if isinstance(x, Pictures):
+            return np.moveaxis(np.asarray(x[rows]), 1, -1).reshape(len(rows), *shape)
+        return Table.images(x, rows, shape)
+
+
+@dataclass(frozen=True)
+class Boxes(Images):
+    """Images in which objects are to be found: X as for images, y a list of dicts."""
+
+    name: ClassVar[str] = "boxes"
+
+    @classmethod
+    def also(cls, data: Dataset) -> tuple[str, ...]:
+        return ()
+
+    @classmethod
+    def encoder(cls, data: Dataset, estimator: Any) -> None:
+        return None
+
+
+def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None) -> np.ndarray:
+    """X as images (n, C, H, W), C-contiguous."""
+    X = plain(X)
+    if isinstance(X, list | tuple) and len({np.shape(x) for x in X}) > 1:
+        sizes = sorted({np.shape(x) for x in X})
+        raise InputError(f"X is a list of arrays of shapes {sizes[0]}, {sizes[1]}, ...: bring all images to one size.")
+    try:
+        x = np.asarray(X)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"X must hold numbers only: {error}.") from None
+    x = _channels_first(name, x, shape)
+    reject_memory(x, dtype)
+    if x.dtype in (np.uint8, np.uint16):
+        return np.ascontiguousarray(x)
+    if x.dtype.kind not in "fiub":
+        raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: integers of 8 or 16 bits, or floats.")
+    with nullcontext() if x.dtype == dtype else np.errstate(over="ignore"):
+        result = np.ascontiguousarray(x, dtype=dtype)
+    if not isfinite(result.sum(dtype=np.float64)) and not np.isfinite(result).all():  # the sum is quicker
+        raise InputError(not_finite(x, result))
+    return result
+
+
+def _channels_first(name: str, x: np.ndarray, shape: Sequence[int] | None) -> np.ndarray:
+    if x.ndim == 2 and shape is not None:
+        full = (1, *shape) if len(shape) == 2 else tuple(shape)
+        if len(full) != 3 or int(np.prod(full)) != x.shape[1]:
+            pixels = f"image_shape={tuple(shape)} has {int(np.prod(full))} pixels"
+            raise InputError(f"X has {x.shape[1]} columns, but {pixels}. Give ([channels,] height, width).")
+        x = x.reshape(len(x), *full)
+    x = x[:, None] if x.ndim == 3 else x
+    if x.ndim != 4:
+        takes = "(n, height, width), (n, height, width, channels) or (n, channels, height, width)"
+        flat = "or flat rows with image_shape=(height, width). One image alone is X[None]."
+        raise InputError(f"X has shape {x.shape}; {name} takes images {takes}, {flat}")
+    if x.shape[3] in CHANNELS and x.shape[1] not in CHANNELS:
+        x = x.transpose(0, 3, 1, 2)
+    if 0 in x.shape:
+        raise InputError(f"X has shape {x.shape}: nothing is in it. Check the filter or file that produced it.")
+    return x
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))

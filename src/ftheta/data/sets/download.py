@@ -31,7 +31,7 @@ from ...catalog import nearest
 from ...errors import FileFormatError, InputError
 from ...store import write_atomic
 from ..datasets import Dataset
-from ..io.arrays import read_idx_array
+from ..io.tables import read_idx_array
 
 
 class Wheel(NamedTuple):
