@@ -1,10 +1,8 @@
 """Images above maps of classes: a colour for each class, the share that is right, nothing outside the figure."""
 
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgb
 
-from ftheta.errors import InputError
 from ftheta.plots import segmented
 
 RNG = np.random.default_rng(0)
@@ -55,12 +53,3 @@ def test_colour_images_and_many_classes_are_drawn():
     assert len({patch.get_facecolor() for patch in patches}) == 20
     flat = segmented(np.ones((1, 4, 6)), TRUTH[:1], ANSWER[:1], ["a", "b", "c"])
     assert np.isfinite(flat.axes[0].images[0].get_array()).all()
-
-
-def test_arrays_that_do_not_fit_are_refused():
-    with pytest.raises(
-        InputError, match=r"segmented got images of shape \(2, 1, 4, 6\), truth \(2, 4, 6\) and predict"
-    ):
-        segmented(IMAGES, TRUTH, ANSWER[:1], ["a", "b", "c"])
-    with pytest.raises(InputError, match=r"segmented got images of shape \(1, 1, 4, 6\)"):
-        segmented(IMAGES[:1], TRUTH, ANSWER, ["a", "b", "c"])

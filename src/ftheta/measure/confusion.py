@@ -35,13 +35,9 @@ class Confusion(Result):
         with np.errstate(invalid="ignore"):
             recall, precision = right / rows, right / self.counts.sum(0)
         rival = [self.classes[k] if c.any() else None for c, k in zip(wrong, wrong.argmax(1), strict=True)]
-        rates = {
-            "class": list(self.classes),
-            "rows": rows,
-            "recall": optional(recall),
-            "precision": optional(precision),
-        }
-        return rates | {"most confused with": rival, "count": [int(c) or None for c in wrong.max(1)]}
+        rates = {"rows": rows, "recall": optional(recall), "precision": optional(precision)}
+        rivals = {"most confused with": rival, "count": [int(c) or None for c in wrong.max(1)]}
+        return {"class": list(self.classes), **rates, **rivals}
 
     def figure(self) -> Figure:
         return plots.confusion(self.counts, self.classes)

@@ -42,8 +42,6 @@ _BETTER = {  # panels of the figure
     "share": ("R²", "coverage"),
     "in units of y": ("RMSE", "MAE", "pinball", "mean width"),
 }
-
-
 MAX_POINTS = 2000
 _QUANTILES = {"smallest": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "largest": 1.0}
 
@@ -86,11 +84,13 @@ class Scores(Result):
 
     @property
     def caption(self) -> str:
-        parts = (
-            f"{s.name} {s.value:.4g}" + ("" if s.low is None else f" ({s.low:.4g} to {s.high:.4g})")
-            for s in self.scores
-        )
-        return f"Scores on {self.n:,} rows with {100 * self.level:g} % intervals: {', '.join(parts)}."
+        found = in_words(s[:4] for s in self.scores)
+        return f"Scores on {self.n:,} rows with {100 * self.level:g} % intervals: {found}."
+
+
+def in_words(rows: Iterable[tuple[str, float, float | None, float | None]]) -> str:
+    """Names, values and intervals in one line."""
+    return ", ".join(f"{n} {v:.4g}" + ("" if a is None else f" ({a:.4g} to {b:.4g})") for n, v, a, b in rows)
 
 
 def classification(

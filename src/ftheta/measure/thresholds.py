@@ -198,10 +198,7 @@ def _best(good: np.ndarray) -> int:
 def _resampled(
     tp: np.ndarray, fp: np.ndarray, best: int, criterion: Callable[..., np.ndarray], sign: int, seed: int
 ) -> tuple[np.ndarray, float]:
-    """What resampled rows choose (R,), and how much better their choice looks on them than on all rows.
-
-    Rows are drawn by class and by about 400 steps of the score; both classes must be there to choose.
-    """
+    """What resampled rows choose (R,), and how much better their choice looks on them than on all rows."""
     steps = np.linspace(0, len(tp) - 1, min(len(tp), STEPS + 1)).round().astype(int)
     at = np.unique(np.append(steps, best))
     cells = np.concatenate([np.diff(tp[at]), np.diff(fp[at])])

@@ -23,7 +23,7 @@ from ..plots import Figure
 from ..results import Result, Table
 from ._rows import level_of, scored
 from .intervals import Bootstrap
-from .scores import log_loss_rows, mean_score
+from .scores import in_words, log_loss_rows, mean_score
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -53,12 +53,8 @@ class AgainstTruth(Result):
 
     @property
     def caption(self) -> str:
-        numbers = (
-            f"{name} {value:.4g}" + ("" if low is None else f" ({low:.4g} to {high:.4g})")
-            for name, value, low, high in (*self.error, *self.loss)
-        )
-        level = f"{100 * self.level:g} % intervals"
-        return f"Against the truth of {self.data} on {self.n:,} rows, {level}: {', '.join(numbers)}."
+        numbers = in_words((*self.error, *self.loss))
+        return f"Against the truth of {self.data} on {self.n:,} rows, {100 * self.level:g} % intervals: {numbers}."
 
 
 def against_truth(data: Dataset, p: Any, *, level: float = 0.95, seed: int = 0) -> AgainstTruth:

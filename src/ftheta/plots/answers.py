@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
 from ._style import GREY, PALETTE, Figure, canvas, drawn, short
 from ._tiles import SIGNED, picture
 
@@ -73,12 +72,6 @@ def segmented(
     """
     images = images[:, None] if images.ndim == 3 else images
     maps = {"truth": truth, "prediction": predicted} if truth is not None else {"prediction": predicted}
-    if any(images.shape[:1] + images.shape[2:] != labels.shape for labels in maps.values()) or not len(images):
-        shapes = " and ".join(f"{name} {labels.shape}" for name, labels in maps.items())
-        raise InputError(
-            f"segmented got images of shape {images.shape}, {shapes}; "
-            "(n, C, H, W) and twice (n, H, W) are needed, n at least 1."
-        )
     n, rows, (height, width) = len(images), 1 + len(maps), predicted.shape[1:]
     tall = max(0.95, 1.55 * min(2.0, height / width))  # inches, for the labels of the rows too
     size = {"width": max(5.2, 1.6 * n + 1.0) / n, "height": tall + 1.3 / rows}

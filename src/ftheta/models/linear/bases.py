@@ -95,10 +95,7 @@ def orthogonal(t: np.ndarray, h: np.ndarray) -> np.ndarray:
 def to_monomials(
     weights: np.ndarray, tables: np.ndarray, middle: np.ndarray, half: np.ndarray, powers: np.ndarray
 ) -> np.ndarray:
-    """Weights of products of orthogonal polynomials as coefficients of powers of x: (P,) -> (P,).
-
-    The recurrences (D, d + 1, d) are in t = (x - middle) / half; the exponents (P, D) are closed downwards.
-    """
+    """Weights of products of orthogonal polynomials of (x - middle) / half as coefficients of powers of x: (P,)."""
     lines = [_monomials(*each) for each in zip(tables, middle, half, strict=True)]
     place = {tuple(e): k for k, e in enumerate(powers.tolist())}
     found = np.zeros(len(weights))

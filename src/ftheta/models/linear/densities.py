@@ -20,7 +20,6 @@ from ...plots import PALETTE, panel, short
 from ...results import Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DELTAS = {1.0: "-", 2.0: "--"}  # distances that are drawn, and their lines
@@ -72,14 +71,6 @@ class Densities(Regions):
         for k in np.unique(self.code):
             look = {"marker": MARKERS[k % 7], "color": PALETTE[k % len(PALETTE)]} if k >= 0 else {"color": "0.5"}
             axes.scatter(*self.rows[self.code == k].T, s=13, alpha=0.45, linewidths=0, zorder=2, **look)
-        self._boundary(axes)
-        if 1 / 3 < np.ptp(self.x) / np.ptp(self.y) < 3:
-            axes.set_aspect("equal")  # axes are seen to be perpendicular
-        figure.legend(loc="outside lower center", ncols=3, frameon=False)
-        return figure
-
-    def _boundary(self, axes: Axes) -> None:
-        """Lines between the predicted classes, and the part of the plane that is shown."""
         winners = np.unique(self.p.argmax(-1))
         for k in winners[1:]:
             lead = self.p[..., k] - np.delete(self.p, k, axis=-1).max(-1)  # above 0 where k is predicted
@@ -87,6 +78,10 @@ class Densities(Regions):
         if len(winners) > 1:
             axes.plot([], [], color="black", lw=1.8, label="boundary")
         axes.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]))
+        if 1 / 3 < np.ptp(self.x) / np.ptp(self.y) < 3:
+            axes.set_aspect("equal")  # axes are seen to be perpendicular
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+        return figure
 
 
 @explanation(

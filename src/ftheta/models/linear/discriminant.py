@@ -51,10 +51,7 @@ class Covariance(NamedTuple):
 
 
 def covariance_of(rows: Rows, size: np.ndarray, shrinkage: Literal["auto"] | float | None) -> Covariance | None:
-    """Maximum-likelihood covariance of rows without the means of their classes; None where no column varies.
-
-    "auto" chooses the shrinkage of each class, of standardized columns (Ledoit and Wolf), and adds up by weight.
-    """
+    """Maximum-likelihood covariance of rows without the means of their classes; None where no column varies."""
     x, index, weight = rows.x, rows.y, np.asarray(rows.weight)
     share = weight / weight.sum()
     varies = np.abs(x).max(0) > CONSTANT * size

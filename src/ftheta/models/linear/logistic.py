@@ -151,8 +151,7 @@ class LogisticRegression(Summarized, SteppedClassifier):
             )
         theta = np.c_[self.intercept_, self.coef_]
         theta = theta[1:] - theta[0] if len(theta) > 1 else theta  # (K - 1, D + 1), against the first class
-        x, y, weight = rows.x, rows.y, np.asarray(rows.weight)
-        return summarize(x, y, weight, feature_names(self), self.classes_.tolist(), theta, self.l1, self.l2_)
+        return summarize(rows, feature_names(self), self.classes_.tolist(), theta, self.l1, self.l2_)
 
 
 # ---- the summary
@@ -253,19 +252,13 @@ class LogisticSummary(Summary):
 
 
 def summarize(
-    x: np.ndarray,
-    y: np.ndarray,
-    weight: np.ndarray,
-    names: Sequence[str],
-    classes: Sequence[Any],
-    fitted: np.ndarray,
-    l1: float,
-    l2: float,
+    rows: Rows, names: Sequence[str], classes: Sequence[Any], fitted: np.ndarray, l1: float, l2: float
 ) -> LogisticSummary:
-    """The statistics of logistic regression without a penalty of y (n,), places in `classes`, on x (n, D).
+    """The statistics of logistic regression without a penalty of rows with weights; y are places in `classes`.
 
     Where planes separate the classes, `fitted` (K - 1, D + 1) is shown: the coefficients of a model with l1 and l2.
     """
+    x, y, weight = rows.x, rows.y, np.asarray(rows.weight)
     k, width = len(classes), x.shape[1] + 1
     if (k - 1) * width > MAX_PARAMETERS:
         raise InputError(

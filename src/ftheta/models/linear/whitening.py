@@ -29,10 +29,7 @@ from .base import FewThreads, centered
 
 
 def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Singular values s (K,), largest first, and axes U (K, D) of x = A diag(s) U, those of rounding left out.
-
-    The sign of an axis is that of its largest entry, which is positive.
-    """
+    """Singular values s (K,), largest first, and upright axes U (K, D) of x = A diag(s) U, none of rounding."""
     root = np.linalg.qr(x, mode="r") if len(x) > x.shape[1] else x  # as many rows as columns: the same s and U
     _, s, axes = np.linalg.svd(root, full_matrices=False)
     rank = int((s > s[0] * max(x.shape) * np.finfo(float).eps).sum())
