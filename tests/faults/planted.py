@@ -371,7 +371,7 @@ FAULTS = [
     ),
     Fault(
         "balanced weights upside down",
-        "tasks/labels.py",
+        "tasks/classify.py",
         "counts.sum() / (len(classes) * np.maximum(counts, np.finfo(float).tiny))",
         "counts / counts.sum()",
         MODELS,

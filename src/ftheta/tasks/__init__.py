@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from ..catalog import Card, load
 from .base import Task
-from .classify import Classify, class_names
-from .detect import Detect
-from .forecast import Forecast
-from .generate import Generate
-from .labels import class_weights, encode_labels, learn_classes, warn_unseen
-from .recall import Recall
-from .regress import Regress
-from .segment import Segment
-from .transform import Transform
+from .classify import Classify, class_names, class_weights, encode_labels, learn_classes, warn_unseen
+from .generate import Generate, Recall, Transform
+from .regress import Forecast, Regress
+from .segment import Detect, Segment
 
 __all__ = [
     "TASKS", "Classify", "Detect", "Forecast", "Generate", "Recall", "Regress", "Segment", "Task", "Transform",

@@ -1,11 +1,16 @@
-"""Generate: new rows that look like those of X. Learns from X alone."""
+"""Tasks that learn from X alone: new rows like those of X, the stored pattern nearest to a cue, other features."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .base import LEVEL, Predictions, Task, Values
+import numpy as np
+
+from .. import check
+from ..data.specs import TargetSpec
+from .base import LEVEL, Held, Names, Predictions, Task, Values
 
 
 @dataclass(frozen=True)
@@ -27,3 +32,38 @@ class Generate(Task):
         ends = {m: [v - 1.96 * known[m], v + 1.96 * known[m]] if m in known else None for m, v in values.items()}
         method = {name: "none" if end is None else "standard error" for name, end in ends.items()}
         return {"scores": values, "level": LEVEL, "intervals": ends, "method": method}
+
+
+@dataclass(frozen=True)
+class Recall(Generate):
+    """Stored patterns; y may name them."""
+
+    name: ClassVar[str] = "recall"
+    title: ClassVar[str] = "memory of patterns"
+    wait: ClassVar[str] = ""
+
+    def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray | None:
+        """Labels of the patterns as they are, (n,); None where they have none."""
+        if y is None:
+            return None
+        found = check.target(owner, y, n, numeric=False, columns=False)
+        return found.astype(str) if found.dtype.kind == "O" and all(isinstance(v, str) for v in found) else found
+
+    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+        return ({"keep": "medoid"} if "keep" in known and labeled else {}), {}
+
+    def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
+        return {"predicted": model.predict(X), "none": model.spurious}
+
+    def notes(self, predictions: Predictions) -> list[str]:
+        predicted, none = predictions["predicted"], predictions["none"]
+        lost = int((predicted == none).sum())
+        return [f"{lost} of {len(predicted)} rows ended in no stored pattern: {none!r}"] if lost else []
+
+
+@dataclass(frozen=True)
+class Transform(Task):
+    """Features."""
+
+    name: ClassVar[str] = "transform"
+    has_result: ClassVar[bool] = False
