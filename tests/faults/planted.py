@@ -715,7 +715,7 @@ FAULTS = [
     ),
     Fault(
         "the average takes the wrong share",
-        "train/averaging.py",
+        "train/recording.py",
         "share = 1 - min(self.decay, (1 + step) / (10 + step))",
         "share = min(self.decay, (1 + step) / (10 + step))",
         ("tests/train/test_averaging.py",),

@@ -31,7 +31,7 @@ class TrainCommand(click.Command):
         model = next((word for word in ctx.meta["words"] if word in CARDS), None)
         if model is None:
             return
-        from ..jobs.parameters import parameters
+        from ..jobs.prepare import parameters
 
         for group, rows in parameters(model).items():
             with formatter.section(group):

@@ -7,8 +7,8 @@ from .prepare import Split as Split
 from .prepare import prepare as prepare
 from .runs import all_runs as all_runs
 from .runs import find_run as find_run
-from .start import Started as Started
-from .start import start as start
+from .train import Started as Started
+from .train import start as start
 from .train import JsonLines as JsonLines
 from .train import Watcher as Watcher
 from .train import train as train

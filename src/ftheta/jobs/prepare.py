@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
 from inspect import signature
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import catalog
+from ..base import documented
 from ..catalog import Card
 from ..data import Dataset, TableEncoder, holdout, leaks
 from ..data.kinds import KINDS, Kind
@@ -301,3 +302,47 @@ def digest(dataset: Dataset, rows: Any = slice(None)) -> str:
     y = y.astype(str) if y.dtype == object else y
     names, content = repr(dataset.feature_names).encode(), kind.content(kind.take(dataset.x, rows))
     return sha256(names + content + np.ascontiguousarray(y).tobytes()).hexdigest()
+
+
+# ---- the parameters of a model, for help
+
+
+class Parameter(NamedTuple):
+    """One parameter."""
+
+    name: str
+    type: str  # as it is annotated
+    default: str
+    text: str  # its meaning
+
+
+def parameters(model: str) -> dict[str, list[Parameter]]:
+    """Parameters by groups: the family's own, those of all nets, and those of the training loop."""
+    classes = [catalog.load(target) for target in dict.fromkeys(catalog.card(model).targets.values())]
+    own: dict[str, Parameter] = {}
+    shared: dict[str, Parameter] = {}
+    for cls in classes:
+        for field in fields(cls):
+            group = shared if "._base." in _owner(cls, field.name).__module__ else own
+            if field.name not in ELSEWHERE:
+                group.setdefault(field.name, _parameter(cls, field))
+    stepped = any("training" in {f.name for f in fields(cls)} for cls in classes)
+    training = [_parameter(Training, field, "training.") for field in fields(Training)] if stepped else []
+    groups = {
+        f"Parameters of {model} (--set NAME=VALUE)": list(own.values()),
+        "Parameters of training": list(shared.values()),
+        "Settings of the training loop (--set training.NAME=VALUE)": training,
+    }
+    return {name: rows for name, rows in groups.items() if rows}
+
+
+def _owner(cls: type, name: str) -> type:
+    return next(base for base in cls.__mro__ if name in base.__dict__.get("__annotations__", {}))
+
+
+def _parameter(cls: type, field: Field[Any], prefix: str = "") -> Parameter:
+    default = field.default
+    if default is MISSING:
+        default = field.default_factory() if field.default_factory is not MISSING else "required"
+    kind, text = (" ".join(words.split()) for words in (str(field.type), documented(cls).get(field.name, "")))
+    return Parameter(prefix + field.name, kind, str(default), text)

@@ -1,4 +1,3 @@
-from .averaging import Average as Average
 from .callbacks import Callback as Callback
 from .callbacks import Context as Context
 from .callbacks import EarlyStopping as EarlyStopping
@@ -25,6 +24,7 @@ from .process import Phases as Phases
 from .process import Process as Process
 from .process import Steps as Steps
 from .process import copied as copied
+from .recording import Average as Average
 from .recording import GradientNorms as GradientNorms
 from .recording import Recorder as Recorder
 from .trainer import CHECK_EVERY as CHECK_EVERY

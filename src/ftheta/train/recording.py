@@ -1,14 +1,17 @@
-"""What happened in weight space: the path of the weights, and the norms of gradients, step by step.
+"""What is kept of the weights while they are trained: their average, their path, and norms, step by step.
 
+    Average:         θ̄ ← d_t θ̄ + (1 - d_t) θ,   d_t = min(d, (1 + t) / (10 + t))   after update t
     Recorder:        θ_0, θ_k, θ_2k, ...      flat, as float64: what a landscape is drawn around
     GradientNorms:   ‖g_t‖,  ‖θ_t‖            of each tensor; g as the rule saw it: with penalties, after clipping
 
 Shapes: T + 1 points of P parameters of the first player; T recorded steps of P tensors that train.
+Reference: Polyak and Juditsky, Acceleration of stochastic approximation by averaging (1992).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +21,57 @@ from torch import Tensor
 from .. import check
 from ..errors import InputError
 from .callbacks import Callback, Context
+from .objective import Objective
 
 if TYPE_CHECKING:
     from .trainer import Trainer
 
-__all__ = ["GradientNorms", "Recorder"]
+__all__ = ["Average", "GradientNorms", "Recorder"]
+
+
+class Average:
+    """Averaged weights of an objective, in `values`: what validation sees and what stays at the end.
+
+    Training goes on from θ. Early on d_t is small, so that the start is forgotten. Running statistics (batch norm) are
+    averaged too; integers are copied.
+
+    Args:
+        objective: Whose weights.
+        decay: d, below 1; 0.999 averages over about a thousand updates.
+    """
+
+    def __init__(self, objective: Objective, decay: float) -> None:
+        self.objective, self.decay = objective, decay
+        self.values = objective.weights()
+        self.trained: dict[str, Tensor] | None = None  # θ, while the objective has the average
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Take the weights after update `step`, counted from 0, in."""
+        share = 1 - min(self.decay, (1 + step) / (10 + step))
+        now = self.objective.state_dict()
+        real = [name for name, value in self.values.items() if value.is_floating_point()]
+        torch._foreach_lerp_([self.values[n] for n in real], [now[n] for n in real], share)  # type: ignore[operator]
+        for name in self.values.keys() - set(real):
+            self.values[name].copy_(now[name])
+
+    def show(self, averaged: bool) -> None:
+        """Let the objective have the averaged weights, or those that are trained."""
+        if averaged and self.trained is None:
+            self.trained = self.objective.weights()
+            self.objective.set_weights(self.values)
+        elif not averaged and self.trained is not None:
+            self.objective.set_weights(self.trained)
+            self.trained = None
+
+    @contextmanager
+    def shown(self, averaged: bool) -> Iterator[None]:
+        """The averaged weights, or those that are trained, for a while; the others afterwards."""
+        self.show(averaged)
+        try:
+            yield
+        finally:
+            self.show(not averaged)
 
 
 class Recorder(Callback):

@@ -29,7 +29,6 @@ from ..errors import InputError
 from ..store import Run, Tree
 from ._checks import as_source, check_rule, check_settings
 from ._guard import all_finite, explain, explain_validation, lone_row
-from .averaging import Average
 from .callbacks import Callback, Progress
 from .evaluating import Drawing, Foreign, batches_of, evaluate, is_foreign
 from .iterate import iterate
@@ -37,6 +36,7 @@ from .objective import Loss, Objective, Player
 from .placing import threads, threads_for
 from .problem import Problem
 from .process import Interrupted, copied
+from .recording import Average
 from .training import Rates, Training
 
 __all__ = ["CHECK_EVERY", "Trainer"]
