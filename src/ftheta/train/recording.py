@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +22,6 @@ from .. import check
 from ..errors import InputError
 from .callbacks import Callback, Context
 from .objective import Objective
-
-if TYPE_CHECKING:
-    from .trainer import Trainer
 
 __all__ = ["Average", "GradientNorms", "Recorder"]
 
@@ -118,7 +115,7 @@ class Recorder(Callback):
             self._keep(ctx)
 
     def _keep(self, ctx: Context) -> None:
-        trainer: Trainer = ctx.process  # type: ignore[assignment]
+        trainer: Any = ctx.process
         own = {id(p) for p in trainer.objective.player_list[0].tensors() if p.requires_grad}
         tensors = [p.detach().cpu().flatten() for p in trainer.objective.parameters() if id(p) in own]
         self.state["steps"].append(ctx.step)
@@ -168,7 +165,7 @@ class GradientNorms(Callback):
         return np.concatenate([before, _stacked(self.state["norms"], "GradientNorms")[:-1, 1]])
 
     def on_start(self, ctx: Context) -> None:
-        trainer: Trainer = ctx.process  # type: ignore[assignment]
+        trainer: Any = ctx.process
         own = {id(p) for player in trainer.players.values() for p in player.tensors() if p.requires_grad}
         named = [(name.removeprefix("module."), p) for name, p in trainer.objective.named_parameters() if id(p) in own]
         self._tensors = [p for _, p in named]
