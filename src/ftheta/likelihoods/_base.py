@@ -23,8 +23,6 @@ from torch.distributions import Distribution, Independent, kl_divergence
 from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 
-__all__ = ["Likelihood"]
-
 
 class Likelihood(nn.Module):
     """p(y | raw outputs) for scalar targets and for vectors of independent ones.

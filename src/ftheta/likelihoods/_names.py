@@ -9,8 +9,6 @@ from ._base import Likelihood
 from .classes import Bernoulli, Categorical
 from .numbers import Gaussian, HeteroscedasticGaussian, Laplace, LearnedGaussian, Poisson
 
-__all__ = ["NAMES", "TASKS", "by_name", "for_task"]
-
 TASKS = {"binary": Bernoulli, "multiclass": Categorical, "multilabel": Bernoulli, "regression": Gaussian}
 NAMES: dict[str, type[Likelihood]] = {  # of a regression target
     "gaussian": Gaussian,

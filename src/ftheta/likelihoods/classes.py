@@ -24,8 +24,6 @@ from ..errors import InputError
 from ..formulas.stable import softplus
 from ._base import Likelihood
 
-__all__ = ["Bernoulli", "Categorical"]
-
 
 class Bernoulli(Likelihood):
     """y is 1 with probability σ(raw).

@@ -30,8 +30,6 @@ from ..errors import InputError
 from ..formulas.stable import log_softplus, softplus
 from ._base import Likelihood
 
-__all__ = ["VARIANCE_FLOOR", "Gaussian", "HeteroscedasticGaussian", "Laplace", "LearnedGaussian", "Poisson"]
-
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 VARIANCE_FLOOR = 1e-6  # least variance that is learned: where residuals vanish, the likelihood has no maximum
 

@@ -20,8 +20,6 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ._base import Likelihood
 
-__all__ = ["Product"]
-
 
 class Product(Likelihood):
     """Independent parts side by side; y is (B, C) in the dtype of raw, class indices included.

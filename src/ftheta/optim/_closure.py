@@ -12,8 +12,6 @@ from torch.optim import Optimizer
 
 from ..draw import Draw
 
-__all__ = ["ClosureOptimizer", "ClosureProblem"]
-
 
 class ClosureProblem(Protocol):
     """F(θ), pure in θ within an update: the same rows, the same noise. P numbers in all parameters, N residuals."""

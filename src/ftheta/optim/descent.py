@@ -39,8 +39,6 @@ from ..errors import InputError
 from ._closure import ClosureOptimizer, ClosureProblem
 from .line_search import SEARCHES, StepResult
 
-__all__ = ["BFGS", "LBFGS", "ConjugateGradient", "Descent", "Steepest"]
-
 STALLED = "neither the loss nor its gradient falls along this direction"
 BETAS = ("polak-ribiere", "fletcher-reeves")
 

@@ -19,8 +19,6 @@ from torch.optim import Optimizer
 
 from ..errors import InputError
 
-__all__ = ["EMAMomentum", "NormalizedGD"]
-
 
 class EMAMomentum(Optimizer):
     """Steps along the average m of past gradients, kept in `state[parameter]["m"]`.

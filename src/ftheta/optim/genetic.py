@@ -21,8 +21,6 @@ from torch import Generator, Tensor
 
 from ._closure import ClosureOptimizer, ClosureProblem
 
-__all__ = ["Genetic"]
-
 
 class Genetic(ClosureOptimizer):
     """One generation per step; the loss never rises, as the best members survive.

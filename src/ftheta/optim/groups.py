@@ -15,8 +15,6 @@ from torch import nn
 
 from ..errors import InputError
 
-__all__ = ["freeze", "scaled_rates"]
-
 
 def freeze(module: nn.Module, patterns: Iterable[str]) -> list[str]:
     """Keep the parameters that the patterns fit as they are; returns their names.

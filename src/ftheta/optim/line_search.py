@@ -25,8 +25,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["SEARCHES", "StepResult", "LineFunction", "backtracking", "exact", "wolfe"]
-
 LineFunction = Callable[[float], tuple[float, float]]
 """t -> φ(t), φ'(t)."""
 MAX_EVALUATIONS = 60  # evaluations

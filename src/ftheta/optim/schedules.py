@@ -28,9 +28,6 @@ from typing import Any
 from ..catalog import nearest
 from ..errors import InputError
 
-__all__ = ["SCHEDULES", "Plateau", "check_schedule", "factor"]
-
-
 SCHEDULES: dict[str, Callable[..., float]] = {
     "constant": lambda t: 1.0,
     "step": lambda t, factor=0.1, at=(0.5, 0.75): factor ** sum(t >= place for place in at),

@@ -43,9 +43,6 @@ from ..catalog import nearest
 from ..errors import InputError
 from ._closure import ClosureOptimizer, ClosureProblem
 
-__all__ = ["GaussNewton", "LevenbergMarquardt", "NaturalGradient", "Newton", "damped_step", "trust_step"]
-
-
 START = 1e-3  # of the largest entry of B: the first λ above 0
 
 

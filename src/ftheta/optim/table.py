@@ -26,8 +26,6 @@ from .first_order import EMAMomentum, NormalizedGD
 from .genetic import Genetic
 from .second_order import GaussNewton, LevenbergMarquardt, NaturalGradient, Newton
 
-__all__ = ["RULES", "Choice", "Rule", "make", "memory", "refuse_large", "rule"]
-
 Choice = str | Callable[..., Optimizer]  # a name of the table, or a class or factory of the user's
 SIZES = {name: getattr(torch, name).itemsize for name in ("float64", "float32", "bfloat16", "float16")}
 

@@ -19,8 +19,6 @@ from ..store import Run, Tree
 from .process import Process
 from .training import Training
 
-__all__ = ["Callback", "Context", "EarlyStopping", "Progress"]
-
 
 class Context:
     """What callbacks see: the process, where it is, its history, and `stop`."""

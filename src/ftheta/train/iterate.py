@@ -27,8 +27,6 @@ from ..store import Run
 from .callbacks import Callback, Context
 from .process import Interrupted, Process
 
-__all__ = ["iterate", "watched"]
-
 USED_UP = ("rounds", "steps", "seconds", "interrupted")  # a resumed run with more of them goes on
 
 _watchers: ContextVar[tuple[Callback, ...]] = ContextVar("watchers", default=())

@@ -39,8 +39,6 @@ from .process import Steps, copied
 from .trainer import CHECK_EVERY, Trainer
 from .training import Training
 
-__all__ = ["fit_many"]
-
 Estimator = TypeVar("Estimator")
 DATA = ("X", "y", "sample_weight", "X_val", "y_val")
 OWN = ("random_state", "lr", "batch_size", "training__l1", "training__l2")

@@ -34,8 +34,6 @@ from .training import Training
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DescentPath", "FunctionObjective", "minimize"]
-
 LIMIT = 1e18  # times the size of f at the start: beyond it f is taken to fall, or the descent to diverge, without end
 
 

@@ -22,8 +22,6 @@ from ..draw import Draw
 from ..errors import InputError
 from ..likelihoods import Likelihood
 
-__all__ = ["Loss", "Objective", "Player", "Supervised"]
-
 
 class Loss(NamedTuple):
     """A sum of losses and the weight to divide it by.

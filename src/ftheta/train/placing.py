@@ -18,8 +18,6 @@ from threadpoolctl import LibController, OpenBLASController, get_cached_controll
 from ..draw import process_lock
 from ..errors import InputError
 
-__all__ = ["WORK_FOR_DEVICE", "WORK_FOR_THREADS", "blas_threads", "device_for", "threads", "threads_for"]
-
 WORK_FOR_THREADS = 1e7  # multiply-adds of a forward pass; measured by `make bench ONLY=threads`
 WORK_FOR_DEVICE = 1e9
 

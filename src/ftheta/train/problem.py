@@ -29,8 +29,6 @@ from .objective import Loss, Objective, Player, Supervised
 from .process import Interrupted, copied
 from .training import Training
 
-__all__ = ["Problem"]
-
 OF_GRADIENTS = ("clip_norm", "clip_value", "gradient_noise")  # settings that change g and not F
 
 

@@ -23,8 +23,6 @@ from ..errors import InputError
 from .callbacks import Callback, Context
 from .objective import Objective
 
-__all__ = ["Average", "GradientNorms", "Recorder"]
-
 
 class Average:
     """Averaged weights of an objective, in `values`: what validation sees and what stays at the end.

@@ -39,8 +39,6 @@ from .process import Interrupted, copied
 from .recording import Average
 from .training import Rates, Training
 
-__all__ = ["CHECK_EVERY", "Trainer"]
-
 CHECK_EVERY = 100  # steps between two checks of the guard
 
 

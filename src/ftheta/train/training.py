@@ -17,8 +17,6 @@ from .. import optim
 from ..check import Count, NonNegative, Positive, Setting, Share
 from ..errors import InputError
 
-__all__ = ["Training"]
-
 
 @dataclass(frozen=True)
 class Training:

@@ -1,3 +1,1 @@
 """Images changed at random while their labels stay right; `ftheta.data` has the names."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Tables and arrays as numbers for a model; `ftheta.data` has the names."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Files in; `ftheta.data` has the names."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Data sets by name: built in, synthetic, and files; `ftheta.data` has the names."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Gradients: how they are computed, checked, and how they flow."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Layers: what a net is made of, and what its layers give."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Predictions and the course of training."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """The loss as a surface over the weights, and the paths of optimizers across it."""
-
-__all__: list[str] = []
