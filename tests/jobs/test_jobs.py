@@ -136,3 +136,4 @@ def test_a_child_process_sends_events_and_stops_when_it_is_cancelled():
     again = jobs.start("mlp", "wine", run="w", epochs=2, report=False)
     kinds = [event["event"] for event in again.events()]
     assert again.wait(60) == 0 and kinds.count("row") == 2 and {"run", "headline", "result"} <= set(kinds)
+    assert not Run("w").has("report.html")

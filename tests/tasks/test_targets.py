@@ -170,6 +170,8 @@ def test_boxes_are_a_list_of_dicts():
     assert boxes.tolist() == [[0, 0, 2, 3]] and index.tolist() == [0] and none.shape == (0, 4)
     (found,) = Detect().decode([(boxes, index, [0.9])], spec)
     assert found["labels"].tolist() == ["cat"] and found["boxes"].tolist() == [[0, 0, 2, 3]]
+    more = Detect().learn("Model", y, 2, classes=["dog", "cat"])
+    assert more.n == 2 and Detect().encode("Model", y, 2, more)[0][1].tolist() == [0]  # cat, dog
 
 
 @pytest.mark.parametrize(

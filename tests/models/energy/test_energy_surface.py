@@ -83,6 +83,11 @@ def test_three_units_from_anywhere_on_spurious_points_and_beside_them():
     assert (beside.get_xlabel(), beside.get_ylabel()) == ("step", "energy")
 
 
+def test_three_units_are_drawn_in_space_unless_patterns_are_named():
+    assert energy_surface(THREE).grid is None
+    assert energy_surface(THREE, patterns=(0, 1, 2), points=5).grid[2].shape == (5, 5)
+
+
 def test_the_surface_is_the_energy_of_the_states_of_the_plane():
     net = HopfieldNetwork(random_state=0).fit(MANY)
     found = energy_surface(net, patterns=(4, 0, 2), points=9)
