@@ -111,11 +111,13 @@ SUBJECTS = {
     "modern": machine(models.ModernHopfield, "recall", "signs"),
     **{card.name: toy(card) for card in TOYS},
 }  # fmt: skip
+SLOW = ("resnet", "unet", "toy-detector")  # tried in the middle tier
 
 
 def those(holds):
     """Tests of the subjects for which this holds."""
-    return pytest.mark.parametrize("name", [name for name, subject in SUBJECTS.items() if holds(subject)])
+    names = [name for name, subject in SUBJECTS.items() if holds(subject)]
+    return pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.middle] * (n in SLOW)) for n in names])
 
 
 every = those(lambda s: True)
