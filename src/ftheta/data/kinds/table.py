@@ -254,7 +254,8 @@ def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None)
         raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: integers of 8 or 16 bits, or floats.")
     with nullcontext() if x.dtype == dtype else np.errstate(over="ignore"):
         result = np.ascontiguousarray(x, dtype=dtype)
-    if not isfinite(result.sum(dtype=np.float64)) and not np.isfinite(result).all():  # the sum is quicker
+    flat = result.ravel()
+    if not isfinite(flat @ flat) and not np.isfinite(result).all():  # the product is quicker
         raise InputError(not_finite(x, result))
     return result
 
