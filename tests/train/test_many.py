@@ -260,3 +260,13 @@ def each(problems, **values):
 def test_what_cannot_be_trained_together_is_one_sentence(estimator, problems, sentence):
     with pytest.raises(InputError, match=sentence):
         fit_many(estimator, problems)
+
+
+def test_a_member_whose_loss_is_infinite_leaves_though_its_weights_are_finite():
+    from ftheta.models import ModuleRegressor
+
+    x = np.linspace(-1, 1, 20)[:, None]
+    problems = [{"X": x, "y": x[:, 0] * size, "random_state": 0} for size in (1.0, 1e25)]  # 1e50 is not a float32
+    fine, gone = fit_many(ModuleRegressor(epochs=3), problems)
+    assert fine.n_iter_ == 3 and "nan or inf" not in fine.stop_reason_
+    assert "nan or inf" in gone.stop_reason_ and all(p.isfinite().all() for p in gone.module_.parameters())
