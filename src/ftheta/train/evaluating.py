@@ -26,7 +26,7 @@ from ..data.batch import Batch
 from ..data.sources import Source
 from ..draw import Draw, Kept
 from ..nn import StochasticDepth
-from .objective import Objective, Supervised
+from .objective import Objective
 
 __all__ = ["Drawing", "Foreign", "batches_of", "evaluate", "is_foreign"]
 
@@ -71,7 +71,7 @@ class Drawing:
     def __init__(self, module: nn.Module) -> None:
         parts = list(module.modules())
         self.dropout = any(isinstance(part, RANDOM) for part in parts)
-        self.sampled = any(isinstance(part, Objective) and type(part) is not Supervised for part in parts)
+        self.sampled = any(isinstance(part, Objective) and part.global_noise for part in parts)
         self.foreign = {mode: Foreign() for mode in (True, False)} if any(map(_has_foreign, parts)) else None
 
     def __bool__(self) -> bool:

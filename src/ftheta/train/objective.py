@@ -58,13 +58,15 @@ class Objective(nn.Module, ABC):
 
     `constants` names submodules that never train and stay in evaluation mode (a teacher). `separable = False` where
     the loss is not a sum over rows; `simultaneous = True` where all players move from the same θ; `surrogate = True`
-    where the loss has the right gradient, but neither its value nor its curvature says anything (samples in it).
+    where the loss has the right gradient, but neither its value nor its curvature says anything (samples in it);
+    `global_noise = False` where all randomness is drawn from `draw`, and none from torch's global generator.
     """
 
     constants: tuple[str, ...] = ()
     separable: bool = True
     simultaneous: bool = False
     surrogate: bool = False
+    global_noise: bool = True
 
     def players(self) -> tuple[Player, ...]:
         """Which parameters move together; asked once. Default: one player, "loss", with all that require a gradient."""
@@ -145,6 +147,8 @@ class Supervised(Objective):
         >>> float(objective.loss("loss", Batch(torch.zeros(4, 2), torch.zeros(4)), Draw(0)).weight)
         4.0
     """
+
+    global_noise = False  # that of dropout and of a user's layers is noticed by their class
 
     def __init__(
         self,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from math import ceil, isfinite
 from operator import index
 from typing import Any
@@ -29,6 +28,7 @@ from ..errors import InputError
 from ..store import Run, Tree
 from ._checks import as_source, check_rule, check_settings
 from ._guard import all_finite, explain, explain_validation, lone_row
+from ._steps import bare_step, restore
 from .callbacks import Callback, Progress
 from .evaluating import Drawing, Foreign, batches_of, evaluate, is_foreign
 from .iterate import iterate
@@ -149,7 +149,7 @@ class Trainer:
         self.rates.check_horizon()
         device = next(iter(self.problems.values())).device.type
         outer_off = torch.autocast(device, enabled=False)  # it would keep copies of weights that have moved since
-        self._steps = {name: _bare_step(optimizer) for name, optimizer in self.optimizers.items()}
+        self._steps = {name: bare_step(optimizer) for name, optimizer in self.optimizers.items()}
         with threads(count), outer_off, self.average.shown(False) if self.average else nullcontext():
             self.train_mode()
             self.check_finite()
@@ -342,7 +342,7 @@ class Trainer:
         if self.average:
             self.average.values, self.average.trained = copied(tree["average"]), None
         for name, state in tree["optimizers"].items():
-            _restore(self.optimizers[name], state)
+            restore(self.optimizers[name], state)
         self.source.load_state_dict(tree["source"])
         self.step, self.epoch, self.position, self.rows = map(index, tree["place"])
         self._stream, self._checked, self.reason = None, self.step, ""
@@ -380,19 +380,3 @@ class Trainer:
         """For pickling: without the iterator, which is made anew from (epoch, position)."""
         steps = {name: optimizer.step for name, optimizer in self.optimizers.items()}
         return {**vars(self), "_stream": None, "_good": None, "_steps": steps}
-
-
-def _bare_step(optimizer: Optimizer) -> Callable[[], Any]:
-    """Its step without torch's wrapper for profilers and hooks, if it has no hooks: a tenth of a small net's step."""
-    step, hooks = type(optimizer).step, (optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks)
-    wrapped: Any = getattr(step, "__wrapped__", None) if getattr(step, "hooked", False) else None
-    return optimizer.step if wrapped is None or any(hooks) else partial(wrapped, optimizer)
-
-
-def _restore(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
-    """Load a copy of a state, moments in the memory order of their parameters: torch's fused kernels rely on it."""
-    optimizer.load_state_dict(copied(state))
-    for p, own in optimizer.state.items():
-        for name, value in own.items():
-            if isinstance(value, Tensor) and value.shape == p.shape and value.stride() != p.stride():
-                own[name] = torch.empty_like(p, dtype=value.dtype, device=value.device).copy_(value)

@@ -65,7 +65,7 @@ def difference(machine, v, rows, offsets=None, weight=None):
     """The objective whose first rows are data, and the others stand in for fantasies; its slopes."""
     mean, lam = offsets or (None, None)
     objective = Contrastive(machine, chains=len(v) - rows, mean=mean).double()
-    objective.fantasies = lambda x: v[rows:]
+    objective.fantasies = lambda x, generator: v[rows:]
     if lam is not None:
         objective.lam.copy_(lam)
     loss, slopes = objective.gradient("loss", Batch(v[:rows], weight=weight), Draw(0))
@@ -83,7 +83,7 @@ def test_the_closed_gradient_is_autograds_of_the_free_energy_difference(visible)
     truth = torch.autograd.grad(mean, theta(machine))
     objective, known, slopes = difference(machine, v, 3, weight=w)
     assert float(known.total / known.weight) == pytest.approx(mean.item(), rel=1e-12)
-    torch.testing.assert_close(objective.seen, machine(v))
+    torch.testing.assert_close(objective.seen, [machine(v)])
     loss = objective.loss("loss", Batch(v[:3], weight=w), Draw(0))
     assert loss.total.item() == pytest.approx(float(known.total)) and float(loss.weight) == pytest.approx(3.3)
     by_loss = torch.autograd.grad(loss.total / loss.weight, theta(machine))
@@ -104,9 +104,9 @@ def test_with_samples_of_the_machine_it_is_the_gradient_of_the_exact_likelihood(
         np.testing.assert_allclose(-mine, truth, atol=1e-4)
 
 
-def gradient(objective, batch):
+def gradient(objective, batch, seed=0):
     objective.zero_grad()
-    found = objective.loss("loss", batch, Draw(0))
+    found = objective.loss("loss", batch, Draw(seed))
     (found.total / found.weight).backward()
     return found, [p.grad.clone() for p in theta(objective.machine)]
 
@@ -115,11 +115,8 @@ def gradient(objective, batch):
 @pytest.mark.parametrize("k", [1, 3])
 def test_contrastive_divergence_is_data_minus_reconstructions(k):
     machine, x = filled(RBM(4, 3)), torch.tensor(two_bars(6)).double()
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        found, grads = gradient(Contrastive(machine, persistent=False, k=k), Batch(x))
-        torch.manual_seed(0)
-        made = machine.gibbs(x, k)
+    found, grads = gradient(Contrastive(machine, persistent=False, k=k), Batch(x))
+    made = machine.gibbs(x, k, Draw(0).generator())
     with torch.no_grad():
         p, q = machine(x), machine(made)
         truth = (q.T @ made - p.T @ x) / 6, (made - x).mean(0), (q - p).mean(0)
@@ -141,10 +138,8 @@ def test_rows_of_weight_two_are_two_rows_and_parts_of_a_batch_add_up():
     for objective in (Contrastive(machine, chains=5).double(), Tempering(machine, chains=5, temperatures=2).double()):
         both = []
         for batch in (Batch(x, weight=weight), Batch(copies)):
-            with torch.random.fork_rng():
-                torch.manual_seed(0)
-                objective.hidden.zero_()
-                both.append(gradient(objective, batch))
+            objective.hidden.zero_()
+            both.append(gradient(objective, batch))
         assert float(both[0][0].weight) == float(both[1][0].weight) == 6
         for one, other in zip(both[0][1], both[1][1], strict=True):
             torch.testing.assert_close(one, other)
@@ -263,13 +258,11 @@ def test_tempered_chains_have_the_law_of_the_machine_at_temperature_one():
     machine = filled(RBM(4, 3))
     objective = Tempering(machine, temperatures=3, chains=6000, k=25).double()
     np.testing.assert_allclose(objective.beta, [1 / 3, 2 / 3, 1])
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        v = objective.fantasies(torch.zeros(1, 4).double())
+    v = objective.fantasies(torch.zeros(1, 4).double(), torch.Generator().manual_seed(0))
     law = listed.rbm_joint(*arrays(machine)).sum(1)
     counts = np.bincount((v.numpy() @ PLACE).astype(int), minlength=16)
     assert v.shape == (6000, 4) and stats.chisquare(counts, 6000 * law).pvalue > 1e-3
-    objective.go_on(v)
+    objective.go_on(v, Draw(0))
     hottest = np.bincount((objective.hidden[:6000].numpy() @ PLACE[1:]).astype(int), minlength=8)
     tempered = listed.rbm_joint(*(a / 3 for a in arrays(machine))).sum(0)
     assert stats.chisquare(hottest, 6000 * tempered).pvalue > 1e-3
@@ -330,7 +323,7 @@ def test_gray_pixels_are_used_as_they_are_or_drawn_anew():
     for sample_pixels in (False, True):
         made = small(sample_pixels=sample_pixels).fit(X)
         objective = made._trainer.objective
-        objective.fantasies = lambda x, seen=seen: seen.append(x) or x[:10]
+        objective.fantasies = lambda x, generator, seen=seen: seen.append(x) or x[:10]
         objective.loss("loss", Batch(torch.full((40, 4), 0.5)), Draw(0))
     assert (seen[0] == 0.5).all() and set(seen[1].unique().tolist()) == {0.0, 1.0}
 
@@ -374,11 +367,8 @@ def test_all_bits_give_the_same_every_time_and_one_random_bit_and_contrastive_di
     proxy = [made.pseudo_likelihood(X, random_state=i).mean() for i in range(20)]
     assert np.std(proxy) > 0.1 and np.mean(proxy) == pytest.approx(full[0].mean(), abs=float(np.std(proxy)))
     assert made.pseudo_likelihood(X).mean() != made.pseudo_likelihood(X).mean()  # no seed: other bits
-    objective, steps = Contrastive(made.module_, persistent=False), []
-    for seed in range(3):
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            steps.append(gradient(objective, Batch(torch.tensor(X)))[1][0])
+    objective = Contrastive(made.module_, persistent=False)
+    steps = [gradient(objective, Batch(torch.tensor(X)), seed)[1][0] for seed in range(3)]
     assert not torch.equal(steps[0], steps[1]) and not torch.equal(steps[1], steps[2])
 
 
