@@ -79,14 +79,14 @@ def read(
 
 def is_picture(path: Path) -> bool:
     """Whether a file begins like a PNG or JPEG image."""
-    return path.is_file() and _first_bytes(path, 4).startswith((b"\x89PNG", b"\xff\xd8\xff"))
+    return path.is_file() and first_bytes(path, 4).startswith((b"\x89PNG", b"\xff\xd8\xff"))
 
 
 def format_of(path: Path) -> str:
     """One of `FORMATS`; `FileFormatError` for whatever else it is."""
     if path.is_dir():
         return "images"
-    head = _first_bytes(path, HEAD)
+    head = first_bytes(path, HEAD)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise FileFormatError(f"{path}: the file is empty ({len(head)} bytes). A header and one row are needed.")
     inside = _start_of_packed(head) if head.startswith(b"\x1f\x8b") else head
@@ -134,7 +134,7 @@ def _is_text(head: bytes) -> bool:
     return b"\0" not in head
 
 
-def _first_bytes(path: Path, n: int) -> bytes:
+def first_bytes(path: Path, n: int) -> bytes:
     if not path.exists():
         raise FileFormatError(f"{path}: no such file. Check the path; the working folder is {Path.cwd()}.")
     if not path.is_file():

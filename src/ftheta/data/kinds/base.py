@@ -177,7 +177,8 @@ class Items:
         y, weight = (a if isinstance(a, list) else on_device(a, dtype, device) for a in (y, weight))
         if isinstance(self.values, np.ndarray) and self.collate is None and not isinstance(y, list):
             expand = partial(unit_pixels, dtype=dtype) if self.values.dtype in (np.uint8, np.uint16) else None
-            return Rows(on_device(self.values, dtype, device), y, weight, **how, expand=expand)
+            x = on_device(self.values, dtype, device, copy=len(self) <= batch_size)  # smaller batches are copies
+            return Rows(x, y, weight, **how, expand=expand)
 
         def get(index: Tensor, draw: Draw) -> Batch:
             some = Kind.take(self.values, index.numpy())
@@ -253,8 +254,11 @@ def _batches_ahead(pictures: Any, batch_size: int, dtype: torch.dtype) -> int:
     return max(1, min(MAX_AHEAD, MAX_AHEAD_BYTES // pixels))
 
 
-def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
-    """A copy on the device, which a module may change: floats in the dtype, integers as they are; None stays None."""
+def on_device(a: Any, dtype: torch.dtype, device: Any, *, copy: bool = True) -> Any:
+    """A copy on the device, which a module may change: floats in the dtype, integers as they are; None stays None.
+
+    Without `copy`, an array that has all this keeps its memory.
+    """
     import torch
 
     if a is None:
@@ -262,7 +266,8 @@ def on_device(a: Any, dtype: torch.dtype, device: Any) -> Any:
     if not isinstance(a, np.ndarray):
         return a.to(device, dtype if a.is_floating_point() else a.dtype)
     real = None if a.dtype.kind in "iu" else str(dtype).removeprefix("torch.")
-    return torch.from_numpy(np.array(a, dtype=real, order="C")).to(device)
+    made = np.array(a, dtype=real, order="C") if copy else np.require(a, real, ["C", "W"])
+    return torch.from_numpy(made).to(device)
 
 
 def unit_pixels(x: Any, dtype: torch.dtype) -> Any:
