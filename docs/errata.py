@@ -14,14 +14,14 @@ TABLE = re.compile(r"<!-- table: ([\d ]+) -->\n.*?(?=\n## |\Z)", flags=re.DOTALL
 
 
 def judged(sources: Sequence[str]) -> dict[str, ledger.Row]:
-    """Rows of these sources with an error that a test, a study or a page has checked, by id."""
+    """Rows of these sources where a test, a study or a page has found an error, by id."""
     rows = (row for source in sources for row in ledger.rows(source=source, errors=True))
-    return {row.id: row for row in rows if ledger.verdict(row) != "open"}
+    return {row.id: row for row in rows if ledger.verdict(row) not in ("open", "right")}
 
 
 def named(text: str) -> set[str]:
     """Ids in the comments of a text."""
-    comments = re.findall(r"<!--\s*ledger: (.*?)\s+documented\s*-->", text, flags=re.DOTALL)
+    comments = re.findall(r"<!--\s*ledger:\s+(.*?)\s+documented\s*-->", text, flags=re.DOTALL)
     return {row for comment in comments for row in comment.replace(",", " ").split()}
 
 

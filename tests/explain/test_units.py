@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeClassifier
 from torch import nn
 
 from ftheta import ModuleClassifier
@@ -70,6 +71,35 @@ def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_w
         low, high = made.field.T
         assert tuple(high - low + 1) == field and made.values[0] > made.start[0]
     assert "0 3 x 3, 2 5 x 5, 4 7 x 7" in found.caption
+
+
+@pytest.mark.middle
+@pytest.mark.ledger("C188", covers="ftheta.ModuleClassifier")
+def test_training_makes_later_layers_tell_digits_apart():
+    """Accuracy on new digits of a linear classifier of the largest number of each map, after each of three layers."""
+    digits = load_digits()
+    X, y = digits.images[:, None] / 16, digits.target
+
+    def accuracies(net):
+        h, found = torch.tensor(X, dtype=torch.float32), []
+        for layer in net[:6]:
+            h = layer(h)
+            if isinstance(layer, nn.ReLU):
+                maps = h.detach().amax((2, 3)).numpy()
+                found.append(RidgeClassifier().fit(maps[:1000], y[:1000]).score(maps[1000:], y[1000:]))
+        return found
+
+    untrained, trained = [], []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        layers = [layer for c in (1, 16, 16) for layer in (nn.Conv2d(c, 16, 3), nn.ReLU())]
+        net = nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+        untrained.append(accuracies(net))
+        model = ModuleClassifier(module=net, epochs=10, lr=0.01, batch_size=50, random_state=seed)
+        trained.append(accuracies(model.fit(X[:1000], y[:1000]).module_))
+    before, after = np.array(untrained).T, np.array(trained).T  # (layer, seed)
+    assert after[2].min() > 0.8 > 0.75 > after[0].max()  # features of the last layer are those of digits
+    assert before[2].max() < 0.7 and np.mean(before[2] - before[0]) < 0.1  # by training, not by depth
 
 
 def test_of_a_layer_that_runs_twice_the_last_run_is_looked_at():

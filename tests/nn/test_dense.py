@@ -140,6 +140,7 @@ def test_a_bias_vector_is_added_along_the_last_axis(ledger):
     net = MLP(2, 3, ())
     fill(net, [[0.0, 0.0]] * 3, [0.0, 1.0, 2.0])
     assert net(torch.zeros(5, 2)).tolist() == [[0.0, 1.0, 2.0]] * 5
+    assert (torch.zeros(3, 5) + net.output.bias[:, None]).T.tolist() == [[0.0, 1.0, 2.0]] * 5  # each column, as (M, 1)
     with pytest.raises(RuntimeError, match="size of tensor"):
         torch.zeros(3, 5) + net.output.bias
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):

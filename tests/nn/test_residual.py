@@ -196,9 +196,9 @@ def test_a_branch_with_all_layers_at_zero_never_moves_and_one_with_the_last_at_z
 # --- stochastic depth -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.ledger("C156", covers="ftheta.nn.StochasticDepth", printed=0.7, right=1.0)
-def test_training_agrees_with_evaluation_in_expectation_because_survivors_are_scaled(ledger):
-    """Without scaling, as the text has it, a branch would count 0.7 in training and 1 in evaluation."""
+@pytest.mark.ledger("C156", covers="ftheta.nn.StochasticDepth")
+def test_training_agrees_with_evaluation_in_expectation_because_survivors_are_scaled():
+    """Without scaling a branch would count 0.7 in training and 1 in evaluation."""
     n, survival = 20_000, 0.7
     block = Residual(nn.Linear(1, 1, bias=False), survival=survival).double()
     nn.init.ones_(block.branch.weight)
@@ -210,7 +210,6 @@ def test_training_agrees_with_evaluation_in_expectation_because_survivors_are_sc
     spread = 4 * change.std().item() / n**0.5
     assert change.mean().item() == pytest.approx(2.0, abs=spread) and spread < 0.1
     assert torch.equal(block.eval()(h), 2 * h)
-    ledger(change.mean().item() / 2, rtol=spread / 2)
 
 
 @pytest.mark.ledger("C156", covers="ftheta.formulas.survival_probabilities")

@@ -24,16 +24,21 @@ def final(name, lr, steps=200, **options):
     return float((torch.tensor(VALLEY) * theta.detach() ** 2).sum() / 2)
 
 
-def tuned(mu, limit, count=20_000, *, nesterov=False):
-    """The best classical rate below the limit of stability and its loss after 200 steps, by a recursion in NumPy."""
-    rates = np.linspace(0, limit, count + 1)[1:-1]
+def losses(mu, rates, nesterov=False):
+    """Loss after 200 steps of each classical rate, by a recursion in NumPy."""
     theta, v = np.ones((2, len(rates))), np.zeros((2, len(rates)))
     for _ in range(200):
         g = VALLEY[:, None] * (theta - (rates * mu * v if nesterov else 0))
         v = mu * v + g
         theta = theta - rates * v
-    losses = (VALLEY[:, None] * theta**2).sum(0) / 2
-    return rates[losses.argmin()], losses.min()
+    return (VALLEY[:, None] * theta**2).sum(0) / 2
+
+
+def tuned(mu, limit, count=20_000, *, nesterov=False):
+    """The best rate below the limit of stability and its loss."""
+    rates = np.linspace(0, limit, count + 1)[1:-1]
+    found = losses(mu, rates, nesterov)
+    return rates[found.argmin()], found.min()
 
 
 @pytest.mark.ledger("A133", "B189", covers="ftheta.optim.make")
@@ -70,8 +75,8 @@ def test_averages_are_damped_in_the_valley_where_descent_alone_is_slow():
     assert final("ema-momentum", rate / (1 - betas[best]), beta=betas[best]) < 1.1e-30
 
 
-@pytest.mark.ledger("C097", covers="ftheta.optim.EMAMomentum", printed=1.0, right=10.0)
-def test_the_two_conventions_differ_by_a_factor_in_the_rate(ledger):
+@pytest.mark.ledger("C097", covers="ftheta.optim.EMAMomentum")
+def test_the_two_conventions_differ_by_a_factor_in_the_rate():
     speeds = {}
     for name, key in (("ema-momentum", "m"), ("momentum", "momentum_buffer")):
         theta = torch.zeros(1, requires_grad=True, dtype=torch.float64)
@@ -80,8 +85,7 @@ def test_the_two_conventions_differ_by_a_factor_in_the_rate(ledger):
             theta.grad = torch.ones(1, dtype=torch.float64)
             rule.step()
         speeds[name] = rule.state[theta][key].item()
-    assert speeds["ema-momentum"] == pytest.approx(1)
-    ledger(speeds["momentum"] / speeds["ema-momentum"])
+    assert speeds == pytest.approx({"ema-momentum": 1, "momentum": 10})
     assert final("ema-momentum", 0.198) == pytest.approx(6.69804e-8, rel=1e-6)
     assert final("momentum", 0.0198) == pytest.approx(6.69804e-8, rel=1e-6)
     assert not final("momentum", 0.198) < 1e30
@@ -132,6 +136,9 @@ def test_nesterov_has_the_smaller_limit_of_stability_and_is_not_always_faster():
     ahead = min(tuned(b, 2 * (1 + b) / (1 + 2 * b) / 100, 2000, nesterov=True)[1] for b in betas)
     assert final("momentum", 0.0198) < 1e-7 and not final("nesterov", 0.0198) < 1e30
     assert plain < ahead
+    for b in (0.9, 0.95, 0.99):  # but often, at one and the same rate
+        rates = np.linspace(0, 2 * (1 + b) / (1 + 2 * b) / 100, 2001)[1:-1]
+        assert np.mean(losses(b, rates, nesterov=True) < losses(b, rates)) > 0.75
 
 
 @pytest.mark.ledger("B023", covers="ftheta.optim.make", printed=0.93, right=0.0)

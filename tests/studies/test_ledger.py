@@ -134,7 +134,7 @@ def house(pytester):
     (folder.parent / "linear").mkdir(parents=True)
     folder.mkdir()
     (pytester.path / "docs").mkdir()
-    notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[OMISSION] a part\nC009,f,sign\n"
+    notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[OMISSION] a part\nC072,f,sign\n"
     (folder / "notes.csv").write_text(notes, encoding="utf-8")
     (folder / "declined.toml").write_text('C4 = "Needs a robot."\n', encoding="utf-8")
     (folder / "claims.json").write_text("{}", encoding="utf-8")
@@ -200,7 +200,7 @@ def test_a_correction_fails_when_a_number_is_wrong_or_missing(house, call, print
     result.stdout.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize(("id", "verdict"), [("C1", "wrong"), ("C3", "loose"), ("C5", "incomplete"), ("C009", "wrong")])
+@pytest.mark.parametrize(("id", "verdict"), [("C1", "wrong"), ("C3", "loose"), ("C5", "incomplete"), ("C072", "wrong")])
 def test_the_verdict_of_a_correction_follows_the_erratum_of_its_row(house, id, verdict):
     run(house, correction("ledger(0.5)").replace("C3", id), "--ledger-write")
     assert verdict in {claim["verdict"] for claim in claims_of(house)[id]}

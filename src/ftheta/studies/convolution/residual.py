@@ -81,7 +81,7 @@ study = Study(
 )
 
 
-@study.claim("C202", says="performance worsens with more layers, on test and training sets: inability to train")
+@study.claim("C202", says="performance worsens with more layers, on test and training sets")
 def degradation(m: Measured) -> Checks:
     train, test = (m.at(f"{part} accuracy", sigma="relu", kind="plain") for part in ("training", "test"))  # (depth, S)
     yield more("the deepest are worse on training rows", train[0], train[-1])

@@ -79,7 +79,7 @@ def pooled(m: Measured) -> Checks:
     yield less("max pooling changes fewer predictions than none, at every shift", changed[2], changed[0])
 
 
-@study.claim("C296", says="augmentation gives approximate, not exact, invariance")
+@study.claim("C296", says="augmentation encourages invariance and does not guarantee it")
 def augmented(m: Measured) -> Checks:
     violation = m["violation"][:, 1:].mean(1)  # (net, seed)
     largest = m["largest violation"].max(1)

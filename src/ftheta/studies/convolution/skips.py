@@ -49,7 +49,7 @@ TINY = {"seeds": 2, "size": 16, "rows": 16, "filters": (2, 2, 2), "epochs": 1}
 study = Study(measure, {"skip": ("concat", "sum", "none")}, seeds=5, tiny=TINY)
 
 
-@study.claim("C223", says="skips keep the detail that the hourglass loses; the output has the size of the input")
+@study.claim("C223", says="encoder and decoder; residual connections transfer information from one to the other")
 def outlines(m: Measured) -> Checks:
     edge, rest = m["boundary"], m["elsewhere"]
     yield holds("the map has the size of the image", m["same size"].all())

@@ -97,7 +97,11 @@ def flatter(m: Measured) -> Checks:
     yield less("and at the large rate (log ratio)", sharp[1, 1], sharp[0, 1])
 
 
-@study.claim("C166", says="a larger learning rate generalises better", reference=[0.0140, 0.0158, 0.0195, 0.0306])
+@study.claim(
+    "C166",
+    says="models trained with higher learning rates often generalize better",
+    reference=[0.0140, 0.0158, 0.0195, 0.0306],
+)
 def better(m: Measured) -> Checks:
     error = complete(m, "excess error")
     yield less("the large rate has the smaller error with gradient descent (log ratio)", error[0, 1], error[0, 0])
