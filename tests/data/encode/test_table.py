@@ -108,6 +108,8 @@ def test_standardising_cures_the_hessian_of_columns_of_scales_1_and_1000():
         found.append([np.linalg.cond(part.T @ part / len(x)) for part in (x, z)])
         r = abs(np.corrcoef(x.T)[0, 1])
         assert found[-1][1] == pytest.approx((1 + r) / (1 - r))
+        unit = (x - x.min(0)) / np.ptp(x, axis=0)
+        assert max(np.linalg.cond(part.T @ part / len(x)) for part in (unit, 2 * unit - 1)) < 50  # [0, 1] and [-1, 1]
     low, high = np.quantile(found, [0.025, 0.975], axis=0)
     assert low[0] < 8.3e5 < high[0] and low[1] < 1.03 < high[1] < 1.5
 

@@ -64,7 +64,7 @@ def preferred(m: Measured) -> Checks:
         yield less(f"layer norm has the lower test loss in batches of {size} (log ratio)", layer, batch)
 
 
-@study.claim("C221", says="batch norm degrades with small batches, layer norm does not; a batch of 1 gives β")
+@study.claim("C221", says="batch norm degrades with small batch sizes, layer norm is independent of them")
 def degrades(m: Measured) -> Checks:
     batch, layer = ((losses(m, norm, 2), losses(m, norm, 16)) for norm in ("batch", "layer"))
     yield more("batch norm is worse in batches of 2 than of 16 (log ratio)", batch[0], batch[1])

@@ -99,9 +99,7 @@ def many(m: Measured) -> Checks:
     yield more("and from some of them", share)
 
 
-@study.claim(
-    "C094", says="SGD can leave local minima and saddles where gradient descent stays", reference=[0.182, 0.311]
-)
+@study.claim("C094", says="SGD can escape local minima and saddle points", reference=[0.182, 0.311])
 def more_often(m: Measured) -> Checks:
     share = m["at the best minimum"]
     chosen = 1 + int(share[1:, :CHOOSE].mean(1).argmax())

@@ -108,7 +108,11 @@ def better(m: Measured) -> Checks:
     yield less("and with SGD (log ratio)", error[1, 1], error[1, 0])
 
 
-@study.claim("C167", says="SGD prefers solutions that fit all batches equally", reference=[0.816, 0.591, 0.784, 0.457])
+@study.claim(
+    "C167",
+    says="SGD penalizes variance between batches, for solutions where all data fit well",
+    reference=[0.816, 0.591, 0.784, 0.457],
+)
 def equally(m: Measured) -> Checks:
     for name in ("variance of batch gradients", "deviation of batch losses"):
         value = complete(m, name)

@@ -92,7 +92,7 @@ thrown = Study(catapult, {"product": (0.5, 1.5, 2.5, 3.5, 4.5)}, seeds=5, tiny={
 leaving = Study(saddle, {"start": (0.0, 1e-2, 1e-4, 1e-6, 1e-8)}, seeds=5, tiny={"seeds": 2, "start": (0.0, 1e-2)})
 
 
-@leaving.claim("C094", says="SGD can leave saddles and local minima where gradient descent stays")
+@leaving.claim("C094", says="SGD can escape local minima and saddle points")
 def leaves(m: Measured) -> Checks:
     gd, sgd = m["all rows"], m["batches"]
     yield holds("from the ridge of a saddle gradient descent never leaves", np.isinf(gd[0]).all())
