@@ -21,7 +21,7 @@ def judged(sources: Sequence[str]) -> dict[str, ledger.Row]:
 
 def named(text: str) -> set[str]:
     """Ids in the comments of a text."""
-    comments = re.findall(r"<!--\s*ledger:\s+(.*?)\s+documented\s*-->", text, flags=re.DOTALL)
+    comments = re.findall(r"<!--\s*ledger:\s+(.*?)\s+[a-z]+\s*-->", text, flags=re.DOTALL)
     return {row for comment in comments for row in comment.replace(",", " ").split()}
 
 

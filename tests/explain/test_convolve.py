@@ -14,14 +14,12 @@ MAP = [[12, 11, -1], [2, 17, 0], [-1, 9, -3]]
 X = np.array([[2, 5, 4, 1], [3, 1, 2, 0], [4, 5, 7, 1], [1, 2, 3, 4]])
 
 
-@pytest.mark.ledger(
-    "A201", covers="ftheta.explain.convolve", printed=MAP, right=[[-12, -11, 1], [-2, -17, 0], [1, -9, 3]]
-)
-def test_the_printed_map_is_a_cross_correlation_and_a_convolution_its_negative(ledger):
+@pytest.mark.ledger("A201", covers="ftheta.explain.convolve")
+def test_the_printed_map_is_a_cross_correlation_and_a_convolution_its_negative():
     found = convolve(GRID, SOBEL)
     assert found.output.tolist() == MAP and found.output.tolist() == correlate(GRID, SOBEL).tolist()
     assert found.products[0].tolist() == [[-2, 0, 9], [-4, 0, 8], [-1, 0, 2]]
-    ledger(convolve(GRID, SOBEL, flip=True).output)
+    assert convolve(GRID, SOBEL, flip=True).output.tolist() == (-np.array(MAP)).tolist()
 
 
 @pytest.mark.ledger("B092", covers="ftheta.explain.convolve")

@@ -55,7 +55,7 @@ def test_the_negative_log_likelihood_grows_away_from_the_data(ledger):
     ledger(far)
 
 
-@pytest.mark.ledger("C027", "A008", covers="ftheta.likelihoods.Gaussian")
+@pytest.mark.ledger("C027", "A008", "A025", covers="ftheta.likelihoods.Gaussian")
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_any_fixed_variance_gives_least_squares(scale):
     x = torch.linspace(-1, 1, 9).double()[:, None]

@@ -88,19 +88,21 @@ def test_it_agrees_with_scikit_learn_and_statsmodels(seed, intercept):
             np.testing.assert_allclose(ours.predict_interval(x, 0.9, of), ends, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.ledger("A040", covers="ftheta.models.LinearRegression", printed=1, right=2)
+@pytest.mark.ledger("A040", covers="ftheta.models.LinearRegression", printed="distinct", right="affinely independent")
 def test_as_many_exact_rows_as_parameters_give_the_plane_back_if_their_inputs_are_affinely_independent(ledger):
-    """Exact samples (x, y) that are linearly independent have such inputs; they need not be: (1, 1), (2, 2) do."""
+    """Samples (x, y) that are linearly independent have such inputs, distinct points of a line have not."""
     rng = np.random.default_rng(0)
     for m in range(1, 8):
         x, theta = rng.normal(size=(m + 1, m)), rng.normal(size=m + 1)
         found = LinearRegression().fit(x, theta[0] + x @ theta[1:])
         assert found.rank_ == m and np.allclose([found.intercept_, *found.coef_], theta, atol=1e-9)
-    dependent = np.array([[1.0, 1], [2, 2]])
+    dependent = np.array([[1.0, 1], [2, 2]])  # not linearly independent, and enough
     line = LinearRegression().fit(dependent[:, :1], dependent[:, 1])
-    assert np.linalg.matrix_rank(dependent) == 1
-    ledger(line.rank_ + 1)  # of 2 that a line needs
+    assert np.linalg.matrix_rank(dependent) == line.rank_ == 1
     assert [line.intercept_, *line.coef_] == pytest.approx([0, 1])  # y = x
+    collinear = np.array([[0.0, 0], [1, 1], [2, 2]])  # m = 2: three distinct points
+    found = LinearRegression().fit(collinear, 1 + collinear @ [1, 2])
+    ledger("distinct" if found.rank_ == 2 else "affinely independent")
 
 
 LONGLEY = [  # NIST's certified values: the intercept first, then their standard deviations
@@ -223,12 +225,12 @@ def test_a_prediction_is_the_intercept_and_a_weighted_sum():
     assert model.predict(rows) == pytest.approx([25.684211 + 0.936842 * age + 5.789474 * bmi for age, bmi in rows])
 
 
-@pytest.mark.ledger("A015", covers="ftheta.models.LinearRegression", printed=-0.5, right=1.0)
+@pytest.mark.ledger("A015", covers="ftheta.models.LinearRegression", printed="f(x) = 0", right="y = f(x)")
 def test_the_intercept_is_the_height_of_the_graph_above_0_and_not_where_it_is_0(ledger):
     x = np.array([[0.0], [1], [3]])
     line = LinearRegression().fit(x, 1 + 2 * x[:, 0])
-    ledger(line.predict([[0.0]])[0])
-    assert line.predict([[-0.5]])[0] == pytest.approx(0, abs=1e-12)  # a point of the axis, not a height
+    heights = {"y = f(x)": line.predict([[0.0]])[0], "f(x) = 0": -line.intercept_ / line.coef_[0]}  # 1 and -0.5
+    ledger(*(name for name, height in heights.items() if height == pytest.approx(line.intercept_)))
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 3)), rng.normal(size=20)
     plain, lifted = LinearRegression().fit(x, y), LinearRegression().fit(x, y + 5)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from ftheta.models import LinearRegression
+from ftheta.train import minimize
 
 AGE_BMI = np.array([[25, 22.5], [35, 26.5], [45, 29.5], [55, 31.5], [65, 33.5]])
 PATIENTS = np.c_[np.ones(5), AGE_BMI]
@@ -72,8 +74,18 @@ def test_the_hessian_has_no_negative_eigenvalue_and_zeros_where_the_minimizer_is
     assert values[0] == 0 < values[1] and len(values) == 3 and unique is False
 
 
-@pytest.mark.ledger("A019", covers="ftheta.models.LinearRegression", printed="any real", right="> 0")
-def test_jitter_repairs_a_singular_matrix_and_goes_to_the_shortest_solution(ledger):
+@pytest.mark.ledger("A017", covers="ftheta.train.minimize")
+def test_the_mean_of_squares_has_the_minimum_of_the_sum_and_a_step_shorter_by_the_number_of_rows():
+    q, y = torch.tensor(np.linalg.qr(PATIENTS)[0]), torch.tensor(CHOLESTEROL)
+    total = minimize(lambda theta: (y - q @ theta).square().sum(), [0.0, 0, 0], lr=0.3, steps=40)
+    mean = minimize(lambda theta: (y - q @ theta).square().mean(), [0.0, 0, 0], lr=0.3 * 5, steps=40)
+    np.testing.assert_allclose(mean.points, total.points, rtol=1e-9, atol=1e-9)
+    assert q.numpy() @ total.best == pytest.approx(PATIENTS @ solve(PATIENTS, CHOLESTEROL))
+    assert (total.values[-1], mean.values[-1]) == pytest.approx((6.31579, 1.26316), abs=5e-6)
+
+
+@pytest.mark.ledger("A019", covers="ftheta.models.LinearRegression")
+def test_jitter_repairs_a_singular_matrix_and_goes_to_the_shortest_solution():
     a = np.c_[np.ones(5), AGE_BMI[:, 0], 2 * AGE_BMI[:, 0]]
     assert np.linalg.matrix_rank(a.T @ a) == 2  # singular
     shortest = solve(a, CHOLESTEROL)
@@ -83,10 +95,8 @@ def test_jitter_repairs_a_singular_matrix_and_goes_to_the_shortest_solution(ledg
     off = [np.linalg.norm(normal_equations(a, CHOLESTEROL, 10.0**-k) - shortest) for k in range(2, 6)]
     assert all(near < 0.2 * far for far, near in zip(off, off[1:], strict=False))
     np.testing.assert_allclose(normal_equations(PATIENTS, CHOLESTEROL), solve(PATIENTS, CHOLESTEROL), rtol=1e-8)
-    smallest = convexity(PATIENTS)[0][0] / 2
-    assert smallest == pytest.approx(0.0068, abs=5e-5)
-    assert abs(np.linalg.det(PATIENTS.T @ PATIENTS - smallest * np.eye(3))) < 1e-3  # singular again, by what was taken
-    ledger("> 0" if np.linalg.eigvalsh(PATIENTS.T @ PATIENTS - smallest * np.eye(3))[0] < 1e-10 else "any real")
+    assert normal_equations(a, CHOLESTEROL, -1e-6) == pytest.approx([121.5003, 0.5000, 1.0000], abs=5e-5)
+    assert np.linalg.eigvalsh(a.T @ a - 1e-3 * np.eye(3))[0] < 0  # solved as well, but not positive definite
 
 
 @pytest.mark.ledger("B234", covers="ftheta.models.LinearRegression", printed=1.0, right=1000002.0)
