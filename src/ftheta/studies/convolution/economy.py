@@ -59,7 +59,7 @@ def fewer(m: Measured) -> Checks:
             yield holds(text, (needed > 1).all(), number)
 
 
-@study.claim("A211", says="the curve of the CNN lies above that of a dense network")
+@study.claim("A211", says="fewer samples needed to learn distributions to similar degrees of precision")
 def above(m: Measured) -> Checks:
     value = m["test accuracy (%)"]
     for p, position in enumerate(m.axes["position"]):

@@ -96,7 +96,7 @@ def faster(m: Measured) -> Checks:
         yield more(f"fewer epochs with {sigma}", plain, skip)
 
 
-@study.claim("A274", says="the input can be read off only with skips")
+@study.claim("A274", says="helps prevent some layer from degrading the input entirely")
 def kept(m: Measured) -> Checks:
     plain, skip = (m.at("input kept", kind=kind)[:, 1:] for kind in m.axes["kind"])  # (sigma, depth, S)
     yield more("R² is above 0.9 with skips", skip, 0.9)

@@ -91,7 +91,7 @@ def noise(m: Measured) -> Checks:
     yield same("the variance falls as 1/B (log ratio)", law, within=np.log(1.1))
 
 
-@scaling.claim("A125", says="multiply batch and rate by k: the same curve per epoch")
+@scaling.claim("A125", says="rules of thumb relate batch number or size to the rate")
 def linear(m: Measured) -> Checks:
     scaled, plain = np.log(m["distance with rate k η"]), np.log(m["distance with rate η"])
     yield less("the scaled rate is nearer than the same rate (log ratio)", scaled, plain)
