@@ -37,6 +37,11 @@ def test_columns_may_be_more_fewer_or_elsewhere(ok, pets, columns):
     assert ok("predict", pets, "new.csv").out == ok("predict", pets, "pets.csv").out
 
 
+def test_a_file_may_have_another_encoding(ok, pets):
+    pd.read_csv("pets.csv").assign(größe=1).to_csv("new.csv", index=False, encoding="cp500")
+    assert ok("predict", pets, "new.csv", "--encoding", "cp500").out == ok("predict", pets, "pets.csv").out
+
+
 def test_a_regression_predicts_one_number_a_row(ok):
     table("homes.csv")
     ok("train", "linear", "homes.csv", "--target", "price", "--run", "r")

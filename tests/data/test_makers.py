@@ -174,6 +174,7 @@ def test_the_heteroscedastic_truth_at_three_places():
 
 
 def test_checkerboard_labels_are_wrong_as_often_as_asked():
+    make_dataset("checkerboard", noise=0.5)
     data = make_dataset("checkerboard", n=N, noise=0.2)
     parity = np.floor(data.x.to_numpy()).sum(axis=1) % 2
     assert (parity != data.y).mean() == pytest.approx(0.2, abs=4.5 * np.sqrt(0.16 / N))

@@ -398,6 +398,8 @@ def test_by_default_the_weight_that_matters_most_in_the_first_matrix_is_nudged()
     assert found.parameter == "0.weight"
     assert found.index == tuple(int(i) for i in np.unravel_index(int(module[0].weight.grad.abs().argmax()), (4, 3)))
     assert perturb_weight(module, X3, Y3, parameter="0.weight", index=5).index == (1, 2)
+    own = perturb_weight(module, X3, Y3, lambda raw, y: 3 * (raw[:, 0] - y) ** 2)
+    assert own.gradient == pytest.approx(6 * found.gradient)
 
 
 def test_an_estimator_and_its_figure():

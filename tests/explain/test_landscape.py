@@ -239,6 +239,8 @@ def test_a_plane_agrees_with_its_landscape():
     f = loss_on_plane(model, IMAGES, LABELS, random_state=4)
     truth = [[f(torch.tensor([a, b])).item() for a in found.x] for b in found.y]
     np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
+    few = loss_on_plane(model, IMAGES, LABELS, max_rows=9)(torch.zeros(2)).item()
+    assert few == pytest.approx(landscape(model, IMAGES, LABELS, points=3, max_rows=9).value) != found.value
 
 
 def test_a_plane_draws_nothing_from_the_global_generator():

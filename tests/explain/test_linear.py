@@ -140,6 +140,7 @@ def test_two_classes_have_the_log_loss_and_other_coefficients_stand():
 def test_own_rules_and_start():
     found = explain.solvers(LINE, X2, Y2, optimizers=[("gd", 1e-5)], start=(1.0, 5.0), steps=3)
     way = found.points["gd lr=1e-05"]
+    assert len(way) == 4
     g = 2 * X2.to_numpy().T @ (X2.to_numpy() @ [1.0, 5.0] + LINE.intercept_ - Y2) / 5
     np.testing.assert_allclose(way[1], np.array([1.0, 5.0]) - 1e-5 * g, rtol=1e-10)
 

@@ -145,6 +145,8 @@ def test_numbers_stand_in_the_places_of_the_names():
     nn.init.constant_(net.weight, 2.5)
     nn.init.constant_(net.bias, -0.25)
     assert expression(net).numbers() == "y_1 = 2.5*x_1 - 0.25"
+    nn.init.constant_(net.weight, 0.123456)
+    assert expression(net).numbers(2) == "y_1 = 0.12*x_1 - 0.25"
 
 
 def test_an_estimator_is_written_in_the_units_that_its_net_sees():

@@ -52,12 +52,15 @@ def test_the_ends_of_the_spectrum_are_those_of_the_hessian():
 def test_single_precision_has_the_largest_within_a_thousandth():
     np.testing.assert_allclose(sharpness(net_of(25, torch.float32), X, LABELS, loss=ROW_LOSS), TRUTH[0], rtol=1e-3)
     np.testing.assert_allclose(sharpness(BIG, X, LABELS, loss=ROW_LOSS), TRUTH[0], rtol=1e-5)
+    how = [{"steps": 2}, {"steps": 2, "random_state": 1}, {"tolerance": 0.5}]
+    assert len({sharpness(BIG, X, LABELS, loss=ROW_LOSS, **some) for some in (*how, {})}) == 4
 
 
 def test_moments_of_the_density_are_those_of_the_eigenvalues():
     """Each probe is exact for vᵀHᵏv; over many probes that is the trace of Hᵏ."""
     found = spectrum(BIG, X, LABELS, loss=ROW_LOSS, steps=8, probes=60)
     assert found.masses.sum() == pytest.approx(1)
+    assert len(found.masses) == 60 * 8
     for power, spread in ((1, 0.25), (2, 0.4), (3, 0.5)):
         moment = (found.nodes**power * found.masses).sum() * 178
         assert moment == pytest.approx((TRUTH**power).sum(), rel=spread)

@@ -8,6 +8,7 @@ from sklearn.linear_model import RidgeClassifier
 from torch import nn
 
 from ftheta import ModuleClassifier
+from ftheta.errors import InputError
 from ftheta.explain import filters, synthesize, top_patches
 from ftheta.formulas import receptive_field
 
@@ -128,6 +129,8 @@ def test_the_strongest_units_and_at_most_six_layers_are_shown():
     found = top_patches(net, X, ["0"], units=1)
     assert found.units["0"].tolist() == [int(h.argmax())] and found.n == 70
     assert found.table().columns["unit"] == [int(h.argmax())] and found.figure().axes[0].get_title() == "0, sees 1 x 1"
+    with pytest.raises(InputError, match="numbers from 0 to 1"):
+        top_patches(net, X, ["0"], units=[2])
 
 
 # ---- synthesize

@@ -49,6 +49,10 @@ def test_the_condition_number_is_that_of_the_hessian(condition, n):
     eigenvalues = torch.linalg.eigvalsh(torch.autograd.functional.hessian(bowl, torch.zeros(n, dtype=torch.float64)))
     assert eigenvalues.min() == pytest.approx(1) and eigenvalues.max() == pytest.approx(condition)
     np.testing.assert_allclose(eigenvalues.log().diff(), np.log(condition) / (n - 1), atol=1e-12)  # geometric
+    assert len(bowl.start) == n
+    for wrong in ((0.5, 2), (3, 1)):
+        with pytest.raises(InputError, match="condition"):
+            quadratic(*wrong)
 
 
 @pytest.mark.parametrize("ground", [*SURFACES.values(), rosenbrock(4), quadratic(9, 3)], ids=lambda s: s.name)

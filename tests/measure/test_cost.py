@@ -44,3 +44,4 @@ def test_what_is_said_and_drawn():
         (table["false positive rate"][4], table["false negative rate"][4])
     )
     assert found.figure().axes[0].get_title() == "Cost curve for class y"
+    assert cost_curve(y, 1 - p, ["y", "n"]).name == "n"

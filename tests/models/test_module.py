@@ -50,7 +50,7 @@ def test_the_given_module_is_never_changed(dtype):
 
 def test_its_weights_are_the_start():
     given = net()
-    model = ModuleClassifier(module=given, lr=1e-30, **QUICK).fit(X, y)
+    model = ModuleClassifier(module=given, lr=1e-30, **QUICK).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
     assert same(dict(model.module_.state_dict()), dict(given.state_dict()))
 
 
@@ -131,8 +131,8 @@ def test_rows_may_have_more_axes(tmp_path):
     whole = ModuleClassifier(module=conv(), **QUICK).fit(images, labels)
     assert digest(parts) == digest(whole)
     weight = np.arange(90) % 3
-    weighted = ModuleClassifier(module=net_of_images(), **QUICK).fit(images, labels, weight)
-    copies = ModuleClassifier(module=net_of_images(), **QUICK).fit(
+    weighted = ModuleClassifier(module=net_of_images(), class_weight="balanced", **QUICK).fit(images, labels, weight)
+    copies = ModuleClassifier(module=net_of_images(), class_weight="balanced", **QUICK).fit(
         np.repeat(images, weight, 0), np.repeat(labels, weight)
     )
     assert digest(weighted) == digest(copies)

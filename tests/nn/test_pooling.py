@@ -92,8 +92,9 @@ def test_pooling_with_padding_is_that_of_torch(dims):
     x = torch.randn(2, 3, *(7, 8)[:dims], generator=torch.Generator().manual_seed(0))
     biggest, mean = ((nn.MaxPool1d, nn.AvgPool1d), (nn.MaxPool2d, nn.AvgPool2d))[dims - 1]
     knobs = {"stride": 2, "padding": 1}
-    layer = pooling("max", 3, dims=dims, **knobs)
-    assert isinstance(layer, biggest) and (layer(x) == biggest(3, **knobs)(x)).all()
+    for size, by in ((3, knobs), (4, {"padding": 2})):
+        layer = pooling("max", size, dims=dims, **by)
+        assert isinstance(layer, biggest) and (layer(x) == biggest(size, **by)(x)).all()
     assert (pooling("min", 3, dims=dims, **knobs)(x) == -biggest(3, **knobs)(-x)).all()
     layer = pooling("mean", 3, dims=dims, **knobs)
     assert isinstance(layer, mean) and (layer(x) == mean(3, **knobs, count_include_pad=False)(x)).all()

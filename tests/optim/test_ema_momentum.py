@@ -94,6 +94,7 @@ def test_the_two_conventions_differ_by_a_factor_in_the_rate():
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9, 0.99])
 def test_converted_rates_give_the_same_path(beta):
     for steps in (1, 2, 30):
+        assert make("ema-momentum", [torch.ones(1)], 0.1, {"beta": beta}).step(lambda: 3) == 3
         expected = final("momentum", 0.004, steps, momentum=beta)
         assert final("ema-momentum", 0.004 / (1 - beta), steps, beta=beta) == pytest.approx(expected, rel=1e-9)
 

@@ -160,6 +160,17 @@ def test_labels_that_are_not_of_pixels_are_refused(y, error):
         Segment(size=(3, 3)).learn("Model", y, 2)
 
 
+def test_classes_that_are_given_are_kept_though_no_pixel_has_them():
+    spec = Segment().learn("Model", np.eye(3, dtype=int)[None], 1, classes=[0, 1, 7])
+    assert spec.n == 3 and spec.facts["classes"].tolist() == [0, 1, 7]
+
+
+def test_the_seed_of_intervals_of_a_regression_counts():
+    y, predictions = np.arange(30.0) % 7, {"predicted": np.arange(30.0) % 5, "low": None, "high": None}
+    one, again, other = (Regress().score(y, predictions, seed=seed) for seed in (0, 0, 1))
+    assert one == again != other
+
+
 # ---- detect and forecast
 
 

@@ -119,7 +119,9 @@ def test_the_way_fits_the_net_and_gives_the_slope_of_every_output_of_every_row(k
 @pytest.mark.parametrize("weight", [torch.tensor([1.0, 2, 0.5]), torch.tensor([[1.0, 0], [2, 1], [0.5, 3]])])
 def test_tokens_have_a_jacobian_and_a_weight_each(weight):
     net, x = seeded(mlp).double(), torch.randn(3, 2, 3).double()
-    ((out, jacobian, w),) = jacobians(net)("raw", [Batch(x, weight=weight)])
+    found = jacobians(net)
+    ((out, jacobian, w),) = found("raw", [Batch(x, weight=weight)])
+    assert found.ways == {"raw": "by_layers"}
     torch.testing.assert_close(out, net(x).flatten(0, 1).detach())
     assert jacobian.shape == (6, 2, 26)
     expected = one_by_one(jacobians(net), [Batch(x)]).view(6, 2, -1)

@@ -69,6 +69,7 @@ def test_words_are_refused_by_the_name_of_their_column():
 def test_standardized_together_or_by_column():
     np.testing.assert_allclose(ArrayEncoder(dtype="float64").fit_transform(X), StandardScaler().fit_transform(X))
     pixels = np.random.default_rng(0).integers(0, 256, (9, 4), dtype=np.uint8)
+    assert ArrayEncoder(dtype="float64").fit_transform(X).dtype == np.float64
     z = ArrayEncoder("real", together=True).fit(pixels).transform(pixels)
     assert z.dtype == np.float32
     np.testing.assert_allclose(z, (pixels - pixels.mean()) / pixels.std(), rtol=1e-5, atol=1e-6)

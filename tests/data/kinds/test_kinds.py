@@ -219,6 +219,8 @@ def test_text_is_numbers_of_characters_and_comes_back():
     for batch in batches(found, size=3):
         assert batch.x.dtype == torch.int64 and batch.x.shape[1] == 4
         assert torch.equal(batch.x[:, 1:], batch.y[:, :-1])
+    x = torch.cat([batch.x.flatten() for batch in batches(found, size=3)])  # windows follow each other
+    assert x.tolist() == found.values[:44].tolist()
 
 
 def test_windows_of_a_text_start_elsewhere_in_every_epoch():

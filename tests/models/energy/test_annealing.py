@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from torch import nn
 
 from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
-from ftheta.models.energy.annealing import LogPartition, _estimate, annealed_importance, base_rates, log_partition
+from ftheta.models.energy.annealing import (
+    LogPartition,
+    _estimate,
+    _own_rates,
+    annealed_importance,
+    base_rates,
+    log_partition,
+)
 from ftheta.models.energy.boltzmann import PairwiseMachine
 from ftheta.models.energy.dbm import DBM
 from ftheta.models.energy.rbm_net import RBM
@@ -145,6 +153,14 @@ def test_the_same_draw_gives_the_same_numbers_and_leaves_the_global_generator_al
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_the_base_has_the_rates_of_the_chains():
+    machine = RBM(3, 2)
+    for p, value in zip(machine.parameters(), (0, 40, 0), strict=False):
+        nn.init.constant_(p, value)
+    rates = _own_rates(machine, 10, 440, Draw(0))
+    torch.testing.assert_close(rates, base_rates(torch.ones(3)))  # every unit is on in every step
+
+
 # --- choosing and refusing --------------------------------------------------------------------------------------------
 
 
@@ -184,4 +200,5 @@ def test_a_partition_shows_its_numbers_and_its_interval():
     columns = found.table().columns
     assert (columns["log Z"], columns["95 % low"], columns["95 % high"]) == (["712.5300"], ["712.3713"], ["712.6887"])
     assert (columns["effective chains"], columns["temperatures"]) == ([61.0], [10_000])
+    assert (columns["method"], columns["error"]) == (["ais"], [0.08])
     assert found.figure().axes[0].get_xlabel() == "log Z / nats"

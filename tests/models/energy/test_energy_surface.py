@@ -100,6 +100,7 @@ def test_the_surface_is_the_energy_of_the_states_of_the_plane():
     share = np.linalg.lstsq(np.stack([b - a, c - a], 1), left.T, rcond=None)[0]
     np.testing.assert_allclose(share.T @ np.stack([b - a, c - a]), left, atol=1e-10)
     assert (share >= -1e-12).all() and (share.sum(0) <= 1 + 1e-12).all() and found.states.shape[1] == 20
+    assert energy_surface(net, patterns=(4, 0, 2), points=9, n=7).states.shape[1] == 7
 
 
 def test_ways_that_leave_the_plane_say_how_far():

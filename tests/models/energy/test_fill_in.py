@@ -26,6 +26,7 @@ def of_width(n):
 @pytest.mark.parametrize("where", ["top", "bottom"])
 def test_rows_are_removed_at_an_end_and_the_others_stay(machine, where):
     found = fill_in(machine, X, (1, 2), (1, 7), where=where)
+    assert found.where == where
     for k, missing in zip((1, 2), found.missing.reshape(2, 4, 3), strict=True):
         gone = np.zeros((4, 3), dtype=bool)
         gone[slice(k) if where == "top" else slice(4 - k, None)] = True

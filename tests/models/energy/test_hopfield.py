@@ -255,6 +255,9 @@ def test_without_self_connections_the_projection_corrects_more_errors():
         for diagonal in ("auto", True, False)
     }
     assert share["auto"] == share[True] > 0.95 and share[False] < 0.6
+    for rule, unit in (("hebb", "saturated"), ("pseudo-inverse", "sign"), ("pseudo-inverse", "saturated")):
+        diagonal = np.diag(HopfieldNetwork(rule=rule, unit=unit, scale=9.0).fit(x[:3]).weights_)
+        assert diagonal.any() == (rule == "pseudo-inverse" and unit == "saturated")
 
 
 def corners(n):

@@ -64,6 +64,7 @@ def test_rows_may_be_pictures_and_are_thinned_to_ten():
     assert found.shape == (24, 24) and found.x.shape == (10, 576)
     assert np.array_equal(found.x[4], -PATTERNS[2].ravel())  # every third
     assert found.ended.shape == (4, 10)
+    assert recall(NET, shape=(16, 36)).shape == (16, 36)
 
 
 def test_noise_of_other_kinds():

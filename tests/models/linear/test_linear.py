@@ -189,7 +189,13 @@ def test_the_summary_is_of_the_rows_it_was_fitted_to():
     np.testing.assert_allclose(summary.coefficients, [model.intercept_, *model.coef_], rtol=1e-8)
     again = model.summarize(frame, y, weight)
     np.testing.assert_allclose(again.errors, summary.errors, rtol=1e-12)
-    for other in ((frame, -y, weight), (frame, y, None), (frame[::-1], y, weight)):
+    for other in (
+        (frame, -y, weight),
+        (frame, y + 9, weight),
+        (frame, y - 9, weight),
+        (frame, y, None),
+        (frame[::-1], y, weight),
+    ):
         with pytest.raises(InputError, match="A fit to these rows gives another plane: predictions differ by up to"):
             model.summarize(*other)
     through_0 = LinearRegression(fit_intercept=False).fit(frame.to_numpy(), y)

@@ -98,4 +98,4 @@ def test_a_spline_that_the_columns_already_hold_is_no_news():
     x = np.repeat(np.arange(3.0), 10)
     square = np.column_stack([x, x**2])
     found = linear(square, np.random.default_rng(0).normal(size=30))
-    assert found.names == () and "add nothing" in found.note
+    assert found.names == () and "add nothing" in found.note == found.table().caption

@@ -333,5 +333,8 @@ def test_a_pickle_and_a_file_hold_no_rows(tmp_path):
     with pytest.raises(InputError, match=r"The summary needs the rows it was fitted to, .* call summarize\(X, y\)"):
         _ = loaded.summary_
     assert str(loaded.summarize(x, y)) == str(model.summary_)
+    weight = 1.0 + np.arange(len(x)) % 3
+    weighted = LogisticRegression(l2=0.0).fit(x, y, weight)
+    assert str(weighted.summarize(x, y, weight)) == str(weighted.summary_) != str(model.summary_)
     with pytest.raises(InputError, match="These rows are not those of the fit: their loss is"):
         loaded.summarize(x, 1 - y)

@@ -132,6 +132,7 @@ def test_the_pocket_holds_the_best_weights_of_xor():
     for seed in range(5):
         model = Perceptron(random_state=seed).fit(CORNERS, XOR)
         assert model.score(CORNERS, XOR) == 0.75 and not model.converged_ and model.n_iter_ == 100
+        assert Perceptron(random_state=seed, epochs=130).fit(CORNERS, XOR).n_iter_ == 130
 
 
 @quiet
@@ -146,6 +147,9 @@ def test_the_pocket_is_never_worse_than_any_pass_and_the_last_weights_often_are(
     assert wrong <= min(row["errors"] for row in kept.history_) and kept.history_ == last.history_
     assert round(150 * last.score(x, y)) == 150 - last.history_[-1]["errors"]
     assert kept.score(x, y) > last.score(x, y)
+    held = Perceptron(epochs=5, random_state=seed, pocket=False, validation=0.3).fit(x, y)
+    row = held.history_[-1]  # of the rows to learn from and of those held out
+    assert row["errors"] + row["valid_errors"] == 150 - round(150 * held.score(x, y))
 
 
 @quiet
@@ -193,6 +197,10 @@ def test_the_delta_rule_ends_when_five_passes_do_not_help():
     model = Perceptron(rule="delta", random_state=0, epochs=500).fit(x, y)
     squares = np.array([row["squared_error"] for row in model.history_])
     assert model.converged_ and 5 < model.n_iter_ < 500
+    for through_0 in (False, True):
+        rate = 1 / ((x**2).sum(1).max() + (not through_0))
+        pair = [Perceptron(rule="delta", lr=r, fit_intercept=not through_0, random_state=0) for r in (None, rate)]
+        np.testing.assert_allclose(*(one.fit(x, y).coef_ for one in pair))
     assert squares[-5:].min() >= (1 - 1e-4) * squares[:-5].min() and squares[:-5].argmin() == len(squares) - 6
     with pytest.warns(ConvergenceWarning, match=r"The squared error still falls after 3 passes. Raise epochs or tol."):
         assert not Perceptron(rule="delta", random_state=0, epochs=3).fit(x, y).converged_
