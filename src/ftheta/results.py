@@ -105,6 +105,10 @@ class Table:
 
     _repr_html_ = html
 
+    def take(self, rows: Sequence[int]) -> Table:
+        """Some of the rows."""
+        return Table({name: [column[i] for i in rows] for name, column in self.columns.items()}, self.caption)
+
     def frame(self) -> pd.DataFrame:
         """The columns as a pandas frame, unrounded."""
         import pandas as pd
@@ -128,6 +132,11 @@ class Result(ABC):
     def caption(self) -> str:
         """What table and figure show, in one sentence."""
         return ""
+
+    @property
+    def excerpt(self) -> Sequence[int]:
+        """Rows of a long table that stand for all; empty: the first ones."""
+        return ()
 
     @abstractmethod
     def figure(self) -> Figure:

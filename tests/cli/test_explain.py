@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ftheta
-from ftheta import explain
+from ftheta import catalog, explain
 from tests.cli._things import QUICK, snapshot, table
 
 
@@ -15,7 +15,7 @@ from tests.cli._things import QUICK, snapshot, table
 def test_all_explanations_are_shown_and_drawn(ok, pets):
     names = explain.available(ftheta.load(pets)[-1])
     before = snapshot(pets)
-    done = ok("explain", pets, "--figures", "drawn")
+    done = ok("explain", pets, "--all", "--figures", "drawn")
     assert {"summary", "gradient-flow", "activations", "curves"} <= set(names)
     assert done.err.splitlines() == [f"drawn: drawn/{name}.svg" for name in names]
     for name in names:
@@ -28,10 +28,20 @@ def test_what_cannot_be_had_says_why_and_the_others_follow(ok, refused, pets, mo
     monkeypatch.setattr("ftheta.explain.gradients.backprop.MAX_GRADIENTS", 1)
     monkeypatch.setattr(explain, "available", lambda model: ["summary", "backprop", "curves"])
     said = "1 rows and 33 parameters have 33 gradients, more than 1; pass a smaller max_rows=, or a smaller net."
-    done = ok("explain", pets, "--figures", "drawn")
+    done = ok("explain", pets, "--all", "--figures", "drawn")
     drawn = [f"drawn: drawn/{name}.svg" for name in ("summary", "curves")]
     assert done.err.splitlines() == [drawn[0], f"backprop: {said}", drawn[1]]
     assert said in refused("explain", pets, "backprop")
+
+
+def test_without_names_the_first_quick_ones_are_given_and_the_others_named(ok, pets, monkeypatch):
+    monkeypatch.setattr("ftheta.jobs.trained.FIRST", 2)
+    names = explain.available(ftheta.load(pets)[-1])
+    quick = [name for name in names if catalog.view(name).cost == "quick"][:2]
+    done = ok("explain", pets)
+    headings = re.findall(r"^(.*\?) \((.*)\)$", done.out, re.MULTILINE)
+    assert headings == [(catalog.view(name).question, name) for name in quick]
+    assert f": {', '.join(name for name in names if name not in quick)}. --list" in done.err
 
 
 def test_the_same_explanation_twice_is_the_same_and_changes_nothing(ok, pets):
@@ -40,7 +50,7 @@ def test_the_same_explanation_twice_is_the_same_and_changes_nothing(ok, pets):
     assert ok("explain", "last", "curves") == first and first.err == ""
     assert snapshot() == before
     ok("explain", "last", "curves", "--figures", "drawn")
-    assert [p.name for p in Path("drawn").iterdir()] == ["curves.svg"]
+    assert sorted(p.name for p in Path("drawn").iterdir()) == ["curves.csv", "curves.svg"]
     assert ok("explain", "last", "curves", "--figures", "again").out == first.out
     assert Path("drawn/curves.svg").read_bytes() == Path("again/curves.svg").read_bytes()
 
@@ -49,9 +59,10 @@ def test_the_list_says_what_there_is_without_data_and_draws_nothing(ok, pets):
     Path("pets.csv").unlink()
     before = snapshot()
     header, _, *rows = ok("explain", pets, "--list").out.splitlines()
-    found = dict(re.split(" {2,}", row) for row in rows)
-    assert header.split() == ["explanation", "what"] and list(found) == explain.available(ftheta.load(pets)[-1])
-    assert found["curves"] == "Learning curves, with the best epoch."
+    found = {row[0]: row[1:] for row in (re.split(" {2,}", row) for row in rows)}
+    assert header.split() == ["explanation", "question", "cost", "what"]
+    assert list(found) == explain.available(ftheta.load(pets)[-1])
+    assert found["curves"] == ["How did training go?", "quick", "Learning curves, with the best epoch."]
     assert ok("explain", pets, "curves", "--list").out.splitlines()[2].startswith("curves")
     assert snapshot() == before
 
@@ -71,7 +82,7 @@ def test_a_run_on_pictures_is_explained(ok):
     ok("train", "mlp", "pictures", *QUICK, "--run", "r")
     done = ok("explain", "r", "summary", "activations", "--figures", "drawn")
     assert "weight 8×16" in done.out and "Activations of 19 rows." in done.out
-    assert sorted(p.name for p in Path("drawn").iterdir()) == ["activations.svg", "summary.svg"]
+    assert sorted(p.name for p in Path("drawn").glob("*.svg")) == ["activations.svg", "summary.svg"]
 
 
 def test_a_linear_model_shows_its_statistics_with_the_names_of_the_columns(ok):
@@ -93,7 +104,7 @@ def test_statistics_are_of_all_rows_however_many_are_explained(ok, monkeypatch):
 def test_a_classifier_of_words_without_probabilities_is_explained(ok):
     ok("train", "perceptron", table("pets.csv", "kind"), "--target", "kind", "--run", "r")
     done = ok("explain", "r", "row-influence", "regions", "--figures", "drawn")
-    assert {p.name for p in Path("drawn").iterdir()} == {"row-influence.svg", "regions.svg"}
+    assert {p.name for p in Path("drawn").glob("*.svg")} == {"row-influence.svg", "regions.svg"}
     assert "moved along a from" in done.out and "Decision regions of 2 classes over a and b" in done.out
 
 

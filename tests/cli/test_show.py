@@ -3,10 +3,13 @@
 import io
 import os
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from ftheta.cli._show import echo_table
+from ftheta import explain
+from ftheta.cli._show import echo, echo_result, echo_table
 from ftheta.jobs.runs import result_table
 from ftheta.results import Table
 
@@ -20,15 +23,40 @@ class Screen(io.StringIO):
         return self.terminal
 
 
+def on_screen(monkeypatch, width=40, terminal=True):
+    """Standard output is a terminal so wide."""
+    monkeypatch.setattr(sys, "stdout", screen := Screen(terminal))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((width, 24)))
+    return screen
+
+
 @pytest.mark.parametrize(("terminal", "width"), [(True, 20), (True, 40), (False, 20)])
 def test_rows_are_cut_on_a_terminal_only_and_captions_never(monkeypatch, terminal, width):
-    screen = Screen(terminal)
-    monkeypatch.setattr(sys, "stdout", screen)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((width, 24)))
+    screen = on_screen(monkeypatch, width, terminal)
     echo_table(Table({"a": ["x" * 30], "b": [1]}, "c" * 30))
     caption, _, _, row = screen.getvalue().splitlines()
     assert caption == "c" * 30
     assert row == ("x" * 19 + "…" if terminal and width == 20 else "x" * 30 + "  1")
+
+
+def test_a_terminal_shows_the_first_best_and_last_epoch_and_says_how_many_are_left(monkeypatch):
+    screen = on_screen(monkeypatch)
+    losses = [1.0, *np.linspace(0.5, 0.9, 19)]
+    curves = explain.curves(SimpleNamespace(history_=[{"epoch": i + 1, "loss": x} for i, x in enumerate(losses)]))
+    echo_result(curves, every=False)
+    shown = screen.getvalue()
+    assert [line.split()[0] for line in shown.splitlines()[3:6]] == ["1", "2", "20"] and "... 17 more rows" in shown
+    echo_result(curves)
+    assert len(screen.getvalue().removeprefix(shown).splitlines()) == 23
+
+
+def test_long_words_stay_whole_and_long_sentences_are_broken_between_words(monkeypatch):
+    screen = on_screen(monkeypatch)
+    echo("elastic-net " * 6 + "x" * 50)
+    lines = screen.getvalue().splitlines()
+    assert lines == ["elastic-net elastic-net elastic-net", "elastic-net elastic-net elastic-net", "x" * 50]
+    echo_table(Table({"a": [1], "what": ["many words in a cell that is far too long for a line"]}))
+    assert screen.getvalue().splitlines()[5:] == ["1  many words in a cell that is far too", "   long for a line"]
 
 
 def test_a_result_says_of_what_rows_it_is():

@@ -50,7 +50,7 @@ def test_a_new_capability_needs_no_family(energies):
     warm = nn.Linear(2, 1)
     assert "energies" not in explain.available(warm)
     warm.energy = Magnet().energy
-    assert explain.available(warm) == ["activations", "energies", "network", "summary"]
+    assert explain.available(warm) == ["energies", "summary", "activations", "network"]
     assert explain.run("energies", Magnet(), np.ones((2, 3))).values == [-3, -3, None]
     assert energies(Magnet(), np.ones((2, 3)), scale=2.0).values == [-6, -6, None]  # the function stays a function
 
@@ -87,7 +87,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     ],
 )
 def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
-    assert explain.available(LINE) == ["fitted-curve", "row-influence", "statistics"]
+    assert explain.available(LINE) == ["statistics", "fitted-curve", "row-influence"]
     with pytest.raises(InputTypeError, match=f"^LinearRegression has {sentence}"):
         explain.run(name, LINE, [[0.0]], [1.0])
     function = getattr(explain, name.replace("-", "_"))
@@ -97,14 +97,14 @@ def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
 
 def test_a_plain_module_has_the_usual_loss():
     net = nn.Linear(1, 1)
-    assert explain.available(net) == ["activations", "network", "summary"]
+    assert explain.available(net) == ["summary", "activations", "network"]
     assert explain.gradient_flow(net, [[0.0]], [0.0]).n == 1
 
 
 def test_an_estimator_that_is_not_fitted_has_nothing_to_explain_but_how_it_would_begin():
     for estimator in catalog.all_estimators().values():
         takes_one = hasattr(estimator, "prepare")
-        assert explain.available(estimator()) == (["gradient-history", "learning-rate"] if takes_one else [])
+        assert explain.available(estimator()) == (["learning-rate", "gradient-history"] if takes_one else [])
     with pytest.raises(InputTypeError, match="needs an nn.Module or a fitted estimator"):
         explain.summary(MLPClassifier())
 

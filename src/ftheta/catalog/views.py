@@ -10,25 +10,9 @@ _MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ pr
 
 VIEWS = [
     View(
-        *("summary", "ftheta.explain.layers.summary:summary", _NET, "What is the net made of?"),
-        *("Layers with shapes, parameters and multiply-adds, as seen in one pass.", 10),
-    ),
-    View(
-        *("network", "ftheta.explain.layers.network:network", _NET, "What does the net look like?"),
-        *("Circles and lines of a dense network, with the shapes of its parameters.", 12),
-    ),
-    View(
-        *("diagram", "ftheta.explain.layers.diagram:diagram", _NET, "How are the layers connected?"),
-        *("The graph of a net with convolutions: every layer that runs, its output, and every skip.", 14),
-    ),
-    View(
         *("statistics", "ftheta.explain.predictions.linear:statistics", "n_features_in_ summarize"),
         "Which coefficients differ from zero?",
-        *("Standard errors, tests and diagnostics, from the rows that the model was fitted to.", 16),
-    ),
-    View(
-        *("curves", "ftheta.explain.predictions.training:curves", "history_", "How did training go?"),
-        *("Learning curves, with the best epoch.", 20),
+        *("Standard errors, tests and diagnostics, from the rows that the model was fitted to.", 20),
     ),
     View(
         *("fitted-curve", "ftheta.explain.predictions.planes:fitted_curve", "n_features_in_ predict"),
@@ -48,36 +32,52 @@ VIEWS = [
         *("Which pixels are which class?", "Images, true and predicted classes, and the overlap of each class.", 28),
     ),
     View(
-        *("samples", "ftheta.explain.predictions.pictures:samples", "sample", "What does the model generate?"),
-        *("New rows, beside the training rows that are nearest to them.", 30),
-    ),
-    View(
-        *("fill-in", f"{_ENERGY}.explain_machines:fill_in", "fill_in module_", "Can it fill in what is missing?"),
-        *("Rows of images removed and filled in, beside the truth and the error of the mean image.", 32),
-    ),
-    View(
-        *("chains", f"{_ENERGY}.explain_machines:chains", "gibbs module_", "How far do the Gibbs chains get?"),
-        *("Gibbs chains that start at rows: the states on the way, and how far they get.", 34),
-    ),
-    View(
         *("recall", f"{_ENERGY}.explain_memories:recall", _MEMORY, "Are patterns recalled from noise?"),
-        *("Patterns, the same with noise, and the states some steps later.", 36),
+        *("Patterns, the same with noise, and the states some steps later.", 30),
     ),
     View(
         *("basins", f"{_ENERGY}.explain_memories:basins", _MEMORY, "Which state does each start lead to?"),
-        *("Shares of random starts that lead to each state, and a picture of a plane.", 38),
-    ),
-    View(
-        *("equilibria", f"{_ENERGY}.explain_memories:equilibria", f"{_MEMORY} equilibria", "Which states stay?"),
-        *("All equilibria of a small memory, with eigenvalues: stored, spurious, or not attracting.", 40),
+        *("Shares of random starts that lead to each state, and a picture of a plane.", 32),
     ),
     View(
         *("energy-surface", f"{_ENERGY}.energy_surface:energy_surface", _MEMORY, "How does the energy fall?"),
-        *("The energy of a memory, and the paths of states down to where they stay.", 42),
+        *("The energy of a memory, and the paths of states down to where they stay.", 34),
     ),
     View(
-        *("activations", "ftheta.explain.layers.summary:activations", _NET, "Are units dead or saturated?"),
-        *("Statistics of the output of every layer for these rows.", 50),
+        *("equilibria", f"{_ENERGY}.explain_memories:equilibria", f"{_MEMORY} equilibria", "Which states stay?"),
+        *("All equilibria of a small memory, with eigenvalues: stored, spurious, or not attracting.", 36),
+    ),
+    View(
+        *("samples", "ftheta.explain.predictions.pictures:samples", "sample", "What does the model generate?"),
+        *("New rows, beside the training rows that are nearest to them.", 38),
+    ),
+    View(
+        *("fill-in", f"{_ENERGY}.explain_machines:fill_in", "fill_in module_", "Can it fill in what is missing?"),
+        *("Rows of images removed and filled in, beside the truth and the error of the mean image.", 40),
+    ),
+    View(
+        *("curves", "ftheta.explain.predictions.training:curves", "history_", "How did training go?"),
+        *("Learning curves, with the best epoch.", 42),
+    ),
+    View(
+        *("saliency", f"{_IMAGES}.saliency:saliency", _NET, "Which pixels decide?"),
+        *("Which places of an image or signal increase an output, and which decrease it.", 44),
+    ),
+    View(
+        *("feature-maps", f"{_IMAGES}.features:feature_maps", _NET, "What does each layer see?"),
+        *("One image or signal, its maps after each layer, and the output probabilities.", 46),
+    ),
+    View(
+        *("filters", f"{_IMAGES}.features:filters", "module_|gibbs", "What do the first layers look for?"),
+        *("Kernels of a convolution as images, beside known ones of the same size.", 48),
+    ),
+    View(
+        *("chains", f"{_ENERGY}.explain_machines:chains", "gibbs module_", "How far do the Gibbs chains get?"),
+        *("Gibbs chains that start at rows: the states on the way, and how far they get.", 49),
+    ),
+    View(
+        *("summary", "ftheta.explain.layers.summary:summary", _NET, "What is the net made of?"),
+        *("Layers with shapes, parameters and multiply-adds, as seen in one pass.", 50),
     ),
     View(
         *("gradient-flow", "ftheta.explain.gradients.flow:gradient_flow", _LOSS),
@@ -85,33 +85,33 @@ VIEWS = [
         *("The gradient of the objective at these rows, tensor by tensor, without penalties.", 52),
     ),
     View(
-        *("filters", f"{_IMAGES}.features:filters", "module_|gibbs", "What do the first layers look for?"),
-        *("Kernels of a convolution as images, beside known ones of the same size.", 60),
+        *("activations", "ftheta.explain.layers.summary:activations", _NET, "Are units dead or saturated?"),
+        *("Statistics of the output of every layer for these rows.", 54),
     ),
     View(
-        *("feature-maps", f"{_IMAGES}.features:feature_maps", _NET, "What does each layer see?"),
-        *("One image or signal, its maps after each layer, and the output probabilities.", 62),
+        *("network", "ftheta.explain.layers.network:network", _NET, "What does the net look like?"),
+        *("Circles and lines of a dense network, with the shapes of its parameters.", 56),
     ),
     View(
-        *("receptive-field", f"{_IMAGES}.fields:receptive_field", _NET, "How much does a unit see?"),
-        *("The field of the middle unit of each layer: computed, and from its gradient.", 64),
+        *("diagram", "ftheta.explain.layers.diagram:diagram", _NET, "How are the layers connected?"),
+        *("The graph of a net with convolutions: every layer that runs, its output, and every skip.", 58),
     ),
     View(
         *("top-patches", f"{_IMAGES}.units:top_patches", _NET, "Which inputs excite a unit?"),
-        *("The parts of the rows that excite the units of each layer most.", 66),
+        *("The parts of the rows that excite the units of each layer most.", 60),
     ),
     View(
-        *("saliency", f"{_IMAGES}.saliency:saliency", _NET, "Which pixels decide?"),
-        *("Which places of an image or signal increase an output, and which decrease it.", 68),
+        *("receptive-field", f"{_IMAGES}.fields:receptive_field", _NET, "How much does a unit see?"),
+        *("The field of the middle unit of each layer: computed, and from its gradient.", 62),
     ),
     View(
         *("saliency-check", f"{_IMAGES}.saliency:saliency_check", _NET, "Can the saliency be trusted?"),
-        *("Whether saliency depends on the weights: they are randomized layer by layer from the output down.", 70),
+        *("Whether saliency depends on the weights: they are randomized layer by layer from the output down.", 64),
     ),
     View(
         *("solvers", "ftheta.explain.predictions.linear:solvers", "coef_ intercept_ n_features_in_"),
         "How do solvers reach the minimum?",
-        *("The loss over two coefficients, without any penalty, and the path of every solver.", 80),
+        *("The loss over two coefficients, without any penalty, and the path of every solver.", 80, "slow"),
     ),
     View(
         *(

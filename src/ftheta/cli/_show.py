@@ -6,19 +6,23 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
-from ..results import Table
+from ..results import Result, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+ROWS = 12  # of a table that a terminal shows
+NARROW = 20  # letters of a column whose texts are not broken any more
 # C0 except tab and line feed, DEL, C1, line and paragraph separators, and what turns the direction of writing
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FORMULA = re.compile(r"[=+\-@\t\r](?s:.*)")
@@ -30,18 +34,61 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text, without control characters: everything that is shown goes through here."""
-    click.echo(clean(text), err=err, nl=nl)
+def width(*, err: bool = False) -> int | None:
+    """Letters of a line of the terminal; None where nobody reads at one."""
+    return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else None
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: bool) -> None:
+    """Print a text, without control characters: everything that is shown goes through here.
+
+    A terminal breaks long lines between words, and shows a `style` such as bold.
+    """
+    lines, wide = clean(text).split("\n"), width(err=err)
+    if wide is not None and max(map(len, lines)) > wide:
+        how: Any = {"break_long_words": False, "break_on_hyphens": False, "replace_whitespace": False}
+        lines = [part for line in lines for part in textwrap.wrap(line, wide, **how) or [""]]
+    text = "\n".join(lines)
+    click.echo(click.style(text, **style) if style and wide is not None else text, err=err, nl=nl)
 
 
 def echo_table(table: Table) -> None:
-    """Print a table; on a terminal rows that are too long end in an ellipsis."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """Print a table; on a terminal texts in its last column are broken, and rows that are still too long cut."""
+    wide = width()
     if table.caption:
         echo(table.caption)
-    for line in map(clean, Table(table.columns).text().split("\n")):
-        echo(line if width is None or len(line) <= width else line[: width - 1] + "…")
+    lines = clean(replace(table, caption="").text()).split("\n")
+    if wide is not None and max(map(len, lines)) > wide:
+        lines = _narrowed(table, wide) or lines
+    for line in lines:
+        echo(line if wide is None or len(line) <= wide else line[: wide - 1] + "…")
+
+
+def _narrowed(table: Table, wide: int) -> list[str]:
+    """Lines of a table whose last column is broken between words; nothing where it has no texts or no room."""
+    *names, last = table.columns
+    cells = [str(cell) for cell in table.columns[last] if isinstance(cell, str)]
+    left = clean(Table({name: table.columns[name] for name in names}).text()).split("\n") if names else [""]
+    before = max(map(len, left)) + 2
+    if len(cells) + 2 != len(left) or wide - before < NARROW:
+        return []
+    broken = [textwrap.wrap(clean(cell), wide - before) or [""] for cell in (last, "-" * (wide - before), *cells)]
+    pairs = [
+        (row if i == 0 else "", part) for row, parts in zip(left, broken, strict=True) for i, part in enumerate(parts)
+    ]
+    return [f"{row:{before}}{part}".rstrip() for row, part in pairs]
+
+
+def echo_result(result: Result, *, every: bool = True) -> None:
+    """Print what a result says of itself, or its table; on a terminal the first rows of a long one."""
+    if type(result).__str__ is not object.__str__:
+        return echo(str(result))
+    table = result.table()
+    n = len(next(iter(table.columns.values()), ()))
+    rows = range(n) if every or n <= ROWS or width() is None else result.excerpt or range(ROWS)
+    echo_table(table.take(rows))
+    if len(rows) < n:
+        echo(f"... {n - len(rows):,} more rows: --all, or the CSV file that --figures writes.", dim=True)
 
 
 def json_option(help: str = "As one JSON object.") -> Any:
@@ -93,13 +140,18 @@ figures_option = click.option(
 )
 
 
-def draw(folder: Path, name: str, figure: Figure) -> Path:
-    """Write a figure as DIR/NAME.svg; a file that exists is not replaced."""
+def draw(folder: Path, name: str, shown: Figure | Result) -> Path:
+    """Write a figure as DIR/NAME.svg, and the numbers of a result as .csv; a file that exists is not replaced."""
     from ..results import svg
     from ..store import write_atomic
 
     file = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)[:80]}.svg"
-    if file.exists():
-        raise InputError(f"--figures {folder}: {file} exists; nothing was changed. Choose another folder.")
-    write_atomic(file, svg(figure).encode())
+    numbers = file.with_suffix(".csv")
+    for path in (file, numbers):
+        if path.exists():
+            raise InputError(f"--figures {folder}: {path} exists; nothing was changed. Choose another folder.")
+    if isinstance(shown, Result):
+        write_atomic(numbers, csv_text(shown.table().frame()).encode())
+        shown = shown.figure()
+    write_atomic(file, svg(shown).encode())
     return file

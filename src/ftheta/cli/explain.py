@@ -9,17 +9,19 @@ import click
 from ..catalog import VIEWS, nearest
 from ..errors import FThetaError, InputError
 from ..results import Table
-from ._show import draw, echo, echo_table, figures_option
+from ._show import draw, echo, echo_result, echo_table, figures_option
 
 
 @click.command("explain", short_help="Show what happened inside a trained run.")
 @click.argument("run")
 @click.argument("names", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Only list what there is; nothing is computed or drawn.")
+@click.option("--all", "every", is_flag=True, help="Every explanation, slow ones too, and every row of every table.")
 @figures_option
-def command(run: str, names: tuple[str, ...], only_list: bool, figures: Path | None) -> None:
-    """Tables of all explanations that RUN can give, or of those in NAMES. RUN is only read.
+def command(run: str, names: tuple[str, ...], only_list: bool, every: bool, figures: Path | None) -> None:
+    """What RUN shows of its inside: the first explanations that are quick, or those in NAMES, or all. RUN is only read.
 
+    A terminal shows at most 12 rows of a table; --figures writes all of them as CSV beside each picture.
     Explanations that look at rows look at those that the model learned from: at most 2,000, evenly spaced, or all
     where they are of the fit itself.
     """
@@ -34,17 +36,20 @@ def command(run: str, names: tuple[str, ...], only_list: bool, figures: Path | N
         echo(f"{type(trained.model).__name__} has no explanations yet.")
         return
     if only_list:
-        shown = names or known
-        echo_table(Table({"explanation": shown, "what": [VIEWS[name].summary for name in shown]}))
+        shown = [VIEWS[name] for name in names or known]
+        titles = {"explanation": "name", "question": "question", "cost": "cost", "what": "summary"}
+        echo_table(Table({title: [getattr(view, field) for view in shown] for title, field in titles.items()}))
         return
-    for name, result in trained.explain(*names):
+    seen = set()
+    for name, result in trained.explain(*names, every=every):
+        seen.add(name)
         if isinstance(result, FThetaError):
             echo(f"{name}: {result}", err=True)
             continue
-        if type(result).__str__ is object.__str__:
-            echo_table(result.table())
-        else:  # more than a table
-            echo(str(result))
+        echo(f"{VIEWS[name].question} ({name})", bold=True)
+        echo_result(result, every=every)
         echo()
         if figures is not None:
-            echo(f"drawn: {draw(figures, name, result.figure())}", err=True)
+            echo(f"drawn: {draw(figures, name, result)}", err=True)
+    if (rest := [name for name in known if name not in seen]) and not names:
+        echo(f"There is more by name, or with --all: {', '.join(rest)}. --list says what each shows.", err=True)

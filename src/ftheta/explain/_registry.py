@@ -128,16 +128,17 @@ def explanation(
 
 
 def available(obj: Any) -> list[str]:
-    """Names of the explanations that an object can give.
+    """Names of the explanations that an object can give: those that answer most users first.
 
     Example:
         >>> available(nn.Linear(2, 1))
-        ['activations', 'network', 'summary']
+        ['summary', 'activations', 'network']
     """
     catalog.install()
     listed = [name for name, view in catalog.VIEWS.items() if has(obj, view.needs)]
     entries = [get(name) for name in [*listed, *(_TABLE.keys() - catalog.VIEWS.keys())]]
-    return sorted(e.name for e in entries if has(obj, e.needs) and (e.when is None or e.when(obj)))
+    names = sorted(e.name for e in entries if has(obj, e.needs) and (e.when is None or e.when(obj)))
+    return sorted(names, key=lambda name: catalog.VIEWS[name].order if name in catalog.VIEWS else 50)
 
 
 def has(obj: Any, needs: str | type) -> bool:

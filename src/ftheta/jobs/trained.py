@@ -30,6 +30,8 @@ from .opening import Reader, Rows, open_data
 from .prepare import Prepared, Split, digest, encoded, explained_step, fitted_rows
 from .runs import find_run, result_table, resume_command, times_tested
 
+FIRST = 6  # explanations that are given where none is named
+
 
 class Answers(NamedTuple):
     """Predictions for the rows of a file."""
@@ -182,11 +184,16 @@ class TrainedRun:
             return self.reader.read(self.facts["test"]).x
         return KINDS[self.dataset.kind].take(self.dataset.x, files.answers(self.run, self.dataset.rows)["rows"])
 
-    def explain(self, *names: str) -> Iterator[tuple[str, Result | FThetaError]]:
-        """Explanations by name, or all; without names, one that cannot be given gives its reason instead."""
+    def explain(self, *names: str, every: bool = False) -> Iterator[tuple[str, Result | FThetaError]]:
+        """Explanations by name, or the first six that are quick, or every one that there is.
+
+        Without names, one that cannot be given gives its reason instead.
+        """
         from .. import explain
 
-        for name in names or explain.available(self.model):
+        known = [] if names else explain.available(self.model)
+        quick = [n for n in known if n in catalog.VIEWS and catalog.VIEWS[n].cost == "quick"]
+        for name in names or (known if every else quick[:FIRST]):
             entry = explain.get(name)
             try:
                 yield name, explain.run(name, self.model, *self._rows_for(entry))

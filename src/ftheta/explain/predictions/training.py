@@ -57,6 +57,12 @@ class Curves(Result):
     def caption(self) -> str:
         return "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}."
 
+    @property
+    def excerpt(self) -> list[int]:
+        """The first, the best and the last epoch."""
+        clock = self.history[self._clock]
+        return sorted({0, len(clock) - 1} | ({*np.flatnonzero(clock == self.best)[:1].tolist()}))
+
     def figure(self) -> Figure:
         """Training and validation loss, with the best epoch; where there is not one loss, all that was logged."""
         found = {label: self.history[name] for name, label in _WATCHED.items() if name in self.history}
