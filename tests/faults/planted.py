@@ -525,7 +525,7 @@ FAULTS = [
     ),
     Fault(
         "report: user text is not escaped",
-        "jobs/report.py",
+        "jobs/pages.py",
         "Environment(autoescape=True",
         "Environment(autoescape=False",
         ("tests/jobs/test_report.py",),

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from ftheta.jobs.report import figure_html as picture
-from ftheta.jobs.report import slug
-from ftheta.jobs.report import table_html as table
+from ftheta.jobs.pages import figure_html as picture
+from ftheta.jobs.pages import slug
+from ftheta.jobs.pages import table_html as table
 from ftheta.plots._style import panel
 from ftheta.results import Table
 

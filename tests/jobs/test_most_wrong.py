@@ -15,6 +15,7 @@ from PIL import Image
 
 from ftheta.data import Pictures, open_images
 from ftheta.jobs import report
+from ftheta.jobs.pages import render
 from ftheta.store import Run
 from ftheta.tasks import TASKS
 
@@ -43,7 +44,7 @@ def most_wrong(test, rows, shape=()):
         )
         trained = SimpleNamespace(run=run, task=TASKS[task](), facts=facts, tested=lambda: rows)
         blocks = report._most_wrong(trained)
-    return report._template().render(sections={"Most wrong": blocks}).partition("<section>")[2].partition("<footer>")[0]
+    return render(sections={"Most wrong": blocks}).partition("<section>")[2].partition("<footer>")[0]
 
 
 def cells(html):
