@@ -20,6 +20,7 @@ from ftheta import (
     MLPRegressor,
     ModuleClassifier,
     QuadraticDiscriminant,
+    Ridge,
     UNetSegmenter,
     catalog,
     explain,
@@ -72,7 +73,7 @@ MAPS = {"diagram", "equivariance", "receptive-field"}
 SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesize", "top-patches"}
 MEMORY = {"basins", "energy-surface", "recall"}
 MACHINE = {"chains", "fill-in", "filters"}
-LINEAR = {"row-influence", "solvers", "statistics"}
+LINEAR = {"coefficients", "row-influence", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
 SUBJECTS = {  # what makes it, its rows, what it can give
     "mlp classifier": (
@@ -96,7 +97,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         TAUGHT | MAPS | SEEING | {"segmentation"},
     ),
     "plain module": (Mixed, (X, None), MODULE),
-    "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"curves", "statistics"}),
+    "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"coefficients", "curves", "statistics"}),
     "two classes": (
         lambda: LogisticRegression().fit(X[:, :2], CLASSES > "a"),
         (X[:, :2], CLASSES > "a"),
@@ -104,6 +105,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     ),
     "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), LINEAR),
     "plane": (lambda: LinearRegression().fit(X[:, :2], NUMBERS), (X[:, :2], NUMBERS), {"fitted-curve", *LINEAR}),
+    "penalized": (lambda: Ridge().fit(X, NUMBERS), (X, NUMBERS), {*LINEAR, "path"} - {"statistics"}),
     "gaussian classes": (
         lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
         (X[:, :2], CLASSES),

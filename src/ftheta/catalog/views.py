@@ -10,6 +10,15 @@ _MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ pr
 
 VIEWS = [
     View(
+        *("coefficients", "ftheta.explain.predictions.coefficients:coefficients", "coef_ intercept_ n_features_in_"),
+        "How does each column change the prediction?",
+        *("Coefficients with intervals per unit and per standard deviation of their columns.", 14),
+    ),
+    View(
+        *("path", "ftheta.explain.predictions.coefficients:path", "coefficient_path coef_"),
+        *("What does the penalty do?", "Every coefficient against the penalty, with the one that was chosen.", 18),
+    ),
+    View(
         *("statistics", "ftheta.explain.predictions.linear:statistics", "n_features_in_ summarize"),
         "Which coefficients differ from zero?",
         *("Standard errors, tests and diagnostics, from the rows that the model was fitted to.", 20),

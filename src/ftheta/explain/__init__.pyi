@@ -51,6 +51,9 @@ from .layers.summary import Activations as Activations
 from .layers.summary import Summary as Summary
 from .layers.summary import activations as activations
 from .layers.summary import summary as summary
+from .predictions.coefficients import Coefficients as Coefficients
+from .predictions.coefficients import coefficients as coefficients
+from .predictions.coefficients import path as path
 from .predictions.linear import RowInfluence as RowInfluence
 from .predictions.linear import Solvers as Solvers
 from .predictions.linear import row_influence as row_influence

@@ -258,8 +258,18 @@ def image_shape(size: int, given: Sequence[int] | None, smallest: int = 1) -> tu
     return shape
 
 
-def names_of(obj: Any) -> list[str]:
-    """Names of the features, x1, x2, ... where the model knows none."""
+def in_units(x: np.ndarray, units: Any, columns: Any = slice(None)) -> np.ndarray:
+    """Values (..., d) of some columns in the user's units."""
+    shift, scale = (0.0, 1.0) if units is None else np.asarray(units, dtype=float).T[:, columns]
+    return shift + scale * x
+
+
+def names_of(obj: Any, names: Sequence[str] | None = None) -> list[str]:
+    """Names of the features: the given ones, those of the model, or x1, x2, ..."""
+    if names is not None:
+        if len(names) != obj.n_features_in_:
+            raise InputError(f"names has {len(names)} names; the model has {obj.n_features_in_} columns.")
+        return [str(name) for name in names]
     return [str(name) for name in getattr(obj, "feature_names_in_", [f"x{j + 1}" for j in range(obj.n_features_in_)])]
 
 

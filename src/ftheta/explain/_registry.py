@@ -38,12 +38,16 @@ _COMMON = {  # arguments that mean the same everywhere
     "training": "In training mode: with dropout (one fixed draw) and the statistics of this batch.",
     "input_shape": "Shape of one row, where there is no X; an estimator knows it.",
     "random_state": "Seed of what is drawn.",
+    "names": "What the columns of X are called; None: as the model knows them.",
+    "units": "Shift and scale of each column, (D, 2), so that shift + scale X is in the user's units; None: X is.",
+    "classes": "What the classes are called, in the order of `classes_`; None: as the model knows them.",
+    "target": "What y is called.",
 }
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A registered explanation; called with (obj, X, y), it takes of these what it has parameters for."""
+    """A registered explanation; called with (obj, X, y) and the user's words, it takes what it has parameters for."""
 
     name: str  # on the command line
     function: Callable[..., Any]
@@ -51,11 +55,11 @@ class Explanation:
     when: Callable[[Any], bool] | None = None  # True if an object with them can give it; None: always
     all_rows: bool = False  # it needs all rows that a model was fitted to
 
-    def __call__(self, obj: Any, X: Any = None, y: Any = None) -> Any:
-        """The result for these rows, as far as it depends on rows."""
-        wanted, given = signature(self.function).parameters, {"X": X, "y": y}
+    def __call__(self, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Any:
+        """The result for these rows, as far as it depends on rows; `words` are names, units, classes and target."""
+        wanted, given = signature(self.function).parameters, {"X": X, "y": y, **words}
         require(obj, self.needs, self.function.__name__)
-        for name, value in given.items():
+        for name, value in [("X", X), ("y", y)]:
             if value is None and name in wanted and wanted[name].default is Parameter.empty:
                 raise InputError(f"{self.name} looks at rows, but {name} is None; pass {name}.")
         return self.function(obj, **{name: value for name, value in given.items() if name in wanted})
@@ -154,14 +158,15 @@ def get(name: str) -> Explanation:
     return _TABLE[name] if name in _TABLE else catalog.load(catalog.view(name).target).explanation
 
 
-def run(name: str, obj: Any, X: Any = None, y: Any = None) -> Result:
-    """One explanation of an object; rows are given to those that look at rows.
+def run(name: str, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Result:
+    """One explanation of an object; rows are given to those that look at rows, and the user's words (names, units,
+    classes, target) to those that show them.
 
     Example:
         >>> run("summary", nn.Linear(2, 1), [[0.5, 1.5]]).table().columns["parameters"]
         [3]
     """
-    return get(name)(obj, X, y)
+    return get(name)(obj, X, y, **words)
 
 
 def require(obj: Any, needs: str | type, caller: str) -> None:

@@ -175,7 +175,7 @@ def _inside(trained: Any) -> Iterator[Block]:
         if view.name != "curves" and view.cost == "quick":  # curves are under training
             rows = learned_from(all_rows=explain.get(view.name).all_rows)
             about = {"heading": view.name.replace("-", " ").capitalize(), "anchor": f"explain-{slug(view.name)}"}
-            make = partial(explain.run, view.name, trained.model, *rows)
+            make = partial(explain.run, view.name, trained.model, *rows, **trained.words)
             yield result_block(make, slug(view.name), view.summary, folded=False, **about, text=view.summary, soft=True)
 
 

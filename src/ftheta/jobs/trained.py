@@ -178,6 +178,13 @@ class TrainedRun:
             rows = rows[: -(-len(rows) // step)] if ordered else rows[::step]
         return encoded(self.kind, self.encoder, self.dataset, rows)
 
+    @cached_property
+    def words(self) -> dict[str, Any]:
+        """The user's names and units, as explanations take them."""
+        names, units = self.encoder.axes() if hasattr(self.encoder, "axes") else (None, None)
+        found = {"names": names, "units": units, "classes": self.facts["classes"], "target": self.facts["target"]}
+        return {name: value for name, value in found.items() if value is not None and len(value)}
+
     def tested(self) -> Any:
         """Raw rows of the result."""
         if self.facts["test"]:
@@ -196,7 +203,7 @@ class TrainedRun:
         for name in names or (known if every else quick[:FIRST]):
             entry = explain.get(name)
             try:
-                yield name, explain.run(name, self.model, *self._rows_for(entry))
+                yield name, explain.run(name, self.model, *self._rows_for(entry), **self.words)
             except (InputError, InputTypeError) as error:
                 if names:
                     raise

@@ -139,11 +139,11 @@ def bands(
 
 
 @drawn
-def whiskers(panels: Mapping[str, Sequence[Row]], *, title: str = "", at: float | None = None) -> Figure:
+def whiskers(panels: Mapping[str, Sequence[Any]], *, title: str = "", at: float | None = None) -> Figure:
     """Dots with whiskers, numbers beside them; a hollow dot has no interval.
 
-    `panels` maps the label of an axis, with its unit, to rows (name, value, low, high), the first panel on top; `at` is
-    where a line is drawn, such as 0 for no difference.
+    `panels` maps the label of an axis, with its unit, to rows (name, value, low, high), the first panel on top; a fifth
+    entry are words in place of the numbers. `at` is where a line is drawn, such as 0 for no difference.
     """
     if not panels or not all(panels.values()):
         raise InputError(
@@ -156,14 +156,14 @@ def whiskers(panels: Mapping[str, Sequence[Row]], *, title: str = "", at: float 
     for axes, (label, rows) in zip(grid, panels.items(), strict=True):
         if at is not None:
             axes.axvline(at, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
-        for i, (_, value, low, high) in enumerate(rows):
-            text, fill = f"{value:#.4g} [none]", "white"
+        for i, (_, value, low, high, *words) in enumerate(rows):
+            text, fill, place = f"{value:#.4g} [none]", "white", axes.get_yaxis_transform()
             if low is not None and high is not None:
                 axes.hlines(i, low, high, color=PALETTE[0], lw=2)
                 text, fill = f"{value:#.4g} [{low:#.3g}, {high:#.3g}]", PALETTE[0]
             if np.isfinite(value):
                 axes.plot(value, i, "o", ms=7, mec=PALETTE[0], color=fill, clip_on=False)
-            axes.annotate(text, (1.02, i), xycoords=axes.get_yaxis_transform(), va="center", size="small")
+            axes.annotate(words[0] if words else text, (1.02, i), xycoords=place, va="center", size="small")
         axes.set_yticks(range(len(rows)), [short(name, 24) for name, *_ in rows])
         axes.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
         axes.margins(x=0.08)

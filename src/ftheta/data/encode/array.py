@@ -148,6 +148,12 @@ class ArrayEncoder(TransformerMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", [f"value {j}" for j in range(self.n_features_in_)])
         return np.array(names, dtype=object)
 
+    def axes(self) -> tuple[list[str], np.ndarray]:
+        """Names of the columns, and shift and scale that bring each back to the user's units: (D, 2)."""
+        shift, scale = (self.shift_, self.scale_) if self.to in ("real", "unit") else (0.0, 1.0)
+        units = np.broadcast_arrays(shift, scale, np.zeros(self.n_features_in_))[:2]
+        return [str(name) for name in self.get_feature_names_out()], np.stack(units, 1)
+
     def get_state(self) -> dict[str, Any]:
         """What was learned, as JSON values."""
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]

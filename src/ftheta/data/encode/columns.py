@@ -30,6 +30,7 @@ MAX_LEVELS = 100  # that have a column of their own, the most frequent first
 RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
 IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier
 IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
+YEAR = 365.2425  # days
 FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # row numbers begin below the first and skip at most so many (rows held out)
 _IDENTIFIER = re.compile(r"(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames)$|^unnamed|[a-z]Id$", re.IGNORECASE)
 
@@ -45,6 +46,11 @@ class Plan:
     def apply(self, column: pd.Series) -> np.ndarray:
         """The cells as numbers: (n,) -> (n, len(outputs))."""
         return np.empty((len(column), 0))
+
+    @property
+    def axes(self) -> list[tuple[str, float, float]]:
+        """Name, shift and scale of each column that it makes: shift + scale z is in the user's units."""
+        return [(name, 0.0, 1.0) for name in self.outputs]
 
     def new_row_note(self, column: pd.Series) -> str:
         """What new rows hold that training rows did not; empty if nothing."""
@@ -76,6 +82,10 @@ class Number(Plan):
             return f"constant ({self.mean:.4g}): centered, not scaled"
         filled = "; missing cells take the mean, and a second column marks them" if self.missing else ""
         return f"(x - {self.mean:.4g}) / {self.scale:.4g}{filled}"
+
+    @property
+    def axes(self) -> list[tuple[str, float, float]]:
+        return [(str(self.name), self.mean, self.scale), *super().axes[1:]]
 
     def apply(self, column: pd.Series) -> np.ndarray:
         return standardized(_numbers(column), self.mean, self.scale, self.missing)
@@ -148,6 +158,10 @@ class Date(Plan):
     def description(self) -> str:
         circles = f", and its place in the {' and the '.join(self.circles)} as sine and cosine" if self.circles else ""
         return f"days since 1970, standardized{circles}" + ("; missing cells marked" if self.missing else "")
+
+    @property
+    def axes(self) -> list[tuple[str, float, float]]:
+        return [(f"{self.name} (year)", 1970 + self.mean / YEAR, self.scale / YEAR), *super().axes[1:]]
 
     def new_row_note(self, column: pd.Series) -> str:
         return _holes(self.name, 0 if self.missing else int(np.isnan(_days(column)).sum()), "the mean is taken")

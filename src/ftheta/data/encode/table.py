@@ -145,6 +145,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         named = [plan if plan.name is not None else replace(plan, name=str(name)) for plan, name in pairs]  # type: ignore[type-var]
         return np.array([output for plan in named for output in plan.outputs], object)
 
+    def axes(self) -> tuple[list[str], np.ndarray]:
+        """Names of the columns of `transform`, and shift and scale that bring each back to the user's units: (W, 2).
+
+        Dates are years.
+        """
+        check_is_fitted(self)
+        names = [str(j) if plan.name is None else plan.name for j, plan in enumerate(self.plans_)]
+        found = [a for plan, name in zip(self.plans_, names, strict=True) for a in replace(plan, name=name).axes]  # type: ignore[type-var]
+        return [name for name, *_ in found], np.array([units for _, *units in found])
+
     def get_state(self) -> dict[str, Any]:
         """What was learned, as JSON values: one plan per column."""
         check_is_fitted(self)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...check import Count, Fraction, Positive
 from ...errors import InputError
-from ...plots import Figure, drawn
+from ...plots import Figure, drawn, legend
 from ...results import Result
 from ...train import Steps, iterate
 from .base import CONSTANT, LinearAnswers, PlainRegressor, Rows, feature_names
@@ -249,6 +249,7 @@ class CoordinateDescentTrace(Result):
         ends = np.arange(len(self.names), len(self.coefs), len(self.names))
         figure, axes = draw_paths(np.arange(len(self.coefs)), self.coefs, self.names, {"end of a sweep": ends})
         axes[0].set(title="Coordinate descent, one coefficient at a time", xlabel="updates of one coefficient")
+        legend(figure, axes=axes[:1])
         return figure
 
 
@@ -321,6 +322,12 @@ class Lasso(LinearAnswers, PlainRegressor):
         self.gap_, self.dof_ = (float(gap[0]), float(free[0])) if one else (gap, free)
         self.n_iter_ = max(1, *sweeps)
         return self
+
+    def coefficient_path(self, X: ArrayLike, y: ArrayLike) -> CoefficientPath:
+        """100 penalties for the rows that it was fitted to, its own marked; with an L1 part of at least 1 %."""
+        ratio = max(float(getattr(self, "l1_ratio", 1.0)), 0.01)
+        found = lasso_path(X, y, l1_ratio=ratio, fit_intercept=self.fit_intercept, max_iter=self.max_iter, tol=self.tol)
+        return replace(found, chosen=float(self.alpha))
 
     def _solved(self, problem: _Problem, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""

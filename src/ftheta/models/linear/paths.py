@@ -32,6 +32,8 @@ class CoefficientPath(Result):
     gcv: np.ndarray | None = None  # of ridge: generalized cross-validation, in the same units (L,)
     gaps: np.ndarray | None = None  # of the lasso: duality gap of each solution, in the units of the objective (L,)
     knots: np.ndarray | None = None  # of the lasso: exact penalties where a coefficient enters or leaves, falling (K,)
+    chosen: float | None = None  # the penalty of a model
+    label: str = "coefficient"
     moves: tuple[tuple[int, str], ...] = ()  # for each knot the place of the coefficient, and "enters" or "leaves"
 
     def best(self, choose: str = "loo") -> int:
@@ -54,7 +56,8 @@ class CoefficientPath(Result):
     @property
     def caption(self) -> str:
         """What table and figure show."""
-        first = f"{self.title}: {len(self.alphas)} penalties"
+        own = "" if self.chosen is None else f", chosen was {self.chosen:.4g}"
+        first = f"{self.title}: {len(self.alphas)} penalties{own}"
         if self.gaps is None:
             loo, gcv = (self.alphas[self.best(choose)] for choose in ("loo", "gcv"))
             return f"{first}. Least leave-one-out error at alpha {loo:.4g}, least GCV at {gcv:.4g}."
@@ -73,8 +76,13 @@ class CoefficientPath(Result):
         at, knots = self.alphas[order], np.empty(0) if self.knots is None else self.knots
         figure, axes = draw_paths(at, coefs[order], self.names, {"knots": knots}, below=self.loo is not None)
         axes[0].set(title=f"{self.title}: coefficients against the penalty", xscale="log")
+        axes[0].set_ylabel(self.label)
+        for part in axes:
+            part.set_xlabel("penalty α (log scale, falling)")
+        if self.chosen:
+            axes[0].axvline(self.chosen, color=GREY, lw=2.2, ls="-", zorder=1, label=f"chosen: {self.chosen:.3g}")
+        legend(figure, axes=axes[:1])
         axes[0].invert_xaxis()
-        axes[-1].set_xlabel("penalty α (log scale, falling)")
         above, places = axes[0].twiny(), np.unique(np.linspace(0, len(at) - 1, 7).round().astype(int))
         above.set(xscale="log", xlim=axes[0].get_xlim(), xlabel="effective degrees of freedom")
         above.set_xticks(at[places], [f"{dof:.3g}" for dof in self.dof[order][places]])
@@ -120,5 +128,4 @@ def draw_paths(
             place = {"transform": axes[0].get_xaxis_transform(), "ls": "", "marker": "|", "ms": 9, "color": "black"}
             axes[0].plot(where, np.full(len(where), 0.02), label=label, **place)
     axes[0].set_ylabel("coefficient")
-    legend(figure, axes=axes[:1])
     return figure, axes

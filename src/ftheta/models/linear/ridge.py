@@ -14,11 +14,12 @@ Technometrics 21 (1979); Hastie, Tibshirani and Friedman, The Elements of Statis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from ...check import NonNegative
 from ...errors import InputError
@@ -181,6 +182,11 @@ class Ridge(LinearAnswers, PlainRegressor):
         if not isinstance(self.alphas, np.ndarray):
             return super()._params_tree()
         return Ridge(**{**self.get_params(), "alphas": tuple(self.alphas.tolist())})._params_tree()
+
+    def coefficient_path(self, X: ArrayLike, y: ArrayLike) -> CoefficientPath:
+        """100 penalties for the rows that it was fitted to, its own marked."""
+        copied: Any = clone(self)
+        return replace(copied._path(X, y, 100, None), chosen=self.alpha_)
 
     def path(self) -> CoefficientPath:
         """Everything that was learned for every one of `alphas`."""
