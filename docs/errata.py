@@ -26,11 +26,16 @@ def named(text: str) -> set[str]:
 
 
 def what(row: ledger.Row) -> str:
-    """The erratum; else what is printed and what is right, or the checks that failed."""
+    """What is not stated, then the erratum; else what is printed and what is right, or the checks that failed."""
     record = ledger.record(row)
+    missing = "; ".join(c["text"] for c in record["checks"] if c["missing"])
     failed = "; ".join(c["text"] for c in record["checks"] if c["holds"] is False)
     printed = f"printed: {record['source_says']}; right: {record['right']}" if record["right"] is not None else ""
-    text = re.sub(r"^\[\w+\] ", "", row.erratum) or printed or (f"does not hold: {failed}" if failed else row.item)
+    erratum = re.sub(r"^\[\w+\] ", "", row.erratum)
+    if missing:
+        text = f"not stated: {missing}" + (f". {erratum}" if erratum else "")
+    else:
+        text = erratum or printed or (f"does not hold: {failed}" if failed else row.item)
     return text.replace("|", "\\|").replace("\n", " ")
 
 

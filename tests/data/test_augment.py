@@ -217,11 +217,10 @@ def glyph(*rows):
 SIX, NINE = glyph("###", "#..", "###", "#.#", "###"), glyph("###", "#.#", "###", "..#", "###")
 
 
-@pytest.mark.ledger("B227", covers="ftheta.data.augmentation", printed=6, right=9)
-def test_a_six_turned_by_180_degrees_is_a_nine(ledger):
+@pytest.mark.ledger("B227", covers="ftheta.data.augmentation")
+def test_a_six_turned_by_180_degrees_is_a_nine():
     """Turns and mirrors keep the label of a cat, not of a digit."""
-    turned = warp(SIX, degrees=180)
-    ledger(6 if torch.equal(turned, SIX) else 9 if torch.equal(turned, NINE) else 0)
+    assert torch.equal(warp(SIX, degrees=180), NINE) and not torch.equal(SIX, NINE)
 
 
 @pytest.mark.ledger("B227", covers="ftheta.data.augmentation")

@@ -312,7 +312,7 @@ def test_output_pre_activations_of_the_example():
 @pytest.mark.ledger(
     *("B162",),
     covers="ftheta.explain.worked_example",
-    printed=[1.972091, 0.477987, 0.321892],
+    printed=[1.972, 0.478, 0.322],
     right=[1.493504, 0.007388, 0.010020],
 )
 def test_losses_of_the_example_with_the_pre_activation_and_with_the_output(ledger):
@@ -330,8 +330,8 @@ def test_losses_of_the_example_with_the_pre_activation_and_with_the_output(ledge
 @pytest.mark.ledger(
     *("B163",),
     covers="ftheta.explain.backprop",
-    printed=[0.392990, 0.104406, 0.097506],
-    right=[1.985996, 0.977739, 0.802361],
+    printed=[0.393, 0.104, 0.098],
+    right=[0.341997, -0.012981, -0.017203],
 )
 def test_printed_deltas_of_the_example_are_the_gradient_of_neither_loss(ledger):
     found = {variant: backprop(*worked_example(variant)) for variant in ("printed", "linear", "sigmoid")}
@@ -347,7 +347,7 @@ def test_printed_deltas_of_the_example_are_the_gradient_of_neither_loss(ledger):
         for name, slope in central(net, x, y, half).items():
             np.testing.assert_allclose(found[variant].gradient[name], slope, rtol=1e-6)
             assert not np.allclose(found["printed"].gradient[name], slope, rtol=0.1)
-    ledger(deltas["linear"])
+    ledger(deltas["sigmoid"])
 
 
 @pytest.mark.ledger("B164", covers="ftheta.explain.worked_example", printed=0.049, right=0.050)
@@ -361,17 +361,17 @@ def test_hidden_deltas_of_the_example(ledger):
 @pytest.mark.ledger(
     *("B165",),
     covers="ftheta.explain.worked_example",
-    printed=[-0.198301, -0.087966, -0.096189],
-    right=[-1.255366, -0.613735, -0.688726],
+    printed=[-0.198, -0.088, -0.096],
+    right=[-0.103938, -0.034774, -0.030140],
 )
 def test_weight_changes_of_the_example(ledger):
     """Printed: not the negative gradient of any stated loss."""
     found = backprop(*worked_example("printed"), lr=1.0)
     digits(joined(found.update, "output"), [-0.198301, -0.087966, -0.096189])
     digits(joined(found.update, "hidden"), [[0.019120, 0.011790, 0.016300], [-0.091154, -0.050226, -0.067815]])
-    net, x, y, _ = worked_example("linear")
+    net, x, y, _ = worked_example("sigmoid")
     slope = central(net, x, y, half)
-    ledger(-joined(slope, "output"), rtol=1e-5)
+    ledger(-joined(slope, "output"), rtol=1e-4)
 
 
 @pytest.mark.ledger("B166", covers="ftheta.explain.worked_example")

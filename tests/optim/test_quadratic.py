@@ -22,14 +22,15 @@ def drawn(seed, n, low=0.1):
     return axes @ torch.linspace(low, 3, n).double().diag() @ axes.T, torch.randn(n, generator=rng, dtype=torch.double)
 
 
-@pytest.mark.ledger("B192", covers="ftheta.optim.trust_step", printed="λ is free", right=1.2116)
+@pytest.mark.ledger("B192", covers="ftheta.optim.trust_step", printed=1.0, right=2**0.5)
 def test_damping_gives_the_steps_of_the_example_and_a_radius_determines_it(ledger):
-    """λ = 0, 1, 1000; with ‖d‖ = 1 imposed λ is no longer free, and near the minimum it would have to be -0.99."""
+    """λ = 0, 1, 1000; imposed is ‖d‖ = 1, which leaves λ no choice: near the minimum it would have to be -0.99."""
     for damping, expected in ((0, (-1, -1)), (1, (-10 / 11, -0.5)), (1000, (-0.0099, -0.001))):
         assert damped_step(H, G, damping).tolist() == pytest.approx(expected, rel=2e-3)
     d, damping = trust_step(H, G, radius=1.0)
     assert d.norm().item() == pytest.approx(1, rel=1e-12)
-    ledger(damping, rtol=1e-4)
+    assert damping == pytest.approx(1.2116, rel=1e-4)
+    ledger(damped_step(H, G, 0).norm())  # of Newton's step, the case λ = 0
     torch.testing.assert_close(damped_step(H, G, damping), d, rtol=1e-12, atol=1e-12)
     near, damping = trust_step(H, G / 100, radius=1.0)  # the right statement is ‖d‖ <= 1, and λ = 0 inside
     assert damping == 0 and near.tolist() == pytest.approx([-0.01, -0.01])

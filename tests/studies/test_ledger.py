@@ -48,7 +48,7 @@ def test_reading_the_ledger_imports_nothing_heavy(fresh):
         ([TEST], "verified", "right"),
         ([PAGE, TEST], "verified", "incomplete"),
         ([TEST, FIX], "verified", "wrong"),
-        ([STUDY, PAGE], "measured", "loose"),
+        ([STUDY, PAGE], "measured", "incomplete"),
         ([PAGE], "documented", "incomplete"),
         ([NO], "declined", "declined"),
     ],

@@ -63,18 +63,13 @@ def test_the_gradient_is_that_of_finite_differences():
     np.testing.assert_allclose(np.concatenate([g.ravel() for g in rbm_gradient(v, W, b, c)]), slopes, atol=1e-8)
 
 
-@pytest.mark.ledger(
-    "B123",
-    covers="ftheta.models.energy.rbm_net.RBM.log_conditionals",
-    printed=[-3.718, -2.825, -1.849],
-    right=[-3.537, -2.915, -1.776],
-)
-def test_the_pseudo_likelihood_is_not_the_likelihood_and_does_not_add_up_to_one(ledger):
+@pytest.mark.ledger("B123", covers="ftheta.models.energy.rbm_net.RBM.log_conditionals")
+def test_the_pseudo_likelihood_is_not_the_likelihood_and_does_not_add_up_to_one():
     W, b, c = machine()
     rows, place = np.array([[0, 0, 0, 0], [0, 1, 0, 1], [1, 1, 1, 1]]), np.array([8, 4, 2, 1])
     marginal = rbm_joint(W, b, c).sum(1)
     np.testing.assert_allclose(np.log(marginal[rows @ place]), [-3.718, -2.825, -1.849], atol=5e-4)
-    ledger(pseudo_likelihood(rows, W, b, c), rtol=3e-4)
+    np.testing.assert_allclose(pseudo_likelihood(rows, W, b, c), [-3.537, -2.915, -1.776], atol=5e-4)
     assert np.exp(pseudo_likelihood(states(4), W, b, c)).sum() == pytest.approx(1.006, abs=5e-4)
     slow = 0.0
     for i in range(4):

@@ -99,8 +99,8 @@ def test_jitter_repairs_a_singular_matrix_and_goes_to_the_shortest_solution():
     assert np.linalg.eigvalsh(a.T @ a - 1e-3 * np.eye(3))[0] < 0  # solved as well, but not positive definite
 
 
-@pytest.mark.ledger("B234", covers="ftheta.models.LinearRegression", printed=1.0, right=1000002.0)
-def test_jitter_lowers_the_condition_number_and_what_a_perturbation_does(ledger):
+@pytest.mark.ledger("B234", covers="ftheta.models.LinearRegression")
+def test_jitter_lowers_the_condition_number_and_what_a_perturbation_does():
     a = np.vander(np.linspace(0, 1, 12), 10, increasing=True)
     before, after = (np.linalg.cond(a.T @ a + jitter * np.eye(10)) for jitter in (0, 1e-6))
     assert (before, after) == (pytest.approx(4.68e13, rel=1e-2), pytest.approx(2.37e7, rel=1e-2))
@@ -112,6 +112,6 @@ def test_jitter_lowers_the_condition_number_and_what_a_perturbation_does(ledger)
     assert moved[0] > 50 * moved[1]
     shear = np.array([[1.0, 1000], [0, 1]])  # not normal: its eigenvalues, 1 and 1, say nothing
     assert np.linalg.eigvals(shear) == pytest.approx([1, 1])
-    ledger(np.linalg.cond(shear), rtol=1e-9)
+    assert np.linalg.cond(shear) == pytest.approx(1_000_002, rel=1e-9)
     symmetric = np.array([[2.0, 1], [1, 2]])
     assert np.linalg.cond(symmetric) == pytest.approx(3) and np.linalg.cond([[1.0, 1], [1, 1]]) > 1e15

@@ -59,7 +59,9 @@ def higher(m: Measured) -> Checks:
     yield more("the largest rate that trains is higher with batch norm (decades)", batch, without)
 
 
-@study.claim("B328", says="batch norm allows higher rates, regularises, and is robust to initialisation")
+@study.claim(
+    "B328", says="batch norm allows higher rates, appears to regularise, and is more robust to initialisation and rate"
+)
 def three(m: Measured) -> Checks:
     yield from higher(m)
     without, batch = (m["training accuracy"] >= TRAINED).mean((1, 2))

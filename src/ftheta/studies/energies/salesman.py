@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...draw import Draw
-from .. import Checks, Measured, Study, more
+from .. import Checks, Measured, Study, less, missing, more
 
 
 class Net(NamedTuple):
@@ -106,8 +106,13 @@ def measure(seed: int, network: str, *, cities: int = 10, starts: int = 20) -> d
 study = Study(measure, {"network": tuple(NETS)}, seeds=20, tiny={"seeds": 2, "cities": 5, "starts": 3})
 
 
-@study.claim("B275", says="the energy is the sum of the distances along the route", right="length and penalties")
+@study.claim(
+    "B275",
+    says="the energy is the sum of the distances along the route, which must visit every city once",
+    right="a unit for each city at each place; length and penalties",
+)
 def tours(m: Measured) -> Checks:
     share = m["tours"]
-    yield more("with the length alone as energy more than half of the starts end in a tour", share[0], 0.5)
-    yield more("with penalties for other than one city at each place they do", share[2], 0.5)
+    yield less("with the length alone as energy fewer than half of the starts end in a tour", share[0], 0.5)
+    yield more("with penalties for other than one city at each place more than half do", share[2], 0.5)
+    yield missing("how units represent cities and a tour, and what makes the network visit every city once")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 # the first that applies
 STATUS = {"test": "verified", "study": "measured", "page": "documented", "declined": "declined"}
-VERDICTS = ("wrong", "loose", "incomplete", "undecided", "right", "declined")  # the first that a claim gives
+VERDICTS = ("wrong", "incomplete", "loose", "undecided", "right", "declined")  # the first that a claim gives
 SOURCES = {
     "000": "Machine Learning Explainers 2026",
     "001": "Machine Learning Explainers 2025",

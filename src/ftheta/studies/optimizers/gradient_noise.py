@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...train import Training
-from .. import Checks, Measured, Study, less, more
+from .. import Checks, Measured, Study, less, missing, more
 from ._race import VARIANCE, Task, race, tuned
 
 GOOD = 0.1  # excess up to which an error is good
@@ -84,7 +84,7 @@ def help_and_harm(m: Measured) -> Checks:
     yield more("the largest raises the training error by half or more (log)", train[-1] - train[0], np.log(1.5))
 
 
-@small.claim("B027", says="small batches regularise, take longer and are less stable")
+@small.claim("B027", says="small batches often act as regularisation at the cost of stability and runtime")
 def regularize(m: Measured) -> Checks:
     yield less("single rows leave a smaller gap than all rows at once", m["gap"][0], m["gap"][-1])
     yield less("and a lower validation error", m["validation error"][0], m["validation error"][-1])
@@ -103,3 +103,4 @@ def of_lbfgs(m: Measured) -> Checks:
     yield more("there training ends below validation", m["validation"][-1, 0], m["training"][-1, 0])
     yield more("there validation is least after epoch 10, whatever the rows", turn, 10)
     yield less("and before epoch 40", turn, 40)
+    yield missing("the data, the network, and what 25 and 100 % of noise are")
