@@ -18,6 +18,20 @@ def test_dropout_keeps_the_mean_and_depends_on_the_seed_only():
     assert (ad.dropout(x, 0.0, 3) == x).all()
 
 
+def test_pools_overlap_and_norms_have_the_epsilon_that_is_given():
+    x, g, b = RNG.normal(size=(3, 4, 7)), RNG.normal(size=4), RNG.normal(size=4)
+    tx, tg, tb = map(torch.tensor, (x, g, b))
+    pairs = [
+        (ad.max_pool(x, 3, 2), functional.max_pool1d(tx, 3, 2)),
+        (ad.mean_pool(x, 3, 2), functional.avg_pool1d(tx, 3, 2)),
+        (ad.batch_norm(x, g, b, eps=0.5), functional.batch_norm(tx, None, None, tg, tb, training=True, eps=0.5)),
+        (ad.layer_norm(x[..., :4], g, b, eps=0.5), functional.layer_norm(tx[..., :4], (4,), tg, tb, eps=0.5)),
+        (ad.rms_norm(x[..., :4], g, eps=0.5), functional.rms_norm(tx[..., :4], (4,), tg, eps=0.5)),
+    ]
+    for ours, theirs in pairs:
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("knobs", [{}, {"stride": (2, 1), "padding": (1, 2)}, {"dilation": 2, "groups": 2}])
 def test_convolutions_are_torchs(knobs):
     x, w, b = RNG.normal(size=(2, 4, 7, 8)), RNG.normal(size=(6, 4 // knobs.get("groups", 1), 3, 2)), RNG.normal(size=6)

@@ -599,7 +599,7 @@ def test_pages_hold_every_table_with_its_formula():
         assert formula in markdown and formula in latex
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == len(found.parts())
     assert "| 1 | 0.3543 | 0.9427 | 0.2689 |" in markdown and "1 & 0.3543 & 0.9427 & 0.2689" in latex
-    assert latex.isascii()
+    assert latex.isascii() and markdown.startswith("# Back-prop") and latex.startswith("\\section*{Back-prop")
 
 
 def test_every_formula_of_the_tables_becomes_plain_latex():

@@ -181,6 +181,8 @@ def test_the_worst_entry_is_reported_with_what_was_expected_and_got():
     np.testing.assert_allclose(line["expected"][0], truth, rtol=1e-9)
     np.testing.assert_allclose(line["got"][0], truth + 0.25, rtol=1e-9)
     np.testing.assert_allclose(found.worst, 0.25 / max(abs(truth), abs(truth + 0.25)), rtol=1e-6)
+    one_percent = Planted(DENSE, lambda g, leaves, grads: [grads[0], 1.01 * grads[1], grads[2]], w=(4, 4), b=(4,))
+    assert [gradient_check(one_percent, x, y, tolerance=t).passed for t in (1e-3, 0.1)] == [False, True]
     assert (
         found.kinds[0] == "missing term"
         and "1 of 16 entries are wrong, all at axis 0 = 2, axis 1 = 1" in found.sentences[0]

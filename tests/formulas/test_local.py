@@ -58,6 +58,7 @@ def test_a_zero_gradient_is_a_stationary_point_of_any_kind(ledger):
 )
 def test_kinds_of_stationary_points(f, x, kind):
     assert stationary(f, x) == kind
+    assert stationary(lambda x: x[0] ** 2 + x[1] ** 2 / 100, [0.01, 0.0], tolerance=0.03) == "none"
 
 
 def test_a_point_without_derivatives_gets_a_sentence():

@@ -29,6 +29,7 @@ def test_classes_stand_in_the_order_in_which_they_are_named():
     expected = confusion_matrix(TRUTH.ravel(), ANSWER.ravel(), labels=named)
     assert np.array_equal(pixel_counts(TRUTH, ANSWER, named), expected)
     np.testing.assert_allclose(iou(TRUTH, ANSWER, named), iou(TRUTH, ANSWER)[[2, 0, 1]])
+    np.testing.assert_allclose(dice(TRUTH, ANSWER, named), dice(TRUTH, ANSWER)[[2, 0, 1]])
 
 
 def test_ignored_pixels_are_not_counted():

@@ -258,5 +258,7 @@ def test_an_environment_is_made_by_a_function():
     found = Environment().check(Corridor, Owner())
     assert found.spec.facts["actions"] == 2 and found.spec.facts["states"] == 5 and len(found) == 1
     assert isinstance(found.make(), Corridor)
+    play = Environment(play=lambda env, batch_size, device: (env, batch_size)).check(Corridor, Owner())
+    assert play.source(None, None, batch_size=3, shuffle=True, dtype=None, device=None)[1] == 3
     with pytest.raises(InputTypeError, match="a function that makes one"):
         Environment().check(Corridor(), Owner())

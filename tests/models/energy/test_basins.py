@@ -64,6 +64,7 @@ def test_patterns_that_no_start_reaches_are_counted():
 def test_all_ends_are_shown_and_the_seed_repeats():
     found, again, other = (basins(TWO, n=50, points=8, random_state=seed) for seed in (0, 0, 1))
     assert np.array_equal(found.shares, again.shares) and not np.array_equal(found.shares, other.shares)
+    assert not set(basins(TWO, n=50, points=8, steps=1).kinds) <= set(found.kinds)
     left, right = found.figure().axes
     assert left.get_title() == "Basins of attraction" and right.get_xlabel() == "share of 50 random starts"
     assert {label.get_text() for label in right.get_yticklabels()} == set(found.names)

@@ -162,6 +162,8 @@ def test_a_pseudo_likelihood_with_hidden_units_says_that_it_is_too_high():
 
 def test_the_pseudo_likelihood_without_hidden_units_is_that_of_enumeration():
     machine = fitted(ROWS, epochs=30, method="gibbs")
+    own = fitted(ROWS, epochs=1, method="gibbs", chains=7, k=3)._trainer.objective
+    assert (len(own.chains), own.k) == (7, 3)
     machine.module_.bias.data += 1.0
     x = states(4)
     log_p = -np.array([machine.free_energy(row[None])[0] for row in x])

@@ -63,6 +63,7 @@ def test_at_most_so_many_rows_start_a_chain_and_one_alone_has_no_others(machine)
     first, other = (chains(machine, BITS, max_rows=4, random_state=seed).states for seed in (0, 1))
     np.testing.assert_array_equal(first[0], BITS[::4])
     assert np.array_equal(first[0], other[0]) and not np.array_equal(first, other)
+    assert chains(machine, BITS, max_rows=4, shape=(4, 1)).shape == (4, 1)
     alone = chains(machine, BITS[:1], (1,))
     assert np.isnan(alone.others).all() and "from other starts" not in alone.table().columns and alone.figure()
 

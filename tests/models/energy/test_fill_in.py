@@ -33,6 +33,8 @@ def test_rows_are_removed_at_an_end_and_the_others_stay(machine, where):
         assert np.array_equal(missing, gone)
     for made, missing in zip(found.filled, found.missing, strict=True):
         assert np.array_equal(made[..., ~missing], np.broadcast_to(ROWS[:, ~missing], made[..., ~missing].shape))
+    flat = fill_in(machine, X.reshape(len(X), -1), (1, 2), (1, 7), where=where, shape=(4, 3))
+    assert np.array_equal(flat.missing, found.missing)
     other = fill_in(machine, np.where(found.missing[1].reshape(4, 3), 1 - X, X), (2,), (1, 7), where=where)
     assert np.array_equal(other.filled[0], found.filled[1])  # what was removed is not looked at
 

@@ -48,6 +48,9 @@ def test_without_a_bias_equilibria_are_mirrored_and_with_one_they_are_not():
     assert mirrored(hebb) and len(hebb.equilibria()) == 8
     assert sum(e.spurious for e in hebb.equilibria()) == 5
     solid = network(SOLID, rule="design", unit="saturated")
+    own = network(SOLID[:2], rule="design", unit="saturated", decay=3.0, step=0.2)
+    rates = np.unique(np.linalg.eigvalsh(own.weights_).round(9))
+    np.testing.assert_allclose(rates, np.exp([-0.6, 0.2]), atol=1e-8)
     np.testing.assert_allclose(solid.bias_, [0.2849, -0.2849, 0.2849], atol=5e-5)
     assert sum(e.kind == "stable" for e in solid.equilibria()) == 3
     assert not any(e.spurious for e in solid.equilibria())

@@ -9,8 +9,9 @@ from sklearn.model_selection import cross_val_score
 
 import ftheta
 from ftheta import ConvNetClassifier, ResNetClassifier
-from ftheta.data import augmentation, open_images
+from ftheta.data import InputSpec, TargetSpec, augmentation, open_images
 from ftheta.errors import InputError
+from ftheta.nn import ConvNet, ResNet
 from ftheta.train import Training, threads
 
 
@@ -150,6 +151,29 @@ def test_few_rows_are_tried_longer_than_many():
     assert "patience" not in ConvNetClassifier.first_try(1000, watched=False)
     tried = [ConvNetClassifier.first_try(1000, watched=False, shape=shape) for shape in ((8, 30), (28, 28, 3))]
     assert [settings.get("padding") for settings in tried] == ["same", None]
+
+
+NETS = {ConvNetClassifier: ConvNet, ResNetClassifier: ResNet}
+CHANGES = {
+    ConvNetClassifier: {"filters": (4,), "convs": (2, 1), "kernel": 2, "padding": "same", "pool": "mean"}
+    | {"norm": "batch", "activation": "tanh", "dropout": 0.3, "head": "mean", "hidden": (7,)},
+    ResNetClassifier: {"filters": (4,), "blocks": 1, "block": "bottleneck", "order": "pre", "squeeze": 2}
+    | {"norm": "layer", "activation": "tanh", "survival": 0.5, "dropout": 0.3},
+}
+
+
+@pytest.mark.parametrize("family", CHANGES, ids=lambda family: family.__name__)
+def test_every_setting_reaches_the_net(family):
+    spec = InputSpec((1, 14, 14)), TargetSpec("multiclass", 3, {})
+    usual = {"filters": (4, 8)} | ({"blocks": 2} if family is ResNetClassifier else {})
+    for name, value in CHANGES[family].items():
+        knobs = {("kind" if name == "block" else name): value}
+        made, before = (NETS[family]((1, 14, 14), 3, **usual | own) for own in (knobs, {}))
+        assert described(family(**usual | {name: value}).build(*spec)) == described(made) != described(before), name
+
+
+def described(module):
+    return [(str(part), vars(part).get("survival")) for part in module.modules()]
 
 
 def test_an_image_smaller_than_the_kernel_is_one_sentence():

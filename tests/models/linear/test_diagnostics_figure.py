@@ -68,5 +68,6 @@ def test_the_smoother_is_clevelands_without_its_robust_steps():
     x = np.sort(rng.uniform(0, 6, 80))
     y = np.sin(x) + 0.1 * rng.normal(size=80)
     at, high = local_line(x, y, span=0.3)
+    assert len(at) == 60 and len(local_line(x, y, points=25)[0]) == 25
     truth = sm.nonparametric.lowess(y, x, frac=0.3, it=0, xvals=at)
     assert high == pytest.approx(truth, abs=2e-3) and at[[0, -1]] == pytest.approx(x[[0, -1]])
