@@ -152,10 +152,7 @@ def test_resuming_is_exact_or_says_that_it_is_not(how, tmp_path):
             iterate(resumed, steps=4, run=run)
         assert torch.equal(again.weight, whole.weight)
         return
-    with (
-        Run(tmp_path / "a") as run,
-        pytest.raises(RunError, match="a plain iterator as source, which cannot return"),
-    ):
+    with Run(tmp_path / "a") as run, pytest.raises(RunError, match="a plain iterator as source, which cannot return"):
         iterate(resumed, steps=4, run=run)
     with Run(tmp_path / "a", allow_inexact=True) as run:
         iterate(resumed, steps=4, run=run)

@@ -526,10 +526,7 @@ OUTPUT_GRADIENT = [[0.0440, 0.0371, 0.0717], [0.0326, 0.0157, 0.0521]]
 
 
 @pytest.mark.ledger(
-    *("B155",),
-    covers="ftheta.explain.backprop",
-    printed=[[0.0766, 0.0528, 0.1238]] * 2,
-    right=OUTPUT_GRADIENT,
+    *("B155",), covers="ftheta.explain.backprop", printed=[[0.0766, 0.0528, 0.1238]] * 2, right=OUTPUT_GRADIENT
 )
 def test_output_gradients_of_several_units_are_not_summed_over_units(ledger):
     """δ and x that give the numbers of the check: the printed sum over i puts the sum of both rows into each."""

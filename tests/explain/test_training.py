@@ -126,10 +126,7 @@ VANISHING = {
     "small weights": lambda: deep(nn.ReLU, 0.05),
     "tanh, small weights": lambda: deep(nn.Tanh, 0.1),
 }
-EXPLODING = {
-    "linear": lambda: deep(None, 16.0),
-    "relu": lambda: deep(nn.ReLU, 20.0),
-}
+EXPLODING = {"linear": lambda: deep(None, 16.0), "relu": lambda: deep(nn.ReLU, 20.0)}
 HEALTHY = {
     "He and ReLU": lambda: deep(nn.ReLU, 2.0),
     "Glorot and tanh": lambda: deep(nn.Tanh, 1.0),

@@ -149,11 +149,7 @@ FAULTS = [
     ),
     Fault("l2 without its factor 2", "train/problem.py", "alpha=2 * t.l2", "alpha=t.l2", OBJECTIVE + TRAINER),
     Fault(
-        "l1 of the wrong sign",
-        "train/problem.py",
-        "sign(), alpha=t.l1)",
-        "sign(), alpha=-t.l1)",
-        OBJECTIVE + TRAINER,
+        "l1 of the wrong sign", "train/problem.py", "sign(), alpha=t.l1)", "sign(), alpha=-t.l1)", OBJECTIVE + TRAINER
     ),
     Fault("biases are penalized", "train/problem.py", "return p.ndim >= 2 or", "return True or", OBJECTIVE + TRAINER),
     Fault(
@@ -264,19 +260,9 @@ FAULTS = [
         STORE,
     ),
     Fault(
-        "the folder is not synchronised",
-        "store/files.py",
-        "    sync_folder(head if at is None else at)\n",
-        "",
-        STORE,
+        "the folder is not synchronised", "store/files.py", "    sync_folder(head if at is None else at)\n", "", STORE
     ),
-    Fault(
-        "digest is not compared",
-        "store/_manifest.py",
-        "if got != want:",
-        "if False:",
-        STORE,
-    ),
+    Fault("digest is not compared", "store/_manifest.py", "if got != want:", "if False:", STORE),
     Fault(
         "written in place",
         "store/files.py",

@@ -270,11 +270,7 @@ def test_one_row_with_one_position_is_normalised_over_its_channels(kind):
 
 
 def direct_row(kind, x):
-    return {
-        "layer": truth.layer_norm(x),
-        "group": truth.group_norm(x, 2),
-        "rms": truth.rms_norm(x),
-    }[kind]
+    return {"layer": truth.layer_norm(x), "group": truth.group_norm(x, 2), "rms": truth.rms_norm(x)}[kind]
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def test_flips_and_turns():
     np.testing.assert_array_equal(Flip(-2)(X), X.numpy()[:, ::-1])
     np.testing.assert_array_equal(Turn(3)(X), np.rot90(X, 3, (1, 2)))
     assert [str(t) for t in (Flip(), Flip(-2), Flip(1), Turn(2))] == [
-        *("flip left-right", "flip top-bottom", "flip axis 1", "turn 180°"),
+        *("flip left-right", "flip top-bottom", "flip axis 1", "turn 180°")
     ]
     assert [str(Shift(*s)) for s in [(1,), ((1, 0),), (2, "zeros")]] == ["shift 1", "shift (1, 0)", "shift 2, zeros"]
 

@@ -141,11 +141,7 @@ def test_unpooling_is_that_of_torch_at_any_size(dims):
         ("linear", {}, "Unknown upsampling 'linear'. Did you mean 'bilinear'"),
         ("nearest", {"dims": 3}, "dims of upsampling"),
         ("subpixel", {"factor": (2, 2)}, r"factor of upsampling"),
-        (
-            "nearest",
-            {"factor": 1.5},
-            r"factor of upsampling",
-        ),
+        ("nearest", {"factor": 1.5}, r"factor of upsampling"),
     ],
 )
 def test_wrong_knobs_are_refused(kind, knobs, words):

@@ -22,10 +22,7 @@ MACHINES = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=MACHINES,
-)
+@pytest.fixture(scope="module", params=MACHINES)
 def machine(request):
     return MACHINES[request.param]().fit(FRAME)
 

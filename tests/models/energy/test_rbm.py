@@ -162,9 +162,7 @@ def test_persistent_chains_go_on_and_learn_as_scikit_learns_do():
     with torch.no_grad():
         ours_exact = ours.pseudo_likelihood(X, exact=True).mean()
         for p, value in zip(
-            theta(ours.module_),
-            (theirs.components_, theirs.intercept_visible_, theirs.intercept_hidden_),
-            strict=True,
+            theta(ours.module_), (theirs.components_, theirs.intercept_visible_, theirs.intercept_hidden_), strict=True
         ):
             p.copy_(torch.tensor(value))
     assert ours_exact == pytest.approx(ours.pseudo_likelihood(X, exact=True).mean(), abs=1.5)

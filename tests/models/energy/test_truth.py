@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from ftheta.errors import InputError
-from tests._truth.boltzmann import (
-    bipartite,
-    pseudo_likelihood,
-    rbm_gradient,
-    rbm_joint,
-    rbm_log_partition,
-    states,
-)
+from tests._truth.boltzmann import bipartite, pseudo_likelihood, rbm_gradient, rbm_joint, rbm_log_partition, states
 
 
 def machine(n_visible=4, n_hidden=3, seed=1):

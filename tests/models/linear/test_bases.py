@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import PolynomialFeatures
 
-from ftheta.models.linear.bases import (
-    exponents,
-    orthogonal,
-    recurrence,
-    to_monomials,
-)
+from ftheta.models.linear.bases import exponents, orthogonal, recurrence, to_monomials
 
 
 @pytest.mark.parametrize(("inputs", "degree"), list(product([1, 2, 7], [1, 3, 5])))

@@ -77,14 +77,7 @@ def test_priors_are_learned_given_or_uniform(cls):
 
 @every
 @pytest.mark.parametrize(
-    "priors",
-    [
-        {0: 0.5, 1: 0.5},
-        {0: 0.5, 1: 0.5, 2: 0.5},
-        {0: 0.5, 1: 0.5, 2: 0},
-        {0: 0.5, 1: 0.2, 5: 0.3},
-    ],
-    ids=str,
+    "priors", [{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5, 2: 0.5}, {0: 0.5, 1: 0.5, 2: 0}, {0: 0.5, 1: 0.2, 5: 0.3}], ids=str
 )
 def test_priors_that_are_no_shares_of_the_classes_are_refused(cls, priors):
     with pytest.raises(InputError, match=r"priors=\{.*\}: give each of \[0, 1, 2\] a share > 0, all of them adding up"):
