@@ -212,7 +212,7 @@ FAULTS = [
     Fault(
         "optimizer state is not restored",
         "train/trainer.py",
-        "            _restore(self.optimizers[name], state)\n",
+        "            restore(self.optimizers[name], state)\n",
         "            pass\n",
         TRAINER,
     ),
@@ -708,7 +708,7 @@ FAULTS = [
     ),
     Fault(
         "moments in another order than their weights",
-        "train/trainer.py",
+        "train/_steps.py",
         "value.shape == p.shape and value.stride() != p.stride()",
         "value.shape == p.shape and False",
         ("tests/models/image/test_convnet.py",),

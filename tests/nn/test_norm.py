@@ -121,6 +121,7 @@ def test_layer_norm_of_four_numbers(module):
 def test_rms_norm_of_four_numbers_is_not_centred(dims):
     x = torch.tensor([[1.0, 2, 3, 4]])
     layer = norm("rms", 4, dims=dims)
+    assert MapRMSNorm(1, eps=3.0)(torch.ones(1, 1, 2)).tolist() == [[[0.5, 0.5]]]
     found = layer(x if dims == 0 else x[..., None]).flatten()
     np.testing.assert_allclose(found.detach(), [0.36515, 0.73030, 1.09544, 1.46059], atol=1e-5)
     assert found.mean().item() == pytest.approx(0.913, abs=1e-3)
