@@ -49,6 +49,7 @@ def same(ours, theirs):
     np.testing.assert_allclose(ours.interval(0.8), theirs.conf_int(0.2).reshape(-1, 2), **FINE)
 
 
+@pytest.mark.filterwarnings("ignore:Maximum Likelihood optimization failed")  # by rounding: tol is 1e-14
 @pytest.mark.parametrize("kind", ["plain", *(pytest.param(k, marks=pytest.mark.middle) for k in ("counts", "shares"))])
 def test_all_numbers_are_those_of_statsmodels_on_fifty_problems_and_on_breast_cancer(kind):
     for seed, (x, y) in enumerate([*(problem(seed, 2) for seed in range(50)), *cancer()]):

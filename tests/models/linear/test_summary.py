@@ -33,11 +33,11 @@ def named(d):
 
 
 def real(name, weighted):
-    """Longley's table, whose columns all but depend on each other, and the diabetes of 442 people."""
+    """Longley's table, standardized (statsmodels loses seven digits of its raw columns); the diabetes of 442 people."""
     x, y = load_diabetes(return_X_y=True)
     if name == "longley":
         table = sm.datasets.longley.load_pandas()
-        x, y = table.exog.to_numpy(float), table.endog.to_numpy(float)
+        x, y = stats.zscore(table.exog.to_numpy(float)), table.endog.to_numpy(float)
     return x, y, np.random.default_rng(0).uniform(0.1, 4, len(y)) if weighted else None
 
 
@@ -69,6 +69,16 @@ def test_coefficients_errors_and_tests_are_those_of_statsmodels(weighted, interc
         ]
         for mine, truth in pairs:
             np.testing.assert_allclose(mine, truth, **FINE)
+
+
+def test_longleys_raw_table_has_the_certified_numbers_of_nist():
+    table = sm.datasets.longley.load_pandas()
+    found = models.LinearRegression().fit(table.exog.to_numpy(float), table.endog.to_numpy(float)).summary_
+    slopes = [15.0618722713733, -0.0358191792925910, -2.02022980381683, -1.03322686717359, -0.0511041056535807]
+    np.testing.assert_allclose(found.coefficients, [-3482258.63459582, *slopes, 1829.15146461355], rtol=1e-9)
+    errors = [890420.383607373, 84.9149257747669, 0.0334910077722432, 0.488399681651699, 0.214274163161675]
+    np.testing.assert_allclose(found.errors, [*errors, 0.226073200069370, 455.478499142212], rtol=1e-9)
+    np.testing.assert_allclose((found.sigma, found.r2), (304.854073561965, 0.995479004577296), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
