@@ -62,7 +62,7 @@ def test_settings_that_differ_metrics_and_the_test_are_shown(ok, runs):
         ["params.hidden", "[8]", "[16]"],
     ]
     scores = [json.loads(Path(f"runs/{name}/result.json").read_text()) for name in "ab"]
-    assert metrics[0] == "Test part, with 95% confidence intervals"
+    assert metrics[0] == "Test part, with 95% confidence intervals; baseline: always 'cat'"
     for metric, *cells in metrics[2]:
         for cell, found in zip(cells, scores, strict=True):
             interval = found["intervals"][metric]

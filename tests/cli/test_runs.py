@@ -20,7 +20,7 @@ def test_the_list_has_a_line_for_each_run(ok, pets):
     header, _, *lines = ok("runs").out.splitlines()
     assert header.split() == ["id", "model", "data", "status", "epochs", "result"]
     assert [re.split(" {2,}", line)[:5] for line in lines] == [["pets", "mlp", "pets.csv", "finished", "3"]]
-    assert re.search(r"accuracy 0\.\d{4}$", lines[0])
+    assert re.search(r"accuracy 0\.\d{4} \(baseline 0\.\d{4}\)$", lines[0])
 
 
 def test_json_has_an_object_for_each_run(ok, pets):

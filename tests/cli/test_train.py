@@ -21,9 +21,10 @@ def model_of(run):
 
 def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
     done = ok("train", "mlp", "iris", *QUICK)
-    head, names, line, *metrics, folder = done.out.splitlines()
-    assert head == "test part (n = 30); low and high: 95% confidence" and set(line) == {"-", " "}
-    assert names.split() == ["metric", "value", "low", "high"] and len(metrics) == 7
+    head, names, line, *metrics, verdict, folder = done.out.splitlines()
+    assert re.fullmatch(r"test part \(n = 30\); low and high: 95% confidence; baseline: always '\w+'", head)
+    assert "than always" in verdict and set(line) == {"-", " "}
+    assert names.split() == ["metric", "value", "low", "high", "baseline"] and len(metrics) == 7
     assert metrics[0].startswith("accuracy  ") and all(len(row.split()) >= 4 for row in metrics)
     assert re.fullmatch(r"Run folder: runs/mlp-iris/\d{8}-\d{6}-[0-9a-f]{4}", folder)
     assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"

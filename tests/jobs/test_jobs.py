@@ -52,6 +52,7 @@ def test_train_gives_a_run_with_its_result_model_and_predictions():
         "run",
         "headline",
         "result",
+        "verdict",
         "run",
     ] and watch.rows == 3
     again = jobs.open(trained.run.path)

@@ -40,3 +40,8 @@ def test_a_hand_made_case():
         "expected calibration error 0.375 over 10 bins of equal width."
     )
     assert found.figure().axes[0].get_title() == "Calibration (ECE 0.375)"
+
+
+def test_the_axis_of_two_classes_begins_at_a_half():
+    figure = calibration([0, 1, 0, 1], [0.2, 0.9, 0.4, 0.7]).figure()
+    assert figure.axes[0].get_xlim() == (0.5, 1)

@@ -140,3 +140,16 @@ def test_the_figure_has_the_difference_and_its_interval_on_the_right_side():
         shown = [float(x) for line in axes.lines for x in np.ravel(line.get_xdata())]
         shown += [float(x) for part in axes.collections for path in part.get_paths() for x in path.vertices[:, 0]]
         assert min(abs(x - test.difference) for x in shown) < 1e-9 < min(abs(x + test.difference) for x in shown)
+
+
+def test_tests_that_disagree_are_named():
+    y, b = np.zeros(12), np.ones(12)
+    a = np.array([0.6] * 11 + [2.5])  # smaller in 11 rows, and much larger in one
+    found = compare(y, a, b)
+    assert (found.ahead, found.better) == ("A", None) and " these rows do not tell which is better." in found.meaning
+    other = [t for t in found.tests if t.p <= 0.05]
+    assert other and found.meaning.endswith(
+        f" The tests disagree: {', '.join(f'{t.test} of the {t.measure} p = {t.p:.2g}' for t in other)}."
+    )
+    assert compare(y[:11], a[:11], b[:11]).better == "A" and "disagree" not in compare(y[:11], a[:11], b[:11]).meaning
+    assert compare(list("aaaaaaaaa"), list("bbbbbbbbb"), list("aaaaaaaaa")).better == "B"

@@ -274,3 +274,16 @@ def test_a_number_at_the_end_of_its_interval_is_covered():
     y = np.arange(20.0)
     for low, high, share in ((y, y + 1, 1.0), (y - 1, y, 1.0), (y + 1e-9, y + 1, 0.0)):
         assert by_name(regression(y, y + 0.5, low=low, high=high))["coverage"].value == share
+
+
+@pytest.mark.parametrize(("rows", "rare"), [((5, 15), None), ((4, 16), "a"), ((6, 10, 20), None), ((5, 10, 21), "a")])
+def test_the_recall_of_a_rare_class_comes_second(rows, rare):
+    y = np.repeat(list("abc")[: len(rows)], rows)
+    predicted = np.roll(y, 2)
+    names = [s.name for s in measure.labels(y, predicted).scores]
+    assert names == ["accuracy", *([f"recall({rare})"] if rare else []), "balanced accuracy"]
+    if rare:
+        found = measure.labels(y, predicted).scores[1]
+        truth = metrics.recall_score(y, predicted, labels=[rare], average="macro")
+        n, k = rows[0], round(truth * rows[0])
+        assert found[1:4] == pytest.approx((truth, *wilson(k, n))) and found.method == "Wilson"

@@ -167,6 +167,7 @@ def test_at_most_64_are_shown_and_alone_they_need_one_axes():
 def test_points_are_the_first_two_columns():
     rows, near = RNG.random((2, 5, 3))
     left, right = sampled_points(rows, near, FAR, USUAL).axes
+    assert right.get_ylim()[1] < 1.05  # a share
     np.testing.assert_array_equal(left.collections[0].get_offsets(), rows[:, :2])
     np.testing.assert_array_equal(left.collections[1].get_offsets(), near[:, :2])
     assert (left.get_xlabel(), left.get_ylabel()) == ("column 1", "column 2") and len(right.lines) == 2

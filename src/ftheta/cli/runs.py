@@ -53,8 +53,11 @@ def _status(run: Run) -> str:
 def _best(run: Run) -> str:
     if not run.has("result.json"):
         return ""
-    name, value = next(iter(files.result(run)["scores"].items()))
-    return f"{name} none" if value is None else f"{name} {value:.4f}"
+    found = files.result(run)
+    name, value = next(iter(found["scores"].items()))
+    other = found["baseline"]["scores"].get(name) if "baseline" in found else None
+    of = "" if other is None else f" (baseline {other:.4f})"
+    return f"{name} none" if value is None else f"{name} {value:.4f}{of}"
 
 
 @command.command("show")
@@ -73,7 +76,10 @@ def show(run: str) -> None:
         echo_table(Table({key: [row.get(key) for row in shown] for key in rows[-1]}))
         echo()
     if folder.has("result.json"):
-        echo_table(result_table(dict(files.result(folder))))
+        found = files.result(folder)
+        echo_table(result_table(dict(found)))
+        if verdict := found.get("verdict"):
+            echo(verdict)
         echo(times_tested(folder))
     else:
         echo(f"Continue with: {resume_command(folder.path)}")

@@ -145,6 +145,8 @@ def _terminal() -> Any:
         def say(self, event: str, what: Any) -> None:
             if event == "result":
                 echo_table(what)
+            elif event == "verdict":
+                echo(str(what))
             elif event == "report" or (event == "run" and self.started):
                 echo(f"Run folder: {what}" + (" (report.html shows everything)" if event == "report" else ""))
             elif event != "run":

@@ -111,7 +111,12 @@ class RunComparison:
             yield Table({"setting": list(differing), **cells}, "Settings that differ")
         scores = {t.name: [_cell(*t.score(metric)) for metric in metrics] for t in self.tried}
         level = self.tried[0].result.get("level", 0.95)
-        yield Table({"metric": metrics, **scores}, f"Test part, with {level:.0%} confidence intervals")
+        known, level_of = self.tried[0].result.get("baseline"), f"with {level:.0%} confidence intervals"
+        if known and len(self.pairs) == len(self.tried) - 1:  # of the same rows
+            values = [known["scores"].get(metric) for metric in metrics]
+            scores["baseline"] = ["none" if v is None else f"{v:.4f}" for v in values]
+            level_of = f"{level_of}; baseline: {known['name']}"
+        yield Table({"metric": metrics, **scores}, f"Test part, {level_of}")
         yield from (pair.table() for pair in self.pairs.values())
 
     def notes(self) -> Iterator[str]:

@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 Number = Annotated[float, Ge(-1e300), Le(1e300)]
 Count = Annotated[int, Ge(0), Lt(2**53)]
 Level = Annotated[float, Gt(0), Lt(1)]
+Share = Annotated[float, Ge(0), Le(1)]
+
+
+class BaselineFile(TypedDict):
+    """What the simplest answers score, in result.json."""
+
+    name: str
+    constant: dict[str, Number]  # what `Task.constant` gives
+    scores: dict[str, Number | None]
+    linear: dict[str, Number | None] | None  # of a linear model; None: there is none
+    p: Share | None  # of the paired test against the constant
+    linear_p: Share | None
+    method: str  # of the test
 
 
 class ResultFile(TypedDict):
@@ -35,6 +48,8 @@ class ResultFile(TypedDict):
     level: NotRequired[Level]
     intervals: NotRequired[dict[str, Annotated[list[Number], Len(2, 2)] | None]]
     method: NotRequired[dict[str, str]]
+    baseline: NotRequired[BaselineFile]
+    verdict: NotRequired[str]
 
 
 class CsvFormat(TypedDict):

@@ -24,6 +24,7 @@ from ..results import Table, svg
 from ..store import Run
 from ..train import Callback, Context, watched
 from . import files
+from .baseline import Scored, constant_of, linear_answers
 from .config import Config, merge, settings_of
 from .prepare import Prepared, digest, prepare
 from .runs import new_path, stopped
@@ -48,7 +49,7 @@ class Watcher(Callback):
         """Receives each event.
 
         Args:
-            event: run, headline, note, warning, wait, stopped, result or report.
+            event: run, headline, note, warning, wait, stopped, result, verdict or report.
             what: A path for run and report, a Table for result, else a text.
         """
 
@@ -143,6 +144,8 @@ def _run(config: Config, folder: Run, watch: Watcher) -> TrainedRun:
         if not folder.has("result.json"):
             _evaluate(job, folder)
         watch.say("result", trained.result)
+        if trained.verdict:
+            watch.say("verdict", trained.verdict)
     return trained
 
 
@@ -245,7 +248,12 @@ def _evaluate(job: Prepared, run: Run) -> None:
     scores = task.score(truth, answers, model=model, X=X, seed=job.config.seed)
     run.write("test.safetensors", {"rows": index, **({"y": truth, **answers} if answers else {})})
     about = {"rows": len(index), "family": job.config.model, "data": data}
-    run.write("result.json", json.dumps({"part": part, **scores, **about}, indent=1) + "\n")
+    simple = Scored(task, model, X, truth, answers, scores).against(
+        constant_of(job, names),
+        linear_answers(job, X, names) if answers else None,
+        where=", on the rows that it learned from" if part == "training rows" else "",
+    )
+    run.write("result.json", json.dumps({"part": part, **scores, **about, **simple}, indent=1) + "\n")
 
 
 def _held(job: Prepared) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ Everything is read on first use, and nothing is written into the run except by `
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from inspect import signature
@@ -25,6 +26,7 @@ from ..results import Result, Table
 from ..store import Run, write_atomic, write_folder
 from ..tasks import Task, tasks_of
 from . import files
+from .baseline import Scored
 from .config import Config, merge
 from .opening import Reader, Rows, open_data
 from .prepare import Prepared, Split, digest, encoded, explained_step, fitted_rows
@@ -110,6 +112,12 @@ class TrainedRun:
         self._need_result()
         return result_table(dict(files.result(self.run)))
 
+    @property
+    def verdict(self) -> str:
+        """Whether that is better than the simplest answers, in a sentence; empty where that is not known."""
+        self._need_result()
+        return files.result(self.run).get("verdict", "")
+
     def _need_result(self) -> None:
         if not self.run.has("result.json"):
             raise RunError(f"{self.run.path} has no result yet. Finish it with: {resume_command(self.run.path)}")
@@ -118,8 +126,10 @@ class TrainedRun:
         return f"TrainedRun({str(self.run.path)!r})"
 
     def _repr_html_(self) -> str:
-        result = self.result.html() if self.run.has("result.json") else "<p>There is no result yet.</p>"
-        return f"<p>Run folder: <code>{escape(str(self.run.path))}</code></p>\n{result}"
+        folder = f"<p>Run folder: <code>{escape(str(self.run.path))}</code></p>"
+        if not self.run.has("result.json"):
+            return f"{folder}\n<p>There is no result yet.</p>"
+        return f"<p><strong>{escape(self.verdict)}</strong></p>\n{self.result.html()}\n{folder}"
 
     # ---- new rows
 
@@ -154,7 +164,11 @@ class TrainedRun:
             y = task.truth(rows.y, self.model, names)
             made = task.predict(self.model, rows.X, names, files.interval(self.run))
         scores = task.score(y, made, model=self.model, X=rows.X, seed=self.config.seed)
-        return result_table({"part": Path(file).name, "rows": len(rows.x), **scores})
+        known = files.result(self.run).get("baseline") if self.run.has("result.json") else None
+        constant = None if known is None else known["constant"]
+        simple = Scored(task, self.model, rows.X, y, made, scores).against(constant)
+        table = result_table({"part": Path(file).name, "rows": len(rows.x), **scores, **simple})
+        return replace(table, caption="\n".join(filter(None, [table.caption, simple.get("verdict", "")])))
 
     def sample(self, n: int = 64, *, seed: int = 0, **how: Any) -> np.ndarray:
         """n new rows, in the numbers of the model; `how` are options of the model's `sample`, e.g. steps."""

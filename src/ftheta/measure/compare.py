@@ -119,16 +119,33 @@ class Comparison(Result):
         return plots.whiskers(panels, title=title, at=0.0)
 
     @property
+    def ahead(self) -> str | None:
+        """Which has the better value of the first test's measure; None where both have the same."""
+        x, y = self.values[self.tests[0].measure]
+        return None if x == y else self.names[(x > y) != (self.tests[0].measure == "accuracy")]
+
+    @property
+    def better(self) -> str | None:
+        """Which is better by the first test; None where chance alone could make the difference."""
+        return self.ahead if self.tests[0].p <= 1 - self.level else None
+
+    @property
     def meaning(self) -> str:
-        """The verdict of the first test, in a sentence."""
+        """The verdict of the first test, in a sentence; which others disagree, in another."""
+        alpha = 1 - self.level
+        other = [t for t in self.tests if (t.p <= alpha) != (self.tests[0].p <= alpha)]
+        said = ", ".join(f"{t.test} of the {t.measure} p = {t.p:.2g}" for t in other)
+        return f"{self._verdict}{f' The tests disagree: {said}.' if other else ''}"
+
+    @property
+    def _verdict(self) -> str:
         (a, b), first = self.names, self.tests[0]
         x, y = self.values[first.measure]
         kind = f"{first.measure.capitalize()} is {x:.4g} for {a} and {y:.4g} for {b} on the same {self.n:,} rows"
         test = f"({first.test}, p = {first.p:.2g})"
-        if first.p > 1 - self.level:
+        if self.better is None:
             return f"{kind}: chance alone could make this difference {test}; these rows do not tell which is better."
-        better = a if (x > y) == (first.measure == "accuracy") else b
-        return f"{kind}: {better} is better; chance alone would seldom make this difference {test}."
+        return f"{kind}: {self.better} is better; chance alone would seldom make this difference {test}."
 
     @property
     def caption(self) -> str:

@@ -308,7 +308,8 @@ class Calibration(Result):
         upper.plot((0, 1), (0, 1), color=GREY, lw=1, ls=(0, (4, 3)), label="perfect", zorder=1)
         upper.vlines(self.confidence[full], low[full], high[full], color=PALETTE[0], lw=1.4, label="95 % interval")
         upper.plot(self.confidence[full], self.accuracy[full], "o-", color=PALETTE[0], ms=5, lw=1.2, label="model")
-        upper.set(xlim=(0, 1), ylim=(0, 1.02), title=f"Calibration (ECE {self.ece:.3f})", ylabel="accuracy (share)")
+        upper.set(title=f"Calibration (ECE {self.ece:.3f})", ylabel="accuracy (share)", ylim=(0, 1.02))
+        upper.set_xlim(self.edges[full.argmax()], 1)  # of two classes none is below 0.5
         upper.legend(loc="best")
         lower.bar(self.edges[:-1], self.rows, np.diff(self.edges), align="edge", color=PALETTE[5], edgecolor="white")
         lower.set(xlabel="confidence (probability of the predicted class)", ylabel="rows")

@@ -6,6 +6,7 @@
     ROC AUC    P(s⁺ > s⁻) + P(s⁺ = s⁻)/2              average precision   Σ_j (R_j - R_{j-1}) P_j
     R²         1 - Σ(y - ŷ)² / Σ(y - ȳ)²              pinball    mean max(q e, (q - 1) e),  e = y - ŷ_q
 
+Where the rarest class has less than half of n / K rows, as in 10 % against 90 %, its recall comes second.
 Over more than two classes, ROC AUC and average precision are means over the classes in y, each against the rest.
 Intervals are bootstrap BCa of 1,000 resamples; the ECE has its own (`Bootstrap.abs_interval`), shares with fewer than
 10 rows of either kind have Wilson's, areas the normal interval of the log-odds. There is none with fewer than 10 rows,
@@ -20,7 +21,7 @@ Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +36,10 @@ from .curves import gaps
 from .intervals import Bootstrap, wilson
 
 MIN_ROWS, MIN_OF_A_CLASS = 10, 5  # fewer have no interval
+RARE = 0.5  # a class with less than this share of n / K rows is rare, and its recall is a score
 AREAS = ("ROC AUC", "average precision")
 _BETTER = {  # panels of the figure
-    "share (1 is best)": ("accuracy", "balanced accuracy", "ROC AUC", "average precision"),
+    "share (1 is best)": ("accuracy", "recall", "balanced accuracy", "ROC AUC", "average precision"),
     "loss (0 is best; log loss in nats)": ("log loss", "Brier score", "ECE"),
     "share": ("R²", "coverage"),
     "in units of y": ("RMSE", "MAE", "pinball", "mean width"),
@@ -71,7 +73,8 @@ class Scores(Result):
         return Table(columns, f"{self.n:,} rows; low and high are {100 * self.level:g} % confidence intervals.")
 
     def figure(self) -> Figure:
-        panels = {label: [s[:4] for s in self.scores if s.name in names] for label, names in _BETTER.items()}
+        kinds = [(s.name.partition("(")[0], s[:4]) for s in self.scores]
+        panels = {label: [row for kind, row in kinds if kind in names] for label, names in _BETTER.items()}
         title = f"Scores on {self.n:,} rows with {100 * self.level:g} % intervals"
         return plots.whiskers({label: rows for label, rows in panels.items() if rows}, title=title)
 
@@ -114,7 +117,7 @@ def classification(
     boot = Bootstrap(len(truth), level_of(level), seed=seed)
     few = rows[rows > 0].min() < MIN_OF_A_CLASS or (rows > 0).sum() < 2
     found = (
-        *_hits(truth, q.argmax(1), boot),
+        *_hits(truth, q.argmax(1), listed, boot),
         mean_score("log loss", log_loss_rows(truth, q), boot),
         mean_score("Brier score", brier_rows(truth, q), boot),
         *_areas(truth, q, boot.level, few),
@@ -127,18 +130,22 @@ def labels(
     y: Any, predicted: Any, classes: Sequence[Any] | None = None, *, level: float = 0.95, seed: int = 0
 ) -> Scores:
     """Every metric of predicted labels (n,), without probabilities; other arguments as in `classification`."""
-    _, (truth, guess) = labeled(classes, y=y, predicted=predicted)
+    listed, (truth, guess) = labeled(classes, y=y, predicted=predicted)
     boot = Bootstrap(len(truth), level_of(level), seed=seed)
-    return Scores(len(truth), boot.level, _hits(truth, guess, boot))
+    return Scores(len(truth), boot.level, _hits(truth, guess, listed, boot))
 
 
-def _hits(truth: np.ndarray, guess: np.ndarray, boot: Bootstrap) -> tuple[Score, Score]:
-    """Accuracy, and its mean over the classes."""
-    hit, own = guess == truth, [truth == k for k in np.unique(truth)]
+def _hits(truth: np.ndarray, guess: np.ndarray, listed: Sequence[Any], boot: Bootstrap) -> tuple[Score, ...]:
+    """Accuracy, the recall of a rare class, and the mean recall of the classes."""
+    hit, seen = guess == truth, np.unique(truth)
+    own = [truth == k for k in seen]
     few = min(k.sum() for k in own) < MIN_OF_A_CLASS
     balanced = float(np.mean([hit[k].mean() for k in own]))
     pairs = (c for k in own for c in (k, k & hit))
-    return _share("accuracy", hit, boot), _other("balanced accuracy", balanced, boot, pairs, _mean_recall, few)
+    k = int(np.argmin([k.sum() for k in own]))
+    rare = hit[own[k]] if own[k].sum() < RARE * len(truth) / len(seen) else hit[:0]
+    recall = [_share(f"recall({listed[seen[k]]})", rare, replace(boot, n=len(rare)))] if len(rare) else []
+    return _share("accuracy", hit, boot), *recall, _other("balanced accuracy", balanced, boot, pairs, _mean_recall, few)
 
 
 def regression(

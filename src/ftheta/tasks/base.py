@@ -3,6 +3,7 @@
     task.learn(y) -> TargetSpec;    task.encode(y, spec);    task.likelihood(spec);    task.decode(predictions, spec)
 
     task.predict(model, X) -> Predictions;    columns, score, compare, figures, worst: of predictions
+    task.constant(y) -> what is always predicted;    baseline, baseline_scores: of the constant
 
 A task is a frozen dataclass that an estimator makes from its own parameters in `task()`. It keeps nothing of the data:
 what is learned from y is a value, `TargetSpec`.
@@ -11,6 +12,7 @@ Shapes: n rows, K classes, T targets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -46,6 +48,7 @@ class Task:
     has_result: ClassVar[bool] = True  # whether test rows tell how good a model is
     wait: ClassVar[str] = ""  # what is shown before a result that takes long
     calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
+    judged: ClassVar[str] = ""  # the score that a verdict quotes; empty: the first
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         """What y is, from the training rows.
@@ -145,6 +148,27 @@ class Task:
         """Metrics with intervals as JSON values: scores, intervals, level, method; here the model's own score."""
         return {"scores": {"score": float(model.score(X, y))}}
 
+    def constant(self, y: Any) -> dict[str, float] | None:
+        """What to predict for every row, learned from the targets of the training rows; None: there is no such answer.
+
+        Args:
+            y: Targets, as `truth` gives them.
+        """
+        return None
+
+    def baseline(self, constant: Mapping[str, float], like: Predictions) -> Predictions:
+        """Predictions of `constant`, for as many rows and in the form of other predictions."""
+        return {}
+
+    def baseline_name(self, made: Predictions) -> str:
+        """What `baseline` predicts, in words."""
+        return "independent columns"
+
+    def baseline_scores(self, y: Any, made: Predictions, names: Sequence[str], model: Any, X: Any) -> Values:
+        """Of the scores with these names, those of `baseline` or of another model's predictions."""
+        found = self.score(y, made)["scores"] if made else {}
+        return {name: found[name] for name in names if name in found}
+
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Comparison | None:
         """Two models on the same rows; None where there is no paired test."""
         return None
@@ -169,6 +193,17 @@ class Task:
 def as_json(scores: Any) -> dict[str, Any]:
     """Scores without the number of rows, which the caller knows."""
     return {key: value for key, value in scores.as_json().items() if key != "rows"}
+
+
+def in_words(value: float) -> str:
+    """A number for a sentence, with three digits.
+
+    Example:
+        >>> in_words(0.9), in_words(27.749), in_words(12345.6)
+        ('0.900', '27.7', '12,346')
+    """
+    exponent = math.floor(math.log10(abs(value))) if value else -1
+    return f"{value:,.{max(0, 2 - exponent)}f}" if -6 < exponent < 9 else f"{value:.3g}"
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Classify(Supervised):
     title: ClassVar[str] = "classification"
     answers: ClassVar[str] = "classes"
     targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
+    judged: ClassVar[str] = "accuracy"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = check.target(owner, y, n, numeric=False, columns=True)
@@ -139,6 +140,21 @@ class Classify(Supervised):
             return as_json(measure.labels(y, predictions["predicted"], predictions["classes"], seed=seed))
         return as_json(measure.classification(y, predictions["p"], predictions["classes"], seed=seed))
 
+    def constant(self, y: Any) -> dict[str, float] | None:
+        """The share of each class."""
+        names, counts = np.unique(y, return_counts=True)
+        return dict(zip(names.tolist(), (counts / len(y)).tolist(), strict=True))
+
+    def baseline(self, constant: Mapping[str, float], like: Predictions) -> Predictions:
+        """The most frequent class, with the shares of all as probabilities."""
+        classes, n = like["classes"], len(like["predicted"])
+        shares = np.array([constant.get(name, 0.0) for name in classes])
+        p = None if like["p"] is None else np.tile(shares / shares.sum(), (n, 1))
+        return {"predicted": np.full(n, classes[shares.argmax()]), "p": p, "classes": classes}
+
+    def baseline_name(self, made: Predictions) -> str:
+        return f"always '{made['predicted'][0]}'"
+
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
         return measure.compare(y, a["predicted"], b["predicted"], classes=classes, names=names)
@@ -155,19 +171,21 @@ class Classify(Supervised):
         return made
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
-        """The least probability of the true class first; a class that the model does not know has none."""
+        """Of wrong rows the least probable truth first; a class that the model does not know has probability 0."""
         y, predicted, p = np.asarray(y), np.asarray(predictions["predicted"]), predictions["p"]
         if p is None:
             return {"true": y, "predicted": predicted, "wrong": (y != predicted).astype(float)}
         place = {name: k for k, name in enumerate(predictions["classes"])}
         at = np.array([place.get(name, -1) for name in y.tolist()], dtype=int)
         of_truth = np.where(at < 0, 0.0, np.asarray(p, dtype=float)[np.arange(len(at)), at])
-        return {"true": y, "predicted": predicted, "p(true class)": of_truth, "wrong": 1 - of_truth}
+        wrong = np.where(y == predicted, 0.0, 1 - of_truth)
+        return {"true": y, "predicted": predicted, "p(true class)": of_truth, "wrong": wrong}
 
     def worst_note(self, y: Any, predictions: Predictions) -> str:
         wrong, n = int(np.sum(np.asarray(y) != np.asarray(predictions["predicted"]))), len(y)
         count = f"{wrong:,} of {n:,} rows were" if wrong else f"None of {n:,} rows was"
-        order = "" if predictions["p"] is None else "; rows whose true class was the least probable come first"
+        ordered = wrong and predictions["p"] is not None
+        order = "; rows whose true class was the least probable come first" if ordered else ""
         return f"{count} predicted wrongly{order}."
 
 

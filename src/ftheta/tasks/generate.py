@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,10 +28,18 @@ class Generate(Task):
         table = model.assess(X).columns
         values = dict(zip(table["measure"], map(float, table["value"]), strict=True))
         errors = dict(zip(table["measure"], table["error"], strict=True))
-        known = {name: error for name, error in errors.items() if error not in (None, "none")}
+        known = {name: error for name, error in errors.items() if error not in (None, "none", 0.0)}
         ends = {m: [v - 1.96 * known[m], v + 1.96 * known[m]] if m in known else None for m, v in values.items()}
         method = {name: "none" if end is None else "standard error" for name, end in ends.items()}
         return {"scores": values, "level": LEVEL, "intervals": ends, "method": method}
+
+    def constant(self, y: Any) -> dict[str, float] | None:
+        return {}  # the model knows the means of its columns
+
+    def baseline_scores(self, y: Any, made: Predictions, names: Sequence[str], model: Any, X: Any) -> Values:
+        """The first score, a likelihood, for independent columns."""
+        known = hasattr(model, "log_prob_independent")
+        return {names[0]: float(model.log_prob_independent(X).mean())} if known else {}
 
 
 @dataclass(frozen=True)

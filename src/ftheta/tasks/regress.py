@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from .. import check, likelihoods, measure
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import LEVEL, Held, Names, Predictions, Supervised, Task, Values, as_json
+from .base import LEVEL, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -37,6 +38,7 @@ class Regress(Supervised):
     answers: ClassVar[str] = "numbers"
     targets: ClassVar[tuple[str, ...]] = ("regression",)
     calibrates: ClassVar[bool] = True
+    judged: ClassVar[str] = "RMSE"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = self._numbers(owner, y, n)
@@ -124,6 +126,19 @@ class Regress(Supervised):
     def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
         ends = {"low": predictions["low"], "high": predictions["high"], "nominal": LEVEL}
         return as_json(measure.regression(y, predictions["predicted"], **ends, seed=seed))
+
+    def constant(self, y: Any) -> dict[str, float] | None:
+        """Mean and standard deviation."""
+        return {"mean": float(np.mean(y)), "spread": float(np.std(y))} if np.ndim(y) == 1 else None
+
+    def baseline(self, constant: Mapping[str, float], like: Predictions) -> Predictions:
+        """The mean, with the interval that a normal distribution of this spread has."""
+        n, mean, half = len(like["predicted"]), constant["mean"], float(ndtri((1 + LEVEL) / 2)) * constant["spread"]
+        low, high = (None, None) if like["low"] is None else (np.full(n, mean - half), np.full(n, mean + half))
+        return {"predicted": np.full(n, mean), "low": low, "high": high}
+
+    def baseline_name(self, made: Predictions) -> str:
+        return f"always {in_words(made['predicted'][0])}"
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         return measure.compare(y, a["predicted"], b["predicted"], names=names)

@@ -38,6 +38,7 @@ class Segment(Task):
     title: ClassVar[str] = "segmentation: a class for every pixel"
     answers: ClassVar[str] = "classes of pixels"
     targets: ClassVar[tuple[str, ...]] = ("segment",)
+    judged: ClassVar[str] = "pixel accuracy"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = self._labels(owner, y, n)
@@ -143,6 +144,18 @@ class Segment(Task):
             method = "none" if ends is None else "bootstrap BCa of images"
             scores.append(measure.Score(name, float(value), *(ends or (None, None)), method))
         return as_json(measure.Scores(n, LEVEL, tuple(scores)))
+
+    def constant(self, y: Any) -> dict[str, float] | None:
+        """The share of the pixels of each class, by its position."""
+        return {str(k): float(count / y.size) for k, count in enumerate(np.bincount(y.ravel()))}
+
+    def baseline(self, constant: Mapping[str, float], like: Predictions) -> Predictions:
+        """The most frequent class in every pixel."""
+        most = max(range(len(like["classes"])), key=lambda k: constant.get(str(k), 0.0))
+        return {**like, "predicted": np.full_like(like["predicted"], most)}
+
+    def baseline_name(self, made: Predictions) -> str:
+        return f"always '{made['classes'][made['predicted'].flat[0]]}'"
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         if len(y) < 2:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Generator, Tensor
+from torch.nn import functional as F
 
 from ...check import RandomState, at_least
 from ...data import Batch
@@ -31,7 +32,7 @@ from ...tasks import Generate
 from ...train import Loss, Objective
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
-from .annealing import LogPartition, log_partition
+from .annealing import LogPartition, base_rates, log_partition
 from .rbm_net import bernoulli
 
 _has_free_energy = available_if(lambda machine: machine.closed_form)
@@ -201,6 +202,19 @@ class Machine(NeuralEstimator):
         """log p(v) of each row, in nats, by `partition`'s log Z: (n,). Of gray values it is not a probability."""
         log_z = (partition or self.partition()).log_z
         return self.apply(lambda v: -self._machine.free_energy(v).double() - log_z, X)
+
+    def log_prob_independent(self, X: ArrayLike) -> np.ndarray:
+        """log p(v) of each row, in nats, if the columns were independent and had the means of the training rows: (n,).
+
+        Of gray values it is not a probability, as `log_prob`; Gaussian columns have a variance of 1.
+        """
+        visible, mean = getattr(self, "visible", "bernoulli"), torch.tensor(self.mean_, device=self._device)
+        b = base_rates(mean, visible)
+        if visible == "gaussian":
+            return self.apply(lambda v: torch.distributions.Normal(b, 1.0).log_prob(v.double()).sum(-1), X)
+        soft = visible == "softmax"
+        log_z = b.unflatten(0, (-1, self._group)).logsumexp(-1).sum() if soft else F.softplus(b).sum()
+        return self.apply(lambda v: v.double() @ b - log_z, X)
 
     def partition(
         self,

@@ -1,0 +1,121 @@
+"""What the simplest answers score on the same rows: a constant learned from the training rows, and a linear model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import catalog
+from ..errors import InputError
+from ..tasks import Task
+from ..tasks.base import Names, Predictions, Values, in_words
+from .prepare import Prepared
+
+LINEAR = "linear"  # in the catalog
+MAX_NUMBERS = 5_000_000  # of X, up to which a linear model takes less than a second
+MODEL, OTHER = "model", "other"
+BETTER, WORSE = "better than", "worse than"
+
+
+class Relation(NamedTuple):
+    """How a model compares."""
+
+    said: str
+    p: float | None  # of a paired test
+    method: str
+
+
+class Scored(NamedTuple):
+    """A model, and what was asked of it."""
+
+    task: Task
+    model: Any
+    X: Any
+    y: Any  # as the task gives it
+    answers: Predictions
+    found: Mapping[str, Any]  # its scores, as the task gives them
+
+    def against(
+        self, constant: dict[str, float] | None, linear: Predictions | None = None, *, where: str = ""
+    ) -> dict[str, Any]:
+        """`baseline` and `verdict` of a result; nothing where no constant can be scored.
+
+        Args:
+            constant: What `Task.constant` learned from the training rows.
+            linear: Predictions of a linear model.
+            where: Last words of the verdict.
+        """
+        made = {} if constant is None else self.task.baseline(constant, self.answers)
+        scores = {} if constant is None else self._scores(made)
+        if self.judged not in scores:
+            return {}
+        first = self._relation(scores, made)
+        name = self.task.baseline_name(made)
+        known = {"name": name, "constant": constant, "scores": scores, "p": first.p, "method": first.method}
+        known |= {"linear": None, "linear_p": None}
+        words = f"{name} ({in_words(scores[self.judged])})"
+        value = f"{self.judged[:1].upper()}{self.judged[1:]} {in_words(self.found['scores'][self.judged])}"
+        said = f"{first.said} {words}{_p(first.p)}"
+        if linear:
+            known["linear"] = of_linear = self._scores(linear)
+            second = self._relation(of_linear, linear)
+            known["linear_p"] = second.p
+            other = f"a linear model ({in_words(of_linear[self.judged])})"
+            if second.said == first.said:
+                both = "or" if first.said.startswith("not") else "and"
+                said = f"{first.said} {words} {both} than {other}{_p(first.p, second.p)}"
+            else:
+                said += f", {'but' if first.said == BETTER else 'and'} {second.said} {other}{_p(second.p)}"
+        return {"baseline": known, "verdict": f"{value} is {said}{where}."}
+
+    @property
+    def judged(self) -> str:
+        """The score that the verdict quotes."""
+        return self.task.judged or next(iter(self.found["scores"]))
+
+    def _scores(self, made: Predictions) -> Values:
+        return self.task.baseline_scores(self.y, made, list(self.found["scores"]), self.model, self.X)
+
+    def _relation(self, scores: Values, made: Predictions) -> Relation:
+        """By the paired test; where there is none, by the interval."""
+        try:
+            pair = self.task.compare(self.y, self.answers, made, (MODEL, OTHER)) if made else None
+        except InputError:  # too few rows
+            pair = None
+        if pair is not None:
+            unsure = f"not clearly {BETTER}" if pair.ahead == MODEL else f"not {BETTER}"
+            said = {MODEL: BETTER, OTHER: WORSE, None: unsure}[pair.better]
+            return Relation(said, float(pair.tests[0].p), pair.tests[0].test)
+        value, other = self.found["scores"][self.judged], scores[self.judged]
+        low, high = self.found.get("intervals", {}).get(self.judged) or (value, value)
+        return Relation(BETTER if low > other else WORSE if high < other else f"not {BETTER}", None, "none")
+
+
+def _p(*found: float | None) -> str:
+    said = ["p < 0.001" if p < 0.001 else f"p = {p:.2g}" for p in found if p is not None]
+    return "".join(f", {words}" for words in [" and ".join(dict.fromkeys(said))] if words)
+
+
+def constant_of(job: Prepared, names: Names) -> dict[str, float] | None:
+    """The constant of the rows that were learned from."""
+    y = job.fit_arguments["y"] if job.task.needs_y else None
+    return job.task.constant(None if y is None else job.task.truth(y, job.estimator, names))
+
+
+def linear_answers(job: Prepared, X: Any, names: Names) -> Predictions | None:
+    """Predictions of a linear model of the same rows; None where it is one, is not for such data, or takes long."""
+    targets, own = catalog.card(LINEAR).targets, (job.kind.name, job.task.name)
+    x, y = (job.fit_arguments[name] for name in ("X", "y"))
+    linear = np.shape(getattr(job.estimator, "coef_", ()))[-1:] == np.shape(x)[-1:]
+    if own not in targets or linear or np.size(x) > MAX_NUMBERS:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = catalog.load(targets[own])().fit(x, y)
+            return job.task.predict(model, X, names)
+    except Exception:  # the result does not depend on it
+        return None
