@@ -63,7 +63,8 @@ def test_settings_that_differ_metrics_and_the_test_are_shown(ok, runs):
     ]
     scores = [json.loads(Path(f"runs/{name}/result.json").read_text()) for name in "ab"]
     assert metrics[0] == "Test part, with 95% confidence intervals; baseline: always 'cat'"
-    for metric, *cells in metrics[2]:
+    for metric, *cells, simple in metrics[2]:
+        assert simple == f"{scores[0]['baseline']['scores'][metric]:.4f}"
         for cell, found in zip(cells, scores, strict=True):
             interval = found["intervals"][metric]
             ends = "none" if interval is None else f"{interval[0]:.4f}, {interval[1]:.4f}"

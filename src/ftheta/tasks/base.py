@@ -202,7 +202,9 @@ def in_words(value: float) -> str:
         >>> in_words(0.9), in_words(27.749), in_words(12345.6)
         ('0.900', '27.7', '12,346')
     """
-    exponent = math.floor(math.log10(abs(value))) if value else -1
+    if abs(value) < 1e-9:  # rounding
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
     return f"{value:,.{max(0, 2 - exponent)}f}" if -6 < exponent < 9 else f"{value:.3g}"
 
 
