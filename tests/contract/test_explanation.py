@@ -109,7 +109,12 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "gaussian classes": (
         lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
         (X[:, :2], CLASSES),
-        {"densities", "regions", "samples"},
+        {"class-means", "densities", "regions", "samples"},
+    ),
+    "classes of four columns": (
+        lambda: QuadraticDiscriminant().fit(X, CLASSES),
+        (X, CLASSES),
+        {"class-axes", "class-means", "samples"},
     ),
     "machine": (
         lambda: RestrictedBoltzmannMachine(n_hidden=3, epochs=2, random_state=0).fit(BITS),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ftheta import LinearRegression, LogisticRegression, MLPRegressor, explain
+from ftheta import LinearRegression, LogisticRegression, MLPRegressor, Perceptron, explain
 from ftheta.data import load, make_dataset
 from ftheta.errors import InputTypeError
 
@@ -139,3 +139,28 @@ def test_more_than_two_features_ask_for_columns():
     assert "regions" not in explain.available(model)
     with pytest.raises(InputTypeError, match=r"two features.*; regions needs one, or columns"):
         explain.regions(model, np.c_[X, X[:, 0] ** 2], Y)
+
+
+@pytest.mark.filterwarnings("ignore:No plane")
+def test_axes_are_in_the_users_units_and_the_line_of_a_perceptron_is_exact():
+    data = make_dataset("two-gaussians", n=200)
+    x, y = np.asarray(data.x), np.asarray(data.y)
+    model, units = Perceptron(epochs=5, random_state=0).fit(x, y), np.array([[10.0, 2], [-5, 0.5]])
+    words = {"names": ["age (years)", "size"], "units": units, "classes": ["ill", "well"], "target": "unused"}
+    found = explain.run("regions", model, x, y, **words)
+    np.testing.assert_allclose(found.rows, [10, -5] + x * [2, 0.5])
+    assert found.classes == ("ill", "well") and "below" not in found.caption
+    axes = found.figure().axes[0]
+    assert axes.get_xlabel() == "age (years)"
+    line = (np.concatenate(axes.collections[0].get_paths()[0].to_polygons(closed_only=False)) - [10, -5]) / [2, 0.5]
+    np.testing.assert_allclose(line @ model.coef_[0] + model.intercept_, 0, atol=1e-9)
+
+
+def test_a_fitted_curve_is_in_the_users_units():
+    x, y = np.array([[0.0], [1], [3]]), [1.0, 2, 5]
+    model, words = LinearRegression().fit(x, y), {"names": ["year"], "units": [[2000, 10]], "target": "price"}
+    found = explain.fitted_curve(model, x, y, **words)
+    np.testing.assert_allclose(found.x[:, 0], [2000, 2010, 2030])
+    np.testing.assert_allclose(found.surface[[0, -1]], model.predict([[0.0], [3]]))
+    assert found.grid[0][[0, -1]].tolist() == [2000, 2030]
+    assert found.figure().axes[0].get_title() == "price against year, with the fit"

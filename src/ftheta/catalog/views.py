@@ -24,6 +24,16 @@ VIEWS = [
         *("Standard errors, tests and diagnostics, from the rows that the model was fitted to.", 20),
     ),
     View(
+        *("class-axes", "ftheta.models.linear.class_axes:class_axes", f"{_CLASSES} gaussian priors_"),
+        "Where are the classes?",
+        *("Gaussian classes on the two axes that tell them apart best, with their boundary.", 14),
+    ),
+    View(
+        *("class-means", "ftheta.models.linear.class_axes:class_means", f"{_CLASSES} priors_"),
+        "What tells the classes apart?",
+        *("The mean of every column in each class, in standard deviations.", 18),
+    ),
+    View(
         *("fitted-curve", "ftheta.explain.predictions.planes:fitted_curve", "n_features_in_ predict"),
         "How does the prediction follow the data?",
         *("A curve over one feature, or a surface over two, with a line for every residual.", 22),

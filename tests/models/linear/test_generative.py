@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from ftheta.errors import InputError
+from ftheta import explain
+from ftheta.errors import InputError, InputTypeError
 from ftheta.models import (
     DiscreteNaiveBayes,
     FisherDiscriminant,
@@ -116,3 +119,35 @@ def test_a_class_of_weight_zero_is_no_class(cls):
     np.testing.assert_allclose(model.predict_proba(X), without.predict_proba(X), atol=1e-12)
     with pytest.raises(InputError, match="Class 1 has weight 0 in all; leave its rows out"):
         cls(class_weight={1: 0.0}).fit(X, y)
+
+
+def test_class_axes_are_fishers_and_their_boundary_is_the_models():
+    x, y = load_iris(return_X_y=True)
+    model = LinearDiscriminant().fit(x, y)
+    found = explain.class_axes(model, x, y, names=list("abcd"), classes=["s", "c", "g"])
+    truth = LinearDiscriminantAnalysis(solver="eigen").fit(x, y).transform(x)
+    correlation = np.corrcoef(np.c_[found.rows, truth].T)[:2, 2:]
+    np.testing.assert_allclose(abs(correlation), np.eye(2), atol=1e-6)
+    within = np.mean([found.rows[y == k].var(0) for k in range(3)], axis=0)
+    np.testing.assert_allclose(within, 1, atol=1e-9)
+    assert found.agreement == 1 and found.classes == ("s", "c", "g") and "c, " in found.caption
+    two = explain.class_axes(QuadraticDiscriminant().fit(x[:100], y[:100]), x[:100], y[:100])
+    rest = np.concatenate([part - part.mean(0) for part in (two.rows[:50], two.rows[50:])])
+    np.testing.assert_allclose(np.cov(rest.T, bias=True), np.eye(2), atol=1e-8)  # axis 2 is uncorrelated with axis 1
+    assert two.agreement > 0.98
+    with pytest.raises(InputTypeError, match="needs three"):
+        explain.class_axes(LinearDiscriminant().fit(x[:, :2], y), x[:, :2])
+
+
+def test_class_means_are_in_the_users_units_and_in_standard_deviations():
+    x, y = load_iris(return_X_y=True)
+    z = (x - x.mean(0)) / x.std(0)
+    units = np.stack([x.mean(0), x.std(0)], 1)
+    found = explain.run("class-means", GaussianNaiveBayes().fit(z, y), z, y, names=list("abcd"), units=units, target="")
+    np.testing.assert_allclose(found.means, [x[y == k].mean(0) for k in range(3)])
+    np.testing.assert_allclose(found.deviations, [z[y == k].mean(0) for k in range(3)], atol=1e-12)
+    columns = found.table().columns
+    assert columns["column"] == ["d", "c", "a", "b"]  # petals differ most
+    assert columns["mean of 2"][0] == pytest.approx(x[y == 2, 3].mean())
+    numbers = [float(text.get_text()) for text in found.figure().axes[0].texts]
+    np.testing.assert_allclose(numbers, found.deviations[:, found.order].T.ravel(), atol=0.051)

@@ -18,7 +18,7 @@ from sklearn.base import is_regressor
 from ...errors import InputTypeError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
-from .._probe import features, finite, named, names_of, pair_of, targets
+from .._probe import features, finite, in_units, named, names_of, pair_of, targets
 from .._registry import explanation
 
 GRID = {1: 201, 2: 25}  # points along each axis, by the number of features
@@ -38,11 +38,12 @@ class FittedCurve(Result):
     grid: tuple[np.ndarray, ...]  # positions along each feature: D arrays (G,)
     surface: np.ndarray  # predictions there: (G,), or (G, G) with the first axis along the second feature
     names: tuple[str, ...]  # of the features
+    target: str = "y"  # what y is called
 
     def columns(self) -> dict[str, Any]:
         """Correlations of the features with y and with each other; NaN where a column is constant."""
-        pairs = [*((name, "y") for name in self.names), *([self.names] if len(self.names) == 2 else [])]
-        values = dict(zip((*self.names, "y"), (*self.x.T, self.y), strict=True))
+        pairs = [*((name, self.target) for name in self.names), *([self.names] if len(self.names) == 2 else [])]
+        values = dict(zip((*self.names, self.target), (*self.x.T, self.y), strict=True))
         found = [_correlation(values[a], values[b]) for a, b in pairs]
         return {"feature": [p[0] for p in pairs], "correlated with": [p[1] for p in pairs], "correlation": found}
 
@@ -50,8 +51,8 @@ class FittedCurve(Result):
     def caption(self) -> str:
         r = self.y - self.predicted
         return (
-            f"A fit over {' and '.join(self.names)} through {len(r):,} rows: mean squared residual "
-            f"{np.mean(r**2):.6g}, their sum {np.sum(r**2):.6g}."
+            f"{self.target} against {' and '.join(self.names)}, with the fit through {len(r):,} rows: mean squared "
+            f"residual {np.mean(r**2):.6g}, their sum {np.sum(r**2):.6g}."
         )
 
     @drawn
@@ -59,12 +60,13 @@ class FittedCurve(Result):
         """Each feature against y, and the fit with residuals as vertical lines; at most 300 rows."""
         step = -(-len(self.y) // MAX_ROWS)
         x, y, predicted = self.x[::step], self.y[::step], self.predicted[::step]
-        names = [short(name, 30) for name in self.names]
+        names, target = [short(name, 30) for name in self.names], short(self.target, 30)
         flat = x.shape[1] == 1
         figure, grid = canvas(1 if flat else 3, width=6.4 if flat else 4.1, height=4.4)
         for j, axes in enumerate(grid[: x.shape[1]]):
             axes.plot(x[:, j], y, "o", color=PALETTE[0], ms=4, label="rows")
-            axes.set(title=f"{names[j]} and y", xlabel=names[j], ylabel="y")
+            fit = ", with the fit" if flat else ""
+            axes.set(title=f"{target} against {names[j]}{fit}", xlabel=names[j], ylabel=target)
         if flat:
             grid[0].vlines(x[:, 0], y, predicted, color=PALETTE[1], lw=1, label="residuals")
             grid[0].plot(self.grid[0], self.surface, ls="-", color=PALETTE[2], lw=1.8, label="fit")
@@ -77,7 +79,7 @@ class FittedCurve(Result):
                 space.plot([a, a], [b, b], [low, high], ls="-", color=PALETTE[1], lw=1.4)
             space.scatter(*x.T, y, color=PALETTE[0], s=16, depthshade=False, label="rows")
             space.plot([], [], [], ls="-", color=PALETTE[1], label="residuals")
-            space.set(title="Fit with its residuals", xlabel=names[0], ylabel=names[1], zlabel="y")
+            space.set(title="Fit with its residuals", xlabel=names[0], ylabel=names[1], zlabel=target)
             space.locator_params(nbins=4)
             space.set_box_aspect(None, zoom=0.8)
         legend(figure)
@@ -95,7 +97,9 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
     when=lambda obj: is_regressor(obj) and obj.n_features_in_ in GRID,
     otherwise="is not a regressor of one or two features; {} needs one",
 )
-def fitted_curve(obj: Any, X: Any, y: Any) -> FittedCurve:
+def fitted_curve(
+    obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, units: Any = None, target: str = "y"
+) -> FittedCurve:
     """A curve over one feature, or a surface over two, with residuals as vertical lines.
 
     Args:
@@ -110,7 +114,9 @@ def fitted_curve(obj: Any, X: Any, y: Any) -> FittedCurve:
         raise InputTypeError(
             f"{type(obj).__name__} predicts {answers.shape} for {len(x)} rows; fitted_curve draws one number per row."
         )
-    return FittedCurve(x, y, answers, grid, _answers(obj, places).reshape((GRID[d],) * d), tuple(names_of(obj)))
+    surface = _answers(obj, places).reshape((GRID[d],) * d)
+    grid = tuple(in_units(at, units, j) for j, at in enumerate(grid))
+    return FittedCurve(in_units(x, units), y, answers, grid, surface, tuple(names_of(obj, names)), target)
 
 
 def _answers(obj: Any, rows: np.ndarray) -> np.ndarray:
@@ -123,11 +129,12 @@ class Regions(Result):
 
     x: np.ndarray  # positions along the first feature (G,)
     y: np.ndarray  # positions along the second feature (G,)
-    p: np.ndarray  # probability of each class (G, G, K); the first axis is the second feature
+    p: np.ndarray  # probability of each class (G, G, K), the first axis along the second feature; or 1 for the winner
     rows: np.ndarray  # the two features of the given rows (n, 2)
     code: np.ndarray  # places of their classes in `classes`; -1 where unknown (n,)
     classes: tuple[str, ...]  # names of the classes
     names: tuple[str, str]  # names of the two features
+    scores: np.ndarray | None  # of a classifier without probabilities its raw outputs (G, G, K)
 
     def columns(self) -> dict[str, Any]:
         """One row per class: its share of the plane shown, how much of that is unsure, and its rows."""
@@ -140,8 +147,15 @@ class Regions(Result):
             "rows": [(self.code == k).sum() for k in range(len(self.classes))],
         }
 
+    def lead(self, k: int) -> np.ndarray:
+        """How far class number k is above the best other one, above 0 where it wins: (G, G)."""
+        each = self.p if self.scores is None else self.scores
+        return each[..., k] - np.delete(each, k, axis=-1).max(-1)
+
     @property
     def caption(self) -> str:
+        if self.scores is not None:
+            return f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}."
         unsure = (self.p.max(-1) < UNSURE).mean()
         return (
             f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}; "
@@ -157,14 +171,13 @@ class Regions(Result):
         colors = np.array([to_rgb(PALETTE[k % len(PALETTE)]) for k in range(len(self.classes))])
         best, top = self.p.argmax(-1), self.p.max(-1)
         least = 1 / max(len(self.classes), 2)
-        strength = 0.1 + 0.5 * np.clip((top - least) / (1 - least), 0, 1)  # of the color over white
+        strength = 0.1 + 0.5 * np.clip((top - least) / (1 - least), 0, 1) * (1 if self.scores is None else 0.4)
         figure, axes = canvas(width=6.4, height=5.4)
         extent = (self.x[0], self.x[-1], self.y[0], self.y[-1])
         shade = 1 - strength[..., None] * (1 - colors[best])
         axes.imshow(shade, origin="lower", extent=extent, aspect="auto", interpolation="bilinear")
         for k in np.unique(best)[1:]:
-            lead = self.p[..., k] - np.delete(self.p, k, axis=-1).max(-1)  # above 0 where k wins
-            axes.contour(self.x, self.y, lead, levels=[0.0], colors="black", linewidths=1.4)
+            axes.contour(self.x, self.y, self.lead(int(k)), levels=[0.0], colors="black", linewidths=1.4)
         if top.min() < UNSURE < top.max():
             axes.contour(self.x, self.y, top, levels=[UNSURE], colors=GREY, linewidths=1.1, linestyles="dotted")
             axes.plot([], [], ls="dotted", color=GREY, label=f"winner has {UNSURE:.0%}")
@@ -189,7 +202,16 @@ def _is_flat(obj: Any) -> bool:
     otherwise="is not a classifier of two features with one label for each row; {} needs one, or columns=(i, j)",
     lifted_by="columns",
 )
-def regions(obj: Any, X: Any, y: Any = None, columns: Sequence[int] | None = None) -> Regions:
+def regions(
+    obj: Any,
+    X: Any,
+    y: Any = None,
+    columns: Sequence[int] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    units: Any = None,
+    classes: Sequence[str] | None = None,
+) -> Regions:
     """Predicted classes and their probabilities on the plane of two features.
 
     Args:
@@ -198,7 +220,7 @@ def regions(obj: Any, X: Any, y: Any = None, columns: Sequence[int] | None = Non
         y: Their labels (n,), for the colors of the points.
         columns: The two features to show; None where there are only two.
     """
-    pair, names = pair_of((0, 1) if columns is None else columns, obj.n_features_in_), names_of(obj)
+    pair, known = pair_of((0, 1) if columns is None else columns, obj.n_features_in_), names_of(obj, names)
     rows = features(obj, X)
     if np.ndim(obj.predict(named(obj, rows[:1]))) != 1:
         raise InputTypeError(
@@ -208,11 +230,14 @@ def regions(obj: Any, X: Any, y: Any = None, columns: Sequence[int] | None = Non
     x, up = (_positions(column, 0.08, PLANE) for column in at.T)
     places = np.tile(np.median(rows, axis=0), (PLANE * PLANE, 1))
     places[:, pair] = np.stack(np.meshgrid(x, up), -1).reshape(-1, 2)
-    classes = np.asarray(obj.classes_)
-    same = np.zeros((len(rows), 1), bool) if y is None else targets(y, len(rows))[:, None] == classes
+    labels = np.asarray(obj.classes_)
+    same = np.zeros((len(rows), 1), bool) if y is None else targets(y, len(rows))[:, None] == labels
     given = np.where(same.any(1), same.argmax(1), -1)
-    p = _probabilities(obj, places).reshape(PLANE, PLANE, len(classes))
-    return Regions(x, up, p, at, given, tuple(map(str, classes)), (names[pair[0]], names[pair[1]]))
+    called = tuple(map(str, labels if classes is None else classes))
+    p, scores = _answers_at(obj, places)
+    p, scores = p.reshape(PLANE, PLANE, -1), None if scores is None else scores.reshape(PLANE, PLANE, -1)
+    x, up, at = in_units(x, units, pair[0]), in_units(up, units, pair[1]), in_units(at, units, list(pair))
+    return Regions(x, up, p, at, given, called, (known[pair[0]], known[pair[1]]), scores)
 
 
 def _positions(column: np.ndarray, margin: float, count: int) -> np.ndarray:
@@ -222,8 +247,12 @@ def _positions(column: np.ndarray, margin: float, count: int) -> np.ndarray:
     return np.linspace(low - beyond, high + beyond, count)
 
 
-def _probabilities(obj: Any, places: np.ndarray) -> np.ndarray:
-    """(m, D) -> (m, K); of a classifier without probabilities 1 for the class that it predicts."""
+def _answers_at(obj: Any, places: np.ndarray) -> tuple[Any, Any]:
+    """Probabilities (m, K); of a classifier without them 1 for the class that it predicts, and its raw outputs."""
     if hasattr(obj, "predict_proba"):
-        return np.asarray(obj.predict_proba(named(obj, places)), dtype=float)
-    return (obj.predict(named(obj, places))[:, None] == np.asarray(obj.classes_)).astype(float)
+        return np.asarray(obj.predict_proba(named(obj, places)), dtype=float), None
+    p = (obj.predict(named(obj, places))[:, None] == np.asarray(obj.classes_)).astype(float)
+    if not hasattr(obj, "decision_function"):
+        return p, None
+    raw = np.asarray(obj.decision_function(named(obj, places)), dtype=float)
+    return p, np.stack([-raw, raw], 1) if raw.ndim == 1 else raw

@@ -9,8 +9,9 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 2.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class Densities(Regions):
 
     means: np.ndarray  # of the classes (K, 2)
     covariances: np.ndarray  # of the classes (K, 2, 2)
+
+    title: ClassVar[str] = "Gaussian classes"
 
     def table(self) -> Table:
         """One row per class: means, standard deviations and correlation of the features, axes of the ellipse Δ = 1."""
@@ -56,27 +59,27 @@ class Densities(Regions):
 
     def figure(self) -> Figure:
         """Ellipses of each class in its color with both half-axes, the rows, and in black the boundary."""
-        figure, axes = panel(6.4, 5.6, title="Gaussian classes", x=short(self.names[0]), y=short(self.names[1]))
+        figure, axes = panel(6.4, 5.6, title=self.title, x=short(self.names[0], 60), y=short(self.names[1], 60))
         for k, (name, mean, covariance) in enumerate(zip(self.classes, self.means, self.covariances, strict=True)):
-            color, marker = PALETTE[k % len(PALETTE)], MARKERS[k % 7]
+            color, marker = PALETTE[k % len(PALETTE)], MARKERS[(k + k // 7) % 7]
             for delta, style in DELTAS.items():
                 axes.plot(*ellipse(mean, covariance, delta).T, style, color=color, lw=1.6, zorder=4)
             for direction, length in zip(*principal_axes(covariance, max(DELTAS)), strict=True):
-                axes.plot(*np.stack([mean, mean + direction * length], 1), color=color, lw=1.2, zorder=4)
+                axes.plot(*np.stack([mean, mean + direction * length], 1), "-", color=color, lw=1.2, zorder=4)
             axes.plot(*mean, ls="", marker=marker, color=color, mec="black", ms=8, zorder=5)
             axes.plot([], [], ls="", marker=marker, color=color, label=short(str(name), 20))
         for delta, style in DELTAS.items():
             share = f"Δ = {delta:g}: {100 - 100 * np.exp(-(delta**2) / 2):.0f} % of a class"
             axes.plot([], [], style, color="0.3", label=share)
         for k in np.unique(self.code):
-            look = {"marker": MARKERS[k % 7], "color": PALETTE[k % len(PALETTE)]} if k >= 0 else {"color": "0.5"}
+            own = {"marker": MARKERS[(k + k // 7) % 7], "color": PALETTE[k % len(PALETTE)]}
+            look = own if k >= 0 else {"color": "0.5"}
             axes.scatter(*self.rows[self.code == k].T, s=13, alpha=0.45, linewidths=0, zorder=2, **look)
         winners = np.unique(self.p.argmax(-1))
         for k in winners[1:]:
-            lead = self.p[..., k] - np.delete(self.p, k, axis=-1).max(-1)  # above 0 where k is predicted
-            axes.contour(self.x, self.y, lead, levels=[0.0], colors="black", linewidths=1.8, zorder=3)
+            axes.contour(self.x, self.y, self.lead(int(k)), levels=[0.0], colors="black", linewidths=1.8, zorder=3)
         if len(winners) > 1:
-            axes.plot([], [], color="black", lw=1.8, label="boundary")
+            axes.plot([], [], "-", color="black", lw=1.8, label="boundary")
         axes.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]))
         if 1 / 3 < np.ptp(self.x) / np.ptp(self.y) < 3:
             axes.set_aspect("equal")  # axes are seen to be perpendicular
@@ -89,7 +92,15 @@ class Densities(Regions):
     when=lambda obj: obj.n_features_in_ == 2,
     otherwise="does not have two features; {} needs two, so fit two columns",
 )
-def densities(obj: Any, X: Any, y: Any = None) -> Densities:
+def densities(
+    obj: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    units: Any = None,
+    classes: Sequence[str] | None = None,
+) -> Densities:
     """Ellipses of constant density of Gaussian classes, with the boundary between the classes.
 
     Args:
@@ -97,6 +108,8 @@ def densities(obj: Any, X: Any, y: Any = None) -> Densities:
         X: Rows (n, 2); they set the part of the plane that is shown.
         y: Their labels (n,), for the colors of the points.
     """
-    found = regions(obj, X, y)
+    found = regions(obj, X, y, names=names, units=units, classes=classes)
     means, covariances = zip(*(obj.gaussian(k) for k in range(len(obj.classes_))), strict=True)
-    return Densities(**vars(found), means=np.stack(means), covariances=np.stack(covariances))
+    shift, scale = (0.0, np.ones(2)) if units is None else np.asarray(units, dtype=float).T
+    shapes = np.stack(covariances) * np.outer(scale, scale)
+    return Densities(**vars(found), means=shift + scale * np.stack(means), covariances=shapes)
