@@ -67,6 +67,7 @@ def conv():
 SURFACE = {"landscape", "learning-rate", "spectrum"}
 OPTIMISED = {"gradient-history"} | SURFACE
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
+COLUMNS = {"importance"}
 TAUGHT = NEURAL | {"backprop"}
 DENSE = TAUGHT | {"network"}
 MAPS = {"diagram", "equivariance", "receptive-field"}
@@ -79,12 +80,12 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "mlp classifier": (
         lambda: MLPClassifier(hidden=(5, 4), dropout=0.3, epochs=2, validation=0.25, random_state=0).fit(X, CLASSES),
         (X, CLASSES),
-        DENSE,
+        DENSE | COLUMNS,
     ),
     "mlp regressor": (
         lambda: MLPRegressor(hidden=(5,), likelihood="gaussian-learned", epochs=2, random_state=0).fit(X, NUMBERS),
         (X, NUMBERS),
-        DENSE,
+        DENSE | COLUMNS,
     ),
     "own conv net": (
         lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
@@ -97,24 +98,32 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         TAUGHT | MAPS | SEEING | {"segmentation"},
     ),
     "plain module": (Mixed, (X, None), MODULE),
-    "newton": (lambda: LogisticRegression().fit(X, CLASSES), (X, CLASSES), {"coefficients", "curves", "statistics"}),
+    "newton": (
+        lambda: LogisticRegression().fit(X, CLASSES),
+        (X, CLASSES),
+        {"coefficients", "curves", "statistics", *COLUMNS},
+    ),
     "two classes": (
         lambda: LogisticRegression().fit(X[:, :2], CLASSES > "a"),
         (X[:, :2], CLASSES > "a"),
-        {"curves", "regions", *LINEAR},
+        {"curves", "regions", *LINEAR, *COLUMNS},
     ),
-    "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), LINEAR),
-    "plane": (lambda: LinearRegression().fit(X[:, :2], NUMBERS), (X[:, :2], NUMBERS), {"fitted-curve", *LINEAR}),
-    "penalized": (lambda: Ridge().fit(X, NUMBERS), (X, NUMBERS), {*LINEAR, "path"} - {"statistics"}),
+    "closed form": (lambda: LinearRegression().fit(X, NUMBERS), (X, NUMBERS), LINEAR | COLUMNS),
+    "plane": (
+        lambda: LinearRegression().fit(X[:, :2], NUMBERS),
+        (X[:, :2], NUMBERS),
+        {"fitted-curve", *LINEAR, *COLUMNS},
+    ),
+    "penalized": (lambda: Ridge().fit(X, NUMBERS), (X, NUMBERS), {*LINEAR, *COLUMNS, "path"} - {"statistics"}),
     "gaussian classes": (
         lambda: QuadraticDiscriminant().fit(X[:, :2], CLASSES),
         (X[:, :2], CLASSES),
-        {"class-means", "densities", "regions", "samples"},
+        {"class-means", "densities", "regions", "samples", *COLUMNS},
     ),
     "classes of four columns": (
         lambda: QuadraticDiscriminant().fit(X, CLASSES),
         (X, CLASSES),
-        {"class-axes", "class-means", "samples"},
+        {"class-axes", "class-means", "samples", *COLUMNS},
     ),
     "machine": (
         lambda: RestrictedBoltzmannMachine(n_hidden=3, epochs=2, random_state=0).fit(BITS),

@@ -31,7 +31,7 @@ class Made(NamedTuple):
         """The run as it would be opened, with rows that are given here."""
         found = TrainedRun(self.run)
         found.__dict__ |= {"pipeline": (None, self.estimator), "task": TASKS[found.facts["task"]]()}
-        found.__dict__ |= {"learned_from": lambda **_: self.train, "tested": lambda: self.shown}
+        found.__dict__ |= {"learned_from": lambda **_: self.train, "tested": (self.shown, None)}
         return found
 
 

@@ -177,7 +177,7 @@ def test_every_explanation_is_there_with_table_and_figure():
     run = run_of("wine")
     page = Reader(text_of("wine"))
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
-    names = [name for name in explain.available(run.estimator) if catalog.view(name).cost == "quick"]
+    names = [name for name in run.trained().available() if catalog.view(name).cost == "quick"]
     assert {"activations", "gradient-flow", "network", "summary"} <= set(names)
     assert not {"explain-landscape", "explain-learning-rate", "explain-spectrum"} & ids
     for name in set(names) - {"curves"}:

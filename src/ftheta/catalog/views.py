@@ -6,9 +6,14 @@ from .cards import View
 
 _NET, _LOSS = "module_", "module_ target_ objective batch"
 _IMAGES, _ENERGY = "ftheta.explain.images", "ftheta.models.energy"
+_TABLE = "predict n_features_in_"
 _MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ predict"
 
 VIEWS = [
+    View(
+        *("importance", "ftheta.explain.predictions.importance:importance", _TABLE, "Which columns matter?"),
+        *("Growth of the test loss when the cells of a column are permuted among the rows.", 2),
+    ),
     View(
         *("coefficients", "ftheta.explain.predictions.coefficients:coefficients", "coef_ intercept_ n_features_in_"),
         "How does each column change the prediction?",

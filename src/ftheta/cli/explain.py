@@ -23,15 +23,15 @@ def command(run: str, names: tuple[str, ...], only_list: bool, every: bool, figu
 
     A terminal shows at most 12 rows of a table; --figures writes all of them as CSV beside each picture.
     Explanations that look at rows look at those that the model learned from: at most 2,000, evenly spaced, or all
-    where they are of the fit itself.
+    where they are of the fit itself; those of the columns of a table at rows of the test part.
     """
     from .. import explain, jobs
 
     trained = jobs.open(run)
-    known = explain.available(trained.model)
+    known = trained.available()
     for name in names:
-        if name not in known:
-            raise InputError(nearest(f"explanation of {type(trained.model).__name__}:", name, known))
+        if name not in (every_name := explain.available(trained.model)):
+            raise InputError(nearest(f"explanation of {type(trained.model).__name__}:", name, every_name))
     if not known:
         echo(f"{type(trained.model).__name__} has no explanations yet.")
         return

@@ -54,6 +54,8 @@ from .layers.summary import summary as summary
 from .predictions.coefficients import Coefficients as Coefficients
 from .predictions.coefficients import coefficients as coefficients
 from .predictions.coefficients import path as path
+from .predictions.importance import Importance as Importance
+from .predictions.importance import importance as importance
 from .predictions.linear import RowInfluence as RowInfluence
 from .predictions.linear import Solvers as Solvers
 from .predictions.linear import row_influence as row_influence

@@ -54,6 +54,7 @@ class Explanation:
     needs: str | type  # attributes that an object must have, as in the catalog, or its class
     when: Callable[[Any], bool] | None = None  # True if an object with them can give it; None: always
     all_rows: bool = False  # it needs all rows that a model was fitted to
+    tested: bool = False  # it looks at rows of the test part as they were before encoding, and the model as a pipeline
 
     def __call__(self, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Any:
         """The result for these rows, as far as it depends on rows; `words` are names, units, classes and target."""
@@ -105,6 +106,7 @@ def explanation(
     otherwise: str = "",
     lifted_by: str = "",
     all_rows: bool = False,
+    tested: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function (obj, ...) -> Result under a name, for all objects that have what it needs.
 
@@ -116,6 +118,7 @@ def explanation(
         otherwise: What the others are answered, with {} for the name of the function; empty: the function refuses them.
         lifted_by: An argument; where it is given, `when` does not count.
         all_rows: Whether it needs all rows that the model was fitted to.
+        tested: Whether it looks at test rows before encoding.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
@@ -124,7 +127,9 @@ def explanation(
         listed = catalog.VIEWS[name].needs if name in catalog.VIEWS else ""
         wanted = listed if needs is None else needs
         call = checked(wanted, when=when, otherwise=otherwise, lifted_by=lifted_by)(function)
-        entry = Explanation(name, call, wanted if isinstance(wanted, type) else listed or wanted, when, all_rows)
+        entry = Explanation(
+            name, call, wanted if isinstance(wanted, type) else listed or wanted, when, all_rows, tested
+        )
         _TABLE[name] = vars(call)["explanation"] = entry
         return call
 

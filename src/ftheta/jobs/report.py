@@ -123,7 +123,7 @@ def _most_wrong(trained: Any) -> list[Block]:
     note = Block(text=task.worst_note(answers["y"], answers))
     if not len(order):
         return [note]
-    kind, x, rows = KINDS[data["kind"]], trained.tested(), answers["rows"]
+    kind, x, rows = KINDS[data["kind"]], trained.tested[0], answers["rows"]
     images = kind.images(x, order[: IMAGES if data["shape"] else 0], data["shape"])
     if images is not None and len(images):
         maps = images[:MAPS].reshape(-1, *(*data["shape"], 1)[:3])
@@ -169,13 +169,11 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
 
 def _inside(trained: Any) -> Iterator[Block]:
     """Explanations that the model can give, on rows that it learned from."""
-    learned_from = cache(trained.learned_from)
-    views = [catalog.VIEWS[name] for name in explain.available(trained.model) if name in catalog.VIEWS]
+    views = [catalog.VIEWS[name] for name in trained.available() if name in catalog.VIEWS]
     for view in sorted(views, key=lambda view: view.order):
         if view.name != "curves" and view.cost == "quick":  # curves are under training
-            rows = learned_from(all_rows=explain.get(view.name).all_rows)
             about = {"heading": view.name.replace("-", " ").capitalize(), "anchor": f"explain-{slug(view.name)}"}
-            make = partial(explain.run, view.name, trained.model, *rows, **trained.words)
+            make = partial(trained.explained, view.name)
             yield result_block(make, slug(view.name), view.summary, folded=False, **about, text=view.summary, soft=True)
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from .. import catalog
 from ..base import card_of
-from ..data import CsvFormat, Dataset
+from ..data import CsvFormat, Dataset, TableEncoder
 from ..data import names as data_names
 from ..data.kinds import KINDS, Kind
 from ..errors import FThetaError, InputError, InputTypeError, RunError
@@ -29,9 +30,10 @@ from . import files
 from .baseline import Scored
 from .config import Config, merge
 from .opening import Reader, Rows, open_data
-from .prepare import Prepared, Split, digest, encoded, explained_step, fitted_rows
+from .prepare import EXPLAINED, Prepared, Split, digest, encoded, explained_step, fitted_rows
 from .runs import find_run, result_table, resume_command, times_tested
 
+CELLS = 100_000  # of test rows that explanations of columns look at
 FIRST = 6  # explanations that are given where none is named
 
 
@@ -185,12 +187,19 @@ class TrainedRun:
 
     def learned_from(self, *, all_rows: bool = False) -> tuple[Any, Any]:
         """Rows and targets that the model learned from, as it takes them: at most 2,000, evenly spaced, or all."""
+        if all_rows in self._learned:
+            return self._learned[all_rows]
         rows = fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
         if not all_rows:
             step = explained_step(len(rows), getattr(self.encoder, "image_", ()))
             ordered = self.kind.split != "random"  # steps that follow each other stay together
             rows = rows[: -(-len(rows) // step)] if ordered else rows[::step]
-        return encoded(self.kind, self.encoder, self.dataset, rows)
+        self._learned[all_rows] = encoded(self.kind, self.encoder, self.dataset, rows)
+        return self._learned[all_rows]
+
+    @cached_property
+    def _learned(self) -> dict[bool, tuple[Any, Any]]:
+        return {}
 
     @cached_property
     def words(self) -> dict[str, Any]:
@@ -199,29 +208,65 @@ class TrainedRun:
         found = {"names": names, "units": units, "classes": self.facts["classes"], "target": self.facts["target"]}
         return {name: value for name, value in found.items() if value is not None and len(value)}
 
-    def tested(self) -> Any:
-        """Raw rows of the result."""
+    @cached_property
+    def tested(self) -> tuple[Any, Any]:
+        """Rows of the result as they were before encoding, and their targets."""
         if self.facts["test"]:
-            return self.reader.read(self.facts["test"]).x
-        return KINDS[self.dataset.kind].take(self.dataset.x, files.answers(self.run, self.dataset.rows)["rows"])
+            found = self.reader.read(self.facts["test"])
+            return found.x, found.y
+        rows = files.answers(self.run, self.dataset.rows)["rows"]
+        return encoded(KINDS[self.dataset.kind], None, self.dataset, rows)
 
     def explain(self, *names: str, every: bool = False) -> Iterator[tuple[str, Result | FThetaError]]:
         """Explanations by name, or the first six that are quick, or every one that there is.
 
         Without names, one that cannot be given gives its reason instead.
         """
-        from .. import explain
-
-        known = [] if names else explain.available(self.model)
+        known = [] if names else self.available()
         quick = [n for n in known if n in catalog.VIEWS and catalog.VIEWS[n].cost == "quick"]
         for name in names or (known if every else quick[:FIRST]):
-            entry = explain.get(name)
             try:
-                yield name, explain.run(name, self.model, *self._rows_for(entry), **self.words)
+                yield name, self.explained(name)
             except (InputError, InputTypeError) as error:
                 if names:
                     raise
                 yield name, error
+
+    @property
+    def _in_columns(self) -> bool:
+        """Whether rows have columns of their own, not pixels."""
+        return isinstance(self.encoder, TableEncoder) and not self.facts["shape"]
+
+    def available(self) -> list[str]:
+        """Names of the explanations that the model and its rows can give."""
+        from .. import explain
+
+        return [name for name in explain.available(self.model) if self._in_columns or not explain.get(name).tested]
+
+    def explained(self, name: str) -> Result:
+        """One explanation: of rows that the model learned from, or of test rows as they were before encoding."""
+        from .. import explain
+
+        entry = explain.get(name)
+        if not entry.tested:
+            return explain.run(name, self.model, *self._rows_for(entry), **self.words)
+        if not self._in_columns:
+            raise InputError(
+                f"{name} is for columns of a table, and {self.run.path} was trained on images. `ftheta explain` lists "
+                "what they have."
+            )
+        model = Pipeline([("encoder", self.encoder), ("model", self.model)])
+        return explain.run(name, model, *self.tested, **self._about())
+
+    def _about(self) -> dict[str, Any]:
+        """What explanations of test rows may ask for."""
+        rows = fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
+        return {
+            **self.words,
+            "part": {"test part": "test rows"}.get(files.result(self.run)["part"], "rows"),
+            "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
+            "background": self.kind.take(self.dataset.x, rows),
+        }
 
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:
         """Rows for an explanation; none where the data is missing and it can do without."""

@@ -1,0 +1,197 @@
+"""Rows whose columns are exchanged in front of a model: each column as it was before encoding.
+
+Permuting a column, setting it to a value and removing it are one operation: column j of a row is taken from another
+row. A pipeline that begins with a `TableEncoder` encodes its rows once; then encoded columns are exchanged.
+Shapes: n rows, D columns, W encoded columns, K outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+
+from ... import check
+from ...catalog import nearest
+from ...data import TableEncoder
+from ...errors import InputError, InputTypeError
+from .._probe import named, names_of
+
+TABLES = {
+    "needs": "predict n_features_in_",
+    "otherwise": "does not predict a class or a number from the columns of a table; {} needs a model that does",
+}
+NUMBERS = 2**20  # encoded cells that are predicted at once
+CORRELATED = 0.7  # columns with at least this correlation are looked at together
+
+
+def of_a_table(obj: Any) -> bool:
+    """True if an estimator predicts classes or numbers, and one of its rows is a vector."""
+    if len(getattr(getattr(obj, "input_", None), "shape", (1,))) != 1:
+        return False
+    return not hasattr(obj, "__sklearn_tags__") or is_classifier(obj) or is_regressor(obj)
+
+
+class Columns:
+    """The columns of some rows, in front of a model; the rows have been encoded where the model knows how."""
+
+    def __init__(self, model: Any, X: Any) -> None:
+        X = X.to_pandas() if hasattr(X, "to_pandas") else X if hasattr(X, "iloc") else np.asarray(check.plain(X))
+        if X.ndim != 2 or X.shape[1] != model.n_features_in_ or not len(X):
+            raise InputError(f"X has shape {X.shape}; pass rows of the {model.n_features_in_} columns of the model.")
+        self.raw, self.model = X, model  # as the user wrote them
+        self.names = tuple(map(str, X.columns)) if hasattr(X, "columns") else tuple(names_of(model))
+        first = model[0] if isinstance(model, Pipeline) else None
+        encoder = first if isinstance(first, TableEncoder) else None
+        self.values: Any = X  # what is exchanged: an array (n, W), or a frame
+        if encoder is not None:
+            self.model = model[-1] if len(model) == 2 else model[1:]
+            self.values = np.ascontiguousarray(encoder.transform(X))
+        elif hasattr(X, "iloc") and len(set(X.dtypes)) == 1 and X.dtypes.iloc[0].kind in "fiu":
+            self.values = X.to_numpy()
+        if isinstance(self.values, np.ndarray) and self.values.dtype.kind == "f":
+            self.values = self.values.astype(getattr(self.model, "dtype", self.values.dtype), copy=False)
+        widths = [1] * len(self.names) if encoder is None else [len(plan.outputs) for plan in encoder.plans_]
+        edges = np.cumsum([0, *widths])
+        self.blocks = [*map(slice, edges[:-1], edges[1:])]  # the encoded columns of each raw one
+        self.owner = np.repeat(np.arange(len(widths)), widths)  # the raw column of each encoded one (W,)
+        self.used = [j for j, width in enumerate(widths) if width]  # raw columns that were not left out
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def take(self, rows: Any) -> Self:
+        """Some of the rows."""
+        found, at = copy(self), np.arange(len(self))[rows]
+        found.raw, found.values = (v.iloc[at] if hasattr(v, "iloc") else v[at] for v in (self.raw, self.values))
+        return found
+
+    def column(self, j: int) -> np.ndarray:
+        """The cells of a column as they were given: (n,)."""
+        return np.asarray(self.raw.iloc[:, j] if hasattr(self.raw, "iloc") else self.raw[:, j])
+
+    def put(self, into: Any, j: int, rows: Any) -> None:
+        """Column j of these rows into the values of others: `into` is changed."""
+        if isinstance(into, np.ndarray):
+            into[:, self.blocks[j]] = self.values[rows, self.blocks[j]]
+        else:
+            into.isetitem(j, self.values.iloc[:, j].array.take(np.arange(len(self))[rows]))
+
+    def compose(self, rows: np.ndarray) -> Any:
+        """Values of rows whose column j is that of row rows[:, j]: (m, D) -> (m, W)."""
+        if isinstance(self.values, np.ndarray):
+            return np.take_along_axis(self.values, rows[:, self.owner], 0)
+        made = self.values.take(rows[:, 0])
+        for j in range(rows.shape[1]):
+            made.isetitem(j, self.values.iloc[:, j].array.take(rows[:, j]))
+        return made
+
+    def predict(self, values: Any = None, *, labels: bool = False) -> np.ndarray:
+        """Probabilities of classes (n, K) where the model has them and no labels are wanted, else predictions."""
+        values = self.values if values is None else values
+        ask = self.model.predict_proba if hasattr(self.model, "predict_proba") and not labels else self.model.predict
+        made = ask(named(self.model, values) if isinstance(values, np.ndarray) else values)
+        if isinstance(made, list):
+            raise InputTypeError("A model that gives several targets classes is not explained; fit one for each.")
+        return np.asarray(made)
+
+    def outputs(self, values: Any = None) -> np.ndarray:
+        """Numbers to explain: probabilities, or predictions; of classes without probabilities 1 for the predicted:
+        (n, K)."""
+        made = self.predict(values)
+        classes = getattr(self.model, "classes_", None)
+        if made.ndim == 1 and classes is not None:
+            made = made[:, None] == np.asarray(classes)
+        return made.reshape(len(made), -1).astype(float)
+
+    def batched(self, rows: np.ndarray) -> np.ndarray:
+        """Outputs of composed rows, as many at once as fit: (m, D) -> (m, K)."""
+        step = max(1, NUMBERS // max(len(self.owner), 1))
+        parts = [self.outputs(self.compose(rows[at : at + step])) for at in range(0, len(rows), step)]
+        return np.concatenate(parts)
+
+    def numbers(self, columns: Sequence[str | int]) -> list[int]:
+        """Places of columns that are given by name or place."""
+        known = {**dict(enumerate(range(len(self.names)))), **{name: j for j, name in enumerate(self.names)}}
+        for column in columns:
+            if column not in known:
+                raise InputError(nearest("column", str(column), self.names))
+        return [known[column] for column in columns]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the numbers of `Columns.outputs` are, in words."""
+
+    names: tuple[str, ...]  # of the K outputs
+    unit: str  # of their axis
+
+    @property
+    def shown(self) -> int:
+        """The output that says all: of two classes the second."""
+        return len(self.names) - 1 if len(self.names) == 2 else 0
+
+
+def outputs_of(model: Any, k: int, target: str, classes: Sequence[str] | None) -> Output:
+    """Names of k outputs: of classes with their names, or of numbers."""
+    what = target or "y"
+    if not hasattr(model, "classes_"):
+        return Output(
+            (what,) if k == 1 else tuple(f"{what} {i + 1}" for i in range(k)), f"prediction / units of {what}"
+        )
+    known = list(map(str, np.ravel(model.classes_)))
+    named = list(classes) if classes and len(classes) == k else known if len(known) == k else list(map(str, range(k)))
+    return Output(tuple(named), f"probability of {what}" if k > 2 else f"probability of {named[-1]}")
+
+
+def correlated(columns: Columns) -> tuple[list[list[int]], np.ndarray]:
+    """Groups of columns that go together, and all correlations (D, D): √ of the adjusted r², η² or Cramér's V².
+
+        V²_ij = Σ σ(Q_iᵀ Q_j)² / min(w_i, w_j),      Q_j an orthonormal basis of the encoded column j, centered
+
+    Levels have a column each; marks of missing cells are left out. What chance gives, max(w) / (n - 1), is taken off.
+    """
+    n, found = len(columns), np.zeros((len(columns.names),) * 2)
+    blocks = {j: q for j, block in enumerate(_numeric(columns)) if (q := _basis(block)).shape[1]}
+    if len(blocks) < 2 or n < 3:
+        return [], found
+    width = np.array([q.shape[1] for q in blocks.values()])
+    every, starts, places = np.hstack(list(blocks.values())), np.cumsum([0, *width[:-1]]), list(blocks)
+    shared = np.add.reduceat(np.add.reduceat((every.T @ every) ** 2, starts, 0), starts, 1)
+    shared /= np.minimum.outer(width, width)
+    chance = np.minimum(np.maximum.outer(width, width) / (n - 1), 0.99)
+    found[np.ix_(places, places)] = np.sqrt(np.clip((shared - chance) / (1 - chance), 0, 1))
+    _, label = connected_components(found >= CORRELATED)
+    groups = [np.flatnonzero(label == k).tolist() for k in np.unique(label)]
+    return [group for group in groups if len(group) > 1], found
+
+
+def _numeric(columns: Columns) -> list[np.ndarray]:
+    """Each raw column as numbers (n, w), without the marks of missing cells."""
+    import pandas as pd
+
+    if isinstance(columns.values, np.ndarray) and len(columns.owner) == len(columns.names):
+        return list(columns.values.astype(float).T[:, :, None])
+    frame = pd.DataFrame(columns.raw)
+    try:
+        encoder = TableEncoder().fit(frame)
+    except InputError:  # there is nothing to learn from: no column goes with another
+        return []
+    kept = [[not name.endswith(" missing") for name in plan.outputs] for plan in encoder.plans_]
+    return [plan.apply(frame.iloc[:, j])[:, kept[j]] for j, plan in enumerate(encoder.plans_)]
+
+
+def _basis(block: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of centered columns: (n, w) -> (n, rank)."""
+    if not block.shape[1]:
+        return block
+    there = np.isfinite(block)
+    mean = np.where(there, block, 0).sum(0) / np.maximum(there.sum(0), 1)
+    u, s, _ = np.linalg.svd(np.where(there, block - mean, 0.0), full_matrices=False)
+    return u[:, s > 1e-9 * max(s[0], 1e-300) * len(block)]
