@@ -189,7 +189,9 @@ def test_every_explanation_is_there_with_table_and_figure():
 def test_explanations_look_at_some_of_many_rows_and_those_of_the_fit_at_all(monkeypatch, undrawn):
     seen, run = [], run_of("wine")
     monkeypatch.setattr(explain, "available", lambda obj: ["statistics", "summary"])
-    monkeypatch.setattr(explain, "run", lambda name, obj, X, y: seen.append((name, X[:, 0], y)) or explain.summary(obj))
+    monkeypatch.setattr(
+        explain, "run", lambda name, obj, X, y, **words: seen.append((name, X[:, 0], y)) or explain.summary(obj)
+    )
     X, y = np.arange(2500 * 13.0).reshape(2500, 13), np.arange(2500)
     trained = run.trained()
     trained.__dict__["learned_from"] = lambda *, all_rows: (X, y) if all_rows else (X[::2], y[::2])
@@ -200,7 +202,7 @@ def test_explanations_look_at_some_of_many_rows_and_those_of_the_fit_at_all(monk
 
 
 def test_an_explanation_that_fails_says_why(monkeypatch, undrawn):
-    def fail(*_):
+    def fail(*_, **words):
         raise InputError("Too <few> rows; pass more.")
 
     monkeypatch.setattr(explain, "run", fail)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
