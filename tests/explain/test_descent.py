@@ -23,6 +23,7 @@ def test_each_path_is_that_of_the_rule_alone():
     alone = minimize(ground, ground.start, optimizer="momentum", lr=0.01, options={"momentum": 0.5}, steps=12)
     assert found.paths["momentum lr=0.01 momentum=0.5"].points.tolist() == alone.points.tolist()
     assert list(trajectories("ravine", "adam", steps=1).paths) == ["adam"]  # its own rate
+    assert trajectories("ravine", "adam", steps=1, size=9).grid[2].shape == (9, 9)
 
 
 def test_the_table_says_where_each_ended_and_why():

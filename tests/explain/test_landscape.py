@@ -340,6 +340,7 @@ def test_a_linear_model_has_a_parabola_on_every_line():
     np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
     np.testing.assert_allclose(found.distance, np.linalg.norm(w[1] - w[0]))
     assert found.t.tolist() == [-0.25, 0, 0.25, 0.5, 0.75, 1, 1.25] and found.n == 40
+    assert linear_interpolation(a, b, X3, Y3, loss=half_square, max_rows=9).n == 9
     assert found.barrier == 0 and (found.excess[1:-1] <= 1e-15).all()  # convex: nothing is above the chord
 
 

@@ -181,6 +181,9 @@ def test_norms_are_those_of_autograd_and_layers_put_their_tensors_together():
             rtol=1e-10,
         )
     assert found.layers == ("0", "2", "4") and found.steps.tolist() == [1]
+    sgd, adam = (gradient_history(net, X2, Y2, loss=half, steps=3, optimizer=o, lr=0.1).norm for o in ("sgd", "adam"))
+    np.testing.assert_array_equal(sgd[0], adam[0])
+    assert not np.allclose(sgd[2], adam[2])
     np.testing.assert_allclose(found.factor, found.norm[0, 0] / found.norm[0, 2])
 
 

@@ -30,6 +30,8 @@ def test_classes_stand_in_the_order_in_which_they_are_named():
     assert np.array_equal(pixel_counts(TRUTH, ANSWER, named), expected)
     np.testing.assert_allclose(iou(TRUTH, ANSWER, named), iou(TRUTH, ANSWER)[[2, 0, 1]])
     np.testing.assert_allclose(dice(TRUTH, ANSWER, named), dice(TRUTH, ANSWER)[[2, 0, 1]])
+    with pytest.raises(InputError, match="not one of the classes"):
+        mean_iou(TRUTH, ANSWER, named[:2])
 
 
 def test_ignored_pixels_are_not_counted():

@@ -8,10 +8,10 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 
 import ftheta
-from ftheta import ConvNetClassifier, ResNetClassifier
+from ftheta import ConvNetClassifier, MLPClassifier, ResNetClassifier, UNetSegmenter
 from ftheta.data import InputSpec, TargetSpec, augmentation, open_images
 from ftheta.errors import InputError
-from ftheta.nn import ConvNet, ResNet
+from ftheta.nn import MLP, ConvNet, ResNet, UNet
 from ftheta.train import Training, threads
 
 
@@ -153,27 +153,38 @@ def test_few_rows_are_tried_longer_than_many():
     assert [settings.get("padding") for settings in tried] == ["same", None]
 
 
-NETS = {ConvNetClassifier: ConvNet, ResNetClassifier: ResNet}
+NETS = {
+    ConvNetClassifier: lambda **own: ConvNet((1, 14, 14), 3, **{"filters": (4, 8)} | own),
+    ResNetClassifier: lambda **own: ResNet((1, 14, 14), 3, **{"filters": (4, 8), "blocks": 2} | own),
+    UNetSegmenter: lambda **own: UNet((1, 14, 14), 3, **{"filters": (4, 8)} | own),
+    MLPClassifier: lambda hidden=(5, 4), **own: MLP(1, 3, hidden, **own),
+}
 CHANGES = {
     ConvNetClassifier: {"filters": (4,), "convs": (2, 1), "kernel": 2, "padding": "same", "pool": "mean"}
     | {"norm": "batch", "activation": "tanh", "dropout": 0.3, "head": "mean", "hidden": (7,)},
     ResNetClassifier: {"filters": (4,), "blocks": 1, "block": "bottleneck", "order": "pre", "squeeze": 2}
     | {"norm": "layer", "activation": "tanh", "survival": 0.5, "dropout": 0.3},
+    UNetSegmenter: {"filters": (4,), "skip": "sum", "up": "bilinear", "norm": "layer", "activation": "tanh"}
+    | {"dropout": 0.3},
+    MLPClassifier: {"hidden": (3,), "activation": ("tanh", "relu"), "dropout": (0.1, 0.2), "init": "zeros"},
 }
 
 
 @pytest.mark.parametrize("family", CHANGES, ids=lambda family: family.__name__)
 def test_every_setting_reaches_the_net(family):
-    spec = InputSpec((1, 14, 14)), TargetSpec("multiclass", 3, {})
-    usual = {"filters": (4, 8)} | ({"blocks": 2} if family is ResNetClassifier else {})
+    usual = {"filters": (4, 8)} if family is not MLPClassifier else {"hidden": (5, 4)}
     for name, value in CHANGES[family].items():
-        knobs = {("kind" if name == "block" else name): value}
-        made, before = (NETS[family]((1, 14, 14), 3, **usual | own) for own in (knobs, {}))
-        assert described(family(**usual | {name: value}).build(*spec)) == described(made) != described(before), name
+        own, model = {("kind" if name == "block" else name): value}, family(**usual | {name: value})
+        made = described(lambda m=model: m.build(InputSpec((1, 14, 14)), TargetSpec("multiclass", 3, {})))
+        assert made == described(lambda o=own: NETS[family](**o)) != described(NETS[family]), name
 
 
-def described(module):
-    return [(str(part), vars(part).get("survival")) for part in module.modules()]
+def described(build):
+    torch.manual_seed(0)
+    net = build()
+    return [(str(part), vars(part).get("survival")) for part in net.modules()], [
+        p.square().sum().item() for p in net.parameters()
+    ]
 
 
 def test_an_image_smaller_than_the_kernel_is_one_sentence():
