@@ -62,7 +62,7 @@ def test_it_is_its_own_recursion_in_numpy_for_50_steps():
 
 
 @pytest.mark.parametrize(
-    ("option", "words"), [("gtol", "gradient is below"), ("xtol", "shorter than"), ("ftol", "less")]
+    ("option", "words"), [("gtol", "gradient is below 0.001"), ("xtol", "shorter than"), ("ftol", "less")]
 )
 def test_each_tolerance_ends_it(option, words):
     found = trainer(race.start(12), **{"gtol": 0.0, "xtol": 0.0, "ftol": 0.0, option: 1e-3})
