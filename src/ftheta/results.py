@@ -41,6 +41,7 @@ class Table:
 
     columns: Mapping[str, Sequence[Any]]
     caption: str = ""
+    missing: str = ""  # what stands for None and NaN
 
     def __post_init__(self) -> None:
         lists = {name: [_plain(v) for v in column] for name, column in self.columns.items()}
@@ -53,7 +54,7 @@ class Table:
         """Header, rows of text, and which columns are numbers."""
         columns = self.columns.values()
         numeric = [any(map(_is_number, c)) and all(v is None or _is_number(v) for v in c) for c in columns]
-        rows = [[clean(_text(v)) for v in row] for row in zip(*columns, strict=True)]
+        rows = [[clean(_text(v) or self.missing) for v in row] for row in zip(*columns, strict=True)]
         return [clean(str(name)) for name in self.columns], rows, numeric
 
     def as_json(self) -> dict[str, Any]:
@@ -107,7 +108,9 @@ class Table:
 
     def take(self, rows: Sequence[int]) -> Table:
         """Some of the rows."""
-        return Table({name: [column[i] for i in rows] for name, column in self.columns.items()}, self.caption)
+        return Table(
+            {name: [column[i] for i in rows] for name, column in self.columns.items()}, self.caption, self.missing
+        )
 
     def frame(self) -> pd.DataFrame:
         """The columns as a pandas frame, unrounded."""

@@ -151,6 +151,6 @@ def test_seventeen_data_sets_train_with_no_option_but_the_target(ok, refused, na
         out = ok("train", "mlp", *case.words, "--epochs", 10, "--report").out
     (folder,) = Path(f"runs/mlp-{name}").iterdir()
     case.run = str(folder)
-    assert out.splitlines()[-1] == f"Run folder: {folder} (report.html shows everything)"
+    assert f"\nRun folder: {folder}\nReport:     {folder}/report.html\n" in out
     assert (folder / "report.html").stat().st_size > 10_000 and Run(folder).verify() == []
     hold(case, ok, refused)

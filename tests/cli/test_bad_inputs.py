@@ -22,7 +22,10 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
         ("train", "Name a model and data: ftheta train MODEL DATA, e.g. ftheta train mlp digits."),
         ("train mpl iris", "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, basis, ridge, lasso, elastic-net,"),
         ("train mlp iirs", "Unknown data set or file 'iirs'. Did you mean 'iris'"),
-        ("train mlp my.csv --target y", "Unknown data set or file 'my.csv'. Known: "),
+        (
+            "train mlp my.csv --target y",
+            "my.csv: there is no such file or folder. Check the path; it is looked for in ",
+        ),
         ("train mlp iris --epoch 3", "No such option '--epoch'. (Did you mean one of: '--epochs'"),
         ("train mlp iris extra", "Got unexpected extra argument (extra). See `ftheta train --help`."),
         ("train mlp iris --optimizer adm", "Unknown optimizer 'adm'. Did you mean 'adam' or 'adamw'?"),

@@ -153,7 +153,7 @@ def test_a_folder_run_goes_on_where_it_was_stopped(ft, ok, monkeypatch, model):
 def test_a_run_is_not_continued_with_other_pictures(refused, runs):
     Image.fromarray(np.zeros((SIZE, SIZE, 3), np.uint8)).save("pets/cat/0.png")
     assert refused("train", "--resume", runs[0]).startswith("pets has changed since runs/c/c was started")
-    assert refused("explain", runs[0]).startswith("pets has changed since runs/c/c was trained on it.")
+    assert refused("explain", runs[0], "activations").startswith("pets has changed since runs/c/c was trained on it.")
 
 
 def test_the_test_part_may_be_a_folder_of_its_own(ok):

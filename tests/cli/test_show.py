@@ -3,13 +3,14 @@
 import io
 import os
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ftheta import explain
-from ftheta.cli._show import echo, echo_result, echo_table
+from ftheta.cli._show import echo, echo_result, echo_scores, echo_table
 from ftheta.jobs.runs import result_table
 from ftheta.results import Table
 
@@ -63,9 +64,28 @@ def test_a_result_says_of_what_rows_it_is():
     scores = {"accuracy": 0.98765, "log loss": 0.1, "ROC AUC": None}
     found = {"part": "test part", "rows": 7, "level": 0.9, "scores": scores, "intervals": {"accuracy": [0.9, 1.0]}}
     lines = result_table(found).text().splitlines()
-    assert lines[0] == "test part (n = 7); low and high: 90% confidence"
+    assert lines[0] == "test part (n = 7); intervals of 90 % confidence"
     assert [line.split() for line in lines[3:]] == [
-        ["accuracy", "0.9877", "0.9000", "1.0000"],
+        ["accuracy", "0.9877", "0.9000", "1.000"],
         ["log", "loss", "0.1000", "none", "none"],
         ["ROC", "AUC", "none", "none", "none"],
+    ]
+    assert result_table(found).as_json()["columns"]["value"] == [0.98765, 0.1, None]
+
+
+def test_a_terminal_shows_the_digits_that_an_interval_supports(monkeypatch):
+    screen = on_screen(monkeypatch, 80)
+    scores = {"RMSE": 27.7485, "MAE": 3217.4, "R²": 0.87654, "width": 230.5665, "hits": 12.0}
+    intervals = {"RMSE": [24.51, 32.9], "MAE": [2900.2, 3500.9], "R²": [0.85, 0.891], "hits": [12.0, 12.0]}
+    found = {"part": "test part", "rows": 7, "level": 0.95, "scores": scores, "intervals": intervals}
+    table = result_table(found)
+    more = {**table.columns, "baseline": [77.123, 6000.0, 0.0, None, 3.0]}
+    echo_scores(replace(table, columns=more))
+    assert screen.getvalue().splitlines()[1:] == [
+        "metric  value  interval        baseline",
+        "\x1b[1mRMSE  \x1b[0m  \x1b[1m 27.7\x1b[0m  \x1b[1m[24.5, 32.9]  \x1b[0m  \x1b[1m    77.1\x1b[0m",
+        "MAE      3217  [2900, 3501]        6000",
+        "R²      0.877  [0.850, 0.891]     0.000",
+        "width     231  \x1b[2mnone          \x1b[0m  \x1b[2m    none\x1b[0m",
+        "hits     12.0  [12.0, 12.0]         3.0",
     ]

@@ -21,12 +21,16 @@ def model_of(run):
 
 def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
     done = ok("train", "mlp", "iris", *QUICK)
-    head, names, line, *metrics, verdict, folder = done.out.splitlines()
-    assert re.fullmatch(r"test part \(n = 30\); low and high: 95% confidence; baseline: always '\w+'", head)
+    head, names, line, *metrics, verdict, folder, explain, predict = done.out.splitlines()
+    assert re.fullmatch(r"test part \(n = 30\); intervals of 95 % confidence; baseline: always '\w+'", head)
     assert "than always" in verdict and set(line) == {"-", " "}
     assert names.split() == ["metric", "value", "low", "high", "baseline"] and len(metrics) == 7
     assert metrics[0].startswith("accuracy  ") and all(len(row.split()) >= 4 for row in metrics)
     assert re.fullmatch(r"Run folder: runs/mlp-iris/\d{8}-\d{6}-[0-9a-f]{4}", folder)
+    assert (
+        explain.startswith("Next:       ftheta explain last ")
+        and predict.split() == "ftheta predict last new.csv".split()
+    )
     assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"
 
 
@@ -188,7 +192,7 @@ def test_a_run_that_was_stopped_before_its_result_gets_it_later(ft, ok, monkeypa
     sentence = "b cannot be used: No space left on device. Check path and permissions."
     assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {sentence}")
     assert not Run("b").has("result.json")
-    assert ok("train", "--resume", "b").out == first.out.replace("folder: a", "folder: b")
+    assert ok("train", "--resume", "b").out == re.sub(r"(folder:|explain|predict) a\b", r"\1 b", first.out)
     assert Path("a/result.json").read_bytes() == Path("b/result.json").read_bytes()
 
 

@@ -9,6 +9,8 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import floor, inf, log10
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +54,19 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: bool) -
     click.echo(click.style(text, **style) if style and wide is not None else text, err=err, nl=nl)
 
 
+def say_loading(*, always: bool = False) -> None:
+    """Say on a terminal, or always, that the seconds before the first answer are imports."""
+    if "torch" not in sys.modules and (always or width(err=True) is not None):
+        echo("loading PyTorch and scikit-learn", err=True)
+
+
+def echo_file(before: str, path: Path) -> None:
+    """Print the path of a file, on a terminal as a link."""
+    text = clean(str(path))
+    link = text if width() is None else f"\x1b]8;;{path.resolve().as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
+    click.echo(f"{before}{link}")
+
+
 def echo_table(table: Table) -> None:
     """Print a table; on a terminal texts in its last column are broken, and rows that are still too long cut."""
     wide = width()
@@ -89,6 +104,48 @@ def echo_result(result: Result, *, every: bool = True) -> None:
     echo_table(table.take(rows))
     if len(rows) < n:
         echo(f"... {n - len(rows):,} more rows: --all, or the CSV file that --figures writes.", dim=True)
+
+
+def echo_scores(table: Table) -> None:
+    """Print a result; on a terminal each number with the digits that its interval supports, the first score bold."""
+    columns = dict(table.columns)
+    if width() is None:
+        texts = {name: [_fixed(x, 4) for x in cells] for name, cells in columns.items() if name != "metric"}
+        shown = [_aligned([name, *cells]) for name, cells in texts.items()]
+        return echo_table(replace(table, columns={"metric": columns["metric"]} | {head: rest for head, *rest in shown}))
+    ends = list(zip(columns.pop("low"), columns.pop("high"), strict=True))
+    digits = [_digits(value, *end) for value, end in zip(columns["value"], ends, strict=True)]
+
+    def column(numbers: Sequence[Any]) -> list[str]:
+        return [_fixed(x, k) for x, k in zip(numbers, digits, strict=True)]
+
+    low, high = map(column, zip(*ends, strict=True))
+    between = ["none" if "none" in pair else "[{}, {}]".format(*pair) for pair in zip(low, high, strict=True)]
+    rows = {name: column(cells) for name, cells in columns.items()}
+    ordered = {"metric": rows.pop("metric"), "value": rows.pop("value"), "interval": between, **rows}
+    echo(table.caption)
+    for i, line in enumerate(zip(*(_aligned([name, *cells]) for name, cells in ordered.items()), strict=True)):
+        styles = [{"dim": True} if cell.strip() == "none" else {"bold": True} if i == 1 else {} for cell in line]
+        cells = [click.style(cell, **how) if how else cell for cell, how in zip(line, styles, strict=True)]
+        click.echo("  ".join(cells).rstrip())
+
+
+def _fixed(cell: Any, digits: int) -> str:
+    return "none" if cell is None else f"{cell:.{digits}f}" if isinstance(cell, Real) else str(cell)
+
+
+def _aligned(cells: Sequence[str]) -> list[str]:
+    """Cells of equal width: numbers to the right, words and intervals to the left."""
+    most, words = max(map(len, cells)), cells[0] in ("metric", "interval")
+    return [clean(cell.ljust(most) if words else cell.rjust(most)) for cell in cells]
+
+
+def _digits(value: float | None, low: float | None, high: float | None) -> int:
+    """Places after the point: two digits of the width of an interval, three of a number without one."""
+    if value is None:
+        return 0
+    size, digits = (abs(value), 3) if low is None or high is None or low == high else (high - low, 2)
+    return max(0, min(12, digits - 1 - floor(log10(size)))) if 0 < size < inf else digits
 
 
 def json_option(help: str = "As one JSON object.") -> Any:

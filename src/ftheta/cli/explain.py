@@ -9,7 +9,7 @@ import click
 from ..catalog import VIEWS, nearest
 from ..errors import FThetaError, InputError
 from ..results import Table
-from ._show import draw, echo, echo_result, echo_table, figures_option
+from ._show import draw, echo, echo_result, echo_table, figures_option, say_loading
 
 
 @click.command("explain", short_help="Show what happened inside a trained run.")
@@ -25,6 +25,7 @@ def command(run: str, names: tuple[str, ...], only_list: bool, every: bool, figu
     Explanations that look at rows look at those that the model learned from: at most 2,000, evenly spaced, or all
     where they are of the fit itself; those of the columns of a table at rows of the test part.
     """
+    say_loading()
     from .. import explain, jobs
 
     trained = jobs.open(run)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ._show import echo
+from ._show import echo, say_loading
 
 
 @click.command("export", short_help="Export a model as plain PyTorch, without fθ.")
@@ -19,6 +19,7 @@ def command(run: str, python: bool, output: Path | None) -> None:
     `python model.py new.csv` there predicts the same as `ftheta predict RUN new.csv`; its train() is a plain loop of
     Adam with the same loss. The run itself stays as it is.
     """
+    say_loading()
     from .. import jobs
 
     files = jobs.open(run).export(output)

@@ -8,7 +8,17 @@ from pathlib import Path
 import click
 
 from ..errors import InputError
-from ._show import clean, csv_text, draw, echo, encoding_option, figures_option, new_file_option, skip_bad_option
+from ._show import (
+    clean,
+    csv_text,
+    draw,
+    echo,
+    encoding_option,
+    figures_option,
+    new_file_option,
+    say_loading,
+    skip_bad_option,
+)
 
 
 @click.command("predict", short_help="Predict with a trained run.")
@@ -29,6 +39,7 @@ def command(
     matter; columns that name the rows are copied. RUN is only read. Text that a spreadsheet would run as a formula gets
     a single quote in front.
     """
+    say_loading()
     from .. import jobs
 
     trained = jobs.open(run)

@@ -12,7 +12,7 @@ from ..errors import FThetaError
 from ..jobs import files
 from ..jobs.runs import ROOT, all_runs, find_run, flat, result_table, resume_command, times_tested
 from ..results import Table
-from ._show import echo, echo_json, echo_rows, echo_table, json_option, new_file_option
+from ._show import echo, echo_json, echo_rows, echo_scores, echo_table, json_option, new_file_option
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -77,7 +77,7 @@ def show(run: str) -> None:
         echo()
     if folder.has("result.json"):
         found = files.result(folder)
-        echo_table(result_table(dict(found)))
+        echo_scores(result_table(dict(found)))
         if verdict := found.get("verdict"):
             echo(verdict)
         echo(times_tested(folder))

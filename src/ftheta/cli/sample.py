@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import FThetaError, InputError
-from ._show import csv_text, draw, echo, echo_table, figures_option, new_file_option
+from ._show import csv_text, draw, echo, echo_table, figures_option, new_file_option, say_loading
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ def command(run: str, count: int, steps: int | None, seed: int, output: Path | N
 
     --figures draws them beside the nearest of the rows that the model learned from. RUN is only read.
     """
+    say_loading()
     from .. import explain, jobs
     from ..store import write_atomic
 

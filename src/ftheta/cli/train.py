@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from .. import catalog
 from ..errors import InputError
 from ..jobs.config import Config, duration, from_toml, merge, parse_set, read_config
 from ..jobs.files import settings
-from ..jobs.runs import find_run, new_path
-from ._show import echo, echo_table
+from ..jobs.runs import all_runs, find_run, new_path
+from ._show import echo, echo_file, echo_scores, say_loading
 
 
 class TrainCommand(click.Command):
@@ -96,7 +98,6 @@ def command(
     A test part is held out before anything is learned; the result table is of that part. RUN/report.html shows
     everything.
     """
-    from .. import jobs
     from ..store import Run
 
     if resume is not None:
@@ -106,7 +107,28 @@ def command(
     else:
         config = _config(**flags)
     folder = Run(run or new_path(config.model, config.data), allow_inexact=allow_inexact)
-    jobs.train(config, run=folder, report=report, watch=jobs.JsonLines(sys.stdout) if json else _terminal())
+    catalog.card(config.model)  # a name that is not known is answered at once
+    if not json:
+        say_loading(always=True)
+    from .. import jobs
+
+    trained = jobs.train(config, run=folder, report=report, watch=jobs.JsonLines(sys.stdout) if json else _terminal())
+    if not json and folder.has("result.json"):
+        _say_next(trained)
+
+
+def _say_next(trained: Any) -> None:
+    """What can be typed now."""
+    from .. import explain
+
+    path = trained.run.path
+    name = "last" if all_runs()[-1:] == [path] else shlex.quote(str(path))
+    first = explain.available(trained.model)[:1]
+    verbs = [f"ftheta explain {name} {view}" for view in first]
+    verbs += [f"ftheta predict {name} {trained.kind.new}"] * hasattr(trained.model, "predict")
+    verbs += [f"ftheta sample {name}"] * hasattr(trained.model, "sample")
+    for i, verb in enumerate(verbs):
+        echo(f"{'' if i else 'Next:':12}{verb}")
 
 
 def _refuse_settings(ctx: click.Context, resume: str) -> None:
@@ -144,11 +166,13 @@ def _terminal() -> Any:
 
         def say(self, event: str, what: Any) -> None:
             if event == "result":
-                echo_table(what)
+                echo_scores(what)
             elif event == "verdict":
                 echo(str(what))
             elif event == "report" or (event == "run" and self.started):
-                echo(f"Run folder: {what}" + (" (report.html shows everything)" if event == "report" else ""))
+                echo(f"Run folder: {what}")
+                if event == "report":
+                    echo_file("Report:     ", what / "report.html")
             elif event != "run":
                 prefix = {"note": "note: ", "warning": "warning: "}.get(event, "")
                 echo(f"{prefix}{what}", err=True)

@@ -53,8 +53,11 @@ def _named(name: str, target: str) -> Dataset | None:
 
 
 def _refuse_missing(name: str) -> None:
-    if not Path(name).exists():
-        raise InputError(f"{nearest('data set or file', name, _data.names())} A file needs its path, e.g. my.csv.")
+    if Path(name).exists():
+        return
+    if Path(name).suffix or Path(name).name != name:
+        raise InputError(f"{name}: there is no such file or folder. Check the path; it is looked for in {Path.cwd()}.")
+    raise InputError(f"{nearest('data set or file', name, _data.names())} A file needs its path, e.g. my.csv.")
 
 
 def _refuse_target(folder: str, target: str | None) -> None:

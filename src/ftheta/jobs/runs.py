@@ -101,16 +101,15 @@ def _tested(run: Run) -> tuple[bytes, str, str]:
 
 
 def result_table(found: Mapping[str, Any]) -> Table:
-    """One row per metric, with what the simplest answer scores; "none" where no interval could be computed."""
-    values, intervals = found["scores"], found.get("intervals", {})
+    """One row per metric, with what the simplest answer scores; None where no interval could be computed."""
+    values, intervals, baseline = found["scores"], found.get("intervals", {}), found.get("baseline")
     ends = [intervals.get(name) or (None, None) for name in values]
-    columns = {"value": values.values(), "low": [low for low, _ in ends], "high": [high for _, high in ends]}
-    baseline = found.get("baseline")
+    columns = {"metric": list(values), "value": list(values.values())}
+    columns |= {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
     columns |= {} if baseline is None else {"baseline": [baseline["scores"].get(name) for name in values]}
-    cells = {name: ["none" if x is None else f"{x:.4f}" for x in column] for name, column in columns.items()}
-    level = f"; low and high: {found['level']:.0%} confidence" if "level" in found else ""
+    level = f"; intervals of {100 * found['level']:g} % confidence" if "level" in found else ""
     of = "" if baseline is None else f"; baseline: {baseline['name']}"
-    return Table({"metric": list(values), **cells}, f"{found['part']} (n = {found['rows']}){level}{of}")
+    return Table(columns, f"{found['part']} (n = {found['rows']}){level}{of}", "none")
 
 
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib")

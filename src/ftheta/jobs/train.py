@@ -109,6 +109,7 @@ def train(
         return trained
     try:
         if report and not folder.has("report.html"):
+            watch.say("wait", "writing report.html")
             trained.report()
     except BaseException:  # the result stays, whatever happens to its report
         again = f"ftheta runs report {shlex.quote(str(folder.path))}"

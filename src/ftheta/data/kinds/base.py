@@ -55,6 +55,7 @@ class Kind:
     split: ClassVar[str] = "random"  # how rows are held out: random, chronological, or none
     merge: ClassVar[bool] = False  # whether equal rows may become one row with the sum of their weights
     unit: ClassVar[str] = "rows"  # what is counted
+    new: ClassVar[str] = "new.csv"  # a file to predict
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Inputs:
         """X as inputs, or one sentence that names the estimator `owner`; without a spec, one is learned from X.

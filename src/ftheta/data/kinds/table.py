@@ -153,6 +153,7 @@ class Images(Kind):
 
     name: ClassVar[str] = "image"
     unit: ClassVar[str] = "images"
+    new: ClassVar[str] = "new.png"
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
         """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite; a folder is opened."""
