@@ -424,9 +424,10 @@ def test_six_parts_are_six_epochs(given):
     X, y = data(given, n=230)
     settings = {"training": Training(schedule="cosine", warmup=2)}
     parts = small(given, **settings)
+    weight = 1.0 + np.arange(len(X)) % 3
     for _ in range(6):
-        assert parts.partial_fit(X, y) is parts
-    whole = small(given, **settings).fit(X, y)
+        assert parts.partial_fit(X, y, weight) is parts
+    whole = small(given, **settings).fit(X, y, weight)
     assert digest(parts) == digest(whole) and parts.n_iter_ == whole.n_iter_ == 6
     same = [{k: v for k, v in row.items() if k != "seconds"} for row in parts.history_]
     assert same == [{k: v for k, v in row.items() if k != "seconds"} for row in whole.history_]

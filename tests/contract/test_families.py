@@ -228,9 +228,10 @@ def test_six_partial_fits_are_a_fit_of_six_epochs(name):
     if subject.kind == "image":
         settings |= {"training": Training(schedule="cosine", ema=0.9), "augment": {"rotate": 5}}
     parts = subject.make(**settings)
+    weight = 1.0 + np.arange(len(X)) % 3
     for _ in range(6):
-        parts.partial_fit(X, y)
-    assert state(parts) == state(subject.make(**settings).fit(X, y))
+        parts.partial_fit(X, y, weight)
+    assert state(parts) == state(subject.make(**settings).fit(X, y, sample_weight=weight))
 
 
 @those(lambda s: s.answer not in ("raw", "score"))

@@ -247,6 +247,7 @@ def test_noise_has_the_standard_deviation_that_is_asked_for():
 
 
 def test_kinds_are_equally_frequent_and_brightness_does_not_tell_them():
+    assert len(shapes(3, size=16).feature_names) == 256
     data = shapes(2000, noise=0)
     grey, present = data.x.reshape(data.y.shape) / 255, [(data.y == k).any((1, 2)).mean() for k in (1, 2, 3)]
     assert np.ptp(present) < 0.05 and np.ptp([grey[data.y == k].mean() for k in (1, 2, 3)]) < 0.02

@@ -52,6 +52,7 @@ def test_a_class_moves_along_a_feature():
     data = make_dataset("two-gaussians", n=60)
     x, y = data.x.to_numpy(), data.y
     found = explain.row_influence(LogisticRegression().fit(x, y), x, y, row=5)
+    assert explain.row_influence(LogisticRegression().fit(x, y), x, y, row=5, column=1).home == x[5, 1]
     assert found.moved == "x1" and found.home == x[5, 0] and set(found.y) == {0.0, 1.0}
     moved = x.copy()
     moved[5, 0] = found.places[0]

@@ -200,5 +200,5 @@ def test_a_partition_shows_its_numbers_and_its_interval():
     columns = found.table().columns
     assert (columns["log Z"], columns["95 % low"], columns["95 % high"]) == (["712.5300"], ["712.3713"], ["712.6887"])
     assert (columns["effective chains"], columns["temperatures"]) == ([61.0], [10_000])
-    assert (columns["method"], columns["error"]) == (["ais"], [0.08])
+    assert (columns["method"], columns["error"], columns["chains"]) == (["ais"], [0.08], [100])
     assert found.figure().axes[0].get_xlabel() == "log Z / nats"
