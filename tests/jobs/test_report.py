@@ -1,5 +1,6 @@
 """The page of a run: what it says, that it is closed, and that nobody's words become markup."""
 
+import json
 import re
 from collections import Counter
 from functools import cache
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from ftheta import LinearRegression, catalog, explain, measure
 from ftheta.errors import InputError
-from ftheta.jobs import report as html
+from ftheta.jobs import pages
 from ftheta.jobs.prepare import explained_step
 from ftheta.jobs.report import page
 from tests.jobs._pages import NASTY, made
@@ -65,7 +66,7 @@ def changed(tmp_path, name="wine", **changes):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pages without their figures, for what is said beside them."""
-    monkeypatch.setattr(html, "figure_html", lambda figure, anchor, alt: Markup(""))
+    monkeypatch.setattr(pages, "figure_html", lambda figure, anchor, alt: Markup(""))
 
 
 kinds = pytest.mark.parametrize("name", ["wine", pytest.param("diabetes", marks=pytest.mark.middle)])
@@ -85,7 +86,7 @@ def test_headings_nest_and_the_contents_lead_to_all_sections(name):
     sections = [attrs["id"] for tag, attrs in page.tags if tag == "h2"]
     linked = [attrs["href"] for attrs in page.all("a")]
     assert linked == [f"#{name}" for name in sections]
-    assert sections == ["result", "training", "predictions", "most-wrong", "inside-the-model", "data", "repeat-it"]
+    assert sections == ["result", "most-wrong", "predictions", "training", "inside-the-model", "data", "repeat-it"]
 
 
 @kinds
@@ -114,12 +115,12 @@ def test_figures_have_words_and_tables_have_scoped_headers(name):
     page = Reader(text_of(name))
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in page.all("svg"))
     assert page.all("th") and all(attrs["scope"] == "col" for attrs in page.all("th"))
-    assert len(page.all("svg")) == (9 if name == "wine" else 6)
+    assert len(page.all("svg")) == (8 if name == "wine" else 5)
 
 
 def test_the_most_wrong_pictures_are_pictures(tmp_path, undrawn):
     pictures = Reader(changed(tmp_path, "digits").page()).all("img")
-    assert len(pictures) == 24 and all(re.match(r"Row \d+: \d( predicted as \d|, unsure)$", p["alt"]) for p in pictures)
+    assert len(pictures) == 12 and all(re.match(r"Row \d+: \d( predicted as \d|, unsure)$", p["alt"]) for p in pictures)
 
 
 @pytest.mark.middle
@@ -137,15 +138,32 @@ def test_somebodys_words_stay_words():
 def test_the_result_has_an_interval_or_says_none():
     page = Reader(text_of("wine")).text
     assert "Test part, 45 rows; 95% confidence. metric value confidence interval method accuracy" in page
-    assert re.search(r" accuracy [\d.]+ 0\.5000 to 0\.7500 Wilson balanced accuracy [\d.]+ none Training", page)
-    assert "Classification of “y”: 133 training rows, 45 test rows, 13 columns. Accuracy" in page
-    assert "MAE" in Reader(text_of("diabetes")).text and "Regression of “y”" in Reader(text_of("diabetes")).text
+    assert re.search(r" accuracy [\d.]+ 0\.5000 to 0\.7500 Wilson balanced accuracy [\d.]+ none Most wrong", page)
+
+
+def test_the_first_screen_has_a_title_cards_and_a_verdict(tmp_path, undrawn):
+    """Target and file; value, interval and baseline of each first score; the picture is not shown twice."""
+    simple = {"name": "always '1'", "constant": {}, "scores": {"accuracy": 0.4}, "linear": {"accuracy": 0.9}}
+    simple |= {"p": 0.01, "linear_p": 0.2, "method": "McNemar"}
+    text = changed(tmp_path, result={"baseline": simple, "verdict": "Accuracy is <better>."}).page()
+    page = Reader(text)
+    assert "y, from wine mlp classification · 178 rows, 13 columns · tested on 45 rows held out right" in page.text
+    assert "95%: 50 % to 75 % " in page.text and "always '1': 40 % linear model: 90 %" in page.text
+    assert re.search(r"balanced accuracy\) \d+ % Accuracy is <better>\. Result Confusion matrix", page.text)
+    assert page.text.count("Confusion matrix of") == 1 and "Confusion" not in text.partition('id="most-wrong"')[2]
+    (mark,) = [a for a in page.all("div") if a.get("class") == "mark"]
+    low, dot, base = (float(re.search(r"left:([\d.]+)%", a["style"])[1]) for a in page.all("i") if "style" in a)
+    assert base == 8 and base < low < 92 and "always '1': 40 %" in mark["aria-label"]
+    value = json.loads((tmp_path / "run/result.json").read_text())["scores"]["accuracy"]
+    high = max(value, 0.75)
+    assert abs(dot - (8 + 84 * (value - 0.4) / (high - 0.4))) < 0.06 > abs(low - (8 + 84 * 0.1 / (high - 0.4)))
 
 
 def test_the_command_settings_seed_versions_and_digests_are_there(undrawn):
     run = run_of("wine")
     page = Reader(run.page()).text
-    assert "ftheta train mlp wine --seed 7 --set" in page and "params.hidden [16, 8]" in page and "seed 0" in page
+    assert "ftheta train mlp wine --seed 7 --hidden 16,8" in page and "params.hidden [16, 8]" in page
+    assert "seed 0" in page and "skip_bad" not in page and "utf-8" not in page
     assert f"numpy {np.__version__}" in page and "0" * 64 + "  data" in page
     assert re.search(r"[0-9a-f]{64} model\.safetensors", " ".join(page.split()))
 
@@ -154,9 +172,8 @@ def test_columns_notes_and_leaks_are_said(tmp_path, undrawn):
     columns = [{"name": f"c{i}", "kind": "text", "did": f"{i} levels"} for i in range(50)]
     data = {"leaks": ["Seven rows are on both sides."], "notes": ["A date was cut."], "columns": columns}
     page = Reader(changed(tmp_path, data=data).page()).text
-    assert "Found in the data Seven rows are on both sides. Notes A date was cut." in page
-    assert "Rows 16 to 35 of 50 are left out." in page
-    assert "c14 text 14 levels c35 text 35 levels" in page and "c15 text" not in page
+    assert "Found in the data Seven rows are on both sides. Result" in page
+    assert "Notes A date was cut. Columns" in page and "c49 text 49 levels" in page
 
 
 def test_numbers_of_training_rows_are_not_sold_as_a_test(tmp_path, undrawn):
@@ -180,7 +197,9 @@ def test_every_explanation_is_there_with_table_and_figure():
     names = [name for name in run.trained().available() if catalog.view(name).cost == "quick"]
     assert {"activations", "gradient-flow", "network", "summary"} <= set(names)
     assert not {"explain-landscape", "explain-learning-rate", "explain-spectrum"} & ids
-    for name in set(names) - {"curves"}:
+    assert "explain-summary" not in ids and "tensors" in page.text  # its table stands below the network
+    for name in set(names) - {"curves", "summary"}:
+        assert f'<h3 id="explain-{name}">{catalog.view(name).question}<' in text_of("wine")
         assert f"explain-{name}" in ids and f"{name}-axes_1" in ids
         assert all(str(cell) in page.text for cell in explain.run(name, run.estimator, *run.train).table().columns)
     assert "curves-axes_1" in ids and "explain-curves" not in ids and "8 epochs." in page.text
@@ -208,7 +227,7 @@ def test_an_explanation_that_fails_says_why(monkeypatch, undrawn):
     monkeypatch.setattr(explain, "run", fail)
     monkeypatch.setattr(measure, "roc", fail)
     text = run_of("wine").page()
-    assert text.count("Too &lt;few&gt; rows; pass more.") == 5 and "most-wrong" in text
+    assert text.count("Too &lt;few&gt; rows; pass more.") == 4 and "most-wrong" in text
 
 
 def test_why_training_ended_is_said(monkeypatch, undrawn):

@@ -34,6 +34,7 @@ class View(NamedTuple):
     summary: str = ""  # one sentence
     order: int = 50  # place in the report and in lists
     cost: str = "quick"  # quick: in every report; slow: only on request
+    instead: str = ""  # explanation whose figure it replaces in a report
 
 
 class DataCard(NamedTuple):

@@ -114,11 +114,16 @@ VIEWS = [
     ),
     View(
         *("network", "ftheta.explain.layers.network:network", _NET, "What does the net look like?"),
-        *("Circles and lines of a dense network, with the shapes of its parameters.", 56),
+        *("Circles and lines of a dense network, with the shapes of its parameters.", 56, "quick", "summary"),
     ),
     View(
         *("diagram", "ftheta.explain.layers.diagram:diagram", _NET, "How are the layers connected?"),
-        *("The graph of a net with convolutions: every layer that runs, its output, and every skip.", 58),
+        *(
+            "The graph of a net with convolutions: every layer that runs, its output, and every skip.",
+            58,
+            "quick",
+            "summary",
+        ),
     ),
     View(
         *("top-patches", f"{_IMAGES}.units:top_patches", _NET, "Which inputs excite a unit?"),

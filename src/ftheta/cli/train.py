@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from .. import catalog
 from ..errors import InputError
-from ..jobs.config import Config, duration, from_toml, merge, parse_set, read_config
+from ..jobs.config import FLAGS, Config, duration, from_toml, merge, parse_set, read_config
 from ..jobs.files import settings
 from ..jobs.runs import all_runs, find_run, new_path
 from ._show import echo, echo_file, echo_scores, say_loading
@@ -146,7 +146,7 @@ def _refuse_settings(ctx: click.Context, resume: str) -> None:
 def _config(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
     given: dict[str, Any] = {f.name: flags[f.name] for f in fields(Config) if f.name in flags}
-    params = {name: flags[name] for name in ("epochs", "lr", "batch_size", "optimizer", "hidden", "device", "horizon")}
+    params = {name: flags[name] for name in FLAGS}
     given = {k: v for k, v in given.items() if v not in (None, "")}
     given["params"] = {k: v for k, v in params.items() if v is not None}
     given["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}

@@ -51,6 +51,10 @@ class Config:
             value = getattr(self, f.name)
             if f.name in _TABLES:
                 for k, v in value.items():
+                    if f.name == "params" and k in FLAGS:
+                        written = ",".join(map(str, v)) if isinstance(v, list | tuple) else str(v)
+                        words += [f"--{k.replace('_', '-')}", written]
+                        continue
                     written = _toml({"x": v}).partition("=")[2].strip().replace("\n", " ")
                     words += ["--set", f"{f.name}.{k}={written}"]
             elif f.name not in ("model", "data") and value != f.default:
@@ -67,6 +71,7 @@ def _toml(table: dict[str, Any]) -> str:
 
 _TOP = [f.name for f in fields(Config)]
 _TABLES = ("params", "training")
+FLAGS = ("epochs", "lr", "batch_size", "optimizer", "hidden", "device", "horizon")  # parameters with an option
 
 
 def duration(text: str) -> float:

@@ -1,6 +1,7 @@
 """Pieces of an HTML page that fetches nothing and runs no script: blocks, tables, figures, images.
 
-The same pieces give the same bytes; `report.html.j2` is their form.
+The same pieces give the same bytes; `report.html.j2` is their form. Figures are light or dark as the reader's screen
+is, by rules of style alone, and are never smaller than their letters can be read: a wide one scrolls in its card.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -27,12 +28,31 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from matplotlib.figure import Figure
 
-MAX_ROWS = 30
+MAX_ROWS, MAX_CELLS = 500, 20_000  # of a table
+SHORT = 8  # rows of a table that is not folded
 MAX_POINTS = 2_000  # more are painted as pixels
+LETTERS, POINT = 9.0, 4 / 3  # least size of letters in points; pixels of a point
+PIXELS, NARROW = 7.0, 340  # least size in pixels on a narrow screen, and how much of it a figure has
+INK = "#000001"  # black that stays black on a dark page
+
+
+@dataclass
+class Block:
+    """What the template shows one after the other; empty parts are left out."""
+
+    heading: str = ""
+    anchor: str = ""  # of the heading; empty: its slug
+    text: str = ""
+    soft: bool = False  # whether the text is an aside
+    code: str = ""
+    html: Markup = Markup("")
+    folded: Markup = Markup("")  # shown on request
+    summary: str = ""  # of what is folded
+    images: list[dict[str, Any]] = field(default_factory=list)
 
 
 def render(**parts: Any) -> str:
-    """A page of `title`, `lead` and `sections` (blocks by heading); other parts of a report may be left out."""
+    """The page: title, lead, sections of blocks by their names, and what else `report.html.j2` shows."""
     return _template().render(version=__version__, **parts)
 
 
@@ -55,38 +75,34 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 
-@dataclass
-class Block:
-    """What the template shows one after the other; empty parts are left out."""
-
-    heading: str = ""
-    anchor: str = ""  # of the heading; empty: its slug
-    text: str = ""
-    soft: bool = False  # whether the text is an aside
-    code: str = ""
-    html: Markup = Markup("")
-    folded: Markup = Markup("")  # shown on request
-    summary: str = ""  # of what is folded
-    images: list[dict[str, Any]] = field(default_factory=list)
-
-
 def slug(title: str) -> str:
     """A title as an anchor."""
     return re.sub(r"\W+", "-", title.lower()).strip("-")
 
 
-def table_html(given: Table) -> Markup:
-    """A table that scrolls in its own box; of a long one the first and last rows, of a long cell both ends."""
+# ---- tables
+
+
+def table_html(given: Table, beside: Sequence[Markup] = ()) -> Markup:
+    """A table that scrolls in its own box; of a very long one the first and last rows, of a long cell both ends.
+
+    `beside` are drawings of the rows, in a last column.
+    """
     n = len(next(iter(given.columns.values()), ()))
-    half, left = MAX_ROWS // 2, max(n - MAX_ROWS, 0)
-    picked = range(n) if not left else [*range(half), *range(n - half, n)]
-    cut = {_short(str(name), 60): [_short(column[i], 160) for i in picked] for name, column in given.columns.items()}
-    more = f"Rows {half + 1} to {n - half} of {n:,} are left out." if left else ""
+    most = min(MAX_ROWS, max(30, MAX_CELLS // max(len(given.columns), 1)))
+    half = most // 2
+    picked = range(n) if n <= most else [*range(half), *range(n - half, n)]
+    cut = {_short(str(name), 60): [_short(column[i], 300) for i in picked] for name, column in given.columns.items()}
+    more = f"The first {half} and the last {half} of {n:,} rows." if n > most else ""
     made = Table(cut if len(cut) == len(given.columns) else given.columns)
     caption = f"{given.caption} {more}".strip()  # above the box: it stays where it is when the table scrolls
     label = escape(caption or ", ".join(made.columns))
     above = f'<p class="caption">{escape(caption)}</p>' if caption else ""
-    return Markup(f'{above}<div class="box" tabindex="0" role="region" aria-label="{label}">{made.html()}</div>')
+    rows = made.html()
+    if len(beside):
+        cells = iter(['<th scope="col">distribution</th>', *(f"<td>{mark}</td>" for mark in beside)])
+        rows = re.sub("</tr>", lambda end: f"{next(cells)}{end[0]}", rows)
+    return Markup(f'{above}<div class="box" tabindex="0" role="region" aria-label="{label}">{rows}</div>')
 
 
 def _short(value: Any, most: int) -> Any:
@@ -101,44 +117,82 @@ def pairs(names: tuple[str, str], facts: Mapping[str, Any]) -> Markup:
     return table_html(Table({names[0]: list(facts), names[1]: [str(value) for value in facts.values()]}))
 
 
+def bars(counts: Sequence[int], says: str) -> Markup:
+    """A small histogram, 60 × 16 pixels."""
+    top, wide = max(*counts, 1), 60 / len(counts)
+    path = "".join(f"M{i * wide:.4g} 16v{-16 * n / top:.4g}h{wide * 0.9:.4g}V16z" for i, n in enumerate(counts) if n)
+    label = escape(says, quote=True)
+    return Markup(f'<svg class="bars" role="img" aria-label="{label}" viewBox="0 0 60 16"><path d="{path}"/></svg>')
+
+
+# ---- figures
+
+
+def result_block(
+    make: Callable[[], Result], prefix: str, alt: str, numbers_of: Callable[[], Result] | None = None, **more: Any
+) -> Block:
+    """Figure of a result, its finding in a sentence, and its table, folded where it is long; or why there is none.
+
+    `numbers_of` makes the result whose table is shown; None: the same.
+    """
+    try:
+        result = make()
+        table, said = (result if numbers_of is None else numbers_of()).table(), result.caption or alt
+        drawn = figure_html(result.figure(), prefix, said)
+    except FThetaError as error:
+        return Block(**more, html=Markup(f'<p class="soft">{escape(str(error))}</p>'))
+    n = len(next(iter(table.columns.values()), ()))
+    caption = Markup(f'<p class="caption below">{escape(table.caption)}</p>') if table.caption else Markup("")
+    numbers = table_html(Table(table.columns))
+    if n <= SHORT:
+        return Block(**more, html=drawn + caption + numbers)
+    return Block(**more, html=drawn + caption, folded=numbers, summary=f"Numbers ({counted(n, 'row')})")
+
+
 def figure_html(figure: Figure, anchor: str, alt: str) -> Markup:
-    """A figure on a white card; names inside it start with its anchor, so that no two of a page are the same."""
+    """A figure on a card; names inside it start with its anchor, so that no two of a page are the same."""
     from matplotlib import rc_context
 
-    _lighten(figure)
+    least = _prepared(figure)
     with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser has its own letters
         text = svg(figure, alt)
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
     named = re.sub(r"<[^>]*>", lambda tag: re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{anchor}-", tag[0]), text)
-    return Markup(f'<figure><div class="card">{named}</div></figure>')
+    wide = 72 * POINT * figure.get_figwidth()
+    scrolls = ' tabindex="0"' if wide * PIXELS > NARROW * least * POINT else ""
+    style = f'<svg style="--wide:{wide:.0f}px;--letters:{least * POINT:.3g}"'
+    return Markup(f'<figure><div class="card box"{scrolls}>{named.replace("<svg", style, 1)}</div></figure>')
 
 
-def _lighten(figure: Figure) -> None:
-    """Many points become pixels, and a dollar in somebody's words is a dollar."""
-    from matplotlib.collections import Collection
+def _prepared(figure: Figure) -> float:
+    """The smallest letters in points. Many points become pixels, and a dollar in somebody's words is a dollar."""
+    from matplotlib.collections import Collection, QuadMesh
+    from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
-    for text in figure.findobj(Text):
-        if "$" in text.get_text() and r"\mathdefault" not in text.get_text():
-            text.set_parse_math(False)
+    for axes in figure.axes:
+        colored = any(isinstance(mark, QuadMesh | AxesImage) for mark in axes.get_children())
+        for text in axes.texts:
+            box: Any = text.get_bbox_patch()
+            on_colors = colored and text.get_transform() == axes.transData
+            if text.get_color() in ("black", "k") and (on_colors if box is None else min(box.get_facecolor()) < 1):
+                text.set_color(INK)
     for mark in figure.findobj(Collection):
         mark.set_rasterized(max(np.size(mark.get_offsets()) // 2, len(mark.get_paths())) > MAX_POINTS)
     for line in figure.findobj(Line2D):
         line.set_rasterized(np.size(line.get_xdata()) > MAX_POINTS and line.get_marker() not in ("", "None", None))
-
-
-def result_block(make: Callable[[], Result], prefix: str, alt: str, *, folded: bool = True, **more: Any) -> Block:
-    """Figure and table of a result, or the sentence why there is none."""
-    try:
-        result = make()
-        numbers = table_html(result.table())
-        drawn = figure_html(result.figure(), prefix, getattr(result, "alt", alt))
-    except FThetaError as error:
-        drawn, numbers = Markup(f'<p class="soft">{escape(str(error))}</p>'), Markup("")
-        folded = False
-    return Block(**more, html=drawn, folded=numbers) if folded else Block(**more, html=drawn + numbers)
+    sizes = [LETTERS]
+    for text in figure.findobj(Text):
+        if "$" in text.get_text() and r"\mathdefault" not in text.get_text():
+            text.set_parse_math(False)
+        inside = text.axes is not None and text in text.axes.texts
+        if not inside:
+            text.set_fontsize(max(text.get_fontsize(), LETTERS))
+        elif text.get_text() and text.get_visible():
+            sizes.append(float(text.get_fontsize()))
+    return min(sizes)
 
 
 def png(pixels: np.ndarray) -> str:

@@ -1,49 +1,63 @@
-"""A run as one HTML page: what was trained on what, how well, where it fails, explanations, how to repeat it.
+"""A run as one HTML page: how well it does, where it fails, what is inside, what it was trained on, how to repeat it.
 
-Task and kind give its contents, `pages` its form.
+The first screen answers: a title, cards of the first scores, a verdict, and the one picture that task and model
+deserve. The page fetches nothing and runs no script; the same run gives the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from .. import catalog, explain
-from ..data.kinds import KINDS
-from ..results import Table
-from . import files
-from .pages import Block, counted, figure_html, pairs, png, render, result_block, slug, table_html, upper
+from ..catalog.cards import View
+from ..data.kinds import KINDS, histogram
+from ..errors import FThetaError
+from ..results import Result, Table
+from . import files, pages
+from .cards import cards, number
+from .config import Config
+from .pages import Block, counted, pairs, result_block, slug, table_html, upper
 from .runs import flat, versions
 
-ROWS, IMAGES, MAPS, COLUMNS = 10, 24, 6, 12  # of the worst predictions
+ROWS, IMAGES, MAPS, COLUMNS = 10, 12, 6, 12  # of the worst predictions
 PARTS = {"train": "training"}
+FIRST = 16  # views of a lower order are on the first screen
+KEPT = ("model", "data", "target", "task", "test", "validation", "seed")  # settings that are always listed
 
 
 def page(trained: Any, times_tested: str = "") -> str:
     """The report of a TrainedRun; `times_tested` is a sentence about how often its test rows were used."""
     data, result = trained.facts, files.result(trained.run)
+    made = _predictions(trained)
+    worst, views = _most_wrong(trained), {view.name: view for view in _views(trained)}
+    first, where = _picture(trained, made, views, worst)
+    shown = [_explained(trained, views.pop(name)) for name, view in list(views.items()) if view.order < FIRST]
     sections = {
-        "Result": _result(result, times_tested),
+        "Result": [*first, *shown, *_result(result, times_tested)],
+        "Most wrong": [] if where is worst else worst,
+        "Predictions": [block() for block in made.values()],
         "Training": _training(trained),
-        "Predictions": _predictions(trained),
-        "Most wrong": _most_wrong(trained),
-        "Inside the model": list(_inside(trained)),
-        "Data": _data(data),
+        "Inside the model": [_explained(trained, view) for view in views.values()],
+        "Data": _data(trained),
         "Repeat it": _repeat(trained),
     }
     untested = ["No rows were held out: these numbers are of rows that the model has seen."]
-    return render(
-        title=f"{result['family']} on {data['name']}",
+    return pages.render(
+        title=_title(trained, result),
         lead=_lead(trained, result),
+        cards=cards(trained, result),
+        verdict=result.get("verdict", ""),
         leaks=data["leaks"],
         untested=untested if result["part"] == "training rows" else [],
-        notes=data["notes"],
         sections={name: blocks for name, blocks in sections.items() if blocks},
     )
 
@@ -51,41 +65,59 @@ def page(trained: Any, times_tested: str = "") -> str:
 # ---- the first screen
 
 
-def _lead(trained: Any, result: Mapping[str, Any]) -> str:
-    """What was trained on what, and the first number, in two sentences."""
+def _title(trained: Any, result: Mapping[str, Any]) -> str:
+    """Target and file; of a data set with a name the family too."""
     data = trained.facts
-    target = f" of “{data['target']}”" if data["target"] else ""
-    sizes = ", ".join(counted(n, f"{PARTS.get(name, name)} row") for name, n in data["parts"].items() if n)
+    file = Path(trained.config.data).name if "." in trained.config.data else data["name"]
+    return f"{data['target']}, from {file}" if data["target"] else f"{result['family']} on {file}"
+
+
+def _lead(trained: Any, result: Mapping[str, Any]) -> str:
+    """What was trained on what, and tested on what."""
+    data = trained.facts
     n_columns = sum(int(column.get("count", 1)) for column in data["columns"])
     columns = f", {counted(n_columns, 'column')}" if n_columns else ""
     columns = f", images of {'×'.join(map(str, data['shape']))}" if data["shape"] else columns
-    first = ""
-    for name, value in list(result["scores"].items())[:1]:
-        between = "" if (interval := _interval(result, name)) == "none" else f" ({interval})"
-        first = f" {upper(name)} {_number(value)}{between} on {counted(result['rows'], 'row')} ({result['part']})."
-    return f"{upper(trained.task.title)}{target}: {sizes}{columns}.{first}"
+    rows = counted(result["rows"], "row")
+    tested = {"test part": f"tested on {rows} held out", "test file": f"tested on {rows} of {data['test']}"}
+    said = tested.get(result["part"], f"scored on the {rows} that it learned from")
+    return f"{result['family']} {trained.task.title} · {counted(data['rows'], 'row')}{columns} · {said}"
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else Table({"": [value]}).text().split("\n")[-1]
+def _picture(
+    trained: Any, made: dict[str, Callable[[], Block]], views: dict[str, View], worst: list[Block]
+) -> tuple[list[Block], list[Block] | None]:
+    """The one picture for the first screen, taken from where it would stand; the worst predictions where they are it.
+
+    A view that the task names, images that were predicted worst, or the first figure of the predictions.
+    """
+    name = next((name for name in trained.task.pictures if name in views), None)
+    if name is not None:
+        return [_explained(trained, views.pop(name))], None
+    if trained.facts["shape"] and any(block.images or "<svg" in block.html for block in worst):
+        worst[0].heading = "What does it get wrong?"
+        return worst, worst
+    first = next(iter(made), None)
+    return ([] if first is None else [made.pop(first)()]), None
 
 
 def _interval(result: Mapping[str, Any], name: str) -> str:
     found = result.get("intervals", {}).get(name)
-    return "none" if found is None else f"{_number(found[0])} to {_number(found[1])}"
+    return "none" if found is None else f"{number(found[0])} to {number(found[1])}"
 
 
 def _result(result: Mapping[str, Any], times_tested: str) -> list[Block]:
     level = f"; {result['level']:.0%} confidence" if "level" in result else ""
-    scores, method = result["scores"], result.get("method", {})
-    columns = {
-        "metric": list(scores),
-        "value": list(scores.values()),
-        "confidence interval": [_interval(result, name) for name in scores],
-        "method": ["" if _interval(result, name) == "none" else str(method.get(name, "")) for name in scores],
-    }
-    caption = f"{upper(result['part'])}, {counted(result['rows'], 'row')}{level}."
-    return [Block(html=table_html(Table(columns, caption))), Block(text=times_tested)]
+    scores, method, simple = result["scores"], result.get("method", {}), result.get("baseline")
+    columns = {"metric": list(scores), "value": list(scores.values())}
+    columns["confidence interval"] = [_interval(result, name) for name in scores]
+    if simple:
+        columns["baseline"] = [simple["scores"].get(name) for name in scores]
+        columns |= {"linear": [simple["linear"].get(name) for name in scores]} if simple["linear"] else {}
+    columns["method"] = ["" if _interval(result, name) == "none" else str(method.get(name, "")) for name in scores]
+    of = f"; baseline: {simple['name']}" if simple else ""
+    caption = f"{upper(result['part'])}, {counted(result['rows'], 'row')}{level}{of}."
+    return [Block("All scores", html=table_html(Table(columns, caption))), Block(text=times_tested)]
 
 
 def _training(trained: Any) -> list[Block]:
@@ -104,12 +136,12 @@ def _training(trained: Any) -> list[Block]:
 # ---- predictions
 
 
-def _predictions(trained: Any) -> list[Block]:
+def _predictions(trained: Any) -> dict[str, Callable[[], Block]]:
     answers = files.answers(trained.run)
     if answers["predicted"] is None:
-        return []
+        return {}
     made = trained.task.figures(answers["y"], answers, trained.facts["target"] or "y")
-    return [result_block(make, slug(name), name, heading=name) for name, make in made.items()]
+    return {name: partial(result_block, make, slug(name), name, heading=name) for name, make in made.items()}
 
 
 def _most_wrong(trained: Any) -> list[Block]:
@@ -130,7 +162,7 @@ def _most_wrong(trained: Any) -> list[Block]:
         drawn = task.draw_worst(maps, answers["y"], answers, order[:MAPS])
         if drawn is not None:
             named = f"Rows {', '.join(str(row) for row in rows[order[:MAPS]])}."
-            return [note, Block(text=named, html=figure_html(drawn, "worst-maps", note.text))]
+            return [note, Block(text=named, html=pages.figure_html(drawn, "worst-maps", note.text))]
         return [note, Block(images=list(_grid(facts, rows, order[:IMAGES], images)))]
     return [note, Block(html=table_html(_table(facts, rows, order[:ROWS], x)))]
 
@@ -141,7 +173,7 @@ def _grid(facts: Mapping[str, Any], rows: Any, worst: np.ndarray, images: np.nda
         true, predicted, _ = cells.pop("true"), cells.pop("predicted"), cells.pop("wrong")
         what = f"{true} predicted as {predicted}" if true != predicted else f"{true}, unsure"
         more = "".join(f"{name} {cell}, " for name, cell in cells.items())
-        yield {"row": rows[i], "what": what, "more": more, "png": png(pixels)}
+        yield {"row": rows[i], "what": what, "more": more, "png": pages.png(pixels)}
 
 
 def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any) -> Table:
@@ -167,30 +199,65 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
 # ---- inside, data, repetition
 
 
-def _inside(trained: Any) -> Iterator[Block]:
-    """Explanations that the model can give, on rows that it learned from."""
-    views = [catalog.VIEWS[name] for name in trained.available() if name in catalog.VIEWS]
-    for view in sorted(views, key=lambda view: view.order):
-        if view.name != "curves" and view.cost == "quick":  # curves are under training
-            about = {"heading": view.name.replace("-", " ").capitalize(), "anchor": f"explain-{slug(view.name)}"}
-            make = partial(trained.explained, view.name)
-            yield result_block(make, slug(view.name), view.summary, folded=False, **about, text=view.summary, soft=True)
+def _views(trained: Any) -> list[View]:
+    """Quick explanations that the model can give, in their order; curves are under training."""
+    found = [catalog.VIEWS[name] for name in trained.available() if name in catalog.VIEWS]
+    replaced = {"curves", *(view.instead for view in found)}
+    quick = [view for view in found if view.cost == "quick" and view.name not in replaced]
+    return sorted(quick, key=lambda view: view.order)
 
 
-def _data(data: Mapping[str, Any]) -> list[Block]:
+def _explained(trained: Any, view: View) -> Block:
+    """An explanation below the question that it answers; with the table of the one that it stands for."""
+    about = {"heading": view.question, "anchor": f"explain-{slug(view.name)}", "text": view.summary, "soft": True}
+    numbers = partial(trained.explained, view.instead) if view.instead else None
+    return result_block(partial(trained.explained, view.name), slug(view.name), view.summary, numbers, **about)
+
+
+def _data(trained: Any) -> list[Block]:
+    data = trained.facts
     names = ("name", "kind", "rows", "test", "target", "license", "citation")
     facts = {name: data[name] for name in names if data[name]}
     facts |= {"shape of an image": " × ".join(map(str, data["shape"]))} if data["shape"] else {}
     facts |= {f"{PARTS.get(name, name)} rows": f"{n:,}" for name, n in data["parts"].items()}
+    notes = [Block("Notes", text=" ".join(f"{upper(note).rstrip('.')}." for note in data["notes"]))]
+    blocks = [Block(html=pairs(("what", "value"), facts)), *(notes if data["notes"] else []), *_target(trained)]
+    if not data["columns"]:
+        return blocks
     titles = {"name": "column", "kind": "kind", "did": "what was done"}
     made = {title: [column.get(name, "") for column in data["columns"]] for name, title in titles.items()}
-    table = [Block("Columns", html=table_html(Table(made)))] if data["columns"] else []
-    return [Block(html=pairs(("what", "value"), facts)), *table]
+    return [*blocks, Block("Columns", html=table_html(Table(made), _histograms(trained, made["column"])))]
+
+
+def _histograms(trained: Any, names: list[str]) -> list[Markup]:
+    """A small histogram for each column; nothing where the data cannot be read any more."""
+    try:
+        x = trained.dataset.x
+    except FThetaError:
+        return []
+    known = {str(name): x[name] for name in getattr(x, "columns", ())}
+    return [pages.bars(*histogram(known[name])) if name in known else Markup("") for name in names]
+
+
+def _target(trained: Any) -> list[Block]:
+    """How the target is distributed in each part."""
+    try:
+        data, parts = trained.dataset, trained.split._asdict()
+    except FThetaError:
+        return []
+    if data.y is None or np.ndim(data.y) != 1:
+        return []
+    found, places = np.unique(data.y, return_inverse=True)
+    y = np.array(data.target_names)[places] if len(data.target_names) == len(found) else np.asarray(data.y)
+    shown = {f"{PARTS.get(name, name)} rows": histogram(y[rows], y) for name, rows in parts.items() if len(rows)}
+    table = Table({"part": list(shown), "values": [words for _, words in shown.values()]})
+    return [Block("Target", html=table_html(table, [pages.bars(*each) for each in shown.values()]))]
 
 
 def _repeat(trained: Any) -> list[Block]:
     run, model, config = trained.run, trained.model, trained.config
-    settings = {name: value for name, value in flat(asdict(config)).items() if value is not None}
+    usual = flat(asdict(Config()))
+    settings = {k: v for k, v in flat(asdict(config)).items() if v is not None and (k in KEPT or v != usual.get(k))}
     settings["seed"] = getattr(model, "seed_", config.seed)
     kept = [name for name in ("model.safetensors", "test.safetensors") if run.has(name)]
     digests = [f"{trained.facts['digest']}  data", *(f"{sha256(run.read(name)).hexdigest()}  {name}" for name in kept)]

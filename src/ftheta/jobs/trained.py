@@ -5,9 +5,9 @@ Everything is read on first use, and nothing is written into the run except by `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from inspect import signature
 from pathlib import Path
@@ -267,13 +267,16 @@ class TrainedRun:
             "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
             "background": self.kind.take(self.dataset.x, rows),
         }
+    @cached_property
+    def _rows(self) -> Callable[[bool], tuple[Any, Any]]:
+        return cache(lambda every: self.learned_from(all_rows=every))
 
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:
         """Rows for an explanation; none where the data is missing and it can do without."""
         parameters = signature(entry.function).parameters
         wanted = [parameters[name] for name in ("X", "y") if name in parameters]
         try:
-            return self.learned_from(all_rows=entry.all_rows) if wanted else (None, None)
+            return self._rows(entry.all_rows) if wanted else (None, None)
         except FThetaError:
             if any(p.default is p.empty for p in wanted):
                 raise

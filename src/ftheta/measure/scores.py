@@ -278,6 +278,8 @@ class Residuals(Result):
     y: np.ndarray  # true numbers (n,)
     predicted: np.ndarray  # (n,)
     name: str = "y"  # what y is, with its unit; it labels the axes
+    low: np.ndarray | None = None  # ends of intervals (n,)
+    high: np.ndarray | None = None
 
     def columns(self) -> Mapping[str, Any]:
         """Mean, standard deviation and quantiles of y - ŷ, and its squares: their mean and their sum."""
@@ -293,6 +295,9 @@ class Residuals(Result):
         n, name, r = len(self.y), short(self.name, 30), self.y - self.predicted
         shown = slice(None, None, -(-n // MAX_POINTS))
         some = f"{len(r[shown]):,} of {n:,} rows" if n > MAX_POINTS else f"{n:,} rows"
+        if self.low is not None and self.high is not None:
+            ends = self.low[shown], self.high[shown]
+            left.vlines(self.y[shown], *ends, color=PALETTE[5], lw=1, alpha=0.35, label="95 % interval")
         left.plot(self.y[shown], self.predicted[shown], "o", color=PALETTE[0], ms=3.5, alpha=0.45, mew=0)
         left.axline((self.y.mean(),) * 2, slope=1, color=GREY, lw=1, ls=(0, (4, 3)), label="perfect")
         left.set(title=f"Predicted and true ({some})", xlabel=f"true {name}", ylabel=f"predicted {name}")
@@ -314,7 +319,11 @@ class Residuals(Result):
         )
 
 
-def residuals(y: Any, predicted: Any, *, name: str = "y") -> Residuals:
-    """True minus predicted numbers of the same rows; `name` is what y is, with its unit."""
+def residuals(y: Any, predicted: Any, *, low: Any = None, high: Any = None, name: str = "y") -> Residuals:
+    """True minus predicted numbers of the same rows; `name` is what y is, with its unit.
+
+    `low` and `high` are ends of intervals, for the figure.
+    """
     y, predicted = numbers(y=y, predicted=predicted)
-    return Residuals(y, predicted, name)
+    low, high = (None, None) if low is None else numbers(low=low, high=high)
+    return Residuals(y, predicted, name, low, high)

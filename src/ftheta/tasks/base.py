@@ -13,9 +13,9 @@ Shapes: n rows, K classes, T targets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,15 @@ Held = Mapping[str, Any] | None  # what `calibrate` learned from held-out rows
 Names = Sequence[str]  # of classes
 
 
+class Headline(NamedTuple):
+    """One of the first numbers of a report."""
+
+    title: str
+    score: str  # its name in the result
+    show: Callable[[float], str]
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Task:
     """Base of all tasks: learns from X alone, and predicts what the net does."""
@@ -49,6 +58,7 @@ class Task:
     wait: ClassVar[str] = ""  # what is shown before a result that takes long
     calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
     judged: ClassVar[str] = ""  # the score that a verdict quotes; empty: the first
+    pictures: ClassVar[tuple[str, ...]] = ()  # explanations that open a report where a model has them, the best first
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         """What y is, from the training rows.
@@ -173,8 +183,12 @@ class Task:
         """Two models on the same rows; None where there is no paired test."""
         return None
 
+    def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
+        """The first numbers of a report, at most three: the main score, one that guards it, one in the user's units."""
+        yield from (Headline(name, name, in_words) for name in list(scores)[:3])
+
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
-        """Results for the report by their headings."""
+        """Results for the report by their headings, the one that says most first."""
         return {}
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray] | None:
@@ -206,6 +220,16 @@ def in_words(value: float) -> str:
         return "0"
     exponent = math.floor(math.log10(abs(value)))
     return f"{value:,.{max(0, 2 - exponent)}f}" if -6 < exponent < 9 else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share for a sentence.
+
+    Example:
+        >>> percent(0.872), percent(0.9932), percent(1.0)
+        ('87 %', '99.3 %', '100 %')
+    """
+    return f"{100 * share:.{int(0 < min(abs(share), abs(1 - share)) < 0.02)}f} %"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ binary:  y in {0, 1} as floats;      multiclass:  y in {0, ..., K-1};      multi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +19,7 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import Held, Names, Predictions, Supervised, Values, as_json
+from .base import Headline, Held, Names, Predictions, Supervised, Values, as_json, percent
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -40,6 +40,7 @@ class Classify(Supervised):
     answers: ClassVar[str] = "classes"
     targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
     judged: ClassVar[str] = "accuracy"
+    pictures: ClassVar[tuple[str, ...]] = ("regions", "densities")
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = check.target(owner, y, n, numeric=False, columns=True)
@@ -158,6 +159,20 @@ class Classify(Supervised):
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
         return measure.compare(y, a["predicted"], b["predicted"], classes=classes, names=names)
+
+    def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
+        """Accuracy; the recall of a rare class, or the mean of all; how well the classes are ranked."""
+        right = np.asarray(y) == np.asarray(predictions["predicted"])
+        yield Headline("right (accuracy)", "accuracy", percent, f"{right.sum():,} of {len(right):,} rows")
+        rare = next((name for name in scores if name.startswith("recall(")), None)
+        if rare is not None:
+            own, said = (np.asarray(v).astype(str) == rare[7:-1] for v in (y, predictions["predicted"]))
+            note = f"{(own & said).sum():,} of {own.sum():,}; {(said & ~own).sum():,} false alarms"
+            yield Headline(f"“{rare[7:-1]}” found (recall)", rare, percent, note)
+        elif "balanced accuracy" in scores:
+            yield Headline("mean over classes (balanced accuracy)", "balanced accuracy", percent)
+        if "ROC AUC" in scores:
+            yield Headline("ranking (ROC AUC)", "ROC AUC", "{:.2f}".format, "chance: 0.50")
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         classes, p = list(predictions["classes"]), predictions["p"]

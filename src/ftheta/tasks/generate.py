@@ -18,7 +18,8 @@ class Generate(Task):
     """Samples and densities; how good a model is, its method `assess` tells."""
 
     name: ClassVar[str] = "generate"
-    title: ClassVar[str] = "model of how the rows are distributed"
+    title: ClassVar[str] = "density model"
+    pictures: ClassVar[tuple[str, ...]] = ("samples",)
     wait: ClassVar[str] = "Looking at the test rows; the sum over all states may take a minute."
 
     def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
@@ -48,6 +49,7 @@ class Recall(Generate):
 
     name: ClassVar[str] = "recall"
     title: ClassVar[str] = "memory of patterns"
+    pictures: ClassVar[tuple[str, ...]] = ("recall",)
     wait: ClassVar[str] = ""
 
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray | None:

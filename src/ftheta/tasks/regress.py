@@ -5,7 +5,7 @@ encoded y = (y - m) / s,      m, s: mean and standard deviation of the training 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import LEVEL, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words
+from .base import LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words, percent
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -39,6 +39,7 @@ class Regress(Supervised):
     targets: ClassVar[tuple[str, ...]] = ("regression",)
     calibrates: ClassVar[bool] = True
     judged: ClassVar[str] = "RMSE"
+    pictures: ClassVar[tuple[str, ...]] = ("fitted-curve",)
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = self._numbers(owner, y, n)
@@ -143,8 +144,20 @@ class Regress(Supervised):
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
         return measure.compare(y, a["predicted"], b["predicted"], names=names)
 
+    def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
+        """The typical error in units of y; the share that is explained; what the intervals hold."""
+        yield Headline("typical error (RMSE)", "RMSE", lambda v: f"± {in_words(v)}")
+        yield Headline("explained (R²)", "R²", lambda v: percent(v) if v > -1 else in_words(v))
+        if scores.get("coverage") is not None:
+            half = in_words(scores["mean width"] / 2)
+            note = f"of the {LEVEL:.0%} intervals hold the truth; they are ± {half} wide"
+            yield Headline("intervals", "coverage", percent, note)
+        else:
+            yield Headline("mean error (MAE)", "MAE", in_words)
+
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
-        return {"Residuals": partial(measure.residuals, y, predictions["predicted"], name=target)}
+        ends = {name: predictions[name] for name in ("low", "high")}
+        return {"Predicted and true": partial(measure.residuals, y, predictions["predicted"], **ends, name=target)}
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
         y, predicted = np.asarray(y), np.asarray(predictions["predicted"])

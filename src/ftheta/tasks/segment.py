@@ -6,7 +6,7 @@ Detect:   y a list of n dicts {"boxes": (m, 4) as x0, y0, x1, y1 in pixels, "lab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 from ..likelihoods import Likelihood
 from ..results import Result
-from .base import LEVEL, Held, Names, Predictions, Task, Values, as_json
+from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json, percent
 from .classify import Classify, class_names, class_weights, encode_labels, learned_classes
 
 MIN_IMAGES, MIN_OF_CLASS = 10, 5  # fewer images, or fewer with a class, give no interval
@@ -35,7 +35,7 @@ class Segment(Task):
 
     name: ClassVar[str] = "segment"
     needs_y: ClassVar[bool] = True
-    title: ClassVar[str] = "segmentation: a class for every pixel"
+    title: ClassVar[str] = "segmentation"
     answers: ClassVar[str] = "classes of pixels"
     targets: ClassVar[tuple[str, ...]] = ("segment",)
     judged: ClassVar[str] = "pixel accuracy"
@@ -177,6 +177,13 @@ class Segment(Task):
         tested = (measure.PairedTest("accuracy", name, *f, float(d.mean()), low, high) for name, f in tests.items())
         values = {"accuracy": (float(of_a.mean()), float(of_b.mean()))}
         return measure.Comparison(names, len(y), LEVEL, values, tuple(tested))
+
+    def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
+        """Pixels that are right; the overlap of the classes; that of the class with the least."""
+        yield Headline("right pixels (pixel accuracy)", "pixel accuracy", percent)
+        yield Headline("overlap (mean IoU)", "mean IoU", percent)
+        least = min((s for s in scores if s.startswith("IoU(") and scores[s] is not None), key=scores.__getitem__)
+        yield Headline(f"least overlap: {least[4:-1]}", least, percent)
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         classes, predicted = tuple(predictions["classes"]), predictions["predicted"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from .base import Inputs, Items, Kind
+from .base import Inputs, Items, Kind, histogram
 from .environment import Environment
 from .sequence import Sequences, Series, Text
 from .table import Boxes, Images, Table
 
-__all__ = ["KINDS", "Boxes", "Environment", "Images", "Inputs", "Items", "Kind", "Sequences", "Series", "Table", "Text"]
+__all__ = [
+    "KINDS", "Boxes", "Environment", "Images", "Inputs", "Items", "Kind", "Sequences", "Series", "Table", "Text",
+    "histogram",
+]  # fmt: skip
 
 _ALL = (Table, Images, Series, Sequences, Text, Boxes, Environment)
 KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in _ALL}
