@@ -42,7 +42,7 @@ def most_wrong(test, rows, shape=()):
             "test.safetensors",
             {k: np.asarray(v) if isinstance(v, list) and k != "classes" else v for k, v in test.items()},
         )
-        trained = SimpleNamespace(run=run, task=TASKS[task](), facts=facts, tested=lambda: rows)
+        trained = SimpleNamespace(run=run, task=TASKS[task](), facts=facts, tested=(rows, None))
         blocks = report._most_wrong(trained)
     return render(sections={"Most wrong": blocks}).partition("<section>")[2].partition("<footer>")[0]
 

@@ -21,7 +21,7 @@ from .. import catalog, explain
 from ..catalog.cards import View
 from ..data.kinds import KINDS, histogram
 from ..errors import FThetaError
-from ..results import Result, Table
+from ..results import Table
 from . import files, pages
 from .cards import cards, number
 from .config import Config

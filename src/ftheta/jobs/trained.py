@@ -267,6 +267,7 @@ class TrainedRun:
             "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
             "background": self.kind.take(self.dataset.x, rows),
         }
+
     @cached_property
     def _rows(self) -> Callable[[bool], tuple[Any, Any]]:
         return cache(lambda every: self.learned_from(all_rows=every))
