@@ -12,6 +12,7 @@ from ftheta import MLPClassifier, MLPRegressor, Training
 from ftheta.data import Rows
 from ftheta.errors import InputError
 from ftheta.explain import GradientHistory, curves, gradient_history
+from ftheta.models import RestrictedBoltzmannMachine
 from ftheta.train import GradientNorms, Supervised, Trainer, iterate
 
 RNG = np.random.default_rng(0)
@@ -35,7 +36,7 @@ def test_validation_decides_where_there_is_any():
     )
     assert (found.watched, found.best) == ("valid_loss", 2)  # the first of two
     assert lines(found)["training loss"] == [[1, 3], [2, 2], [3, 1]]
-    assert lines(found)["best: epoch 2 (1.000)"] == [[2, 1]]
+    assert lines(found)["best: epoch 2 (1)"] == [[2, 1]]
     assert found.table().caption == "Lowest valid_loss in epoch 2."
     assert found.table().columns == {"epoch": [1, 2, 3], "loss": [3, 2, 1], "valid_loss": [2, 1, 1]}
 
@@ -63,7 +64,7 @@ def test_several_players_are_all_drawn_and_none_is_the_best():
     assert set(lines(found)) == {"critic", "generator"}
     assert found.figure().axes[0].get_ylabel() == "logged value"
     watched = of({"epoch": 1, "critic": 1.0, "valid_loss": 2.0}, {"epoch": 2, "critic": 3.0, "valid_loss": 4.0})
-    assert watched.best == 1 and lines(watched)["best: epoch 1 (2.000)"] == [[1, 2]]
+    assert watched.best == 1 and lines(watched)["best: epoch 1 (2)"] == [[1, 2]]
 
 
 def test_the_best_epoch_is_the_one_that_early_stopping_keeps():
@@ -84,8 +85,44 @@ def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
     drawn = lines(found)
     np.testing.assert_allclose(drawn["training loss"], np.stack([epochs, loss], 1))
     np.testing.assert_allclose(drawn["validation loss"], np.stack([epochs, valid], 1))
-    assert drawn[f"best: epoch {best} ({min(valid):#.4g})"] == [[best, min(valid)]]
-    assert found.table().caption == f"Lowest valid_loss in epoch {best}."
+    assert drawn[f"best: epoch {best}"] == [[best, min(valid)]]
+    assert found.table().caption.startswith(f"Lowest valid_loss in epoch {best}: overfits from epoch {best}")
+    right = [row["valid_accuracy"] for row in model.history_]
+    np.testing.assert_allclose(found.figure().axes[1].lines[0].get_ydata(), right)
+
+
+@pytest.mark.parametrize(
+    ("losses", "verdict"),
+    [
+        (10 * 0.8 ** np.arange(40), "level at the end"),
+        (10 - np.arange(20.0), "still falling, train longer"),
+        (np.r_[9, 5, 3, 2, np.full(16, 2.01)], "no better since epoch 4"),
+        (np.r_[9, 5, 3, 2, np.linspace(2, 6, 16)], "overfits from epoch 4"),
+        ([3.0, 2, 1], ""),
+        ([2.0] * 9, ""),
+    ],
+)
+def test_the_title_says_what_the_validation_loss_does(losses, verdict):
+    found = of(*({"epoch": i + 1, "loss": 1.0, "valid_loss": float(v)} for i, v in enumerate(losses)))
+    assert found.verdict == verdict
+    assert found.figure().axes[0].get_title() == "Learning curves" + (verdict and f": {verdict}")
+
+
+def test_errors_of_a_regressor_are_in_the_units_of_its_target():
+    x, y = X[:, :1], 1000 * X[:, 0] + 7
+    model = MLPRegressor(hidden=(4,), epochs=5, lr=0.02, random_state=0).fit(x[:40], y[:40], X_val=x[40:], y_val=y[40:])
+    found = curves(model, target="price")
+    axes = found.figure().axes[1]
+    assert axes.get_ylabel() == "root mean squared error of price"
+    right = np.sqrt(np.mean((model.predict(x[40:]) - y[40:]) ** 2))
+    assert axes.lines[1].get_ydata()[found.best - 1] == pytest.approx(right, rel=1e-4)
+
+
+def test_a_difference_of_energies_is_not_called_a_loss_to_be_minimized():
+    machine = RestrictedBoltzmannMachine(n_hidden=2, epochs=3, random_state=0).fit((X > 0).astype(float))
+    found = curves(machine)
+    assert found.best is None and "not to be minimized" in found.caption
+    assert found.figure().axes[0].get_ylabel() == "mean energy of rows minus that of samples"
 
 
 # ---- flow over steps

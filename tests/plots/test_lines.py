@@ -18,7 +18,7 @@ def test_every_column_is_a_line_over_its_epochs():
     lines = lines_of(figure)
     assert lines["training"].get_xydata().tolist() == [[5, 3], [6, 2], [7, 1]]
     assert lines["validation"].get_xydata().tolist() == [[5, 4], [7, 3]]
-    assert lines["best: epoch 7 (3.000)"].get_xydata().tolist() == [[7, 3]]
+    assert lines["best: epoch 7 (3)"].get_xydata().tolist() == [[7, 3]]
     assert figure.axes[0].get_xlabel() == "epoch" and figure.axes[0].get_ylabel() == "mean loss per row"
 
 

@@ -128,7 +128,9 @@ def _training(trained: Any) -> list[Block]:
     reason = getattr(trained.model, "stop_reason_", "")
     known = {"": "", "rounds": "", "seconds": " The time was used up.", "steps": " The steps were used up."}
     why = known.get(reason, f" Ended early: {reason}.")
-    curves = partial(explain.curves, SimpleNamespace(history_=history))
+    known = {n: getattr(trained.model, n) for n in ("likelihood_", "target_", "surrogate") if hasattr(trained.model, n)}
+    words = {"target": trained.facts["target"]} if trained.facts["target"] else {}
+    curves = partial(explain.curves, SimpleNamespace(history_=history, **known), **words)
     alt = "Loss in each epoch of training, with the best epoch marked"
     return [result_block(curves, "curves", alt, text=f"{counted(len(history), 'epoch')}.{why}")]
 

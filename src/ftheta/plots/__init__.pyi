@@ -22,6 +22,7 @@ from .lines import drag as drag
 from .pictures import filters as filters
 from .pictures import layer_filters as layer_filters
 from .lines import layers as layers
+from .lines import learning as learning
 from .pictures import maps as maps
 from .boxes import network as network
 from .lines import panels as panels

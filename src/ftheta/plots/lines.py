@@ -34,8 +34,6 @@ def curves(
         label: Label of the values, with their unit.
         title: Title of the figure.
     """
-    from matplotlib.ticker import MaxNLocator
-
     lines = {name: np.asarray(values, dtype=float) for name, values in columns.items() if name != x}
     if not lines or not all(map(len, lines.values())):
         raise InputError(
@@ -44,22 +42,52 @@ def curves(
     *_, last = lines.values()
     at = np.asarray(columns.get(x, range(1, len(last) + 1)), dtype=float)
     figure, axes = canvas()
+    _history(axes, at, lines, best, x, label)
+    axes.set_title(title)
+    legend(figure)
+    return figure
+
+
+@drawn
+def learning(
+    at: np.ndarray, panels: Mapping[str, Mapping[str, Any]], best: int | None, *, x: str, title: str
+) -> Figure:
+    """Learning curves, a panel per quantity side by side.
+
+    Args:
+        at: Positions (E,).
+        panels: Label of a quantity, with its unit, to lines by name (E,), each with NaN as gaps.
+        best: Position to mark.
+        x: Label of the positions.
+        title: Title of the figure.
+    """
+    figure, grid = canvas(len(panels), across=len(panels), width=6.4 if len(panels) == 1 else 4.2, height=4.0)
+    for axes, (label, lines) in zip(grid, panels.items(), strict=True):
+        _history(axes, at, lines, best, x, label)
+    grid[0].set_title(title)
+    legend(figure)
+    return figure
+
+
+def _history(axes: Axes, at: np.ndarray, lines: Mapping[str, np.ndarray], best: int | None, x: str, label: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    *_, last = lines.values()
     for name, values in lines.items():
         keep = np.isfinite(values)
-        axes.plot(at[keep], values[keep], marker="o" if keep.sum() <= 30 else "", ms=4, label=short(name))
+        own: dict[str, Any] = {"color": PALETTE[1], "ls": "--"} if name == "validation accuracy" else {}  # as the validation loss
+        axes.plot(at[keep], values[keep], marker="o" if keep.sum() <= 30 else "", ms=4, label=short(name), **own)
     if best is not None:
         axes.axvline(best, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
         here = last[at == best]
-        value = f" ({here[0]:#.4g})" if here.size else ""
+        value = f" ({here[0]:.4g})" if here.size and len(axes.figure.axes) == 1 else ""
         star: dict[str, Any] = {"ls": "", "marker": "*", "ms": 13, "color": "black", "mec": "white", "zorder": 5}
         axes.plot([best] * len(here), here, label=f"best: {x} {best}{value}", **star)
     log = wide_range(np.concatenate(list(lines.values())))
-    axes.set(title=title, xlabel=x, ylabel=label + " (log scale)" * log, yscale="log" if log else "linear")
+    axes.set(xlabel=x, ylabel=label + " (log scale)" * log, yscale="log" if log else "linear")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     margin = 0.5 if at[0] == at[-1] else 0.02 * (at[-1] - at[0])
     axes.set_xlim(at[0] - margin, at[-1] + margin)
-    legend(figure)
-    return figure
 
 
 @drawn

@@ -24,6 +24,7 @@ from ... import plots
 from ...check import Count
 from ...data import Rows
 from ...errors import InputError, NonFiniteError
+from ...likelihoods import Gaussian
 from ...plots import PALETTE, Figure, canvas, distinct, drawn
 from ...results import Result
 from ...train import GradientNorms, Supervised, Trainer, iterate
@@ -36,6 +37,8 @@ _WATCHED = {"loss": "training loss", "valid_loss": "validation loss"}  # the las
 _COUNTS = ("epoch", "round", "step", "rows")
 VANISHING_BELOW, EXPLODING_ABOVE = 1e-2, 1e2  # ‖g‖ of the first layer over that of the last; above: also ‖g‖ / ‖θ‖
 GROWTH_ABOVE, FROZEN_BELOW = 1e3, 1e-6  # largest over first gradient; largest ‖g‖ / ‖θ‖
+LEAST_EPOCHS, LATE = 4, 0.1  # epochs for a verdict; share of them, at the end, that it looks at
+STILL, WORSE = 0.01, 0.02  # shares of the whole fall: what it still falls there, and what it rises above the best
 MAX_NAMED = 12  # layers that all stand in the legend
 _FLAT = {"Sigmoid": "1/4", "LogSigmoid": "1", "Tanh": "1", "Softsign": "1", "Hardsigmoid": "1/6", "Hardtanh": "1"}
 
@@ -47,15 +50,36 @@ class Curves(Result):
     history: dict[str, np.ndarray]  # every number that was logged, by name: (E,) each; NaN where a row does not have it
     watched: str | None  # the column that decides which epoch is the best: valid_loss, else loss, else None
     best: int | None  # the epoch with the lowest watched number; the first of several
+    spread: float | None = None  # of a Gaussian of fixed width: its standard deviation, in units of y
+    floor: float = 0.0  # the loss of such a Gaussian where nothing is wrong
+    target: str = "y"
+    surrogate: str = ""  # what the training loss is, where it is not to be minimized
 
     def columns(self) -> dict[str, np.ndarray]:
         """One row per epoch."""
-        integers = {name for name, v in self.history.items() if name in _COUNTS and np.isfinite(v).all()}
+        integers = {name for name, v in self.history.items() if np.isfinite(v).all() and (v == np.round(v)).all()}
         return {name: v.astype(int) if name in integers else v for name, v in self.history.items()}
 
     @property
     def caption(self) -> str:
-        return "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}."
+        found = self.verdict and f": {self.verdict}"
+        best = "" if self.watched is None else f"Lowest {self.watched} in {self._clock} {self.best}{found}."
+        note = f"The training loss is a {self.surrogate}, which is not to be minimized." if self.surrogate else ""
+        return " ".join(filter(None, [best, note]))
+
+    @property
+    def verdict(self) -> str:
+        """What the watched loss says: still falling, overfits, or no better since; empty under four epochs."""
+        loss = np.zeros(0) if self.watched is None else self.history[self.watched]
+        at, loss = self.history[self._clock][: len(loss)][np.isfinite(loss)], loss[np.isfinite(loss)]
+        if len(loss) < LEAST_EPOCHS or not np.ptp(loss):
+            return ""
+        k, late = int(loss.argmin()), max(1, round(LATE * len(loss)))
+        fall = loss[0] - loss[k]
+        if k >= len(loss) - late:
+            return "still falling, train longer" if loss[-1 - late] - loss[k] > STILL * fall else "level at the end"
+        worse = self.watched == "valid_loss" and loss[-late:].mean() - loss[k] > WORSE * fall
+        return f"{'overfits from' if worse else 'no better since'} {self._clock} {at[k]:.0f}"
 
     @property
     def excerpt(self) -> list[int]:
@@ -64,14 +88,27 @@ class Curves(Result):
         return sorted({0, len(clock) - 1} | ({*np.flatnonzero(clock == self.best)[:1].tolist()}))
 
     def figure(self) -> Figure:
-        """Training and validation loss, with the best epoch; where there is not one loss, all that was logged."""
+        """Training and validation loss with the best epoch, and beside them what they mean: the root mean squared error
+        in units of the target, or the share of right answers. Where there is not one loss, all that was logged."""
+        title = f"Learning curves: {self.verdict}" if self.verdict else "Learning curves"
+        return plots.learning(self.history[self._clock], self._panels(), self.best, x=self._clock, title=title)
+
+    def _panels(self) -> dict[str, dict[str, np.ndarray]]:
         found = {label: self.history[name] for name, label in _WATCHED.items() if name in self.history}
-        label = "mean loss per row"
         if "loss" not in self.history:
-            hidden, label = (*_COUNTS, *_WATCHED, "seconds", "lr"), "logged value"
-            found = {name: v for name, v in self.history.items() if name not in hidden} | found
-        lines = {name: v.tolist() for name, v in {self._clock: self.history[self._clock], **found}.items()}
-        return plots.curves(lines, self.best, x=self._clock, label=label)
+            hidden = (*_COUNTS, *_WATCHED, "seconds", "lr")
+            return {"logged value": {name: v for name, v in self.history.items() if name not in hidden} | found}
+        if self.surrogate:
+            split = [(self.surrogate, "training loss"), ("mean loss per row", "validation loss")]
+            return {label: {name: found[name]} for label, name in split if name in found}
+        panels = {"mean loss per row": found}
+        if self.spread is not None:
+            with np.errstate(invalid="ignore"):
+                errors = {n: self.spread * np.sqrt(2 * np.maximum(v - self.floor, 0)) for n, v in found.items()}
+            panels[f"root mean squared error of {self.target}"] = errors
+        elif "valid_accuracy" in self.history:
+            panels["share of right answers"] = {"validation accuracy": self.history["valid_accuracy"]}
+        return panels
 
     @property
     def _clock(self) -> str:
@@ -83,8 +120,8 @@ def _has_curve(obj: Any) -> bool:  # something but counts was logged
 
 
 @explanation("curves", when=_has_curve, otherwise="has no loss in its history_; {} needs one, so train it")
-def curves(obj: Any) -> Curves:
-    """The learning curves of a fitted estimator with `history_`, and the best epoch."""
+def curves(obj: Any, *, target: str = "y") -> Curves:
+    """The learning curves of a fitted estimator with `history_`, the best epoch, and what they say."""
     rows = list(obj.history_)
     names = dict.fromkeys(
         name for row in rows for name, value in row.items() if isinstance(value, Real) and not isinstance(value, bool)
@@ -92,9 +129,19 @@ def curves(obj: Any) -> Curves:
     columns = {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
     clock = {"epoch": columns.pop("epoch")} if "epoch" in columns else {"round": np.arange(1.0, len(rows) + 1)}
     columns = clock | columns
-    watched = next((name for name in reversed(_WATCHED) if name in columns and not np.isnan(columns[name]).all()), None)
+    surrogate = getattr(obj, "surrogate", "")
+    known = ["valid_loss"] if surrogate else reversed(_WATCHED)
+    watched = next((name for name in known if name in columns and not np.isnan(columns[name]).all()), None)
     best = None if watched is None else int(next(iter(clock.values()))[np.nanargmin(columns[watched])])
-    return Curves(columns, watched, best)
+    return Curves(columns, watched, best, *_width(obj), target, surrogate)
+
+
+def _width(obj: Any) -> tuple[float | None, float]:
+    """Standard deviation in units of y and least loss of a regressor with a Gaussian of fixed width; else None."""
+    law, y = getattr(obj, "likelihood_", None), getattr(obj, "target_", None)
+    if not isinstance(law, Gaussian) or y is None or y.n != 1 or "scale" not in y.facts:
+        return None, 0.0
+    return float(law.scale * y.facts["scale"]), law.constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +197,8 @@ class GradientHistory(Result):
         """What the numbers say, in sentences."""
         each = abs(self.factor) ** (1 / max(len(self.layers) - 1, 1))
         across = f"‖g‖ of {self.layers[0]} is {self.factor:.2g} times that of {self.layers[-1]}, {each:.2g} per layer"
+        if len(self.layers) == 1:
+            across = f"there is one layer, {self.layers[0]}, and its median ‖g‖ is {self.typical[0]:.2g}"
         if self.kind == "vanishing":
             return f"The gradient vanishes: {across}, and ‖g‖ is at most {self.strongest:.2g} ‖θ‖."
         if self.kind == "healthy":

@@ -42,6 +42,7 @@ _has_free_energy = available_if(lambda machine: machine.closed_form)
 class Machine(NeuralEstimator):
     """Base of the Boltzmann machines. Learned: mean_ (V,), the means of the training rows, where chains start."""
 
+    surrogate: ClassVar[str] = "mean energy of rows minus that of samples"  # what the training loss is
     closed_form: ClassVar[bool] = True  # whether hidden units can be summed over, and free energies be computed
 
     def kind(self) -> Kind:

@@ -284,13 +284,13 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
     chains: Count | None = None
     centered: bool = False
     sample_pixels: bool = False
-    start_at_means: bool = False
-    epochs: Count = 10
+    start_at_means: bool = True
+    epochs: Count = 20
     batch_size: Count | Literal["auto"] = 10
     optimizer: str | Callable[..., Any] = "sgd"
     lr: Positive | None = None
 
-    default_lr: ClassVar[Mapping[str, float]] = {"sgd": 0.01, "adam": 0.001}
+    default_lr: ClassVar[Mapping[str, float]] = {"sgd": 0.02, "adam": 0.001}
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
         if self.sample_pixels and self.visible != "bernoulli":

@@ -46,6 +46,7 @@ def measure(
         batch_size=100,
         lr=0.1,
         centered=True,
+        start_at_means=False,
         random_state=seed,
         training=Training(schedule="linear"),
     ).fit(x)

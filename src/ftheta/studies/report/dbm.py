@@ -32,7 +32,9 @@ def machine(source: str, units: int, greedy: int, epochs: int, seed: int) -> Any
     options: dict[str, Any] = {"lr": 0.05, "random_state": seed, "training": Training(schedule="linear")}
     if source == "DBM":
         return DeepBoltzmannMachine(hidden=(units, units), greedy=greedy, epochs=epochs, **options)
-    return RestrictedBoltzmannMachine(n_hidden=units, epochs=greedy + epochs, batch_size=100, **options)
+    return RestrictedBoltzmannMachine(
+        n_hidden=units, epochs=greedy + epochs, batch_size=100, start_at_means=False, **options
+    )
 
 
 def coverage(x: np.ndarray, made: np.ndarray, k: int) -> float:
