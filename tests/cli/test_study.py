@@ -1,6 +1,7 @@
 """`ftheta study`: verdicts and checks on the screen, a folder on the disk, one sentence for a mistake."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,17 +25,20 @@ def quick(monkeypatch):
     monkeypatch.setattr(noise.study, "measure", measure)
     monkeypatch.setattr(_running, "fingerprint", lambda measure: "")
     monkeypatch.setattr(_running, "svg", lambda figure: "<svg/>")
+    monkeypatch.setattr("ftheta.jobs.pages.figure_html", lambda *_: "<svg/>")
     return calls
 
 
 def test_a_study_shows_its_checks_its_table_and_its_folder(ok):
     lines = ok(*TINY).out.splitlines()
-    assert lines[0].startswith("B026: the source is ") and "It says: GD slowest" in lines[0]
-    assert lines[1].startswith("  GD ends last (decades): ")
     folder = next(Path("runs/study/optimizers-noise").iterdir())
+    assert lines[0] == "Which of five rules copes best with noise in the targets?"
+    assert "“GD " in lines[1] and lines[2] == f"Page: {folder / 'report.html'}"
+    assert re.fullmatch(r"The source is \w+: “GD .*” \(B026\)", lines[4])
+    assert lines[5].startswith("  ")
     assert lines[-1].startswith(f"Folder: {folder} (") and lines[-1].endswith(" s)")
     assert any(line.split()[:3] == ["level", "rule", "training"] for line in lines)
-    assert {f.name for f in folder.iterdir()} >= {"config.toml", "evidence.safetensors", "facts.json", "figures"}
+    assert {"config.toml", "evidence.safetensors", "figures", "report.html"} <= {f.name for f in folder.iterdir()}
 
 
 def test_the_second_call_is_served_from_the_folder_and_says_so(ok, quick):

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import studies
-from ._show import echo_rows, json_option
+from ._show import echo, echo_json, json_option, new_file_option
 
 
-@click.command("studies", short_help="List the studies, with their verdicts.")
+@click.command("studies", short_help="List the studies, with what they found.")
 @json_option("One JSON object per study.")
-def command(as_json: bool) -> None:
+@new_file_option("Write a page of all studies with a picture of each, such as studies.html.")
+def command(as_json: bool, output: Path | None) -> None:
     """Experiments that check what the sources say; `ftheta study NAME` repeats one here."""
-    lines = [_line(studies.info(name)) for name in studies.names()]
-    for line in () if as_json else lines:
+    if output is not None:
+        from ..store import write_atomic
+
+        write_atomic(output, studies.index(_articles(output)).encode())
+        echo(f"Page: {output}", err=True)
+        return
+    for line in map(_line, map(studies.info, studies.names())):
         counts = Counter(line["verdicts"].values())
-        line["verdicts"] = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    echo_rows(lines, as_json, ("study", "verdicts", "date", "question"))
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        if as_json:
+            echo_json(line)
+        else:
+            echo(f"{line['study']}{f' ({verdicts})' * bool(verdicts)}: {line['question']}")
+            echo(f"  {line['finding']}")
+
+
+def _articles(page: Path) -> dict[str, str]:
+    """Addresses, from a page, of the newest article of each study that was run here."""
+    found = sorted(studies.ROOT.glob("*/*/report.html"), key=lambda path: path.stat().st_mtime)
+    by_name = {path.parent.parent.name: Path(os.path.relpath(path, page.parent)).as_posix() for path in found}
+    return {name: by_name[kept] for name in studies.names() if (kept := name.replace("/", "-")) in by_name}
 
 
 def _line(info: studies.StudyInfo) -> dict[str, Any]:
@@ -27,5 +46,6 @@ def _line(info: studies.StudyInfo) -> dict[str, Any]:
     found = studies.ledger.recorded().get(info.name, {"date": "", "versions": {}, "findings": []})
     known = {finding["row"]: finding["verdict"] for finding in found["findings"]}
     verdicts = {row: known.get(row, "open") for row in info.rows}
+    said = studies.sentence(found["findings"]) if found["date"] else "Not measured yet."
     last = {key: found[key] for key in ("date", "versions")}
-    return {"study": info.name, "question": info.question, "verdicts": verdicts, **last}
+    return {"study": info.name, "question": info.question, "finding": said, "verdicts": verdicts, **last}

@@ -25,7 +25,7 @@ from ._show import echo, echo_json, echo_table, json_option
 def command(
     name: str, tiny: bool, changes: tuple[str, ...], run: Path | None, allow_inexact: bool, record: bool, as_json: bool
 ) -> None:
-    """Measure, judge and draw the study NAME. The exit code is 0 whatever the verdicts are.
+    """Measure, judge and draw the study NAME, and write a page about it. The exit code is 0 whatever the verdicts are.
 
     \b
     ftheta study optimizers/noise                  all of it; after Ctrl-C the same command continues
@@ -78,9 +78,14 @@ def _gallery(settings: dict[str, Any], folder: Path | None) -> None:
 
 
 def _show(outcome: Any) -> None:
-    """Verdicts with their checks, then the tables of the study."""
+    """Question, finding and page; then claims with their checks, and the tables."""
+    from .. import studies
+
+    echo(studies.info(outcome.study).question, bold=True)
+    echo(studies.sentence(outcome.as_json()["findings"]))
+    echo(f"Page: {studies.write_article(outcome)}")
     for finding in outcome.findings:
-        echo(f"{finding.row}: the source is {finding.verdict}. It says: {finding.source_says}")
+        echo(f"\nThe source is {finding.verdict}: “{finding.source_says}” ({finding.row})")
         for check in finding.checks:
             echo(f"  {check}")
     for table in outcome.tables.values():

@@ -1,4 +1,8 @@
 from . import ledger as ledger
+from ._articles import article as article
+from ._articles import index as index
+from ._articles import sentence as sentence
+from ._articles import write_article as write_article
 from ._checks import Check as Check
 from ._checks import Checks as Checks
 from ._checks import Verdict as Verdict
@@ -13,6 +17,7 @@ from ._grid import Finding as Finding
 from ._grid import Measured as Measured
 from ._grid import Study as Study
 from ._grid import mean_sd as mean_sd
+from ._running import ROOT as ROOT
 from ._running import Outcome as Outcome
 from ._running import StudyInfo as StudyInfo
 from ._running import info as info

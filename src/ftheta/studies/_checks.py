@@ -25,11 +25,14 @@ class Check(NamedTuple):
     number: str = ""  # the numbers that decide
     missing: bool = False  # the source leaves out what is needed
 
+    @property
+    def answer(self) -> str:
+        """Whether it holds, in words."""
+        words = {True: "yes", False: "no", None: "undecided"}
+        return "not stated in the source" if self.missing else words[self.holds]
+
     def __str__(self) -> str:
-        answer = (
-            "not stated in the source" if self.missing else {True: "yes", False: "no", None: "undecided"}[self.holds]
-        )
-        return f"{self.text}: {answer}" + (f" ({self.number})" if self.number else "")
+        return f"{self.text}: {self.answer}" + (f" ({self.number})" if self.number else "")
 
 
 Checks = Iterator[Check]  # what a claim yields

@@ -34,6 +34,8 @@ from ._grid import Finding, Measured, Study
 from .ledger import recorded
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..store import Run
 
 ROOT = Path("runs/study")
@@ -47,6 +49,8 @@ class StudyInfo(NamedTuple):
     name: str
     question: str
     rows: tuple[str, ...]  # of the ledger, that it claims
+    about: str = ""  # the rest of its first docstring
+    reads: tuple[str, ...] = ()  # texts in its claims: among them the names of the measurements that they judge
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,11 @@ class Outcome:
     tables: dict[str, Table]
     path: Path
     cached: bool
+    measured: dict[str, Measured]  # by the variables of its module
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
-        kept = {k: v for k, v in vars(self).items() if k not in ("findings", "tables", "path")}
+        kept = {k: v for k, v in vars(self).items() if k not in ("findings", "tables", "path", "measured")}
         findings = [{**asdict(f), "checks": [c._asdict() for c in f.checks]} for f in self.findings]
         tables = {name: table.as_json() for name, table in self.tables.items()}
         return {**kept, "path": str(self.path), "findings": findings, "tables": tables}
@@ -100,17 +105,32 @@ def _path_of(name: str) -> str:
 
 
 def info(name: str) -> StudyInfo:
-    """Question and claimed rows of a study, read from its file."""
+    """Question, claimed rows and description of a study, read from its file."""
     tree = ast.parse((files("ftheta.studies") / f"{_path_of(name)}.py").read_text(encoding="utf-8"))
-    return StudyInfo(name, (ast.get_docstring(tree) or "").partition("\n")[0], tuple(dict.fromkeys(claimed_rows(tree))))
+    question, _, about = (ast.get_docstring(tree) or "").partition("\n")
+    texts = [
+        node
+        for claim, _ in _claims(tree)
+        for part in claim.body
+        for node in ast.walk(part)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    texts.sort(key=lambda node: (node.lineno, node.col_offset))
+    reads = tuple(dict.fromkeys(str(node.value) for node in texts))
+    return StudyInfo(name, question, tuple(dict.fromkeys(claimed_rows(tree))), about.strip("\n"), reads)
 
 
 def claimed_rows(tree: ast.Module) -> Iterator[str]:
     """First arguments of the decorators `@....claim("B026", ...)` in a module."""
+    return (row for _, row in _claims(tree))
+
+
+def _claims(tree: ast.Module) -> Iterator[tuple[Any, str]]:
+    """Functions that judge, with their rows."""
     for node in tree.body:
         for call in getattr(node, "decorator_list", ()):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "claim":
-                yield ast.literal_eval(call.args[0])
+                yield node, ast.literal_eval(call.args[0])
 
 
 def load(name: str) -> dict[str, Study]:
@@ -161,7 +181,13 @@ def run(
     part = {k: [name for name in changes if name in study.grid] for k, study in studies.items()}
     findings = _joined([f for k, study in studies.items() for f in study.judge(measured[k], part[k])])
     return Outcome(
-        findings=findings, tables=_tables(measured), path=run.path, cached=cached, settings=settings, **facts
+        findings=findings,
+        tables=_tables(measured),
+        path=run.path,
+        cached=cached,
+        settings=settings,
+        measured=measured,
+        **facts,
     )
 
 
@@ -205,8 +231,7 @@ def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key
     measured = {k: study.gather(settings[k], parts[k]) for k, study in studies.items()}
     run.write("evidence.safetensors", {k: dict(m) for k, m in measured.items()})
     for k, study in studies.items():
-        drawn = measured[k].figures() | {title: draw(measured[k]) for title, draw in study.figures.items()}
-        for title, figure in drawn.items():
+        for title, figure in figures_of(study, measured[k]).items():
             plain = re.sub(r"\W+", "-", title.replace("%", "percent")).strip("-")
             run.write(f"figures/{k}-{plain}.svg", svg(figure))
     for title, table in _tables(measured).items():
@@ -220,6 +245,11 @@ def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key
     }
     run.write("facts.json", json.dumps(facts, indent=1) + "\n")
     run.finish()
+
+
+def figures_of(study: Study, measured: Measured) -> dict[str, Figure]:
+    """Those of every measurement, and the study's own."""
+    return measured.figures() | {title: draw(measured) for title, draw in study.figures.items()}
 
 
 def _json(value: Any) -> Any:
@@ -299,8 +329,18 @@ def record(outcome: Outcome) -> Path:
     recorded.cache_clear()
     if RECORDS.is_dir():
         everything = {"study": outcome.study, **kept, **{k: full[k] for k in ("digest", "settings", "tables")}}
-        _write_json(RECORDS / f"{outcome.study.replace('/', '-')}.json", everything)
+        _write_json(_record_of(outcome.study), everything)
     return path
+
+
+def _record_of(name: str) -> Path:
+    return RECORDS / f"{name.replace('/', '-')}.json"
+
+
+def records(name: str) -> dict[str, Any]:
+    """Settings and tables of the last full run, as a checkout keeps them; without them nothing."""
+    path = _record_of(name)
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def _write_json(path: Path, value: Any) -> None:
