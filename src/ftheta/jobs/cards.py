@@ -29,8 +29,9 @@ def _card(line: Headline, result: Mapping[str, Any], *, drawn: bool) -> dict[str
     base = simple["scores"].get(line.score) if simple else None
     linear = (simple["linear"] or {}).get(line.score) if simple else None
     between = f"{result['level']:.0%}: {line.show(ends[0])} to {line.show(ends[1])}" if ends else ""
-    others = {} if simple is None else {simple["name"]: base, "linear model": linear}
+    others = {} if simple is None else {simple["name"]: base if drawn else None, "linear model": linear}
     notes = [between, line.note, *(f"{name}: {line.show(v)}" for name, v in others.items() if v is not None)]
+    notes = [note.replace("± ", "") if note != line.note else note for note in notes if note]
     low, high = ends or (value, value)
     marks = [v for v in (value, low, high, base) if v is not None]
     start, span = min(marks), (max(marks) - min(marks)) or 1.0
@@ -38,5 +39,5 @@ def _card(line: Headline, result: Mapping[str, Any], *, drawn: bool) -> dict[str
     if drawn and (ends or base is not None):
         at = {name: 8 + 84 * (v - start) / span for name, v in {"value": value, "low": low, "high": high}.items()}
         mark = at | {"base": None if base is None else 8 + 84 * (base - start) / span}
-        mark["says"] = "; ".join(filter(None, [f"{line.title} {line.show(value)}", *notes]))
-    return {"title": line.title, "value": line.show(value), "notes": [note for note in notes if note], "mark": mark}
+        mark["says"] = "; ".join([f"{line.title} {line.show(value)}", *notes])
+    return {"title": line.title, "value": line.show(value), "notes": notes, "mark": mark}

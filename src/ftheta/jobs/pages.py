@@ -172,23 +172,21 @@ def _prepared(figure: Figure) -> float:
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
-    for axes in figure.axes:
-        colored = any(isinstance(mark, QuadMesh | AxesImage) for mark in axes.get_children())
-        for text in axes.texts:
-            box: Any = text.get_bbox_patch()
-            on_colors = colored and text.get_transform() == axes.transData
-            if text.get_color() in ("black", "k") and (on_colors if box is None else min(box.get_facecolor()) < 1):
-                text.set_color(INK)
     for mark in figure.findobj(Collection):
         mark.set_rasterized(max(np.size(mark.get_offsets()) // 2, len(mark.get_paths())) > MAX_POINTS)
     for line in figure.findobj(Line2D):
         line.set_rasterized(np.size(line.get_xdata()) > MAX_POINTS and line.get_marker() not in ("", "None", None))
+    colored = {a for a in figure.axes if any(isinstance(mark, QuadMesh | AxesImage) for mark in a.get_children())}
     sizes = [LETTERS]
     for text in figure.findobj(Text):
         if "$" in text.get_text() and r"\mathdefault" not in text.get_text():
             text.set_parse_math(False)
-        inside = text.axes is not None and text in text.axes.texts
-        if not inside:
+        box: Any = text.get_bbox_patch()
+        on_colors = text.axes in colored and text.get_transform() == text.axes.transData  # type: ignore[union-attr]
+        on_colors = on_colors if box is None else min(box.get_facecolor()) < 1
+        if on_colors and text.get_color() in ("black", "k"):
+            text.set_color(INK)
+        if not on_colors:
             text.set_fontsize(max(text.get_fontsize(), LETTERS))
         elif text.get_text() and text.get_visible():
             sizes.append(float(text.get_fontsize()))

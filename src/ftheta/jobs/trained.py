@@ -205,6 +205,7 @@ class TrainedRun:
     def words(self) -> dict[str, Any]:
         """The user's names and units, as explanations take them."""
         names, units = self.encoder.axes() if hasattr(self.encoder, "axes") else (None, None)
+        units = units if self._in_columns else None  # of a pixel there is none
         found = {"names": names, "units": units, "classes": self.facts["classes"], "target": self.facts["target"]}
         return {name: value for name, value in found.items() if value is not None and len(value)}
 
