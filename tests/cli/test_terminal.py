@@ -15,7 +15,7 @@ from ftheta.train import Progress
 from tests.cli._things import ENV, PYTHON, QUICK
 
 LONG = ("train", "mlp", "digits", "--epochs", "400", "--batch-size", "16", "--hidden", "64", "--set", "patience=400")
-LINE = re.compile(r"epoch \d+/\d+  loss \S+  valid_loss \S+  valid_accuracy \S+")
+LINE = re.compile(r"epoch \d+/\d+  loss \S+  valid_loss \S+  valid_accuracy \S+  \d+ s(, \d+ s left)?")
 
 
 @pytest.fixture

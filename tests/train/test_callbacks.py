@@ -3,6 +3,7 @@
 import io
 import sys
 from math import inf
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from ftheta import MLPClassifier, MLPRegressor
 from ftheta.data import Rows, holdout
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.train import Callback, EarlyStopping, Progress, Supervised, Trainer, Training, callbacks, evaluate, iterate
+from ftheta.train import Callback, EarlyStopping, Progress, Supervised, Trainer, Training, evaluate, iterate, progress
 from tests.train._toys import line, square
 
 
@@ -150,7 +151,7 @@ def show(capsys, *given, rounds=3, inner=None, **options):
     return capsys.readouterr().err
 
 
-LINES = ["epoch 1/3  loss 1  valid_loss 0.25", "epoch 2/3  loss 0.5  valid_loss 0.25"]
+LINES = ["epoch 1/3  loss 1  valid_loss 0.25  0 s, 0 s left", "epoch 2/3  loss 0.5  valid_loss 0.25  0 s, 0 s left"]
 
 
 def test_plain_lines_where_there_is_no_terminal(capsys):
@@ -160,7 +161,7 @@ def test_plain_lines_where_there_is_no_terminal(capsys):
 def test_silent_where_nobody_looks_in_a_worker_process_and_when_told(capsys, monkeypatch):
     assert show(capsys, delay=0) == show(capsys, False, delay=0) == show(capsys, True, delay=100) == ""
     with monkeypatch.context() as patch:
-        patch.setattr(callbacks, "parent_process", lambda: object())
+        patch.setattr(progress, "parent_process", lambda: object())
         assert show(capsys, True, delay=0) == ""
     monkeypatch.setenv("FTHETA_PROGRESS", "0")
     assert show(capsys, True, delay=0) == ""
@@ -172,6 +173,43 @@ def test_only_the_outermost_loop_shows_itself(capsys):
     assert "epoch" in show(capsys, True, delay=0)  # the count is back at zero
 
 
+class Quarters(Count):
+    """A process of four steps a round."""
+
+    part = property(lambda self: self.n % 4 / 4)
+    losses = property(lambda self: {"loss": self.n})
+
+    def advance(self):
+        self.n += 1
+        return None if self.n % 4 else {"loss": 9.0, "valid_loss": 0.5}
+
+
+def test_within_an_epoch_its_loss_and_the_times_are_shown(capsys, monkeypatch):
+    clock = iter(range(0, 10_000, 60))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    iterate(Quarters(), rounds=2, callbacks=[Progress(True, delay=0)])
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "epoch 1/2  loss 1  1 min 00 s, 7 min 00 s left"
+    assert shown[3:6] == [
+        "epoch 1/2  4 min 00 s, 4 min 00 s left",
+        "epoch 2/2  loss 5  valid_loss 0.5  5 min 00 s, 3 min 00 s left",
+        "epoch 2/2  loss 6  valid_loss 0.5  6 min 00 s, 2 min 00 s left",
+    ]
+
+
+def test_a_trainer_says_how_much_of_its_epoch_is_done_and_the_loss_in_it():
+    seen = []
+
+    class Look(Callback):
+        def on_step(self, ctx):
+            seen.append((ctx.process.part, *ctx.process.losses.values()))
+
+    settings = {"hidden": (2,), "batch_size": 2, "lr": 1e-12, "random_state": 0, "training": Training(shuffle=False)}
+    model = MLPRegressor(epochs=1, **settings).fit([[1.0]] * 6, [0.0, 1.0] * 3, callbacks=[Look()])
+    assert [part for part, *_ in seen] == [1 / 3, 2 / 3, 0]
+    assert [loss for _, loss in seen[:2]] == pytest.approx([model.history_[0]["loss"]] * 2)  # of equal batches
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -181,10 +219,10 @@ def test_on_a_terminal_a_bar_ends_at_the_last_round(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    progress = Progress(delay=0)
-    iterate(Count(), rounds=3, callbacks=[progress])
+    bar = Progress(delay=0)
+    iterate(Count(), rounds=3, callbacks=[bar])
     assert "epoch 3/3" in screen.getvalue() and "loss 0.3333" in screen.getvalue()
-    assert progress.bar is None
+    assert bar.bar is None
 
 
 def test_an_estimator_passes_its_wish_on(capsys, monkeypatch):

@@ -1,7 +1,6 @@
 from .callbacks import Callback as Callback
 from .callbacks import Context as Context
 from .callbacks import EarlyStopping as EarlyStopping
-from .callbacks import Progress as Progress
 from .evaluating import evaluate as evaluate
 from .iterate import iterate as iterate
 from .iterate import watched as watched
@@ -24,6 +23,7 @@ from .process import Phases as Phases
 from .process import Process as Process
 from .process import Steps as Steps
 from .process import copied as copied
+from .progress import Progress as Progress
 from .recording import Average as Average
 from .recording import GradientNorms as GradientNorms
 from .recording import Recorder as Recorder

@@ -1,17 +1,12 @@
-"""What happens beside the steps: early stopping that restores the best weights, and progress.
+"""What happens beside the steps: callbacks, and early stopping that restores the best weights.
 
 stop when  min over the last `patience` rounds  >=  best - min_delta
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from collections.abc import Mapping
-from math import inf, isfinite
-from multiprocessing import parent_process
-from typing import Any
+from math import inf
 
 from ..catalog import nearest
 from ..errors import InputError
@@ -100,81 +95,6 @@ class EarlyStopping(Callback):
             ctx.process.set_weights(self.state["weights"])  # type: ignore[attr-defined]
 
 
-class Progress(Callback):
-    """One line on stderr, or in the notebook: round, loss, time left. Silent for the first two seconds.
-
-    Args:
-        show: True: always (plain lines where there is no terminal); None: on a terminal or in a notebook; False: never.
-        delay: Seconds of silence at the start.
-    """
-
-    active = 0  # loops that are under way: only the outermost shows itself
-    unit = "epoch"  # what a round is
-
-    def __init__(self, show: bool | None = None, *, delay: float = 2.0) -> None:
-        self.show, self.delay = show, delay
-        self.bar: Any = None
-
-    def on_start(self, ctx: Context) -> None:
-        Progress.active += 1
-        self.begin = self.shown = time.monotonic()
-        self.done = ctx.round
-        wanted = sys.stderr.isatty() or _in_notebook() if self.show is None else self.show
-        self.visible = (
-            wanted and Progress.active == 1 and parent_process() is None and os.environ.get("FTHETA_PROGRESS") != "0"
-        )
-
-    def on_step(self, ctx: Context) -> None:
-        """Refresh at most ten times a second, and plain lines every two seconds."""
-        if not self.visible:
-            return
-        now = time.monotonic()
-        if now - self.begin < self.delay or now - self.shown < (0.1 if self.bar else self.delay):
-            return
-        self.shown = now
-        try:
-            self._draw(ctx)
-        except BrokenPipeError as error:  # nobody reads it: the run ends with a checkpoint
-            self.visible, self.bar = False, None
-            ctx.caught.append(error)
-
-    def on_end(self, ctx: Context) -> None:
-        Progress.active -= 1
-        if self.bar is not None:
-            self._draw(ctx)
-            self.bar.stop()
-            self.bar = None
-
-    def _draw(self, ctx: Context) -> None:
-        text = _describe(ctx, self.unit)
-        if not (sys.stderr.isatty() or _in_notebook()):
-            sys.stderr.write(text + "\n")
-            return
-        if self.bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
-
-            columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-            self.bar = Bar(*columns, console=Console(stderr=True))
-            self.bar.start()
-            self.bar.add_task("", total=ctx.rounds if isfinite(ctx.rounds) else None)
-        self.bar.update(self.bar.task_ids[0], completed=ctx.round, description=text)
-
-
 def _loss_column(ctx: Context, row: Mapping[str, float]) -> str:
     """The training loss; of several players, that of the first."""
     return next((name for name in ("loss", *getattr(ctx.process, "players", ())) if name in row), "loss")
-
-
-def _describe(ctx: Context, unit: str) -> str:
-    of = f"/{ctx.rounds:.0f}" if isfinite(ctx.rounds) else ""
-    row = ctx.history[-1] if ctx.history else {}
-    keys = dict.fromkeys(("loss", *getattr(ctx.process, "players", ()), "valid_loss", "valid_accuracy"))
-    values = [f"{key} {row[key]:.4g}" for key in keys if key in row]
-    return "  ".join([f"{unit} {ctx.round}{of}", *values])
-
-
-def _in_notebook() -> bool:
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -31,11 +31,11 @@ from ..data.batch import Batch
 from ..data.sources import Rows
 from ..draw import Draw
 from ..errors import InputError
-from .callbacks import Progress
 from .iterate import iterate
 from .objective import Loss, Objective
 from .placing import threads, threads_for
 from .process import Steps, copied
+from .progress import Progress
 from .trainer import CHECK_EVERY, Trainer
 from .training import Training
 

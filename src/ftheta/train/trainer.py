@@ -29,13 +29,14 @@ from ..store import Run, Tree
 from ._checks import as_source, check_rule, check_settings
 from ._guard import all_finite, explain, explain_validation, lone_row
 from ._steps import bare_step, restore
-from .callbacks import Callback, Progress
+from .callbacks import Callback
 from .evaluating import Drawing, Foreign, batches_of, evaluate, is_foreign
 from .iterate import iterate
 from .objective import Loss, Objective, Player
 from .placing import threads, threads_for
 from .problem import Problem
 from .process import Interrupted, copied
+from .progress import Progress
 from .recording import Average
 from .training import Rates, Training
 
@@ -293,6 +294,18 @@ class Trainer:
         with shown, next(iter(self.problems.values())).precision():
             values = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
         return {f"valid_{name}": value for name, value in values.items()}
+
+    @property
+    def part(self) -> float:
+        """Share of the epoch that is done; 0 at its end."""
+        return self.position / self.length
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """Mean loss of each player in the epoch so far."""
+        seen = {name: sums["loss"] for name, sums in self.sums.items()}
+        one = len(self.players) == 1
+        return {"loss" if one else name: float(total) / float(self.weights_seen[name]) for name, total in seen.items()}
 
     def _row(self) -> dict[str, float]:
         row = {"epoch": self.epoch + 1, "step": self.step, "rows": self.rows, "seconds": self.seconds}
