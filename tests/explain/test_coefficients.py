@@ -56,8 +56,8 @@ def test_classes_have_log_odds_against_the_first(rows):
 def test_path_goes_through_the_model_at_its_penalty(rows, model):
     x, y = rows
     model.fit(x, y)
-    found = explain.path(model, x, y, names=NAMES)
-    assert found.names == tuple(NAMES) and found.chosen == model.alpha
+    found = explain.path(model, x, y, names=NAMES, target="progress")
+    assert found.names == tuple(NAMES) and found.chosen == model.alpha and found.label.startswith("change of progress")
     at = [np.interp(np.log(model.alpha), np.log(found.alphas[::-1]), v[::-1]) for v in found.coefs.T]
     np.testing.assert_allclose(at, model.coef_ * x.std(0), rtol=0.02)
     assert any(line.get_label() == f"chosen: {model.alpha:.3g}" for line in found.figure().axes[0].lines)

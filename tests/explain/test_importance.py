@@ -129,7 +129,16 @@ def test_several_targets_are_averaged_in_standard_deviations():
     y = np.column_stack([X[:, 0], 1000 * X[:, 1]])
     found = importance(LinearRegression().fit(X, y), X, y, repeats=3)
     assert found.unit == "standard deviations, averaged over 2 targets"
+    square = importance(LinearRegression().fit(X, y), X, y, loss="square", repeats=3)
+    assert by_column(square)[:2].mean(1) == pytest.approx([1, 1], abs=0.2)  # 2 σ² / σ², over two targets
     assert by_column(found)[:2].mean(1) == pytest.approx([0.56, 0.56], abs=0.08)  # √2 σ √(2/π) / σ, over two targets
+
+
+def test_of_many_rows_some_are_taken_evenly_spaced():
+    model = LinearRegression().fit(X, X[:, 0])
+    few, truth = importance(model, X, X[:, 0], max_rows=50), importance(model, X[::4], X[::4, 0])
+    np.testing.assert_array_equal(few.repeats, truth.repeats)
+    assert few.n == 50 and "test rows" in importance(model, X, X[:, 0], repeats=1, part="test rows").caption
 
 
 def test_a_loss_can_be_named_or_given():

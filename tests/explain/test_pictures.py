@@ -1,5 +1,7 @@
 """Samples beside their nearest rows, and classes of pixels."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from sklearn.metrics import f1_score, jaccard_score, recall_score
@@ -63,6 +65,8 @@ def test_samples_of_any_shape_are_pictures():
     found = samples(Pictures(), n=6)
     assert found.rows.shape == (6, 20) and found.shape == (1, 5, 4) and found.distance is None
     assert set(found.table().columns) == {"sample", "mean"} and found.caption == "6 sample(s)."
+    nine = SimpleNamespace(sample=lambda n: np.eye(9)[:n])
+    assert samples(nine, n=3).shape == (1, 9)  # too small for a square
     assert samples(Copies(), n=3).shape == (4, 4) and samples(Copies(), n=3, shape=(2, 8)).shape == (2, 8)
     same = samples(Pictures(), torch.zeros(2, 5, 4), n=6)
     np.testing.assert_array_equal(same.rows, found.rows)

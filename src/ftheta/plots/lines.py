@@ -75,7 +75,9 @@ def _history(axes: Axes, at: np.ndarray, lines: Mapping[str, np.ndarray], best: 
     *_, last = lines.values()
     for name, values in lines.items():
         keep = np.isfinite(values)
-        own: dict[str, Any] = {"color": PALETTE[1], "ls": "--"} if name == "validation accuracy" else {}  # as the validation loss
+        own: dict[str, Any] = (
+            {"color": PALETTE[1], "ls": "--"} if name == "validation accuracy" else {}
+        )  # as the validation loss
         axes.plot(at[keep], values[keep], marker="o" if keep.sum() <= 30 else "", ms=4, label=short(name), **own)
     if best is not None:
         axes.axvline(best, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
