@@ -201,9 +201,8 @@ def test_forward_mode_carries_value_and_tangent_in_one_pass():
     close(jacobian(f, x, "forward"), np.cos(x) * x + np.sin(x))
     assert len(passes) == 7
     y, dy = jvp(lambda a, b: (a * b, ad.exp(b), 5.0), (2.0, 3.0), (1.0, 0.5))
-    assert [*map(float, y)] == pytest.approx([6, np.exp(3), 5]) and [*map(float, dy)] == pytest.approx(
-        [4, np.exp(3) / 2, 0]
-    )
+    assert [*map(float, y)] == pytest.approx([6, np.exp(3), 5])
+    assert [*map(float, dy)] == pytest.approx([4, np.exp(3) / 2, 0])
 
 
 def test_second_derivatives_both_over_both():

@@ -84,10 +84,8 @@ def test_a_file_is_shown_as_it_is_read(ok, tmp_path):
     rows = [[i if i % 7 else "", f"2024-01-{i % 28 + 1:02d}", "abc"[i % 3], i % 2] for i in range(60)]
     write(tmp_path / "mine.csv", ["size", "when", "letter", "sold"], *rows)
     found = json.loads(ok("data", "show", "mine.csv", "--target", "sold", "--json").out)
-    assert (found["rows"], found["columns"], found["task"]) == (60, 3, "binary") and found["classes"] == {
-        "0": 30,
-        "1": 30,
-    }
+    assert (found["rows"], found["columns"], found["task"]) == (60, 3, "binary")
+    assert found["classes"] == {"0": 30, "1": 30}
     fields = {field["name"]: field for field in found["fields"]}
     assert fields["size"] == {"name": "size", "kind": "number", "missing": 9, "levels": 51, "lowest": 1, "highest": 59}
     assert fields["when"]["kind"] == "date" and fields["when"]["lowest"].startswith("2024-01-01")
@@ -141,9 +139,8 @@ def test_what_needs_no_file_needs_no_fetching(ok):
 def test_what_is_here_is_checked_and_named(ok, refused, tmp_path, monkeypatch):
     put_series(tmp_path / "cache", monkeypatch)
     done = ok("data", "get", "santafe-laser", "--offline")
-    assert (
-        done.out == f"santafe-laser is in {tmp_path / 'cache/laser'}; its content is as expected.\n" and done.err == ""
-    )
+    assert done.out == f"santafe-laser is in {tmp_path / 'cache/laser'}; its content is as expected.\n"
+    assert done.err == ""
     (tmp_path / "cache/laser/santafe_a.txt").write_text("1\n")
     assert "the content has SHA-256" in refused("data", "get", "santafe-laser")
 

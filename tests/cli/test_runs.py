@@ -47,13 +47,10 @@ def test_show_tells_settings_epochs_and_result(ok, pets):
     assert settings["params.hidden"] == "[8]" and settings["params.epochs"] == "3" and settings["target"] == "kind"
     assert "task" not in settings  # nothing was said of it
     at = lines.index("3 epochs")
-    assert lines[at + 1].split()[:2] == ["epoch", "step"] and [
-        row.split()[0] for row in lines[at + 3 : at + 6]
-    ] == list("123")
-    assert (
-        any(line.startswith("test part (n = 12)") for line in lines)
-        and lines[-1] == "These rows were used for testing once."
-    )
+    assert lines[at + 1].split()[:2] == ["epoch", "step"]
+    assert [row.split()[0] for row in lines[at + 3 : at + 6]] == list("123")
+    assert any(line.startswith("test part (n = 12)") for line in lines)
+    assert lines[-1] == "These rows were used for testing once."
 
 
 def test_show_leaves_out_the_middle_of_many_epochs(ok):

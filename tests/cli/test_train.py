@@ -27,10 +27,8 @@ def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
     assert names.split() == ["metric", "value", "low", "high", "baseline"] and len(metrics) == 7
     assert metrics[0].startswith("accuracy  ") and all(len(row.split()) >= 4 for row in metrics)
     assert re.fullmatch(r"Run folder: runs/mlp-iris/\d{8}-\d{6}-[0-9a-f]{4}", folder)
-    assert (
-        explain.startswith("Next:       ftheta explain last ")
-        and predict.split() == "ftheta predict last new.csv".split()
-    )
+    assert explain.startswith("Next:       ftheta explain last ")
+    assert predict.split() == "ftheta predict last new.csv".split()
     assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"
 
 

@@ -329,10 +329,7 @@ def test_losses_of_the_example_with_the_pre_activation_and_with_the_output(ledge
 
 
 @pytest.mark.ledger(
-    *("B163",),
-    covers="ftheta.explain.backprop",
-    printed=[0.393, 0.104, 0.098],
-    right=[0.341997, -0.012981, -0.017203],
+    *("B163",), covers="ftheta.explain.backprop", printed=[0.393, 0.104, 0.098], right=[0.341997, -0.012981, -0.017203]
 )
 def test_printed_deltas_of_the_example_are_the_gradient_of_neither_loss(ledger):
     found = {variant: backprop(*worked_example(variant)) for variant in ("printed", "linear", "sigmoid")}

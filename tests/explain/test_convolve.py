@@ -27,12 +27,8 @@ def test_the_strided_example_with_its_four_windows():
     found = convolve(X, np.eye(2), stride=2)
     assert found.output.tolist() == [[3, 4], [6, 11]]
     assert found.windows.tolist() == [[[2, 5], [3, 1]], [[4, 1], [2, 0]], [[4, 5], [1, 2]], [[7, 1], [3, 4]]]
-    assert found.table().columns["products"][3] == "1·7 + 0·1 + 0·3 + 1·4" and found.table().columns["sum"] == [
-        3,
-        4,
-        6,
-        11,
-    ]
+    assert found.table().columns["products"][3] == "1·7 + 0·1 + 0·3 + 1·4"
+    assert found.table().columns["sum"] == [3, 4, 6, 11]
     assert found.table().columns["output"] == ["0, 0", "0, 1", "1, 0", "1, 1"]
     assert convolve(X, np.eye(2)).output.tolist() == [[3, 7, 4], [8, 8, 3], [6, 8, 11]]
     assert convolve(X, np.eye(2), flip=True).output.tolist() == convolve(X, np.eye(2)).output.tolist()

@@ -162,12 +162,8 @@ def test_the_state_of_adam_and_its_correction():
 
 def test_states_of_the_others_have_the_names_of_their_equations():
     found = updates(["gd", "momentum", "adagrad", "rmsprop", "adadelta"], G, lr=0.1)
-    assert found.states["gd"] == {} and [list(s) for s in found.states.values()][1:] == [
-        ["v"],
-        ["G"],
-        ["G"],
-        ["G", "D"],
-    ]
+    assert found.states["gd"] == {}
+    assert [list(s) for s in found.states.values()][1:] == [["v"], ["G"], ["G"], ["G", "D"]]
     np.testing.assert_allclose(found.states["adagrad"]["G"], np.cumsum(G**2, 0))
     velocity = found.states["momentum"]["v"]
     np.testing.assert_allclose(velocity[1:], 0.9 * velocity[:-1] + G[1:])

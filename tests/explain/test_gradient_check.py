@@ -183,10 +183,8 @@ def test_the_worst_entry_is_reported_with_what_was_expected_and_got():
     np.testing.assert_allclose(found.worst, 0.25 / max(abs(truth), abs(truth + 0.25)), rtol=1e-6)
     one_percent = Planted(DENSE, lambda g, leaves, grads: [grads[0], 1.01 * grads[1], grads[2]], w=(4, 4), b=(4,))
     assert [gradient_check(one_percent, x, y, tolerance=t).passed for t in (1e-3, 0.1)] == [False, True]
-    assert (
-        found.kinds[0] == "missing term"
-        and "1 of 16 entries are wrong, all at axis 0 = 2, axis 1 = 1" in found.sentences[0]
-    )
+    assert found.kinds[0] == "missing term"
+    assert "1 of 16 entries are wrong, all at axis 0 = 2, axis 1 = 1" in found.sentences[0]
 
 
 def sigmoid_too_many(g, leaves, grads):
@@ -219,10 +217,8 @@ def test_the_example_of_the_report_fails_as_printed_and_passes_in_both_right_for
     assert linear.passed and sigmoid.passed and max(linear.worst, sigmoid.worst) < 1e-7
     np.testing.assert_allclose([linear.loss, sigmoid.loss], [0.923990, 0.503638], atol=5e-7)
     assert not hybrid.passed and hybrid.layer == "out" and hybrid.worst > 0.5
-    assert (
-        hybrid.wrong == ("W1", "W2", "input")
-        and "derivative of sigmoid, which forward does not apply" in hybrid.verdict
-    )
+    assert hybrid.wrong == ("W1", "W2", "input")
+    assert "derivative of sigmoid, which forward does not apply" in hybrid.verdict
     np.testing.assert_allclose(hybrid.got[1], [0.198301, 0.087966, 0.096189], atol=5e-7)  # the printed changes, eta = 1
     np.testing.assert_allclose(hybrid.expected[1], [1.255366, 0.613735, 0.688726], atol=5e-7)  # the loss has this slope
     np.testing.assert_allclose(
@@ -289,10 +285,8 @@ def test_a_loss_with_a_wrong_derivative_is_not_blamed_on_the_net():
 def test_a_kink_is_named_and_is_no_mistake():
     found = gradient_check(nn.ReLU(), torch.tensor([[0.0, 1.0, -1.0]]), torch.tensor([[2.0, 0.0, 0.0]]))
     assert found.passed and found.kinds == ("kink",) and found.worst == 0 and np.isnan(found.along[0])
-    assert (
-        "at [0, 0] the slope is 0 to the left and -2 to the right" in found.sentences[0]
-        and "Move the point" in found.sentences[0]
-    )
+    assert "at [0, 0] the slope is 0 to the left and -2 to the right" in found.sentences[0]
+    assert "Move the point" in found.sentences[0]
     planted = Planted(torch.relu, lambda g, t, d: [d[0] + 5 * g], **{})
     assert not gradient_check(planted, torch.tensor([[0.0, 1.0, -1.0]])).passed
 

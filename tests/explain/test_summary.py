@@ -213,9 +213,8 @@ def test_heads_side_by_side_are_no_chain():
             return self.one(x), self.two(x)
 
     found = summary(Heads(), input_shape=(3,))
-    assert (
-        found.dense and found.feed_forward and found.widths is found.depth is found.hidden_units is found.deep is None
-    )
+    assert found.dense and found.feed_forward
+    assert found.widths is found.depth is found.hidden_units is found.deep is None
 
 
 def test_a_net_with_normalisation_is_still_dense():

@@ -134,9 +134,8 @@ def counted(layer):
 def test_local_and_shared_weights_are_few():
     dense = nn.Linear(784, 21632, device="meta")
     assert counted(convolution(1, 32, 3)) == 320 and 26 * 26 * 320 == 216_320  # shared, and a kernel for each place
-    assert (
-        counted(dense) == 16_981_120 and counted(nn.Linear(784, 784)) == 615_440 and counted(convolution(1, 1, 3)) == 10
-    )
+    assert counted(dense) == 16_981_120 and counted(nn.Linear(784, 784)) == 615_440
+    assert counted(convolution(1, 1, 3)) == 10
 
 
 @pytest.mark.ledger("B310", covers="ftheta.nn.convolution")

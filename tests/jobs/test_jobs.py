@@ -48,13 +48,8 @@ def test_train_gives_a_run_with_its_result_model_and_predictions():
     data.x.to_csv("rows.csv", index=False)
     answers = trained.predict("rows.csv")
     assert len(answers.frame) == 178 and answers.predictions["p"].shape == (178, 3)
-    assert [event for event, _ in watch.events if event != "note"] == [
-        "run",
-        "headline",
-        "result",
-        "verdict",
-        "run",
-    ] and watch.rows == 3
+    assert [event for event, _ in watch.events if event != "note"] == ["run", "headline", "result", "verdict", "run"]
+    assert watch.rows == 3
     again = jobs.open(trained.run.path)
     np.testing.assert_array_equal(again.predict("rows.csv").predictions["p"], answers.predictions["p"])
 

@@ -29,11 +29,8 @@ def test_a_hand_made_case():
     found = calibration(["n", "y", "n", "y"], p)  # 0.9: 1 of 2 right; 0.65: 2 of 2 right
     assert found.ece == pytest.approx((2 * 0.4 + 2 * 0.35) / 4)
     table = found.table().columns
-    assert (
-        table["rows"] == [2, 2]
-        and table["from"] == pytest.approx([0.6, 0.8])
-        and table["to"] == pytest.approx([0.7, 0.9])
-    )
+    assert table["rows"] == [2, 2] and table["from"] == pytest.approx([0.6, 0.8])
+    assert table["to"] == pytest.approx([0.7, 0.9])
     assert (table["low"][1], table["high"][1]) == wilson(1, 2)
     assert found.caption == (
         "Calibration on 4 rows: mean confidence 0.775, accuracy 0.750, "

@@ -62,13 +62,11 @@ def test_a_comparison_of_labels():
         "Accuracy is 0.9167 for mlp and 0.6667 for linear on the same 60 rows: mlp is better; "
         "chance alone would seldom make this difference (McNemar exact, p = 0.0041)."
     )
-    assert (
-        "linear is better" not in found.meaning and "mlp is better" in compare(y, b, a, names=("linear", "mlp")).meaning
-    )
+    assert "linear is better" not in found.meaning
+    assert "mlp is better" in compare(y, b, a, names=("linear", "mlp")).meaning
     table = found.table()
-    assert table.caption == found.meaning and list(table.columns) == (
-        ["measure", "test", "statistic", "p", "difference", "low", "high", "n"]
-    )
+    assert table.caption == found.meaning
+    assert list(table.columns) == (["measure", "test", "statistic", "p", "difference", "low", "high", "n"])
     assert found.caption.startswith(f"Difference 0.25, 95 % interval {exact.low:.4g} to {exact.high:.4g}. Accuracy is")
     assert [axes.get_xlabel() for axes in found.figure().axes] == ["accuracy of mlp minus linear"]
 

@@ -110,6 +110,7 @@ def test_rows_below_one_minus_the_cost_have_no_answer():
         ({"p": [0.5], "threshold": 0.5, "loss": np.eye(2)}, "is a decision by itself"),
         ({"p": [0.5], "threshold": np.nan}, "threshold is nan; give a finite number"),
         ({"p": THREE, "reject": 0.1, "rejected": 2}, "rejected=2 is the name of a class"),
+        ({"p": THREE, "reject": [0.1, 0.2]}, "the cost of giving no answer must be a finite number"),
         ({"p": [0.5], "threshold": "half"}, "threshold is 'half'; give a finite number"),
         ({"p": [[0.5, 0.5], [1.0]]}, "p has rows of different lengths; give each as many values"),
         ({"p": [["a", "b"]]}, "p holds <U1, but probabilities are numbers"),

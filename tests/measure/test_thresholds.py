@@ -49,9 +49,8 @@ def test_sensitivity_specificity_and_the_area_as_a_probability():
         curve = roc(y, p)
         assert curve.areas[0] == pytest.approx(np.mean(pairs), abs=1e-12)
         at = [at_threshold(y, p, t) for t in np.append(2, np.unique(p)[::-1] - 1e-9)]
-        assert [a.fpr for a in at] == pytest.approx(curve.fpr[0]) and [a.sensitivity for a in at] == pytest.approx(
-            curve.tpr[0]
-        )
+        assert [a.fpr for a in at] == pytest.approx(curve.fpr[0])
+        assert [a.sensitivity for a in at] == pytest.approx(curve.tpr[0])
 
 
 def test_what_is_said_of_one_threshold():
@@ -180,9 +179,8 @@ def test_resampled_choices_narrow_with_rows_and_repeat_with_the_seed():
 def test_what_is_said():
     y, p = ["n", "n", "y", "y"], [0.1, 0.4, 0.3, 0.9]
     found = threshold(y, p, "cost", loss=[[0, 1], [10, 0]])
-    assert found.caption.startswith(
-        "Chosen on these 4 rows, which must be validation rows: class y where p > 0.2 ("
-    ) and found.caption.endswith(f"cost 0.25 there, {found.corrected:.4g} without the optimism of choosing.")
+    assert found.caption.startswith("Chosen on these 4 rows, which must be validation rows: class y where p > 0.2 (")
+    assert found.caption.endswith(f"cost 0.25 there, {found.corrected:.4g} without the optimism of choosing.")
     table = found.table().columns
     assert table["threshold"] == ["chosen", "one half", "if p is calibrated"]
     assert table["p above"] == pytest.approx([0.2, 0.5, 1 / 11]) and table["cost"] == pytest.approx([0.25, 2.5, 0.5])

@@ -188,9 +188,8 @@ def test_weights_have_the_shape_outputs_times_inputs(ledger):
     """Ω_k is D_{k+1} × D_k and β_k has D_{k+1} entries; for 3-4-2-3-2 the printed D_{k-1} × D_k does not chain."""
     net = MLP(3, 2, (4, 2, 3))
     shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
-    assert shapes["hidden1.weight"] == (4, 3) and [
-        shapes[f"{n}.bias"][0] for n in ("hidden1", "hidden2", "hidden3", "output")
-    ] == [4, 2, 3, 2]
+    assert shapes["hidden1.weight"] == (4, 3)
+    assert [shapes[f"{n}.bias"][0] for n in ("hidden1", "hidden2", "hidden3", "output")] == [4, 2, 3, 2]
     assert sum(p.numel() for p in net.parameters()) == 16 + 10 + 9 + 8
     state = net.state_dict() | {"hidden2.weight": torch.zeros(4, 2)}
     with pytest.raises(RuntimeError, match=r"size mismatch for hidden2\.weight"):

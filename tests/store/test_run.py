@@ -60,10 +60,8 @@ def test_a_model_alone_makes_a_small_folder(tmp_path):
     with Run(tmp_path / "m") as run:
         run.write("model.safetensors", {"a": 1})
         run.finish()
-    assert (
-        names(tmp_path / "m") == [".manifest.json.copy", "lock", "manifest.json", "model.safetensors"]
-        and run.verify() == []
-    )
+    assert names(tmp_path / "m") == [".manifest.json.copy", "lock", "manifest.json", "model.safetensors"]
+    assert run.verify() == []
     assert run.rows() == [] and run.rows(unsaved=True) == []
 
 

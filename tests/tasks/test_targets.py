@@ -107,9 +107,8 @@ def test_numbers_are_standardized_as_by_a_scaler(columns):
 def test_huge_and_tiny_numbers_have_a_scale(scale):
     y = np.array([1.0, 2.0, 4.0]) * scale
     spec = Regress(dtype="float64").learn("Model", y, 3)
-    assert spec.facts["mean"] == pytest.approx(7 / 3 * scale) and spec.facts["scale"] == pytest.approx(
-        np.std([1, 2, 4]) * scale
-    )
+    assert spec.facts["mean"] == pytest.approx(7 / 3 * scale)
+    assert spec.facts["scale"] == pytest.approx(np.std([1, 2, 4]) * scale)
     assert Regress(dtype="float64").learn("Model", np.full(3, scale), 3).facts["scale"] == 1
 
 

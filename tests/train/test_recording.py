@@ -57,9 +57,8 @@ def test_norms_are_those_of_the_training_by_hand():
     path, gradients = by_hand(5)
     np.testing.assert_allclose(norms.gradient, np.abs(gradients), rtol=1e-12)
     np.testing.assert_allclose(norms.parameter, np.abs(path[:-1]), rtol=1e-12)
-    assert (
-        norms.names == ("weight", "bias") and norms.axes.tolist() == [2, 1] and norms.steps.tolist() == [*range(1, 6)]
-    )
+    assert norms.names == ("weight", "bias") and norms.axes.tolist() == [2, 1]
+    assert norms.steps.tolist() == [*range(1, 6)]
     assert norms.kinds == ("Linear", "Supervised")
 
 

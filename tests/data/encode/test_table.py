@@ -30,9 +30,8 @@ def test_agrees_with_standard_scaler():
 def test_a_constant_column_is_centered_exactly(value, n):
     with pytest.warns(UserWarning, match="are constant"):
         encoder = TableEncoder().fit(np.full((n, 2), value))
-    assert [plan.scale for plan in encoder.plans_] == [1, 1] and encoder.transform([[value, value]]).tolist() == [
-        [0, 0]
-    ]
+    assert [plan.scale for plan in encoder.plans_] == [1, 1]
+    assert encoder.transform([[value, value]]).tolist() == [[0, 0]]
 
 
 def test_rounding_noise_is_no_variance():

@@ -39,11 +39,8 @@ def test_the_plane_of_two_units_with_fifty_steps_from_everywhere():
     t = np.arange(len(found.states))[:, None, None]
     np.testing.assert_allclose(found.states, np.clip(np.exp(0.15 * t) * found.states[0], -1, 1), atol=1e-12)
     n = len(starts)
-    assert np.array_equal(found.states[-1, :n], np.sign(starts)) and found.states[-1, n:].tolist() == [
-        [1, 0],
-        [0, -1],
-        [0, 0],
-    ]
+    assert np.array_equal(found.states[-1, :n], np.sign(starts))
+    assert found.states[-1, n:].tolist() == [[1, 0], [0, -1], [0, 0]]
     kinds = [found.ends.kinds[k] for k in found.ends.code]
     stored = [np.sign(x).tolist() in SQUARE.tolist() for x in starts]
     assert kinds == [*np.where(stored, "stored", "mirror").tolist(), "other", "other", "other"]
@@ -154,9 +151,8 @@ def test_a_memory_of_signs_has_the_energy_of_the_nearest_corner():
     x, y, z = found.grid
     state = np.where(found.plane.at(np.array([x[5], y[6]])) < 0, -1, 1)
     assert z[6, 5] == pytest.approx(-np.log(np.exp(MANY @ state - 64.0).sum()) - 64) and found.corners
-    assert np.isin(found.states, (-1, 1)).all() and found.figure().axes[0].get_title().startswith(
-        "Energy of the nearest corners"
-    )
+    assert np.isin(found.states, (-1, 1)).all()
+    assert found.figure().axes[0].get_title().startswith("Energy of the nearest corners")
     changed = (found.states[0][:, None] != MANY[:3]).mean(-1).min(1)
     assert 0.2 < changed.mean() < 0.4  # starts: patterns with 30 % flipped
 

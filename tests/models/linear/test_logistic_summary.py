@@ -111,9 +111,8 @@ def test_the_three_pseudo_r2(classes):
     p, n = LogisticRegression(l2=0.0).fit(x, y).predict_proba(x), len(y)
     shares = np.bincount(y) / n
     llf, null = np.log(p[np.arange(n), y]).sum(), np.log(shares[y]).sum()
-    assert found.mcfadden == pytest.approx(1 - llf / null) and found.cox_snell == pytest.approx(
-        1 - np.exp(2 * (null - llf) / n)
-    )
+    assert found.mcfadden == pytest.approx(1 - llf / null)
+    assert found.cox_snell == pytest.approx(1 - np.exp(2 * (null - llf) / n))
     tjur = [p[y == k, k].mean() - p[y != k, k].mean() for k in range(classes)]
     assert found.tjur == pytest.approx(np.mean(tjur)) and (classes > 2 or tjur[0] == pytest.approx(tjur[1]))
     nothing = LogisticRegression(l2=0.0).fit(np.zeros((n, 1)), y).summary_
@@ -169,9 +168,8 @@ def test_the_whole_is_printed_and_drawn():
     said = str(found)
     assert "Logistic regression: 3 classes, odds against cat" in said and "McFadden's R²" in said
     assert max(map(len, said.splitlines())) <= 130
-    assert list(found.table().columns)[:3] == ["class", "", "log-odds"] and len(found.table().columns["z"]) == len(
-        found.z
-    )
+    assert list(found.table().columns)[:3] == ["class", "", "log-odds"]
+    assert len(found.table().columns["z"]) == len(found.z)
     axes = found.figure().axes
     assert [a.get_xlabel()[:26] for a in axes] == ["log-odds of dog against ca", "log-odds of owl against ca"]
     assert f"on {len(x):,} rows" in found.caption

@@ -246,5 +246,7 @@ def test_many_columns_equal_columns_constant_columns_and_one_row_a_class():
     zeros = np.zeros((6, 2))
     with pytest.warns(ConvergenceWarning, match="No plane separates .* 3 of 6 rows"):
         Perceptron(random_state=0).fit(zeros, [0, 1] * 3)
+    with pytest.warns(ConvergenceWarning):  # every row lies on the plane
+        assert not Perceptron(random_state=0, fit_intercept=False, epochs=3).fit(zeros, [0, 1] * 3).converged_
     with pytest.warns(ConvergenceWarning, match="still falls after 1 passes"):
         Perceptron(rule="delta", epochs=1, fit_intercept=False).fit(zeros, [0, 1] * 3)
