@@ -23,9 +23,9 @@ def rows():
 def test_slopes_and_intervals_are_those_of_the_users_columns(rows, family):
     x, y = rows
     encoder = TableEncoder().fit(x)
-    z, (_, units) = encoder.transform(x), encoder.axes()
+    z, (_, scales) = encoder.transform(x), encoder.axes()
     model = family(**({"alpha": 1e-8} if family is ftheta.Ridge else {})).fit(z, y)
-    found = explain.run("coefficients", model, z, y, names=NAMES, units=units, target="progress", classes=["unused"])
+    found = explain.run("coefficients", model, z, y, names=NAMES, scales=scales, target="progress", classes=["unused"])
     truth = sm.OLS(y, sm.add_constant(x)).fit()
     np.testing.assert_allclose(found.per_unit[0], truth.params[1:], rtol=1e-6)
     exact = family is ftheta.LinearRegression
@@ -77,8 +77,8 @@ def test_encoder_gives_names_and_units_back():
     dates = pd.date_range("2001-01-01", periods=40, freq="37D")
     frame = pd.DataFrame({"size": np.arange(40) ** 2.0, "sold": dates, "city": ["a", "b"] * 20})
     encoder = TableEncoder().fit(frame)
-    names, units = encoder.axes()
-    back = units[:, 0] + units[:, 1] * encoder.transform(frame)
+    names, scales = encoder.axes()
+    back = scales[:, 0] + scales[:, 1] * encoder.transform(frame)
     assert names[:2] == ["size", "sold (year)"] and names[-2:] == ["city=a", "city=b"]
     np.testing.assert_allclose(back[:, 0], frame["size"])
     np.testing.assert_allclose(back[:, 1], 2001 + np.arange(40) * 37 / 365.2425, atol=0.01)

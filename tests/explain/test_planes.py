@@ -145,8 +145,8 @@ def test_more_than_two_features_ask_for_columns():
 def test_axes_are_in_the_users_units_and_the_line_of_a_perceptron_is_exact():
     data = make_dataset("two-gaussians", n=200)
     x, y = np.asarray(data.x), np.asarray(data.y)
-    model, units = Perceptron(epochs=5, random_state=0).fit(x, y), np.array([[10.0, 2], [-5, 0.5]])
-    words = {"names": ["age (years)", "size"], "units": units, "classes": ["ill", "well"], "target": "unused"}
+    model, scales = Perceptron(epochs=5, random_state=0).fit(x, y), np.array([[10.0, 2], [-5, 0.5]])
+    words = {"names": ["age (years)", "size"], "scales": scales, "classes": ["ill", "well"], "target": "unused"}
     found = explain.run("regions", model, x, y, **words)
     np.testing.assert_allclose(found.rows, [10, -5] + x * [2, 0.5])
     assert found.classes == ("ill", "well") and "below" not in found.caption
@@ -158,7 +158,7 @@ def test_axes_are_in_the_users_units_and_the_line_of_a_perceptron_is_exact():
 
 def test_a_fitted_curve_is_in_the_users_units():
     x, y = np.array([[0.0], [1], [3]]), [1.0, 2, 5]
-    model, words = LinearRegression().fit(x, y), {"names": ["year"], "units": [[2000, 10]], "target": "price"}
+    model, words = LinearRegression().fit(x, y), {"names": ["year"], "scales": [[2000, 10]], "target": "price"}
     found = explain.fitted_curve(model, x, y, **words)
     np.testing.assert_allclose(found.x[:, 0], [2000, 2010, 2030])
     np.testing.assert_allclose(found.surface[[0, -1]], model.predict([[0.0], [3]]))

@@ -1,6 +1,7 @@
 """The registry, and modules that are left as they were."""
 
 import random
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -224,3 +225,14 @@ def test_a_pass_that_fails_says_on_what(net):
         InputError, match=rf"^{type(net).__name__} failed on 4 rows of shape \(2,\) and torch\.float32: \w"
     ):
         forward(net, Batch(torch.full((4, 2), 7.0)))
+
+
+def test_the_users_words_reach_only_arguments_that_mean_them():
+    for name in catalog.VIEWS:
+        known = explain.get(name).function
+        parameters = {k: p for k, p in signature(known).parameters.items() if k in ("names", "scales", "classes")}
+        assert all(p.default is None and p.kind is p.KEYWORD_ONLY for p in parameters.values()), name
+    net = nn.Conv1d(1, 2, 3)
+    words = {"target": "price", "names": ["x"], "scales": [[0, 1]], "classes": ["a", "b"]}
+    found = explain.run("saliency", net, [[[1.0, 2, 3]]], **words)
+    assert found.target[0] in ("a", "b")  # an output, not the name of y

@@ -35,7 +35,7 @@ def weights(net):
 
 def test_the_gradient_of_a_linear_net_is_its_weights():
     net = linear()
-    found = saliency(net, X, target=1)
+    found = saliency(net, X, method="gradient", target=1)
     np.testing.assert_allclose(found.values, np.broadcast_to(weights(net)[1], X.shape))
     np.testing.assert_allclose(found.maps, found.values.sum(1))
     np.testing.assert_allclose(found.score, net(torch.tensor(X)).detach()[:, 1])
@@ -46,7 +46,7 @@ def test_each_row_is_explained_for_its_own_largest_output():
     net = linear()
     best = net(torch.tensor(X)).argmax(1).numpy()
     assert len(set(best)) > 1
-    np.testing.assert_allclose(saliency(net, X).values, weights(net)[best])
+    np.testing.assert_allclose(saliency(net, X, method="gradient").values, weights(net)[best])
 
 
 def test_integrated_gradients_of_a_linear_net_are_weight_times_distance():
@@ -84,7 +84,7 @@ class Square(nn.Module):
 def test_smoothgrad_of_a_quadratic_is_the_gradient_at_the_middle():
     """The noise comes in pairs ±ε, so that what is linear in it cancels."""
     net = Square()
-    plain = saliency(net, X).values
+    plain = saliency(net, X, method="gradient").values
     for steps in (2, 7):
         np.testing.assert_allclose(saliency(net, X, method="smoothgrad", steps=steps).values, plain, rtol=1e-10)
 
@@ -164,10 +164,24 @@ def test_an_estimator_says_its_classes_and_one_logit_speaks_for_both():
     model = ModuleClassifier(module=nn.Sequential(nn.Conv2d(2, 1, (6, 7)), nn.Flatten()), epochs=1, random_state=0)
     model.fit(X, y)
     w = model.module_[0].weight.detach().numpy()
-    dog, cat = (saliency(model, X, target=name) for name in ("dog", "cat"))
+    dog, cat = (saliency(model, X, method="gradient", target=name) for name in ("dog", "cat"))
     np.testing.assert_allclose(dog.values, np.broadcast_to(w, X.shape), rtol=1e-6)
     np.testing.assert_allclose(cat.values, -dog.values)
     assert saliency(model, X).target == tuple(model.predict(X))
+
+
+def test_the_most_wrong_rows_come_first_with_their_true_classes():
+    y = np.array(["cat", "dog"])[(X[:, 0, 0, 0] > 0).astype(int)]
+    model = ModuleClassifier(module=nn.Sequential(nn.Conv2d(2, 1, (6, 7)), nn.Flatten()), epochs=1, random_state=0)
+    model.fit(X, y)
+    found = saliency(model, X, y, classes=["Katze", "Hund"])
+    own = model.predict_proba(X)[np.arange(len(X)), (y == "dog").astype(int)]
+    assert found.rows.tolist() == np.argsort(own, kind="stable")[:6].tolist() and found.method == "integrated"
+    german = {"cat": "Katze", "dog": "Hund"}
+    assert found.truth == tuple(german[y[i]] for i in found.rows)
+    assert found.target == tuple(german[k] for k in model.predict(X[found.rows]))
+    title, (truth, target) = found.figure().axes[0].get_title(), (found.truth[0], found.target[0])
+    assert title == (f"{truth}\ntaken for {target}" if truth != target else f"{truth}\nleast sure")
 
 
 class Aside(nn.Module):

@@ -14,15 +14,15 @@ def test_every_map_is_a_share_of_its_own_largest_value_below_its_picture():
     assert [axes.get_title() for axes in top] == ["a", "b"]
     for i in range(2):
         np.testing.assert_allclose(top[i].images[0].get_array(), X[i, 0])
-        np.testing.assert_allclose(below[i].images[0].get_array(), MAPS[i] / np.abs(MAPS[i]).max())
-        assert below[i].images[0].get_clim() == (-1, 1)
+        np.testing.assert_allclose(below[i].images[1].get_array(), MAPS[i] / np.abs(MAPS[i]).max())
+        assert below[i].images[1].get_clim() == (-1, 1)
     assert figure.axes[4].get_ylabel() == "saliency (gradient)\nshare of its largest value"
 
 
 def test_at_most_six_are_shown_and_an_empty_map_stays_white():
     figure = saliency(X, np.zeros_like(MAPS), [str(i) for i in range(8)])
     assert len(figure.axes) == 13
-    assert not np.asarray(figure.axes[6].images[0].get_array()).any()
+    assert not np.asarray(figure.axes[6].images[1].get_array()).any()
 
 
 def test_a_signal_is_a_line_over_its_map():

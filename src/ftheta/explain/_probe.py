@@ -258,9 +258,9 @@ def image_shape(size: int, given: Sequence[int] | None, smallest: int = 1) -> tu
     return shape
 
 
-def in_units(x: np.ndarray, units: Any, columns: Any = slice(None)) -> np.ndarray:
+def in_units(x: np.ndarray, scales: Any, columns: Any = slice(None)) -> np.ndarray:
     """Values (..., d) of some columns in the user's units."""
-    shift, scale = (0.0, 1.0) if units is None else np.asarray(units, dtype=float).T[:, columns]
+    shift, scale = (0.0, 1.0) if scales is None else np.asarray(scales, dtype=float).T[:, columns]
     return shift + scale * x
 
 

@@ -39,7 +39,7 @@ _COMMON = {  # arguments that mean the same everywhere
     "input_shape": "Shape of one row, where there is no X; an estimator knows it.",
     "random_state": "Seed of what is drawn.",
     "names": "What the columns of X are called; None: as the model knows them.",
-    "units": "Shift and scale of each column, (D, 2), so that shift + scale X is in the user's units; None: X is.",
+    "scales": "Shift and scale of each column, (D, 2), so that shift + scale X is in the user's units; None: X is.",
     "classes": "What the classes are called, in the order of `classes_`; None: as the model knows them.",
     "target": "What y is called.",
 }
@@ -55,10 +55,14 @@ class Explanation:
     when: Callable[[Any], bool] | None = None  # True if an object with them can give it; None: always
     all_rows: bool = False  # it needs all rows that a model was fitted to
     tested: bool = False  # it looks at rows of the test part as they were before encoding, and the model as a pipeline
+    fresh: bool = False  # it looks at rows of the test part as the model takes them
 
     def __call__(self, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Any:
-        """The result for these rows, as far as it depends on rows; `words` are names, units, classes and target."""
-        wanted, given = signature(self.function).parameters, {"X": X, "y": y, **words}
+        """The result for these rows, as far as it depends on rows; `words` are names, scales, classes and target."""
+        wanted, given = signature(self.function).parameters, {"X": X, "y": y}
+        given |= {
+            k: v for k, v in words.items() if k in wanted and (k != "target" or isinstance(wanted[k].default, str))
+        }
         require(obj, self.needs, self.function.__name__)
         for name, value in [("X", X), ("y", y)]:
             if value is None and name in wanted and wanted[name].default is Parameter.empty:
@@ -107,6 +111,7 @@ def explanation(
     lifted_by: str = "",
     all_rows: bool = False,
     tested: bool = False,
+    fresh: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a function (obj, ...) -> Result under a name, for all objects that have what it needs.
 
@@ -119,6 +124,7 @@ def explanation(
         lifted_by: An argument; where it is given, `when` does not count.
         all_rows: Whether it needs all rows that the model was fitted to.
         tested: Whether it looks at test rows before encoding.
+        fresh: Whether it looks at test rows as the model takes them.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
@@ -128,7 +134,7 @@ def explanation(
         wanted = listed if needs is None else needs
         call = checked(wanted, when=when, otherwise=otherwise, lifted_by=lifted_by)(function)
         entry = Explanation(
-            name, call, wanted if isinstance(wanted, type) else listed or wanted, when, all_rows, tested
+            name, call, wanted if isinstance(wanted, type) else listed or wanted, when, all_rows, tested, fresh
         )
         _TABLE[name] = vars(call)["explanation"] = entry
         return call
@@ -164,7 +170,7 @@ def get(name: str) -> Explanation:
 
 
 def run(name: str, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Result:
-    """One explanation of an object; rows are given to those that look at rows, and the user's words (names, units,
+    """One explanation of an object; rows are given to those that look at rows, and the user's words (names, scales,
     classes, target) to those that show them.
 
     Example:

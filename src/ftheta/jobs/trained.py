@@ -204,9 +204,8 @@ class TrainedRun:
     @cached_property
     def words(self) -> dict[str, Any]:
         """The user's names and units, as explanations take them."""
-        names, units = self.encoder.axes() if hasattr(self.encoder, "axes") else (None, None)
-        units = units if self._in_columns else None  # of a pixel there is none
-        found = {"names": names, "units": units, "classes": self.facts["classes"], "target": self.facts["target"]}
+        names, scales = self.encoder.axes() if hasattr(self.encoder, "axes") else (None, None)
+        found = {"names": names, "scales": scales, "classes": self.facts["classes"], "target": self.facts["target"]}
         return {name: value for name, value in found.items() if value is not None and len(value)}
 
     @cached_property
@@ -278,6 +277,9 @@ class TrainedRun:
         parameters = signature(entry.function).parameters
         wanted = [parameters[name] for name in ("X", "y") if name in parameters]
         try:
+            if entry.fresh:
+                x, y = self.tested
+                return (x if self.encoder is None else self.encoder.transform(x)), y
             return self._rows(entry.all_rows) if wanted else (None, None)
         except FThetaError:
             if any(p.default is p.empty for p in wanted):

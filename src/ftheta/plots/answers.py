@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._style import GREY, PALETTE, Figure, canvas, drawn, short
+from ._style import PALETTE, Figure, canvas, drawn, short
 from ._tiles import SIGNED, picture
 
 if TYPE_CHECKING:
@@ -140,15 +140,19 @@ def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str
     for (top, below), row, map_, title in zip(grid.T, x, maps, titles, strict=False):
         top.imshow(picture(row), cmap="gray")
         top.set_title("\n".join(short(line, 18) for line in title.split("\n")), size=9)
-        below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1)
-        if min(map_.shape) > 1:  # a contour goes between places
-            gray = row.mean(0)
-            below.contour(gray, levels=[(gray.min() + gray.max()) / 2], colors=GREY, linewidths=0.6)
+        below.imshow(picture(row), cmap="gray", alpha=0.3)
+        strength = np.clip(0.15 + 2 * np.abs(map_), 0, 1)
+        smooth = "bilinear" if min(map_.shape) > 15 else "nearest"
+        below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, alpha=strength, interpolation=smooth)
     for axes in grid.flat:
         axes.grid(visible=False)
     for axes in grid[:, 0]:
         axes.set(xlabel="column (pixels)", ylabel="row (pixels)")
-    figure.colorbar(grid[1, 0].images[0], ax=grid, label="\n".join(label.split(", ")), shrink=0.6)
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    bar = ScalarMappable(Normalize(-1, 1), SIGNED)
+    figure.colorbar(bar, ax=grid, label="\n".join(label.split(", ")), shrink=0.6)
     return figure
 
 

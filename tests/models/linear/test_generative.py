@@ -142,8 +142,10 @@ def test_class_axes_are_fishers_and_their_boundary_is_the_models():
 def test_class_means_are_in_the_users_units_and_in_standard_deviations():
     x, y = load_iris(return_X_y=True)
     z = (x - x.mean(0)) / x.std(0)
-    units = np.stack([x.mean(0), x.std(0)], 1)
-    found = explain.run("class-means", GaussianNaiveBayes().fit(z, y), z, y, names=list("abcd"), units=units, target="")
+    scales = np.stack([x.mean(0), x.std(0)], 1)
+    found = explain.run(
+        "class-means", GaussianNaiveBayes().fit(z, y), z, y, names=list("abcd"), scales=scales, target=""
+    )
     np.testing.assert_allclose(found.means, [x[y == k].mean(0) for k in range(3)])
     np.testing.assert_allclose(found.deviations, [z[y == k].mean(0) for k in range(3)], atol=1e-12)
     columns = found.table().columns

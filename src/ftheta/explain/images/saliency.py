@@ -17,7 +17,7 @@ et al. (2017); Zeiler and Fergus (2014); Adebayo et al., Sanity checks for salie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ from ._images import Pictures, array, has_convolution, slope
 
 NOISE = 0.15  # standard deviation, in ranges of x
 MAX_ROWS, MAX_MAPS, CHECKED_ROWS = 12, 6, 16  # in the table; drawn and taken by the check
+MAX_WRONG = 6  # most wrong rows
 PASSES_BELOW = 0.5  # rank correlation
 _STEPS = {"integrated": 64, "smoothgrad": 24}
 
@@ -132,6 +133,8 @@ class Saliency(Result):
     target: tuple[str, ...]  # name of the explained output of each row
     score: np.ndarray  # s(x) of each row (B,)
     gap: np.ndarray | None = None  # sum of the map less s(x) - s(baseline), for integrated gradients (B,)
+    rows: np.ndarray | None = None  # places of the rows in X, where the most wrong ones were chosen (B,)
+    truth: tuple[str, ...] = ()  # their classes
 
     @property
     def maps(self) -> np.ndarray:
@@ -143,7 +146,8 @@ class Saliency(Result):
         maps = self.maps[:MAX_ROWS]
         peaks = [np.unravel_index(np.abs(m).argmax(), m.shape) for m in maps]
         return {
-            "row": range(len(maps)),
+            "row": range(len(maps)) if self.rows is None else self.rows[:MAX_ROWS],
+            "true class": self.truth[:MAX_ROWS] or None,
             "target": self.target[:MAX_ROWS],
             "score": self.score[:MAX_ROWS],
             "strongest at": [str(tuple(map(int, peak))) for peak in peaks],
@@ -155,29 +159,39 @@ class Saliency(Result):
     def caption(self) -> str:
         shape, targets = " x ".join(map(str, self.x.shape[2:])), ", ".join(dict.fromkeys(self.target))
         more = f" The first {MAX_ROWS} of {len(self.x)} rows." if len(self.x) > MAX_ROWS else ""
+        if self.truth:
+            pairs = [f"{t} taken for {k}" for t, k in zip(self.truth, self.target, strict=True) if t != k]
+            return f"Saliency by {self.method} of the most wrong rows: {', '.join(pairs) or 'none is wrong'}."
         return f"Saliency by {self.method}: rows of {shape} places, explained outputs {targets}.{more}"
 
     def figure(self) -> Figure:
         """Images above their maps."""
-        return plots.saliency(self.x, self.maps, [f"for {t}" for t in self.target], label=f"saliency ({self.method})")
+        titles = [f"for {t}" for t in self.target]
+        if self.truth:
+            both = zip(self.truth, self.target, strict=True)
+            titles = [f"{t}\ntaken for {k}" if t != k else f"{t}\nleast sure" for t, k in both]
+        return plots.saliency(self.x, self.maps, titles, label=f"saliency ({self.method})")
 
 
-@explanation("saliency", when=has_convolution)
+@explanation("saliency", when=has_convolution, fresh=True)
 def saliency(
     obj: Any,
     X: Any,
+    y: Any = None,
     *,
-    method: str = "gradient",
+    method: str = "integrated",
     target: Any = None,
     layer: str | None = None,
     baseline: Any = 0.0,
     steps: Count | None = None,
     size: Count | None = None,
+    classes: Sequence[str] | None = None,
 ) -> Saliency:
     """Which places of an image or signal increase an output, and which decrease it.
 
     Args:
         X: Rows (B, C, H, W) or (B, C, L).
+        y: Their classes (B,): the six most wrong rows are shown; targets of another shape: the first six; None: all.
         method: gradient, integrated, smoothgrad, gradcam or occlusion.
         target: A class, or the number of an output; one for all rows or one per row. None: the largest output.
         layer: Layer whose maps gradcam weighs; None: the last that gives maps.
@@ -192,14 +206,31 @@ def saliency(
     """
     net = Pictures(obj, X)
     with net.open():
+        net.x = net.x if y is None or np.ndim(y) == 1 else net.x[:MAX_WRONG]
         scores = _scores(net, net.x)
+        rows, own = _most_wrong(obj, scores, y)
+        if rows is not None:
+            net.x, scores = net.x[rows], scores[rows]
         chosen = net.targets(target, scores)
         values = attributions(net, method, chosen, layer, baseline, steps, size)
         empty = _scores(net, _baseline(baseline, net.x)) if method == "integrated" else scores
     score, start = (found.gather(1, chosen[:, None])[:, 0] for found in (scores, empty))
     gap = array(values.flatten(1).sum(1) - score + start) if method == "integrated" else None
-    names = net.names(scores.shape[1])
-    return Saliency(array(net.x), array(values), method, tuple(names[k] for k in chosen.tolist()), array(score), gap)
+    names = net.names(scores.shape[1]) if classes is None or len(classes) != scores.shape[1] else list(classes)
+    targets, truth = (tuple(names[k] for k in found) for found in (chosen.tolist(), own))
+    places = None if rows is None else array(rows)
+    return Saliency(array(net.x), array(values), method, targets, array(score), gap, places, truth)
+
+
+def _most_wrong(obj: Any, scores: Tensor, y: Any) -> tuple[Tensor | None, list[int]]:
+    """Places of the rows whose own class has the lowest share of the outputs, and their classes; None without any."""
+    known = getattr(obj, "classes_", None)
+    if y is None or known is None or np.ndim(y) != 1 or len(known) != scores.shape[1]:
+        return None, []
+    code = torch.as_tensor((np.asarray(y)[:, None] == np.asarray(known)).argmax(1), device=scores.device)
+    own = scores.log_softmax(1).gather(1, code[:, None])[:, 0]
+    rows = own.argsort(stable=True)[:MAX_WRONG]
+    return rows, code[rows].tolist()
 
 
 def attributions(
@@ -300,7 +331,7 @@ class SaliencyCheck(Result):
 
 @explanation("saliency-check", when=has_convolution)
 def saliency_check(
-    obj: Any, X: Any, *, method: str | Callable[[nn.Module, Any], Any] = "gradient", random_state: int = 0
+    obj: Any, X: Any, *, method: str | Callable[[nn.Module, Any], Any] = "integrated", random_state: int = 0
 ) -> SaliencyCheck:
     """Whether saliency depends on the weights: they are randomized layer by layer from the output downwards.
 

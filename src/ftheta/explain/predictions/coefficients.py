@@ -108,7 +108,7 @@ def coefficients(
     y: Any,
     *,
     names: Sequence[str] | None = None,
-    units: Any = None,
+    scales: Any = None,
     classes: Sequence[str] | None = None,
     target: str = "y",
 ) -> Coefficients:
@@ -127,7 +127,7 @@ def coefficients(
         >>> coefficients(LinearRegression().fit(X, y), X, y, names=["age", "size"]).table().columns["column"]
         ['age', 'size']
     """
-    x, scale = features(obj, X), 1.0 if units is None else np.asarray(units, dtype=float)[:, 1]
+    x, scale = features(obj, X), 1.0 if scales is None else np.asarray(scales, dtype=float)[:, 1]
     outputs = (target,)
     if hasattr(obj, "classes_"):
         called = list(map(str, obj.classes_ if classes is None else classes))

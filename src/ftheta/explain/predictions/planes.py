@@ -98,7 +98,7 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
     otherwise="is not a regressor of one or two features; {} needs one",
 )
 def fitted_curve(
-    obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, units: Any = None, target: str = "y"
+    obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, scales: Any = None, target: str = "y"
 ) -> FittedCurve:
     """A curve over one feature, or a surface over two, with residuals as vertical lines.
 
@@ -115,8 +115,8 @@ def fitted_curve(
             f"{type(obj).__name__} predicts {answers.shape} for {len(x)} rows; fitted_curve draws one number per row."
         )
     surface = _answers(obj, places).reshape((GRID[d],) * d)
-    grid = tuple(in_units(at, units, j) for j, at in enumerate(grid))
-    return FittedCurve(in_units(x, units), y, answers, grid, surface, tuple(names_of(obj, names)), target)
+    grid = tuple(in_units(at, scales, j) for j, at in enumerate(grid))
+    return FittedCurve(in_units(x, scales), y, answers, grid, surface, tuple(names_of(obj, names)), target)
 
 
 def _answers(obj: Any, rows: np.ndarray) -> np.ndarray:
@@ -209,7 +209,7 @@ def regions(
     columns: Sequence[int] | None = None,
     *,
     names: Sequence[str] | None = None,
-    units: Any = None,
+    scales: Any = None,
     classes: Sequence[str] | None = None,
 ) -> Regions:
     """Predicted classes and their probabilities on the plane of two features.
@@ -236,7 +236,7 @@ def regions(
     called = tuple(map(str, labels if classes is None else classes))
     p, scores = _answers_at(obj, places)
     p, scores = p.reshape(PLANE, PLANE, -1), None if scores is None else scores.reshape(PLANE, PLANE, -1)
-    x, up, at = in_units(x, units, pair[0]), in_units(up, units, pair[1]), in_units(at, units, list(pair))
+    x, up, at = in_units(x, scales, pair[0]), in_units(up, scales, pair[1]), in_units(at, scales, list(pair))
     return Regions(x, up, p, at, given, called, (known[pair[0]], known[pair[1]]), scores)
 
 

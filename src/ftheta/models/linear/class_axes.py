@@ -195,7 +195,7 @@ def class_means(
     y: Any,
     *,
     names: Sequence[str] | None = None,
-    units: Any = None,
+    scales: Any = None,
     classes: Sequence[str] | None = None,
 ) -> ClassMeans:
     """The mean of every column in each class, and how far these are from each other.
@@ -211,7 +211,7 @@ def class_means(
         >>> class_means(GaussianNaiveBayes().fit(X, y), X, y, names=["age", "size"]).table().columns["mean of yes"]
         [8.0, 5.5]
     """
-    shift, scale = (0.0, 1.0) if units is None else np.asarray(units, dtype=float).T
+    shift, scale = (0.0, 1.0) if scales is None else np.asarray(scales, dtype=float).T
     x, code = shift + scale * np.asarray(X, dtype=float), _codes(np.asarray(y), obj.classes_)
     called = tuple(map(str, obj.classes_ if classes is None else classes))
     means = np.stack([x[code == k].mean(0) for k in range(len(called))])

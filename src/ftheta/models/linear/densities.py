@@ -98,7 +98,7 @@ def densities(
     y: Any = None,
     *,
     names: Sequence[str] | None = None,
-    units: Any = None,
+    scales: Any = None,
     classes: Sequence[str] | None = None,
 ) -> Densities:
     """Ellipses of constant density of Gaussian classes, with the boundary between the classes.
@@ -108,8 +108,8 @@ def densities(
         X: Rows (n, 2); they set the part of the plane that is shown.
         y: Their labels (n,), for the colors of the points.
     """
-    found = regions(obj, X, y, names=names, units=units, classes=classes)
+    found = regions(obj, X, y, names=names, scales=scales, classes=classes)
     means, covariances = zip(*(obj.gaussian(k) for k in range(len(obj.classes_))), strict=True)
-    shift, scale = (0.0, np.ones(2)) if units is None else np.asarray(units, dtype=float).T
+    shift, scale = (0.0, np.ones(2)) if scales is None else np.asarray(scales, dtype=float).T
     shapes = np.stack(covariances) * np.outer(scale, scale)
     return Densities(**vars(found), means=shift + scale * np.stack(means), covariances=shapes)
