@@ -378,7 +378,8 @@ def test_it_prints_like_a_statistics_package():
     assert f"R² {found.r2:>{len(lines[2].partition('R²')[2]) - 1}.5g}" in str(found)
     head = " ".join(lines[2:9]).split()
     assert head[:2] == ["rows", "30"] and "27" in head and f"{found.sigma:#.5g}" in head and f"{found.aic:#.5g}" in head
-    assert "95 % from" in str(found) and str(found.table()) in str(found) and str(found.linearity.table()) in str(found)
+    assert "95 % from" in str(found) and "Is it linear? Splines" in str(found)
+    assert "VIF" not in str(found) and all(name in str(found) for name in found.names)
     assert max(map(len, lines)) <= max(78, *map(len, str(found.table()).splitlines()))
     assert "F(2, 27)" in str(found) and "Durbin-Watson" in str(found)
 
@@ -410,3 +411,16 @@ def test_a_million_rows_take_seconds_and_no_square_of_them():
     x = rng.normal(size=(1_000_000, 5))
     found = summarize(x, x.sum(1) + rng.normal(size=len(x)), None, named(5), True)
     assert abs(found.sigma - 1) < 0.01 and found.leverage.sum() == pytest.approx(6) and min(found.linearity.p) > 1e-4
+
+
+def test_what_is_printed_fits_a_page_and_says_what_robust_errors_and_collinear_columns_change():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(60, 3))
+    x[:, 1] = x[:, 0] + 0.1 * x[:, 1]
+    y = x[:, 0] + 0.4 * x[:, 2] + rng.normal(size=60) * np.abs(x[:, 2])
+    found = summarize(x, y, None, ("a", "b", "c" * 90), True)
+    said = " ".join(str(found).split())
+    assert max(map(len, str(found).splitlines())) == 100 and "c" * 30 + "…" in said
+    assert f"Columns that nearly follow from the others: a (VIF {found.inflation[1]:.3g}), b (VIF" in said
+    assert (found.p[3] < 0.05) != (found.robust_p[3] < 0.05)
+    assert f"decide otherwise about {'c' * 90} (p = {found.robust_p[3]:.3f}, not {found.p[3]:.3f})." in said

@@ -40,7 +40,7 @@ from ...train import iterate
 from .._base.rows import Data
 from .base import Rows, SteppedClassifier, Summarized, design, feature_names
 from .logistic_solvers import ENDLESS, LogisticLBFGS, LogisticNewton, LogisticProblem, mean_loss
-from .summary import Summary, among_all, blank
+from .summary import Summary, among_all, blank, changed, p_text, page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -241,11 +241,17 @@ class LogisticSummary(Summary):
     def __str__(self) -> str:
         """As a statistics package prints it."""
         left = {"rows": f"{self.n:,.10g}", "coefficients": self.rank, "log-likelihood": self.log_likelihood}
-        left |= {"of the intercepts alone": self.null, f"ratio, χ²({self.dof})": self.ratio, "p of it": self.ratio_p}
+        left |= {
+            "of the intercepts alone": self.null,
+            f"ratio, χ²({self.dof})": self.ratio,
+            "p of it": p_text(self.ratio_p),
+        }
         right = {"McFadden's R²": self.mcfadden, "Cox and Snell's": self.cox_snell, "Tjur's": self.tjur}
         right |= {"AIC": self.aic, "BIC": self.bic}
         title = f"Logistic regression: {len(self.classes)} classes, odds against {self.classes[0]}"
-        return self._printed(title, [(left, right), str(self.table())], self.notes)
+        columns = {n: cells for n, cells in self.table().columns.items() if n not in ("LR", "LR p")}
+        doubts = changed("Likelihood ratios, better for few rows,", self.names, self.p, self.ratios_p)
+        return self._printed(title, [(left, right), page(columns)], [*doubts, *self.notes])
 
 
 # ---- computing

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PINNED = 1e-10  # 1 - h of a row through which every plane goes
-WIDTH = 78  # letters of a printed line
+WIDTH, PAGE = 78, 100  # letters of a printed line: at least, at most
+DOUBTFUL, COLLINEAR = 0.05, 5.0  # p of a coefficient that may be 0; VIF of a column that nearly follows from others
+LISTED = 8  # coefficients that a sentence names
 SPLINES_PRINTED = 30  # coefficients up to which the tests of linearity are printed
 
 
@@ -67,6 +69,40 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return "-" if np.isnan(value) else f"{value:#.5g}".rstrip(".")
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def page(columns: Mapping[str, Sequence[Any]]) -> str:
+    """A table that fits a page: without empty columns, p with three digits, names cut where they are too long."""
+    kept = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
+    if "p" in kept:
+        kept = {
+            f"{k:>6}" if k == "p" else k: [f"{p_text(p):>6}" for p in v] if k == "p" else v for k, v in kept.items()
+        }
+    text = str(Table(kept))
+    if (excess := max(map(len, text.splitlines())) - PAGE) <= 0:
+        return text
+    first = "" if "" in kept else next(iter(kept))
+    most = max(max(map(len, kept[first])) - excess, 8)
+    return str(Table(kept | {first: [name if len(name) <= most else f"{name[: most - 1]}…" for name in kept[first]]}))
+
+
+def p_text(p: float | None) -> str:
+    """A probability with three digits after the point."""
+    return "-" if p is None or np.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def changed(what: str, names: Sequence[str], p: np.ndarray, other: np.ndarray) -> list[str]:
+    """Which coefficients another test sees on the other side of `DOUBTFUL`, as a sentence; nothing where none."""
+    at = np.flatnonzero((p < DOUBTFUL) != (other < DOUBTFUL))
+    at = [int(i) for i in at if np.isfinite(p[i]) and np.isfinite(other[i])]
+    pairs = [f"{names[i]} (p = {p_text(other[i])}, not {p_text(p[i])})" for i in at]
+    return [f"{what} decide otherwise about {listed(pairs)}."] if pairs else []
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first words, and how many more there are."""
+    more = f" and {len(words) - LISTED} more" if len(words) > LISTED else ""
+    return ", ".join(words[:LISTED]) + more
 
 
 def blank(columns: Mapping[str, np.ndarray]) -> dict[str, list[float | None]]:
@@ -247,24 +283,33 @@ class LinearSummary(Summary):
             f"R² {self.r2:.4g}; row {self.rows[most]} has the largest Cook's distance, {self.cooks[most]:.3g}."
         )
 
+    @property
+    def _doubts(self) -> list[str]:
+        """What robust errors and collinear columns change, in words."""
+        found = changed("HC3 errors, for variances that differ,", self.names, self.p, self.robust_p)
+        order = [i for i in np.argsort(-np.nan_to_num(self.inflation)) if self.inflation[i] > COLLINEAR]
+        names = [f"{self.names[i]} (VIF {self.inflation[i]:.3g})" for i in order]
+        return found + ([f"Columns that nearly follow from the others: {listed(names)}."] if names else [])
+
     def __str__(self) -> str:
-        """As a statistics package prints it."""
+        """As a statistics package prints it; `table()` has the robust errors and the VIF of every coefficient."""
         left = {"rows": self.n, "coefficients": self.rank, "degrees of freedom": self.dof}
         left |= {"standard deviation s": self.sigma, "sum of squared residuals": self.squares}
         left |= {"mean of squared residuals": self.squares / self.n, "condition number": self.condition}
         right = {"R²" if self.constant else "R² about 0": self.r2, "adjusted R²": self.adjusted}
-        right |= {f"F({self.rank - self.constant}, {self.dof})": self.f, "p of F": self.f_p}
+        right |= {f"F({self.rank - self.constant}, {self.dof})": self.f, "p of F": p_text(self.f_p)}
         right |= {"log-likelihood": self.log_likelihood, "AIC": self.aic, "BIC": self.bic}
         t = self.tests
-        noise = {"Jarque-Bera": t.jarque_bera, "p, normal noise": t.jarque_bera_p}
-        noise |= {"Breusch-Pagan": t.breusch_pagan, "p, equal variances": t.breusch_pagan_p}
+        noise = {"Jarque-Bera": t.jarque_bera, "p, normal noise": p_text(t.jarque_bera_p)}
+        noise |= {"Breusch-Pagan": t.breusch_pagan, "p, equal variances": p_text(t.breusch_pagan_p)}
         shape = {"Durbin-Watson": t.durbin_watson, "skew": t.skew, "kurtosis": t.kurtosis}
         kind = "weighted least squares" if (self.weight != 1).any() else "least squares"
-        parts, notes = [(left, right), str(self.table()), (shape, noise)], [self.r2_note, *self.notes]
+        columns = {n: cells for n, cells in self.table().columns.items() if n not in ("HC3 error", "HC3 p", "VIF")}
+        parts, notes = [(left, right), page(columns), (shape, noise)], [*self._doubts, self.r2_note, *self.notes]
         if len(self.names) > SPLINES_PRINTED:
             notes.append("Is it linear? See linearity.table().")
         elif self.linearity.names:
-            parts.append(f"Is it linear? Splines against the plane\n{self.linearity.table()}")
+            parts.append(f"Is it linear? Splines against the plane\n{page(self.linearity.table().columns)}")
         else:
             notes.append(self.linearity.note)
         return self._printed(f"Linear regression: {kind}", parts, notes)
