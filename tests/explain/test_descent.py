@@ -47,7 +47,7 @@ def test_the_distance_is_to_the_nearest_minimum():
     assert trajectories("no-minimum", ["gd"], steps=2).table().columns["distance to a minimum"] == [None]
 
 
-@pytest.mark.ledger("A135", covers="ftheta.explain.trajectories")
+@pytest.mark.ledger("A135", "B189", covers="ftheta.explain.trajectories")
 def test_plain_descent_zigzags_in_a_ravine_and_momentum_is_smoother():
     found = trajectories("ravine", [("gd", 0.076), ("momentum", 0.02, {"momentum": 0.7})], steps=40)
     across = {name: np.diff(path.points @ [-1, 1]) for name, path in found.paths.items()}  # across the valley
