@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_rel
 
+from ftheta.jobs.compare import _labels
 from ftheta.store import Run
 from tests.cli._things import QUICK, call, table
 
@@ -54,8 +55,13 @@ def blocks(text):
 def test_settings_that_differ_metrics_and_the_test_are_shown(ok, runs):
     done = ok("runs", "compare", "a", "b")
     settings, metrics, tests = blocks(done.out)
-    assert settings[0] == "Settings that differ" and settings[1] == ["setting", "a", "b"]
+    assert settings[0] == "Settings that differ" and settings[1] == [
+        "setting",
+        "mlp, hidden 8, 3 epochs",
+        "mlp, hidden 16, 30 epochs",
+    ]
     assert settings[2] == [
+        ["run", "a", "b"],
         ["validation", "auto", "0.2"],
         ["params.lr", "0.0001", "default"],
         ["params.epochs", "3", "30"],
@@ -106,8 +112,8 @@ def test_runs_on_other_rows_are_side_by_side_without_a_test(ok, runs):
         "Settings that differ",
         "Test part, with 95% confidence intervals",
     ]
-    said = "No paired test of c against a: their test rows differ (other rows, columns or targets), and so part of any "
-    assert done.out.splitlines()[-2] == said + "difference may come from the rows."
+    said = "No paired test of mlp, seed 1 against mlp, seed 0, lr 0.0001: their test rows differ (other rows, columns "
+    assert done.out.splitlines()[-2] == said + "or targets), and so part of any difference may come from the rows."
 
 
 def test_one_changed_cell_is_another_row(ok, runs):
@@ -129,25 +135,49 @@ def test_one_changed_cell_is_another_row(ok, runs):
 def test_of_many_runs_each_is_tested_against_the_first(ok, runs):
     done = ok("runs", "compare", "b", "a", "c", "linear")
     *_, first, second = blocks(done.out)
-    assert [caption.partition(" on ")[0].split(" for ")[1:] for caption, *_ in (first, second)] == [
-        [re.search(r"for (b and \S+)", first[0])[1], "a"],
-        [re.search(r"for (b and \S+)", second[0])[1], "linear"],
-    ]
+    b, *_ = names = ("mlp, hidden 16, seed 0", "mlp, hidden 8, seed 0", "linear")
+    for (caption, *_), other in zip((first, second), names[1:], strict=True):
+        assert re.fullmatch(rf"Accuracy is \S+ for {b} and \S+ for {other} on the same 12 rows: .*", caption)
     said = done.out.splitlines()[-3:]
-    assert said[0].startswith("No paired test of c against b: ")
-    assert said[1] == "2 runs were tested against b: with so many, trust a p below 0.025 only."
+    assert said[0].startswith(f"No paired test of mlp, hidden 8, seed 1 against {b}: ")
+    assert said[1] == f"2 runs were tested against {b}: with so many, trust a p below 0.025 only."
 
 
 @pytest.mark.middle
 def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
     done = ok("runs", "compare", "a", "b", "linear", "-o", "drawn/here")
     names = ["metrics", "curves", "compare-a-b", "compare-a-linear"]
-    assert done.err.splitlines() == [f"drawn: drawn/here/{name}.svg" for name in names]
+    assert done.err.splitlines() == [f"written: drawn/here/{n}" for n in ("compare.html", *(f"{n}.svg" for n in names))]
     for name in names:
         text = Path(f"drawn/here/{name}.svg").read_text(encoding="utf-8")
         assert text.startswith('<svg role="img" aria-label="') and 'aria-label=""' not in text
     said = refused("runs", "compare", "a", "b", "-o", "drawn/here")
-    assert said == "--output drawn/here: drawn/here/metrics.svg exists; nothing was changed. Choose another folder."
+    assert said == "--output drawn/here: drawn/here/compare.html exists; nothing was changed. Choose another folder."
+
+
+def test_a_page_begins_with_the_verdict_and_names_what_differs(ok, runs):
+    ok("runs", "compare", "linear", "b", "a", "-o", "drawn")
+    page = Path("drawn/compare.html").read_text(encoding="utf-8")
+    assert '<h1 id="top">linear against mlp, hidden 16, 30 epochs; mlp, hidden 8, 3 epochs</h1>' in page
+    assert '<p class="lead">linear: linear on pets.csv; mlp, hidden 16, 30 epochs: b on pets.csv; ' in page
+    said = [pair["meaning"] for pair in json.loads(ok("runs", "compare", "linear", "b", "a", "--json").out)["paired"]]
+    assert len(said) == 2 and f'<div class="note verdict"><p>{"<br>".join(said)}</p>' in page
+    headings = ["Differences on the same rows", "Metrics", "Training", "What differs", "Notes", "Repeat it"]
+    assert re.findall(r"<h2[^>]*>([^<]*)", page) == headings and "<script" not in page
+    assert page.count("<svg") == 4 and page.count("<summary>Tests</summary>") == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "labels"),
+    [
+        ([{"model": "linear"}, {"model": "mlp", "params.epochs": 30}], ["linear", "mlp"]),
+        ([{"model": "mlp"}, {"model": "mlp", "params.epochs": 30}], ["mlp", "mlp, 30 epochs"]),
+        ([{"model": "mlp", "params.hidden": [8, 4]}, {"model": "mlp", "params.hidden": [9]}], ["8-4", "9"]),
+        ([{"model": "mlp", "seed": 0}, {"model": "mlp", "seed": 0}], ["mlp (1)", "mlp (2)"]),
+    ],
+)
+def test_names_tell_what_differs(settings, labels):
+    assert [name.removeprefix("mlp, hidden ") for name in _labels(settings)] == labels
 
 
 @pytest.mark.middle

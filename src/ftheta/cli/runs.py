@@ -90,7 +90,7 @@ def show(run: str) -> None:
 @json_option()
 @click.option(
     *("-o", "--output"),
-    help="Draw into this folder: metrics, curves, each pair; nothing is drawn without it.",
+    help="Write compare.html and its figures into this folder; nothing is written without it.",
     type=click.Path(path_type=Path),
     metavar="DIR",
 )
@@ -112,7 +112,7 @@ def compare(runs: tuple[str, ...], as_json: bool, output: Path | None) -> None:
     for note in () if as_json else found.notes():
         echo(note)
     for file in drawn:
-        echo(f"drawn: {file}", err=True)
+        echo(f"written: {file}", err=True)
 
 
 @command.command("report")

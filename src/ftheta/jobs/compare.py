@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from .. import measure, plots
 from ..catalog import nearest
@@ -17,6 +18,7 @@ from ..results import Table, svg
 from ..store import Run, write_atomic
 from ..tasks import TASKS
 from . import files
+from .pages import Block, figure_html, render, slug, table_html
 from .runs import find_run, flat, resume_command, times_tested
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ LOSSES = {"loss": "training", "valid_loss": "validation"}
 class RunResult(NamedTuple):
     """A run that was tested."""
 
-    name: str  # among the compared runs
+    name: str  # among the compared runs: its id, or its path
+    label: str  # what differs from the others, in words
     run: Run
     settings: dict[str, Any]
     history: list[dict[str, float]]
@@ -58,14 +61,42 @@ def compare_runs(runs: Sequence[Run | Path | str]) -> RunComparison:
         if a.path.resolve() == b.path.resolve():
             raise InputError(f"{a.path} was given twice. Give each run once.")
     ids = [run.path.resolve().name for run in found]
+    labels = _labels([flat(files.settings(run)) for run in found])
     first, *others = (
-        _result(i if ids.count(i) == 1 else str(run.path), run) for i, run in zip(ids, found, strict=True)
+        _result(i if ids.count(i) == 1 else str(run.path), label, run)
+        for i, label, run in zip(ids, labels, found, strict=True)
     )
     tests = {other.name: _paired(first, other) for other in others}
     return RunComparison([first, *others], {name: test for name, test in tests.items() if test is not None})
 
 
-def _result(name: str, run: Run) -> RunResult:
+def _labels(settings: Sequence[dict[str, Any]]) -> list[str]:
+    """Each run by its model and, among several of one model, by the settings that tell them apart: two, or three."""
+    names = [str(s.get("model", "")) for s in settings]
+    for model in [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        alike = {i: settings[i] for i, name in enumerate(names) if name == model}
+        keys = dict.fromkeys(key for one in alike.values() for key in reversed(one))
+        differ = [key for key in keys if _told_apart(alike.values(), [key]) > 1]
+        differ.sort(key=lambda key: any(key not in one for one in alike.values()))  # a default has no words
+        chosen: list[str] = []
+        while differ and (len(chosen) < 2 or (len(chosen) < 3 and _told_apart(alike.values(), chosen) < len(alike))):
+            chosen.append(max(differ, key=lambda key: _told_apart(alike.values(), [*chosen, key])))
+            differ.remove(chosen[-1])
+        for i, one in alike.items():
+            names[i] = ", ".join([model, *(_setting(key, one[key]) for key in chosen if key in one)])
+    return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
+
+
+def _told_apart(settings: Iterable[dict[str, Any]], keys: Sequence[str]) -> int:
+    return len({tuple(str(one.get(key)) for key in keys) for one in settings})
+
+
+def _setting(key: str, value: Any) -> str:
+    name, words = key.rpartition(".")[2], "-".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{words} {name}" if name == "epochs" else f"{name} {words}"
+
+
+def _result(name: str, label: str, run: Run) -> RunResult:
     """What a run holds; one without a result or a test part is refused."""
     config = flat(files.settings(run))
     if not run.has("result.json"):
@@ -75,7 +106,7 @@ def _result(name: str, run: Run) -> RunResult:
         raise InputError(
             f"{run.path} has no test part: its numbers are of rows that it learned from. Train it with one."
         )
-    return RunResult(name, run, config, files.history(run), result, files.answers(run), files.facts(run)["task"])
+    return RunResult(name, label, run, config, files.history(run), result, files.answers(run), files.facts(run)["task"])
 
 
 def _paired(a: RunResult, b: RunResult) -> measure.Comparison | None:
@@ -89,7 +120,7 @@ def _paired(a: RunResult, b: RunResult) -> measure.Comparison | None:
         return None
     if a.task not in TASKS:
         raise InputError(nearest("task", a.task, TASKS))
-    found = TASKS[a.task]().compare(a.test["y"], a.test, b.test, (a.name, b.name))
+    found = TASKS[a.task]().compare(a.test["y"], a.test, b.test, (a.label, b.label))
     if found is None:
         raise InputError(f"Runs of the task {a.task} cannot be compared row by row.")
     return found
@@ -104,12 +135,9 @@ class RunComparison:
 
     def tables(self) -> Iterator[Table]:
         """Settings that differ, metrics, and one table per test."""
-        differing, metrics = self._differing(), self._metrics()
-        if differing:
-            values = ["default" if row is None else str(row) for rows in differing.values() for row in rows]
-            cells = {t.name: values[k :: len(self.tried)] for k, t in enumerate(self.tried)}
-            yield Table({"setting": list(differing), **cells}, "Settings that differ")
-        scores = {t.name: [_cell(*t.score(metric)) for metric in metrics] for t in self.tried}
+        metrics = self._metrics()
+        yield self._settings()
+        scores = {t.label: [_cell(*t.score(metric)) for metric in metrics] for t in self.tried}
         level = self.tried[0].result.get("level", 0.95)
         known, level_of = self.tried[0].result.get("baseline"), f"with {level:.0%} confidence intervals"
         if known and len(self.pairs) == len(self.tried) - 1:  # of the same rows
@@ -122,17 +150,17 @@ class RunComparison:
     def notes(self) -> Iterator[str]:
         """What the tables do not show."""
         first, *others = self.tried
-        unpaired = [t.name for t in others if t.name not in self.pairs]
+        unpaired = [t.label for t in others if t.name not in self.pairs]
         if first.test["predicted"] is None:
             yield "These models predict nothing, so there is no test in pairs of rows."
         elif unpaired:
             yield (
-                f"No paired test of {', '.join(unpaired)} against {first.name}: their test rows differ (other rows, "
+                f"No paired test of {', '.join(unpaired)} against {first.label}: their test rows differ (other rows, "
                 "columns or targets), and so part of any difference may come from the rows."
             )
         k = len(self.pairs)
         if k > 1:
-            yield f"{k} runs were tested against {first.name}: with so many, trust a p below {0.05 / k:.2g} only."
+            yield f"{k} runs were tested against {first.label}: with so many, trust a p below {0.05 / k:.2g} only."
         yield times_tested(first.run)
 
     def as_json(self) -> dict[str, Any]:
@@ -147,14 +175,46 @@ class RunComparison:
         return {"runs": runs, "settings": self._differing(), "paired": pairs, "notes": list(self.notes())}
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write the figures; a file that exists is not replaced."""
-        figures = {folder / f"{name}.svg": figure for name, figure in self._figures()}
-        for file in figures:
+        """Write the page and its figures; a file that exists is not replaced."""
+        made = {folder / f"{name}.svg": svg(figure, alt) for name, (figure, alt) in self._figures()}
+        made = {folder / "compare.html": self.page()} | made
+        for file in made:
             if file.exists():
                 raise InputError(f"--output {folder}: {file} exists; nothing was changed. Choose another folder.")
-        for file, (figure, alt) in figures.items():
-            write_atomic(file, svg(figure, alt).encode())
-        return list(figures)
+        for file, text in made.items():
+            write_atomic(file, text.encode())
+        return list(made)
+
+    def page(self) -> str:
+        """All of it as one page: verdicts first, then differences, metrics, curves and settings."""
+        settings, metrics, *tests = self.tables()
+        figures = {name: figure_html(figure, slug(name), alt) for name, (figure, alt) in self._figures()}
+        pairs = [drawn for name, drawn in figures.items() if name.startswith("compare-")]
+        tested = [Block(html=html, folded=table_html(t), summary="Tests") for html, t in zip(pairs, tests, strict=True)]
+        first, *others = self.tried
+        sections = {
+            "Differences on the same rows": tested,
+            "Metrics": [Block(html=figures["metrics"], folded=table_html(metrics))],
+            "Training": [Block(html=figures["curves"])] if "curves" in figures else [],
+            "What differs": [Block(html=table_html(settings))],
+            "Notes": [Block(text=note) for note in self.notes()],
+            "Repeat it": [Block(code=" ".join(["ftheta runs compare", *(str(t.run.path) for t in self.tried)]))],
+        }
+        return render(
+            title=f"{first.label} against {'; '.join(t.label for t in others)}",
+            lead="; ".join(f"{t.label}: {t.name} on {t.settings.get('data', '')}" for t in self.tried),
+            verdict=Markup("<br>").join(pair.meaning for pair in self.pairs.values()) or next(self.notes()),
+            sections={name: blocks for name, blocks in sections.items() if blocks},
+        )
+
+    def _settings(self) -> Table:
+        """Which run has which name, and the settings that differ."""
+        differing = {"run": [t.name for t in self.tried]} | self._differing()
+        cells = {
+            t.label: ["default" if row[k] is None else str(row[k]) for row in differing.values()]
+            for k, t in enumerate(self.tried)
+        }
+        return Table({"setting": list(differing), **cells}, "Settings that differ")
 
     def _differing(self) -> dict[str, list[Any]]:
         names = dict.fromkeys(name for t in self.tried for name in t.settings)
@@ -166,8 +226,10 @@ class RunComparison:
 
     def _figures(self) -> Iterator[tuple[str, tuple[Figure, str]]]:
         """Name, figure and its description in words."""
-        names, curves = ", ".join(t.name for t in self.tried), self._curves()
-        scores = {m: [(t.name, *t.score(m)) for t in self.tried if np.isfinite(t.score(m)[0])] for m in self._metrics()}
+        names, curves = ", ".join(t.label for t in self.tried), self._curves()
+        scores = {
+            m: [(t.label, *t.score(m)) for t in self.tried if np.isfinite(t.score(m)[0])] for m in self._metrics()
+        }
         known = {metric: rows for metric, rows in scores.items() if rows}
         drawn = plots.whiskers(known, title="Test part, with confidence intervals")
         yield "metrics", (drawn, f"Metrics of {names} with their intervals")
@@ -178,7 +240,7 @@ class RunComparison:
 
     def _curves(self) -> dict[str, list[float]]:
         """Losses by run, all of one length."""
-        losses = {t.name: t.losses() for t in self.tried}
+        losses = {t.label: t.losses() for t in self.tried}
         if sum(map(len, losses.values())) > MAX_CURVES:
             losses = {name: dict(list(each.items())[-1:]) for name, each in losses.items()}
         lines = {f"{name} {label}": v for name, each in losses.items() for label, v in each.items()}

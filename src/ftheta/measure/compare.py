@@ -114,7 +114,10 @@ class Comparison(Result):
     def figure(self) -> Figure:
         a, b = self.names
         one = {t.measure: t for t in self.tests}
-        panels = {f"{m} of {a} minus {b}": [(f"{a} - {b}", t.difference, t.low, t.high)] for m, t in one.items()}
+        better = {m: f"{a} is better {'above' if m == 'accuracy' else 'below'} 0" for m in one}
+        panels = {
+            f"{m} of {a} minus {b}\n{better[m]}": [("difference", t.difference, t.low, t.high)] for m, t in one.items()
+        }
         title = f"{a} against {b} on {self.n:,} rows, {100 * self.level:g} % intervals"
         return plots.whiskers(panels, title=title, at=0.0)
 

@@ -121,7 +121,7 @@ def _claim(finding: Mapping[str, Any]) -> Iterator[Block]:
     source = row.source if row else ""
     where = ", ".join(filter(None, [ledger.SOURCES.get(source[:3], ""), source[3:].strip(), f"row {finding['row']}"]))
     checks = [Check(**check) for check in finding["checks"]]
-    columns = {"check": [c.text for c in checks], "holds": [c.answer for c in checks]}
+    columns = {"holds": [c.answer for c in checks], "check": [c.text for c in checks]}
     table = pages.table_html(Table(columns | {"mean, 95 % interval": [c.number for c in checks]}))
     said = f"<p>“{escape(_words(finding['source_says']))}”</p><footer>{escape(where)}</footer>"
     judged = f"<p>The source is {badge(finding['verdict'])}</p>"
