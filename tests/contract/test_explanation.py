@@ -67,7 +67,7 @@ def conv():
 SURFACE = {"landscape", "learning-rate", "spectrum"}
 OPTIMISED = {"gradient-history"} | SURFACE
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
-COLUMNS = {"importance"}
+COLUMNS = {"attribution", "dependence", "importance"}
 TAUGHT = NEURAL | {"backprop"}
 DENSE = TAUGHT | {"network"}
 MAPS = {"diagram", "equivariance", "receptive-field"}

@@ -45,9 +45,9 @@ MODELS = {
 
 
 def by_column(found):
-    """Growth of the single columns, in the order of the table: (D, R)."""
+    """Growth of the single columns that are used, in the order of the table: (D, R)."""
     place = {members[0]: c for c, members in enumerate(found.members) if len(members) == 1}
-    return found.repeats[[place[j] for j in range(len(place))]]
+    return found.repeats[[place[j] for j in sorted(place)]]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -56,7 +56,8 @@ def test_growth_is_that_of_scikit_learn_with_the_same_permutations(name):
     model = make().fit(x, y)
     theirs = permutation_importance(model, x, y, scoring=scoring, n_repeats=4, random_state=7)
     ours = importance(model, x, y, repeats=4, random_state=7)
-    np.testing.assert_allclose(by_column(ours), theirs.importances, atol=2e-5 * np.abs(y).max() if y is PRICE else 2e-6)
+    used = [j for j in range(x.shape[1]) if x is not FRAME or x.columns[j] != "id"]  # an identifier is left out
+    np.testing.assert_allclose(by_column(ours), theirs.importances[used], atol=2e-3 if y is PRICE else 2e-6)
     assert list(ours.growth) == sorted(ours.growth, reverse=True)
 
 

@@ -88,7 +88,9 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     ],
 )
 def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
-    assert explain.available(LINE) == ["importance", "coefficients", "statistics", "fitted-curve", "row-influence"]
+    assert explain.available(LINE) == [
+        *("importance", "dependence", "attribution", "coefficients", "statistics", "fitted-curve", "row-influence")
+    ]
     with pytest.raises(InputTypeError, match=f"^LinearRegression has {sentence}"):
         explain.run(name, LINE, [[0.0]], [1.0])
     function = getattr(explain, name.replace("-", "_"))

@@ -15,6 +15,15 @@ VIEWS = [
         *("Growth of the test loss when the cells of a column are permuted among the rows.", 2),
     ),
     View(
+        *("dependence", "ftheta.explain.predictions.dependence:dependence", _TABLE),
+        "How does the prediction follow the strongest columns?",
+        *("Mean prediction, and that of single rows, when one column is set to each of its values.", 4),
+    ),
+    View(
+        *("attribution", "ftheta.explain.predictions.attribution:attribution", _TABLE, "Why this prediction?"),
+        *("The columns that moved the prediction of one row away from the mean: Shapley values.", 6),
+    ),
+    View(
         *("coefficients", "ftheta.explain.predictions.coefficients:coefficients", "coef_ intercept_ n_features_in_"),
         "How does each column change the prediction?",
         *("Coefficients with intervals per unit and per standard deviation of their columns.", 14),

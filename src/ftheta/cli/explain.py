@@ -17,8 +17,11 @@ from ._show import draw, echo, echo_result, echo_table, figures_option, say_load
 @click.argument("names", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Only list what there is; nothing is computed or drawn.")
 @click.option("--all", "every", is_flag=True, help="Every explanation, slow ones too, and every row of every table.")
+@click.option("--row", type=int, metavar="N", help="Test row that `attribution` explains; else the most wrong one.")
 @figures_option
-def command(run: str, names: tuple[str, ...], only_list: bool, every: bool, figures: Path | None) -> None:
+def command(
+    run: str, names: tuple[str, ...], only_list: bool, every: bool, row: int | None, figures: Path | None
+) -> None:
     """What RUN shows of its inside: the first explanations that are quick, or those in NAMES, or all. RUN is only read.
 
     A terminal shows at most 12 rows of a table; --figures writes all of them as CSV beside each picture.
@@ -42,7 +45,7 @@ def command(run: str, names: tuple[str, ...], only_list: bool, every: bool, figu
         echo_table(Table({title: [getattr(view, field) for view in shown] for title, field in titles.items()}))
         return
     seen = set()
-    for name, result in trained.explain(*names, every=every):
+    for name, result in trained.explain(*names, every=every, row=row):
         seen.add(name)
         if isinstance(result, FThetaError):
             echo(f"{name}: {result}", err=True)

@@ -217,16 +217,19 @@ class TrainedRun:
         rows = files.answers(self.run, self.dataset.rows)["rows"]
         return encoded(KINDS[self.dataset.kind], None, self.dataset, rows)
 
-    def explain(self, *names: str, every: bool = False) -> Iterator[tuple[str, Result | FThetaError]]:
+    def explain(
+        self, *names: str, every: bool = False, row: int | None = None
+    ) -> Iterator[tuple[str, Result | FThetaError]]:
         """Explanations by name, or the first six that are quick, or every one that there is.
 
-        Without names, one that cannot be given gives its reason instead.
+        Without names, one that cannot be given gives its reason instead. `row` is the test row that an explanation of
+        one row is about, by its number in the data; None: the most wrong one.
         """
         known = [] if names else self.available()
         quick = [n for n in known if n in catalog.VIEWS and catalog.VIEWS[n].cost == "quick"]
         for name in names or (known if every else quick[:FIRST]):
             try:
-                yield name, self.explained(name)
+                yield name, self.explained(name, row)
             except (InputError, InputTypeError) as error:
                 if names:
                     raise
@@ -243,7 +246,7 @@ class TrainedRun:
 
         return [name for name in explain.available(self.model) if self._in_columns or not explain.get(name).tested]
 
-    def explained(self, name: str) -> Result:
+    def explained(self, name: str, row: int | None = None) -> Result:
         """One explanation: of rows that the model learned from, or of test rows as they were before encoding."""
         from .. import explain
 
@@ -256,15 +259,25 @@ class TrainedRun:
                 "what they have."
             )
         model = Pipeline([("encoder", self.encoder), ("model", self.model)])
-        return explain.run(name, model, *self.tested, **self._about())
+        return explain.run(name, model, *self.tested, **self._about(row))
 
-    def _about(self) -> dict[str, Any]:
-        """What explanations of test rows may ask for."""
+    def _about(self, row: int | None) -> dict[str, Any]:
+        """What explanations of test rows take."""
+        answers = files.answers(self.run)
+        numbers, worst = answers["rows"], self.task.worst(answers["y"], answers)
+        wrong = np.zeros(len(numbers)) if worst is None else worst["wrong"]
+        place = np.flatnonzero(numbers == row) if row is not None else [int(np.argmax(wrong))]
+        if not len(place):
+            known = ", ".join(map(str, numbers[:5]))
+            raise InputError(f"Row {row} is not one of the {len(numbers)} test rows. Give one of them, e.g. {known}.")
+        which = f" (the most wrong of {len(numbers)})" * (row is None)
         rows = fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
         return {
             **self.words,
             "part": {"test part": "test rows"}.get(files.result(self.run)["part"], "rows"),
             "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
+            "row": int(place[0]),
+            "label": f"Row {numbers[place[0]]}{which}",
             "background": self.kind.take(self.dataset.x, rows),
         }
 

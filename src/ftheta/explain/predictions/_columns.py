@@ -45,7 +45,7 @@ class Columns:
         X = X.to_pandas() if hasattr(X, "to_pandas") else X if hasattr(X, "iloc") else np.asarray(check.plain(X))
         if X.ndim != 2 or X.shape[1] != model.n_features_in_ or not len(X):
             raise InputError(f"X has shape {X.shape}; pass rows of the {model.n_features_in_} columns of the model.")
-        self.raw, self.model = X, model  # as the user wrote them
+        self.raw, self.whole, self.model = X, model, model  # rows as the user wrote them
         self.names = tuple(map(str, X.columns)) if hasattr(X, "columns") else tuple(names_of(model))
         first = model[0] if isinstance(model, Pipeline) else None
         encoder = first if isinstance(first, TableEncoder) else None
@@ -74,7 +74,31 @@ class Columns:
 
     def column(self, j: int) -> np.ndarray:
         """The cells of a column as they were given: (n,)."""
-        return np.asarray(self.raw.iloc[:, j] if hasattr(self.raw, "iloc") else self.raw[:, j])
+        if not hasattr(self.raw, "iloc"):
+            return self.raw[:, j]
+        found = self.raw.iloc[:, j]
+        return found.to_numpy(float, na_value=np.nan) if found.dtype.kind in "iuf" else np.asarray(found)
+
+    def with_cells(self, j: int, rows: Any, cells: Any = None) -> Columns:
+        """Some of the rows, and other cells in column j."""
+        raw = self.take(rows).raw.copy()
+        if cells is not None and hasattr(raw, "iloc"):
+            raw.isetitem(j, type(raw.iloc[:, j])(cells, index=raw.index).astype(raw.dtypes.iloc[j]))
+        elif cells is not None:
+            raw[:, j] = cells
+        return Columns(self.whole, raw)
+
+    def joined(self, other: Columns) -> Columns:
+        """These rows, then others."""
+        found = copy(self)
+        if isinstance(self.values, np.ndarray):
+            found.values = np.concatenate([self.values, other.values])
+        else:
+            import pandas as pd
+
+            found.values = pd.concat([self.values, other.values], ignore_index=True)
+        found.raw = np.zeros((len(self) + len(other), 0))  # how many there are
+        return found
 
     def put(self, into: Any, j: int, rows: Any) -> None:
         """Column j of these rows into the values of others: `into` is changed."""
@@ -125,29 +149,54 @@ class Columns:
         return [known[column] for column in columns]
 
 
+def missing(values: Any) -> np.ndarray:
+    """Which cells are empty: (n,)."""
+    import pandas as pd
+
+    return np.asarray(pd.isna(values))
+
+
+def word(cell: Any) -> str:
+    """A cell for readers."""
+    if missing(np.array([cell], dtype=object))[0]:
+        return "missing"
+    if isinstance(cell, np.datetime64):
+        return str(cell)[:10]
+    return f"{cell:.4g}" if isinstance(cell, float | np.floating) else str(cell)
+
+
 @dataclass(frozen=True)
 class Output:
     """What the numbers of `Columns.outputs` are, in words."""
 
     names: tuple[str, ...]  # of the K outputs
-    unit: str  # of their axis
+    classes: bool  # whether they are probabilities
 
     @property
-    def shown(self) -> int:
-        """The output that says all: of two classes the second."""
-        return len(self.names) - 1 if len(self.names) == 2 else 0
+    def kept(self) -> list[int]:
+        """Those that say all: of two classes the second."""
+        return [1] if self.classes and len(self.names) == 2 else list(range(len(self.names)))
+
+    def words(self, k: int) -> str:
+        """What output k is."""
+        return f"probability of {self.names[k]}" if self.classes else f"predicted {self.names[k]}"
+
+    @property
+    def label(self) -> str:
+        """Of an axis for all that are kept."""
+        some = len(self.kept) > 1
+        return ("probability" if self.classes else "prediction") if some else self.words(self.kept[0])
 
 
 def outputs_of(model: Any, k: int, target: str, classes: Sequence[str] | None) -> Output:
     """Names of k outputs: of classes with their names, or of numbers."""
-    what = target or "y"
-    if not hasattr(model, "classes_"):
-        return Output(
-            (what,) if k == 1 else tuple(f"{what} {i + 1}" for i in range(k)), f"prediction / units of {what}"
-        )
-    known = list(map(str, np.ravel(model.classes_)))
-    named = list(classes) if classes and len(classes) == k else known if len(known) == k else list(map(str, range(k)))
-    return Output(tuple(named), f"probability of {what}" if k > 2 else f"probability of {named[-1]}")
+    what, own = target or "y", getattr(model, "classes_", None)
+    if own is None:
+        return Output((what,) if k == 1 else tuple(f"{what} {i + 1}" for i in range(k)), classes=False)
+    for names in (classes or (), np.ravel(own).tolist()):
+        if len(names) == k:
+            return Output(tuple(map(str, names)), classes=True)
+    return Output(tuple(f"label {i + 1}" for i in range(k)), classes=True)
 
 
 def correlated(columns: Columns) -> tuple[list[list[int]], np.ndarray]:

@@ -140,7 +140,7 @@ def importance(
         y: Their targets: (n,), or (n, T).
         loss: absolute, square, log (of probabilities), wrong (1 where the class is wrong), or a function
             (y, predictions) -> loss of each row. None: log or wrong for classes, absolute for numbers.
-        repeats: Permutations of each column: those of scikit-learn's `permutation_importance`.
+        repeats: Permutations of each column that the model uses: those of scikit-learn's `permutation_importance`.
         target: What y is, for axes and captions.
         part: What the rows are, for the caption.
 
@@ -159,7 +159,7 @@ def importance(
     found = row_loss(loss, columns.model, y, target)
     before = _losses(columns, None, found, y)  # (n,)
     groups, correlation = correlated(columns)
-    members = [(j,) for j in range(len(columns.names))] + [tuple(group) for group in groups]
+    members = [(j,) for j in columns.used] + [tuple(group) for group in groups]
     orders, growth, error = _orders(len(y), repeats, random_state), [], []
     for places in members:
         change = _permuted(columns, places, orders, found, y) - before  # (R, n)
@@ -191,8 +191,6 @@ def _orders(n: int, repeats: int, random_state: Any) -> list[np.ndarray]:
 
 def _permuted(columns: Columns, places: Sequence[int], orders: Any, loss: Loss, y: np.ndarray) -> np.ndarray:
     """Loss of each row for every permutation of these columns: (R, n)."""
-    if not set(places) & set(columns.used):  # the encoder left them out
-        return np.tile(_losses(columns, None, loss, y), (len(orders), 1))
     values, made = columns.values.copy(), []
     for order in orders:
         for j in places:
