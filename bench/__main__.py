@@ -31,6 +31,7 @@ NAMES = (
     "convnet",
     "rbm",
     "hopfield",
+    "importance",
     "autodiff",
 )
 BUSY = 0.5

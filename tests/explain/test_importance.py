@@ -3,17 +3,20 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from torch import nn
 
-from ftheta import ConvNetClassifier, MLPClassifier, MLPRegressor
+from ftheta import ConvNetClassifier, MLPClassifier, MLPRegressor, ModuleRegressor
 from ftheta.data import TableEncoder
 from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import importance
+from ftheta.explain.predictions._first_layer import FirstLayer
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -79,6 +82,25 @@ def test_a_model_may_take_a_frame_of_text_and_dates():
     growth = np.abs(PRICE - changed).mean() - np.abs(PRICE - Frames().predict(FRAME)).mean()
     assert by_column(ours)[1, 0] == pytest.approx(growth)
     assert (by_column(ours)[2:] == 0).all() and ours.names[0] == "area"
+
+
+def test_a_net_is_seen_from_the_sums_of_its_first_layer_only_where_nothing_else_reads_x():
+    class Skip(nn.Module):
+        def __init__(self, skip):
+            super().__init__()
+            self.first, self.last, self.skip = nn.Linear(4, 4), nn.Linear(4, 1), skip
+
+        def forward(self, x):
+            return self.last(torch.relu(self.first(x)) + self.skip * x)
+
+    for skip, name in ((0.0, "plain"), (1.0, "skip")):
+        model = ModuleRegressor(module=Skip(skip), epochs=2, random_state=0).fit(X, X[:, 1])
+        values = X.astype(np.float32)
+        assert (FirstLayer.of(model, values) is None) == (name == "skip")
+        theirs = permutation_importance(model, X, X[:, 1], scoring=ABSOLUTE, n_repeats=2, random_state=0)
+        np.testing.assert_allclose(by_column(importance(model, X, X[:, 1], repeats=2)), theirs.importances, atol=2e-6)
+        assert "forward" not in vars(model.module_.first)
+    assert FirstLayer.of(LinearRegression().fit(X, X[:, 0]), X) is None
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ...catalog import nearest
 from ...data import TableEncoder
 from ...errors import InputError, InputTypeError
 from .._probe import named, names_of
+from ._first_layer import FirstLayer
 
 TABLES = {
     "needs": "predict n_features_in_",
@@ -69,6 +71,7 @@ class Columns:
     def take(self, rows: Any) -> Self:
         """Some of the rows."""
         found, at = copy(self), np.arange(len(self))[rows]
+        vars(found).pop("first", None)
         found.raw, found.values = (v.iloc[at] if hasattr(v, "iloc") else v[at] for v in (self.raw, self.values))
         return found
 
@@ -90,7 +93,7 @@ class Columns:
 
     def joined(self, other: Columns) -> Columns:
         """These rows, then others."""
-        found = copy(self)
+        found = self.take(slice(None))
         if isinstance(self.values, np.ndarray):
             found.values = np.concatenate([self.values, other.values])
         else:
@@ -100,12 +103,27 @@ class Columns:
         found.raw = np.zeros((len(self) + len(other), 0))  # how many there are
         return found
 
-    def put(self, into: Any, j: int, rows: Any) -> None:
-        """Column j of these rows into the values of others: `into` is changed."""
-        if isinstance(into, np.ndarray):
-            into[:, self.blocks[j]] = self.values[rows, self.blocks[j]]
-        else:
-            into.isetitem(j, self.values.iloc[:, j].array.take(np.arange(len(self))[rows]))
+    def exchanged(self, places: Sequence[int], source: Columns, rows: Any, *, labels: bool = False) -> np.ndarray:
+        """Predictions of all rows with some of their columns taken from rows of a source."""
+        if self.first is None:
+            into = self.values.copy()
+            for j in places:
+                if isinstance(into, np.ndarray):
+                    into[:, self.blocks[j]] = source.values[rows, self.blocks[j]]
+                else:
+                    into.isetitem(j, source.values.iloc[:, j].array.take(rows))
+            return self.predict(into, labels=labels)
+        at = [column for j in places for column in range(self.blocks[j].start, self.blocks[j].stop)]
+        change = source.values[:, at][rows] - self.values[:, at]
+        return np.asarray(self.first.predict(self._ask(labels), change, at))
+
+    @cached_property
+    def first(self) -> FirstLayer | None:
+        """The first layer of a net, where changing a column needs no more."""
+        return FirstLayer.of(self.model, self.values) if isinstance(self.values, np.ndarray) else None
+
+    def _ask(self, labels: bool) -> str:
+        return "predict_proba" if hasattr(self.model, "predict_proba") and not labels else "predict"
 
     def compose(self, rows: np.ndarray) -> Any:
         """Values of rows whose column j is that of row rows[:, j]: (m, D) -> (m, W)."""
@@ -119,16 +137,14 @@ class Columns:
     def predict(self, values: Any = None, *, labels: bool = False) -> np.ndarray:
         """Probabilities of classes (n, K) where the model has them and no labels are wanted, else predictions."""
         values = self.values if values is None else values
-        ask = self.model.predict_proba if hasattr(self.model, "predict_proba") and not labels else self.model.predict
+        ask = getattr(self.model, self._ask(labels))
         made = ask(named(self.model, values) if isinstance(values, np.ndarray) else values)
         if isinstance(made, list):
             raise InputTypeError("A model that gives several targets classes is not explained; fit one for each.")
         return np.asarray(made)
 
-    def outputs(self, values: Any = None) -> np.ndarray:
-        """Numbers to explain: probabilities, or predictions; of classes without probabilities 1 for the predicted:
-        (n, K)."""
-        made = self.predict(values)
+    def outputs(self, made: np.ndarray) -> np.ndarray:
+        """Predictions as numbers: probabilities; of classes without probabilities 1 for the predicted: (n, K)."""
         classes = getattr(self.model, "classes_", None)
         if made.ndim == 1 and classes is not None:
             made = made[:, None] == np.asarray(classes)
@@ -137,8 +153,8 @@ class Columns:
     def batched(self, rows: np.ndarray) -> np.ndarray:
         """Outputs of composed rows, as many at once as fit: (m, D) -> (m, K)."""
         step = max(1, NUMBERS // max(len(self.owner), 1))
-        parts = [self.outputs(self.compose(rows[at : at + step])) for at in range(0, len(rows), step)]
-        return np.concatenate(parts)
+        parts = [self.predict(self.compose(rows[at : at + step])) for at in range(0, len(rows), step)]
+        return self.outputs(np.concatenate(parts))
 
     def numbers(self, columns: Sequence[str | int]) -> list[int]:
         """Places of columns that are given by name or place."""

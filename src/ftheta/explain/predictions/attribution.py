@@ -83,8 +83,7 @@ class Attribution(Result):
         """From the mean of the background, at the bottom, to the prediction of the row, on top: a bar per column."""
         order = self.order
         shown = order if len(order) <= BARS else order[: BARS - 1]
-        steps: list[tuple[str, float]]
-        steps = [(f"{short(self.names[j], 26)} = {short(self.cells[j], 18)}", self.values[j]) for j in shown]
+        steps = [(f"{short(self.names[j], 26)} = {short(self.cells[j], 18)}", float(self.values[j])) for j in shown]
         if rest := len(order) - len(shown):
             steps.append((f"{rest} other columns", float(self.values[order[len(shown) :]].sum())))
         figure, axes = canvas(width=6.6, height=1.3 + 0.32 * len(steps))
@@ -151,7 +150,7 @@ def attribution(
     own, known = rows.take([row]), rows if background is None else Columns(model, background)
     known = known.take(slice(None, None, -(-len(known) // most)))
     source = own.joined(known)  # the row first
-    predicted = source.outputs()
+    predicted = source.outputs(source.predict())
     named = outputs_of(source.model, predicted.shape[1], target, classes)
     k = (int(predicted[0].argmax()) if named.classes else 0) if output is None else output
     if not 0 <= k < predicted.shape[1]:

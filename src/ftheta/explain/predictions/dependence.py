@@ -190,10 +190,7 @@ def _effect(table: Columns, j: int) -> Effect:
     else:
         at, rows = _levels(cells)
         probe = table.with_cells(j, rows)
-    values, made = table.values.copy(), []
-    for v in range(len(at)):
-        probe.put(values, j, np.full(n, v))
-        made.append(table.outputs(values))
+    made = [table.outputs(table.exchanged([j], probe, np.full(n, v))) for v in range(len(at))]
     return Effect(table.names[j], at, np.stack(made, 1), cells, ordered)
 
 

@@ -11,7 +11,7 @@ many are useful, JMLR 20 (2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -157,12 +157,13 @@ def importance(
     if len(y) != len(columns):
         raise InputError(f"X has {len(columns)} rows and y has {len(y)}; pass one target for each row.")
     found = row_loss(loss, columns.model, y, target)
-    before = _losses(columns, None, found, y)  # (n,)
+    before = _losses(found, y, columns.predict(labels=found.labels))  # (n,)
     groups, correlation = correlated(columns)
     members = [(j,) for j in columns.used] + [tuple(group) for group in groups]
     orders, growth, error = _orders(len(y), repeats, random_state), [], []
     for places in members:
-        change = _permuted(columns, places, orders, found, y) - before  # (R, n)
+        made = (columns.exchanged(places, columns, order, labels=found.labels) for order in orders)
+        change = np.array([_losses(found, y, predictions) for predictions in made]) - before  # (R, n)
         growth.append(change.mean(1))
         error.append(change.mean(0).std(ddof=min(1, len(y) - 1)) / np.sqrt(len(y)))
     order = np.argsort(-np.mean(growth, 1), kind="stable")
@@ -189,18 +190,8 @@ def _orders(n: int, repeats: int, random_state: Any) -> list[np.ndarray]:
     return made[1:]
 
 
-def _permuted(columns: Columns, places: Sequence[int], orders: Any, loss: Loss, y: np.ndarray) -> np.ndarray:
-    """Loss of each row for every permutation of these columns: (R, n)."""
-    values, made = columns.values.copy(), []
-    for order in orders:
-        for j in places:
-            columns.put(values, j, order)
-        made.append(_losses(columns, values, loss, y))
-    return np.array(made)
-
-
-def _losses(columns: Columns, values: Any, loss: Loss, y: np.ndarray) -> np.ndarray:
-    found = np.asarray(loss.of(y, columns.predict(values, labels=loss.labels)), dtype=float)
+def _losses(loss: Loss, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    found = np.asarray(loss.of(y, predictions), dtype=float)
     if found.shape != (len(y),):
         raise InputError(f"loss gives an array of shape {found.shape}; one number for each of {len(y)} rows is needed.")
     return found
