@@ -808,8 +808,8 @@ FAULTS = [
     Fault(
         "a difference counts below 0.05 at any level",
         "measure/compare.py",
-        "if first.p > 1 - self.level:",
-        "if first.p > 0.05:",
+        ".p <= 1 - self.level else None",
+        ".p <= 0.05 else None",
         ("tests/measure/test_compare.py",),
     ),
     Fault(
