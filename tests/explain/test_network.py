@@ -166,18 +166,20 @@ def drawn(found):
 @pytest.mark.ledger("A373", covers="ftheta.explain.diagram")
 @pytest.mark.parametrize("filters", [(4, 8), (4, 8, 16), (2, 4, 8, 16)])
 def test_a_u_net_is_a_u_with_channels_sizes_and_skips(filters):
-    found = diagram(UNet((1, 32, 48), 3, filters), input_shape=(1, 32, 48)).blocks()
+    full = diagram(UNet((1, 32, 48), 3, filters), input_shape=(1, 32, 48))
+    found = full.blocks()
     deep = len(filters) - 1
     levels = [node.level for node in found.nodes]
     assert levels[:2] == [0, 0] and levels[1 : deep + 2] == list(range(deep + 1)) and levels[-1] == 0
     assert levels[deep + 1 :] == sorted(levels[deep + 1 :], reverse=True)  # down, then up
     down = {node.level: node.shape for node in found.nodes[1 : deep + 2]}
     assert down == {k: (filters[k], 32 // 2**k, 48 // 2**k) for k in range(deep + 1)}
-    assert len(found.skips) == deep
+    assert len(found.skips) == len(full.skips) == deep
     for a, b in found.skips:
-        assert found.nodes[b].name == "concat" and found.nodes[a].level == found.nodes[b].level
-        assert found.nodes[b].shape[0] == 2 * found.nodes[a].shape[0]
-    said = drawn(diagram(UNet((1, 32, 48), 3, filters), input_shape=(1, 32, 48)))
+        assert found.nodes[b].kinds[0] == "concat" and found.nodes[a].level == found.nodes[b].level
+    for a, b in full.skips:
+        assert full.nodes[b].name == "concat" and full.nodes[b].shape[0] == 2 * full.nodes[a].shape[0]
+    said = drawn(full)
     assert all(any("×".join(map(str, shape)) in words for words in said) for shape in down.values())
     assert sum(words.startswith("concat") for words in said) == deep
 

@@ -69,7 +69,7 @@ CHECK = r"""
   for (const {owner, text} of seen) {
     const e = owner.parentElement, svg = owner.nodeType === 1;
     const style = getComputedStyle(svg ? owner : e);
-    if (svg && style.fill === "rgb(255, 255, 255)") continue;  // white on a coloured mark of the figure
+    if (svg && ["rgb(255, 255, 255)", "rgb(0, 0, 1)"].includes(style.fill)) continue;  // on a coloured mark of the figure
     const pair = [luminance(numbers(svg ? style.fill : style.color)), luminance(behind(e))].sort();
     if ((Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05) < 4.5) faint.add(text);
   }
@@ -88,7 +88,11 @@ CHECK = r"""
     headings: all("h1, h2, h3, h4, h5, h6").map(e => Number(e.tagName[1])),
     repeated: ids.filter((id, i) => ids.indexOf(id) !== i), dangling: wanted.filter(id => !known.has(id)),
     figures: all("svg").length, pictures: all("img").length, tables: all("table").length,
-    letters: Math.min(...all("svg text").filter(visible).map(e => e.getBoundingClientRect().height)),
+    letters: Math.min(99, ...all(".card svg text").filter(visible).map(e => parseFloat(getComputedStyle(e).fontSize)
+      * e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width)),
+    clipped: all("main *").filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "visible"
+      && visible(e) && (e.tabIndex < 0 || !getComputedStyle(e).backgroundImage.includes("gradient")))
+      .map(e => e.outerHTML.slice(0, 80)),
   };
 })()
 """
@@ -173,7 +177,7 @@ class Browser:
 
     def run(self, code):
         """The value of an expression in the page."""
-        answer = self.ask("Runtime.evaluate", expression=code, returnByValue=True)
+        answer = self.ask("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -1,5 +1,7 @@
 """Pages in a real browser: closed, quiet, legible on a telephone and a wide screen, by day and by night."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +63,9 @@ def _own_table(path):
 
 def problems(seen, path):
     """All that is wrong with a page; nothing when it is well."""
-    found = {key: seen.facts[key] for key in ("overlaps", "faint", "unnamed", "unscoped", "repeated", "dangling")}
+    found = {
+        key: seen.facts[key] for key in ("overlaps", "faint", "unnamed", "unscoped", "repeated", "dangling", "clipped")
+    }
     found["external"] = [url[:80] for url in seen.requests if url != path.as_uri() and not url.startswith("data:")]
     found["complaints"] = seen.complaints
     found["scroll"] = max(seen.facts["scroll"], 0)
@@ -72,15 +76,41 @@ def problems(seen, path):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", [*PAGES, *COMMANDS])
 def test_a_page_is_closed_quiet_and_legible(chromium, pages, name, width, dark):
     path = pages / f"{name}.html"
     seen = chromium.open(path, width, dark=dark)
     assert problems(seen, path) == {}
+    assert seen.facts["letters"] >= (7 if width == 400 else 9)
     assert seen.facts["texts"] > 200 and seen.facts["figures"] >= 1 and seen.facts["tables"] >= 7
     back, ink = chromium.run("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
     assert (back == "rgb(255, 255, 255)") != dark and back != ink
+
+
+AXE = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations
+  .filter(v => ["serious", "critical"].includes(v.impact)).map(v => [v.id, v.nodes[0].html.slice(0, 120)]))"""
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The source of axe-core, by its name in the registry of npm."""
+    folder = tmp_path_factory.mktemp("axe")
+    if shutil.which("npm") is None:
+        pytest.skip("npm, which installs axe-core, is missing")
+    done = subprocess.run(["npm", "install", "--silent", "axe-core"], cwd=folder, capture_output=True, timeout=120)
+    file = folder / "node_modules/axe-core/axe.min.js"
+    if done.returncode or not file.exists():
+        pytest.skip("axe-core cannot be installed with npm")
+    return file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", ["wine", "digits", "nasty", "linear-diabetes", "mlp-moons"])
+def test_axe_finds_no_serious_violation(chromium, pages, axe, name, dark):
+    chromium.open(pages / f"{name}.html", 1280, dark=dark)
+    chromium.run(axe + "; 0")
+    assert chromium.run(AXE) == []
 
 
 def test_a_page_prints(chromium, pages):
@@ -110,6 +140,7 @@ PLANTED = [
     ("unnamed", '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">'),
     ("unscoped", "<table><thead><tr><th>a</th></tr></thead></table>"),
     ("headings", "<h3>a</h3>"),
+    ("clipped", '<main><div style="width:50px;overflow-x:auto"><p style="width:90px">wide</p></div></main>'),
     ("repeated", '<p id="a">a</p><p id="a">b</p>'),
     ("dangling", '<a href="#nowhere">a</a>'),
 ]

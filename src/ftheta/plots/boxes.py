@@ -50,21 +50,22 @@ def boxes(
     Args:
         words: Text of each box.
         parents: Numbers of the boxes that each was computed from, all smaller than its own.
-        levels: One column per box, and so far down; None: a column for all boxes with the same longest way to them.
+        levels: One column per box, and so far down (from top to bottom: a step to the right); None: a column for all
+            boxes with the same longest way to them.
         down: From top to bottom instead of from left to right.
         colors: Fill color of each box.
         title: Title of the figure.
     """
     column, height = _places(parents, levels)
     lines = [text.split("\n") for text in words]
-    wide = 0.55 + 0.068 * max(len(line) for text in lines for line in text)
-    high = 0.3 + 0.15 * max(map(len, lines))
-    along, across = (high, wide) if down else (wide, high)
+    wide = 0.55 + 0.076 * max(len(line) for text in lines for line in text)
+    high = 0.3 + 0.16 * max(map(len, lines))
+    along, across = (high, wide if levels is None else 0.25 * wide) if down else (wide, high)
     x, y = (np.asarray(column) * along * 1.15, np.asarray(height) * across * 1.15)
     x, y = (y, -x) if down else (x, -y)
     x, y = x - x.min(), y - y.min()
     arcs = [
-        (a, b, past and (levels is None or height[a] == height[b]), np.hypot(x[b] - x[a], y[b] - y[a]))
+        (a, b, past and (levels is None or down or height[a] == height[b]), np.hypot(x[b] - x[a], y[b] - y[a]))
         for b, above in enumerate(parents)
         for a in above
         for past in [column[b] > column[a] + 1]
@@ -72,6 +73,7 @@ def boxes(
     beside = np.abs(np.subtract.outer(x, x)) / 2 if down else np.zeros((len(x), len(x)))
     rise = {  # how far an arc goes out, in inches: past the boxes between its ends, and further for longer ones
         (a, b): max(0.2, 0.6 * (wide if down else high) + 0.08 * (column[b] - column[a]) - beside[a, b])
+        + (max(x[a + 1 : b]) - x[a] if down and levels is not None else 0.0)
         for a, b, past, _ in arcs
         if past
     }
@@ -84,7 +86,7 @@ def boxes(
     axes.set_axis_off()
     fill = ["#DCEAF4"] * len(words) if colors is None else colors
     made = [
-        axes.text(x[i], y[i], text, ha="center", va="center", size=8, zorder=3,
+        axes.text(x[i], y[i], text, ha="center", va="center", size=9, zorder=3,
                   bbox={"boxstyle": "round", "facecolor": fill[i], "edgecolor": PALETTE[0]})
         for i, text in enumerate(words)
     ]  # fmt: skip

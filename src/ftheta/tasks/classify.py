@@ -40,7 +40,7 @@ class Classify(Supervised):
     answers: ClassVar[str] = "classes"
     targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
     judged: ClassVar[str] = "accuracy"
-    pictures: ClassVar[tuple[str, ...]] = ("regions", "densities")
+    pictures: ClassVar[tuple[str, ...]] = ("regions", "class-axes")
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = check.target(owner, y, n, numeric=False, columns=True)

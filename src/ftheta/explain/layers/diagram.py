@@ -1,6 +1,6 @@
 """A net drawn as it runs: its layers with channels and sizes, and every skip connection.
 
-    block -> block -> ...        a step down for each halving of the map: a U-Net becomes a U
+    block -> block -> ...        a step to the right for each halving of the map: a U-Net goes there and back
     a skip                       from where a value is computed to the sum or concatenation that takes it up again
 
 The graph is followed in one pass, so it holds for any module: layers are those that run, joins are operations on what
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import log2
+from textwrap import fill
 from typing import Any
 
 from torch import Tensor, nn
@@ -30,6 +31,7 @@ from ..gradients._passes import Record
 
 _JOINS = {"add": "+", "sub": "-", "mul": "×", "cat": "concat", "concat": "concat", "truediv": "/", "iadd": "+"}
 MAX_SINGLE = 12  # nodes that are drawn one by one
+LETTERS = 30  # of a line in a box
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,12 @@ class Diagram(Result):
         return f"{self.title}; edges past other nodes: {len(self.skips)}."
 
     def figure(self) -> Figure:
-        """Boxes from left to right, a level down for each halving, arrows for every edge; long nets in blocks."""
+        """Boxes from top to bottom, a step to the right for each halving, an arrow for each edge; long nets in blocks."""
         nodes = self.nodes if len(self.nodes) <= MAX_SINGLE else self.blocks().nodes
-        kinds = [(_counted(n.kinds) or n.name).replace(", ", "\n") for n in nodes]
+        kinds = [_wrapped(_counted(n.kinds) or n.name) for n in nodes]
         words = [f"{kind}\n{'×'.join(map(str, n.shape))}" for kind, n in zip(kinds, nodes, strict=True)]
-        return boxes(words, [n.sources for n in nodes], levels=[n.level for n in nodes], title=self.title)
+        levels = [n.level for n in nodes]
+        return boxes(words, [n.sources for n in nodes], levels=levels, down=True, title=self.title)
 
 
 @explanation("diagram", when=has_maps, otherwise=f"{NO_MAPS}; explain.network draws dense ones")
@@ -138,12 +141,12 @@ def _kind(layer: nn.Module) -> str:
 
 
 def _merged(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Runs of layers on one level, of which only the last is taken by others, as one node each."""
+    """Runs of layers on one level, of which only the last is taken by others, as one node each; a join may be first."""
     taken = {a for i, node in enumerate(nodes) for a in node.sources if a != i - 1}
 
     def starts(i: int) -> bool:
         node, before = nodes[i], nodes[i - 1]
-        plain = bool(node.kinds and before.kinds) and node.sources == (i - 1,)
+        plain = bool(node.kinds) and i > 1 and node.sources == (i - 1,)
         return not plain or i - 1 in taken or node.level != before.level or len(node.shape) != len(before.shape)
 
     block, of = -1, []
@@ -154,10 +157,16 @@ def _merged(nodes: Sequence[Node]) -> tuple[Node, ...]:
     for _, group in groupby(range(len(nodes)), of.__getitem__):
         members = [nodes[i] for i in group]
         first, last = members[0], members[-1]
-        name = first.name if first is last else f"{first.name} - {last.name}"
-        kinds = tuple(kind for node in members for kind in node.kinds)
+        alone = first is last
+        name = first.name if alone else f"{first.name} - {last.name}"
+        kinds = tuple(kind for node in members for kind in node.kinds or (() if alone else (node.name,)))
         merged.append(Node(name, kinds, last.shape, last.level, tuple(of[a] for a in first.sources)))
     return tuple(merged)
+
+
+def _wrapped(kinds: str) -> str:
+    """In lines that end after a comma."""
+    return fill(kinds.replace(", ", "\0").replace(" ", "\1").replace("\0", ", "), LETTERS).replace("\1", " ")
 
 
 def _counted(kinds: Sequence[str]) -> str:
