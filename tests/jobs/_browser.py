@@ -69,7 +69,7 @@ CHECK = r"""
   for (const {owner, text} of seen) {
     const e = owner.parentElement, svg = owner.nodeType === 1;
     const style = getComputedStyle(svg ? owner : e);
-    if (svg && ["rgb(255, 255, 255)", "rgb(0, 0, 1)"].includes(style.fill)) continue;  // on a coloured mark of the figure
+    if (svg && ["rgb(255, 255, 255)", "rgb(0, 0, 1)"].includes(style.fill)) continue;  // on a coloured mark
     const pair = [luminance(numbers(svg ? style.fill : style.color)), luminance(behind(e))].sort();
     if ((Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05) < 4.5) faint.add(text);
   }

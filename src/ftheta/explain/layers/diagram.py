@@ -77,7 +77,7 @@ class Diagram(Result):
         return f"{self.title}; edges past other nodes: {len(self.skips)}."
 
     def figure(self) -> Figure:
-        """Boxes from top to bottom, a step to the right for each halving, an arrow for each edge; long nets in blocks."""
+        """Boxes from top to bottom, a step right for each halving, arrows of all edges; long nets in blocks."""
         nodes = self.nodes if len(self.nodes) <= MAX_SINGLE else self.blocks().nodes
         kinds = [_wrapped(_counted(n.kinds) or n.name) for n in nodes]
         words = [f"{kind}\n{'×'.join(map(str, n.shape))}" for kind, n in zip(kinds, nodes, strict=True)]
