@@ -2,6 +2,7 @@
 
 import json
 from html import escape
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,8 +28,7 @@ def here(tmp_path, monkeypatch):
 
 
 def result():
-    with open("r/result.json", encoding="utf-8") as file:
-        return json.load(file)
+    return json.loads(Path("r/result.json").read_text())
 
 
 def test_the_constant_of_classes_is_scikit_learns_dummy():
@@ -162,3 +162,26 @@ def test_without_a_paired_test_the_interval_decides():
     made = Scored(SimpleNamespace(judged=""), None, None, None, {}, found)
     said = [made._relation({"log p": other}, {}).said for other in (-6.5, -5.5, -3.5)]
     assert said == ["better than", "not better than", "worse than"]
+
+
+def test_the_most_frequent_confusions_are_named_with_their_worst_rows():
+    y, predicted = np.array(list("aaabbbcc")), np.array(list("bbcabbcb"))
+    p = np.full((8, 3), 1 / 3)
+    p[1] = 0.1, 0.8, 0.1
+    found = Classify().confused(y, {"predicted": predicted, "p": p, "classes": list("abc")})
+    assert list(found) == ["a taken for b (2)", "a taken for c (1)", "b taken for a (1)", "c taken for b (1)"]
+    assert found["a taken for b (2)"].tolist() == [1, 0]
+
+
+def test_a_run_says_which_rows_have_larger_errors():
+    table("learn.csv", n=400, city=["Oslo"] * 300 + ["Rome"] * 100)
+    rows = [line.split(",") for line in Path("learn.csv").read_text().splitlines()]
+    noise = np.random.default_rng(0).normal(size=400) * 30
+    moved = [
+        [*row[:-1], float(row[-1]) + (d if row[2] == "Rome" else 0.0)] for row, d in zip(rows[1:], noise, strict=True)
+    ]
+    write("learn.csv", rows[0], *moved)
+    trained = jobs.train("linear", "learn.csv", target="price", report=False, run="r")
+    (sentence,) = result()["errors"]
+    assert sentence.startswith("Rows with city Rome (") and trained.verdicts == [trained.verdict, sentence]
+    assert trained.errors().sentences == [sentence] and jobs.open("r").errors().sentences == [sentence]

@@ -58,8 +58,8 @@ def test_the_least_probable_truth_comes_first_and_an_unseen_class_has_none():
     assert [line[:4] for line in lines] == [
         ["13", "c", "a", "0.000"], ["12", "a", "b", "0.05000"], ["11", "b", "a", "0.3000"],
     ]  # fmt: skip
-    assert [line[4] for line in lines] == ["4", "3", ""]  # whole numbers, one of them missing
-    assert [line[5] for line in lines] == ["", "2020-01-01", "2020-01-01"]
+    assert [line[4] for line in lines] == ["4", "3", "missing"]  # whole numbers, one of them missing
+    assert [line[5] for line in lines] == ["missing", "2020-01-01", "2020-01-01"]
     assert [line[6] for line in lines] == ["3", "2", "1"]
     assert "3 of 4 rows were predicted wrongly; rows whose true class was the least" in most_wrong(CLASSES, FRAME)
 

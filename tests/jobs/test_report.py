@@ -86,7 +86,16 @@ def test_headings_nest_and_the_contents_lead_to_all_sections(name):
     sections = [attrs["id"] for tag, attrs in page.tags if tag == "h2"]
     linked = [attrs["href"] for attrs in page.all("a")]
     assert linked == [f"#{name}" for name in sections]
-    assert sections == ["result", "most-wrong", "predictions", "training", "inside-the-model", "data", "repeat-it"]
+    assert sections == [
+        "result",
+        "most-wrong",
+        "where-it-errs",
+        "predictions",
+        "training",
+        "inside-the-model",
+        "data",
+        "repeat-it",
+    ]
 
 
 @kinds
@@ -115,7 +124,7 @@ def test_figures_have_words_and_tables_have_scoped_headers(name):
     page = Reader(text_of(name))
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in page.all("svg"))
     assert page.all("th") and all(attrs["scope"] == "col" for attrs in page.all("th"))
-    assert len(page.all("svg")) == (8 if name == "wine" else 5)
+    assert len(page.all("svg")) == (9 if name == "wine" else 6)
 
 
 def test_the_most_wrong_pictures_are_pictures(tmp_path, undrawn):

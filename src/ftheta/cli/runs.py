@@ -10,7 +10,7 @@ import click
 
 from ..errors import FThetaError
 from ..jobs import files
-from ..jobs.runs import ROOT, all_runs, find_run, flat, result_table, resume_command, times_tested
+from ..jobs.runs import ROOT, all_runs, find_run, flat, result_table, resume_command, times_tested, verdicts
 from ..results import Table
 from ._show import echo, echo_json, echo_rows, echo_scores, echo_table, json_option, new_file_option
 
@@ -78,8 +78,8 @@ def show(run: str) -> None:
     if folder.has("result.json"):
         found = files.result(folder)
         echo_scores(result_table(dict(found)))
-        if verdict := found.get("verdict"):
-            echo(verdict)
+        for sentence in verdicts(found):
+            echo(sentence)
         echo(times_tested(folder))
     else:
         echo(f"Continue with: {resume_command(folder.path)}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import catalog
+from .. import catalog, measure
 from ..errors import InputError
 from ..tasks import Task
 from ..tasks.base import Names, Predictions, Values, in_words
@@ -97,6 +97,14 @@ class Scored(NamedTuple):
 def _p(*found: float | None) -> str:
     said = ["p < 0.001" if p < 0.001 else f"p = {p:.2g}" for p in found if p is not None]
     return "".join(f", {words}" for words in [" and ".join(dict.fromkeys(said))] if words)
+
+
+def errors_by(task: Task, x: Any, found: Predictions, shape: Sequence[int]) -> measure.ErrorGroups | None:
+    """Where the answers to raw rows of a table err; `shape` is that of images, which have no columns."""
+    errors = task.errors(found["y"], found)
+    if errors is None or len(shape) or isinstance(x, list):
+        return None
+    return measure.error_groups(x, errors, name=task.error)
 
 
 def constant_of(job: Prepared, names: Names) -> dict[str, float] | None:

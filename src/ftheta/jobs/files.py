@@ -50,6 +50,7 @@ class ResultFile(TypedDict):
     method: NotRequired[dict[str, str]]
     baseline: NotRequired[BaselineFile]
     verdict: NotRequired[str]
+    errors: NotRequired[list[str]]  # where they are large, in sentences
 
 
 class CsvFormat(TypedDict):

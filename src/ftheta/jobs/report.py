@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from .. import catalog, explain
+from .. import catalog, explain, plots
 from ..catalog.cards import View
 from ..data.kinds import KINDS, histogram
 from ..errors import FThetaError
@@ -44,6 +44,7 @@ def page(trained: Any, times_tested: str = "") -> str:
     sections = {
         "Result": [*first, *shown, *_result(result, times_tested)],
         "Most wrong": [] if where is worst else worst,
+        "Where it errs": _where_it_errs(trained),
         "Predictions": [block() for block in made.values()],
         "Training": _training(trained),
         "Inside the model": [_explained(trained, view) for view in views.values()],
@@ -146,6 +147,22 @@ def _predictions(trained: Any) -> dict[str, Callable[[], Block]]:
     return {name: partial(result_block, make, slug(name), name, heading=name) for name, make in made.items()}
 
 
+def _where_it_errs(trained: Any) -> list[Block]:
+    """Mean errors by columns, or pictures of the most frequent confusions."""
+    answers, task, data = files.answers(trained.run), trained.task, trained.facts
+    groups = trained.errors()
+    if groups is not None and groups.groups:
+        return [result_block(lambda: groups, "where-it-errs", groups.caption, text=groups.caption)]
+    confused = task.confused(answers["y"], answers) if data["shape"] and answers["predicted"] is not None else {}
+    if not confused:
+        return []
+    x, kind, (height, width, *colors) = trained.tested[0], KINDS[data["kind"]], data["shape"]
+    found = {name: np.asarray(kind.images(x, rows, data["shape"])) for name, rows in confused.items()}
+    shown = {name: np.moveaxis(v.reshape(len(v), height, width, *colors or [1]), -1, 1) for name, v in found.items()}
+    said = f"The most frequent confusions: {'; '.join(confused)}."
+    return [Block(text=said, html=pages.figure_html(plots.examples(shown), "confused", said))]
+
+
 def _most_wrong(trained: Any) -> list[Block]:
     """The rows that were predicted worst: images, maps, or a table of the raw rows."""
     answers, task, data = files.answers(trained.run), trained.task, trained.facts
@@ -173,7 +190,7 @@ def _grid(facts: Mapping[str, Any], rows: Any, worst: np.ndarray, images: np.nda
     for i, pixels in zip(worst, images, strict=True):
         cells = {name: f"{v[i]:.2g}" if isinstance(v[i], float) else str(v[i]) for name, v in facts.items()}
         true, predicted, _ = cells.pop("true"), cells.pop("predicted"), cells.pop("wrong")
-        what = f"{true} predicted as {predicted}" if true != predicted else f"{true}, unsure"
+        what = f"{true} predicted as {predicted}"
         more = "".join(f"{name} {cell}, " for name, cell in cells.items())
         yield {"row": rows[i], "what": what, "more": more, "png": pages.png(pixels)}
 
@@ -182,9 +199,9 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
     import pandas as pd
 
     def cells(column: pd.Series) -> list[Any]:
-        """Integers without a fraction, dates as text, None where a cell is missing."""
+        """Integers without a fraction, dates as text."""
         values = column.convert_dtypes()
-        return [None if pd.isna(v) else v if np.isscalar(v) else str(v).removesuffix(" 00:00:00") for v in values]
+        return ["missing" if pd.isna(v) else v if np.isscalar(v) else str(v).removesuffix(" 00:00:00") for v in values]
 
     if isinstance(x, pd.DataFrame):
         frame = x

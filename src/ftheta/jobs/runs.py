@@ -112,6 +112,11 @@ def result_table(found: Mapping[str, Any]) -> Table:
     return Table(columns, f"{found['part']} (n = {found['rows']}){level}{of}", "none")
 
 
+def verdicts(found: Mapping[str, Any]) -> list[str]:
+    """What a result says in sentences."""
+    return [sentence for sentence in (found.get("verdict"), *found.get("errors", ())) if sentence]
+
+
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "safetensors", "matplotlib")
 
 

@@ -24,7 +24,7 @@ from ..results import Table, svg
 from ..store import Run
 from ..train import Callback, Context, watched
 from . import files
-from .baseline import Scored, constant_of, linear_answers
+from .baseline import Scored, constant_of, errors_by, linear_answers
 from .config import Config, merge, settings_of
 from .prepare import Prepared, digest, prepare
 from .runs import new_path, stopped
@@ -145,8 +145,8 @@ def _run(config: Config, folder: Run, watch: Watcher) -> TrainedRun:
         if not folder.has("result.json"):
             _evaluate(job, folder)
         watch.say("result", trained.result)
-        if trained.verdict:
-            watch.say("verdict", trained.verdict)
+        for sentence in trained.verdicts:
+            watch.say("verdict", sentence)
     return trained
 
 
@@ -254,7 +254,11 @@ def _evaluate(job: Prepared, run: Run) -> None:
         linear_answers(job, X, names) if answers else None,
         where=", on the rows that it learned from" if part == "training rows" else "",
     )
-    run.write("result.json", json.dumps({"part": part, **scores, **about, **simple}, indent=1) + "\n")
+    raw = job.dataset.x if job.test_file is None else job.test_file.x
+    raw = job.kind.take(raw, index) if job.test_file is None else raw
+    groups = errors_by(task, raw, {"y": truth, **answers}, job.dataset.shape) if answers else None
+    errors = {} if groups is None else {"errors": groups.sentences}
+    run.write("result.json", json.dumps({"part": part, **scores, **about, **simple, **errors}, indent=1) + "\n")
 
 
 def _held(job: Prepared) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .. import catalog
+from .. import catalog, measure
 from ..base import card_of
 from ..data import CsvFormat, Dataset, TableEncoder
 from ..data import names as data_names
@@ -27,11 +27,11 @@ from ..results import Result, Table
 from ..store import Run, write_atomic, write_folder
 from ..tasks import Task, tasks_of
 from . import files
-from .baseline import Scored
+from .baseline import Scored, errors_by
 from .config import Config, merge
 from .opening import Reader, Rows, open_data
 from .prepare import EXPLAINED, Prepared, Split, digest, encoded, explained_step, fitted_rows
-from .runs import find_run, result_table, resume_command, times_tested
+from .runs import find_run, result_table, resume_command, times_tested, verdicts
 
 CELLS = 100_000  # of test rows that explanations of columns look at
 FIRST = 6  # explanations that are given where none is named
@@ -120,6 +120,11 @@ class TrainedRun:
         self._need_result()
         return files.result(self.run).get("verdict", "")
 
+    @property
+    def verdicts(self) -> list[str]:
+        """The verdict, and which rows have larger errors."""
+        return verdicts(files.result(self.run))
+
     def _need_result(self) -> None:
         if not self.run.has("result.json"):
             raise RunError(f"{self.run.path} has no result yet. Finish it with: {resume_command(self.run.path)}")
@@ -131,7 +136,8 @@ class TrainedRun:
         folder = f"<p>Run folder: <code>{escape(str(self.run.path))}</code></p>"
         if not self.run.has("result.json"):
             return f"{folder}\n<p>There is no result yet.</p>"
-        return f"<p><strong>{escape(self.verdict)}</strong></p>\n{self.result.html()}\n{folder}"
+        said = " ".join(map(escape, self.verdicts))
+        return f"<p><strong>{said}</strong></p>\n{self.result.html()}\n{folder}"
 
     # ---- new rows
 
@@ -216,6 +222,11 @@ class TrainedRun:
             return found.x, found.y
         rows = files.answers(self.run, self.dataset.rows)["rows"]
         return encoded(KINDS[self.dataset.kind], None, self.dataset, rows)
+
+    def errors(self) -> measure.ErrorGroups | None:
+        """The mean error of the tested rows by level, quarter or missing cell of each column; None without columns."""
+        found = files.answers(self.run)
+        return None if found["predicted"] is None else errors_by(self.task, self.tested[0], found, self.facts["shape"])
 
     def explain(
         self, *names: str, every: bool = False, row: int | None = None

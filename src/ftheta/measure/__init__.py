@@ -13,6 +13,7 @@
     measure.densities(y, x)                       class densities, posteriors and where the best answer changes
     measure.against_truth(made, p)                excess over the Bayes error of synthetic data
     measure.residuals(y, predicted)               what is left
+    measure.error_groups(x, error)                which rows have larger errors
     measure.compare(y, a, b)                      McNemar, or paired tests
     measure.half_width(residuals, level)          split conformal prediction
     measure.iou(y, predicted), .dice, ...         a label for every pixel: overlap, accuracy, accuracy at outlines

@@ -21,6 +21,8 @@ from .curves import roc as roc
 from .thresholds import decide as decide
 from .densities import Densities as Densities
 from .densities import densities as densities
+from .groups import ErrorGroups as ErrorGroups
+from .groups import error_groups as error_groups
 from .intervals import Bootstrap as Bootstrap
 from .intervals import half_width as half_width
 from .intervals import wilson as wilson

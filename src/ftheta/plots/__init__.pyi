@@ -15,6 +15,7 @@ from .lines import bands as bands
 from .boxes import boxes as boxes
 from .boxes import format_array as format_array
 from .answers import confusion as confusion
+from .answers import examples as examples
 from .contours import contours as contours
 from .contours import race as race
 from .lines import curves as curves

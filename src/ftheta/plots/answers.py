@@ -5,16 +5,16 @@ Shapes: B rows or images, C channels, K classes, places (L,) or (H, W).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._style import PALETTE, Figure, canvas, drawn, short
-from ._tiles import SIGNED, picture
+from ._tiles import SIGNED, mosaic, picture, tiles
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
 
 _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares and every name are written
 MAX_ROWS = 6  # of saliency
@@ -22,33 +22,80 @@ MAX_ROWS = 6  # of saliency
 
 @drawn
 def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusion matrix") -> Figure:
-    """Counts with shares of the row for up to ten classes, shares in % for up to thirty, colors alone beyond.
+    """Errors in colors of their own scale, what is right in gray; recall at the right, precision below.
+
+    Counts with shares of the true class for up to ten classes, shares in % for up to thirty, colors alone beyond.
 
     Args:
         counts: Rows of data by true class and by answer: (K, K).
         names: Names of the K classes.
         title: Title of the figure.
     """
-    k, rows = len(names), counts.sum(1, keepdims=True)
+    k, rows, right = len(names), counts.sum(1, keepdims=True), np.eye(len(names), dtype=bool)
     share = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)  # an absent class stays white
-    side = min(9.0, 0.62 * k + 1.6 if k <= _COUNTED else 0.27 * k + 1.9)
-    figure, axes = canvas(width=max(4.2, side + 0.9), height=max(3.4, side))
+    wrong = np.where(right, np.nan, share)
+    most = np.nanmax(wrong, initial=0.0) or 1.0
+    cell = max(0.62, 4.2 / (k + 2)) if k <= _COUNTED else 0.27
+    side = min(9.0, cell * (k + (k <= _WRITTEN)) + 1.7)
+    figure, axes = canvas(width=max(4.6, side + 1.0), height=max(3.6, side))
     axes.set(title=title, xlabel="predicted class", ylabel="true class")
     axes.grid(visible=False)
-    label = "share of the true class" + (" (numbers: in %)" if _COUNTED < k <= _WRITTEN else "")
-    figure.colorbar(axes.imshow(share, cmap="Blues", vmin=0, vmax=1), ax=axes, label=label, shrink=0.8)
+    axes.spines[:].set_visible(False)
+    axes.imshow(np.where(right & (rows > 0), 0.0, np.nan), cmap=_one_color("#e3e3e3"))
+    errors = axes.imshow(wrong, cmap="Oranges", vmin=0, vmax=most)
+    if k > _COUNTED:
+        label = "errors, share of the true class" + " (numbers: in %)" * (k <= _WRITTEN)
+        figure.colorbar(errors, ax=axes, label=label, shrink=0.8)
     shown = range(0, k, -(-k // _NAMED))  # every name, or every m-th where there are too many
-    labels = [short(names[i], 16) for i in shown]
-    upright, size = max(map(len, labels)) > (6 if k <= _COUNTED else 2), 9 if k <= _COUNTED else 7
-    axes.set_xticks(shown, labels, rotation=90 if upright else 0, size=size)
-    axes.set_yticks(shown, labels, size=size)
-    if k <= _WRITTEN:
-        for (i, j), count in np.ndenumerate(counts):
-            if count:
-                percent = f"{100 * share[i, j]:.0f}" if share[i, j] >= 0.005 else "<1"
-                text, size = (f"{count:,}\n{percent} %", 7.5) if k <= _COUNTED else (percent, 6.0)
-                color = "white" if share[i, j] > 0.68 else "black"
-                axes.text(j, i, text, ha="center", va="center", size=size, color=color)
+    labels, size = [short(names[i], 16) for i in shown], 9 if k <= _COUNTED else 7
+    upright = max(map(len, labels)) > (6 if k <= _COUNTED else 2)
+    written = k <= _WRITTEN
+    beside = [k - 0.2] * written
+    axes.set_xticks([*shown, *beside], [*labels, "recall"][: len(labels) + written], rotation=90 * upright, size=size)
+    axes.set_yticks([*shown, *beside], [*labels, "precision"][: len(labels) + written], size=size)
+    axes.set(xlim=(-0.5, k - 0.5 + 0.7 * written), ylim=(k - 0.5 + 0.7 * written, -0.5))
+    axes.tick_params(length=0)
+    if written:
+        _write(axes, counts, share, most, labels)
+    return figure
+
+
+def _write(axes: Axes, counts: np.ndarray, share: np.ndarray, most: float, names: Sequence[str]) -> None:
+    """Numbers in the cells, and beside them recall and precision."""
+    k = len(counts)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "size": 9.0 if k <= _COUNTED else 6.0}
+    for (i, j), count in np.ndenumerate(counts):
+        if count:
+            percent = f"{100 * share[i, j]:.0f}" if share[i, j] >= 0.005 else "<1"
+            color = "white" if i != j and share[i, j] > 0.6 * most else "black"
+            words = "" if k > 2 else " right" if i == j else f" taken for\n{names[j]}"
+            axes.text(j, i, f"{count:,}{words}\n{percent} %" if k <= _COUNTED else percent, color=color, **look)
+    unit = " %" if k <= _COUNTED else ""
+    for i, column in enumerate(counts.sum(0)):
+        if counts[i].sum():
+            axes.text(k - 0.2, i, f"{100 * share[i, i]:.0f}{unit}", weight="bold", color="black", **look)
+        if column:
+            axes.text(i, k - 0.2, f"{100 * counts[i, i] / column:.0f}{unit}", weight="bold", color="black", **look)
+
+
+def _one_color(color: str) -> Any:
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap([color])
+
+
+@drawn
+def examples(groups: Mapping[str, np.ndarray], *, title: str = "") -> Figure:
+    """A line of pictures (n, C, H, W) for each name, in gray or color, each in its own range of colors."""
+    columns = max(map(len, groups.values()))
+    figure, grid = canvas(len(groups), across=1, width=max(4.6, 0.85 * columns + 2.2), height=0.95)
+    for axes, (name, pictures) in zip(grid, groups.items(), strict=True):
+        shown = tiles(np.asarray(pictures, dtype=float))
+        empty = np.full((columns - len(shown), *shown.shape[1:]), np.nan)
+        mosaic(axes, np.concatenate([shown, empty]), columns, names=[short(name, 28)], each=True)
+        axes.set(facecolor="none", xticks=[], anchor="W")  # else the layout cuts the names
+        axes.tick_params(labelsize=9)
+    figure.suptitle(title, size=11)
     return figure
 
 

@@ -169,11 +169,14 @@ def bands(
 
 
 @drawn
-def whiskers(panels: Mapping[str, Sequence[Any]], *, title: str = "", at: float | None = None) -> Figure:
+def whiskers(
+    panels: Mapping[str, Sequence[Any]], *, title: str = "", at: float | None = None, letters: int = 24
+) -> Figure:
     """Dots with whiskers, numbers beside them; a hollow dot has no interval.
 
     `panels` maps the label of an axis, with its unit, to rows (name, value, low, high), the first panel on top; a fifth
-    entry are words in place of the numbers. `at` is where a line is drawn, such as 0 for no difference.
+    entry are words in place of the numbers. `at` is where a line is drawn, such as 0 for no difference; of a name at
+    most so many `letters` are shown.
     """
     if not panels or not all(panels.values()):
         raise InputError(
@@ -194,7 +197,7 @@ def whiskers(panels: Mapping[str, Sequence[Any]], *, title: str = "", at: float 
             if np.isfinite(value):
                 axes.plot(value, i, "o", ms=7, mec=PALETTE[0], color=fill, clip_on=False)
             axes.annotate(words[0] if words else text, (1.02, i), xycoords=place, va="center", size="small")
-        axes.set_yticks(range(len(rows)), [short(name, 24) for name, *_ in rows])
+        axes.set_yticks(range(len(rows)), [short(name, letters) for name, *_ in rows])
         axes.set(xlabel=label, ylim=(len(rows) - 0.5, -0.5))
         axes.margins(x=0.08)
     return figure

@@ -255,4 +255,4 @@ def _distances(axes: Axes, distance: np.ndarray, usual: np.ndarray) -> None:
             axes.step([0.0, *x], np.arange(len(x) + 1) / len(x), where="post", color=color, ls=style, label=label)
     axes.set(title="Copies?", xlabel="distance to the nearest training row", ylabel="share that is nearer than this")
     axes.set(ylim=(0, 1.02), xlim=(0, None))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    axes.legend(loc="lower right")

@@ -57,6 +57,7 @@ class Task:
     has_result: ClassVar[bool] = True  # whether test rows tell how good a model is
     wait: ClassVar[str] = ""  # what is shown before a result that takes long
     calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
+    error: ClassVar[str] = ""  # what the mean of `errors` is
     judged: ClassVar[str] = ""  # the score that a verdict quotes; empty: the first
     pictures: ClassVar[tuple[str, ...]] = ()  # explanations that open a report where a model has them, the best first
 
@@ -186,6 +187,14 @@ class Task:
     def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
         """The first numbers of a report, at most three: the main score, one that guards it, one in the user's units."""
         yield from (Headline(name, name, in_words) for name in list(scores)[:3])
+
+    def errors(self, y: Any, predictions: Predictions) -> np.ndarray | None:
+        """The error of each row, (n,); None: rows have none."""
+        return None
+
+    def confused(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
+        """Rows of the most frequent confusions, by their description in words."""
+        return {}
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         """Results for the report by their headings, the one that says most first."""

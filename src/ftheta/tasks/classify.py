@@ -6,6 +6,7 @@ binary:  y in {0, 1} as floats;      multiclass:  y in {0, ..., K-1};      multi
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from .base import Headline, Held, Names, Predictions, Supervised, Values, as_jso
 if TYPE_CHECKING:
     from ..data import Dataset
 
+CONFUSIONS = 6  # pairs of classes, and rows of each, that are shown
 MIN_VALIDATION_ROWS = 60  # fewer are better used for training
 
 
@@ -41,6 +43,7 @@ class Classify(Supervised):
     targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
     judged: ClassVar[str] = "accuracy"
     pictures: ClassVar[tuple[str, ...]] = ("regions", "class-axes")
+    error: ClassVar[str] = "share of wrong rows"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = check.target(owner, y, n, numeric=False, columns=True)
@@ -173,6 +176,19 @@ class Classify(Supervised):
             yield Headline("mean over classes (balanced accuracy)", "balanced accuracy", percent)
         if "ROC AUC" in scores:
             yield Headline("ranking (ROC AUC)", "ROC AUC", "{:.2f}".format, "chance: 0.50")
+
+    def errors(self, y: Any, predictions: Predictions) -> np.ndarray | None:
+        return (np.asarray(y) != np.asarray(predictions["predicted"])).astype(float)
+
+    def confused(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
+        """At most six pairs of classes, the most frequent first, and of each at most six rows, the worst first."""
+        wrong = self.worst(y, predictions)["wrong"]
+        order = np.argsort(-wrong, kind="stable")[: (wrong > 0).sum()]
+        pairs = [(str(y[i]), str(predictions["predicted"][i])) for i in order]
+        counted = sorted(Counter(pairs).items(), key=lambda found: (-found[1], found[0]))[:CONFUSIONS]
+        words = {pair: f"{pair[0]} taken for {pair[1]} ({n:,})" for pair, n in counted}
+        rows = {pair: [i for i, own in zip(order, pairs, strict=True) if own == pair] for pair in words}
+        return {text: np.array(rows[pair][:CONFUSIONS]) for pair, text in words.items()}
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         classes, p = list(predictions["classes"]), predictions["p"]

@@ -40,6 +40,7 @@ class Regress(Supervised):
     calibrates: ClassVar[bool] = True
     judged: ClassVar[str] = "RMSE"
     pictures: ClassVar[tuple[str, ...]] = ("fitted-curve",)
+    error: ClassVar[str] = "mean absolute error"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = self._numbers(owner, y, n)
@@ -154,6 +155,9 @@ class Regress(Supervised):
             yield Headline("intervals", "coverage", percent, note)
         else:
             yield Headline("mean error (MAE)", "MAE", in_words)
+
+    def errors(self, y: Any, predictions: Predictions) -> np.ndarray | None:
+        return self.worst(y, predictions)["wrong"]
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         ends = {name: predictions[name] for name in ("low", "high")}
