@@ -11,14 +11,16 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from sklearn.pipeline import make_pipeline
 from torch import Tensor, nn
 
 import ftheta
 from ftheta import explain, formulas, measure, models, optim, plots
-from ftheta.data import Batch, augmentation, load, make_dataset
+from ftheta.data import Batch, TableEncoder, augmentation, load, make_dataset
 from ftheta.draw import Draw
 from ftheta.nn import ACTIVATIONS, MLP, UNet, activation
 from ftheta.plots import GREY, PALETTE, legend, panel
@@ -266,6 +268,34 @@ def cost() -> Figure:
     return measure.cost_curve(*_validated()).figure()
 
 
+@cache
+def progression() -> tuple[ftheta.LinearRegression, pd.DataFrame, np.ndarray]:
+    """The model of the page on columns, with the rows of the data set."""
+    diabetes = load("diabetes")
+    return ftheta.LinearRegression().fit(diabetes.x[:300], diabetes.y[:300]), diabetes.x, diabetes.y
+
+
+def importance() -> Figure:
+    """Growth of the error, column by column; correlated ones together."""
+    model, x, y = progression()
+    return explain.importance(model, x[300:], y[300:], target="progression").figure()
+
+
+def dependence() -> Figure:
+    """How the prediction of a net follows two columns."""
+    _, x, y = progression()
+    net = ftheta.MLPRegressor(hidden=(32,), epochs=60, random_state=0)
+    fitted = make_pipeline(TableEncoder(), net).fit(x[:300], y[:300])
+    return explain.dependence(fitted, x[300:], columns=["s5", "bmi"], target="progression").figure()
+
+
+def attribution() -> Figure:
+    """Why one row has its prediction."""
+    model, x, y = progression()
+    how = {"background": x[:300], "target": "progression"}
+    return explain.attribution(model, x[300:], y[300:], row=7, **how).figure()
+
+
 def regions() -> Figure:
     """Which class wins where."""
     data = make_dataset("blobs", n=300)
@@ -485,6 +515,7 @@ def gradient_history() -> Figure:
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
+    "attribution": attribution,
     "augmented": augmented,
     "backprop": backprop,
     "bands": bands,
@@ -495,6 +526,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "cost": cost,
     "curves": curves,
     "densities": densities,
+    "dependence": dependence,
     "diagnostics": diagnostics,
     "drag": drag,
     "ellipses": ellipses,
@@ -505,6 +537,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "gradient-history": gradient_history,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
+    "importance": importance,
     "initialisers": initialisers,
     "landscape": landscape,
     "lasso": lasso,

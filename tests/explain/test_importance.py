@@ -132,7 +132,7 @@ def test_correlated_columns_are_said_so_and_permuted_together():
     assert [names for names, places in zip(found.names, found.members, strict=True) if len(places) > 1] == ["a + city"]
     eta = np.sqrt(sum((city == c).sum() * a[city == c].mean() ** 2 for c in "xyz") / (a**2).sum())
     assert found.correlation[found.names.index("a + city")] == pytest.approx(eta, abs=0.01)
-    assert "a + city matter most" in found.caption and "a and city are correlated (0.89)" in found.caption
+    assert "a + city matter most" in found.caption and "Correlated: a and city (0.89). Permuted alone" in found.caption
     assert "units of price" in found.caption and "level" in found.caption.partition("No effect is shown by")[2]
     assert [found.names[c] for c in found.apart] == ["a + city", "free", "level"]
     rng = np.random.RandomState(np.random.RandomState(0).randint(2**31))

@@ -100,7 +100,7 @@ class Dependence(Result):
             axes.plot(effect.at[known], some.T, "-", color="0.75", lw=0.6, label="_")
             axes.plot([], [], "-", color="0.75", lw=1, label="single rows")
             ends = np.quantile(effect.ice[:, places, kept[0]], [0.1, 0.9], axis=0)
-            axes.vlines(where, *ends, color="0.75", lw=3, label="80 % of the rows")
+            axes.vlines(where, *ends, color="0.75", lw=3, label="80 % of the rows" if len(places) else "_")
         for k in kept:
             look = {"color": PALETTE[k % len(PALETTE)], "label": "mean" if len(kept) == 1 else self.output.names[k]}
             if known.any():

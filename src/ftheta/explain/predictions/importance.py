@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from ... import check
 from ...check import Count, RandomState
 from ...errors import InputError
-from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
 from .._registry import explanation
 from ._columns import TABLES, Columns, correlated, of_a_table
@@ -87,13 +87,13 @@ class Importance(Result):
         none = [self.names[c] for c in self.apart if self.low[c] <= 0]
         more = f" and {len(none) - 4} more" * (len(none) > 4)
         text += f" No effect is shown by {', '.join(none[:4])}{more}." if 0 < len(none) < len(self.apart) else ""
-        return " ".join([text, *(self._together(c) for c in self.apart if len(self.members[c]) > 1)])
-
-    def _together(self, c: int) -> str:
-        both = "all" if len(self.members[c]) > 2 else "both"
+        groups = [c for c in self.apart if len(self.members[c]) > 1]
+        if not groups:
+            return text
+        named = [f"{self.names[c].replace(' + ', ' and ')} ({self.correlation[c]:.2f})" for c in groups[:3]]
         return (
-            f"{self.names[c].replace(' + ', ' and ')} are correlated ({self.correlation[c]:.2f}): permuted alone, one "
-            f"makes rows that do not occur, so look at the bar of {both} together."
+            f"{text} Correlated: {'; '.join(named)}. Permuted alone, one of them makes rows that do not occur, so look "
+            "at the bar of them together."
         )
 
     @drawn
@@ -103,7 +103,9 @@ class Importance(Result):
         figure, axes = canvas(width=6.6, height=1.2 + 0.3 * shown)
         for c in range(shown):
             group = len(self.members[c]) > 1
-            look = {"color": PALETTE[4], "hatch": "//", "edgecolor": "white"} if group else {"color": PALETTE[0]}
+            look: dict[str, Any] = {"color": PALETTE[0], "label": "one column"}
+            if group:
+                look = {"color": PALETTE[4], "hatch": "//", "ec": "white", "label": "correlated columns together"}
             axes.barh(c, growth[c], height=0.66, **look)
             axes.hlines(c, self.low[c], self.high[c], color="black", lw=1.2)
             far = max(growth[c], self.high[c], 0)
@@ -116,6 +118,8 @@ class Importance(Result):
         axes.set_title(f"{short(self.finding, 60)}{f' ({more} smaller ones are not shown)' * bool(more)}")
         axes.margins(x=0.12)
         axes.grid(visible=False, axis="y")
+        if any(len(places) > 1 for places in self.members[:BARS]):
+            legend(figure)
         return figure
 
 
