@@ -340,3 +340,11 @@ def test_an_estimator_shows_its_layers_under_the_usual_transformations():
     lines = found.table().columns
     assert lines["layer"][:6] == ["0"] * 5 + ["1"] and np.isnan(lines["|f(t(x)) - t(f(x))|"][-1])
     assert lines["changed %"][0] == pytest.approx(100 * found.changed[0, 0])
+
+
+def test_colors_of_equivariance_span_what_was_found():
+    found = equivariance(nn.Conv2d(1, 2, 3, padding=1).double(), None, maps(3, 1, 6, 6))
+    image = found.figure().axes[0].images[0]
+    low, high = image.get_clim()
+    errors = np.concatenate([found.equivariance.ravel(), found.invariance.ravel()]) / found.scale[0]
+    assert high == pytest.approx(np.log10(np.nanmax(errors))) and high - low >= 1

@@ -149,4 +149,38 @@ def test_own_rules_and_start():
 def test_columns_of_zeros_have_a_flat_loss():
     x = np.c_[np.zeros((6, 2)), np.arange(6.0)]
     with pytest.raises(InputError, match="The loss is flat where the solvers start"):
-        explain.solvers(LinearRegression().fit(x, np.arange(6.0)), x, np.arange(6.0))
+        explain.solvers(LinearRegression().fit(x, np.arange(6.0)), x, np.arange(6.0), columns=(0, 1))
+
+
+def test_solvers_take_the_strongest_columns_and_lie_above_their_minimum():
+    x = np.random.default_rng(0).normal(size=(50, 4)) * [1, 1, 1, 10]
+    y = x @ [0.1, 3.0, 0.0, -0.2]
+    found = explain.solvers(LinearRegression().fit(x, y), x, y, names=list("abcd"))
+    assert found.labels == ("coefficient of b", "coefficient of d")
+    assert min(found.table().columns["above the lowest"]) >= 0
+    assert found.figure().axes[1].get_yscale() == "log"
+
+
+def test_a_row_that_does_not_matter_is_said_not_to():
+    x = np.r_[np.random.default_rng(0).normal(size=(40, 1)), [[60.0]]]
+    y = (x[:, 0] + np.sin(np.arange(41) * 9) > 0).astype(int)
+    model = LogisticRegression().fit(x, y)
+    found = explain.row_influence(model, x, y, row=40, to=[50.0, 60, 70], names=["age"])
+    assert found.still and found.moved == "age" and "does not change" in found.caption
+    change = found.figure().axes[1]
+    assert change.get_title() == "Coefficients: none changes" and not np.any(change.lines[0].get_ydata())
+    assert not explain.row_influence(model, x, y, row=0).still
+
+
+def test_statistics_have_the_users_names_and_say_why_there_are_no_intervals():
+    x = np.c_[np.arange(20.0), np.sin(np.arange(20))]
+    model, y = LogisticRegression().fit(x, np.arange(20) > 9), np.arange(20) > 9
+    found = explain.run("statistics", model, x, y, names=["age", "size"], classes=["no", "yes"])
+    table = found.table()
+    assert table.columns[""] == ["intercept", "age", "size"] and "Planes separate" in table.caption
+    assert list(table.columns) == ["", "log-odds", "odds ratio"]
+    axes = found.figure().axes[0]
+    assert axes.get_title() == "Coefficients, without intervals" and "log-odds of yes against no" in axes.get_xlabel()
+    line = LinearRegression().fit(x, x[:, 1])
+    found = explain.run("statistics", line.fit(x, x[:, 0] ** 2), x, x[:, 0] ** 2, target="price")
+    assert found.figure().axes[0].get_ylabel() == "residual (price)"

@@ -132,3 +132,8 @@ def test_a_unet_keeps_its_modes_and_is_offered_it():
     assert "segmentation" in explain.available(net)
     found = explain.run("segmentation", net, X2, Y)
     assert net.module_.encoder.training and np.array_equal(net.classes_[found.predicted], net.predict(X2))
+
+
+def test_segments_have_the_users_classes():
+    found = explain.run("segmentation", Threshold(), X2, LABELS, classes=["ground", "disc"])
+    assert found.names == ("ground", "disc") and found.table().columns["class"] == ["ground", "disc"]

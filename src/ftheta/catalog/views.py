@@ -102,7 +102,7 @@ VIEWS = [
     ),
     View(
         *("filters", f"{_IMAGES}.features:filters", "module_|gibbs", "What do the first layers look for?"),
-        *("Kernels of a convolution as images, beside known ones of the same size.", 48),
+        *("Weights of a convolution or a machine as images; kernels beside known ones of their size.", 48),
     ),
     View(
         *("chains", f"{_ENERGY}.explain_machines:chains", "gibbs module_", "How far do the Gibbs chains get?"),

@@ -107,6 +107,7 @@ def segmented(
     names: Sequence[str],
     *,
     title: str = "Segmentation",
+    numbers: Sequence[Any] | None = None,
 ) -> Figure:
     """One column per image: its pixels, their true classes, their predicted ones; the share that is right below.
 
@@ -116,6 +117,7 @@ def segmented(
         predicted: The same of the predictions.
         names: Of the K classes.
         title: Title of the figure.
+        numbers: Of the images; None: 0, 1, ...
     """
     images = images[:, None] if images.ndim == 3 else images
     maps = {"truth": truth, "prediction": predicted} if truth is not None else {"prediction": predicted}
@@ -126,7 +128,7 @@ def segmented(
     grid = grid.reshape(rows, n)
     for column, axes in zip(range(n), grid.T, strict=True):
         axes[0].imshow(picture(images[column]), cmap="gray")
-        axes[0].set_title(f"image {column}", size=9)
+        axes[0].set_title(f"image {column if numbers is None else numbers[column]}", size=9)
         for place, labels in zip(axes[1:], maps.values(), strict=True):
             place.imshow(_colors(len(names))[labels[column]])
         right = ""

@@ -127,7 +127,7 @@ def _walk(axes: Axes, grid: Grid, paths: Mapping[str, Any], minima: Sequence[Seq
         axes.plot(*end, ls="", marker=sign, ms=9, color=style["color"], mec="white", zorder=6, clip_on=not gone)
     for k, point in enumerate(minima):
         known: dict[str, Any] = {"label": "minimum"} if k == 0 else {}
-        axes.plot(*point, ls="", marker="*", ms=15, color="white", mec="black", zorder=5, **known)
+        axes.plot(*point, ls="", marker="*", ms=15, color="white", mec="black", zorder=7, **known)
     for points in list(paths.values())[:1]:
         axes.plot(*np.asarray(points)[0], ls="", marker="s", ms=8, color="black", mec="white", zorder=5, label="start")
 

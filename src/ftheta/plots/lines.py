@@ -13,6 +13,7 @@ from ._style import DASHES, GREY, PALETTE, Figure, canvas, distinct, drawn, lege
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 3}  # the axes, not over lines
 Row = tuple[str, float, float | None, float | None]  # name, value, low, high
 
 
@@ -265,8 +266,8 @@ def drag(made: Any) -> Figure:
         left.plot(made.places, made.answers, "o-", color=PALETTE[0], ms=4, label="answer for the row")
         if made.moved == "y":
             left.axline((made.home, made.home), slope=1, color=GREY, ls=(0, (4, 3)), lw=1, label="answer = y")
-        left.axvline(made.home, color=PALETTE[1], lw=1.2, label="where it was")
-        left.legend(loc="best")
+        left.axvline(made.home, color=GREY, lw=1.2, ls=":", label="where it was")
+        left.legend(**BELOW)
     _coefficients(right, made)
     return figure
 
@@ -284,16 +285,16 @@ def _lines(axes: Axes, made: Any) -> None:
         axes.plot(made.x[made.row], made.places[k], "D", color=PALETTE[1], alpha=strength, ms=6)
     axes.plot([], [], "D", color=PALETTE[1], label=f"row {made.row}, dragged")
     axes.plot([], [], color=PALETTE[0], ls="-", label="its fit")
-    axes.legend(loc="best")
+    axes.legend(**BELOW)
 
 
 def _coefficients(axes: Axes, made: Any) -> None:
     start = int(np.abs(made.places - made.home).argmin())
-    change = made.coefficients - made.coefficients[start]
-    axes.set(title="Coefficients", ylabel="change of the coefficient")
+    change = (made.coefficients - made.coefficients[start]) * (not made.still)
+    axes.set(title="Coefficients: none changes" if made.still else "Coefficients", ylabel="change of the coefficient")
     axes.set_xlabel(f"{short(made.moved, 24)} of row {made.row}")
     for j in np.argsort(-np.abs(change).max(0))[:10]:
         axes.plot(made.places, change[:, j], label=short(made.names[j], 18))
     axes.axhline(0, color=GREY, lw=0.8)
-    axes.axvline(made.home, color=PALETTE[1], lw=1.2)
-    axes.legend(loc="best")
+    axes.axvline(made.home, color=GREY, lw=1.2, ls=":")
+    axes.legend(**BELOW)

@@ -200,7 +200,10 @@ class Segment(Task):
 
     def draw_worst(self, images: Any, y: Any, predictions: Predictions, worst: np.ndarray) -> Any:
         maps, x = predictions["predicted"], np.moveaxis(images, -1, 1)
-        return plots.segmented(x, y[worst], maps[worst], predictions["classes"], title="Most wrong images")
+        rows = predictions["rows"][worst] if "rows" in predictions else None
+        return plots.segmented(
+            x, y[worst], maps[worst], predictions["classes"], title="Most wrong images", numbers=rows
+        )
 
 
 def _metrics(sums: np.ndarray, names: Names) -> dict[str, np.ndarray]:

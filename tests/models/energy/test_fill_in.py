@@ -75,6 +75,8 @@ def test_default_rows_are_those_of_28_in_proportion():
 
 def test_columns_are_removed_from_rows_that_are_not_pictures_and_channels_lose_the_same_rows():
     found = fill_in(of_width(6), np.eye(6), (2,), (1,))
+    removed = np.asarray(found.figure().axes[0].images[0].get_array())
+    assert (np.abs(removed[..., :3] - [0.9, 0.6, 0.0]).max(-1) < 1e-6).any()  # not in the color of the gaps
     assert found.shape == (1, 6) and found.missing.tolist() == [[False] * 4 + [True] * 2] and found.figure()
     found = fill_in(of_width(24), np.zeros((2, 3, 4, 2)), (1,), (1,))
     missing = found.missing.reshape(3, 4, 2)

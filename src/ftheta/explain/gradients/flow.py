@@ -76,7 +76,7 @@ class GradientFlow(Result):
 
     def figure(self) -> Figure:
         """Mean absolute gradient of each tensor, with ‖g‖ / ‖θ‖ beside it."""
-        notes = [f"‖g‖/‖θ‖ = {ratio:.2g}" for ratio in self.ratio]
+        notes = [f"‖g‖/‖θ‖ = {r:.2g}" if np.isfinite(r) else "all weights are 0" for r in self.ratio]
         title = f"Gradient flow at {self.n} rows"
         return layers(self.names, self.mean_absolute, label="mean |gradient|", title=title, notes=notes)
 

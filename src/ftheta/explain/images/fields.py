@@ -249,13 +249,16 @@ class Equivariance(Result):
         labels, pattern = distinct(list(self.names), 24)
         errors = (self.equivariance / scale, self.invariance / scale)
         titles = ("equivariance error |f(t(x)) - t(f(x))|", "invariance error |f(t(x)) - f(x)|")
+        known = np.concatenate([v[np.isfinite(v)] for v in errors])
+        high = float(np.log10(max(known.max(initial=0), 1e-8)))
+        low = min(float(np.log10(max(known.min(initial=1), 1e-8))), high - 1)  # at least a power of ten
         image: Any = None
         for axes, title, values in zip(grid, titles, errors, strict=True):
-            shade = np.log10(np.clip(values, 1e-8, 1))
-            image = axes.imshow(shade, cmap="viridis", vmin=-8, vmax=0, aspect="auto")
+            shade = np.log10(np.clip(values, 1e-8, None))
+            image = axes.imshow(shade, cmap="viridis", vmin=low, vmax=high, aspect="auto")
             axes.set_facecolor("0.9")  # where a value is not a number
             for (i, j), value in np.ndenumerate(values):
-                ink = GREY if np.isnan(value) else "black" if shade[i, j] > -3 else "white"
+                ink = GREY if np.isnan(value) else "black" if shade[i, j] > (low + 2 * high) / 3 else "white"
                 words = "none" if np.isnan(value) else f"{value:.2g}" if value >= 1e-3 or not value else f"{value:.0e}"
                 axes.text(j, i, words, ha="center", va="center", color=ink, fontsize=8)
             axes.set_xticks(range(len(self.transforms)), self.transforms, rotation=30, ha="right")
@@ -265,7 +268,8 @@ class Equivariance(Result):
             axes.grid(visible=False)
         grid[0].set_ylabel(f"layer {pattern}".strip())
         bar = figure.colorbar(image, ax=list(grid), label="share of the layer's largest number")
-        bar.set_ticks([-8, -6, -4, -2, 0], labels=["≤ 1e-8", "1e-6", "1e-4", "0.01", "≥ 1"])
+        ticks = np.linspace(low, high, 5)
+        bar.set_ticks(ticks.tolist(), labels=[f"{10**t:.1g}" for t in ticks])
         return figure
 
 

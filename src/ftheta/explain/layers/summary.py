@@ -105,7 +105,7 @@ class Summary(Result):
     def caption(self) -> str:
         total, frozen = int(self.parameters.sum()), int(self.frozen.sum())
         trained = f"{total - frozen:,} trainable, {frozen:,} frozen" if frozen else "all trainable"
-        lines = [f"{total:,} parameters ({trained}), {int(self.multiply_adds.sum()):,} multiply-adds for a row."]
+        lines = [f"{total:,} parameters ({trained}){self._cost}."]
         if kept := int(self.statistics.sum()):
             lines.append(f"With {kept:,} statistics, which are kept and not trained, {total + kept:,} numbers in all.")
         if self.widths is not None:
@@ -116,15 +116,20 @@ class Summary(Result):
 
     def figure(self) -> Figure:
         """Parameters of the layers that have any."""
-        total, cost = int(self.parameters.sum()), int(self.multiply_adds.sum())
+        total = int(self.parameters.sum())
         kept = np.flatnonzero(self.parameters) if self.parameters.any() else np.arange(len(self.names))
         return plots.layers(
             [self.names[i] for i in kept],
             self.parameters[kept],
             label="parameters",
-            title=f"{total:,} parameters, {cost:,} multiply-adds for a row",
+            title=f"{total:,} parameters{self._cost}",
             notes=[self._note(i) for i in kept.tolist()],
         )
+
+    @property
+    def _cost(self) -> str:
+        cost = int(self.multiply_adds.sum())  # 0 where nothing that is counted ran, as in a machine of energies
+        return f", {cost:,} multiply-adds for a row" if cost else ""
 
     def _note(self, i: int) -> str:
         if not self.calls[i]:

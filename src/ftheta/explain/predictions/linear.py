@@ -34,6 +34,7 @@ from .._registry import explanation
 from ..surface.descent import Spec, trajectories
 
 PLACES, SPREADS = 21, 3.0  # of a row that is moved: how many, and how far in standard deviations
+ROUNDING = 1e-6  # change of coefficients, in units of the largest, that is none
 GRID = 61  # of the loss over two coefficients
 
 
@@ -72,8 +73,15 @@ class RowInfluence(Result):
         return float(np.polyfit(self.places - self.home, self.answers, 1)[0])
 
     @property
+    def still(self) -> bool:
+        """Whether no coefficient changes by more than rounding."""
+        return bool(np.ptp(self.coefficients, axis=0).max() <= ROUNDING * np.abs(self.coefficients).max())
+
+    @property
     def caption(self) -> str:
         low, high = self.places[0], self.places[-1]
+        if self.still:
+            return f"Row {self.row} moved along {self.moved} from {low:.4g} to {high:.4g}: the fit does not change."
         return (
             f"Row {self.row} moved along {self.moved} from {low:.4g} to {high:.4g} (it was at {self.home:.4g}): the "
             f"answer for it goes from {self.answers[0]:.4g} to {self.answers[-1]:.4g}, {self.slope:.3g} per unit."
@@ -84,7 +92,14 @@ class RowInfluence(Result):
     "row-influence", when=is_one_plane, otherwise="is not a linear model of one number or two classes; {} needs one"
 )
 def row_influence(
-    obj: Any, X: Any, y: Any, row: int | None = None, column: int | None = None, to: Sequence[float] | None = None
+    obj: Any,
+    X: Any,
+    y: Any,
+    row: int | None = None,
+    column: int | None = None,
+    to: Sequence[float] | None = None,
+    *,
+    names: Sequence[str] | None = None,
 ) -> RowInfluence:
     """What one row does to the fit of a linear model as it is moved.
 
@@ -119,12 +134,12 @@ def row_influence(
         values[row] = place
         fits.append(_fitted(obj, x, target, x[[row]]))
     values[row] = home
-    names = names_of(obj)
+    known = names_of(obj, names)
     one = x[:, 0].copy() if x.shape[1] == 1 else np.zeros(0)
     shown = (target == np.unique(target)[-1]).astype(float) if classes else target.copy()
     answers, coefficients = np.array([f[0] for f in fits]), np.stack([f[1] for f in fits])
-    moved = "y" if column is None else names[column]
-    return RowInfluence(row, moved, places, home, answers, coefficients, ("intercept", *names), one, shown)
+    moved = "y" if column is None else known[column]
+    return RowInfluence(row, moved, places, home, answers, coefficients, ("intercept", *known), one, shown)
 
 
 def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
@@ -171,7 +186,7 @@ class Solvers(Result):
         return {
             "solver": list(self.points),
             "last loss": [v[-1] for v in values],
-            "above the lowest": [v[-1] - self.lowest for v in values],
+            "above the lowest": [max(v[-1] - self.lowest, 0.0) for v in values],
             "distance to the minimum": list(self.distances.values()),
             "steps": [len(v) - 1 for v in values],
             "evaluations": [int(e[-1]) for e in self.evaluations.values()],
@@ -180,7 +195,7 @@ class Solvers(Result):
 
     def figure(self) -> Figure:
         """The paths from above, and the loss against steps and evaluations."""
-        above = {name: values - self.lowest for name, values in self.values.items()}
+        above = {name: np.maximum(values - self.lowest, 0) for name, values in self.values.items()}
         lines = {
             "steps": {name: (np.arange(len(v)), v) for name, v in above.items()},
             "evaluations of the loss": {name: (self.evaluations[name], v) for name, v in above.items()},
@@ -203,32 +218,36 @@ def solvers(
     obj: Any,
     X: Any,
     y: Any,
-    columns: Sequence[int] = (0, 1),
+    columns: Sequence[int] | None = None,
     optimizers: Sequence[Spec] | None = None,
     start: Sequence[float] = (0.0, 0.0),
     steps: Count = 100,
+    *,
+    names: Sequence[str] | None = None,
 ) -> Solvers:
     """The loss over two coefficients, without any penalty, and the path of every solver to its minimum.
 
     Args:
         obj: A fitted linear model of one number, or of two classes.
-        columns: The two features whose coefficients move.
+        columns: The two features whose coefficients move; None: those that change the prediction most.
         optimizers: Rules as `trajectories` takes them; None: gd and momentum at rates that the curvature allows, cg,
             lbfgs and newton.
         start: The two coefficients at the start.
         steps: Most steps of each.
     """
-    pair, x = pair_of(columns, obj.n_features_in_), features(obj, X)
+    x = features(obj, X)
+    strongest = np.sort(np.argsort(-np.abs(np.ravel(obj.coef_)) * x.std(0), kind="stable")[:2]).tolist()
+    pair = pair_of(strongest if columns is None else columns, obj.n_features_in_)
     begin = finite("start", start).ravel().tolist()
     if len(begin) != 2:
         raise InputError(f"start={start}; two numbers are needed, one for each coefficient.")
     ground = _surface(obj, x, targets(y, len(x)), pair, tuple(begin))
-    names = names_of(obj)
+    known = names_of(obj, names)
     found, low = trajectories(ground, optimizers or _rules(ground), steps=steps, size=GRID), np.array(ground.minima[0])
     paths, grid = found.paths, found.grid
     return Solvers(
         loss=ground.name,
-        labels=(f"coefficient of {names[pair[0]]}", f"coefficient of {names[pair[1]]}"),
+        labels=(f"coefficient of {known[pair[0]]}", f"coefficient of {known[pair[1]]}"),
         grid=grid,  # pyright: ignore[reportArgumentType]  # of two coefficients there is one
         minimum=low,
         lowest=float(ground(torch.from_numpy(low))),
@@ -274,10 +293,27 @@ def _rules(ground: Surface) -> list[Spec]:
     if not largest > 0:
         raise InputError("The loss is flat where the solvers start: both columns are zero. Choose other columns.")
     rate = float(f"{1 / largest:.2g}")
-    return [("gd", rate), ("momentum", rate / 2), "cg", "lbfgs", "newton"]
+    return [("gd", rate), ("momentum", rate / 10), "cg", "lbfgs", "newton"]
 
 
 @explanation("statistics", all_rows=True)
-def statistics(obj: Any, X: Any, y: Any) -> Result:
+def statistics(
+    obj: Any,
+    X: Any,
+    y: Any,
+    *,
+    names: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    target: str = "y",
+) -> Result:
     """Standard errors, tests and diagnostics of a model, from the rows that it was fitted to."""
-    return obj.summarize(X, y)
+    found = obj.summarize(X, y)
+    own = vars(found)  # nobody else has it
+    own["target"] = target
+    if names is not None and not hasattr(obj, "feature_names_in_"):
+        called = {f"x{j}": name for j, name in enumerate(names)}
+        own["names"] = tuple(called.get(name, name) for name in found.names)
+    if classes is not None and "outcomes" in own:
+        called = dict(zip(np.asarray(obj.classes_).tolist(), classes, strict=True))
+        own |= {part: tuple(called.get(k, k) for k in own[part]) for part in ("classes", "outcomes")}
+    return found

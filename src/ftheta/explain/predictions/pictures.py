@@ -155,7 +155,7 @@ class Segmentation(Result):
 
 
 @explanation("segmentation")
-def segmentation(obj: Any, X: Any, y: Any) -> Segmentation:
+def segmentation(obj: Any, X: Any, y: Any, *, classes: Sequence[str] | None = None) -> Segmentation:
     """Images, true and predicted classes, and the overlap of each class.
 
     Args:
@@ -182,7 +182,8 @@ def segmentation(obj: Any, X: Any, y: Any) -> Segmentation:
     if images.dtype.kind not in "fiub" or images.size % truth.size:
         raise InputError(f"X is {type(X).__name__} {images.shape} for pixels {truth.shape}; segmentation draws arrays.")
     images = images.reshape(len(truth), -1, *truth.shape[1:])
-    names, codes = tuple(map(str, obj.classes_)), {label: k for k, label in enumerate(obj.classes_.tolist())}
+    called = obj.classes_ if classes is None or len(classes) != len(obj.classes_) else classes
+    names, codes = tuple(map(str, called)), {label: k for k, label in enumerate(obj.classes_.tolist())}
     strange = set(np.unique(truth).tolist()) - set(codes) - {obj.ignore_label}
     if strange:
         raise InputError(f"y holds label {min(strange)}, which is not one of the classes {', '.join(names)}.")

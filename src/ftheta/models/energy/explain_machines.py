@@ -28,6 +28,7 @@ from ...plots import GREY, PALETTE, Figure, drawn, mosaic, patches, tiles
 from ...results import Result
 from ._machine import Machine
 
+REMOVED = np.array([0.9, 0.6, 0.0])[:, None, None]  # color of what is removed
 MAX_SHOWN = 8  # chains in the picture, pictures of a panel
 SHARES = np.array([5, 10, 15, 20]) / 28  # of the rows: those numbers for 28
 
@@ -222,9 +223,15 @@ class FilledIn(Result):
             errors = ", ".join(f"{v:.3f}" for v in self.error[k].mean(1))
             mean = "" if len(self.truth) == 1 else f" (mean image {self.mean_error[k].mean():.3f})"
             title = f"{count} row{'s' * (count != 1)} removed, error {errors}{mean}"
-            panels[title] = lines.reshape(*lines.shape[:2], *(self.shape if len(self.shape) == 3 else (1, *self.shape)))
-        names = ["complete", "what is left", *(f"{s:,} step{'s' * (s != 1)}" for s in self.steps.tolist())]
-        return patches(panels, [names] * len(panels), x="picture", y="")
+            lines = lines.reshape(*lines.shape[:2], *(self.shape if len(self.shape) == 3 else (1, *self.shape)))
+            gray = lines.shape[2] == 1 and np.nanmin(lines) >= 0 and np.nanmax(lines) <= 1
+            panels[title] = np.where(np.isnan(lines), REMOVED, lines) if gray else lines
+        names = [
+            "complete",
+            "what is left",
+            *(f"{s:,} step{'s' * (s != 1)}" for s in self.steps.tolist()),
+        ]
+        return patches(panels, [names] * len(panels), x="picture; orange is removed", y="")
 
 
 @explanation("fill-in", needs=Machine)

@@ -43,6 +43,7 @@ def diagnostics(
     *,
     rank: int,
     rows: np.ndarray,
+    target: str = "y",
 ) -> Figure:
     """Four panels of a fit: residuals against fitted, normal quantiles, spread against fitted, leverage with Cook.
 
@@ -52,7 +53,7 @@ def diagnostics(
     figure, (first, second, third, fourth) = canvas(4, across=2, width=4.8, height=4.0)
     n, there = len(fitted), np.flatnonzero(np.isfinite(standardized))
     z, h = standardized[there], leverage[there]
-    _against(first, "Residuals and fitted values", fitted, residuals, "residual (units of y)")
+    _against(first, "Residuals and fitted values", fitted, residuals, f"residual ({target})")
     first.axhline(0, **DASHED)
     _quantiles(second, z)
     _against(third, "Scale and location", fitted[there], np.sqrt(abs(z)), "√|standardized residual|")

@@ -213,7 +213,8 @@ class LogisticSummary(Summary):
         columns |= {f"{100 * self.level:g} % from": low, "to": high, "odds ratio": self.odds_ratios}
         columns |= {"LR": self.ratios, "LR p": self.ratios_p}
         first = {"class": [str(c) for c in self.outcomes]} if len(self.classes) > 2 else {}
-        return Table({**first, "": self.names, **blank(columns)})
+        known = {name: v for name, v in columns.items() if np.isfinite(v).any()}
+        return Table({**first, "": self.names, **blank(known)}, " ".join(self.notes))
 
     def figure(self) -> Figure:
         """Log-odds of the features with their intervals, a panel per class; of many those with the largest |z|."""
@@ -222,17 +223,21 @@ class LogisticSummary(Summary):
         slopes = [i for i in range(len(self.names)) if i % width]
         shown = sorted(sorted(slopes, key=lambda i: -np.nan_to_num(abs(self.z[i])))[:MAX_DRAWN])
         for i in shown:
-            label = f"log-odds of {self.outcomes[i]} against {self.classes[0]}, for each unit of a feature"
+            label = f"log-odds of {self.outcomes[i]} against {self.classes[0]}, per unit of the column as it was fitted"
             low, high = (None if np.isnan(end) else float(end) for end in self.interval()[i])
             panels.setdefault(label, []).append((self.names[i], float(self.coefficients[i]), low, high))
         figure = plots.whiskers(panels, at=0.0)
-        figure.axes[0].set_title(f"Coefficients with {100 * self.level:g} % intervals")
+        known = np.isfinite(self.errors).any()
+        title = f"Coefficients with {100 * self.level:g} % intervals" if known else "Coefficients, without intervals"
+        figure.axes[0].set_title(title)
         return figure
 
     @property
     def caption(self) -> str:
         """What the picture shows."""
         clear = int(np.sum(self.p < 1 - self.level))
+        if not np.isfinite(self.errors).any():
+            return " ".join(self.notes)
         return (
             f"Log-odds of {len(self.names)} coefficients on {self.n:,.10g} rows, McFadden's R² {self.mcfadden:.4g}; "
             f"the intervals of {clear} do not hold 0."

@@ -46,6 +46,7 @@ class Summary(Result):
     log_likelihood: float  # at θ̂
     level: float = 0.95  # of the confidence intervals
     notes: tuple[str, ...] = ()  # what a reader must know
+    target: str = "y"  # what y is called
 
     aic = property(lambda self: 2 * self.rank - 2 * self.log_likelihood, doc="2 r - 2 log L.")
     bic = property(lambda self: self.rank * float(np.log(self.n)) - 2 * self.log_likelihood, doc="r log n - 2 log L.")
@@ -261,7 +262,7 @@ class LinearSummary(Summary):
     def figure(self) -> Figure:
         """Residuals against fitted values and normal quantiles, their spread, and leverage with Cook's distance."""
         given = self.fitted, self.residuals, self.standardized, self.leverage
-        return diagnostics(*given, rank=self.rank, rows=self.rows)
+        return diagnostics(*given, rank=self.rank, rows=self.rows, target=self.target)
 
     @property
     def r2_note(self) -> str:
