@@ -61,6 +61,18 @@ def test_rows_of_few_values_repeat_by_nature_which_is_not_reported():
     assert leaks(pd.DataFrame(np.random.default_rng(0).integers(0, 2, (N, 3))), TRAIN, TEST) == ()
 
 
+def test_copies_are_reported_although_as_many_repeat_in_the_training_part():
+    """60 rows of a table of ordinary columns appended to it, and the whole shuffled; two columns of 30 values each."""
+    rng = np.random.default_rng(0)
+    area, rooms = rng.normal(90, 25, N).round(), rng.integers(1, 7, N)
+    plain = pd.DataFrame({"area": area, "rooms": rooms, "city": rng.choice(["Oslo", "Rome"], N)})
+    plain["day"] = rng.integers(0, 700, N)
+    both = pd.concat([plain, plain[:60]]).sample(frac=1.0, random_state=0)
+    rows = np.arange(len(both))
+    assert "test rows have the same features as a training row" in leaks(both, rows[100:], rows[:100])[0]
+    assert leaks(plain, TRAIN, TEST) == leaks(pd.DataFrame(rng.integers(0, 30, (N, 2))), TRAIN, TEST) == ()
+
+
 def test_the_twins_of_iris_are_found_and_no_other_data_set_has_any():
     for name in ("iris", "wine", "digits", "diabetes", "breast-cancer"):
         data = load(name)

@@ -1,6 +1,6 @@
 """Leaks: what a test set must not share with the training set.
 
-    duplicates   a test row that is also a training row, unless as many repeat inside the training set
+    duplicates   a test row that is also a training row, unless as many repeat inside the training set by chance
     scaling      mean 0 and standard deviation 1 over ALL rows: the test rows influenced the training rows
     target       a column that is the target under another name
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-6
 SAMPLE = 1000  # rows on which columns are ruled out before all rows are looked at
+CHANCE, MIN_PAIRS, MAX_COLUMNS = 5, 5, 100  # columns that are left out in turn; equal pairs; columns
 MIN_ROWS = 20  # of fewer rows, or different values, a coincidence is not reported
 
 
@@ -54,20 +55,26 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
         return tuple(_duplicates(of_train, of_test, labels))
     frame = x if isinstance(x, pd.DataFrame) else pd.DataFrame(np.asarray(x))
     with np.errstate(all="ignore"):
-        rows = _duplicates(_hash(frame.iloc[train]), _hash(frame.iloc[test]), labels)
+        both = frame.iloc[np.concatenate([train, test])]
+        rows = _duplicates(_hash(frame.iloc[train]), _hash(frame.iloc[test]), labels, lambda: _copied(both))
         return (*rows, *_scaled(frame, train), *_target(frame, y))
 
 
 # ---- rows on both sides
 
 
-def _duplicates(a: np.ndarray, b: np.ndarray, labels: tuple[np.ndarray, np.ndarray] | None) -> Iterator[str]:
-    """Hashes of the training rows and of the test rows, compared."""
+def _duplicates(
+    a: np.ndarray,
+    b: np.ndarray,
+    labels: tuple[np.ndarray, np.ndarray] | None,
+    copied: Callable[[], bool] = lambda: False,
+) -> Iterator[str]:
+    """Hashes of the training rows and of the test rows, compared; `copied` tells whether equal rows are copies."""
     import pandas as pd
 
     shared, own = np.isin(b, a), int(pd.Index(a).duplicated(keep=False).sum())
     count = int(shared.sum())
-    if not count or own / len(a) >= 0.5 * count / len(b):  # as many repeat inside the training set
+    if not count or (own / len(a) >= 0.5 * count / len(b) and not copied()):  # as many repeat in the training set
         return
     also = ""
     if labels is not None:
@@ -77,6 +84,28 @@ def _duplicates(a: np.ndarray, b: np.ndarray, labels: tuple[np.ndarray, np.ndarr
         f"{count:,} of {len(b):,} test rows {'has' if count == 1 else 'have'} the same features as a training row{also}"
         f"; {own:,} of {len(a):,} training rows repeat another."
     )
+
+
+def _copied(frame: pd.DataFrame) -> bool:
+    """Whether far more pairs of rows are equal than chance makes.
+
+    Pairs that are equal but for one column, times the chance that two of its values are equal, are what it makes; of
+    the columns with most values the one with the most such pairs counts.
+    """
+    equal, expected = _pairs(_hash(frame)), 0.0
+    for j in np.argsort(-frame.nunique().to_numpy(), kind="stable")[:CHANCE] if frame.shape[1] <= MAX_COLUMNS else ():
+        share = 2 * _pairs(frame.iloc[:, j].to_numpy()) / len(frame) ** 2
+        rest = _pairs(_hash(frame.iloc[:, np.arange(frame.shape[1]) != j]))
+        expected = max(expected, (rest - equal) * share / max(1 - share, share))
+    return frame.shape[1] <= MAX_COLUMNS and equal > 4 * expected + MIN_PAIRS
+
+
+def _pairs(values: np.ndarray) -> float:
+    """How many pairs are equal."""
+    import pandas as pd
+
+    counts = pd.Series(values).value_counts().to_numpy().astype(float)
+    return float((counts * (counts - 1)).sum() / 2)
 
 
 def _hash(frame: pd.DataFrame) -> np.ndarray:
