@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
+from math import floor, inf, log10
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Result", "Table", "svg"]
+__all__ = ["Result", "Table", "digits_of", "fixed", "svg"]
 
 _WORDS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum"}
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {c: f"\\text{word}{{}}" for c, word in _WORDS.items()}
@@ -204,3 +205,16 @@ def _text(value: Any) -> str:
     if not _is_number(value) or isinstance(value, Integral):
         return str(value)
     return f"{value:#.4g}".rstrip(".")
+
+
+def fixed(cell: Any, digits: int) -> str:
+    """A number with so many places after the point; "none" where there is none."""
+    return "none" if cell is None else f"{cell:.{digits}f}" if _is_number(cell) else str(cell)
+
+
+def digits_of(value: float | None, low: float | None = None, high: float | None = None) -> int:
+    """Places after the point: two digits of the width of an interval, three of a number without one."""
+    if value is None:
+        return 0
+    size, digits = (abs(value), 3) if low is None or high is None or low == high else (high - low, 2)
+    return max(0, min(12, digits - 1 - floor(log10(size)))) if 0 < size < inf else digits

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import ftheta
+from ftheta import data
 from ftheta.store import load_tree
 from tests.cli._things import QUICK, flip, table, write
 
@@ -157,3 +159,23 @@ def test_a_classifier_without_probabilities_predicts_names_alone(ok):
 def test_what_transforms_rows_is_not_trained_alone(refused):
     said = refused("train", "whitening", "iris", "--run", "r")
     assert said.startswith("'whitening' transforms rows and predicts nothing") and not Path("r").exists()
+
+
+def test_a_terminal_shows_the_first_columns_and_two_classes_or_an_interval(ok, pets, monkeypatch):
+    """The numbers are those of the CSV file."""
+    for module in ("_show", "predict"):
+        monkeypatch.setattr(f"ftheta.cli.{module}.width", lambda **_: 100)
+    ok("predict", pets, "pets.csv", "-o", "all.csv")
+    rows, shown = pd.read_csv("all.csv"), ok("predict", pets, "pets.csv").out.splitlines()
+    assert shown[-1].startswith(f"... {len(rows) - 12} more rows") and len(shown) == 2 + 12 + 1
+    p = rows.filter(like="p(").to_numpy()
+    for line, name, each in zip(shown[2:-1], rows["prediction"], p, strict=False):
+        cells = re.split(r"  +", line)
+        assert cells[-3] == name and float(cells[-2].split(" %")[0]) == pytest.approx(100 * each.max(), rel=6e-3)
+        assert cells[-2].count("█") == round(10 * each.max()) and name not in cells[-1]
+    ok("train", "linear", "diabetes", "--run", "r", "--no-report")
+    Path("new.csv").write_text(data.load("diabetes").x.head(3).to_csv(index=False))
+    ok("predict", "r", "new.csv", "-o", "three.csv")
+    first = pd.read_csv("three.csv").iloc[0]
+    line = ok("predict", "r", "new.csv").out.splitlines()[2].split("  ")
+    assert line[-1] == f"[{first.low:.0f}, {first.high:.0f}]" and float(line[-2]) == round(first.prediction)

@@ -9,15 +9,13 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import floor, inf, log10
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
-from ..results import Result, Table
+from ..results import Result, Table, digits_of, fixed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,14 +108,14 @@ def echo_scores(table: Table) -> None:
     """Print a result; on a terminal each number with the digits that its interval supports, the first score bold."""
     columns = dict(table.columns)
     if width() is None:
-        texts = {name: [_fixed(x, 4) for x in cells] for name, cells in columns.items() if name != "metric"}
+        texts = {name: [fixed(x, 4) for x in cells] for name, cells in columns.items() if name != "metric"}
         shown = [_aligned([name, *cells]) for name, cells in texts.items()]
         return echo_table(replace(table, columns={"metric": columns["metric"]} | {head: rest for head, *rest in shown}))
     ends = list(zip(columns.pop("low"), columns.pop("high"), strict=True))
-    digits = [_digits(value, *end) for value, end in zip(columns["value"], ends, strict=True)]
+    digits = [digits_of(value, *end) for value, end in zip(columns["value"], ends, strict=True)]
 
     def column(numbers: Sequence[Any]) -> list[str]:
-        return [_fixed(x, k) for x, k in zip(numbers, digits, strict=True)]
+        return [fixed(x, k) for x, k in zip(numbers, digits, strict=True)]
 
     low, high = map(column, zip(*ends, strict=True))
     between = ["none" if "none" in pair else "[{}, {}]".format(*pair) for pair in zip(low, high, strict=True)]
@@ -130,22 +128,10 @@ def echo_scores(table: Table) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def _fixed(cell: Any, digits: int) -> str:
-    return "none" if cell is None else f"{cell:.{digits}f}" if isinstance(cell, Real) else str(cell)
-
-
 def _aligned(cells: Sequence[str]) -> list[str]:
     """Cells of equal width: numbers to the right, words and intervals to the left."""
     most, words = max(map(len, cells)), cells[0] in ("metric", "interval")
     return [clean(cell.ljust(most) if words else cell.rjust(most)) for cell in cells]
-
-
-def _digits(value: float | None, low: float | None, high: float | None) -> int:
-    """Places after the point: two digits of the width of an interval, three of a number without one."""
-    if value is None:
-        return 0
-    size, digits = (abs(value), 3) if low is None or high is None or low == high else (high - low, 2)
-    return max(0, min(12, digits - 1 - floor(log10(size)))) if 0 < size < inf else digits
 
 
 def json_option(help: str = "As one JSON object.") -> Any:

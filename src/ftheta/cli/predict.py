@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import sys
+from numbers import Real
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
+from ..results import Table
 from ._show import (
-    clean,
+    ROWS,
     csv_text,
     draw,
     echo,
+    echo_table,
     encoding_option,
     figures_option,
     new_file_option,
     say_loading,
     skip_bad_option,
+    width,
 )
+
+if TYPE_CHECKING:
+    from ..jobs.trained import Answers
+
+INPUTS = 4  # columns that are shown beside a prediction
 
 
 @click.command("predict", short_help="Predict with a trained run.")
@@ -36,8 +46,9 @@ def command(
     For a run that was trained on images, FILE is an image or a folder of images; --figures draws what was seen in
     an image. Classes come with their probabilities, numbers with the interval that holds 95 of 100, classes of
     pixels with their shares of the image. The target column may be missing; other columns and another order do not
-    matter; columns that name the rows are copied. RUN is only read. Text that a spreadsheet would run as a formula gets
-    a single quote in front.
+    matter; columns that name the rows are copied. RUN is only read. A terminal shows the first rows with their first
+    columns; a pipe and -o get every row as CSV, where text that a spreadsheet would run as a formula gets a single
+    quote in front.
     """
     say_loading()
     from .. import jobs
@@ -53,12 +64,30 @@ def command(
         echo(f"drawn: {draw(figures, f'predicted-{file.stem}', drawn[0])} shows {drawn[1]}", err=True)
     for note in found.notes:
         echo(f"note: {note}", err=True)
+    if output is None and width() is not None:
+        _for_eyes(found, trained.task.shown(found.predictions))
+        return
     text = csv_text(found.frame)
     if output is None:
-        sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a file gets every character as it is
+        sys.stdout.write(text)
         sys.stdout.flush()
         return
     from ..store import write_atomic
 
     write_atomic(output, text.encode())
     echo(f"{output}: {len(found.frame)} predictions", err=True)
+
+
+def _for_eyes(found: Answers, shown: dict[str, Any]) -> None:
+    """A table of the first rows: what names them, their first columns, and the predictions."""
+    import pandas as pd
+
+    inputs = found.rows.x if isinstance(found.rows.x, pd.DataFrame) else pd.DataFrame()
+    names = pd.DataFrame(found.rows.names).join(inputs.iloc[:, :INPUTS], how="outer", rsuffix=" ").iloc[:ROWS]
+    columns: dict[str, list[Any]] = {}
+    for name, cells in names.convert_dtypes().items():
+        plain = [None if pd.isna(cell) else cell if isinstance(cell, Real) else str(cell) for cell in cells]
+        columns[f"{name} (column)" if name in shown else str(name)] = plain
+    echo_table(Table(columns | {name: list(cells)[:ROWS] for name, cells in shown.items()}))
+    if (more := len(found.frame) - ROWS) > 0:
+        echo(f"... {more:,} more rows: -o FILE writes all as CSV.", dim=True)

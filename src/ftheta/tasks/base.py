@@ -145,6 +145,10 @@ class Task:
         """Predictions as the columns of a CSV file or a data frame."""
         return {"prediction": predictions["predicted"]}
 
+    def shown(self, predictions: Predictions) -> dict[str, Any]:
+        """Predictions as the columns of a table on a terminal."""
+        return self.columns(predictions)
+
     def notes(self, predictions: Predictions) -> list[str]:
         """What a reader of the predictions should know."""
         return []

@@ -133,6 +133,18 @@ class Classify(Supervised):
         each = {} if p is None else {f"p({name})": p[:, k] for k, name in enumerate(classes)}
         return {"prediction": predictions["predicted"], **each}
 
+    def shown(self, predictions: Predictions) -> dict[str, Any]:
+        """The class with its probability, and the next one."""
+        p, names = predictions["p"], [str(name) for name in predictions["classes"]]
+        if p is None or len(names) < 2:
+            return self.columns(predictions)
+        first = [names.index(str(name)) for name in predictions["predicted"]]
+        second = np.where(np.arange(len(names)) == np.array(first)[:, None], -1, p).argmax(1)
+        sure = [p[i, k] for i, k in enumerate(first)]
+        after = [f"{names[k]} ({_percent(p[i, k])})" for i, k in enumerate(second)]
+        bars = [f"{_percent(q):>7} {'█' * round(10 * q):<10}" for q in sure]
+        return {"prediction": [names[k] for k in first], "probability": bars, "then": after}
+
     def draw(self, model: Any, X: Any, predictions: Predictions, title: str) -> tuple[Any, str] | None:
         saliency = catalog.load(catalog.view("saliency").target)
         return saliency(model, X).figure(), "which pixels speak for the class"
@@ -295,3 +307,7 @@ def warn_unseen(y: Any, classes: np.ndarray) -> None:
             "to include it.",
             stacklevel=3,
         )
+
+
+def _percent(p: float) -> str:
+    return f"{100 * p:.{4 if p >= 0.99 else 3}g} %"

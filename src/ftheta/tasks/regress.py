@@ -18,7 +18,7 @@ from .. import check, likelihoods, measure
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
-from ..results import Result
+from ..results import Result, digits_of, fixed
 from .base import LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words, percent
 
 if TYPE_CHECKING:
@@ -118,6 +118,15 @@ class Regress(Supervised):
     def columns(self, predictions: Predictions) -> dict[str, Any]:
         ends = {name: predictions[name] for name in ("low", "high") if predictions[name] is not None}
         return {"prediction": predictions["predicted"], **ends}
+
+    def shown(self, predictions: Predictions) -> dict[str, Any]:
+        """With as many digits as the interval supports."""
+        value, *ends = (predictions[name] for name in ("predicted", "low", "high"))
+        rows = list(zip(value.tolist(), *([None] * len(value) if end is None else end for end in ends), strict=True))
+        cells = [[fixed(x, digits_of(*row)) for x in row] for row in rows]
+        width = max([len("prediction"), *(len(first) for first, *_ in cells)])
+        found = {"prediction": [first.rjust(width) for first, *_ in cells]}
+        return found if ends[0] is None else found | {"interval": [f"[{low}, {high}]" for _, low, high in cells]}
 
     def notes(self, predictions: Predictions) -> list[str]:
         none = predictions["low"] is None
