@@ -150,6 +150,10 @@ class Result(ABC):
         """The numbers."""
         return Table({name: column for name, column in self.columns().items() if column is not None}, self.caption)
 
+    def html(self) -> str:
+        """A page of its own, such as a film; empty where there is none."""
+        return ""
+
     def __repr__(self) -> str:
         parts = [f"{f.name}={_brief(getattr(self, f.name))}" for f in fields(self) if f.repr]  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(parts)})"

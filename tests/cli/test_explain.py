@@ -17,7 +17,7 @@ def test_all_explanations_are_shown_and_drawn(ok, pets):
     before = snapshot(pets)
     done = ok("explain", pets, "--all", "--figures", "drawn")
     assert {"summary", "gradient-flow", "activations", "curves"} <= set(names)
-    assert done.err.splitlines() == [f"drawn: drawn/{name}.svg" for name in names]
+    assert done.err.splitlines() == [f"drawn: drawn/{n}.{'html' if n == 'film' else 'svg'}" for n in names]
     for name in names:
         assert Path(f"drawn/{name}.svg").read_bytes().startswith(b"<svg")
     assert "33 parameters" in done.out and "epoch" in done.out and "48 rows" in done.out
@@ -42,6 +42,16 @@ def test_without_names_the_first_quick_ones_are_given_and_the_others_named(ok, p
     headings = re.findall(r"^(.*\?) \((.*)\)$", done.out, re.MULTILINE)
     assert headings == [(catalog.view(name).question, name) for name in quick]
     assert f": {', '.join(name for name in names if name not in quick)}. --list" in done.err
+
+
+def test_a_film_is_written_as_a_page(ft, ok, pets):
+    done = ok("explain", pets, "film")
+    assert "1 row: loss " in done.out and done.err.endswith(f"ftheta explain {pets} film --figures DIR writes it.\n")
+    assert ok("explain", pets, "film", "--figures", "drawn").err == "drawn: drawn/film.html\n"
+    page = Path("drawn/film.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and "Back-propagation through 3 layers" in page
+    Path("drawn/film.svg").unlink(), Path("drawn/film.csv").unlink()
+    assert "drawn/film.html exists" in ft("explain", pets, "film", "--figures", "drawn").err
 
 
 def test_the_same_explanation_twice_is_the_same_and_changes_nothing(ok, pets):

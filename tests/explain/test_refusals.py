@@ -29,7 +29,7 @@ REFUSED = {
     "targets of another shape": (lambda: explain.backprop(NET, X, X, "square"), r"\(12, 1\) and y \(12, 3\)"),
     "a loss of all rows": (lambda: explain.backprop(NET, X, Y[:, None], nn.MSELoss()), r"\(\) for 12 rows"),
     "an unknown table": (lambda: explain.backprop(NET, X, Y, "square").table("delta"), "'delta'.*deltas"),
-    "a row that is not there": (lambda: explain.animate(NET, X, Y, row=12), "row=12, but there are 12 rows"),
+    "a row that is not there": (lambda: explain.film(NET, X, Y, row=12), "row=12, but there are 12 rows"),
     "frozen parameters": (
         lambda: explain.spectrum(nn.Linear(3, 1).requires_grad_(False), X, Y),
         "All parameters of Linear are frozen",

@@ -125,7 +125,7 @@ WRONG = [
     ("backprop", {"reduction": "max"}),
     ("gradient_check", {"entries": 0}),
     ("gradient_check", {"tolerance": 1.0}),
-    ("animate", {"lr": 0}),
+    ("film", {"lr": 0}),
     ("gradient_flow", {"training": "yes"}),
 ]
 

@@ -165,6 +165,10 @@ VIEWS = [
         *("A forward pass, a backward pass and a step of gradient descent, with every number.", 84, "slow"),
     ),
     View(
+        *("film", "ftheta.explain.gradients.film:film", _LOSS, "What does one step of training do?"),
+        *("A forward pass, a backward pass and an update of a small net, step by step, as a page.", 85, "slow"),
+    ),
+    View(
         *("landscape", "ftheta.explain.surface.landscape:landscape", _LOSS, "What does the loss look like here?"),
         *("The loss around the weights along two directions, in evaluation mode, without penalties.", 86, "slow"),
     ),

@@ -184,17 +184,21 @@ figures_option = click.option(
 
 
 def draw(folder: Path, name: str, shown: Figure | Result) -> Path:
-    """Write a figure as DIR/NAME.svg, and the numbers of a result as .csv; a file that exists is not replaced."""
+    """Write a figure as DIR/NAME.svg, and the numbers of a result as .csv; a file that exists is not replaced.
+
+    A result that is a page, such as a film, is written as .html too.
+    """
     from ..results import svg
     from ..store import write_atomic
 
     file = folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)[:80]}.svg"
-    numbers = file.with_suffix(".csv")
-    for path in (file, numbers):
+    numbers, page = file.with_suffix(".csv"), file.with_suffix(".html")
+    for path in (file, numbers, page):
         if path.exists():
             raise InputError(f"--figures {folder}: {path} exists; nothing was changed. Choose another folder.")
     if isinstance(shown, Result):
         write_atomic(numbers, csv_text(shown.table().frame()).encode())
-        shown = shown.figure()
+        text, shown = shown.html(), shown.figure()
+        write_atomic(page, text.encode()) if text else None
     write_atomic(file, svg(shown).encode())
-    return file
+    return page if page.exists() else file

@@ -8,7 +8,7 @@ import click
 
 from ..catalog import VIEWS, nearest
 from ..errors import FThetaError, InputError
-from ..results import Table
+from ..results import Result, Table
 from ._show import draw, echo, echo_result, echo_table, figures_option, say_loading
 
 
@@ -55,5 +55,7 @@ def command(
         echo()
         if figures is not None:
             echo(f"drawn: {draw(figures, name, result)}", err=True)
+        elif type(result).html is not Result.html:
+            echo(f"It is a page to step through: ftheta explain {run} {name} --figures DIR writes it.", err=True)
     if (rest := [name for name in known if name not in seen]) and not names:
         echo(f"There is more by name, or with --all: {', '.join(rest)}. --list says what each shows.", err=True)

@@ -3,7 +3,7 @@
     explain.available(model)                      what this model can give
     explain.summary(net, X)                       layers, shapes, parameters, multiply-adds
     explain.run("gradient-flow", model, X, y)     any explanation of the catalog by name
-    explain.animate(net, X, y).save("film.html")  a forward and a backward pass as a page that plays
+    explain.film(net, X, y).save("film.html")  a forward and a backward pass as a page that plays
 
 `ftheta explain` lists them with the questions that they answer. Each is registered with the attributes that it needs,
 never with a family.

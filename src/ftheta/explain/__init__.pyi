@@ -5,8 +5,8 @@ from ._registry import get as get
 from ._registry import require as require
 from ._registry import run as run
 from .gradients._sheet import Sheet as Sheet
-from .gradients.animate import Animation as Animation
-from .gradients.animate import animate as animate
+from .gradients.film import Animation as Animation
+from .gradients.film import film as film
 from .gradients.backprop import Backprop as Backprop
 from .gradients.backprop import BackpropStep as BackpropStep
 from .gradients.backprop import backprop as backprop

@@ -175,12 +175,14 @@ class Backprop(Result):
 
     @property
     def caption(self) -> str:
-        rows = f"{len(self.losses)} rows" + (f" of {self.given}" if self.given > len(self.losses) else "")
+        n = len(self.losses)
+        rows = f"{n} row{'s' * (n > 1)}" + f" of {self.given}" * (self.given > n)
         losses = f"{rows}: loss {self.loss:.6g}, after a step of rate {self.lr:g} {self.loss_after:.6g}."
         return f"{losses} {self.warning}".strip()
 
 
-def _is_supervised(obj: Any) -> bool:
+def is_supervised(obj: Any) -> bool:
+    """Whether its loss is a sum over rows with targets."""
     if not has(obj, OBJECTIVE):
         return True
     with DRAW.scope():
@@ -190,7 +192,7 @@ def _is_supervised(obj: Any) -> bool:
 @explanation(
     "backprop",
     needs="module_",
-    when=_is_supervised,
+    when=is_supervised,
     otherwise="is not a function with a loss of each row; {} needs a net that is learned from targets, or loss=",
     lifted_by="loss",
 )

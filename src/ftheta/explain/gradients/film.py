@@ -23,13 +23,14 @@ from ...plots import short
 from ...results import Table
 from ...store.files import write_atomic
 from .._point import LossLike, part_of
-from .._probe import batch_of
-from .._registry import checked
+from .._probe import batch_of, module_of
+from .._registry import explanation
 from ._passes import BackpropStep
-from .backprop import Backprop, passes_of
+from .backprop import Backprop, is_supervised, passes_of
 
 WIDE, HIGH, GAP, STRIDE, TOP = 100, 42, 12, 176, 64  # of boxes and columns, in pixels
 MAX_BOXES, MAX_ENTRIES = 8, 36  # boxes of a column; entries of a tensor that are all shown
+MAX_WEIGHTS = 100_000  # of a net that is offered as a film
 
 
 class Frame(NamedTuple):
@@ -165,8 +166,18 @@ class Animation(Backprop):
         return path
 
 
-@checked("module_")
-def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int = 0, lr: Positive = 0.1) -> Animation:
+def _is_small(obj: Any) -> bool:
+    return is_supervised(obj) and sum(p.numel() for p in module_of(obj).parameters()) <= MAX_WEIGHTS
+
+
+@explanation(
+    "film",
+    needs="module_",
+    when=_is_small,
+    otherwise=f"is not a net of at most {MAX_WEIGHTS:,} weights that is learned from targets; {{}} needs one, or loss=",
+    lifted_by="loss",
+)
+def film(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int = 0, lr: Positive = 0.1) -> Animation:
     """One forward pass, backward pass and update of gradient descent on one row, on a copy in float64.
 
     Args:
@@ -177,13 +188,13 @@ def animate(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int 
     Example:
         >>> import torch
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Sigmoid(), torch.nn.Linear(3, 1))
-        >>> film = animate(net, [[0.5, -1.0]], [1.0])
-        >>> film.loss_after < film.loss, film.html()[:15]
+        >>> made = film(net, [[0.5, -1.0]], [1.0])
+        >>> made.loss_after < made.loss, made.html()[:15]
         (True, '<!DOCTYPE html>')
     """
     batch = batch_of(obj, X, y)
     if not 0 <= row < batch.n:
         raise InputError(f"row={row}, but there are {batch.n} rows; choose one from 0 to {batch.n - 1}.")
     if batch.y is None:
-        raise InputError("animate compares outputs with targets, but y is None; pass the y of these rows.")
+        raise InputError("film compares outputs with targets, but y is None; pass the y of these rows.")
     return Animation(**vars(passes_of(obj, part_of(batch, slice(row, row + 1)), loss, lr=lr)))

@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta import MLPClassifier
+from ftheta import MLPClassifier, explain
 from ftheta.errors import InputError
-from ftheta.explain import animate
 from tests.jobs._browser import CHECK, browser
 
 
@@ -32,10 +31,15 @@ class Skip(nn.Module):
         return self.b(x + self.act(self.a(x)))
 
 
+def test_small_supervised_nets_are_offered_a_film():
+    assert "film" in explain.available(MLPClassifier(hidden=(4,), epochs=1).fit(X.numpy(), ["a", "b"]))
+    assert "film" not in explain.available(MLPClassifier(hidden=(500, 500), epochs=1).fit(X.numpy(), ["a", "b"]))
+
+
 def test_the_numbers_are_those_of_autograd_and_of_one_step():
     module = net()
-    film = animate(module, X, Y, row=1, lr=0.5)
-    assert animate(module, X, Y, lambda raw, y: 7 + 0 * raw.sum(1), row=1).loss == 7
+    film = explain.film(module, X, Y, row=1, lr=0.5)
+    assert explain.film(module, X, Y, lambda raw, y: 7 + 0 * raw.sum(1), row=1).loss == 7
     h, kept = X[1:], []
     for part in [nn.Identity(), *module]:
         h = part(h)
@@ -60,7 +64,7 @@ def test_the_numbers_are_those_of_autograd_and_of_one_step():
 
 
 def test_a_way_past_a_layer_is_not_drawn_as_a_chain():
-    film = animate(Skip(), torch.randn(1, 3), torch.randn(1, 2))
+    film = explain.film(Skip(), torch.randn(1, 3), torch.randn(1, 2))
     assert [step.name for step in film.steps] == ["input", "a", "act", "+", "b"]
     lines = film.html().count("<line")
     assert lines == 2 * (9 + 6) + 3  # both dense layers before and after, and the activation; the sum has two parents
@@ -80,7 +84,7 @@ class Parts(HTMLParser):
 
 
 def test_the_page_has_every_number_and_fetches_nothing():
-    film = animate(net(), X, Y, lr=0.5)
+    film = explain.film(net(), X, Y, lr=0.5)
     page = film.html()
     parts = Parts()
     parts.feed(page)
@@ -90,14 +94,14 @@ def test_the_page_has_every_number_and_fetches_nothing():
         assert shown <= set(parts.texts)
     assert "default-src 'none'" in page and not re.search(r"https?:|src=|@import|url\(", page)
     assert all(button in page for button in ('id="play"', 'id="next"', 'id="back"', 'type="range"'))
-    assert "prefers-reduced-motion" in page and page == animate(net(), X, Y, lr=0.5).html()
+    assert "prefers-reduced-motion" in page and page == explain.film(net(), X, Y, lr=0.5).html()
     lines = [a for tag, a in parts.tags if tag == "line"]
     assert sum(a["class"] == "minus" for a in lines) + sum(a["class"] == "plus" for a in lines) == 2 * (6 + 3)
 
 
 def test_large_layers_show_some_of_their_units_and_lengths():
     big = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3))
-    film = animate(big, torch.randn(2, 1, 8, 8), torch.tensor([1, 2]), row=1)
+    film = explain.film(big, torch.randn(2, 1, 8, 8), torch.tensor([1, 2]), row=1)
     page = film.html()
     assert "57 more" in page and "‖value‖ = " in page and "Conv2d 2×6×6" in page and film.targets == 2
     assert film.figure().axes[0].get_title()
@@ -105,14 +109,14 @@ def test_large_layers_show_some_of_their_units_and_lengths():
 
 def test_whole_numbers_as_input_and_an_estimator():
     words = nn.Sequential(nn.Embedding(5, 3), nn.Flatten(), nn.Linear(6, 2))
-    film = animate(words, torch.tensor([[0, 4]]), torch.tensor([1]))
+    film = explain.film(words, torch.tensor([[0, 4]]), torch.tensor([1]))
     assert film.html().count('class="frame"') == 4 + 1 + 3 + 1
     model = MLPClassifier(hidden=(3,), epochs=1, random_state=0).fit(X.numpy(), ["a", "b"])
-    assert animate(model, X.numpy(), ["a", "b"], row=1).targets == 1
+    assert explain.film(model, X.numpy(), ["a", "b"], row=1).targets == 1
 
 
 def test_a_file_is_not_overwritten_without_being_asked(tmp_path):
-    film, path = animate(net(), X, Y), tmp_path / "film.html"
+    film, path = explain.film(net(), X, Y), tmp_path / "film.html"
     assert film.save(path) == path and path.read_text(encoding="utf-8") == film.html()
     path.write_text("mine")
     with pytest.raises(InputError, match=r"film.html exists; choose another path, or for a file pass overwrite=True"):
@@ -136,8 +140,8 @@ def chromium():
 def films(tmp_path_factory):
     folder = tmp_path_factory.mktemp("films")
     big = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10), nn.Tanh(), nn.Linear(10, 3))
-    animate(net(), X, Y).save(folder / "small.html")
-    animate(big, torch.randn(1, 1, 8, 8), torch.tensor([2])).save(folder / "big.html")
+    explain.film(net(), X, Y).save(folder / "small.html")
+    explain.film(big, torch.randn(1, 1, 8, 8), torch.tensor([2])).save(folder / "big.html")
     return folder
 
 
