@@ -74,9 +74,6 @@ def mutated(seed, files):
     return bytes(data)
 
 
-# ---- a place to open them
-
-
 def peak():
     """The most memory that this process has had, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # kB on Linux

@@ -268,9 +268,6 @@ def test_no_door_runs_code_from_a_file(name, tmp_path, monkeypatch):
         assert not sentinel.exists(), door
 
 
-# ---- paths
-
-
 @pytest.mark.parametrize(
     "name", ["../outside", "/etc/passwd", "a/../../outside", "figures/../../outside", "..", "C:\\x", "a\0b"]
 )

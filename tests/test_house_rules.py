@@ -114,9 +114,6 @@ def test_the_machinery_does_not_grow_unnoticed():
     assert sum(sizes.values()) <= MACHINERY_LINES, sizes
 
 
-# --- imports ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "code", ["import ftheta", "import ftheta; dir(ftheta); ftheta.InputError", "import ftheta.cli"]
 )

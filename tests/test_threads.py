@@ -330,9 +330,6 @@ def test_a_large_closed_form_uses_as_many_threads_as_torch(two):
     assert rows.seen == {2}
 
 
-# ---- processes
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_fork_while_another_thread_draws_can_draw_too():
     inside, leave = Event(), Event()

@@ -4,8 +4,6 @@
 table below are imported when they are first used. `__init__.pyi` is written by `make stubs`.
 """
 
-from __future__ import annotations
-
 from .catalog import class_target, classes, lazy
 
 __version__ = "0.1.0.dev0"

@@ -4,8 +4,6 @@ Every sentence says what was passed, what was expected and what to do. The kinds
 ...) are annotations: pydantic reads them at the command line, and `constraints` makes scikit-learn's table for `fit`.
 """
 
-from __future__ import annotations
-
 import re
 import types
 import warnings

@@ -4,8 +4,6 @@ Each is also what a caller of scikit-learn, PyTorch or Python already catches. A
 expected and what to do.
 """
 
-from __future__ import annotations
-
 __all__ = ["FThetaError", "FileFormatError", "InputError", "InputTypeError", "NonFiniteError", "RunError", "StoreError"]
 
 

@@ -13,8 +13,6 @@ Shapes: V visible units, H hidden units; W (H, V), b (V,), c (H,); rows v (n, V)
 Reference: Ackley, Hinton and Sejnowski, A learning algorithm for Boltzmann machines, Cognitive Science 9 (1985).
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple
 
 import numpy as np

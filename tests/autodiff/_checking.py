@@ -91,9 +91,6 @@ def differences(f, x, v, step=0.01):
     return table[0]
 
 
-# --- the checks -------------------------------------------------------------------------------------------------------
-
-
 def value(case):
     want = case.torch(*case.x)
     got = case.f(*case.x)

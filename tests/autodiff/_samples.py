@@ -8,8 +8,6 @@ value extends to complex numbers, so that Im f(x + iεv)/ε is a derivative with
 Reference: Squire and Trapp, Using Complex Variables to Estimate Derivatives of Real Functions, SIAM Review 40 (1998).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 Every file is a function of a seed and of its number of rows; what makes it awkward is in its docstring.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -12,8 +12,6 @@ import pytest
 from ftheta.store import Run
 from tests.cli._things import QUICK, snapshot, table, weights, write
 
-# ---- names
-
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
@@ -50,9 +48,6 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
 )
 def test_unknown_names_are_answered_with_the_nearest_known_ones(refused, args, sentence):
     assert refused(*args.split()).startswith(sentence)
-
-
-# ---- values
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,6 @@ def test_one_bad_run_does_not_hide_the_others(ok, here):
     assert "used for testing" in ok("runs", "show", "runs/other/b").out
 
 
-# ---- resuming with damaged parts
-
-
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "encoder.json"])
 def test_a_finished_run_with_a_damaged_file_is_refused(ok, refused, model, name):

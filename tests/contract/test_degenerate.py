@@ -105,8 +105,6 @@ def test_every_pin_concerns_somebody():
         assert data in SETS and any(re.search(who, name_of(e)) for e in VARIANTS)
 
 
-# ---- extreme numbers
-
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 5e-324, 2.2e-308, 1e-45, 1.2e-38, 3.4e38, 3.5e38, 1e150, -1e154, 1e300, 2.0**53, 7.0]
 
 

@@ -199,9 +199,6 @@ def test_groups_have_rates_of_their_own_or_are_refused_in_a_sentence(name):
     assert slow.detach().abs().max() < 1e-6 < fast.detach().abs().max()
 
 
-# ---- through the trainer
-
-
 def problem(name, **training):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()

@@ -221,9 +221,6 @@ def test_labels_come_in_random_order():
     assert np.bincount(y).tolist() == [100, 100] and 60 < (np.diff(y) != 0).sum() < 140
 
 
-# ---- figures with a label for every pixel: areas and outlines as geometry has them
-
-
 def test_it_is_a_whole_data_set_by_name():
     data = load("shapes")
     assert data.task == "segment" and data.kind == "image" and data.shape == (32, 32) and data.outputs == 4

@@ -93,9 +93,6 @@ def test_the_table_counts_silent_maps():
     assert columns["its maximum"][0] == pytest.approx(2 * np.abs(X[0]).max())
 
 
-# ---- filters
-
-
 RNG2 = np.random.default_rng(0)
 
 

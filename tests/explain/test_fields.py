@@ -176,9 +176,6 @@ def test_a_silenced_unit_has_a_computed_field_and_no_measured_one():
     assert np.isnan(found.half[1])
 
 
-# ---- equivariance
-
-
 def maps(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 

@@ -127,9 +127,6 @@ def test_a_file_is_not_overwritten_without_being_asked(tmp_path):
         film.save(tmp_path, overwrite=True)
 
 
-# ---- in a browser
-
-
 @pytest.fixture(scope="module")
 def chromium():
     with browser() as opened:

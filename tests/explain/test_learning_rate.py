@@ -113,9 +113,6 @@ def test_validation_rows_are_held_out_as_in_fit():
     assert not np.allclose(held.loss[0], learning_rate(line(), X, Y).loss[0], rtol=1e-9)
 
 
-# --- the suggestion, from made-up curves
-
-
 def test_the_suggestion_is_where_nine_tenths_of_the_fall_are_made():
     rates = np.geomspace(1e-3, 1e1, 5)
     assert _suggestion(rates, np.array([1.0, 0.9, 0.18, 0.1, 5.0])) == rates[2]

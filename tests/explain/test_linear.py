@@ -87,9 +87,6 @@ def test_the_farthest_row_is_the_same_in_any_units():
     assert explain.row_influence(LinearRegression().fit(x, Y), x, Y).row == 11
 
 
-# ---- solvers
-
-
 PATIENTS = load("cholesterol")
 X2, Y2 = PATIENTS.x.iloc[::2], PATIENTS.y[::2]
 LINE = LinearRegression().fit(X2, Y2)

@@ -79,9 +79,6 @@ def test_models_that_are_fitted_and_sample_are_offered_it():
     assert available(Copies()) == ["samples"]
 
 
-# ---- segmentation
-
-
 MADE = shapes(12, size=16)
 X2, Y = MADE.x.reshape(-1, 16, 16), MADE.y
 

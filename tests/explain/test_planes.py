@@ -68,9 +68,6 @@ def test_one_feature_is_a_curve():
     assert found.table().columns["correlated with"] == ["y"]
 
 
-# ---- regions
-
-
 DATA = make_dataset("blobs", n=120)
 X, Y = DATA.x.to_numpy(), DATA.y
 MODEL = LogisticRegression().fit(X, Y)

@@ -159,9 +159,6 @@ def test_arguments_that_mean_the_same_everywhere_are_documented_once():
     assert explain.landscape.__doc__.index("max_rows: ") < explain.landscape.__doc__.index("Example:")
 
 
-# ---- probe
-
-
 class Counting(nn.Module):
     """Replaces one buffer and writes into another in every pass, in any mode."""
 

@@ -125,9 +125,6 @@ def test_a_difference_of_energies_is_not_called_a_loss_to_be_minimized():
     assert found.figure().axes[0].get_ylabel() == "mean energy of rows minus that of samples"
 
 
-# ---- flow over steps
-
-
 X2 = torch.randn(96, 4, generator=torch.Generator().manual_seed(0))
 Y2 = X2[:, 0].sin() + X2[:, 1]
 

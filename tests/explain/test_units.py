@@ -133,9 +133,6 @@ def test_the_strongest_units_and_at_most_six_layers_are_shown():
         top_patches(net, X, ["0"], units=[2])
 
 
-# ---- synthesize
-
-
 RNG2 = np.random.default_rng(0)
 
 

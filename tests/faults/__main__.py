@@ -1,7 +1,5 @@
 """`make faults`: plant each fault in a copy, run the tests that must notice, and write results/faults.json."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

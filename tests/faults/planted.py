@@ -1,7 +1,5 @@
 """The list of planted faults: file, what stands there, what is put instead, and the tests that must notice."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

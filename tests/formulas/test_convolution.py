@@ -222,9 +222,6 @@ def test_arrays_that_do_not_go_together_are_refused(x, w, knobs, words):
         correlate(x, w, **knobs)
 
 
-# ---- the adjoint
-
-
 @pytest.mark.ledger("C199", covers="ftheta.formulas.correlate")
 def test_a_transposed_convolution_is_the_transposed_matrix_and_no_inverse():
     def transposed(x):

@@ -157,9 +157,6 @@ def test_a_tie_with_the_cost_of_rejecting_is_answered_whatever_rounding_does():
     assert decide([0.3, 0.7], [[0, 1], [1, 0]], reject=1 - 0.7).tolist() == 1
 
 
-# ---- sentences
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [

@@ -83,9 +83,6 @@ def test_the_folded_interval_is_its_formula(level):
     assert 0.0 in kept and (low, high) == pytest.approx((abs(g).sum() - ends[0], abs(g).sum() - ends[1]))
 
 
-# ---- split conformal prediction
-
-
 def test_it_is_the_order_statistic():
     r = np.random.default_rng(0).permutation(np.arange(1, 100)) * np.where(np.arange(99) % 2, 1, -1)
     assert [half_width(r, level) for level in (0.5, 0.9, 0.95, 0.07)] == [50, 90, 95, 7]

@@ -76,9 +76,6 @@ def test_scores_of_numbers_are_scikit_learns(rows, nominal):
     assert found == {name: pytest.approx(value, **FINE) for name, value in expected.items()}
 
 
-# ---- R² in three forms
-
-
 def forms(y, predicted):
     """Variation of the predictions over that of y; 1 - error over variation, which is ours; squared correlation."""
     explained = ((predicted - y.mean()) ** 2).sum() / ((y - y.mean()) ** 2).sum()

@@ -102,8 +102,6 @@ def test_extreme_inputs_stay_finite(name):
     assert activation(name)(z).isfinite().all() and ACTIVATIONS[name].slope(z).isfinite().all()
 
 
-# ---- one neuron: σ(w·x + b)
-
 INPUTS = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]])
 
 

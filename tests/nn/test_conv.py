@@ -222,9 +222,6 @@ def test_shared_weights_learn_digits_as_well_as_many_more_of_their_own():
     assert min(accuracy.values()) > 0.9 and accuracy["shared"] > max(accuracy.values()) - 0.03  # two standard errors
 
 
-# ---- gradients
-
-
 @pytest.mark.ledger("C178", covers="ftheta.nn.convolution")
 @pytest.mark.parametrize("mode", ["zeros", "reflect", "circular"])
 @pytest.mark.parametrize("dims", [1, 2])
@@ -282,9 +279,6 @@ def test_channels_last_and_rows_of_a_vmap_give_the_same():
     right = layer(x)
     torch.testing.assert_close(layer.to(memory_format=torch.channels_last)(x), right)
     torch.testing.assert_close(torch.vmap(layer)(x), right)
-
-
-# ---- what cannot be
 
 
 @pytest.mark.parametrize(

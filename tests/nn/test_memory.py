@@ -204,9 +204,6 @@ def test_a_memory_is_trained_by_an_estimator_where_a_plane_fails():
     assert model.score(x[200:], place[200:] % 2) > 0.97 and plane.score(x[200:], place[200:] % 2) < 0.75
 
 
-# ---- what cannot be used
-
-
 @pytest.mark.parametrize(
     ("call", "said"),
     [

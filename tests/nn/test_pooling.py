@@ -129,9 +129,6 @@ def test_pooling_leaves_the_layers_after_it_a_quarter_of_the_work():
     assert without[0] / without[1] == pytest.approx(4.3, abs=0.05)
 
 
-# ---- what cannot be
-
-
 @pytest.mark.parametrize(
     ("kind", "knobs", "words"),
     [

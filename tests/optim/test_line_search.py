@@ -104,9 +104,6 @@ def test_backtracking_takes_the_first_half_that_meets_armijo(at, first, c1):
     assert found.t == truth and found.evaluations == len(line.tried) == halves.index(truth) + 1
 
 
-# ---- what may go wrong
-
-
 @every
 @pytest.mark.parametrize("slope", [0.0, 1.0, math.nan])
 def test_a_direction_that_does_not_descend_is_named_without_an_evaluation(name, slope):

@@ -359,9 +359,6 @@ def test_what_torch_refuses_is_an_input_error():
         make("lbfgs", [{"params": [WEIGHT]}, {"params": [torch.zeros(1, requires_grad=True)]}])
 
 
-# ---- of the user's own
-
-
 class Signs(torch.optim.Optimizer):
     """θ <- θ - η sign(g)."""
 

@@ -5,8 +5,6 @@ from it. It translates options that have another name or unit here; a test that 
 that does not exist here is skipped with that reason.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -166,9 +166,6 @@ class Settled(Callback):
             ctx.stop("settled")
 
 
-# ---- what tests share
-
-
 def blobs(n=60, centres=3, seed=0):
     """Rows around a few centres, and the first rows as a start."""
     g = torch.Generator().manual_seed(seed)

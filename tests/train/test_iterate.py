@@ -111,9 +111,6 @@ def test_the_end_is_told_also_after_an_error_and_the_history_survives():
     assert diary.lines[-1] == ("", "end: ", 3, 1) and history == [{"n": 0}, {"n": 2}]
 
 
-# ---- k-means: a process without gradients
-
-
 def test_k_means_agrees_with_scikit_learn_from_the_same_start():
     x, start = blobs(n=300, centres=6, seed=1)
     process = KMeans(x, start)

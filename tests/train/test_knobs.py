@@ -120,9 +120,6 @@ def test_smaller_batches_oscillate_more_and_rows_one_by_one_the_most():
     assert spread[0] < 1e-12 and 0 < 1.5 * spread[1] < spread[2] < spread[3] / 1.5
 
 
-# ---- decay
-
-
 @pytest.mark.ledger("C149", covers="ftheta.train.Training")
 def test_decay_in_the_loss_and_beside_it_are_one_for_descent_and_two_for_adam():
     """F = ½ Σ c θ² with the penalty γ/2 ‖θ‖²: the gradient is (c + γ) θ."""
@@ -217,9 +214,6 @@ def test_a_growing_batch_resumes_in_the_middle_of_an_epoch():
     second.load_state_dict(first.state_dict())
     iterate(second, rounds=5 - (second.epoch - 1))
     assert second.epoch == whole.epoch and same(whole.weights(), second.weights())
-
-
-# ---- noisy gradients
 
 
 def test_gradient_noise_has_the_stated_deviation_and_falls_with_the_updates():

@@ -115,9 +115,6 @@ def test_chains_advance_once_an_update_and_lie_in_the_checkpoint():
     assert torch.equal(trainer.state_dict()["objective"]["chains"], expected)
 
 
-# ---- target network
-
-
 def test_a_target_network_follows_by_its_closed_form():
     """θ' = θ - η (θ - 1 - γ θ̄),  θ̄' = θ̄ + τ (θ' - θ̄): linear, with its fixed point at 1 / (1 - γ) = 2."""
     lr, objective = 0.2, TargetNet()

@@ -68,9 +68,6 @@ def test_the_logged_loss_is_the_mean_over_all_rows_of_the_epoch():
         assert history[0]["loss"] == pytest.approx(expected.item(), rel=1e-12)
 
 
-# ---- accumulation
-
-
 @pytest.mark.ledger("A141", covers="ftheta.train.Training")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
@@ -142,9 +139,6 @@ def test_a_schedule_needs_an_end(schedule):
     assert trainer.fit(epochs=4)[-1]["epoch"] == 4 and trainer.rates.horizon == 4
 
 
-# ---- freezing
-
-
 @pytest.mark.ledger("B035", covers="ftheta.train.Training")
 @pytest.mark.parametrize("optimizer", ["adamw", "momentum", "lbfgs"])
 def test_frozen_layers_stay_bit_identical(optimizer):
@@ -196,9 +190,6 @@ def test_every_player_has_noise_of_his_own_and_a_lone_one_that_of_the_step():
 
     train(Noise(True), steps=2, seed=7)
     assert drawn == [(p, Draw(7).at("train", step, p, 0)) for step in (0, 1) for p in "xy"]
-
-
-# ---- any module, any function
 
 
 def test_a_trainer_alone_trains_any_module_with_any_function():
@@ -310,9 +301,6 @@ def test_a_trainer_can_be_pickled_in_the_middle_of_an_epoch():
     copy = pickle.loads(pickle.dumps(half))
     iterate(copy, steps=2)
     assert same(timeless(whole.state_dict()), timeless(copy.state_dict()))
-
-
-# ---- one row in a batch norm
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ x = variable(2.0); y = x * x; backward(y)[x]                            node by 
 graph(f, x)  cost(f, x)  checkpoint(f)  vmap(f)                         what happens, and what it costs
 """
 
-from __future__ import annotations
-
 from ..catalog import lazy
 from . import layers, primitives  # noqa: F401 - they fill the table of primitives
 

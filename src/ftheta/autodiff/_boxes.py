@@ -5,8 +5,6 @@ A primitive called with arrays gives an array; with a box, what the box's sweep 
     y = f(x₁, x₂) entry by entry      x̄ₖ = unbroadcast(ȳ dₖ),    ẏ = Σₖ dₖ ẋₖ,    dₖ = ∂f/∂xₖ
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
@@ -131,9 +129,6 @@ class Box:
     __lt__, __le__ = _comparison(np.less), _comparison(np.less_equal)
     __gt__, __ge__ = _comparison(np.greater), _comparison(np.greater_equal)
     __eq__, __ne__, __hash__ = _comparison(np.equal), _comparison(np.not_equal), object.__hash__
-
-
-# ---- makers of rules
 
 
 class _Lazy:

@@ -1,7 +1,5 @@
 """What a derivative can be taken of: floats, finite numbers, seeds that fit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

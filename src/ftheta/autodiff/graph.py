@@ -152,9 +152,6 @@ def _direct(node: Node, parent: Node) -> np.ndarray | None:
     return np.asarray(partial(node, parent)) if np.size(node.value) * np.size(parent.value) <= MAX_ENTRIES else None
 
 
-# ---- functions of functions
-
-
 def vmap(f: Callable) -> Callable[..., Any]:
     """The function of one sample, mapped over the first axis of its arguments."""
 

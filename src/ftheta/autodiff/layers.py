@@ -5,8 +5,6 @@
 Shapes: B batch, C channels, K classes, d width of a key, T places.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

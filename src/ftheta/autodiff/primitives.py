@@ -12,8 +12,6 @@ Shapes: B batch, I inputs, O outputs, C channels, ... any number of axes.
 # pyright: reportGeneralTypeIssues=false
 # (rules call the primitive that they belong to, whose type then refers to itself)
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Sequence

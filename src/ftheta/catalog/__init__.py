@@ -7,8 +7,6 @@
 Other packages add lines through the entry-point group `ftheta.cards`: each names a line, or a list of lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache

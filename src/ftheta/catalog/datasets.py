@@ -1,7 +1,5 @@
 """The data sets."""
 
-from __future__ import annotations
-
 from .cards import DataCard
 
 _FILES, _MADE = "ftheta.data.sets.named", "ftheta.data.sets.synthetic"

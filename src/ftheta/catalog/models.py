@@ -1,7 +1,5 @@
 """The families of models."""
 
-from __future__ import annotations
-
 from .cards import Card
 
 MODELS = [

@@ -1,7 +1,5 @@
 """Writes `__init__.pyi` of ftheta and ftheta.models, so that type checkers see the real classes: `make stubs`."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The explanations. An object can give one if it has the attributes of `needs`; an nn.Module counts as its module_."""
 
-from __future__ import annotations
-
 from .cards import View
 
 _NET, _LOSS = "module_", "module_ target_ objective batch"

@@ -1,7 +1,5 @@
 """What is trained on: files, batches, sources, splits, tables and data sets. `__init__.pyi` lists the names."""
 
-from __future__ import annotations
-
 from ..catalog import lazy
 
 lazy(__name__)

@@ -4,8 +4,6 @@ At least one row is held out; in a stratified split every class keeps at least o
 than 20 values are stratified by ten bins of equal size.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -93,9 +91,6 @@ def _quotas(sizes: np.ndarray, count: int, fraction: float) -> np.ndarray:
     while quota.sum() < count:
         quota[np.argmax(np.where(quota < sizes - 1, fraction * sizes - quota, -np.inf))] += 1
     return quota
-
-
-# ---- groups
 
 
 def _groups_held_out(groups: Any, n: int, split: str, count: int, draw: Draw) -> np.ndarray:

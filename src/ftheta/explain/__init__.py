@@ -9,8 +9,6 @@
 never with a family.
 """
 
-from __future__ import annotations
-
 from .. import catalog
 
 

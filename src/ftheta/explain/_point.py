@@ -225,9 +225,6 @@ def _floats(value: Any, name: str) -> dict[str, Tensor]:
     return {name: value} if isinstance(value, Tensor) and value.is_floating_point() else {}
 
 
-# ---- losses of each row
-
-
 def half_square(raw: Tensor, y: Tensor) -> Tensor:
     """½ Σ (f - y)² of each row."""
     return square(raw, y) / 2

@@ -7,8 +7,6 @@ They are applied as nets apply theirs, Σ_ij w_ij x_(m+i, n+j): x runs to the ri
 Reference: Sobel and Feldman, A 3x3 isotropic gradient operator (1968); Gonzalez and Woods, Digital image processing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import InputError

@@ -9,8 +9,6 @@ Shapes: n points, D dimensions.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), sections 2.3 and 4.2.1.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

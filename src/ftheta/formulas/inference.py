@@ -6,8 +6,6 @@ Where ν is 0 or less the answer is NaN. Arrays in, arrays out.
 Reference: Casella and Berger, Statistical Inference (2002), chapter 9.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ the number of batches (not their size); one step takes the time α.
 Shapes: a, x and θ are (n,). Barrett and Dherin 2021, arXiv:2009.11162; Smith et al. 2021, arXiv:2101.12176.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -91,9 +89,6 @@ def _hessian(f: Scalar) -> Scalar:
 def _point(x: Any) -> Tensor:
     """A point as float64: (n,)."""
     return torch.atleast_1d(torch.as_tensor(x, dtype=torch.float64).detach())
-
-
-# ---- backward error analysis
 
 
 def gradient_flow(f: Scalar, start: Tensor, times: Sequence[float], tolerance: float = 1e-10) -> Tensor:

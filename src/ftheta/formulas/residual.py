@@ -10,8 +10,6 @@ p_k = 1 - (1 - p_K) k / K, and Σ p_k blocks are active on average: (3K - 1) / 4
 Reference: Veit et al., arXiv:1605.06431; Huang et al., arXiv:1603.09382.
 """
 
-from __future__ import annotations
-
 from math import comb
 from numbers import Real
 

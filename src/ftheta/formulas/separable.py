@@ -15,8 +15,6 @@ Properties of Systems of Linear Inequalities (1965); Novikoff, On Convergence Pr
 Hanson, Solving Least Squares Problems (1974), chapter 23, for the widest margin by non-negative least squares.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

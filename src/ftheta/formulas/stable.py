@@ -6,8 +6,6 @@ Below z = -104 float32 rounds eᶻ to 0 and the logarithm of softplus would be -
 from z = -40 on.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Which likelihood: by task, or by name."""
 
-from __future__ import annotations
-
 from ..catalog import nearest
 from ..data.specs import TargetSpec
 from ..errors import InputError

@@ -12,8 +12,6 @@ Shapes: B rows, L labels, raw (B, 1) for y (B,), raw (B, L) for y (B, L); K clas
 indices or (B, ..., K) probabilities.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.distributions
 import torch.nn.functional as F

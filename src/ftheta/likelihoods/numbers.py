@@ -13,8 +13,6 @@ log λ stops being a number.
 Shapes: B rows, D targets, raw (B, D), or (B, 2D) = (means, scale numbers) where the variance depends on the input.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Self
 

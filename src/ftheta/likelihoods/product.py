@@ -5,8 +5,6 @@
 Shapes: B rows, C columns of y, R raw outputs; each part takes the next columns of y and the next of raw.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any

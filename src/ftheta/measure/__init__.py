@@ -22,8 +22,6 @@ Arrays, lists, tensors and pandas Series in; numbers or a Result with `table()`,
 alone: `sklearn.metrics`. `__init__.pyi` lists the names.
 """
 
-from __future__ import annotations
-
 from ..catalog import lazy
 
 lazy(__name__)

@@ -3,8 +3,6 @@
 Shapes: n rows, K classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

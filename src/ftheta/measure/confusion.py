@@ -68,9 +68,6 @@ def confusion(y: Any, predicted: Any, classes: Sequence[Any] | None = None) -> C
     return Confusion(tuple(map(str, listed)), np.bincount(t * k + c, minlength=k * k).reshape(k, k))
 
 
-# ---- at one threshold
-
-
 @dataclass(frozen=True, eq=False)
 class AtThreshold(Confusion):
     """The confusion matrix of two classes where the second is predicted above a threshold."""

@@ -10,8 +10,6 @@ Shapes: n images of H x W pixels, K classes; maps (n, H, W) or (H, W) of integer
 References: Everingham et al., The PASCAL Visual Object Classes Challenge: a retrospective, IJCV 111 (2015).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -107,9 +105,6 @@ def boundary_accuracy(y: Any, predicted: Any, d: int = 1, *, ignore: int | None 
     truth, answer = _maps(y, predicted)
     near = boundary(truth, d) & (True if ignore is None else truth != ignore)
     return float((truth == answer)[near].mean()) if near.any() else float("nan")
-
-
-# ---- shared
 
 
 def _maps(y: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:

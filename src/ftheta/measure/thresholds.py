@@ -217,9 +217,6 @@ def _share(part: Any, total: Any) -> np.ndarray:
     return np.where(total > 0, part / np.maximum(total, 1), np.nan)
 
 
-# ---- decisions
-
-
 def decide(
     p: Any,
     loss: Any = None,

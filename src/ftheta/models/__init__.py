@@ -1,7 +1,5 @@
 """The estimators: one folder per topic, one family per file. `__init__.pyi` is written by `make stubs`."""
 
-from __future__ import annotations
-
 from ..catalog import class_target, classes, lazy
 
 _NAMES = {  # beside the classes of the catalog

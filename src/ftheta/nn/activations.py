@@ -133,14 +133,10 @@ ACTIVATIONS: dict[str, Activation] = {
         "Outputs of any size and sign. Layers with it collapse to one affine map.",
     ),
     "sin": Activation(
-        Sin,
-        *("sin(z)", "cos(z)", "[-1, 1]", False, "lecun"),
-        "Periodic targets; coordinates to signals.",
+        Sin, *("sin(z)", "cos(z)", "[-1, 1]", False, "lecun"), "Periodic targets; coordinates to signals."
     ),
     "bump": Activation(
-        Bump,
-        *("exp(-z * z)", "-2 * z * exp(-z * z)", "(0, 1]", False, "lecun"),
-        "Local features: one unit solves XOR.",
+        Bump, *("exp(-z * z)", "-2 * z * exp(-z * z)", "(0, 1]", False, "lecun"), "Local features: one unit solves XOR."
     ),
     "sign": Activation(
         Sign,
@@ -174,8 +170,6 @@ def activation(name: str, options: Mapping[str, Any] | None = None) -> nn.Module
             raise InputError(nearest(f"option of activation {name!r}:", key, entry.options))
     return entry.factory(**{**entry.options, **given})
 
-
-# ---- initial weights
 
 SCHEMES: dict[str, Callable[[float, float, float], float]] = {  # (n_in, n_out, sigma) -> standard deviation
     "zeros": lambda n_in, n_out, sigma: 0.0,

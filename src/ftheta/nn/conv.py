@@ -11,8 +11,6 @@ Shapes: signals (B, C, L), images (B, C, H, W); sizes follow `ftheta.formulas.ou
 References: LeCun et al., Gradient-Based Learning (1998); Chollet, arXiv:1610.02357 (2017), for separable layers.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from numbers import Integral

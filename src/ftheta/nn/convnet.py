@@ -10,8 +10,6 @@ Shapes: B images, x (B, C, H, W), f (B, R). One 3x3 filter for C channels has 9C
 Reference: LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition (1998).
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from math import prod

@@ -6,8 +6,6 @@ Shapes pass through a copy of the module whose tensors have no memory. torch's F
 but its first use imports for seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial

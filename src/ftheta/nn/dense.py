@@ -9,8 +9,6 @@ be added along the rows.)
 Shapes: B rows, X (B, D₀), f (B, D_{K+1}).
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any

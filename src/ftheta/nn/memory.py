@@ -14,8 +14,6 @@ inside heads H of width d: q (..., H, S, d), K (..., H, P, d), p (..., H, S, P).
 Reference: Ramsauer et al., Hopfield Networks is All You Need, arXiv:2008.02217 (2020).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

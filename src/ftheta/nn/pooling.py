@@ -114,8 +114,6 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
     return layer(size, step, padding, **({"count_include_pad": False} if kind == "mean" else {}))
 
 
-# ---- upsampling
-
 UPSAMPLINGS = ("nearest", "bilinear", "transposed", "subpixel")
 
 

@@ -15,8 +15,6 @@ References: above; Huang et al., arXiv:1603.09382 (stochastic depth), arXiv:1608
 arXiv:1709.01507 (squeeze and excitation); Goyal et al., arXiv:1706.02677 (zero-initialized last norm).
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -40,7 +38,7 @@ from .pooling import pooling
 BLOCKS: dict[str, Callable[[int, int, int], list[tuple[int, int, int, int]]]] = {
     "basic": lambda c, d, stride: [(c, d, 3, stride), (d, d, 3, 1)],
     "bottleneck": lambda c, d, stride: [
-        *((c, max(1, d // 4), 1, 1), (max(1, d // 4), max(1, d // 4), 3, stride), (max(1, d // 4), d, 1, 1)),
+        *((c, max(1, d // 4), 1, 1), (max(1, d // 4), max(1, d // 4), 3, stride), (max(1, d // 4), d, 1, 1))
     ],
 }
 """Convolutions of a branch by kind: (n_in, n_out, stride) gives (channels in, out, kernel, stride) of each."""

@@ -13,8 +13,6 @@ References: Ronneberger, Fischer and Brox, U-Net, arXiv:1505.04597 (2015); Newel
 Networks, arXiv:1603.06937 (2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

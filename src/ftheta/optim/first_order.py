@@ -8,8 +8,6 @@ with β = μ the two make the same steps where η of the average is η / (1 - μ
 are not thrown far by a cliff in the loss nor stopped by a plateau, but do not come to rest without a falling rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -11,8 +11,6 @@ which is rarer the more parameters there are.
 Shapes: population (M, P). Reference: Holland, Adaptation in Natural and Artificial Systems (1975).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ A pattern is that of a shell (`*`, `?`, `[ab]`) and may start at any dot of a na
 "module.hidden1.weight".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase

@@ -17,8 +17,6 @@
 Shapes: s counts updates from 0, horizon is the number of updates in all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from inspect import signature

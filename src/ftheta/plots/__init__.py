@@ -1,7 +1,5 @@
 """The style of all figures, and figures that several topics share. `__init__.pyi` lists the names."""
 
-from __future__ import annotations
-
 from ..catalog import lazy
 
 lazy(__name__)

@@ -164,9 +164,6 @@ def layer_filters(layers: Mapping[str, Any]) -> Figure:
     return figure
 
 
-# ---- patches
-
-
 @drawn
 def patches(
     layers: Mapping[str, Any], units: Sequence[Any], *, x: str = "patch", y: str = "unit", signed: bool = False

@@ -6,8 +6,6 @@ One writer at a time holds a lock of the operating system, which ends with its p
 lock belongs to the opened file: one process cannot take it twice either.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -143,9 +141,6 @@ class Folder:
             yield
         except (OSError, MemoryError) as error:
             raise unreadable(self.path / name, error) from error
-
-
-# ---- the lock
 
 
 def take_lock(folder: Folder) -> int:

@@ -5,8 +5,6 @@
 The manifest itself and the files in TWICE are kept in both places; another file leaves its copy when it is in place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

@@ -6,8 +6,6 @@ mark = {"bytes", "sha256"}. The mark of all metrics is there when the run is fin
 {"epoch": 1, "loss": 0.5, "crc": 3063870463}, has a checksum, so that one damaged line does not cost the others.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -103,9 +101,6 @@ def _is_checkpoint(x: Any) -> bool:
 
 def _is_count(x: Any) -> bool:
     return type(x) is int and 0 <= x < 1 << 63
-
-
-# ---- metrics
 
 
 def line_of(row: Mapping[str, Any]) -> bytes:

@@ -7,8 +7,6 @@ A rename is atomic: a kill at any moment leaves the old file or the new one; wit
 Reference: Pillai et al., All File Systems Are Not Created Equal, OSDI (2014).
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

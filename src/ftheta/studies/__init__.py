@@ -1,7 +1,5 @@
 """Studies: experiments that check what the sources say, and the ledger of what they say."""
 
-from __future__ import annotations
-
 from ..catalog import lazy
 
 lazy(__name__)

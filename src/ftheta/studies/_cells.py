@@ -1,7 +1,5 @@
 """The cells of a study as a process: one step per cell, saved in the run as soon as it is measured."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

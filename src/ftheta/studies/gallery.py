@@ -4,8 +4,6 @@ ftheta study gallery                 which there are
 ftheta study gallery --set row=A197  draw one
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

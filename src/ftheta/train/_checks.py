@@ -1,7 +1,5 @@
 """What a trainer refuses, in one sentence each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .. import check, optim

@@ -4,8 +4,6 @@ The trainer checks every 100 steps whether everything is finite. When it is not,
 replayed, and each tensor is checked, so that the message can name the first that went wrong.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -14,8 +14,6 @@ that depend on that row alone (not so with a batch norm in training), the first 
 that the graph of the batch gives it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps of optimizers without what a plain step does not need, and their states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

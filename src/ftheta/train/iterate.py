@@ -6,8 +6,6 @@ Training by gradients, EM, k-means, Gibbs sampling, value iteration and a search
 history, checkpoints, resume and Ctrl-C here.
 """
 
-from __future__ import annotations
-
 import platform
 import signal
 import threading

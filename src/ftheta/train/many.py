@@ -10,8 +10,6 @@ draw other noise. Unequal numbers of rows are filled up with rows of weight 0.
 Shapes: M members, B rows per batch, x (M, B, ...), a parameter (M, ...).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy

@@ -6,8 +6,6 @@ For small nets a second thread costs more than it brings, and on a busy machine 
 torch counts threads for each thread of Python, the BLAS of NumPy and SciPy for the process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

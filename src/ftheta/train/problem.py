@@ -8,8 +8,6 @@ First-order rules get `gradient()`; rules that evaluate more than once get the p
 Shapes: P parameters, all in their order; N residuals; m rows, tokens or pixels of a chunk, R outputs of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property

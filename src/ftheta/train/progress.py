@@ -1,7 +1,5 @@
 """Progress of a loop: one line on stderr or in a notebook, or a bar."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -8,8 +8,6 @@ Shapes: T + 1 points of P parameters of the first player; T recorded steps of P 
 Reference: Polyak and Juditsky, Acceleration of stochastic approximation by averaging (1992).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

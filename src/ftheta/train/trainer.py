@@ -7,8 +7,6 @@ A source may have a state (`state_dict`), add columns to the history (`columns()
 copy of its state every 100 steps is too much: a number that is not finite is then reported without its tensor's name.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext

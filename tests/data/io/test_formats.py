@@ -96,9 +96,6 @@ def test_read_opens_each_kind(tmp_path):
     assert pictures.kind == "image" and pictures.shape == (3, 2) and list(pictures.y) == ["cat", "dog"]
 
 
-# ---- text
-
-
 TEXT = "Fθ, naïve 🙂\nzweite Zeile\tmit Tab\n\nlast"
 
 

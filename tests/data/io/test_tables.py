@@ -146,9 +146,6 @@ def test_without_calamine_the_command_that_installs_it_is_named(tmp_path, monkey
         read(tmp_path / "t.xlsx")
 
 
-# ---- Parquet: each type of column against what was written
-
-
 DAY = datetime.date(2020, 2, 29)
 
 

@@ -158,8 +158,6 @@ def test_a_sharp_memory_of_large_numbers_is_finite():
     assert x.tolist() == [[1e6, 0]] and energy[0] == pytest.approx(math.log(2) / 1e6, abs=1e-3)
 
 
-# ---- what cannot be used
-
 ONE = np.ones((1, 3))
 
 

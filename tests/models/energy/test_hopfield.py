@@ -223,9 +223,6 @@ def test_the_rules_differ_where_patterns_overlap():
         np.testing.assert_array_equal(network(patterns, rule=rule).recall(patterns, noise=0.02), patterns)
 
 
-# ---- patterns that cannot be remembered
-
-
 def test_more_patterns_than_there_is_room_for_are_said_to_be():
     with pytest.warns(
         UserWarning, match=r"^\d+ of 40 patterns are not stable in 100 units with rule='hebb' \(Hebb's has room for"

@@ -163,9 +163,6 @@ def test_bits_are_drawn_with_their_probabilities_and_certain_ones_always():
     assert drawn[:, 2].mean().item() == pytest.approx(0.3, abs=6e-3)
 
 
-# ---- what is refused
-
-
 @pytest.mark.parametrize(
     ("call", "said"),
     [

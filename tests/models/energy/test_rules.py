@@ -230,9 +230,6 @@ def test_noise_that_is_none_gets_a_sentence(noise, kind, said):
         corrupt([[1, -1]], noise, kind=kind)
 
 
-# ---- what cannot be stored
-
-
 @pytest.mark.parametrize("rule", [hebb, pseudo_inverse, design])
 @pytest.mark.parametrize(
     ("patterns", "said"),

@@ -177,9 +177,6 @@ def test_the_whole_is_printed_and_drawn():
         _ = LogisticRegression().fit(np.random.default_rng(0).normal(size=(20, 2100)), np.arange(20) % 2).summary_
 
 
-# ---- coverage: many data sets at once, by the formulas of the docstring, tied to the summary on some of them
-
-
 def many(x, y):
     """Log-likelihood (B,), θ (B, P) and standard errors (B, P) of each data set: x (B, n, P), y (B, n)."""
     theta = np.zeros((len(x), x.shape[2]))

@@ -230,9 +230,6 @@ def test_no_row_lies_on_a_plane_that_was_found(kinds):
             assert model.converged_ and (own > raw.max(1)).all()
 
 
-# ---- degenerate rows
-
-
 def test_many_columns_equal_columns_constant_columns_and_one_row_a_class():
     rng = np.random.default_rng(0)
     wide, y = rng.normal(size=(20, 400)), np.arange(20) % 3

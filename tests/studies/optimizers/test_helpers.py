@@ -79,8 +79,6 @@ def test_rates_are_chosen_by_the_score_on_seeds_of_their_own(monkeypatch):
     assert _race.tuned(SMALL, "lbfgs", 1) == 0.0
 
 
-# ---- the line: gradients, curvature and paths against closed forms
-
 POINTS = line_rows(50, Draw(1))
 X, Y = POINTS[0][:, 0], POINTS[1]
 

@@ -8,8 +8,6 @@ of two, where the coordinates that `grid_sample` takes, 2 (p + ½) / P - 1, are 
 Shapes: B images, C channels, H rows, W columns.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 
@@ -80,9 +78,6 @@ def _between(n: int, middle: Tensor, size: Tensor) -> Tensor:
     """Which of n pixels lie in a stretch of `size` pixels about `middle`: (B, n)."""
     at, start = torch.arange(n, device=middle.device), (middle - (size / 2).floor())[:, None]
     return (at >= start) & (at < start + size[:, None])
-
-
-# ---- affine maps
 
 
 def warp(

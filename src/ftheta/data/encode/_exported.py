@@ -6,8 +6,6 @@ Beside this file lie encoder.json (how each column becomes numbers) and model.sa
 Shapes: n rows, D numbers that the net takes, K classes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -119,9 +117,6 @@ def interval(found: Any, x: Tensor, **width: Tensor) -> dict[str, np.ndarray]:
 def in_units(z: Tensor) -> np.ndarray:
     """What the net predicts in the units of y."""
     return (z.double() * UNITS[1] + UNITS[0]).to(z.dtype).numpy()
-
-
-# ---- training
 
 
 def train(rows: Any, y: Sequence[Any], epochs: int = 100, batch: int = 200, lr: float = 1e-3) -> nn.Module:

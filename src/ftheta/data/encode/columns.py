@@ -281,9 +281,6 @@ def moments(x: np.ndarray) -> tuple[float, float, bool]:
     return (float(x[0]), 1.0, True) if constant else (mean, scale, False)
 
 
-# ---- from files
-
-
 def plan_of(state: Mapping[str, Any]) -> Plan:
     """The plan whose `state` this is."""
     kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Date, Dropped)}

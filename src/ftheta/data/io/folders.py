@@ -9,8 +9,6 @@ gray values, or numbers of a palette, are the classes; it has the size of its pi
 Shapes: n pictures, height H, width W, channels C = 3 for RGB, 1 for gray, where `read_images` has no axis of channels.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter

@@ -9,8 +9,6 @@ Shapes: (n, D) numbers are a table, (n, H, W) and (n, H, W, C) of uint8 are pict
 Reference: numpy.lib.format (NPY, NPZ); LeCun, Cortes and Burges, The MNIST database of handwritten digits (IDX).
 """
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

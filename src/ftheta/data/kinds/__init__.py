@@ -1,7 +1,5 @@
 """Kinds of input: what X is, how it is checked, taken apart and put into batches."""
 
-from __future__ import annotations
-
 from .base import Inputs, Items, Kind, histogram
 from .environment import Environment
 from .sequence import Sequences, Series, Text

@@ -109,8 +109,6 @@ def _built_in(name: str) -> Dataset:
 breast_cancer, diabetes, digits, iris, wine = (partial(_built_in, name) for name in _BUILT_IN)
 
 
-# ---- tables small enough to be printed
-
 _AGE = (25, 30, 35, 40, 45, 50, 55, 60, 65, 70)
 _BMI = (22.5, 24.0, 26.5, 28.0, 29.5, 30.0, 31.5, 32.0, 33.5, 34.0)
 _CHOLESTEROL = (180.0, 190, 210, 220, 240, 250, 260, 270, 280, 290)

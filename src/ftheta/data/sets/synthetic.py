@@ -11,8 +11,6 @@ References: Friedman, Multivariate Adaptive Regression Splines, Annals of Statis
 and Exact Result for Calculating the Probability of Error for Two-Dimensional Signal Constellations, MILCOM (1991).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

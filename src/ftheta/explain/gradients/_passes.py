@@ -97,8 +97,7 @@ _NAMED: dict[str, Words] = {
     "AdaptiveAvgPool": ("y[i] = mean of window i", "δ_x of each of K places += δ[i] / K", ""),
     **dict.fromkeys(("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm"), _NORM),
     **dict.fromkeys(
-        ("RMSNorm", "MapRMSNorm"),
-        ("x̂ = x / s, y = γ x̂", "δ_x = (δ̂ - x̂ mean(δ̂ ⊙ x̂)) / s, δ̂ = γ ⊙ δ", "∂ℓ/∂γ = Σ δ ⊙ x̂"),
+        ("RMSNorm", "MapRMSNorm"), ("x̂ = x / s, y = γ x̂", "δ_x = (δ̂ - x̂ mean(δ̂ ⊙ x̂)) / s, δ̂ = γ ⊙ δ", "∂ℓ/∂γ = Σ δ ⊙ x̂")
     ),
     **dict.fromkeys(("RNN", "RNNCell"), ("h_t = φ(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)", *_TIME)),
     **dict.fromkeys(("LSTM", "LSTMCell"), ("c_t = f ⊙ c_{t-1} + i ⊙ g, h_t = o ⊙ tanh(c_t)", *_TIME)),

@@ -243,9 +243,6 @@ def _with(parts: Sequence[Part], numbers: Mapping[tuple[int, str, int], int], sh
     return tuple(part._replace(table=Table(made, part.table.caption)) for part, made in pairs)
 
 
-# ---- the picture
-
-
 def columns_of(found: Any, row: int) -> dict[str, Any] | None:
     """What is drawn of a small dense chain: a column for the input and for each dense layer with its activation."""
     steps = found.steps

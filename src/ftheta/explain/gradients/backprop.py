@@ -259,9 +259,6 @@ def _norm(value: np.ndarray) -> float:
     return float(np.linalg.norm(value.ravel()))
 
 
-# ---- an example
-
-
 class _Mixed(torch.autograd.Function):
     """z forward, σ'(z) backward."""
 

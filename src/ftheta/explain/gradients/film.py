@@ -87,9 +87,6 @@ def _numbers(arrays: dict[str, np.ndarray]) -> str:
     return f'<div class="box">{table.html()}</div>'
 
 
-# ---- the picture: places in pixels, from which the template draws
-
-
 def _boxes(size: int, tall: float) -> list[tuple[int, int]]:
     """Units that have a box, of many the first and the last, and the top of each; a gap of one in a long column."""
     half = MAX_BOXES // 2

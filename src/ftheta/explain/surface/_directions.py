@@ -9,8 +9,6 @@ when a ReLU layer is scaled up and the next one down. Biases and the scales of n
 Shapes: P parameters, T points of a path, N places, K directions, B + 1 sets of rows: all, and B mini-batches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

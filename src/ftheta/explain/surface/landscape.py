@@ -30,16 +30,7 @@ from ...results import Result
 from .._point import NO_SURFACE, LossLike, Point, has_surface
 from .._probe import DRAW, module_of
 from .._registry import checked, explanation
-from ._directions import (
-    Directions,
-    grid_of,
-    jaggedness_of,
-    losses_along,
-    lowest_of,
-    paths_of,
-    plane_of,
-    positions,
-)
+from ._directions import Directions, grid_of, jaggedness_of, losses_along, lowest_of, paths_of, plane_of, positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -333,10 +324,7 @@ def linear_interpolation(
             f"The modules have {first.size} and {second.size} parameters; both need the same names and shapes."
         )
     distance = float((second.flat().double() - first.flat().double()).norm())
-    for end in (
-        first,
-        second,
-    ):  # running means and variances move too: both ends are the models themselves
+    for end in (first, second):  # running means and variances move too: both ends are the models themselves
         end.parameters |= {name: b for name, b in end.objective.named_buffers() if b.is_floating_point()}
     way = (second.flat().double() - first.flat().double()).cpu().numpy()[None]  # (1, P)
     t = np.unique(np.concatenate([np.linspace(-0.25, 1.25, points).round(12), [0.0, 1.0]]))

@@ -96,12 +96,7 @@ def mean_and_error(each: np.ndarray, shared: float = 0.0) -> tuple[float, float]
 
 @torch.no_grad()
 def annealed_importance(
-    machine: Any,
-    *,
-    chains: int = 100,
-    temperatures: int = 10_000,
-    base_bias: Tensor | None = None,
-    draw: Draw,
+    machine: Any, *, chains: int = 100, temperatures: int = 10_000, base_bias: Tensor | None = None, draw: Draw
 ) -> LogPartition:
     """log Z of a machine by annealed importance sampling.
 

@@ -188,9 +188,6 @@ def corrupt(
     return np.where(hit, -x if kind == "flip" else rng.choice([-1.0, 1.0], x.shape), x)
 
 
-# ---- equilibria
-
-
 class Equilibrium(NamedTuple):
     """A fixed point."""
 

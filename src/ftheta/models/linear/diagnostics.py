@@ -127,9 +127,6 @@ def local_line(x: np.ndarray, y: np.ndarray, span: float = 2 / 3, points: int = 
     return at, np.array(high)
 
 
-# ---- is it linear?
-
-
 @dataclass(frozen=True, eq=False)
 class Linearity:
     """What a spline explains beyond the plane, in one column at a time and in all together."""

@@ -140,9 +140,6 @@ class Generative(Scored, Plain):
         return x, self.classes_[index]
 
 
-# ---- naive Bayes
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNaiveBayes(Generative):
     """Independent Gaussian features in each class. Learned: priors_ (K,), means_ (K, D), deviations_ (K, D).

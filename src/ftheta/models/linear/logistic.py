@@ -154,9 +154,6 @@ class LogisticRegression(Summarized, SteppedClassifier):
         return summarize(rows, feature_names(self), self.classes_.tolist(), theta, self.l1, self.l2_)
 
 
-# ---- the summary
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogisticSummary(Summary):
     """Log-odds with their errors and tests, and how well they fit. NaN where undefined."""

@@ -321,9 +321,6 @@ def _over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
 
 
-# ---- computing
-
-
 def summarize(
     x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, names: Sequence[str], fit_intercept: bool
 ) -> LinearSummary:
