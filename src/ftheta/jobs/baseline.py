@@ -102,7 +102,7 @@ def _p(*found: float | None) -> str:
 def errors_by(task: Task, x: Any, found: Predictions, shape: Sequence[int]) -> measure.ErrorGroups | None:
     """Where the answers to raw rows of a table err; `shape` is that of images, which have no columns."""
     errors = task.errors(found["y"], found)
-    if errors is None or len(shape) or isinstance(x, list):
+    if errors is None or len(shape) or getattr(x, "ndim", 0) != 2:
         return None
     return measure.error_groups(x, errors, name=task.error)
 
@@ -117,8 +117,9 @@ def linear_answers(job: Prepared, X: Any, names: Names) -> Predictions | None:
     """Predictions of a linear model of the same rows; None where it is one, is not for such data, or takes long."""
     targets, own = catalog.card(LINEAR).targets, (job.kind.name, job.task.name)
     x, y = (job.fit_arguments[name] for name in ("X", "y"))
-    linear = np.shape(getattr(job.estimator, "coef_", ()))[-1:] == np.shape(x)[-1:]
-    if own not in targets or linear or np.size(x) > MAX_NUMBERS:
+    if own not in targets or np.size(x) > MAX_NUMBERS:
+        return None
+    if np.shape(getattr(job.estimator, "coef_", ()))[-1:] == np.shape(x)[-1:]:  # it is linear
         return None
     try:
         with warnings.catch_warnings():
