@@ -40,6 +40,7 @@ from ._images import Pictures, array, has_convolution, slope
 
 NOISE = 0.15  # standard deviation, in ranges of x
 MAX_ROWS, MAX_MAPS, CHECKED_ROWS = 12, 6, 16  # in the table; drawn and taken by the check
+MAX_STAGES, CHECK_STEPS = 8, 8  # of a check: states that are compared, steps of a path
 MAX_WRONG = 6  # most wrong rows
 PASSES_BELOW = 0.5  # rank correlation
 _STEPS = {"integrated": 64, "smoothgrad": 24}
@@ -335,6 +336,8 @@ def saliency_check(
 ) -> SaliencyCheck:
     """Whether saliency depends on the weights: they are randomized layer by layer from the output downwards.
 
+    Of a deep net eight states on the way are compared; a path of gradients has eight steps.
+
     Args:
         X: Rows (B, C, H, W) or (B, C, L); the first 16 are taken.
         method: A method of `saliency`, or a function (module, rows) -> maps (B, *places) of your own.
@@ -347,16 +350,19 @@ def saliency_check(
     if not weighted:
         raise InputError(f"{type(net.module).__name__} ran no layer with weights; a net with some is needed.")
     found = [_maps(net, method, target)]  # 1 + L of (B, *places)
+    stages = np.unique(np.linspace(0, len(weighted) - 1, MAX_STAGES).round().astype(int)).tolist()
     for step, layer in enumerate(weighted.values()):
         _randomize(layer, DRAW.at("randomize", random_state, step))
-        found.append(_maps(net, method, target))
+        if step in stages:
+            found.append(_maps(net, method, target))
     r, size = (
         np.array([[_rank_correlation(f(a), f(b)) for a, b in zip(found[0], later, strict=True)] for later in found[1:]])
         for f in (np.asarray, np.abs)
     )  # (L, B)
     name = method if isinstance(method, str) else getattr(method, "__name__", "own method")
     first = np.stack([maps[0] for maps in found])
-    return SaliencyCheck(tuple(weighted), r.mean(1), r.std(1), size.mean(1), array(net.x[0]), first, name)
+    names = tuple(list(weighted)[step] for step in stages)
+    return SaliencyCheck(names, r.mean(1), r.std(1), size.mean(1), array(net.x[0]), first, name)
 
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
@@ -370,7 +376,8 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 def _maps(net: Pictures, method: str | Callable[[nn.Module, Any], Any], target: Tensor) -> np.ndarray:
     with net.open():
         if isinstance(method, str):
-            return array(attributions(net, method, target)).sum(1)  # (B, *places)
+            steps = min(_STEPS.get(method, 1), CHECK_STEPS)
+            return array(attributions(net, method, target, steps=steps)).sum(1)  # (B, *places)
         return np.asarray(method(net.module, net.x.reshape(len(net.x), *net.row)), dtype=float)
 
 
