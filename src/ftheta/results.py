@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Result", "Table", "digits_of", "fixed", "svg"]
+__all__ = ["Result", "Table", "counted", "digits_of", "fixed", "svg"]
 
 _WORDS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum"}
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {c: f"\\text{word}{{}}" for c, word in _WORDS.items()}
+_STYLE = "<style>.ftheta th, .ftheta td {{padding: 0.1em 0.6em}}</style>"
+_FOLDED = f'<details class="ftheta"><summary>Numbers</summary>{_STYLE}\n{{}}</details>'
 _MARKDOWN = {"|": r"\|", "\n": " ", "\r": " ", "*": r"\*", "_": r"\_", "`": r"\`", "<": "&lt;"}
 
 
@@ -159,7 +161,7 @@ class Result(ABC):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        return f"{self.table().html()}\n{svg(self.figure(), self.caption)}"
+        return f"{svg(self.figure(), self.caption)}\n{_FOLDED.format(self.table().html())}"
 
 
 def _brief(value: Any) -> str:
@@ -209,6 +211,11 @@ def _text(value: Any) -> str:
     if not _is_number(value) or isinstance(value, Integral):
         return str(value)
     return f"{value:#.4g}".rstrip(".")
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things, with an s where there are several."""
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def fixed(cell: Any, digits: int) -> str:

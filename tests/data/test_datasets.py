@@ -57,3 +57,10 @@ def test_pairs_go_in_and_the_same_pairs_come_out_of_splits_and_batches(name, n, 
     assert (
         set().union(*(served(test) for _, test in KFold(5, shuffle=True, random_state=0).split(np.zeros(n)))) == pairs
     )
+
+
+def test_a_data_set_is_one_short_line_and_in_a_notebook_its_first_rows():
+    iris = load("iris")
+    assert repr(iris) == "Dataset('iris': table, 150 rows, 4 columns, multiclass, 3 classes)"
+    html = iris._repr_html_()
+    assert html.startswith("<p><strong>iris</strong>: table, 150 rows") and html.count("<td>") == 5 * 4

@@ -64,7 +64,7 @@ def test_a_model_that_knows_its_rows_by_heart_is_found_out():
 def test_samples_of_any_shape_are_pictures():
     found = samples(Pictures(), n=6)
     assert found.rows.shape == (6, 20) and found.shape == (1, 5, 4) and found.distance is None
-    assert set(found.table().columns) == {"sample", "mean"} and found.caption == "6 sample(s)."
+    assert set(found.table().columns) == {"sample", "mean"} and found.caption == "6 samples."
     nine = SimpleNamespace(sample=lambda n: np.eye(9)[:n])
     assert samples(nine, n=3).shape == (1, 9)  # too small for a square
     assert samples(Copies(), n=3).shape == (4, 4) and samples(Copies(), n=3, shape=(2, 8)).shape == (2, 8)

@@ -1,6 +1,7 @@
 """Loading: what is whole comes back, and everything else is named: no model, half a run, a damaged or foreign file."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,8 @@ def test_a_learned_likelihood_and_units_come_back(tmp_path):
 def test_what_was_loaded_is_a_whole_estimator(saved):
     loaded = ftheta.load(str(saved))
     assert loaded.score(X, y) == MLPClassifier(**QUICK).fit(X, y).score(X, y)
-    assert not loaded.module_.training and "MLPClassifier" in repr(loaded) and loaded._repr_html_()
+    assert not loaded.module_.training and "MLPClassifier" in repr(loaded)
+    assert re.match(r"<p>[\d,]+ parameters, \d+ epochs?, loss [\d.]+", loaded._repr_html_())
     with pytest.raises(InputError, match="X has 2 features, but MLPClassifier is expecting 3"):
         loaded.predict(X[:, :2])
 

@@ -57,7 +57,8 @@ def show(name: str, target: str | None, encoding: str, as_json: bool) -> None:
         echo_table(part)
     for what in ("truth", "bayes_error", "license", "citation"):
         if facts[what] not in ("", None):
-            echo(f"\n{what.replace('_', ' ')}: {facts[what]}")
+            value = f"{facts[what]:.3g}" if isinstance(facts[what], float) else facts[what]
+            echo(f"\n{what.replace('_', ' ')}: {value}")
     for note in facts["notes"]:
         echo(f"\nnote: {note}")
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..results import counted
 
+SHOWN = 5  # rows in a notebook
 Function = Callable[[np.ndarray], np.ndarray]
 
 
@@ -73,3 +76,16 @@ class Dataset:
     def outputs(self) -> int:
         """K: the number of classes, 1 where the target is a number, 0 where there is none."""
         return 0 if self.y is None else 1 if self.task == "regression" else len(self.target_names)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}: {self._described()})"
+
+    def _described(self) -> str:
+        size = f"{'x'.join(map(str, self.shape))} pixels" if self.shape else counted(self.columns, "column")
+        classes = f"{self.outputs} classes" if self.outputs > 1 else ""
+        task = "" if self.task == "none" else self.task
+        return ", ".join(filter(None, [self.kind, f"{self.rows:,} rows", size, task, classes]))
+
+    def _repr_html_(self) -> str:
+        first = self.x.head(SHOWN).to_html(index=False, border=0) if hasattr(self.x, "to_html") else ""
+        return f"<p><strong>{escape(self.name)}</strong>: {escape(self._described())}</p>\n{first}"

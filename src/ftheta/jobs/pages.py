@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from .. import __version__
 from ..errors import FThetaError
-from ..results import Result, Table, svg
+from ..results import Result, Table, counted, svg
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -68,11 +68,6 @@ def _template() -> Template:
 def upper(text: str) -> str:
     """With a first letter that is a capital."""
     return text[:1].upper() + text[1:]
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things, with an s where there are several."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def slug(title: str) -> str:

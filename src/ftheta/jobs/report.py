@@ -21,11 +21,11 @@ from .. import catalog, explain, plots
 from ..catalog.cards import View
 from ..data.kinds import KINDS, histogram
 from ..errors import FThetaError
-from ..results import Table
+from ..results import Table, counted
 from . import files, pages
 from .cards import cards, number
 from .config import Config
-from .pages import Block, counted, pairs, result_block, slug, table_html, upper
+from .pages import Block, pairs, result_block, slug, table_html, upper
 from .runs import flat, versions
 
 ROWS, IMAGES, MAPS, COLUMNS = 10, 12, 6, 12  # of the worst predictions

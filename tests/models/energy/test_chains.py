@@ -41,7 +41,7 @@ def test_distances_are_from_the_own_start_and_from_the_others(machine):
         assert found.distance[t, i] == pytest.approx(away[i])
         assert found.others[t, i] == pytest.approx(np.delete(away, i).mean())
     assert set(found.table().columns) == {"step", "distance from the start", "from other starts", "free energy"}
-    assert found.caption.startswith("3 chain(s); after 5 step(s) a unit differs from its start by ")
+    assert found.caption.startswith("3 chains; after 5 steps a unit differs from its start by ")
 
 
 def test_free_energy_is_the_sum_over_hidden_units(machine):

@@ -26,7 +26,7 @@ from ...check import Count
 from ...draw import Draw
 from ...errors import InputError
 from ...plots import Figure
-from ...results import Result
+from ...results import Result, counted
 from .._probe import finite, image_shape, untouched
 from .._registry import explanation
 
@@ -57,7 +57,7 @@ class Samples(Result):
 
     @property
     def caption(self) -> str:
-        count = f"{len(self.rows)} sample(s)"
+        count = counted(len(self.rows), "sample")
         if self.distance is None or self.usual is None:
             return f"{count}."
         near = f"{count}; median distance to the nearest training row {np.median(self.distance):.4g}"
@@ -149,7 +149,7 @@ class Segmentation(Result):
         edges = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"
         overlap = measure.mean_iou(self.truth, self.predicted, range(len(self.names)), ignore=-1)
         return (
-            f"{len(self.truth):,} image(s) and {len(self.names)} classes: {100 * right:.1f} % of the pixels are "
+            f"{counted(len(self.truth), 'image')} and {len(self.names)} classes: {100 * right:.1f} % of the pixels are "
             f"right{edges}; mean IoU {overlap:.3f}."
         )
 

@@ -298,6 +298,21 @@ class Stepped(CallbackSupportMixin, Estimator):
         self.kind().verify(self.input_)
         self.task().verify(self.target_)
 
+    def _html_repr(self) -> str:
+        """scikit-learn's box, below one line about the fit."""
+        return _fit_in_words(self) + super()._html_repr()
+
+
+def _fit_in_words(estimator: Any) -> str:
+    """Parameters, epochs and last losses as a paragraph; nothing before the fit."""
+    rows = getattr(estimator, "history_", None) or [{}]
+    n = sum(p.numel() for p in estimator.module_.parameters()) if hasattr(estimator, "module_") else 0
+    epochs = getattr(estimator, "n_iter_", 0)
+    losses = [f"{key.replace('_', ' ')} {rows[-1][key]:.4g}" for key in ("loss", "valid_loss") if key in rows[-1]]
+    words = [f"{n:,} parameters" * (n > 0), f"{epochs} epoch{'s' * (epochs != 1)}" * (epochs > 0), *losses]
+    said = ", ".join(filter(None, words))
+    return f"<p>{said}</p>\n" if said else ""
+
 
 def _name_of(code: Any) -> str:
     """A class or a function of the user's, as a run is compared with it."""

@@ -25,7 +25,7 @@ from ...check import Count
 from ...errors import InputError
 from ...explain import explanation
 from ...plots import GREY, PALETTE, Figure, drawn, mosaic, patches, tiles
-from ...results import Result
+from ...results import Result, counted
 from ._machine import Machine
 
 REMOVED = np.array([0.9, 0.6, 0.0])[:, None, None]  # color of what is removed
@@ -97,7 +97,8 @@ class Chains(Result):
     @property
     def caption(self) -> str:
         last, own = int(self.steps[-1]), float(self.distance[-1].mean())
-        text = f"{self.states.shape[1]} chain(s); after {last} step(s) a unit differs from its start by {own:.3f}"
+        ran = f"{counted(self.states.shape[1], 'chain')}; after {counted(last, 'step')}"
+        text = f"{ran} a unit differs from its start by {own:.3f}"
         return f"{text}, from other starts by {self.others[-1].mean():.3f}." if len(self.others.T) > 1 else f"{text}."
 
     @drawn
@@ -209,10 +210,11 @@ class FilledIn(Result):
     @property
     def caption(self) -> str:
         r, s = np.unravel_index(self.error.mean(2).argmin(), self.error.shape[:2])
-        least = f"{self.rows[r]} removed and {self.steps[s]} step(s): {self.error[r, s].mean():.3f}"
+        least = f"{self.rows[r]} removed and {counted(int(self.steps[s]), 'step')}: {self.error[r, s].mean():.3f}"
         mean = "" if len(self.truth) == 1 else f", of the mean image {self.mean_error[r].mean():.3f}"
         gray = " Gray pixels were thresholded at 0.5." if self.thresholded else ""
-        return f"{len(self.truth)} picture(s), rows missing at the {self.where}; least error with {least}{mean}.{gray}"
+        pictures = counted(len(self.truth), "picture")
+        return f"{pictures}, rows missing at the {self.where}; least error with {least}{mean}.{gray}"
 
     def figure(self) -> Figure:
         """A panel for each number of removed rows: pictures before and after, their errors in the title."""
