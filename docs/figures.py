@@ -411,9 +411,9 @@ def feature_maps() -> Figure:
 
 
 def saliency() -> Figure:
-    """Which pixels spoke for the answer."""
+    """Which pixels decided for the wrong class."""
     model, X = images_model()
-    return explain.saliency(model, X[1200:1204]).figure()
+    return explain.saliency(model, X[1200:], load("digits").y[1200:]).figure()
 
 
 def augmented() -> Figure:
@@ -437,7 +437,8 @@ def segments() -> Figure:
     shapes = load("shapes")
     X = shapes.x.reshape(-1, 32, 32)
     net = ftheta.UNetSegmenter(filters=(8, 16, 32), epochs=8, batch_size=16, lr=0.01, random_state=0)
-    return explain.segmentation(net.fit(X[:300], shapes.y[:300]), X[300:304], shapes.y[300:304]).figure()
+    names = ("ground", "disc", "square", "triangle")
+    return explain.segmentation(net.fit(X[:300], shapes.y[:300]), X[300:304], shapes.y[300:304], classes=names).figure()
 
 
 def unet() -> Figure:
