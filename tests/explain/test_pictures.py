@@ -134,3 +134,13 @@ def test_a_unet_keeps_its_modes_and_is_offered_it():
 def test_segments_have_the_users_classes():
     found = explain.run("segmentation", Threshold(), X2, LABELS, classes=["ground", "disc"])
     assert found.names == ("ground", "disc") and found.table().columns["class"] == ["ground", "disc"]
+
+
+def test_points_are_in_the_users_units():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    model, words = QuadraticDiscriminant().fit(x, x[:, 0] > 0), {"names": ["age", "size"], "scales": [[50, 10], [0, 2]]}
+    plain, found = explain.run("samples", model, x), explain.run("samples", model, x, **words)
+    np.testing.assert_allclose(found.rows, [50, 0] + plain.rows * [10, 2])
+    np.testing.assert_array_equal(found.distance, plain.distance)
+    axes = found.figure().axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "size")

@@ -224,10 +224,12 @@ def sampled(pictures: Any, neighbors: Any = None, distance: Any = None, usual: A
 
 
 @drawn
-def sampled_points(rows: Any, neighbors: Any = None, distance: Any = None, usual: Any = None) -> Figure:
+def sampled_points(
+    rows: Any, neighbors: Any = None, distance: Any = None, usual: Any = None, *, names: Sequence[str] = ()
+) -> Figure:
     """The first two columns of samples (N, D), and the training rows nearest to them; of one column, its order.
 
-    Other arguments as in `sampled`.
+    `names` are those of the columns; other arguments as in `sampled`.
     """
     rows, known = np.asarray(rows), neighbors is not None
     figure, grid = canvas(1 + known, width=4.4, height=4.0)
@@ -235,7 +237,8 @@ def sampled_points(rows: Any, neighbors: Any = None, distance: Any = None, usual
         if x is not None:
             x = np.column_stack([np.arange(len(x)), x]) if np.shape(x)[1] == 1 else np.asarray(x)
             grid[0].scatter(x[:, 0], x[:, 1], s=18, marker="ox"[k], color=PALETTE[k], label=label)
-    x, y = ("sample", "column 1") if rows.shape[1] == 1 else ("column 1", "column 2")
+    called = [short(name) for name in names] or ["column 1", "column 2"]
+    x, y = ("sample", called[0]) if rows.shape[1] == 1 else called[:2]
     grid[0].set(title="Samples", xlabel=x, ylabel=y)
     if known:
         grid[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from math import prod
 from typing import Any
@@ -27,7 +27,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ...plots import Figure
 from ...results import Result, counted
-from .._probe import finite, image_shape, untouched
+from .._probe import finite, image_shape, in_units, untouched
 from .._registry import explanation
 
 
@@ -42,6 +42,7 @@ class Samples(Result):
     neighbors: np.ndarray | None = None  # these rows (N, D)
     distance: np.ndarray | None = None  # how far they are, |difference| (N,)
     usual: np.ndarray | None = None  # how far a training row is from its nearest other one, for as many of them
+    names: tuple[str, ...] = ()  # of the columns, where rows are not images
 
     def columns(self) -> dict[str, Any]:
         """One row per sample."""
@@ -51,7 +52,7 @@ class Samples(Result):
     def figure(self) -> Figure:
         """Samples, their nearest rows in the same order, and the distances; points where rows are not images."""
         if self.shape[-2] == 1:
-            return plots.sampled_points(self.rows, self.neighbors, self.distance, self.usual)
+            return plots.sampled_points(self.rows, self.neighbors, self.distance, self.usual, names=self.names)
         near = None if self.neighbors is None else self.neighbors.reshape(-1, *self.shape)
         return plots.sampled(self.rows.reshape(-1, *self.shape), near, self.distance, self.usual)
 
@@ -71,7 +72,14 @@ def _is_fitted(obj: Any) -> bool:  # other objects than estimators always are
 
 @explanation("samples", when=_is_fitted, otherwise="is not fitted; {} needs a fitted model")
 def samples(
-    obj: Any, X: Any = None, n: Count = 64, *, shape: Sequence[int] | None = None, random_state: int = 0
+    obj: Any,
+    X: Any = None,
+    n: Count = 64,
+    *,
+    shape: Sequence[int] | None = None,
+    random_state: int = 0,
+    names: Sequence[str] | None = None,
+    scales: Any = None,
 ) -> Samples:
     """New rows of a model, beside the training rows that are nearest to them.
 
@@ -99,7 +107,12 @@ def samples(
     shown = image_shape(prod(rows.shape[1:]), shape or getattr(obj, "image_shape", None) or own, smallest=4)
     rows = rows.reshape(len(rows), -1)
     near = () if X is None else _nearest(rows, X)
-    return Samples(rows, shown, None if labels is None else np.asarray(labels), *near)
+    labels = None if labels is None else np.asarray(labels)
+    found = Samples(rows, shown, labels, **dict(zip(("nearest", "neighbors", "distance", "usual"), near, strict=False)))
+    if shown[-2] > 1:
+        return found
+    neighbors = None if found.neighbors is None else in_units(found.neighbors, scales)
+    return replace(found, rows=in_units(rows, scales), neighbors=neighbors, names=tuple(names or ()))
 
 
 def _nearest(rows: np.ndarray, X: Any) -> tuple[np.ndarray, ...]:
