@@ -26,9 +26,9 @@ def bare_step(optimizer: Optimizer) -> Callable[[], Any]:
 def _descend(optimizer: Optimizer) -> None:
     """θ <- θ - η g and nothing else, as SGD without its options does in three times the time."""
     for group in optimizer.param_groups:
-        moved = [p for p in group["params"] if p.grad is not None]
-        if moved:
-            torch._foreach_add_(moved, [p.grad for p in moved], alpha=-float(group["lr"]))
+        for p in group["params"]:
+            if p.grad is not None:
+                p.add_(p.grad, alpha=-float(group["lr"]))
 
 
 def restore(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
