@@ -141,6 +141,17 @@ def test_correlated_columns_are_said_so_and_permuted_together():
     assert found.repeats[0, 0] == pytest.approx(np.abs(a - a[order]).mean(), rel=1e-6)  # a and city stay together
 
 
+def test_each_two_columns_of_a_group_are_correlated():
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(600, 4)) * [1.0, 0.7, 0.7, 0.7]
+    chain = steps @ np.triu(np.ones((4, 4)))  # neighbors are correlated, the ends are not
+    found = importance(LinearRegression().fit(chain, chain[:, 0]), chain, chain[:, 0], repeats=1)
+    groups = [places for places in found.members if len(places) > 1]
+    r = np.abs(np.corrcoef(chain.T))
+    assert r[0, 3] < 0.7 < min(r[0, 1], r[1, 2], r[2, 3])
+    assert groups and all(r[i, j] >= 0.7 for places in groups for i in places for j in places)
+
+
 def test_chance_does_not_make_groups_of_many_levels():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.integers(0, 25, 150).astype(str), "b": rng.integers(0, 30, 150).astype(str)})

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
@@ -30,7 +31,7 @@ TABLES = {
     "otherwise": "does not predict a class or a number from the columns of a table; {} needs a model that does",
 }
 NUMBERS = 2**20  # encoded cells that are predicted at once
-CORRELATED = 0.7  # columns with at least this correlation are looked at together
+CORRELATED = 0.7  # columns each two of which are correlated so much are looked at together
 
 
 def of_a_table(obj: Any) -> bool:
@@ -232,7 +233,9 @@ def correlated(columns: Columns) -> tuple[list[list[int]], np.ndarray]:
     shared /= np.minimum.outer(width, width)
     chance = np.minimum(np.maximum.outer(width, width) / (n - 1), 0.99)
     found[np.ix_(places, places)] = np.sqrt(np.clip((shared - chance) / (1 - chance), 0, 1))
-    _, label = connected_components(found >= CORRELATED)
+    far = np.clip(1 - (found + found.T) / 2, 0, 1)
+    np.fill_diagonal(far, 0)
+    label = fcluster(linkage(squareform(far), "complete"), 1 - CORRELATED + 1e-9, "distance")  # each with each other
     groups = [np.flatnonzero(label == k).tolist() for k in np.unique(label)]
     return [group for group in groups if len(group) > 1], found
 

@@ -54,7 +54,7 @@ class Importance(Result):
     unit: str  # of the loss
     n: int  # rows
     part: str  # what the rows are
-    correlation: tuple[float, ...]  # the largest between two columns of each group, 0 for one column (C,)
+    correlation: tuple[float, ...]  # the smallest between two columns of each group, 0 for one column (C,)
 
     @property
     def growth(self) -> np.ndarray:
@@ -176,7 +176,7 @@ def importance(
         *(tuple(_named([columns.names[j] for j in places]) for places in members), tuple(members)),
         *(made, made.mean(1) - half, made.mean(1) + half),
         *(float(before.mean()), found.words, found.unit, len(y), part),
-        tuple(float(np.triu(correlation[np.ix_(places, places)], 1).max()) for places in members),
+        tuple(min((float(correlation[i, j]) for i in p for j in p if i < j), default=0.0) for p in members),
     )
 
 
