@@ -394,7 +394,7 @@ def images_model() -> tuple[ftheta.ConvNetClassifier, np.ndarray]:
     """A small convolutional network that reads digits, and the digits."""
     digits = load("digits")
     X = digits.x.to_numpy().reshape(-1, 1, 8, 8) / 16
-    model = ftheta.ConvNetClassifier(filters=(8, 16), padding="same", epochs=15, batch_size=50, random_state=0)
+    model = ftheta.ConvNetClassifier(filters=(8, 16), padding="same", epochs=60, batch_size=50, random_state=0)
     return model.fit(X[:1200], digits.y[:1200]), X
 
 
@@ -436,7 +436,7 @@ def segments() -> Figure:
     """Shapes, their pixels and what a U-Net makes of them."""
     shapes = load("shapes")
     X = shapes.x.reshape(-1, 32, 32)
-    net = ftheta.UNetSegmenter(filters=(8, 16, 32), epochs=8, batch_size=16, lr=0.01, random_state=0)
+    net = ftheta.UNetSegmenter(filters=(8, 16, 32), epochs=25, batch_size=16, lr=0.01, random_state=0)
     names = ("ground", "disc", "square", "triangle")
     return explain.segmentation(net.fit(X[:300], shapes.y[:300]), X[300:304], shapes.y[300:304], classes=names).figure()
 
