@@ -43,11 +43,12 @@ CHECK = r"""
   for (const e of document.querySelectorAll("svg text"))
     if (visible(e) && e.textContent.trim()) add(e.getBoundingClientRect(), e, e.textContent, e);
   seen.sort((a, b) => a.r.top - b.r.top);
+  const slanted = e => e.getAttribute && Number((e.getAttribute("transform") || "").match(/rotate\(([-\d.]+)/)?.[1] || 0) % 90;
   const overlaps = [];
   seen.forEach((a, i) => {
     for (let j = i + 1; j < seen.length && seen[j].r.top < a.r.bottom; j++) {
       const b = seen[j];
-      if (a.owner === b.owner) continue;
+      if (a.owner === b.owner || slanted(a.owner) && slanted(b.owner)) continue;  // boxes of slanted words cross
       const wide = Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left);
       const high = Math.min(a.r.bottom, b.r.bottom) - Math.max(a.r.top, b.r.top);
       const line = Math.min(a.r.bottom - a.r.top, b.r.bottom - b.r.top);

@@ -30,7 +30,7 @@ from .runs import flat, versions
 
 ROWS, IMAGES, MAPS, COLUMNS = 10, 12, 6, 12  # of the worst predictions
 PARTS = {"train": "training"}
-FIRST = 16  # views of a lower order are on the first screen
+FIRST = 4  # views of a lower order are on the first screen
 KEPT = ("model", "data", "target", "task", "test", "validation", "seed")  # settings that are always listed
 
 
@@ -264,6 +264,8 @@ def _target(trained: Any) -> list[Block]:
         data, parts = trained.dataset, trained.split._asdict()
     except FThetaError:
         return []
+    if not trained.facts["parts"]["validation"]:  # the model learned from those rows too
+        parts["train"] = np.concatenate([parts["train"], parts.pop("validation")])
     if data.y is None or np.ndim(data.y) != 1:
         return []
     found, places = np.unique(data.y, return_inverse=True)
