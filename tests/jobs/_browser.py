@@ -43,7 +43,8 @@ CHECK = r"""
   for (const e of document.querySelectorAll("svg text"))
     if (visible(e) && e.textContent.trim()) add(e.getBoundingClientRect(), e, e.textContent, e);
   seen.sort((a, b) => a.r.top - b.r.top);
-  const slanted = e => e.getAttribute && Number((e.getAttribute("transform") || "").match(/rotate\(([-\d.]+)/)?.[1] || 0) % 90;
+  const turned = /rotate\(([-\d.]+)/;
+  const slanted = e => e.getAttribute && Number((e.getAttribute("transform") || "").match(turned)?.[1] || 0) % 90;
   const overlaps = [];
   seen.forEach((a, i) => {
     for (let j = i + 1; j < seen.length && seen[j].r.top < a.r.bottom; j++) {

@@ -86,7 +86,7 @@ def test_headings_nest_and_the_contents_lead_to_all_sections(name):
     sections = [attrs["id"] for tag, attrs in page.tags if tag == "h2"]
     linked = [attrs["href"] for attrs in page.all("a")]
     assert linked == [f"#{name}" for name in sections]
-    assert sections == [
+    expected = [
         "result",
         "most-wrong",
         "where-it-errs",
@@ -96,6 +96,7 @@ def test_headings_nest_and_the_contents_lead_to_all_sections(name):
         "data",
         "repeat-it",
     ]
+    assert sections == [s for s in expected if s != "predictions" or name == "wine"]  # else it is on the first screen
 
 
 @kinds
@@ -139,7 +140,7 @@ def test_somebodys_words_stay_words():
     run = made(Path(mkdtemp()) / "run", "wine", epochs=1, nasty=True, data=strange)
     page = Reader(run.page())
     assert page.all("script") == [] and not [k for _, attrs in page.tags for k in attrs if k.startswith("on")]
-    for words in (f"mlp on {NASTY}", f"“{NASTY}”", f"Leak {NASTY}", f"Note {NASTY}", f"license {NASTY}",
+    for words in (f"{NASTY}, from {NASTY} mlp", f"Leak {NASTY}", f"Note {NASTY}", f"license {NASTY}",
                   f"ftheta train mlp '{NASTY}'", f"{NASTY} 11", f"{NASTY} 2"):  # fmt: skip
         assert words in page.text
 
