@@ -89,8 +89,7 @@ def in_child(work, megabytes):
             resource.setrlimit(resource.RLIMIT_AS, (size + megabytes * 2**20,) * 2)
             resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
             gc.freeze()  # what the tests before have left is not walked again: its size is not the work's
-            found = work()
-            os.write(write, json.dumps(found | {"peak MB": round(max(peak() - resident, 0), 1)}).encode())
+            os.write(write, json.dumps(work() | {"peak MB": round(max(peak() - resident, 0), 1)}).encode())
         except BaseException as error:
             os.write(write, json.dumps({"failed": f"{type(error).__name__}: {error}"[:2000]}).encode())
         finally:

@@ -71,8 +71,7 @@ def test_the_error_of_a_difference_is_that_of_welch():
 def test_accuracies_are_equal_below_two_standard_errors(shift, equal):
     """Variances 5e-4 and 0 over five seeds each: the standard error is 0.01."""
     theirs = [0.9] * 5
-    around = np.array([-2.0, -1, 0, 1, 2]) * (5e-4 / 2.5) ** 0.5
-    found = compare(theirs, list(0.9 + shift + around))
+    found = compare(theirs, list(0.9 + shift + np.array([-2.0, -1, 0, 1, 2]) * (5e-4 / 2.5) ** 0.5))
     assert found.error == pytest.approx(0.01)
     assert found.equal is equal
 

@@ -51,8 +51,7 @@ def test_a_line_of_a_data_set_is_what_is_in_it():
 
 def test_every_estimator_is_listed_once_and_reached_from_the_top():
     found = ftheta.all_estimators()
-    targets = {where for card in catalog.CARDS.values() for where in card.targets.values()}
-    assert len(targets) == len(found)
+    assert len({where for card in catalog.CARDS.values() for where in card.targets.values()}) == len(found)
     for name, cls in found.items():
         assert cls.__name__ == name and getattr(ftheta, name) is cls is getattr(ftheta.models, name)
         assert name in dir(ftheta) and name in dir(ftheta.models)

@@ -55,8 +55,7 @@ def test_the_way_to_a_place_does_not_matter():
 
 def test_the_key_is_that_of_every_machine_and_day():
     """Not Python's hash, which differs from process to process."""
-    text = b"(7, ('train', 3, 0), 'latent')"
-    expected = int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+    expected = int.from_bytes(blake2b(b"(7, ('train', 3, 0), 'latent')", digest_size=8).digest(), "little")
     assert Draw(7).at("train", 3, 0).key("latent") == expected
     assert torch.equal(
         torch.randn(4, generator=Draw(7).at("train", 3, 0).generator("latent")),

@@ -41,8 +41,7 @@ class Noisy(nn.Module):
 
 
 def flat():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(48, 5)).astype("float32")
+    x = np.random.default_rng(0).normal(size=(48, 5)).astype("float32")
     return x, np.arange(48) % 3
 
 

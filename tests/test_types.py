@@ -30,8 +30,7 @@ def test_pyright_finds_the_five_errors_of_a_script_and_no_other(tmp_path):
     pyright = shutil.which("pyright", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if pyright is None:
         pytest.skip("pyright is not installed")
-    file = tmp_path / "script.py"
-    file.write_text(SCRIPT)
+    (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "pyrightconfig.json").write_text(
         json.dumps({"extraPaths": [str(Path(__file__).parents[1] / "src")], "typeCheckingMode": "basic"})
     )

@@ -298,9 +298,6 @@ def free_memory() -> int | None:
     return None if found is None else int(found[1]) * 1024
 
 
-# ---- y and weights
-
-
 def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bool = False) -> np.ndarray:
     """y as an array of n rows, finite where it is numeric: (n,) or, where several columns are taken, (n, T).
 

@@ -31,8 +31,7 @@ def instance_norm(x, gamma=1.0, beta=0.0, *, eps=1e-5):
 
 def group_norm(x, groups, gamma=1.0, beta=0.0, *, eps=1e-5):
     """Each group of neighboring channels of each row."""
-    inside = standardize(np.reshape(x, (len(x), groups, -1)), (2,), eps)
-    return _affine(inside.reshape(np.shape(x)), gamma, beta)
+    return _affine(standardize(np.reshape(x, (len(x), groups, -1)), (2,), eps).reshape(np.shape(x)), gamma, beta)
 
 
 def rms_norm(x, gamma=1.0, *, eps=1e-5):

@@ -56,8 +56,7 @@ def _distinct(*shape: int) -> np.ndarray:
 
 def _strided(a: np.ndarray) -> np.ndarray:
     """The same numbers, not contiguous in memory."""
-    wide = np.repeat(np.moveaxis(a, 0, -1), 2, axis=-1)[..., ::2]
-    return np.moveaxis(wide, -1, 0)
+    return np.moveaxis(np.repeat(np.moveaxis(a, 0, -1), 2, axis=-1)[..., ::2], -1, 0)
 
 
 def _unary(draw: Any = _real, analytic: bool = True, static: Mapping[str, Any] | None = None) -> Entry:

@@ -27,8 +27,7 @@ def _scatter(x, index, shape):
 def _softmax(x, axis=-1, mask=None):
     if mask is None:
         return x.softmax(axis)
-    kept = torch.as_tensor(mask)
-    e = torch.where(kept, x.exp(), 0.0)
+    e = torch.where(torch.as_tensor(mask), x.exp(), 0.0)
     total = e.sum(axis, keepdim=True)
     return e / torch.where(total == 0, 1.0, total)
 

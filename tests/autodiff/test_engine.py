@@ -251,8 +251,7 @@ def test_single_precision_stays_single():
     y, g = ad.value_and_grad(f)(x)
     assert y.dtype == g.dtype == hvp(f, x, x).dtype == hessian(f, x[0]).dtype == np.float32
     assert grad(lambda a: ad.exp(a * 2.0))(np.float32(1)).dtype == np.float32
-    node = variable(x)
-    assert backward((node * 1.5).sum())[variable(x)].dtype == np.float32
+    assert backward((variable(x) * 1.5).sum())[variable(x)].dtype == np.float32
 
 
 def test_gradients_are_arrays_of_their_own():
@@ -358,8 +357,7 @@ def test_kinks_take_a_stated_slope_and_are_refused_if_strict(f, x, place, slope)
     close(grad(lambda x: f(x).sum())(x), slope)
     sentence = rf"node #\d+ = \w+\(#\d+.* has a kink, so no derivative, at place {place} of its input; move the input"
     told(InputError, sentence, grad(lambda x: f(x).sum(), strict=True), x)
-    node = variable(x)
-    told(InputError, sentence, backward, f(node).sum(), strict=True)
+    told(InputError, sentence, backward, f(variable(x)).sum(), strict=True)
     close(
         grad(lambda x: f(x).sum(), strict=True)(x + 0.123 * np.arange(1, 1 + len(x))),
         grad(lambda x: f(x).sum())(x + 0.123 * np.arange(1, 1 + len(x))),

@@ -13,12 +13,10 @@ RNG = np.random.default_rng(0)
 def test_a_function_of_one_sample_maps_over_rows():
     X, Y, w = RNG.normal(size=(6, 3)), RNG.normal(size=6), RNG.normal(size=3)
     f = lambda x, y: ad.tanh(x @ w) ** 2 * y + x[0]  # noqa: E731
-    found = vmap(f)(X, Y)
-    assert found.tolist() == [f(x, y) for x, y in zip(X, Y, strict=True)]
+    assert vmap(f)(X, Y).tolist() == [f(x, y) for x, y in zip(X, Y, strict=True)]
     g = grad(lambda X: vmap(f)(X, Y).sum())(X)
     np.testing.assert_allclose(g, [grad(f)(x, y) for x, y in zip(X, Y, strict=True)], rtol=1e-14)
-    rows = vmap(grad(f))(X, Y)  # gradients of each row
-    np.testing.assert_allclose(rows, g, rtol=1e-14)
+    np.testing.assert_allclose(vmap(grad(f))(X, Y), g, rtol=1e-14)  # gradients of each row
     shared = grad(lambda w: vmap(lambda x: ad.sin(x @ w))(X).mean())(w)
     np.testing.assert_allclose(shared, np.mean([np.cos(x @ w) * x for x in X], axis=0), rtol=1e-13)
 
@@ -104,8 +102,7 @@ def test_what_is_still_to_be_used_is_kept_in_forward_mode():
 
     def f(x):
         a = ad.sin(x)
-        b = ad.exp(x)
-        c = ad.exp(b)  # b goes
+        c = ad.exp(ad.exp(x))  # b goes
         return ad.exp(c) * a
 
     assert (cost(f, np.ones(5)).live, cost(f, np.ones(5)).stored) == (30, 25)

@@ -211,8 +211,7 @@ def test_global_generators_and_threads_are_put_back_after_an_error(cls):
 @variant
 def test_a_row_alone_is_that_row_in_a_batch_in_the_dtype_of_the_estimator(given):
     X, y = data(given, n=300, features=20)
-    wide = {"hidden": (100,)} if takes(type(given), "hidden") else {}
-    estimator = small(given, **wide).fit(X, y)
+    estimator = small(given, **{"hidden": (100,)} if takes(type(given), "hidden") else {}).fit(X, y)
     rtol = 1e-5 if takes(type(given), "dtype") and given.dtype == "float32" else 1e-10
     order = np.random.default_rng(1).permutation(len(X))
     whole = answers(estimator, X)
@@ -361,8 +360,7 @@ def same_answers(a, of_a, b, of_b):
 @every
 def test_torch_tensors_and_lists_are_taken_as_rows_targets_and_weights(cls):
     X, y = data(cls)
-    weight = np.linspace(0.5, 2, len(X))
-    rows = taken(cls, X, y, weight)
+    rows = taken(cls, X, y, np.linspace(0.5, 2, len(X)))
     tensors = [torch.from_numpy(a) for a in rows]
     tensors[0].requires_grad_()
     estimator, plain = small(cls).fit(*tensors), small(cls).fit(*rows)
@@ -448,8 +446,7 @@ def test_the_history_has_training_and_validation(cls):
     assert all("loss" in row and "valid_loss" not in row for row in plain.history_)
     assert all({"loss", "valid_loss"} <= set(row) for row in held.history_ + given.history_)
     assert held.history_[0]["rows"] == 90
-    same = small(cls).fit(X[:90], y[:90])
-    assert digest(same) == digest(given)  # validation does not shift training
+    assert digest(small(cls).fit(X[:90], y[:90])) == digest(given)  # validation does not shift training
     last = given.evaluate(X[90:], y[90:])["loss"] - float(np.sum(np.log(given.target_.facts.get("scale", 1.0))))
     assert given.history_[-1]["valid_loss"] == pytest.approx(last, rel=1e-5)
 
@@ -459,8 +456,7 @@ def test_patience_stops_and_puts_the_best_weights_back(cls):
     X, y = data(cls, n=60)
     noise = np.random.default_rng(5).permutation(y)
     estimator = small(cls, epochs=300, lr=0.05, patience=4).fit(X, noise, X_val=X[::-1], y_val=y)
-    losses = [row["valid_loss"] for row in estimator.history_]
-    best = int(np.argmin(losses))
+    best = int(np.argmin([row["valid_loss"] for row in estimator.history_]))
     assert estimator.n_iter_ == best + 5 < 300 and "no better valid_loss" in estimator.stop_reason_
     same = small(cls, epochs=best + 1, lr=0.05).fit(X, noise, X_val=X[::-1], y_val=y)
     assert same_answers(estimator, X, same, X)
@@ -571,8 +567,7 @@ def test_one_target_and_several(cls):
     settings = {"epochs": 150, "lr": 0.05} if takes(cls, "epochs") else {}
     one, three = small(cls, **settings).fit(X[:100], y[:100]), small(cls, **settings).fit(X[:100], Y[:100])
     assert one.predict(X).shape == (150,) and three.predict(X).shape == (150, 3) and three.predict(X).dtype == "float64"
-    column = small(cls, **settings).fit(X[:100], y[:100, None])
-    assert np.array_equal(column.predict(X), one.predict(X))
+    assert np.array_equal(small(cls, **settings).fit(X[:100], y[:100, None]).predict(X), one.predict(X))
     assert one.score(X[100:], y[100:]) > 0.9 and three.score(X[100:], Y[100:]) > 0.9
     assert np.corrcoef(three.predict(X)[:, 0], three.predict(X)[:, 1])[0, 1] < -0.95
 

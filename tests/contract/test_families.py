@@ -366,8 +366,7 @@ def test_labels_keep_their_kind_and_two_three_and_several_labels_are_learned(nam
     model = fitted(name)
     assert model.classes_.tolist() == ["lies", "stands"] and set(model.predict(X)) <= {"lies", "stands"}
     assert model.predict_proba(X).shape == (24, 2)
-    three = subject.make(epochs=1, augment="mixup").fit(X, np.arange(24) % 3)
-    assert three.predict_proba(X).shape == (24, 3)
+    assert subject.make(epochs=1, augment="mixup").fit(X, np.arange(24) % 3).predict_proba(X).shape == (24, 3)
     several = subject.make(epochs=1).fit(X, np.stack([y == "lies", y == "stands"], 1).astype(int))
     assert several.predict(X).shape == (24, 2)
 

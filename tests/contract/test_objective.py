@@ -107,8 +107,7 @@ def test_players_have_names_and_parameters_of_their_own(subject):
     names, own = [p.name for p in objective.player_list], [id(t) for p in objective.player_list for t in p.tensors()]
     assert names and len(set(names)) == len(names) and all(p.tensors() for p in objective.player_list)
     assert len(set(own)) == len(own) and set(own) <= {id(p) for p in objective.parameters() if p.requires_grad}
-    fixed = {id(p) for name in objective.constants for p in getattr(objective, name).parameters()}
-    assert not fixed & set(own)
+    assert not {id(p) for name in objective.constants for p in getattr(objective, name).parameters()} & set(own)
 
 
 def test_every_player_has_his_turn_and_nobody_else(subject):

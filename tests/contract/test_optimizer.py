@@ -234,8 +234,7 @@ def test_frozen_parameters_stay_to_the_last_bit(name):
     net, trainer = problem(name, freeze=("0.*",))
     before = {k: v.clone() for k, v in net.state_dict().items()}
     iterate(trainer, rounds=5)
-    same = [k for k, v in net.state_dict().items() if torch.equal(v, before[k])]
-    assert same == ["0.weight", "0.bias"]
+    assert [k for k, v in net.state_dict().items() if torch.equal(v, before[k])] == ["0.weight", "0.bias"]
 
 
 def test_an_unknown_rule_is_answered_with_the_nearest():

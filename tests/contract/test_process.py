@@ -159,8 +159,7 @@ def test_a_process_that_has_gone_on_can_be_put_back(make):
 def test_a_run_is_continued_with_all_its_rows(make, tmp_path):
     whole = iterate(make(), steps=7, run=Run(tmp_path / "whole"))
     for stop in (2, 5, 7):
-        process = make()
-        history = iterate(process, steps=stop, run=Run(tmp_path / "parts"))
+        history = iterate(make(), steps=stop, run=Run(tmp_path / "parts"))
     assert timeless(history) == timeless(whole) == timeless(Run(tmp_path / "parts").rows())
     a, b = (Run(tmp_path / name).latest() for name in ("whole", "parts"))
     assert same(timeless(list(a)), timeless(list(b)))

@@ -110,8 +110,7 @@ def test_shuffled_epochs_and_seeds_have_orders_of_their_own():
     source = MAKE["rows"][1]()
     orders = [sum(numbers(epoch_of(source, epoch, seed=seed)), []) for epoch in range(3) for seed in range(2)]
     assert len({tuple(order) for order in orders}) == 6
-    in_file = MAKE["rows in order"][1]()
-    assert sum(numbers(epoch_of(in_file, 1)), []) == list(range(N))
+    assert sum(numbers(epoch_of(MAKE["rows in order"][1](), 1)), []) == list(range(N))
 
 
 @every

@@ -19,8 +19,7 @@ def images(*shape, dtype=torch.double):
 def scipy_warp(x, right, down, degrees, scale, shear, fill, order=1):
     """Content moves to A (p - c) + c + t, which NumPy inverts; SciPy counts (row, column)."""
     cos, sin, lean = np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), np.tan(np.radians(shear))
-    forward = scale * np.array([[cos, sin], [-sin, cos]]) @ np.array([[1, -lean], [0, 1]])
-    back = np.linalg.inv(forward)[::-1, ::-1]
+    back = np.linalg.inv(scale * np.array([[cos, sin], [-sin, cos]]) @ np.array([[1, -lean], [0, 1]]))[::-1, ::-1]
     centre = (np.array(x.shape) - 1) / 2
     return ndimage.affine_transform(
         x, back, centre - back @ (centre + [down, right]), order=order, mode=FILLS[fill], cval=0.0

@@ -27,8 +27,7 @@ def batch(n=6, shape=(2, 12, 15), dtype=torch.float):
 def ramps(n, size=33):
     """Channels whose pixels are their own column and row, from the middle: a map can be read off its result."""
     at = torch.arange(size, dtype=torch.double) - size // 2
-    x = torch.stack((at.expand(size, size), at[:, None].expand(size, size)))
-    return Batch(x.repeat(n, 1, 1, 1))
+    return Batch(torch.stack((at.expand(size, size), at[:, None].expand(size, size))).repeat(n, 1, 1, 1))
 
 
 def maps(x):
@@ -141,8 +140,7 @@ def test_a_share_of_the_images_is_flipped():
 
 
 def test_noise_has_its_standard_deviation_and_any_shape():
-    given = Batch(torch.zeros(200, 50))
-    found = data.noise(given, DRAW, 0.25).x
+    found = data.noise(Batch(torch.zeros(200, 50)), DRAW, 0.25).x
     assert stats.kstest(found.flatten().numpy(), stats.norm(0, 0.25).cdf).pvalue > 0.01
 
 
@@ -200,8 +198,7 @@ def test_rand_augment_chooses_different_operations():
     middle = x[:, 2, 12:21, 12:21]
     assert (middle != 1).all() and (x == 0).all(1).flatten(1).any(1).all()  # all have noise, all have a blank square
     x = rand_augment(three_channels(400), DRAW, 0.5, operations=2).x
-    clean = (x[:, 2, 10:23, 10:23] == 1).flatten(1).all(1)
-    found = strengths(x[clean])
+    found = strengths(x[(x[:, 2, 10:23, 10:23] == 1).flatten(1).all(1)])
     moved = np.abs(found) > 1e-6
     assert np.allclose(np.abs(found[moved]), 0.5, rtol=0.03)  # magnitude, where 1 + share is not linear
     assert set(moved.sum(0)) <= {1, 2} and (moved.sum(0) == 2).mean() > 0.5  # one where the square lies at the edge

@@ -141,8 +141,7 @@ def test_the_curves_are_those_of_scikit_learn(name, theirs):
     ours = make_dataset(name, n=4000, noise=0)
     assert ours.truth.bayes_error == 0 and ours.truth.probability is None
     for c in (0, 1):
-        mine = ours.x.to_numpy()[ours.y == c]
-        apart = np.linalg.norm(mine[:, None] - x[y == c][None, ::4], axis=-1)
+        apart = np.linalg.norm(ours.x.to_numpy()[ours.y == c][:, None] - x[y == c][None, ::4], axis=-1)
         assert apart.min(axis=1).max() < 0.01 and apart.min(axis=0).max() < 0.02
 
 

@@ -38,8 +38,7 @@ def by_autograd(net, x, y, each, training=False):
     was = net.training
     net.train(training)
     x = x.clone().requires_grad_() if x.is_floating_point() else x
-    raw = net(x)
-    losses = each(raw, y)
+    losses = each(net(x), y)
     params = dict(net.named_parameters())
     own = list(params.values())
     rows = [torch.autograd.grad(one, own, retain_graph=True, allow_unused=True) if own else () for one in losses]
@@ -368,8 +367,7 @@ def test_weight_changes_of_the_example(ledger):
     digits(joined(found.update, "output"), [-0.198301, -0.087966, -0.096189])
     digits(joined(found.update, "hidden"), [[0.019120, 0.011790, 0.016300], [-0.091154, -0.050226, -0.067815]])
     net, x, y, _ = worked_example("sigmoid")
-    slope = central(net, x, y, half)
-    ledger(-joined(slope, "output"), rtol=1e-4)
+    ledger(-joined(central(net, x, y, half), "output"), rtol=1e-4)
 
 
 @pytest.mark.ledger("B166", covers="ftheta.explain.worked_example")
@@ -457,8 +455,7 @@ def test_deltas_start_with_the_slope_of_the_loss_and_go_back_by_the_recursion():
         np.testing.assert_allclose(found.step(str(2 * k)).delta, delta, atol=1e-12)
         if k:
             delta = slopes[k - 1](z[k - 1]) * (delta @ net[2 * k].weight.detach().numpy())
-    worst = max(abs(found.gradient[n] - s).max() for n, s in central(net, x, Y, both).items())
-    assert worst < 1e-8
+    assert max(abs(found.gradient[n] - s).max() for n, s in central(net, x, Y, both).items()) < 1e-8
     alone = [backprop(net, x[i : i + 1], Y[i : i + 1], "half-square") for i in range(4)]
     for name, g in found.gradients.items():
         np.testing.assert_allclose(g, np.concatenate([one.gradients[name] for one in alone]), atol=1e-14)
@@ -470,8 +467,7 @@ def test_hidden_deltas_take_the_slope_of_their_own_activation():
     net = deep(nn.Tanh, nn.Sigmoid, widths=(3, 4, 2))
     found, slopes = backprop(net, X, Y, "half-square"), central(net, X, Y, both)
     assert max(abs(found.gradient[n] - s).max() for n, s in slopes.items()) < 1e-9
-    z = found.step("0").value
-    s = 1 / (1 + np.exp(-z))
+    s = 1 / (1 + np.exp(-found.step("0").value))
     wrong = s * (1 - s) * (found.step("2").delta @ net[2].weight.detach().numpy())  # σ'_{j+1}(z^j)
     assert abs(wrong.T @ X.numpy() / 4 - slopes["0.weight"]).max() > 0.01
 
@@ -500,8 +496,7 @@ def test_one_routine_gives_deltas_and_updates_of_any_depth_and_width(widths):
     found = backprop(net, X, Y, "half-square", lr=0.5)
     assert [step.name for step in found.steps][1:] == [str(k) for k in range(2 * (len(widths) - 1))]
     for name, slope in central(net, X, Y, both).items():
-        relative = abs(found.gradient[name] - slope).max() / abs(slope).max()
-        assert relative < 1e-6
+        assert abs(found.gradient[name] - slope).max() / abs(slope).max() < 1e-6
         np.testing.assert_allclose(found.update[name], -0.5 * found.gradients[name].mean(0), atol=1e-15)
         assert abs(found.gradient[name] / 4 - slope).max() / abs(slope).max() > 0.7  # P = 4, divided by twice
     total = backprop(net, X, Y, "half-square", reduction="sum").gradient
@@ -556,8 +551,7 @@ def test_parameter_gradients_need_the_stored_pre_activation(ledger):
     net, x = deep(nn.Tanh, nn.Identity, widths=(3, 4, 2)), 4 * X
     found, slopes = backprop(net, x, Y, "half-square"), central(net, x, Y, both)
     truth, bar = slopes["0.weight"], found.step("1").delta
-    z = found.step("0").value
-    forms = {"h_bar": bar, "h_bar * phi'(z)": bar * (1 - np.tanh(z) ** 2)}
+    forms = {"h_bar": bar, "h_bar * phi'(z)": bar * (1 - np.tanh(found.step("0").value) ** 2)}
     errors = {name: abs(d.T @ x.numpy() / 4 - truth).max() for name, d in forms.items()}
     assert errors["h_bar * phi'(z)"] < 1e-8 and errors["h_bar"] > abs(truth).max()
     ledger(min(errors, key=errors.get))
@@ -678,8 +672,7 @@ def test_embeddings_and_tied_layers_add_what_comes_from_each_use():
             self.words, self.tied = nn.Embedding(5, 3, padding_idx=0), nn.Linear(3, 3)
 
         def forward(self, x):
-            h = self.tied(torch.tanh(self.tied(self.words(x))))
-            return h.sum(1)[:, :2]
+            return self.tied(torch.tanh(self.tied(self.words(x)))).sum(1)[:, :2]
 
     net, x = seeded(Tied), torch.tensor([[1, 2, 1], [4, 0, 2]])
     _, _, gradients, _ = by_autograd(net, x, Y[:2], both)
@@ -720,8 +713,7 @@ def test_a_net_without_parts_is_followed_operation_by_operation():
 
 
 def test_a_classifier_is_explained_with_its_own_loss_weights_and_mean():
-    rng = np.random.default_rng(0)
-    x, labels = rng.normal(size=(6, 3)), np.array(["a", "b", "c"] * 2)
+    x, labels = np.random.default_rng(0).normal(size=(6, 3)), np.array(["a", "b", "c"] * 2)
     weights = {"a": 1.0, "b": 5.0, "c": 0.5}
     model = MLPClassifier(hidden=(4,), epochs=1, class_weight=weights, dtype="float64", random_state=0).fit(x, labels)
     found, flow = backprop(model, x, labels, lr=0.1), explain.gradient_flow(model, x, labels)

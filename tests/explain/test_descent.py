@@ -27,8 +27,7 @@ def test_each_path_is_that_of_the_rule_alone():
 
 
 def test_the_table_says_where_each_ended_and_why():
-    rules = [("gd", 0.01), ("gd", 0.1), ("lbfgs", None)]
-    found = trajectories("himmelblau", rules, steps=300, tolerance=1e-8)
+    found = trajectories("himmelblau", [("gd", 0.01), ("gd", 0.1), ("lbfgs", None)], steps=300, tolerance=1e-8)
     table = found.table().columns
     good, wild, newton = range(3)
     assert table["rule"] == ["gd lr=0.01", "gd lr=0.1", "lbfgs"]
@@ -76,8 +75,7 @@ def test_the_figure_has_the_paths_and_three_clocks():
 
 
 def test_a_rule_that_diverges_is_cut_at_the_edge_and_called_so():
-    found = trajectories("quadratic", [("gd", 0.021), ("gd", 0.01)], steps=60)
-    lines = drawn(found.figure().axes[0])
+    lines = drawn(trajectories("quadratic", [("gd", 0.021), ("gd", 0.01)], steps=60).figure().axes[0])
     assert "gd lr=0.021 (leaves)" in lines and "gd lr=0.01" in lines
     shown = lines["gd lr=0.021 (leaves)"]
     assert abs(shown[-1, 1]) == pytest.approx(1.3) and (np.abs(shown) <= 1.3 + 1e-12).all()
@@ -112,8 +110,7 @@ def test_opposite_gradients_leave_a_velocity_and_equal_ones_build_it_up(ledger):
     opposite = updates("momentum", [1.0, -1.0], lr=0.1).updates["momentum"][:, 0]
     assert opposite[0] == pytest.approx(-0.1)
     ledger(opposite[1])
-    equal = updates("momentum", [1.0, 1.0], lr=0.1).updates["momentum"][:, 0]
-    np.testing.assert_allclose(equal, [-0.1, -0.19])
+    np.testing.assert_allclose(updates("momentum", [1.0, 1.0], lr=0.1).updates["momentum"][:, 0], [-0.1, -0.19])
 
 
 @pytest.mark.ledger("B011", covers="ftheta.explain.updates")
@@ -129,8 +126,7 @@ def test_under_a_constant_gradient_adagrad_fades_and_its_variants_do_not():
     for size in (0.01, 1.0, 50.0):
         found = updates(["adagrad", "rmsprop", "adadelta"], np.full(400, size), lr=0.1)
         moved = {name: -u[:, 0] for name, u in found.updates.items()}
-        t = np.arange(1, 401)
-        np.testing.assert_allclose(moved["adagrad"], 0.1 / np.sqrt(t), rtol=1e-6)
+        np.testing.assert_allclose(moved["adagrad"], 0.1 / np.sqrt(np.arange(1, 401)), rtol=1e-6)
         assert moved["adagrad"][:100].sum() == pytest.approx(1.85896, abs=1e-5)
         assert moved["rmsprop"][-1] == pytest.approx(0.1, rel=1e-4)  # η, whatever the gradient
         assert moved["adadelta"][-1] > moved["adadelta"][0]
@@ -171,8 +167,7 @@ def test_states_of_the_others_have_the_names_of_their_equations():
     mean, moved = np.zeros(3), np.zeros(3)  # both averages of adadelta
     for t, g in enumerate(G):
         mean = 0.9 * mean + 0.1 * g**2
-        d = g * np.sqrt(moved + 1e-6) / np.sqrt(mean + 1e-6)
-        moved = 0.9 * moved + 0.1 * d**2
+        moved = 0.9 * moved + 0.1 * (g * np.sqrt(moved + 1e-6) / np.sqrt(mean + 1e-6)) ** 2
         np.testing.assert_allclose(found.states["adadelta"]["G"][t], mean)
         np.testing.assert_allclose(found.states["adadelta"]["D"][t], moved)
     np.testing.assert_allclose(found.totals["gd"], -0.1 * G.sum(0))
@@ -219,8 +214,7 @@ def test_the_best_of_many_directions_turns_to_the_gradient_as_the_step_shrinks()
     angle = {}
     for length in (1.0, 1e-4):
         gains = torch.stack([hill(at + length * d) - hill(at) for d in torch.cat([v, -v])]) / length
-        best = torch.cat([v, -v])[gains.argmax()]
-        angle[length] = float(torch.rad2deg(torch.acos(best @ g / g.norm())))
+        angle[length] = float(torch.rad2deg(torch.acos(torch.cat([v, -v])[gains.argmax()] @ g / g.norm())))
     assert angle[1e-4] < 4 < angle[1.0]  # the nearest of 4,000 directions in space
     assert float(gains.max()) == pytest.approx(float(g.norm()), rel=4e-3)
 

@@ -54,8 +54,7 @@ def test_raw_outputs_of_a_module_are_taken_as_logits_unless_they_are_probabiliti
 
 
 def test_a_regressor_has_raw_outputs_and_a_net_of_maps_has_no_bars():
-    model = ModuleRegressor(module=net(), epochs=1, random_state=0).fit(X, X.mean((1, 2, 3)))
-    found = feature_maps(model, X)
+    found = feature_maps(ModuleRegressor(module=net(), epochs=1, random_state=0).fit(X, X.mean((1, 2, 3))), X)
     assert found.probabilities is None and found.figure().axes[-1].get_ylabel() == "raw output"
     maps = feature_maps(nn.Sequential(nn.Conv2d(1, 2, 3)), X)
     assert maps.probabilities is None and maps.output.shape == (2, 6, 6) and len(maps.figure().axes) == 2
@@ -108,8 +107,7 @@ def test_planted_kernels_are_recognised_up_to_sign_and_size():
     planted = {"Sobel y": -0.1, "Laplace": 3.0, "mean": 2.0, "Sobel ↗": -1.0}
     found = filters(with_kernels(np.stack([factor * known[name] for name, factor in planted.items()])[:, None]))
     assert found.nearest == tuple(planted) and found.names == tuple(known) and found.layer == "Conv2d"
-    cosine = found.table().columns["cosine"]
-    np.testing.assert_allclose(cosine, [-1, 1, 1, -1], atol=1e-6)
+    np.testing.assert_allclose(found.table().columns["cosine"], [-1, 1, 1, -1], atol=1e-6)
 
 
 def test_cosines_are_those_of_the_mean_over_input_channels():
@@ -160,8 +158,7 @@ def test_a_layer_can_be_chosen_and_sizes_without_classical_kernels_have_none():
 
 
 def test_a_picture_smaller_than_the_window_has_no_responses():
-    padded = nn.Conv2d(1, 2, 5, padding=2)
-    found = filters(padded, X=np.zeros((1, 1, 3, 3)))
+    found = filters(nn.Conv2d(1, 2, 5, padding=2), X=np.zeros((1, 1, 3, 3)))
     assert len(found.responses) == len(found.classical_responses) == 0 and found.figure()
 
 
@@ -210,8 +207,7 @@ def test_layers_above_are_projected_through_those_below():
 def test_inputs_count_the_pixels_or_units_that_are_weighed():
     first = np.zeros((4, 9))
     first[0, 3], first[1, 2:5], first[2, :2] = -2.0, [0.5, -0.5, 0.5], [1.0, 3.0]
-    second = np.array([[1.0, -1.0, 0.0, 0.0], [2.0, 2.0, 2.0, -2.0]])
-    found = filters(Stack(first, second))
+    found = filters(Stack(first, np.array([[1.0, -1.0, 0.0, 0.0], [2.0, 2.0, 2.0, -2.0]])))
     np.testing.assert_allclose(found.inputs["hidden 1"], [1, 3, 100 / 82, 0])
     np.testing.assert_allclose(found.inputs["hidden 2"], [2, 4])
     assert "of hidden 1 (4 units) 1.1, of hidden 2 (2 units) 3.0" in found.caption
@@ -262,5 +258,4 @@ def test_filters_and_samples_of_both_machines_are_grids_of_pictures():
         assert set(np.unique(drawn.rows)) == {0.0, 1.0}
         mean, uniform = digits.mean(0), np.full(64, 0.5)
         assert np.abs(drawn.rows.mean(0) - mean).mean() < 0.6 * np.abs(uniform - mean).mean()  # noise: 1
-    titles = [axes.get_title() for axes in two.figure().axes[:2]]
-    assert titles == ["Filters of hidden 1", "Filters of hidden 2"]
+    assert [axes.get_title() for axes in two.figure().axes[:2]] == ["Filters of hidden 1", "Filters of hidden 2"]

@@ -39,8 +39,7 @@ def closed_form(geometry):
 def test_the_fields_of_the_notes_are_computed_and_measured(geometry, sizes):
     found = receptive_field(chain(*geometry), input_shape=(1, 41))
     assert found.size[:, 0].tolist() == sizes
-    measured = found.measured[:, 0, 1] - found.measured[:, 0, 0] + 1
-    assert measured.tolist() == sizes and found.agree.all()
+    assert (found.measured[:, 0, 1] - found.measured[:, 0, 0] + 1).tolist() == sizes and found.agree.all()
     assert found.table().columns["field"] == [str(size) for size in sizes]
 
 
@@ -123,8 +122,7 @@ def test_a_gate_sees_everything_and_a_head_all_that_pooling_leaves():
 
 def test_the_skip_of_a_u_net_does_not_hide_what_comes_from_below():
     torch.manual_seed(0)
-    net = UNet((1, 32, 32), 1, (4, 4), norm="none")
-    found = receptive_field(net, input_shape=(1, 32, 32))
+    found = receptive_field(UNet((1, 32, 32), 1, (4, 4), norm="none"), input_shape=(1, 32, 32))
     two = [(3, 1, 1)] * 2
     down = closed_form([*two, (2, 2, 1), *two])[-1][0]
     assert found.size[-1].min() > down and found.agree.all()
@@ -282,8 +280,7 @@ def test_a_shift_by_one_changes_two_thirds_of_the_maxima_of_two(ledger):
 
 @pytest.mark.ledger("B094", covers="ftheta.explain.equivariance", printed=0.0, right=2 / 3)
 def test_pooling_after_a_convolution_is_not_invariant_and_pooling_over_all_places_is(ledger):
-    net = nn.Sequential(circular(1, 8), nn.MaxPool2d(2))
-    found = equivariance(net, Shift(1), maps(20, 1, 48, 48), border=2)
+    found = equivariance(nn.Sequential(circular(1, 8), nn.MaxPool2d(2)), Shift(1), maps(20, 1, 48, 48), border=2)
     ledger(found.changed[1, 0], rtol=0.03)
     assert found.equivariance[0, 0] < 1e-14 and found.invariance[0, 0] > 1
     assert invariance(nn.Sequential(circular(1, 8), nn.AdaptiveMaxPool2d(1)), Shift(1), maps(3, 1, 12, 12)) < 1e-14
@@ -321,8 +318,7 @@ def test_own_transformations_are_taken_as_they_are():
 
 
 def test_a_quarter_turn_of_what_is_no_square_can_be_compared_with_the_turned_map_only():
-    blur = nn.AvgPool2d(3, 1)
-    found = equivariance(blur, Turn(1), maps(2, 1, 6, 9))
+    found = equivariance(nn.AvgPool2d(3, 1), Turn(1), maps(2, 1, 6, 9))
     assert found.equivariance[0, 0] < 1e-15 and np.isnan(found.invariance[0, 0]) and np.isnan(found.changed[0, 0])
 
 
@@ -330,8 +326,7 @@ def test_an_estimator_shows_its_layers_under_the_usual_transformations():
     torch.manual_seed(0)
     x = maps(12, 1, 6, 6).numpy()
     net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 2))
-    model = ModuleClassifier(module=net, epochs=1, random_state=0).fit(x, np.arange(12) % 2)
-    found = equivariance(model, X=x)
+    found = equivariance(ModuleClassifier(module=net, epochs=1, random_state=0).fit(x, np.arange(12) % 2), X=x)
     assert found.transforms == ("shift 1", "shift 2", "flip left-right", "flip top-bottom", "turn 90°")
     assert found.names == ("0", "1", "2", "3") and found.n == 12
     lines = found.table().columns
@@ -341,7 +336,6 @@ def test_an_estimator_shows_its_layers_under_the_usual_transformations():
 
 def test_colors_of_equivariance_span_what_was_found():
     found = equivariance(nn.Conv2d(1, 2, 3, padding=1).double(), None, maps(3, 1, 6, 6))
-    image = found.figure().axes[0].images[0]
-    low, high = image.get_clim()
+    low, high = found.figure().axes[0].images[0].get_clim()
     errors = np.concatenate([found.equivariance.ravel(), found.invariance.ravel()]) / found.scale[0]
     assert high == pytest.approx(np.log10(np.nanmax(errors))) and high - low >= 1

@@ -90,8 +90,7 @@ def test_the_page_has_every_number_and_fetches_nothing():
     parts.feed(page)
     assert parts.frames == 5 + 1 + 5 + 1  # forward, loss, backward, update
     for step in film.steps:
-        shown = {*(f"{v:.3g}" for v in step.value[0]), *(f"δ {d:.3g}" for d in step.delta[0])}
-        assert shown <= set(parts.texts)
+        assert {*(f"{v:.3g}" for v in step.value[0]), *(f"δ {d:.3g}" for d in step.delta[0])} <= set(parts.texts)
     assert "default-src 'none'" in page and not re.search(r"https?:|src=|@import|url\(", page)
     assert all(button in page for button in ('id="play"', 'id="next"', 'id="back"', 'type="range"'))
     assert "prefers-reduced-motion" in page and page == explain.film(net(), X, Y, lr=0.5).html()

@@ -371,8 +371,7 @@ def test_the_changes_are_those_of_two_passes():
     with torch.no_grad():
         moved[2].weight[1, 3] += 0.3
         for k, change in enumerate(found.change):
-            truth = (moved[: k + 1](X3) - module[: k + 1](X3)).numpy()
-            np.testing.assert_allclose(change, truth, atol=1e-14)
+            np.testing.assert_allclose(change, (moved[: k + 1](X3) - module[: k + 1](X3)).numpy(), atol=1e-14)
         losses = [float(((m(X3)[:, 0] - Y3) ** 2).mean() / 2) for m in (module, moved)]
     np.testing.assert_allclose(found.loss, losses)
     np.testing.assert_allclose(found.curve[[20, 30]], losses)

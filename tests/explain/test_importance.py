@@ -95,8 +95,7 @@ def test_a_net_is_seen_from_the_sums_of_its_first_layer_only_where_nothing_else_
 
     for skip, name in ((0.0, "plain"), (1.0, "skip")):
         model = ModuleRegressor(module=Skip(skip), epochs=2, random_state=0).fit(X, X[:, 1])
-        values = X.astype(np.float32)
-        assert (FirstLayer.of(model, values) is None) == (name == "skip")
+        assert (FirstLayer.of(model, X.astype(np.float32)) is None) == (name == "skip")
         theirs = permutation_importance(model, X, X[:, 1], scoring=ABSOLUTE, n_repeats=2, random_state=0)
         np.testing.assert_allclose(by_column(importance(model, X, X[:, 1], repeats=2)), theirs.importances, atol=2e-6)
         assert "forward" not in vars(model.module_.first)
@@ -115,8 +114,7 @@ def test_known_effects_come_in_their_order(seed):
 
 def test_squared_growth_of_a_linear_model_is_twice_the_variance_of_its_term_and_the_interval_holds_it():
     x = np.random.default_rng(1).normal(size=(4000, 2)) * [1.0, 2.0]
-    model = LinearRegression().fit(x, x @ [3.0, -1.0])
-    found = importance(model, x, x @ [3.0, -1.0], loss="square", repeats=20)
+    found = importance(LinearRegression().fit(x, x @ [3.0, -1.0]), x, x @ [3.0, -1.0], loss="square", repeats=20)
     assert found.base == pytest.approx(0.0, abs=1e-20) and found.unit == "squared units of y"
     assert (found.low < [18, 8]).all() and ([18, 8] < found.high).all()  # 2 w² Var(x)
     np.testing.assert_allclose(found.high - found.low, 2 * 1.96 * np.sqrt([2 * 9**2, 2 * 4**2]) / 4000**0.5, rtol=0.1)

@@ -46,8 +46,7 @@ def descent(batch_size, steps=60, random_state=0, lr=0.1):
 
 def surface(x, y, rows=slice(None)):
     """Mean half squares of w x + b, for all w in x and b in y: the first axis is y."""
-    raw = x[None, :, None] * X[rows, 0] + y[:, None, None]
-    return ((raw - Y[rows]) ** 2 / 2).mean(-1)
+    return ((x[None, :, None] * X[rows, 0] + y[:, None, None] - Y[rows]) ** 2 / 2).mean(-1)
 
 
 # --- two parameters
@@ -104,8 +103,7 @@ def test_descents_are_the_more_jagged_the_fewer_rows_they_see(seed):
     assert 1 <= one < 1.05 * one < some < 1.2 * some < few
     turns = [turning(found.paths[name]) for name in paths]
     assert turns[0] < turns[1] < turns[2]
-    starts = [path[0].tolist() for path in found.paths.values()]
-    np.testing.assert_allclose(starts, [[-1, 3]] * 3)
+    np.testing.assert_allclose([path[0].tolist() for path in found.paths.values()], [[-1, 3]] * 3)
     assert found.figure().axes[0].get_legend_handles_labels()[1][:4] == ["full", "start", "batches", "single"]
     assert "single: 60 steps, 100% of it in this plane, length / displacement" in found.table().caption
 
@@ -169,8 +167,7 @@ def test_scaling_a_relu_layer_up_and_the_next_one_down_changes_nothing():
         scaled[2].weight.div_(10)
     one, two = (landscape(n, IMAGES, LABELS, loss=ROW_LOSS, points=7) for n in (net, scaled))
     np.testing.assert_allclose(two.loss, one.loss, rtol=1e-9)
-    other = landscape(net, IMAGES, LABELS, loss=ROW_LOSS, points=7, random_state=1)
-    assert not np.allclose(other.loss, one.loss)
+    assert not np.allclose(landscape(net, IMAGES, LABELS, loss=ROW_LOSS, points=7, random_state=1).loss, one.loss)
 
 
 def test_the_plane_of_a_path_holds_what_it_says_of_it():

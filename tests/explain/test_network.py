@@ -89,8 +89,7 @@ def test_the_thinned_network_is_drawn_from_a_mask_that_dropout_draws():
 
 
 def test_masks_can_be_given():
-    mask = np.array([True, False, False])
-    assert network([2, 3, 1], dropped=[mask]).kept == [2, 2, 1]
+    assert network([2, 3, 1], dropped=[np.array([True, False, False])]).kept == [2, 2, 1]
 
 
 # ---- expression
@@ -199,8 +198,7 @@ def test_a_residual_block_shows_its_layers_and_the_skip_over_them_and_runs():
 
 def test_a_strided_block_projects_its_shortcut_and_a_gate_multiplies():
     found = diagram(residual_block(4, 8, stride=2, squeeze=2), input_shape=(4, 12, 12))
-    signs = [node.name for node in found.nodes if not node.kinds]
-    assert signs == ["input", "×", "+"]
+    assert [node.name for node in found.nodes if not node.kinds] == ["input", "×", "+"]
     names = [node.name for node in found.nodes]
     shortcut = names.index("shortcut.conv")
     assert found.nodes[shortcut].sources == (0,) and found.nodes[shortcut].kinds == ("Conv2d 1×1 /2",)

@@ -25,8 +25,7 @@ class Copies:
 
     def sample(self, n, random_state=None):
         rng = np.random.default_rng(random_state)
-        rows = rng.integers(0, len(X), n)
-        return X[rows] + self.noise * rng.normal(size=(n, 16))
+        return X[rng.integers(0, len(X), n)] + self.noise * rng.normal(size=(n, 16))
 
 
 class Pictures(nn.Module):

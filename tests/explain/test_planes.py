@@ -18,8 +18,7 @@ def segments(axes):
 
 @pytest.mark.ledger("A029", covers="ftheta.explain.fitted_curve")
 def test_each_feature_against_cholesterol_and_all_three_in_space():
-    model = LinearRegression().fit(PATIENTS.x, PATIENTS.y)
-    found = explain.fitted_curve(model, PATIENTS.x, PATIENTS.y)
+    found = explain.fitted_curve(LinearRegression().fit(PATIENTS.x, PATIENTS.y), PATIENTS.x, PATIENTS.y)
     columns = found.table().columns
     assert list(zip(columns["feature"], columns["correlated with"], strict=True)) == [
         ("age", "y"),
@@ -31,8 +30,7 @@ def test_each_feature_against_cholesterol_and_all_three_in_space():
     for axes, name in ((first, "age"), (second, "bmi")):
         np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.c_[PATIENTS.x[name], PATIENTS.y])
         assert axes.get_xlabel() == name
-    dots = np.stack(space.collections[-1]._offsets3d)
-    np.testing.assert_array_equal(dots, np.c_[PATIENTS.x, PATIENTS.y].T)
+    np.testing.assert_array_equal(np.stack(space.collections[-1]._offsets3d), np.c_[PATIENTS.x, PATIENTS.y].T)
 
 
 @pytest.mark.ledger("A031", covers="ftheta.explain.fitted_curve")
@@ -94,8 +92,7 @@ def test_every_place_has_the_probabilities_that_the_model_gives_it():
 
 def test_the_table_counts_places_and_rows():
     found = explain.regions(MODEL, X, Y)
-    places = np.stack(np.meshgrid(found.x, found.y), -1).reshape(-1, 2)
-    p = MODEL.predict_proba(places)
+    p = MODEL.predict_proba(np.stack(np.meshgrid(found.x, found.y), -1).reshape(-1, 2))
     columns = found.table().columns
     for k in range(3):
         mine = p.argmax(1) == k
@@ -127,8 +124,7 @@ def test_other_features_are_held_at_their_median():
 
 
 def test_a_label_that_the_model_does_not_know_is_drawn_as_a_row():
-    found = explain.regions(MODEL, X, np.where(Y == 2, 9, Y))
-    np.testing.assert_array_equal(found.code, np.where(Y == 2, -1, Y))
+    np.testing.assert_array_equal(explain.regions(MODEL, X, np.where(Y == 2, 9, Y)).code, np.where(Y == 2, -1, Y))
 
 
 def test_more_than_two_features_ask_for_columns():

@@ -120,8 +120,7 @@ def test_occlusion_of_a_linear_net_is_the_mean_of_what_its_windows_hold(size):
 def test_gradcam_is_its_formula(layer):
     net, x = deep(), torch.tensor(X)
     maps = net[: {"0": 1, "2": 3}.get(layer, 4)](x).detach().requires_grad_()
-    score = net[{"0": 1, "2": 3}.get(layer, 4) :](maps.clone())[:, 2]
-    slope = torch.autograd.grad(score.sum(), maps)[0]
+    slope = torch.autograd.grad(net[{"0": 1, "2": 3}.get(layer, 4) :](maps.clone())[:, 2].sum(), maps)[0]
     cam = (slope.mean((2, 3), keepdim=True) * maps).sum(1, keepdim=True).clamp(min=0)
     expected = interpolate(cam, (6, 7), mode="bilinear", align_corners=False).detach()
     assert expected.max() > 0
@@ -148,8 +147,7 @@ def test_a_planted_dot_is_where_the_map_is_strongest(method):
     images, at = rng.uniform(0, 0.3, size=(20, 1, 9, 9)), rng.integers(1, 8, size=(20, 2))
     images[rows, 0, at[:, 0], at[:, 1]] = 1.0
     maps = saliency(dot_detector(), images, method=method, target=1, size=1).maps
-    peaks = [np.unravel_index(np.abs(m).argmax(), m.shape) for m in maps]
-    np.testing.assert_array_equal(peaks, at)
+    np.testing.assert_array_equal([np.unravel_index(np.abs(m).argmax(), m.shape) for m in maps], at)
 
 
 def test_more_rows_than_a_pass_takes_are_explained_alike():
@@ -317,5 +315,4 @@ def test_targets_are_the_largest_outputs_or_classes_by_name():
         net.targets("d", scores)
     numbers = Pictures(Classifier([0, 1, 2], nn.Conv2d(1, 3, 1)), np.zeros((2, 1, 1, 1)))
     assert numbers.targets(1.0, scores).tolist() == numbers.targets(True, scores).tolist() == [1, 1]
-    bare = Pictures(nn.Conv2d(1, 3, 1), np.zeros((2, 1, 1, 1)))
-    assert bare.targets(np.int64(2), scores).tolist() == [2, 2]
+    assert Pictures(nn.Conv2d(1, 3, 1), np.zeros((2, 1, 1, 1))).targets(np.int64(2), scores).tolist() == [2, 2]

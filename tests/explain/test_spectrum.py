@@ -62,8 +62,7 @@ def test_moments_of_the_density_are_those_of_the_eigenvalues():
     assert found.masses.sum() == pytest.approx(1)
     assert len(found.masses) == 60 * 8 and spectrum(BIG, X, LABELS, loss=ROW_LOSS, max_rows=9, probes=1).n == 9
     for power, spread in ((1, 0.25), (2, 0.4), (3, 0.5)):
-        moment = (found.nodes**power * found.masses).sum() * 178
-        assert moment == pytest.approx((TRUTH**power).sum(), rel=spread)
+        assert (found.nodes**power * found.masses).sum() * 178 == pytest.approx((TRUTH**power).sum(), rel=spread)
     assert abs(found.trace - TRUTH.sum()) < 4 * found.trace_error
     np.testing.assert_allclose((found.nodes * found.masses).sum() * 178, found.trace, rtol=1e-10)
 
@@ -92,14 +91,12 @@ def test_an_estimator_has_the_curvature_of_its_objective():
     model = MLPRegressor(hidden=(), epochs=1, dtype="float64", random_state=0).fit(X, 50 * X[:, 0] + 7)
     design = np.column_stack([X, np.ones(60)])
     truth = np.linalg.eigvalsh(design.T @ design / 60)
-    found = spectrum(model, X, 50 * X[:, 0] + 7)
-    np.testing.assert_allclose(found.nodes, truth, rtol=1e-8)
+    np.testing.assert_allclose(spectrum(model, X, 50 * X[:, 0] + 7).nodes, truth, rtol=1e-8)
 
 
 def test_descent_is_stable_below_two_over_the_sharpness_and_not_above():
     y = X[:, 0]
-    net = nn.Linear(3, 1).double()
-    limit = 2 / sharpness(net, X, y, loss=lambda raw, y: (raw[:, 0] - y) ** 2 / 2)
+    limit = 2 / sharpness(nn.Linear(3, 1).double(), X, y, loss=lambda raw, y: (raw[:, 0] - y) ** 2 / 2)
     design = np.column_stack([X, np.ones(60)])
     ends = []
     for rate in (0.98 * limit, 1.02 * limit):

@@ -29,8 +29,7 @@ def mlp(*widths):
 
 def row(found, name):
     i = found.names.index(name)
-    columns = found.table().columns
-    return {key: column[i] for key, column in columns.items()}
+    return {key: column[i] for key, column in found.table().columns.items()}
 
 
 # --- dense nets
@@ -127,8 +126,7 @@ def test_multiply_adds_are_those_of_torch(name):
 
 @pytest.mark.parametrize(("kind", "gates"), [(nn.RNN, 1), (nn.GRU, 3), (nn.LSTM, 4)])
 def test_recurrent_layers_use_every_matrix_in_every_step(kind, gates):
-    net = kind(3, 5, num_layers=2, bidirectional=True, batch_first=True)
-    found = summary(net, input_shape=(7, 3))
+    found = summary(kind(3, 5, num_layers=2, bidirectional=True, batch_first=True), input_shape=(7, 3))
     first, second = 5 * (3 + 5), 5 * (2 * 5 + 5)  # input and state into each gate
     assert found.multiply_adds.tolist() == [7 * 2 * gates * (first + second)]
     assert found.outputs == ((7, 10),) and not found.feed_forward and found.widths is None
@@ -148,15 +146,13 @@ def test_packed_sequences_pay_for_their_own_steps():
 
 def test_attention_is_counted_too():
     """Q, K, V and the output: 4 T d²; scores and mixture: 2 T² d."""
-    layer = nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
-    found = summary(layer, input_shape=(5, 8))
+    found = summary(nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True), input_shape=(5, 8))
     assert row(found, "self_attn")["multiply-adds"] == 4 * 5 * 64 + 2 * 25 * 8
     assert found.multiply_adds.sum() == 4 * 5 * 64 + 2 * 25 * 8 + 2 * 5 * 8 * 16
 
 
 def test_a_look_up_is_no_product_and_no_dense_layer():
-    net = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 2))
-    found = summary(net, np.array([[1, 2, 3]]))
+    found = summary(nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 2)), np.array([[1, 2, 3]]))
     assert found.multiply_adds.tolist() == [0, 3 * 4 * 2] and not found.dense
     assert found.outputs == ((3, 4), (3, 2)) and found.widths is None
 
@@ -256,8 +252,7 @@ RNG = np.random.default_rng(1)
 
 
 def test_statistics_by_hand():
-    net = nn.Sequential(nn.Identity(), nn.ReLU())
-    found = activations(net, [[-1.0, 0.0, 2.0], [-3.0, 1.0, 4.0]])
+    found = activations(nn.Sequential(nn.Identity(), nn.ReLU()), [[-1.0, 0.0, 2.0], [-3.0, 1.0, 4.0]])
     assert found.names == ("0", "1") and found.kinds == ("Identity", "ReLU") and found.n == 2
     np.testing.assert_allclose(found.mean, [3 / 6, 7 / 6])
     np.testing.assert_allclose(found.std**2, [31 / 6 - 1 / 4, 21 / 6 - 49 / 36])

@@ -119,8 +119,7 @@ def test_errors_of_a_regressor_are_in_the_units_of_its_target():
 
 
 def test_a_difference_of_energies_is_not_called_a_loss_to_be_minimized():
-    machine = RestrictedBoltzmannMachine(n_hidden=2, epochs=3, random_state=0).fit((X > 0).astype(float))
-    found = curves(machine)
+    found = curves(RestrictedBoltzmannMachine(n_hidden=2, epochs=3, random_state=0).fit((X > 0).astype(float)))
     assert found.best is None and "not to be minimized" in found.caption
     assert found.figure().axes[0].get_ylabel() == "mean energy of rows minus that of samples"
 
@@ -301,8 +300,7 @@ def test_a_rule_without_gradients_is_a_sentence_and_no_vanishing_gradient():
 
 def test_growth_is_that_of_the_largest_step_and_not_of_the_last():
     norm = np.array([[3.0, 4.0], [30.0, 40.0], [6.0, 8.0]])  # of all layers together 5, 50 and 10
-    found = GradientHistory(("a", "b"), np.arange(3), norm, np.ones_like(norm), ())
-    assert found.growth == pytest.approx(10)
+    assert GradientHistory(("a", "b"), np.arange(3), norm, np.ones_like(norm), ()).growth == pytest.approx(10)
     assert GradientHistory(("a", "b"), np.arange(3), norm[[0, 2]], np.ones((2, 2)), ()).growth == pytest.approx(2)
 
 

@@ -161,8 +161,7 @@ def test_a_unit_of_a_map_is_excited_by_its_kernel_in_the_middle():
 def test_rows_give_shape_and_norm():
     net, x = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()).double(), RNG2.normal(size=(7, 1, 3, 3))
     found = synthesize(net, X=x, steps=3)
-    norms = np.linalg.norm(x.reshape(7, -1), axis=1)
-    assert found.radius == pytest.approx(np.median(norms))
+    assert found.radius == pytest.approx(np.median(np.linalg.norm(x.reshape(7, -1), axis=1)))
     np.testing.assert_allclose(np.linalg.norm(found.images.reshape(2, -1), axis=1), found.radius)
     assert synthesize(net, X=np.zeros((2, 1, 3, 3)), steps=1).radius == pytest.approx(0.25 * 3)
     assert synthesize(net, input_shape=(1, 3, 3), steps=1).radius == pytest.approx(0.25 * 3)

@@ -25,8 +25,7 @@ def normal(*shape):
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 5), st.integers(0, 4), st.integers(1, 3))
 def test_the_size_is_the_number_of_windows_that_fit(n, kernel, stride, padding, dilation):
-    starts = range(-padding, n + padding, stride)
-    fit = [i for i in starts if i + dilation * (kernel - 1) < n + padding]
+    fit = [i for i in range(-padding, n + padding, stride) if i + dilation * (kernel - 1) < n + padding]
     assume(fit)
     assert output_size(n, kernel, stride=stride, padding=padding, dilation=dilation) == len(fit)
 

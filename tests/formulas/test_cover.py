@@ -21,8 +21,7 @@ def separated(points):
     [(4, 2, 14), (5, 2, 22), (6, 2, 32), (6, 3, 52), pytest.param(8, 3, 128, marks=pytest.mark.slow)],
 )
 def test_linear_programming_over_all_labelings_finds_the_count(n, d, count):
-    points = np.random.default_rng(n + d).normal(size=(n, d))
-    assert separated(points) == separable_count(n, d) == count
+    assert separated(np.random.default_rng(n + d).normal(size=(n, d))) == separable_count(n, d) == count
     assert separable_share(n, d) == count / 2**n
 
 
@@ -31,8 +30,7 @@ def test_every_labeling_of_one_point_more_than_there_are_features_is_separable()
     """F = 1 up to N = d, as the first case has it, and at N = d + 1, where the sum of the second case is 1."""
     most = [max(n for n in range(1, 20) if separable_share(n, d) == 1) for d in range(1, 6)]
     for d in range(1, 4):
-        points = np.random.default_rng(d).normal(size=(d + 1, d))
-        assert separated(points) == 2 ** (d + 1)
+        assert separated(np.random.default_rng(d).normal(size=(d + 1, d))) == 2 ** (d + 1)
     assert most == [2, 3, 4, 5, 6]
 
 

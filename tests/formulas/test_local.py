@@ -24,8 +24,7 @@ def test_the_error_of_the_second_order_model_shrinks_as_the_cube_of_the_distance
     distances = [0.1, 0.05, 0.025, 0.0125]
     found = errors(2, distances)
     assert (found > 0).all()  # it is an approximation
-    slope = np.polyfit(np.log(distances), np.log(found), 1)[0]
-    assert slope == pytest.approx(3, abs=0.1)
+    assert np.polyfit(np.log(distances), np.log(found), 1)[0] == pytest.approx(3, abs=0.1)
     x = torch.randn(7, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     bowl = SURFACES["ravine"]
     torch.testing.assert_close(taylor(bowl, [5.0, -3.0])(x), bowl(x))  # but exact for a quadratic
@@ -34,8 +33,7 @@ def test_the_error_of_the_second_order_model_shrinks_as_the_cube_of_the_distance
 @pytest.mark.parametrize(("order", "power"), [(0, 1), (1, 2)])
 def test_lower_orders_have_their_own_power(order, power):
     distances = [0.02, 0.01, 0.005]
-    slope = np.polyfit(np.log(distances), np.log(errors(order, distances)), 1)[0]
-    assert slope == pytest.approx(power, abs=0.05)
+    assert np.polyfit(np.log(distances), np.log(errors(order, distances)), 1)[0] == pytest.approx(power, abs=0.05)
 
 
 @pytest.mark.ledger("A119", covers="ftheta.formulas.stationary", printed="maximum", right="minimum")

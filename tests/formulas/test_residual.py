@@ -43,8 +43,7 @@ def test_three_blocks_unroll_to_a_sum_whose_last_term_sees_all_before(ledger):
     words = formulas.residual_expansion(3)
     names = {"x": x, "f1": Bracket(f1), "f2": Bracket(f2), "f3": Bracket(f3)}
     np.testing.assert_allclose(eval(words, names), h, atol=1e-14)
-    printed = eval("x + f1[x] + f2[x + f1[x]] + f3[x + f2[x + f1[x]]]", names)
-    assert np.abs(printed - h).max() > 0.5
+    assert np.abs(eval("x + f1[x] + f2[x + f1[x]] + f3[x + f2[x + f1[x]]]", names) - h).max() > 0.5
     ledger(words)
 
 

@@ -41,8 +41,7 @@ def test_the_middle_of_three_classes_needs_its_own_plane_and_not_one_against_the
 def test_the_planes_that_are_found_separate_the_rows_in_their_own_units(kinds, intercept):
     rng = np.random.default_rng(kinds)
     x = rng.normal(size=(300, 4)) * [1, 1e-5, 1e4, 1] + 3.0 * intercept
-    hidden = rng.normal(size=(kinds, 4)) / [1, 1e-5, 1e4, 1]
-    y = ((x - 3.0 * intercept) @ hidden.T).argmax(1)
+    y = ((x - 3.0 * intercept) @ (rng.normal(size=(kinds, 4)) / [1, 1e-5, 1e4, 1]).T).argmax(1)
     planes = separator(x, y, intercept=intercept)
     assert planes.shape == (kinds, 5) and (intercept or not planes[:, -1].any())
     assert np.array_equal((x @ planes[:, :-1].T + planes[:, -1]).argmax(1), y)
@@ -67,8 +66,7 @@ def test_more_features_than_rows_separate_anything_but_equal_rows():
 
 @pytest.mark.middle
 def test_a_million_rows_are_decided_from_a_few_of_them():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(10**6, 3))
+    x = np.random.default_rng(0).normal(size=(10**6, 3))
     y = x @ [1.0, 2.0, 3.0] > 0.5
     assert separable(x, y)
     y[::1000] ^= True

@@ -81,8 +81,7 @@ def points(likelihood, n):
 
 def masses(likelihood, raw, y):
     """p(y) dy over all y: midpoints of cells for densities, the values themselves for the rest."""
-    p = (-likelihood.nll(raw.expand(len(y), -1), y)).exp()
-    return p * (y[1] - y[0]).item()
+    return (-likelihood.nll(raw.expand(len(y), -1), y)).exp() * (y[1] - y[0]).item()
 
 
 def test_every_public_likelihood_is_tried_here():
@@ -176,8 +175,7 @@ def test_every_total_is_one_number_that_grows_with_disagreement():
 def test_the_distribution_has_log_density_mean_mode_and_samples():
     raw = draw(3, 1)
     for name, (likelihood, y) in itertools.islice(CASES.items(), 7):
-        rows = draw(3, width(likelihood))
-        p = likelihood.distribution(rows)
+        p = likelihood.distribution(draw(3, width(likelihood)))
         assert p.log_prob(y[[1, 0, 1]]).shape == p.sample().shape == p.mode.shape == (3,), name
     torch.testing.assert_close(Poisson().distribution(raw).mean, (1 + raw[:, 0].exp()).log())
     torch.testing.assert_close(Bernoulli().distribution(raw).mean, raw[:, 0].sigmoid())

@@ -40,8 +40,7 @@ def test_the_mass_function_has_its_compact_form():
 
 @pytest.mark.ledger("A043", covers="ftheta.likelihoods.Bernoulli")
 def test_the_sigmoid_neither_overflows_nor_turns():
-    f = torch.linspace(-1e4, 1e4, 2001).double()[:, None]
-    p = likelihood.probabilities(f)
+    p = likelihood.probabilities(torch.linspace(-1e4, 1e4, 2001).double()[:, None])
     assert p.isfinite().all() and (p[:, 1].diff() >= 0).all()
     near = likelihood.probabilities(torch.linspace(-30, 30, 601).double()[:, None])
     assert (near[:, 1].diff() > 0).all() and (near[:, 0].diff() < 0).all()

@@ -40,5 +40,4 @@ def test_a_hand_made_case():
 
 
 def test_the_axis_of_two_classes_begins_at_a_half():
-    figure = calibration([0, 1, 0, 1], [0.2, 0.9, 0.4, 0.7]).figure()
-    assert figure.axes[0].get_xlim() == (0.5, 1)
+    assert calibration([0, 1, 0, 1], [0.2, 0.9, 0.4, 0.7]).figure().axes[0].get_xlim() == (0.5, 1)

@@ -125,8 +125,7 @@ def test_rows_must_be_the_same(arguments, said):
 
 
 def test_the_seed_of_a_comparison_reaches_the_flips():
-    rng = np.random.default_rng(5)
-    y, a, b = rng.normal(size=(3, 40))
+    y, a, b = np.random.default_rng(5).normal(size=(3, 40))
     first, second = (compare(y, a, b, seed=seed).tests[0] for seed in (1, 2))
     assert first.test == "sign flips" and first.p != second.p
 

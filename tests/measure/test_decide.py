@@ -35,8 +35,7 @@ def test_the_side_of_the_hyperplane_is_the_class():
     left, right, low, high = drawn.images[0].get_extent()
     up, across = np.meshgrid(np.linspace(low, high, len(shades)), np.linspace(left, right, len(shades)), indexing="ij")
     height = theta[0] + theta[1] * across + theta[2] * up
-    far = abs(height) > 0.1
-    assert ((shades[..., 0] > shades[..., 2]) == (height > 0))[far].all()
+    assert ((shades[..., 0] > shades[..., 2]) == (height > 0))[abs(height) > 0.1].all()
     line = np.concatenate([path.vertices for c in drawn.collections[:1] for path in c.get_paths()])
     step = (right - left) / len(shades)
     assert abs(theta[0] + line @ theta[1:]).max() < np.linalg.norm(theta[1:]) * 2 * step
@@ -71,8 +70,7 @@ def test_a_loss_matrix_has_a_row_for_each_true_class():
 
 def test_other_priors_move_the_answer():
     """Trained on halves and used where 1 in 100 is ill: p = 0.9 is then 0.083."""
-    shifted = math.log(0.9 / 0.1) + math.log(0.01 / 0.99)
-    assert 1 / (1 + math.exp(-shifted)) == pytest.approx(0.0833, abs=1e-4)
+    assert 1 / (1 + math.exp(-(math.log(0.9 / 0.1) + math.log(0.01 / 0.99)))) == pytest.approx(0.0833, abs=1e-4)
     given_priors = {"priors": [0.99, 0.01], "trained_priors": [0.5, 0.5]}
     assert decide([0.9], **given_priors).tolist() == [0]
     assert decide([0.9, 0.9], threshold=0.08, **given_priors).tolist() == [1, 1]

@@ -68,8 +68,7 @@ def test_the_interval_is_its_formula_also_where_many_resamples_are_equal(level):
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_the_folded_interval_is_its_formula(level):
-    rng = np.random.default_rng(4)
-    c = rng.normal((1.0, -0.6, 0.05), 1.0, (40, 3))
+    c = np.random.default_rng(4).normal((1.0, -0.6, 0.05), 1.0, (40, 3))
     boot = Bootstrap(40, level, resamples=300, seed=5)
     low, high = boot.abs_interval(c.T)
     g, drawn = c.mean(0), np.array([np.average(c, axis=0, weights=w) for w in boot.weights])

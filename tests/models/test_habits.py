@@ -117,8 +117,7 @@ def test_epochs_that_are_used_up_before_patience_ends_training_are_warned_of():
 
 def test_a_warm_start_continues_from_the_weights_that_are_there():
     """Of a fit that changes nothing, a second warm fit starts where the first ended."""
-    still = {"optimizer": "sgd", "lr": 1e-30, "warm_start": True}
-    model = MLPRegressor(**QUICK | still).fit(X, X[:, 0])
+    model = MLPRegressor(**QUICK | {"optimizer": "sgd", "lr": 1e-30, "warm_start": True}).fit(X, X[:, 0])
     start = weights(model).clone()
     model.set_params(random_state=5).fit(X, X[:, 0] + 3)
     torch.testing.assert_close(weights(model), start)

@@ -50,5 +50,4 @@ def test_rows_of_weight_zero_go_and_weights_of_one_are_no_weights():
     kept = data(x, np.arange(3), np.array([2.0, 0, 1])).without_zeros()
     assert kept.x.values.tolist() == [[0], [2]] and kept.y.tolist() == [0, 2] and kept.weight.tolist() == [2, 1]
     assert data(x, None, np.ones(3)).without_zeros().weight is None
-    lists = data(x, [(1,), (2,), (3,)], np.array([0.0, 1, 1])).without_zeros()
-    assert lists.y == [(2,), (3,)]
+    assert data(x, [(1,), (2,), (3,)], np.array([0.0, 1, 1])).without_zeros().y == [(2,), (3,)]

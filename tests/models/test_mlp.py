@@ -67,8 +67,7 @@ def test_a_shallow_net_reaches_the_noise_floor_by_gradient_descent():
     y = np.abs(x[:, 0]) + noise * np.random.default_rng(1).normal(size=200)
     model = MLPRegressor(hidden=(20,), optimizer="gd", lr=0.1, epochs=1500, random_state=0)
     start = np.var(y)
-    residual = np.mean((model.fit(x, y).predict(x) - y) ** 2)
-    assert residual < 1.3 * noise**2 < start / 10
+    assert np.mean((model.fit(x, y).predict(x) - y) ** 2) < 1.3 * noise**2 < start / 10
     assert model.history_[-1]["loss"] < model.history_[0]["loss"] and model.history_[-1]["step"] == 1500
 
 

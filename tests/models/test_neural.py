@@ -43,8 +43,7 @@ def test_a_batch_is_two_hundred_rows_unless_another_number_is_asked_for():
 
 @pytest.mark.parametrize("optimizer", ["gd", "lbfgs", "normalized-gd"])
 def test_rules_for_all_rows_get_all_rows(optimizer):
-    model = MLPClassifier(**QUICK, optimizer=optimizer).fit(X, y)
-    assert steps(model) == [1, 2, 3, 4]
+    assert steps(MLPClassifier(**QUICK, optimizer=optimizer).fit(X, y)) == [1, 2, 3, 4]
     with pytest.raises(
         InputError, match=rf"optimizer='{optimizer}' needs all 330 rows in one batch, but batch_size=100"
     ):
@@ -85,8 +84,7 @@ def test_evaluating_and_predicting_leave_the_net_in_evaluation_mode_and_without_
 
 def test_a_seed_may_be_a_number_a_generator_or_none():
     for state in (3, np.int64(3), np.random.RandomState(3), None):
-        model = MLPClassifier(**QUICK | {"random_state": state}).fit(X, y)
-        assert isinstance(model.seed_, int)
+        assert isinstance(MLPClassifier(**QUICK | {"random_state": state}).fit(X, y).seed_, int)
     two = [MLPClassifier(**QUICK | {"random_state": np.random.RandomState(3)}).fit(X, y) for _ in range(2)]
     assert digest(two[0]) == digest(two[1])
     assert (

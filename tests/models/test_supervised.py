@@ -159,12 +159,10 @@ def test_the_density_of_y_is_in_its_units_and_its_log_is_the_loss(name, targets)
     y = y[:, 0] if targets == 0 else y[:, :targets]
     model = MLPRegressor(**QUICK, likelihood=name).fit(X, y)
     density = model.predict_distribution(X)
-    shaped = torch.tensor(y.reshape(-1) if targets == 1 else y, dtype=torch.float32)
-    logs = density.log_prob(shaped)
+    logs = density.log_prob(torch.tensor(y.reshape(-1) if targets == 1 else y, dtype=torch.float32))
     assert logs.shape == (len(X),)
     assert -logs.mean().item() == pytest.approx(model.evaluate(X, y)["loss"], rel=1e-4)
-    mean = density.mean.numpy()
-    np.testing.assert_allclose(mean, model.predict(X), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(density.mean.numpy(), model.predict(X), rtol=1e-4, atol=1e-4)
 
 
 def test_units_come_from_the_training_rows_alone():
@@ -217,8 +215,7 @@ def test_the_interval_holds_as_much_as_it_says_of_new_rows(name, level):
     inside = (low <= y) & (y <= high)
     for part in (x[:, 0] > 0.3, x[:, 0] < -0.3):
         assert inside[1500:][part[1500:]].mean() == pytest.approx(level, abs=0.06)
-    z = stats.norm.ppf((1 + level) / 2)
-    sigma = (high - low) / (2 * z)
+    sigma = (high - low) / (2 * stats.norm.ppf((1 + level) / 2))
     if name == "gaussian-learned":
         assert np.ptp(sigma) < 1e-3 and sigma.mean() == pytest.approx(2, rel=0.1)
     else:

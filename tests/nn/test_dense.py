@@ -179,8 +179,7 @@ def test_every_intermediate_layer_can_be_read():
     for k, (w, b) in enumerate(arrays(net)[:-1]):
         np.testing.assert_allclose(states[k + 1].detach(), np.maximum(states[k].detach().numpy() @ w.T + b, 0))
     assert net(x).equal(states[-1])
-    composed = nn.Sequential(net, nn.LayerNorm(2).double(), mlp(2, 3, 1))
-    assert composed(x).shape == (6, 1)
+    assert nn.Sequential(net, nn.LayerNorm(2).double(), mlp(2, 3, 1))(x).shape == (6, 1)
 
 
 @pytest.mark.ledger("C072", covers="ftheta.nn.MLP", printed=[[3, 4], [4, 2], [3, 2]], right=[[2, 4], [3, 2], [2, 3]])
@@ -281,8 +280,7 @@ def test_auto_takes_the_scheme_of_the_activation_and_lecun_for_the_output():
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_every_activation_makes_a_net_whose_signal_neither_dies_nor_explodes(name):
-    net = MLP(256, 256, (256,) * 5, activation=name)
-    assert 1e-3 < net(torch.randn(64, 256)).std().item() < 30
+    assert 1e-3 < MLP(256, 256, (256,) * 5, activation=name)(torch.randn(64, 256)).std().item() < 30
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,7 @@ def test_an_empty_memory_gives_nothing_and_no_nan():
 
 def test_one_memory_serves_a_batch_with_a_mask_for_each_row():
     query, stored = normal(2, 3, 4), normal(5, 4, seed=1)
-    missing = torch.tensor([[True, False, False, False, False], [False] * 5])
-    found = retrieve(query, stored, missing=missing)
+    found = retrieve(query, stored, missing=torch.tensor([[True, False, False, False, False], [False] * 5]))
     torch.testing.assert_close(found[0], retrieve(query[0], stored[1:]))
     torch.testing.assert_close(found[1], retrieve(query[1], stored))
 

@@ -283,8 +283,7 @@ def test_a_fixed_row_is_moved_by_the_rows_around_it_less_so_in_large_batches(siz
     """The batch mean has standard deviation 1/√B, and the normalised activation of the fixed row moves with it."""
     n = 400
     others = torch.randn(n, size, 1, dtype=torch.double)
-    means = others.mean((1, 2))
-    assert means.std().item() == pytest.approx(printed, rel=4 / (2 * n) ** 0.5)
+    assert others.mean((1, 2)).std().item() == pytest.approx(printed, rel=4 / (2 * n) ** 0.5)
     assert printed == pytest.approx(size**-0.5, rel=0.01)
 
     layer = norm("batch", 1, dims=0).double()

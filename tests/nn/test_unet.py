@@ -46,8 +46,7 @@ def test_three_halvings_of_64_by_64_end_in_8_by_8_and_lead_back(up):
 @pytest.mark.parametrize("skip", ["concat", "sum", "none"])
 @pytest.mark.parametrize("size", [(32, 48), (33, 47), (5, 64), (1, 1)])
 def test_the_output_is_as_large_as_the_input(skip, size):
-    net = make((3, 32, 32), 2, (2, 4, 4), skip=skip)
-    assert net(images(2, 3, *size)).shape == (2, 2, *size)
+    assert make((3, 32, 32), 2, (2, 4, 4), skip=skip)(images(2, 3, *size)).shape == (2, 2, *size)
 
 
 @pytest.mark.parametrize(

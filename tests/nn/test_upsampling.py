@@ -102,8 +102,7 @@ def test_sub_pixels_interleave_the_maps_of_a_convolution(dims, factor):
     for c in range(3):
         for r in np.ndindex((factor,) * dims):
             place = np.ravel_multi_index(r, (factor,) * dims)
-            fine = y[:, c, *(slice(start, None, factor) for start in r)]
-            assert (fine == h[:, c * factor**dims + place]).all()
+            assert (y[:, c, *(slice(start, None, factor) for start in r)] == h[:, c * factor**dims + place]).all()
 
 
 # ---- unpooling
@@ -122,8 +121,7 @@ def test_unpooling_puts_the_maxima_back_into_their_places():
 def test_unpooling_is_that_of_torch_at_any_size(dims):
     x = normal(2, 3, *(7, 8)[:dims])
     pool, unpool = RememberingPool(3, dims=dims), (nn.MaxUnpool1d, nn.MaxUnpool2d)[dims - 1](3)
-    plain = (nn.MaxPool1d, nn.MaxPool2d)[dims - 1](3, return_indices=True)
-    y, positions = plain(x)
+    y, positions = (nn.MaxPool1d, nn.MaxPool2d)[dims - 1](3, return_indices=True)(x)
     assert (pool(x) == y).all()
     other = normal(*y.shape)  # what a decoder makes of the values
     mine = Unpool(pool)(other)

@@ -111,8 +111,7 @@ def test_a_start_that_is_not_finite_is_not_left_and_named(name, search):
 def test_steps_over_the_edge_of_a_domain_come_back(name, search):
     """θ - log θ is finite for θ > 0 only; its minimum is at 1."""
     closure = Closure(lambda t: (t - t.log()).sum(), [5.0, 0.01])
-    rule = make(name, [closure.theta], options={"search": search, "tolerance_grad": 1e-6})
-    settled(rule, closure, most=200)
+    settled(make(name, [closure.theta], options={"search": search, "tolerance_grad": 1e-6}), closure, most=200)
     assert closure.x == pytest.approx([1, 1], abs=1e-5)
 
 

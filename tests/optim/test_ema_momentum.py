@@ -28,8 +28,7 @@ def losses(mu, rates, nesterov=False):
     """Loss after 200 steps of each classical rate, by a recursion in NumPy."""
     theta, v = np.ones((2, len(rates))), np.zeros((2, len(rates)))
     for _ in range(200):
-        g = VALLEY[:, None] * (theta - (rates * mu * v if nesterov else 0))
-        v = mu * v + g
+        v = mu * v + VALLEY[:, None] * (theta - (rates * mu * v if nesterov else 0))
         theta = theta - rates * v
     return (VALLEY[:, None] * theta**2).sum(0) / 2
 
@@ -104,8 +103,7 @@ def test_the_first_step_grows_with_the_gradient_and_that_of_adam_does_not(ledger
     def first(name, g):
         theta = torch.zeros(1, dtype=torch.float64, requires_grad=True)
         theta.grad = torch.tensor([g], dtype=torch.float64)
-        rule = make(name, [theta], 0.001)
-        rule.step()
+        make(name, [theta], 0.001).step()
         return theta.item()
 
     assert [first("ema-momentum", g) for g in (100.0, 0.01)] == pytest.approx([-0.01, -1e-6])

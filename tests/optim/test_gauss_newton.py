@@ -28,8 +28,7 @@ def test_linear_least_squares_take_one_step(l2):
     fit(net, x, y, rounds=1, training=Training(l2=l2))
     design = np.c_[x, np.ones(40)]
     best = np.linalg.solve(design.T @ design / 40 + 2 * l2 * np.diag([1, 1, 1, 0]), design.T @ y.numpy() / 40)
-    found = torch.cat([net.weight[0], net.bias]).detach().numpy()
-    assert np.abs(found - best).max() < 1e-10
+    assert np.abs(torch.cat([net.weight[0], net.bias]).detach().numpy() - best).max() < 1e-10
 
 
 def test_residuals_that_vanish_are_found_quadratically():
@@ -59,8 +58,7 @@ def test_it_is_its_own_recursion_in_numpy_for_50_steps():
     y = torch.tanh(x @ torch.tensor([0.8, -0.5]).double()) + 0.1 * torch.sin(9 * x[:, 0])
     net = nn.Sequential(nn.Linear(2, 1, bias=False), nn.Tanh()).double()
     theta, X, Y = net[0].weight[0].detach().numpy().copy(), x.numpy(), y.numpy()
-    objective = Supervised(net, Gaussian())
-    trainer = Trainer(objective, Rows(x, y, batch_size=40), optimizer="gauss-newton", lr=0.1)
+    trainer = Trainer(Supervised(net, Gaussian()), Rows(x, y, batch_size=40), optimizer="gauss-newton", lr=0.1)
     for _ in range(50):
         iterate(trainer, rounds=1)
         out = np.tanh(X @ theta)

@@ -35,8 +35,7 @@ def test_training_a_net_tells_step_length_and_evaluations_of_each_iteration():
     )
     rows = iterate(trainer, rounds=12)
     assert all(row["step_length"] > 0 and row["iterations"] == 1 and row["trials"] >= 2 for row in rows)
-    total = np.cumsum([row["trials"] for row in rows]).tolist()
-    assert [row["evaluations"] for row in rows] == total
+    assert [row["evaluations"] for row in rows] == np.cumsum([row["trials"] for row in rows]).tolist()
     losses = [row["loss"] for row in rows]
     assert losses == sorted(losses, reverse=True)
 

@@ -10,8 +10,7 @@ def texts(figure):
 
 
 def test_errors_have_a_scale_of_their_own_and_recall_and_precision_are_beside_them():
-    counts = np.array([[8, 2, 0], [1, 9, 0], [0, 0, 4000]])
-    figure = confusion(counts, ["a", "b", "c"])
+    figure = confusion(np.array([[8, 2, 0], [1, 9, 0], [0, 0, 4000]]), ["a", "b", "c"])
     cells = {(0, 0): "8\n80 %", (0, 1): "2\n20 %", (1, 0): "1\n10 %", (1, 1): "9\n90 %", (2, 2): "4,000\n100 %"}
     recall = {(0, 3): "80 %", (1, 3): "90 %", (2, 3): "100 %"}
     assert texts(figure) == cells | recall | {(3, 0): "89 %", (3, 1): "82 %", (3, 2): "100 %"}

@@ -46,8 +46,7 @@ def test_a_path_that_was_never_inside_is_said_to_leave():
 
 
 def test_a_flat_surface_is_drawn_without_lines():
-    flat = (AXIS, AXIS, np.ones((21, 21)))
-    figure = contours(flat, {"gd": [[0.0, 0.0]]})
+    figure = contours((AXIS, AXIS, np.ones((21, 21))), {"gd": [[0.0, 0.0]]})
     assert len(figure.axes) == 1 and not figure.axes[0].collections
 
 

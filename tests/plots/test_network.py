@@ -34,8 +34,7 @@ def test_every_unit_is_joined_with_every_unit_of_the_next_layer():
     inputs, outputs = [(0, -1), (0, 0), (0, 1)], [(2, -0.5), (2, 0.5)]
     assert marks(axes, "o") == [*inputs, (1, 0), *outputs]
     assert edges(axes) == [*((a, (1, 0)) for a in inputs), *(((1, 0), b) for b in outputs)]
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels == ["input\n3", "hidden 1\n1", "output\n2"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["input\n3", "hidden 1\n1", "output\n2"]
 
 
 def test_labels_stand_above_the_weights_they_speak_of():
@@ -63,8 +62,7 @@ def test_dropped_units_are_crossed_out_and_lose_their_lines():
 
 
 def test_masks_of_a_wide_layer_are_those_of_the_units_that_are_shown():
-    mask = np.arange(40) == 39  # the last unit: the lowest circle
-    thin = network([1, 40, 1], dropped=[mask]).axes[1]
+    thin = network([1, 40, 1], dropped=[np.arange(40) == 39]).axes[1]  # the last unit: the lowest circle
     assert marks(thin, "x") == [(1, -7)]
     hidden = network([1, 40, 1], dropped=[np.arange(40) == 20]).axes[1]  # among those that the dots stand for
     assert len(edges(hidden)) == 28 and not any(len(x.get_xdata()) for x in hidden.lines if x.get_marker() == "x")

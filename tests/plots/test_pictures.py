@@ -21,8 +21,7 @@ def test_the_eight_strongest_maps_are_shown_in_the_order_of_their_numbers():
     assert labels(figure.axes[1]) == ["2", "4", "5", "7", "8", "9", "10", "11"] and labels(figure.axes[2]) == ["0", "1"]
     assert figure.axes[1].get_ylabel() == "conv1\n12 × 4 × 4" and len(figure.axes) == 3
     assert figure.axes[2].get_xlabel().startswith("number of the map")
-    first = np.ma.compressed(figure.axes[1].images[0].get_array())
-    assert set(first) == {9, 8, 7, 6, 5, 4, 11, 10}
+    assert set(np.ma.compressed(figure.axes[1].images[0].get_array())) == {9, 8, 7, 6, 5, 4, 11, 10}
 
 
 def test_maps_below_zero_are_red_and_blue():
@@ -31,8 +30,7 @@ def test_maps_below_zero_are_red_and_blue():
 
 
 def test_outputs_are_bars_and_the_largest_is_named():
-    figure = maps(X, {"a": np.ones((2, 3, 3))}, [0.1, 0.7, 0.2], ["cat", "dog", "owl"])
-    axes = figure.axes[-1]
+    axes = maps(X, {"a": np.ones((2, 3, 3))}, [0.1, 0.7, 0.2], ["cat", "dog", "owl"]).axes[-1]
     assert [bar.get_height() for bar in axes.patches] == [0.1, 0.7, 0.2] and labels(axes) == ["cat", "dog", "owl"]
     assert axes.texts[0].get_text() == "0.7" and axes.texts[0].xy == (1, 0.7)
     assert len({bar.get_facecolor() for bar in axes.patches}) == 2
@@ -76,8 +74,7 @@ NAMES = ("Sobel x", "Laplace")
 
 def test_learned_kernels_stand_above_classical_ones_with_their_names():
     kernels, classical = RNG.normal(size=(10, 2, 3, 3)), RNG.normal(size=(2, 3, 3))
-    figure = filters(kernels, classical, NAMES, title="Filters of conv1")
-    learned, fixed = figure.axes[:2]
+    learned, fixed = filters(kernels, classical, NAMES, title="Filters of conv1").axes[:2]
     assert set(np.ma.compressed(learned.images[0].get_array())) == set(kernels.mean(1).ravel())
     assert learned.get_title() == "Filters of conv1" and [t.get_text() for t in learned.get_yticklabels()] == ["0", "8"]
     assert [t.get_text() for t in fixed.get_xticklabels()] == list(NAMES)

@@ -46,8 +46,7 @@ def test_without_a_truth_only_the_prediction_is_shown():
 
 
 def test_colour_images_and_many_classes_are_drawn():
-    colour = RNG.random((2, 3, 4, 6))
-    shown = segmented(colour, TRUTH, ANSWER, [str(k) for k in range(20)])
+    shown = segmented(RNG.random((2, 3, 4, 6)), TRUTH, ANSWER, [str(k) for k in range(20)])
     assert shown.axes[0].images[0].get_array().shape == (4, 6, 3)
     patches = shown.legends[0].get_patches()
     assert len({patch.get_facecolor() for patch in patches}) == 20

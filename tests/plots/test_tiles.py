@@ -18,8 +18,7 @@ def shown(image):
 
 def test_tiles_lie_line_by_line_with_gaps_between_them():
     where = axes()
-    tiles = np.arange(5)[:, None, None] * np.ones((5, 30, 40))
-    whole = shown(mosaic(where, tiles, 3))
+    whole = shown(mosaic(where, np.arange(5)[:, None, None] * np.ones((5, 30, 40)), 3))
     gap = whole.shape[1] - 3 * 40
     assert gap % 2 == 0 and whole.shape == (60 + gap // 2, 120 + gap)
     side = gap // 2

@@ -170,8 +170,7 @@ def test_a_third_coordinate_separates_a_disc_from_its_ring():
 @pytest.mark.ledger("A277", covers="ftheta.models.LogisticRegression")
 def test_the_decision_function_of_a_disc_is_0_inside_and_1_elsewhere():
     r2 = np.array([0.0001, 0.25, 0.999, 1, 1.5, 2, 3.99, 100.3])
-    decision = np.ceil(np.floor(r2) / r2).astype(int)
-    assert decision.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert np.ceil(np.floor(r2) / r2).astype(int).tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     at, z, _ = gallery.disc(600)
     assert (np.ceil(np.floor((at**2).sum(1)) / (at**2).sum(1)) == (z == 0)).all()
 
@@ -272,8 +271,7 @@ def test_a_picture_has_labels_with_units(row):
 
 @pytest.mark.ledger("A197", covers="ftheta.studies.gallery")
 def test_each_third_of_the_triangle_has_the_color_of_its_largest_coordinate():
-    spaces = gallery.PICTURES["A197"][1]().axes[0].collections
-    points, colors = scattered(spaces)
+    points, colors = scattered(gallery.PICTURES["A197"][1]().axes[0].collections)
     assert len(set(colors)) == 3 and [set(p.argmax(1)) for p in points] == [{0}, {1}, {2}]
     assert all(p.min() >= 0 and p.sum(1) == pytest.approx(1) for p in points)
     assert [len(p) / 4000 for p in points] == pytest.approx([1 / 3] * 3, abs=0.03)

@@ -111,8 +111,7 @@ def test_inner_axes_come_from_one_call(toy):
     def both(seed, net):
         return {"error": np.array([[1, 2, 3], [4, 5, 6]]) + 10 * seed + 100 * net}
 
-    study = Study(both, {"net": (0, 1)}, seeds=2, tiny={}, inner={"way": ("x", "y"), "rows": (1, 2, 3)})
-    measured = study.run()
+    measured = Study(both, {"net": (0, 1)}, seeds=2, tiny={}, inner={"way": ("x", "y"), "rows": (1, 2, 3)}).run()
     assert measured["error"].shape == (2, 2, 3, 2)
     assert measured.at("error", net=1, way="y", rows=2).tolist() == [105, 115]
 

@@ -56,8 +56,7 @@ class WGAN(Objective):
         return ("generator",) if step % (self.n_critic + 1) == self.n_critic else ("critic",)
 
     def loss(self, player, batch, draw):
-        z = torch.randn(batch.n, 1, generator=draw.generator("latent"))
-        fake = self.critic(self.generator(z))[:, 0]
+        fake = self.critic(self.generator(torch.randn(batch.n, 1, generator=draw.generator("latent"))))[:, 0]
         return Loss(*batch.sum(-fake if player == "generator" else fake - self.critic(batch.x)[:, 0]))
 
     def after(self, player, batch, draw):

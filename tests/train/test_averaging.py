@@ -66,8 +66,7 @@ def test_the_best_weights_are_averages_and_go_back():
     trainer, net, source = made()
     trainer.validation = Rows(source.x, source.y, batch_size=32, shuffle=False)
     stop = EarlyStopping(None)
-    history = iterate(trainer, rounds=4, callbacks=[stop])
-    best = min(row["valid_loss"] for row in history)
+    best = min(row["valid_loss"] for row in iterate(trainer, rounds=4, callbacks=[stop]))
     found = evaluate(trainer.objective, trainer.validation, Draw(3).at("valid", stop.state["round"] - 1))["loss"]
     assert found == pytest.approx(best, rel=1e-12)
 
@@ -77,8 +76,7 @@ def test_rates_by_name_scale_the_step_of_plain_descent():
     start = {k: v.clone() for k, v in net.state_dict().items()}
     x = torch.randn(8, 2, dtype=torch.float64)
     settings = {"optimizer": "sgd", "lr": 0.1, "training": Training(rate_factors={"0.*": 0.5})}
-    trainer = Trainer(Supervised(net, square), Rows(x, x.sum(1), batch_size=8), **settings)
-    trainer.advance()
+    Trainer(Supervised(net, square), Rows(x, x.sum(1), batch_size=8), **settings).advance()
     moves = {k: (start[k] - v) / p.grad for (k, v), p in zip(net.state_dict().items(), net.parameters(), strict=True)}
     torch.testing.assert_close(moves["0.weight"], torch.full((3, 2), 0.05, dtype=torch.float64))
     torch.testing.assert_close(moves["1.weight"], torch.full((1, 3), 0.1, dtype=torch.float64))

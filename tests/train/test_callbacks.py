@@ -45,8 +45,7 @@ def stopped(values, column="valid_loss", **options):
         def on_end(self, ctx):
             reasons.append(ctx.reason)
 
-    history = iterate(process, rounds=len(values), callbacks=[stop, Why()])
-    return len(history), process.round, reasons[0]
+    return len(iterate(process, rounds=len(values), callbacks=[stop, Why()])), process.round, reasons[0]
 
 
 # ---- early stopping
@@ -102,8 +101,7 @@ def test_the_best_weights_reproduce_the_best_validation_loss_exactly():
     net = nn.Sequential(nn.Linear(8, 50), nn.ReLU(), nn.Dropout(0.2), nn.Linear(50, 1)).double()
     objective, held = Supervised(net, square), Rows(xv, yv, batch_size=7, shuffle=False)
     made = Trainer(objective, Rows(x, y, batch_size=5), lr=0.05, validation=held)
-    history = iterate(made, rounds=200, callbacks=[EarlyStopping(10)])
-    losses = [row["valid_loss"] for row in history]
+    losses = [row["valid_loss"] for row in iterate(made, rounds=200, callbacks=[EarlyStopping(10)])]
     best = int(np.argmin(losses))
     assert len(losses) == best + 1 + 10 < 200
     assert evaluate(objective, held, Draw(5))["loss"] == losses[best] < losses[-1]

@@ -67,8 +67,7 @@ CASES = [(what, value) for what in PLACES for value in (math.nan, math.inf)]
 
 @pytest.mark.parametrize(("what", "value"), CASES)
 def test_what_is_not_finite_is_noticed_within_100_steps_named_and_not_written(what, value, tmp_path):
-    chosen = random.Random(f"{what} {value}")
-    made, callbacks, step, rows = inject(what, value, chosen)
+    made, callbacks, step, rows = inject(what, value, random.Random(f"{what} {value}"))
     with pytest.raises(NonFiniteError) as caught, Run(tmp_path) as run:
         iterate(made, rounds=2, callbacks=callbacks, run=run, every=0.05)
     assert step - 1 <= callbacks[1].steps < step + CHECK_EVERY

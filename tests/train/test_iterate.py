@@ -172,8 +172,7 @@ def test_rows_after_the_last_checkpoint_are_made_again_and_not_doubled(tmp_path)
     with pytest.raises(ZeroDivisionError):
         iterate(Dies(), steps=9, run=Run(tmp_path))
     assert lines_of(tmp_path) == [{"n": 2}, {"n": 4}] and Run(tmp_path).latest()[1] == 3
-    history = iterate(Pairs(), steps=8, run=Run(tmp_path))
-    assert history == lines_of(tmp_path) == [{"n": n} for n in (2, 4, 6, 8)]
+    assert iterate(Pairs(), steps=8, run=Run(tmp_path)) == lines_of(tmp_path) == [{"n": n} for n in (2, 4, 6, 8)]
 
 
 def test_callbacks_without_a_state_may_come_and_go_and_others_may_not(tmp_path):

@@ -85,8 +85,7 @@ def jacobians(net, parameters=None):
 
 
 def batch(n=7, weight=None):
-    g = torch.Generator().manual_seed(1)
-    return Batch(torch.randn(n, 3, generator=g).double(), weight=weight)
+    return Batch(torch.randn(n, 3, generator=torch.Generator().manual_seed(1)).double(), weight=weight)
 
 
 def one_by_one(found, batches):
@@ -105,8 +104,7 @@ def one_by_one(found, batches):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_way_fits_the_net_and_gives_the_slope_of_every_output_of_every_row(kind, chunk, monkeypatch):
     monkeypatch.setattr(_jacobian, "CHUNK", chunk)
-    net = seeded(kind).double()
-    found, batches = jacobians(net), [batch(7), batch(5)]
+    found, batches = jacobians(seeded(kind).double()), [batch(7), batch(5)]
     parts = [(out.clone(), jacobian, weight) for out, jacobian, weight in found("raw", batches)]
     assert found.ways == {"raw": KINDS[kind]}
     width = parts[0][0].shape[1]

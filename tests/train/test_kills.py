@@ -240,8 +240,7 @@ def test_the_best_weights_survive_a_kill_after_the_best_epoch(tmp_path):
     assert ended(fork(dies)) == -signal.SIGKILL
     tree, _ = Run(tmp_path).latest()
     assert tree["round"] == best + 2  # the row of the round after it was written, its checkpoint was not
-    resumed = model().fit(*classes(), run=tmp_path)
-    assert digest(resumed.get_state()) == digest(whole.get_state())
+    assert digest(model().fit(*classes(), run=tmp_path).get_state()) == digest(whole.get_state())
     assert timeless(Run(tmp_path).rows()) == timeless(whole.history_)
 
 

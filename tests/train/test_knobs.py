@@ -176,8 +176,7 @@ def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
     assert history[-1]["lr"] < 0.3
     iterate(first, rounds=5)
     second.load_state_dict(first.state_dict())
-    rows = iterate(second, rounds=7)
-    assert [r["lr"] for r in rows] == [r["lr"] for r in history[5:]]
+    assert [r["lr"] for r in iterate(second, rounds=7)] == [r["lr"] for r in history[5:]]
     assert same(whole.weights(), second.weights())
 
 

@@ -96,8 +96,7 @@ def test_members_may_have_penalties_of_their_own():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classifiers_with_class_weights_and_validation(classes):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 4))
+    X = np.random.default_rng(0).normal(size=(40, 4))
     y = np.array(["a", "b", "c"])[np.clip((X[:, 0] + 1).astype(int), 0, classes - 1)]
     problems = [{"X": X, "y": y, "random_state": s} for s in range(3)]
     assert_as_alone(MLPClassifier(**NET, class_weight="balanced", validation=0.3, batch_size=9), problems)
@@ -131,8 +130,7 @@ def test_batch_norm_keeps_its_statistics():
 def test_each_member_stops_by_itself_with_its_best_weights():
     problems = waves_of(*range(6))
     knobs = {**NET, "epochs": 60, "lr": 0.2, "validation": 0.3, "patience": 3, "batch_size": 6}
-    members = assert_as_alone(MLPRegressor(**knobs), problems)
-    assert len({member.n_iter_ for member in members}) > 2
+    assert len({member.n_iter_ for member in assert_as_alone(MLPRegressor(**knobs), problems)}) > 2
 
 
 @pytest.mark.parametrize("own", [{"restore_best": False}, {"min_delta": 0.05, "start": 4}], ids=str)

@@ -134,8 +134,7 @@ def test_every_rule_descends_or_says_what_it_misses(name):
 
 
 def test_functions_with_residuals_are_least_squares_problems():
-    bowl = quadratic(10)
-    batch = [bowl, quadratic(4)]
+    batch = [quadratic(10), quadratic(4)]
     r = FunctionObjective(batch, [1.0, 2.0]).residual(_batch(2))
     assert r is not None and (r.square().sum(1) / 2).tolist() == pytest.approx([20.5, 8.5])
     assert FunctionObjective(parabola, [1.0]).residual(_batch(1)) is None

@@ -51,8 +51,7 @@ def test_torchs_lbfgs_gets_its_closure():
     x, y = line()
     net = linear()
     Trainer(Supervised(net, square), Rows(x, y, batch_size=24), optimizer=torch.optim.LBFGS, lr=1.0).fit(epochs=5)
-    design = np.column_stack([x, np.ones(24)])
-    truth = np.linalg.lstsq(design, y.numpy(), rcond=None)[0]
+    truth = np.linalg.lstsq(np.column_stack([x, np.ones(24)]), y.numpy(), rcond=None)[0]
     assert [*net.weight.detach()[0].tolist(), net.bias.item()] == pytest.approx(truth, abs=1e-5)
 
 
@@ -210,8 +209,7 @@ def test_a_source_hands_over_its_state_and_adds_columns(tmp_path):
         return Trainer(Supervised(linear(), square), Growing(), lr=0.05)
 
     alone = trainer()
-    history = alone.fit(epochs=4)
-    assert [row["stored"] for row in history] == [7, 10, 13, 16]
+    assert [row["stored"] for row in alone.fit(epochs=4)] == [7, 10, 13, 16]
     iterate(trainer(), steps=5, run=Run(tmp_path))
     again = trainer()
     again.fit(epochs=4, run=Run(tmp_path))

@@ -47,8 +47,7 @@ def supervised(dropout=0.0, norm=False, weighed=False, size=8, **options):
         return nn.Sequential(nn.Linear(3, 6), *norms, nn.Tanh(), nn.Dropout(dropout), nn.Linear(6, 1))
 
     w = torch.linspace(0.5, 2, 24, dtype=torch.float64) if weighed else None
-    objective = Supervised(seeded(build).double(), square)
-    return Trainer(objective, Rows(x, y, w, batch_size=size), **options)
+    return Trainer(Supervised(seeded(build).double(), square), Rows(x, y, w, batch_size=size), **options)
 
 
 def early():
@@ -323,8 +322,7 @@ def test_without_a_run_ctrl_c_leaves_the_estimator_fitted_to_the_last_finished_s
     X, y = classes()
     monkeypatch.setattr(Loud, "calls", 0)
     monkeypatch.setattr(Loud, "at", step)
-    net = seeded(Loud, 3, 1)
-    found = ModuleClassifier(module=net, epochs=9, batch_size=8, random_state=0)
+    found = ModuleClassifier(module=seeded(Loud, 3, 1), epochs=9, batch_size=8, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, y)
     assert Loud.calls == step and found.n_iter_ == len(found.history_) == step // 8

@@ -11,8 +11,6 @@ Shapes: N nodes in the order in which they were computed; ∂v_j/∂v_i has the 
 Reference: Griewank and Walther, Evaluating Derivatives, 2nd edition, chapters 3, 4 and 12 (2008).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature

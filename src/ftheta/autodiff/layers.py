@@ -57,9 +57,6 @@ def dropout(x: Any, rate: float, seed: int) -> Any:
     return x * (kept / (1 - rate)).astype(x.dtype)
 
 
-# ---- losses
-
-
 def mse(x: Any, y: Any) -> Any:
     """Mean squared error."""
     return p.mean(p.square(x - y))

@@ -1,7 +1,5 @@
 """What one line of the catalog says: of a family of models, of an explanation, of a data set."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

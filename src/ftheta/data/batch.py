@@ -5,8 +5,6 @@
 Shapes: B rows; `each` is (B, ...), a weight is (B,) or has more of the axes of `each`, from the left.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

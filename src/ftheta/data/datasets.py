@@ -5,8 +5,6 @@
 Nothing is scaled here: what is learned from data is learned from training rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape

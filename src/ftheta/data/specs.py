@@ -3,8 +3,6 @@
 A saved model is rebuilt from them, so they hold arrays and JSON values only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Looking into a module (hooks are removed; mode, buffers and generators are restored), and rows of an estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isqrt, prod

@@ -4,8 +4,6 @@ An explanation is a function (obj, ...) -> Result. Its parameters X and y, where
 Arguments are declared by annotations (`Count`, `Positive`, `Literal[...]`) and checked before the function runs.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ are several channels: (O, C, K) and (O, C, K, K).
 Reference: Dumoulin and Visin, A guide to convolution arithmetic, arXiv:1603.07285 (2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Integral
 from typing import NamedTuple

@@ -11,8 +11,6 @@ Latinne and Decaestecker, Adjusting the outputs of a classifier to new a priori 
 (2002); Bishop, Pattern Recognition and Machine Learning (2006), section 1.5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -99,9 +97,6 @@ def reweigh(p: Any, old: Any, new: Any) -> np.ndarray:
         raise InputError(f"old is {before.tolist()}; a class that training never saw has no posterior to correct.")
     with np.errstate(divide="ignore"):
         return posterior(np.log(given) - np.log(before), new)
-
-
-# ---- decision
 
 
 def risks(p: Any, loss: Any = None) -> np.ndarray:

@@ -121,9 +121,6 @@ def _widest(x: np.ndarray, index: np.ndarray, k: int) -> np.ndarray:
     return found.x[:-1].reshape(k, -1)
 
 
-# ---- Cover's count
-
-
 def separable_count(n_points: int, n_features: int) -> int:
     """How many of the 2ᴺ dichotomies a plane makes, exactly.
 

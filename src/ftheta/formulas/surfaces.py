@@ -14,8 +14,6 @@ Shapes: θ is (..., n), the value (...), residuals (..., R).
 Reference: Rosenbrock, The Computer Journal 3, 175 (1960); Himmelblau, Applied Nonlinear Programming (1972).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ is a scalar: raw (B, ..., r), y (B, ...) -> nll (B, ...). Where both have as man
 targets: raw (B, ..., r·D) in r blocks of D, y (B, ..., D) -> nll (B, ...), summed over D.
 """
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import ClassVar, Self
 

@@ -8,8 +8,6 @@ Shapes: n rows, K classes, J distinct scores, P positives, N negatives.
 Reference: DeLong, DeLong and Clarke-Pearson, Comparing the areas under correlated ROC curves, Biometrics 44 (1988).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

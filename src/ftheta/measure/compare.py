@@ -11,8 +11,6 @@ Reference: Dietterich, Approximate statistical tests for comparing supervised cl
 Computation 10 (1998).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@
 Shapes: n rows, K classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real

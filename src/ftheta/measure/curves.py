@@ -15,8 +15,6 @@ curves, Machine Learning 65 (2006); Chow, On optimum recognition error and rejec
 Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML (2017).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -214,9 +212,6 @@ def cost_curve(y: Any, p: Any, classes: Sequence[Any] | None = None) -> CostCurv
     best = np.array([np.argmin(fnr * pc + fpr * (1 - pc)) for pc in GRID])
     least = fnr[best] * GRID + fpr[best] * (1 - GRID)
     return CostCurve(str(listed[1]), len(score), between(s.score), fpr, fnr, GRID, best, least)
-
-
-# ---- rejection
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,6 @@ succession, and statistical inference, JASA 22 (1927); Lei et al., Distribution-
 regression, JASA 113 (2018).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property

@@ -18,8 +18,6 @@ Shapes: n rows, K classes.
 Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 14.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

@@ -15,8 +15,6 @@ Reference: Elkan, The foundations of cost-sensitive learning, IJCAI (2001); Efro
 Bootstrap (1993), chapter 17.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real

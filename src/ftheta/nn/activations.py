@@ -13,8 +13,6 @@ the half of the signal that ReLU cuts off.
 References: LeCun et al., Efficient BackProp (1998); Glorot and Bengio (2010); He et al., arXiv:1502.01852 (2015).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

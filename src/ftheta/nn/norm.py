@@ -16,8 +16,6 @@ References: Ioffe and Szegedy, arXiv:1502.03167; Ba et al., arXiv:1607.06450; Ul
 He, arXiv:1803.08494; Zhang and Sennrich, arXiv:1910.07467.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

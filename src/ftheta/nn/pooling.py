@@ -19,8 +19,6 @@ References: Odena, Dumoulin and Olah, Deconvolution and Checkerboard Artifacts (
 (2016), sub-pixel; Zeiler and Fergus, arXiv:1311.2901 (2013), unpooling.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from functools import partial
 from math import prod

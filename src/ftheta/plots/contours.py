@@ -141,8 +141,7 @@ def _until_gone(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[
     step = out - kept[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(step > 0, high - kept[-1], low - kept[-1]) / step  # share of the step until each edge
-    share = reach[step != 0].min()
-    return np.vstack([kept, kept[-1] + share * step]), True
+    return np.vstack([kept, kept[-1] + reach[step != 0].min() * step]), True
 
 
 def _values(axes: Axes, found: Mapping[str, tuple[Any, Any]]) -> None:

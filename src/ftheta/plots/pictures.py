@@ -23,9 +23,6 @@ COLUMNS, MAX_TILES, MAX_OUTPUTS, MAX_LAYERS = 8, 64, 12, 10
 COUNTED = {"xlabel": "filter, counted from the left", "ylabel": "first of the line"}
 
 
-# ---- maps of a net
-
-
 @drawn
 def maps(x: Any, layers: Mapping[str, Any], bars: Any, names: Sequence[str], *, label: str = "probability") -> Figure:
     """The picture on top, the eight strongest maps of each layer (of ten at most) below it, the outputs at the bottom.
@@ -190,9 +187,6 @@ def patches(
         mosaic(axes, shown, found.shape[1], names=[short(str(n), 14) for n in names], signed=own, each=own)
         axes.set(title=title, xlabel=x, ylabel=y)
     return figure
-
-
-# ---- samples
 
 
 @drawn

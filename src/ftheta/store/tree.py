@@ -8,8 +8,6 @@ in the tree, and plain safetensors opens the file too. Nothing is ever unpickled
 Reference: https://huggingface.co/docs/safetensors (the format).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -7,8 +7,6 @@
 Arrays are (..., S): cells, then seeds. A check of several cells holds if it holds in all, and fails if it fails in one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 

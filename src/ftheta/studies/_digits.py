@@ -1,7 +1,5 @@
 """Images of digits as the studies of Boltzmann machines and networks use them: x (n, D), gray values in [0, 1]."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -265,9 +265,6 @@ def _versions() -> dict[str, str]:
     return {"ftheta": __version__, "python": platform.python_version()} | {p: version(p) for p in PACKAGES}
 
 
-# ---- what a measurement depends on
-
-
 def _digest(studies: Mapping[str, Study], settings: Mapping[str, Any]) -> str:
     """SHA-256 of the settings, the code that `measure` reaches and the data that a setting `data` names."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())

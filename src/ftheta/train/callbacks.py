@@ -3,8 +3,6 @@
 stop when  min over the last `patience` rounds  >=  best - min_delta
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import inf
 

@@ -10,8 +10,6 @@
 The lock covers the backward pass too: a checkpointed module computes its forward pass again there.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

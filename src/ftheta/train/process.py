@@ -4,8 +4,6 @@ Steps:   state = {name: value for name in kept}
 Phases:  state = the states of the phases so far, the last one being under way
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext

@@ -66,8 +66,7 @@ def test_a_new_level_without_a_rare_column_is_none_of_the_levels():
 
 
 def test_at_most_a_hundred_levels_have_a_column():
-    column = pd.Series([f"l{i}" for i in range(150) for _ in range(3 + (i < 100))])
-    plan = learn(column, "x")
+    plan = learn(pd.Series([f"l{i}" for i in range(150) for _ in range(3 + (i < 100))]), "x")
     assert len(plan.levels) == 100 and len(plan.rare) == 50 and set(plan.levels) == {f"l{i}" for i in range(100)}
 
 
@@ -141,8 +140,7 @@ def test_a_date_is_days_and_places_on_circles():
     np.testing.assert_allclose(out[0, 5:7], [1, 0], atol=1e-9)  # six o'clock is a quarter of the day
     np.testing.assert_allclose(out[[0, 1, 3], 1], np.sin(2 * np.pi * there / 365.2425), atol=1e-9)
     assert out[2].tolist() == [0] * 7 + [1] and out[:, -1].tolist() == [0, 0, 1, 0]
-    week = pd.Series(pd.to_datetime(["2024-01-01", "2024-01-03"]))
-    assert learn(week, "d").circles == ()
+    assert learn(pd.Series(pd.to_datetime(["2024-01-01", "2024-01-03"])), "d").circles == ()
 
 
 def test_a_mixed_frame_is_encoded_as_its_columns_are_and_comes_back_from_json():

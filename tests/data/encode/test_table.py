@@ -73,8 +73,7 @@ def test_a_state_with_an_unknown_kind_is_refused():
 
 def test_align_finds_columns_by_name_in_any_order_among_others():
     encoder = TableEncoder().fit(frame_of(0).assign(b=[1.0, 2, 3, 5]))
-    other = pd.DataFrame({"b": [7.0], "target": [1], "a": [0]})
-    assert encoder.align(other).columns.tolist() == ["a", "b"]
+    assert encoder.align(pd.DataFrame({"b": [7.0], "target": [1], "a": [0]})).columns.tolist() == ["a", "b"]
     with pytest.raises(InputError, match=r"Column 'b' is missing \(is it 'bb'\?\): the model was fitted with it"):
         encoder.align(pd.DataFrame({"a": [1], "bb": [2]}))
     with pytest.raises(InputError, match="Column 'a' is missing: the model was fitted with it"):

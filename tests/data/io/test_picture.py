@@ -45,8 +45,7 @@ def test_plain_pictures_come_as_they_are(tmp_path):
 
 
 def test_grey_is_the_usual_weighted_sum(tmp_path):
-    found = seen(saved(tmp_path, Image.fromarray(COLOUR)), channels=1)
-    assert np.abs(found - luma(COLOUR)).max() <= 0.51
+    assert np.abs(seen(saved(tmp_path, Image.fromarray(COLOUR)), channels=1) - luma(COLOUR)).max() <= 0.51
 
 
 def test_transparent_parts_lie_over_white(tmp_path):
@@ -77,8 +76,7 @@ def test_of_sixteen_bits_the_upper_eight_are_kept(tmp_path):
 
 
 def test_one_of_65536_greys_may_stand_for_nothing_and_is_white(tmp_path):
-    deep = np.array([[1000, 1001, 60000]], np.uint16)
-    file = saved(tmp_path, Image.fromarray(deep), transparency=1001)
+    file = saved(tmp_path, Image.fromarray(np.array([[1000, 1001, 60000]], np.uint16)), transparency=1001)
     assert header(file).transparent and seen(file, (1, 3), 1).tolist() == [[3, 255, 234]]
 
 
@@ -123,8 +121,7 @@ def test_pictures_are_turned_as_pillow_turns_them(turn, form, tmp_path):
     ],
 )
 def test_damaged_exif_turns_nothing(exif, tmp_path, recwarn):
-    file = saved(tmp_path, Image.fromarray(COLOUR), exif=exif)
-    assert np.array_equal(seen(file), COLOUR)
+    assert np.array_equal(seen(saved(tmp_path, Image.fromarray(COLOUR), exif=exif)), COLOUR)
     assert not recwarn
 
 
@@ -196,8 +193,7 @@ def test_an_animation_and_a_folder_are_no_pictures(tmp_path):
 
 
 def test_a_file_of_two_pictures_from_a_camera_is_the_first(tmp_path):
-    file = saved(tmp_path, Image.fromarray(COLOUR), "a.jpg", quality=95)
-    wanted = seen(file)
+    wanted = seen(saved(tmp_path, Image.fromarray(COLOUR), "a.jpg", quality=95))
     other = Image.fromarray(255 - COLOUR)
     Image.fromarray(COLOUR).save(tmp_path / "b.jpg", "MPO", save_all=True, append_images=[other], quality=95)
     assert np.array_equal(seen(tmp_path / "b.jpg"), wanted)

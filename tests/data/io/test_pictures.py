@@ -83,8 +83,7 @@ def test_scikit_learn_splits_it(folder):
 
 
 def test_it_survives_a_pickle(folder):
-    x = pickle.loads(pickle.dumps(open_images(folder).x[1:3]))
-    assert np.array_equal(np.asarray(x), X[ROWS][1:3])
+    assert np.array_equal(np.asarray(pickle.loads(pickle.dumps(open_images(folder).x[1:3]))), X[ROWS][1:3])
 
 
 def test_the_second_time_nothing_is_decoded_whatever_part_is_asked_for(folder, decoded):
@@ -103,8 +102,7 @@ def test_what_does_not_fit_into_memory_is_decoded_again(folder, decoded, monkeyp
 
 
 def test_a_bad_file_is_an_error_or_left_out(folder):
-    content = (folder / "0/4.png").read_bytes()
-    (folder / "0/4.png").write_bytes(content[:-40])  # its header is fine
+    (folder / "0/4.png").write_bytes((folder / "0/4.png").read_bytes()[:-40])  # its header is fine
     with pytest.raises(FileFormatError, match="4.png: a damaged picture.*skip_bad"):
         np.asarray(open_images(folder).x)
     data = open_images(folder, skip_bad=True)

@@ -189,8 +189,7 @@ def test_a_series_is_standardized_and_cut_into_windows_with_what_follows():
     x = np.arange(50.0) ** 1.5
     found = Series(7).check(x, Owner())
     assert found.spec.shape == (7, 1)
-    z = ((x - x.mean()) / x.std()).astype(np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(z, 8)
+    windows = np.lib.stride_tricks.sliding_window_view(((x - x.mean()) / x.std()).astype(np.float32), 8)
     (batch,) = batches(found)
     np.testing.assert_allclose(batch.x[..., 0].numpy(), windows[:, :-1], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(batch.y[..., 0].numpy(), windows[:, 1:], rtol=1e-5, atol=1e-6)
@@ -225,13 +224,11 @@ def test_text_is_numbers_of_characters_and_comes_back():
 
 def test_windows_of_a_text_start_elsewhere_in_every_epoch():
     found = Text(window=8).check("abcdefghijklmnopqrstuvwxyz" * 20, Owner())
-    starts = {batches(found, shuffle=True, size=5, epoch=e)[0].x[0, 0].item() for e in range(10)}
-    assert len(starts) > 1
+    assert len({batches(found, shuffle=True, size=5, epoch=e)[0].x[0, 0].item() for e in range(10)}) > 1
 
 
 def test_documents_are_padded():
-    found = Text().check(["ab", "a", "babb"], Owner())
-    (batch,) = batches(found, [0, 1, 0])
+    (batch,) = batches(Text().check(["ab", "a", "babb"], Owner()), [0, 1, 0])
     assert batch.x.tolist() == [[2, 3, 0, 0], [2, 0, 0, 0], [3, 2, 3, 3]] and batch.y == [0, 1, 0]
 
 

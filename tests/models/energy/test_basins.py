@@ -29,8 +29,7 @@ def test_two_units_have_a_quadrant_for_each_corner():
 
 
 def test_three_symmetric_patterns_share_their_plane_by_distance():
-    net = HopfieldNetwork(rule="design", unit="saturated", random_state=0).fit(CUBE)
-    found = basins(net, points=30)
+    found = basins(HopfieldNetwork(rule="design", unit="saturated", random_state=0).fit(CUBE), points=30)
     corners = {f"({a:.0f}, {b:.0f}, {c:.0f})": at for (a, b, c), at in zip(CUBE, found.stored, strict=True)}
     apart = np.linalg.norm(found.stored[0] - found.stored[1])
     for i, j in np.ndindex(30, 30):
@@ -55,8 +54,7 @@ def test_a_sharp_memory_gives_the_pattern_with_the_largest_overlap():
 
 
 def test_patterns_that_no_start_reaches_are_counted():
-    net = HopfieldNetwork(random_state=0).fit(MANY)
-    found = basins(net, n=1, points=6)
+    found = basins(HopfieldNetwork(random_state=0).fit(MANY), n=1, points=6)
     reached = found.kinds[int(found.shares.argmax())] == "stored"
     assert found.missed == 5 - reached and set(found.shares) == {0, 1}
 

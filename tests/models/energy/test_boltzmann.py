@@ -138,8 +138,7 @@ def test_hidden_units_learn_what_no_pair_of_units_says():
 def test_learning_by_gibbs_sampling_comes_close_to_the_exact_machine():
     rows = np.repeat(np.concatenate([ROWS, states(4).astype(int)]), 5, axis=0)
     exact, sampled = (fitted(rows, method=m, epochs=100, k=2, chains=500) for m in ("exact", "gibbs"))
-    difference = exact.log_prob(rows).mean() - sampled.log_prob(rows).mean()
-    assert 0 <= difference + 1e-3 < 0.06
+    assert 0 <= exact.log_prob(rows).mean() - sampled.log_prob(rows).mean() + 1e-3 < 0.06
     assert isinstance(sampled.objective(sampled.module_, sampled.target_), GibbsObjective)
 
 
@@ -155,8 +154,7 @@ def test_more_than_sixteen_units_are_learned_by_sampling():
 
 
 def test_a_pseudo_likelihood_with_hidden_units_says_that_it_is_too_high():
-    machine = fitted(ROWS, epochs=3, n_hidden=1, method="gibbs")
-    (name,) = machine.assess(ROWS).columns["measure"]
+    (name,) = fitted(ROWS, epochs=3, n_hidden=1, method="gibbs").assess(ROWS).columns["measure"]
     assert name == "mean log-pseudo-likelihood, hidden units drawn (too high) / nats"
 
 

@@ -38,8 +38,7 @@ def drawn(net, std=1.0, seed=0):
 
 
 def states(*sizes):
-    rows = torch.tensor(list(product([0.0, 1.0], repeat=sum(sizes))))
-    return list(rows.split(sizes, 1))
+    return list(torch.tensor(list(product([0.0, 1.0], repeat=sum(sizes)))).split(sizes, 1))
 
 
 def exact_log_prob(net, v):
@@ -225,8 +224,7 @@ def test_the_bound_is_below_the_exact_log_likelihood_and_close(fitted):
     exact, bound = exact_log_prob(fitted.module_, torch.tensor(rows).float()), fitted.log_prob_bound(rows)
     assert bound.shape == (64,) and (bound <= exact + 1e-4).all() and (exact - bound).mean() < 0.5
     assert np.exp(exact).sum() == pytest.approx(1)
-    shifted = fitted.partition()
-    assert np.allclose(fitted.log_prob_bound(rows, shifted), bound)
+    assert np.allclose(fitted.log_prob_bound(rows, fitted.partition()), bound)
 
 
 def test_it_is_assessed_by_reconstruction_and_bound(fitted):

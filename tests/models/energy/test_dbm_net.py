@@ -22,8 +22,7 @@ def drawn(*sizes, std=1.0, seed=0):
 
 def states(*sizes):
     """Every joint state, a list of layers."""
-    rows = torch.tensor(list(product([0.0, 1.0], repeat=sum(sizes))), dtype=torch.float64)
-    return list(rows.split(sizes, 1))
+    return list(torch.tensor(list(product([0.0, 1.0], repeat=sum(sizes))), dtype=torch.float64).split(sizes, 1))
 
 
 def parts(machine):
@@ -65,8 +64,7 @@ def test_only_neighbouring_layers_are_coupled_and_an_inner_layer_depends_on_both
     v, h1, h2 = (torch.rand(1, n, dtype=torch.float64) for n in machine.sizes)
 
     def coupled(f, *at):
-        blocks = torch.autograd.functional.hessian(f, at)
-        return blocks[0][1].squeeze(0).squeeze(1)
+        return torch.autograd.functional.hessian(f, at)[0][1].squeeze(0).squeeze(1)
 
     def energy(*layers):
         return machine.energy(torch.cat(layers, 1)).sum()
@@ -79,8 +77,7 @@ def test_only_neighbouring_layers_are_coupled_and_an_inner_layer_depends_on_both
     all_states = states(3, 2, 2)
     on, off = (all_states[1][:, 0] == bit for bit in (1, 0))  # the same rest in the same order
     expected = p[on.numpy()] / (p[on.numpy()] + p[off.numpy()])
-    found = machine.logits([x[on] for x in all_states], 1)[:, 0].sigmoid()
-    assert np.allclose(found.detach(), expected)
+    assert np.allclose(machine.logits([x[on] for x in all_states], 1)[:, 0].sigmoid().detach(), expected)
     assert len(np.unique(expected.round(9))) == 2**3 * 2**2  # of every v and every h²
 
 
@@ -100,13 +97,11 @@ def test_the_gradient_of_the_exact_likelihood_is_the_difference_of_two_means():
     v = torch.tensor([[1.0, 0.0, 1.0]]).double()
     completed, all_states = [v.expand(16, 3), *states(2, 2)], states(3, 2, 2)
     of_row, of_all = (-machine.energy(torch.cat(x, 1)) for x in (completed, all_states))
-    log_p = of_row.logsumexp(0) - of_all.logsumexp(0)
-    found = torch.autograd.grad(log_p, [*machine.weights, *machine.biases])
+    found = torch.autograd.grad(of_row.logsumexp(0) - of_all.logsumexp(0), [*machine.weights, *machine.biases])
     p, posterior = torch.tensor(joint(machine)[0]), of_row.softmax(0).detach()
     for k in (0, 1):
         seen = (completed[k + 1].T * posterior) @ completed[k]
-        own = (all_states[k + 1].T * p) @ all_states[k]
-        assert torch.allclose(found[k], seen - own, atol=1e-12)
+        assert torch.allclose(found[k], seen - (all_states[k + 1].T * p) @ all_states[k], atol=1e-12)
     for k in (0, 1, 2):
         assert torch.allclose(found[2 + k], posterior @ completed[k] - p @ all_states[k], atol=1e-12)
 
@@ -134,8 +129,7 @@ def test_mean_field_ends_where_every_layer_is_the_mean_given_its_neighbours():
 def test_with_one_hidden_layer_mean_field_is_exact():
     machine, v = drawn(4, 3), states(4)[0]
     p, log_z = joint(machine)
-    bound = machine.bound(v, machine.mean_field(v, 1)) - log_z
-    assert np.allclose(bound.detach(), np.log(visible(machine, p)))
+    assert np.allclose((machine.bound(v, machine.mean_field(v, 1)) - log_z).detach(), np.log(visible(machine, p)))
     assert torch.allclose(machine(v), (machine.biases[1] + v @ machine.weights[0].T).sigmoid())
 
 
@@ -155,10 +149,8 @@ def test_a_belief_net_of_the_same_stack_is_another_distribution_and_each_sampler
     assert belief.sum() == pytest.approx(1)
     assert far(visible(machine, belief), visible(machine, deep)) > 0.1
 
-    directed = machine.belief_net(torch.zeros(50_000, 2, dtype=torch.float64), 40, g)
-    assert far(share(directed, 6), belief) < 0.015
-    undirected = machine.sweep(torch.zeros(50_000, 6, dtype=torch.float64), 100, g)
-    assert far(share(undirected, 6), deep) < 0.015
+    assert far(share(machine.belief_net(torch.zeros(50_000, 2, dtype=torch.float64), 40, g), 6), belief) < 0.015
+    assert far(share(machine.sweep(torch.zeros(50_000, 6, dtype=torch.float64), 100, g), 6), deep) < 0.015
 
 
 def test_a_belief_net_of_three_hidden_layers_goes_down_layer_by_layer():

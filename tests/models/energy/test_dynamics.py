@@ -78,8 +78,7 @@ def test_hebbs_matrix_of_the_cube_has_other_equilibria_and_a_line_of_them():
         np.testing.assert_allclose(saturate(w @ x), x, atol=1e-12)
     ours = {tuple(e.point) for e in found if e.kind == "stable"}
     assert len(ours) == 6 and not {(1, -1, 1), (-1, 1, -1)} & ours  # the ends of the line attract nothing
-    designed = {tuple(e.point) for e in equilibria(*design(SOLID)) if e.kind == "stable"}
-    assert designed < ours
+    assert {tuple(e.point) for e in equilibria(*design(SOLID)) if e.kind == "stable"} < ours
 
 
 # ---- are these all, and nothing else?
@@ -145,8 +144,7 @@ def test_planes_of_equilibria_are_told_once():
 
 
 def test_a_unit_that_is_stuck_by_exactly_one_is_free():
-    found = equilibria([[2.0]], [-1.0])
-    assert [(e.point[0], e.kind) for e in found] == [(-1, "stable"), (1, "marginal")]
+    assert [(e.point[0], e.kind) for e in equilibria([[2.0]], [-1.0])] == [(-1, "stable"), (1, "marginal")]
 
 
 def test_ten_units_are_looked_at_and_eleven_are_not():

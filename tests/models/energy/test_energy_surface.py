@@ -34,8 +34,7 @@ def drawn(axes):
 def test_the_plane_of_two_units_with_fifty_steps_from_everywhere():
     starts = np.random.default_rng(0).uniform(-1, 1, (30, 2))
     starts = starts[np.abs(starts).min(1) > np.exp(-0.15 * 49)]  # the others take longer
-    axes = [[0.5, 0.0], [0.0, -0.2], [0.0, 0.0]]
-    found = energy_surface(TWO, np.concatenate([starts, axes]), steps=50)
+    found = energy_surface(TWO, np.concatenate([starts, [[0.5, 0.0], [0.0, -0.2], [0.0, 0.0]]]), steps=50)
     t = np.arange(len(found.states))[:, None, None]
     np.testing.assert_allclose(found.states, np.clip(np.exp(0.15 * t) * found.states[0], -1, 1), atol=1e-12)
     n = len(starts)
@@ -102,8 +101,7 @@ def test_the_surface_is_the_energy_of_the_states_of_the_plane():
 
 def test_ways_that_leave_the_plane_say_how_far():
     cue = np.sign(MANY[0] + MANY[1] + MANY[2])
-    net = HopfieldNetwork(random_state=0).fit(MANY)
-    found = energy_surface(net, [cue, MANY[1], MANY[5]])
+    found = energy_surface(HopfieldNetwork(random_state=0).fit(MANY), [cue, MANY[1], MANY[5]])
     inside = np.linalg.lstsq(np.stack([MANY[1] - MANY[0], MANY[2] - MANY[0]], 1), (found.states[-1] - MANY[0]).T)[0]
     left = found.states[-1] - MANY[0] - inside.T @ np.stack([MANY[1] - MANY[0], MANY[2] - MANY[0]])
     np.testing.assert_allclose(found.apart, np.sqrt(np.mean(left**2, 1)), atol=1e-8)
@@ -136,8 +134,7 @@ def test_an_energy_that_rises_is_reported():
 
 
 def test_a_memory_of_real_numbers_descends_its_own_energy():
-    net = ModernHopfield(interaction="continuous", beta=1.0, random_state=0).fit(SQUARE)
-    found = energy_surface(net)
+    found = energy_surface(ModernHopfield(interaction="continuous", beta=1.0, random_state=0).fit(SQUARE))
     x, y, z = found.grid
     at = np.array([x[40], y[11]])
     known = -np.log(np.exp(SQUARE @ at).sum()) + at @ at / 2 + np.log(3) + 1
@@ -146,8 +143,7 @@ def test_a_memory_of_real_numbers_descends_its_own_energy():
 
 
 def test_a_memory_of_signs_has_the_energy_of_the_nearest_corner():
-    net = ModernHopfield(random_state=0).fit(MANY)
-    found = energy_surface(net, points=7)
+    found = energy_surface(ModernHopfield(random_state=0).fit(MANY), points=7)
     x, y, z = found.grid
     state = np.where(found.plane.at(np.array([x[5], y[6]])) < 0, -1, 1)
     assert z[6, 5] == pytest.approx(-np.log(np.exp(MANY @ state - 64.0).sum()) - 64) and found.corners

@@ -56,13 +56,11 @@ def test_errors_are_of_missing_pixels_and_the_mean_image_is_of_the_others(machin
 def test_the_mean_image_is_of_all_rows_though_few_are_filled_in(machine):
     found = fill_in(machine, X, (1,), (1,), max_rows=2)
     np.testing.assert_array_equal(found.truth, ROWS[::3])
-    mean = (X.sum(0) - X[3]) / 5
-    assert found.mean_error[0, 1] == pytest.approx(np.abs(mean - X[3])[3:].mean())
+    assert found.mean_error[0, 1] == pytest.approx(np.abs((X.sum(0) - X[3]) / 5 - X[3])[3:].mean())
 
 
 def test_gray_pixels_are_thresholded_where_bits_are_drawn(machine):
-    gray = np.clip(X, 0.2, 0.8)
-    found = fill_in(machine, gray, (1,), (1,))
+    found = fill_in(machine, np.clip(X, 0.2, 0.8), (1,), (1,))
     made = found.filled[0, 0].reshape(6, 4, 3)[:, 3]
     np.testing.assert_allclose(found.error[0, 0], np.abs(made - X[:, 3]).mean(1))
     assert found.thresholded and found.caption.endswith("Gray pixels were thresholded at 0.5.")

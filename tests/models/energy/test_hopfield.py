@@ -65,8 +65,7 @@ def test_two_steps_from_the_points_of_the_report():
         assert net.recall(starts, steps=2).tolist() == [[1, -1], [-1, 1]]
     assert (net.weights_ @ starts[0]).tolist() == [0.75, -1.75]
     assert net.trace(starts).states[:, 0].tolist() == [[0.5, -0.75], [0.75, -1], [1, -1]]
-    soft = np.tanh(net.weights_ @ np.tanh(net.weights_ @ starts[0]))
-    assert soft == pytest.approx([0.746, -0.975], abs=5e-4)
+    assert np.tanh(net.weights_ @ np.tanh(net.weights_ @ starts[0])) == pytest.approx([0.746, -0.975], abs=5e-4)
 
 
 @pytest.mark.ledger("B057", covers="ftheta.models.HopfieldNetwork.perturbed")
@@ -148,8 +147,7 @@ def test_one_row_alone_is_that_row_in_a_batch(rule, update):
 
 
 def test_what_two_units_cannot_agree_on_goes_on_for_ever_when_they_move_at_once():
-    net = network([[1, 1]], rule="hebb")
-    path = net.trace([[1, -1]], steps=7)
+    path = network([[1, 1]], rule="hebb").trace([[1, -1]], steps=7)
     assert path.states[:, 0, 0].tolist() == [1, -1] * 4
     assert not path.converged[0] and path.needed[0] == 7
     other = network([[1, 1]], rule="hebb", update="asynchronous").trace([[1, -1]])
@@ -246,8 +244,7 @@ def test_more_patterns_than_there_is_room_for_are_said_to_be():
 
 
 def test_without_self_connections_the_projection_corrects_more_errors():
-    rng = np.random.default_rng(0)
-    x = rng.choice([-1.0, 1.0], (80, 200))
+    x = np.random.default_rng(0).choice([-1.0, 1.0], (80, 200))
     share = {
         diagonal: (HopfieldNetwork(zero_diagonal=diagonal, random_state=0).fit(x).recall(x, noise=0.1) == x)
         .all(1)
@@ -280,8 +277,7 @@ def test_it_is_said_when_every_corner_is_at_rest(rule, patterns, held):
         warnings.simplefilter("always")
         net.fit(patterns)
     x = corners(len(patterns[0]))
-    said = any("every corner is a fixed point" in str(w.message) for w in heard)
-    assert said == held
+    assert any("every corner is a fixed point" in str(w.message) for w in heard) == held
     if held:
         assert np.array_equal(net.recall(x), x)
 
@@ -306,8 +302,7 @@ def test_a_corner_that_nothing_holds_is_marginal():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         net = HopfieldNetwork(rule="hebb", update="asynchronous", random_state=0).fit(x)
-    kinds = {tuple(e.point.astype(int)): e.kind for e in net.equilibria()}
-    assert kinds[-1, -1, -1, 1, -1] == "marginal"
+    assert {tuple(e.point.astype(int)): e.kind for e in net.equilibria()}[-1, -1, -1, 1, -1] == "marginal"
     assert {e.kind for e in HopfieldNetwork(random_state=0).fit(ROWS).equilibria()} == {"stable"}
 
 
@@ -335,8 +330,7 @@ def test_storkeys_rule_goes_on_where_it_was_stopped(tmp_path):
     again = HopfieldNetwork(rule="storkey", random_state=0, training=Training(every=0.0))
     again.fit(patterns, run=tmp_path / "run")
     assert np.array_equal(again.weights_, known) and again.history_[-1]["rows"] == 6
-    loaded = ftheta.load(tmp_path / "run")
-    assert np.array_equal(loaded.recall(patterns), patterns)
+    assert np.array_equal(ftheta.load(tmp_path / "run").recall(patterns), patterns)
     with pytest.raises(RunError, match="started with other data"):
         HopfieldNetwork(rule="storkey", random_state=0).fit(-patterns[:3], run=tmp_path / "run")
 

@@ -46,8 +46,7 @@ def test_a_seed_decides_and_none_is_fresh(machine):
 
 def test_samples_start_at_the_means_or_at_given_rows(machine):
     np.testing.assert_allclose(machine.mean_, X.mean(0))
-    start = machine.sample(4000, steps=0, random_state=0)
-    np.testing.assert_allclose(start.mean(0), X.mean(0), atol=0.04)
+    np.testing.assert_allclose(machine.sample(4000, steps=0, random_state=0).mean(0), X.mean(0), atol=0.04)
     assert np.array_equal(machine.sample(3, steps=0, start=FRAME[:3]), X[:3])
     with pytest.raises(InputError, match="start has 2 rows for n=3 chains"):
         machine.sample(3, start=FRAME[:2])
@@ -57,8 +56,7 @@ def test_known_entries_stay_and_missing_ones_are_not_looked_at(machine):
     holes = FRAME.astype(float).assign(b=np.nan)
     filled = machine.fill_in(holes, [False, True, False], 5, random_state=0)
     assert np.array_equal(filled[:, [0, 2]], X[:, [0, 2]]) and set(np.unique(filled[:, 1])) <= {0, 1}
-    other = machine.fill_in(FRAME.assign(b=7.0), [False, True, False], 5, random_state=0)
-    assert np.array_equal(filled, other)
+    assert np.array_equal(filled, machine.fill_in(FRAME.assign(b=7.0), [False, True, False], 5, random_state=0))
     looked = machine.fill_in(holes, [False, True, False], keep=(1, 5), steps=5, random_state=0)
     assert np.array_equal(looked[1], filled)
     with pytest.raises(InputError):
@@ -99,8 +97,7 @@ def test_the_error_of_log_z_is_in_that_of_the_likelihood(name, monkeypatch):
 def test_densities_are_those_of_free_energies_where_these_have_a_closed_form(machine):
     assert hasattr(machine, "log_prob") == hasattr(machine, "free_energy") == machine.closed_form
     if machine.closed_form:
-        bits = np.array(list(product((0.0, 1.0), repeat=3)))
-        frame = pd.DataFrame(bits, columns=FRAME.columns)
+        frame = pd.DataFrame(np.array(list(product((0.0, 1.0), repeat=3))), columns=FRAME.columns)
         assert np.exp(machine.log_prob(frame)).sum() == pytest.approx(1)
         np.testing.assert_allclose(machine.log_prob(frame) + machine.free_energy(frame), -machine.partition().log_z)
 

@@ -64,8 +64,7 @@ def test_the_medoid_of_a_class_is_the_row_nearest_to_the_others():
     assert net.labels_.tolist() == [0, 1, 2]
     for label, pattern in enumerate(net.patterns_):
         own = rows[labels == label]
-        distances = np.square(own[:, None] - own[None]).sum((1, 2))
-        np.testing.assert_array_equal(pattern, own[distances.argmin()])
+        np.testing.assert_array_equal(pattern, own[np.square(own[:, None] - own[None]).sum((1, 2)).argmin()])
     with pytest.raises(InputError, match=r"keep='medoid' stores one row of each class and needs y; pass y"):
         HopfieldNetwork(keep="medoid").fit(rows)
 

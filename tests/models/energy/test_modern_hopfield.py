@@ -91,8 +91,7 @@ def test_one_stored_row_is_recalled_by_every_cue_that_is_nearer_to_it_than_to_it
     x = np.ones((1, 9))
     for interaction in DISCRETE:
         net = ModernHopfield(interaction=interaction, random_state=0).fit(x)
-        cue = np.array([[-1.0, -1.0, -1.0, -1.0, 1, 1, 1, 1, 1]])
-        assert np.array_equal(net.recall(cue), x)
+        assert np.array_equal(net.recall(np.array([[-1.0, -1.0, -1.0, -1.0, 1, 1, 1, 1, 1]])), x)
     odd, even = (ModernHopfield(interaction="polynomial", order=n, random_state=0).fit(x) for n in (3, 4))
     assert np.array_equal(even.recall(-x), -x) and np.array_equal(odd.recall(-x), x)  # z³: the opposite is a maximum
 

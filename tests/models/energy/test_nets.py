@@ -81,8 +81,7 @@ def test_energies_and_partition_functions_are_those_of_enumeration(name):
     flat = net.flat() if hasattr(net, "flat") else net
     assert flat.log_partition().item() == pytest.approx(np.log(np.exp(score).sum()))
     if hasattr(net, "free_energy"):
-        v = torch.tensor(listed.states(net.n_visible))
-        found = -net.free_energy(v) - net.log_partition()
+        found = -net.free_energy(torch.tensor(listed.states(net.n_visible))) - net.log_partition()
         np.testing.assert_allclose(found.detach(), np.log(law(net)[1]), atol=1e-12)
 
 

@@ -58,8 +58,7 @@ def test_ends_are_named_by_what_they_are_and_frequent_ones_come_first():
 
 
 def test_a_mirror_image_that_is_stored_is_stored():
-    both = np.concatenate([PATTERNS, -PATTERNS])
-    ends = ends_of(resting(both), -PATTERNS[:2])
+    ends = ends_of(resting(np.concatenate([PATTERNS, -PATTERNS])), -PATTERNS[:2])
     assert ends.kinds == ("stored", "stored") and ends.names == ("pattern 4", "pattern 5")
 
 

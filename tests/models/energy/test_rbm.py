@@ -96,8 +96,7 @@ def test_with_samples_of_the_machine_it_is_the_gradient_of_the_exact_likelihood(
     machine = filled(RBM(4, 3))
     data = torch.tensor(listed.states(4))[[11, 2, 15]]
     law = listed.rbm_joint(*arrays(machine)).sum(1)
-    n = 100_000
-    counts = np.floor(law * n + 0.5).astype(int)  # each state as often as the law says
+    counts = np.floor(law * 100_000 + 0.5).astype(int)  # each state as often as the law says
     made = torch.tensor(listed.states(4)).repeat_interleave(torch.tensor(counts), 0)
     found = difference(machine, torch.cat([data, made]), 3)[2]
     for mine, truth in zip(found, listed.rbm_gradient(data.numpy(), *arrays(machine)), strict=True):
@@ -246,8 +245,7 @@ def test_an_exchange_is_in_detailed_balance():
     beta = torch.tensor([0.25, 1.0]).double()
     for low, high in ((1.5, -0.5), (-0.5, 1.5)):
         energy = torch.tensor([[low], [high]]).double().repeat(1, 40_000)
-        source = exchange(energy, beta, torch.Generator().manual_seed(1))
-        share = (source[0] >= 40_000).double().mean().item()
+        share = (exchange(energy, beta, torch.Generator().manual_seed(1))[0] >= 40_000).double().mean().item()
         truth = min(1.0, np.exp((0.25 - 1.0) * (low - high)))  # of p(after) / p(before)
         assert share == pytest.approx(truth, abs=0.01)
 
@@ -281,8 +279,7 @@ def test_softmax_and_gaussian_visibles_learn_what_goes_together():
     words = np.tile(np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]]), (20, 1))
     made = small(visible="softmax", categories=3, epochs=60, lr=0.5, batch_size=20).fit(words)
     assert made.log_prob(words).mean() > -1.8  # log 1/3 is the most; independent groups have -2.2
-    drawn = made.sample(50, steps=20, random_state=0).reshape(50, 2, 3)
-    assert (drawn.sum(2) == 1).all()
+    assert (made.sample(50, steps=20, random_state=0).reshape(50, 2, 3).sum(2) == 1).all()
     rng = np.random.default_rng(0)
     points = rng.normal(size=(200, 2)) * 0.7 + np.where(rng.random(200) < 0.5, 1.5, -1.5)[:, None]
     made = small(visible="gaussian", epochs=15, lr=0.1, validation=0.2).fit(points)
@@ -319,8 +316,7 @@ def test_gray_pixels_are_used_as_they_are_or_drawn_anew():
     X = np.full((40, 4), 0.5)
     seen = []
     for sample_pixels in (False, True):
-        made = small(sample_pixels=sample_pixels).fit(X)
-        objective = made._trainer.objective
+        objective = small(sample_pixels=sample_pixels).fit(X)._trainer.objective
         objective.fantasies = lambda x, generator, seen=seen: seen.append(x) or x[:10]
         objective.loss("loss", Batch(torch.full((40, 4), 0.5)), Draw(0))
     assert (seen[0] == 0.5).all() and set(seen[1].unique().tolist()) == {0.0, 1.0}

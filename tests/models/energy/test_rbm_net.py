@@ -44,8 +44,7 @@ def one_hot(groups, categories):
 
 def assert_law(numbers, law):
     """Drawn numbers of states against their probabilities: a chi-squared test at 0.1 %."""
-    counts = np.bincount(numbers, minlength=len(law))
-    assert stats.chisquare(counts, len(numbers) * law).pvalue > 1e-3
+    assert stats.chisquare(np.bincount(numbers, minlength=len(law)), len(numbers) * law).pvalue > 1e-3
 
 
 @pytest.mark.ledger("B121", covers="ftheta.models.energy.rbm_net.RBM")
@@ -97,8 +96,7 @@ def test_all_log_conditionals_together_are_the_pseudo_likelihood_and_one_of_them
 
 def test_softmax_visibles_have_the_law_of_one_hot_groups():
     machine, v, h = filled(RBM(6, 2, visible="softmax", categories=3)), one_hot(2, 3), bits(2)
-    energy = machine.energy(v.repeat_interleave(4, 0), h.repeat(9, 1)).detach().view(9, 4).numpy()
-    weights = np.exp(-energy)
+    weights = np.exp(-machine.energy(v.repeat_interleave(4, 0), h.repeat(9, 1)).detach().view(9, 4).numpy())
     joint = weights / weights.sum()
     with torch.no_grad():
         log_z = machine.log_partition()
@@ -156,8 +154,7 @@ def test_a_sweep_is_in_detailed_balance_with_the_law_of_the_machine_and_leaves_i
 
 
 def test_bits_are_drawn_with_their_probabilities_and_certain_ones_always():
-    p = torch.tensor([0.0, 0.001, 0.3, 1.0]).repeat(100_000, 1)
-    drawn = bernoulli(p, seeded())
+    drawn = bernoulli(torch.tensor([0.0, 0.001, 0.3, 1.0]).repeat(100_000, 1), seeded())
     assert set(drawn.unique().tolist()) == {0.0, 1.0} and (drawn[:, 0] == 0).all() and (drawn[:, 3] == 1).all()
     assert drawn[:, 1].mean().item() == pytest.approx(0.001, abs=4e-4)
     assert drawn[:, 2].mean().item() == pytest.approx(0.3, abs=6e-3)

@@ -19,8 +19,7 @@ def test_ten_digits_with_noise_and_after_the_steps_of_four_settings():
     found = recall(NET)
     assert list(zip(found.noise, found.steps, strict=True)) == [(0.2, 1), (0.4, 1), (0.4, 25), (0.5, 50)]
     flat = PATTERNS.reshape(10, -1)
-    share = (found.noisy != flat).mean((1, 2))
-    np.testing.assert_allclose(share, found.noise, atol=4 * 0.5 / np.sqrt(flat.size))
+    np.testing.assert_allclose((found.noisy != flat).mean((1, 2)), found.noise, atol=4 * 0.5 / np.sqrt(flat.size))
     assert np.array_equal(found.noisy[1], found.noisy[2])  # the same noise after one step and after 25
     for noisy, steps, after in zip(found.noisy, found.steps, found.after, strict=True):
         x = noisy

@@ -60,8 +60,7 @@ def test_hebbs_matrix_of_three_patterns_has_other_edge_equilibria_than_those_pri
     w = hebb(FLAT, zero_diagonal=False)
     assert w.tolist() == [[3, 1], [1, 3]]
     assert np.linalg.eigvalsh(w) == pytest.approx([2, 4])
-    states = [[1, 1], [-1, -1], [1, -1], [-1, 1], [0, 0], [1, 0]]
-    assert energy(states, w).tolist() == [-4, -4, -2, -2, 0, -1.5]
+    assert energy([[1, 1], [-1, -1], [1, -1], [-1, 1], [0, 0], [1, 0]], w).tolist() == [-4, -4, -2, -2, 0, -1.5]
     assert saturate(w @ [1, 0]).tolist() == [1, 1]  # so (1, 0) is no equilibrium
     ledger([e.point for e in equilibria(w) if len(e.eigenvalues) == 1])
     usual = hebb(FLAT)
@@ -73,8 +72,7 @@ def test_hebbs_matrix_of_three_patterns_has_other_edge_equilibria_than_those_pri
 def test_the_energy_has_its_maximum_inside_and_its_minima_in_the_corners():
     w = hebb(FLAT, zero_diagonal=False)
     line = np.linspace(-1, 1, 41)
-    square = np.stack(np.meshgrid(line, line), -1)  # (41, 41, 2)
-    found = energy(square, w)
+    found = energy(np.stack(np.meshgrid(line, line), -1), w)  # (41, 41, 2)
     by_hand = [[-(3 * x * x + 2 * x * y + 3 * y * y) / 2 for x in line] for y in line]
     np.testing.assert_allclose(found, by_hand, atol=1e-12)
     assert np.unravel_index(found.argmax(), found.shape) == (20, 20) and found.max() == 0

@@ -52,10 +52,8 @@ def test_digits_are_read_better_than_by_a_linear_model(digits, learned):
 
 def test_features_are_what_the_layers_give(digits, learned):
     x = digits[2][:9]
-    maps = learned.features(x, "conv1")
-    assert maps.shape == (9, 8, 8, 8)
-    last = learned.features(x)
-    raw = torch.from_numpy(last) @ learned.module_.output.weight.T + learned.module_.output.bias
+    assert learned.features(x, "conv1").shape == (9, 8, 8, 8)
+    raw = torch.from_numpy(learned.features(x)) @ learned.module_.output.weight.T + learned.module_.output.bias
     np.testing.assert_allclose(raw.detach().numpy(), learned.decision_function(x), atol=1e-5)
     with pytest.raises(InputError, match=r"Unknown layer 'conv9'\. Did you mean 'conv"):
         learned.features(x, "conv9")
@@ -86,8 +84,7 @@ def test_a_saved_trunk_starts_a_new_task_and_what_is_frozen_stays(digits, learne
     assert made.started_["fresh"] == ["output.weight", "output.bias"] and made.classes_.tolist() == [7, 8, 9]
     for name in ("conv1.weight", "conv2.bias"):
         assert torch.equal(made.module_.state_dict()[name], learned.module_.state_dict()[name])
-    probe = made.features(x[:5])
-    np.testing.assert_allclose(probe, learned.features(x[:5]), atol=1e-6)
+    np.testing.assert_allclose(made.features(x[:5]), learned.features(x[:5]), atol=1e-6)
     made.save(tmp_path / "tuned")
     (tmp_path / "trunk").rename(tmp_path / "gone")
     np.testing.assert_array_equal(ftheta.load(tmp_path / "tuned").predict_proba(x[:9]), made.predict_proba(x[:9]))
@@ -122,8 +119,7 @@ def test_augmentation_changes_training_and_not_prediction(digits):
 
 
 def test_moments_lie_in_memory_as_their_weights_do(digits):
-    made = net(epochs=1)
-    trainer = made.prepare(*digits[:2])
+    trainer = net(epochs=1).prepare(*digits[:2])
     trainer.advance()
     tree = trainer.state_dict()
     fresh = net(epochs=1).prepare(*digits[:2])

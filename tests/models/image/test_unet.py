@@ -26,8 +26,7 @@ def small(**settings):
 def loss_of(net, X, y, **given):
     """The mean over pixels of -log p, from predict_proba: what training minimizes."""
     p = net.predict_proba(X).astype(float)
-    index = np.searchsorted(net.classes_, y)
-    each = -np.log(np.take_along_axis(p, index[..., None], -1)[..., 0])
+    each = -np.log(np.take_along_axis(p, np.searchsorted(net.classes_, y)[..., None], -1)[..., 0])
     return np.average(each, **given)
 
 
@@ -104,10 +103,8 @@ def test_weights_are_of_images_times_classes():
 
 
 def test_balanced_classes_of_pixels_weigh_the_same_in_all():
-    net = small(class_weight="balanced").fit(X, CLASSES)
-    weight = net.batch(X, CLASSES).weight.numpy()
-    sums = [weight[CLASSES == k].sum() for k in range(4)]
-    assert np.allclose(sums, CLASSES.size / 4, rtol=1e-5)
+    weight = small(class_weight="balanced").fit(X, CLASSES).batch(X, CLASSES).weight.numpy()
+    assert np.allclose([weight[CLASSES == k].sum() for k in range(4)], CLASSES.size / 4, rtol=1e-5)
 
 
 def test_a_heavier_class_is_answered_more_often():

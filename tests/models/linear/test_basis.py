@@ -71,8 +71,7 @@ def test_any_functions_with_the_constant_as_the_first():
     model = BasisRegression(basis=[np.ones_like, lambda x: x], fit_intercept=False).fit(X, y)
     assert np.allclose(model.coef_, [1.1, 1.1], atol=1e-14) and model.intercept_ == 0
     assert model.names_ == ["ones_like", "φ2"] and model.predict([[10.0]]) == pytest.approx([12.1])
-    a = np.c_[np.ones(4), X]
-    assert model.condition_ == pytest.approx(np.linalg.cond(a))
+    assert model.condition_ == pytest.approx(np.linalg.cond(np.c_[np.ones(4), X]))
     beside = BasisRegression(basis=[np.ones_like, identity]).fit(X, y)  # the constant is there twice
     assert np.allclose(both(beside), [1.1, 0, 1.1], atol=1e-14)
 

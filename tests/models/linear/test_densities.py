@@ -52,8 +52,7 @@ def test_the_boundary_has_equal_probabilities():
 
 def test_the_table_says_means_deviations_and_axes():
     frame = pd.DataFrame(X, columns=["height (m)", "mass (kg)"])
-    model = QuadraticDiscriminant().fit(frame, Y)
-    table = densities(model, frame, Y).table().columns
+    table = densities(QuadraticDiscriminant().fit(frame, Y), frame, Y).table().columns
     own = X[Y == "b"]
     assert table["class"] == ["a", "b"]
     assert table["mean mass (kg)"][1] == pytest.approx(own[:, 1].mean())

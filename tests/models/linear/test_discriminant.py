@@ -50,8 +50,7 @@ def test_the_linear_discriminant_is_that_of_all_three_solvers(seed):
 
 
 def peer_scores(X, y, at):
-    peer = LinearDiscriminantAnalysis().fit(X, y)
-    return peer.decision_function(at).reshape(len(at), -1)
+    return LinearDiscriminantAnalysis().fit(X, y).decision_function(at).reshape(len(at), -1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -100,12 +99,10 @@ def test_the_coordinates_are_those_of_scikit_learn_up_to_sign(seed):
     X, y, at = problem(seed)
     model, peer = FisherDiscriminant().fit(X, y), LinearDiscriminantAnalysis().fit(X, y)
     found, expected = model.transform(at), peer.transform(at)
-    sign = np.sign((found * expected).sum(0))
-    np.testing.assert_allclose(found * sign, expected, **CLOSE)
+    np.testing.assert_allclose(found * np.sign((found * expected).sum(0)), expected, **CLOSE)
     np.testing.assert_allclose(model.explained_, peer.explained_variance_ratio_[: len(model.explained_)], **CLOSE)
     np.testing.assert_allclose(model.predict_proba(at), peer.predict_proba(at), **CLOSE)
-    centre = model.priors_ @ model.means_
-    np.testing.assert_allclose((at - centre) @ model.directions_.T, found, **CLOSE)
+    np.testing.assert_allclose((at - model.priors_ @ model.means_) @ model.directions_.T, found, **CLOSE)
     same = LinearDiscriminant().fit(X, y)
     np.testing.assert_allclose(model.decision_function(at), same.decision_function(at), **CLOSE)
 
@@ -118,8 +115,7 @@ def test_the_coordinates_are_those_of_scikit_learn_up_to_sign(seed):
 def test_scores_are_log_density_plus_log_share_and_linear_where_the_covariance_is_shared(cls):
     X, y, _ = problem(4)  # three classes of five features
     model = cls().fit(X, y)
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=(2, 50, X.shape[1])) * 5
+    a, b = np.random.default_rng(0).normal(size=(2, 50, X.shape[1])) * 5
     middle = (a + b) / 2
     joint = np.stack(
         [multivariate_normal(*model.gaussian(k)).logpdf(a) + np.log(model.priors_[k]) for k in range(3)], 1
@@ -158,8 +154,7 @@ def test_no_direction_separates_better_than_fishers_first(seed):
         return (w @ between @ w) / (w @ model.covariance_ @ w)
 
     best = ratio(model.directions_[0])
-    tried = np.random.default_rng(0).normal(size=(2000, X.shape[1]))
-    assert max(map(ratio, tried)) <= best * (1 + 1e-9)
+    assert max(map(ratio, np.random.default_rng(0).normal(size=(2000, X.shape[1])))) <= best * (1 + 1e-9)
     z = model.transform(X)
     within = sum((y == j).mean() * np.cov(z[y == j].T, bias=True) for j in range(k))
     np.testing.assert_allclose(within, np.eye(k - 1) if k > 2 else 1, atol=1e-9)  # unit spread in every class

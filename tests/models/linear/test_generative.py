@@ -123,13 +123,10 @@ def test_a_class_of_weight_zero_is_no_class(cls):
 
 def test_class_axes_are_fishers_and_their_boundary_is_the_models():
     x, y = load_iris(return_X_y=True)
-    model = LinearDiscriminant().fit(x, y)
-    found = explain.class_axes(model, x, y, names=list("abcd"), classes=["s", "c", "g"])
+    found = explain.class_axes(LinearDiscriminant().fit(x, y), x, y, names=list("abcd"), classes=["s", "c", "g"])
     truth = LinearDiscriminantAnalysis(solver="eigen").fit(x, y).transform(x)
-    correlation = np.corrcoef(np.c_[found.rows, truth].T)[:2, 2:]
-    np.testing.assert_allclose(abs(correlation), np.eye(2), atol=1e-6)
-    within = np.mean([found.rows[y == k].var(0) for k in range(3)], axis=0)
-    np.testing.assert_allclose(within, 1, atol=1e-9)
+    np.testing.assert_allclose(abs(np.corrcoef(np.c_[found.rows, truth].T)[:2, 2:]), np.eye(2), atol=1e-6)
+    np.testing.assert_allclose(np.mean([found.rows[y == k].var(0) for k in range(3)], axis=0), 1, atol=1e-9)
     assert found.agreement == 1 and found.classes == ("s", "c", "g") and "c, " in found.caption
     two = explain.class_axes(QuadraticDiscriminant().fit(x[:100], y[:100]), x[:100], y[:100])
     rest = np.concatenate([part - part.mean(0) for part in (two.rows[:50], two.rows[50:])])

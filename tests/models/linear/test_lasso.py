@@ -114,8 +114,7 @@ def test_the_gap_bounds_what_is_missing_in_the_units_of_the_objective(n, d, rati
     gaps = []
     for tol in (1e-2, 1e-4, 1e-6):
         rough = ElasticNet(alpha=alpha, l1_ratio=ratio, tol=tol).fit(x, y, weight)
-        missing = objective(rough.coef_) - objective(best.coef_)
-        assert -1e-12 <= missing <= rough.gap_ + 1e-12
+        assert -1e-12 <= objective(rough.coef_) - objective(best.coef_) <= rough.gap_ + 1e-12
         gaps.append(rough.gap_)
     assert gaps[0] > gaps[2]
     # its unit is that of y squared
@@ -252,8 +251,7 @@ def test_duplicated_and_constant_columns_and_far_more_columns_than_rows():
     two = Lasso(alpha=alpha, **TIGHT).fit(np.c_[x, x, np.full(30, 1e8)], y)
     np.testing.assert_allclose(two.coef_[:3] + two.coef_[3:6], one.coef_, atol=1e-7)
     assert two.coef_[6] == 0
-    rng = np.random.default_rng(0)
-    wide = rng.normal(size=(20, 400))
+    wide = np.random.default_rng(0).normal(size=(20, 400))
     model = Lasso(alpha=0.05).fit(wide, wide[:, 7] - wide[:, 300])
     assert model.coef_[7] > 0.3 and model.coef_[300] < -0.3 and 2 <= model.dof_ <= 20
     assert len(lasso_path(wide, wide[:, 7] - wide[:, 300], 10).knots) >= 2

@@ -184,8 +184,7 @@ def test_the_summary_is_of_the_rows_it_was_fitted_to():
     summary = model.summary_
     assert summary.names == ("intercept", "age", "bmi") and summary.n == 29
     np.testing.assert_allclose(summary.coefficients, [model.intercept_, *model.coef_], rtol=1e-8)
-    again = model.summarize(frame, y, weight)
-    np.testing.assert_allclose(again.errors, summary.errors, rtol=1e-12)
+    np.testing.assert_allclose(model.summarize(frame, y, weight).errors, summary.errors, rtol=1e-12)
     for other in (
         (frame, -y, weight),
         (frame, y + 9, weight),
@@ -195,8 +194,7 @@ def test_the_summary_is_of_the_rows_it_was_fitted_to():
     ):
         with pytest.raises(InputError, match="A fit to these rows gives another plane: predictions differ by up to"):
             model.summarize(*other)
-    through_0 = LinearRegression(fit_intercept=False).fit(frame.to_numpy(), y)
-    assert through_0.summary_.names == ("x0", "x1")
+    assert LinearRegression(fit_intercept=False).fit(frame.to_numpy(), y).summary_.names == ("x0", "x1")
 
 
 def test_a_file_holds_no_rows_and_says_how_to_have_a_summary(tmp_path):

@@ -88,14 +88,12 @@ def test_few_values_and_few_rows_get_fewer_functions_or_a_sentence():
         linear(x[:, :1], rng.normal(size=50)).note == "No column has three different values: linearity is not tested."
     )
     assert "degrees of freedom: linearity is not tested" in linear(x[:3, 2:], rng.normal(size=3)).note
-    small = linear(rng.normal(size=(6, 2)), rng.normal(size=6))
-    assert small.functions == (1, 1, 2)
+    assert linear(rng.normal(size=(6, 2)), rng.normal(size=6)).functions == (1, 1, 2)
     smaller = linear(rng.normal(size=(5, 2)), rng.normal(size=5))
     assert smaller.functions == (1, 1) and smaller.note.startswith("Splines that leave no degrees of freedom")
 
 
 def test_a_spline_that_the_columns_already_hold_is_no_news():
     x = np.repeat(np.arange(3.0), 10)
-    square = np.column_stack([x, x**2])
-    found = linear(square, np.random.default_rng(0).normal(size=30))
+    found = linear(np.column_stack([x, x**2]), np.random.default_rng(0).normal(size=30))
     assert found.names == () and "add nothing" in found.note == found.table().caption

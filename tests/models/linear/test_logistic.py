@@ -23,8 +23,7 @@ from ftheta.train import Callback, Training
 def problem(seed, classes):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(int(rng.integers(40, 120)), int(rng.integers(1, 6)))) * rng.uniform(0.5, 3)
-    score = x @ rng.normal(size=(x.shape[1], classes)) + rng.gumbel(size=(len(x), classes))
-    y = score.argmax(1)
+    y = (x @ rng.normal(size=(x.shape[1], classes)) + rng.gumbel(size=(len(x), classes))).argmax(1)
     y[:classes] = np.arange(classes)  # every class is there
     return x, y, rng.uniform(0.1, 3, len(x))
 
@@ -227,8 +226,7 @@ def test_predicted_probabilities_are_observed_frequencies():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40_000, 3))
     y = (rng.uniform(size=len(x)) < expit(x @ [1.0, -2.0, 0.5] - 0.5)).astype(int)
-    model = LogisticRegression(l2=0.0).fit(x[:20_000], y[:20_000])
-    p = model.predict_proba(x[20_000:])[:, 1]
+    p = LogisticRegression(l2=0.0).fit(x[:20_000], y[:20_000]).predict_proba(x[20_000:])[:, 1]
     held = np.array_split(np.argsort(p), 10)
     z = [(y[20_000:][i].mean() - p[i].mean()) / np.sqrt((p[i] * (1 - p[i])).mean() / len(i)) for i in held]
     assert np.abs(z).max() < 4 and np.square(z).sum() < 30  # χ² of 10: 29.6 at 0.001
@@ -317,8 +315,7 @@ def test_what_has_no_answer_is_one_sentence():
 
 
 def test_more_columns_than_rows_are_solved_as_scikit_learn_does():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(30, 600)), np.arange(30) % 3
+    x, y = np.random.default_rng(0).normal(size=(30, 600)), np.arange(30) % 3
     ours = LogisticRegression(l2=0.01, tol=1e-10).fit(x, y)
     peer = SklearnLogistic(C=1 / (2 * 0.01 * 30), tol=1e-10, max_iter=5000).fit(x, y)
     np.testing.assert_allclose(ours.coef_, peer.coef_, atol=2e-7)

@@ -50,5 +50,4 @@ def test_chosen_penalty_knots_and_errors_are_drawn():
     assert marks == [[[AT[1], 1.0]], [[AT[3], 0.5]]] and below.get_ylabel() == "mean error²"
     assert all([AT[1], AT[1]] in [list(line.get_xdata()) for line in axes.lines] for axes in (top, below))
     knots = path(AT, np.ones((5, 1)), knots=np.array([5.0, 0.5])).figure().axes[0]
-    ticks = next(line for line in knots.lines if line.get_label() == "knots")
-    assert ticks.get_xdata().tolist() == [5.0, 0.5]
+    assert next(line for line in knots.lines if line.get_label() == "knots").get_xdata().tolist() == [5.0, 0.5]

@@ -45,8 +45,7 @@ def by_hand(x, y, k, lr, epochs, rule):
         counts.append(0)
         for row, label in zip(z, y, strict=True):
             raw = w @ row
-            others = [j for j in range(k) if j != label]
-            rival = max(others, key=lambda j: (raw[j], -j))
+            rival = max([j for j in range(k) if j != label], key=lambda j: (raw[j], -j))
             if rule == "delta":
                 counts[-1] += int(raw.argmax() != label)
                 w += lr * np.outer(np.where(np.arange(k) == label, 1, -1) - raw, row)
@@ -231,8 +230,7 @@ def test_no_row_lies_on_a_plane_that_was_found(kinds):
 
 
 def test_many_columns_equal_columns_constant_columns_and_one_row_a_class():
-    rng = np.random.default_rng(0)
-    wide, y = rng.normal(size=(20, 400)), np.arange(20) % 3
+    wide, y = np.random.default_rng(0).normal(size=(20, 400)), np.arange(20) % 3
     assert Perceptron(random_state=0).fit(wide, y).score(wide, y) == 1
     x, label = apart(2)
     more = np.c_[x, x, np.full(len(x), 3.0), np.zeros(len(x))]

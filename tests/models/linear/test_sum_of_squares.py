@@ -55,8 +55,7 @@ def test_the_gradient_is_that_of_central_differences():
         h = 1e-3 * np.eye(3)
         central = [(total(theta + d) - total(theta - d)) / 2e-3 for d in h]
         np.testing.assert_allclose(gradient(theta, PATIENTS, CHOLESTEROL), central, rtol=1e-6)
-    best = solve(PATIENTS, CHOLESTEROL)
-    assert np.abs(gradient(best, PATIENTS, CHOLESTEROL)).max() < 1e-8
+    assert np.abs(gradient(solve(PATIENTS, CHOLESTEROL), PATIENTS, CHOLESTEROL)).max() < 1e-8
     several = rng.normal(size=(3, 2))
     columns = np.c_[CHOLESTEROL, CHOLESTEROL]
     assert gradient(several, PATIENTS, columns)[:, 1] == pytest.approx(gradient(several[:, 1], PATIENTS, CHOLESTEROL))

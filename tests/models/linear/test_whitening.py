@@ -80,8 +80,7 @@ def test_weights_are_copies(method):
     model = Whitening(method=method).fit(x, sample_weight=copies)
     several = Whitening(method=method).fit(np.repeat(x, copies, axis=0))
     np.testing.assert_allclose(model.transform(x), several.transform(x), rtol=1e-9)
-    after = model.covariances(x, copies)[1]
-    np.testing.assert_allclose(after.diagonal(), 1, rtol=1e-9)
+    np.testing.assert_allclose(model.covariances(x, copies)[1].diagonal(), 1, rtol=1e-9)
     assert not np.allclose(model.covariances(x)[1].diagonal(), 1, rtol=1e-3)
 
 

@@ -152,8 +152,7 @@ def test_the_gradient_is_that_of_the_expected_potential():
     """Weights 0: every state is as likely, so that all eight, once each, are the exact expectation."""
     states = torch.tensor(list(np.ndindex(2, 2, 2)), dtype=torch.float64)
     machine = RBM(3, 2, std=0.0).double()
-    objective = Transport(machine, states, epsilon=1.0, weight=0.0)
-    objective.loss("loss", Batch(states[:3]), Draw(0)).once.backward()
+    Transport(machine, states, epsilon=1.0, weight=0.0).loss("loss", Batch(states[:3]), Draw(0)).once.backward()
     found = machine.visible_bias.grad.clone()
     machine.zero_grad()
     (torch.softmax(-machine.free_energy(states), 0) @ potentials(states, states[:3], 1.0)).backward()

@@ -117,5 +117,4 @@ def test_a_path_starts_at_zero_stops_where_numbers_end_and_takes_the_knobs():
     source = Rows(*POINTS, batch_size=50)
     assert descend(source, "gd", 0.1, 3)[0].tolist() == [0, 0]
     assert len(descend(source, "gd", 1e200, 50)) < 51
-    halved = descend(source, "gd", 0.1, 1, training=Training(clip_norm=0.5))
-    assert halved[1].norm() == pytest.approx(0.05)
+    assert descend(source, "gd", 0.1, 1, training=Training(clip_norm=0.5))[1].norm() == pytest.approx(0.05)

@@ -15,8 +15,6 @@ Shapes: B images, C channels, H rows, W columns: x (B, C, H, W), of mixup (B, ..
 probabilities (B, K), and y (B,) of 0.0 and 1.0 the probability of 1, (B,).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -110,9 +108,6 @@ def _classes(batch: Batch) -> Tensor:
         f"mixup and cutmix mix classes: y must hold class indices of shape ({batch.n},), got {found}; "
         "leave them out for regression, several labels, labels of pixels and labels mixed already."
     )
-
-
-# ---- pixels moved
 
 
 def affine(
@@ -329,9 +324,6 @@ def _options(name: str, given: Any) -> dict[str, Any]:
             raise InputError(nearest(f"option of {name}", option, known))
     strength = options.pop(known[0], AUGMENTATIONS[name].strength)
     return {known[0]: strength_of(name, strength)} | options
-
-
-# ---- at test time
 
 
 def views(k: int = 5) -> list[Callable[[Tensor], Tensor]]:

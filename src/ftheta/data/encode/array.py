@@ -7,8 +7,6 @@
 Images share one shift and scale, a table has one for each column. Bytes have low = 0 and high = 255.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Literal, Self

@@ -244,9 +244,6 @@ def _comma_decimals(cells: Sequence[str], likely: bool) -> bool:
     return any("," in cell for cell in present) and numbers(present, comma=likely)[1] == "1.234,5"
 
 
-# ---- all rows
-
-
 def _read(file: _File, target: str | None) -> pd.DataFrame:
     """One read by pandas; if it fails, a slow one that says where."""
     import pandas as pd

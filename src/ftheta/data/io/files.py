@@ -183,9 +183,6 @@ def reject_bomb(path: Path, size: int, packed: int, ratio: int = MAX_RATIO, alwa
         )
 
 
-# ---- text
-
-
 def read_text(path: str | Path) -> Dataset:
     """A text file in UTF-8 as a data set of kind text; `FileFormatError` with path and byte for any other.
 

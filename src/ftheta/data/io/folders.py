@@ -136,9 +136,6 @@ def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple
     return x, tuple(_changes_of_one(about, (width, height), channels))
 
 
-# ---- folders
-
-
 def _scan(path: Path, required: bool, say: Say) -> tuple[Listing, np.ndarray | None, list[str]]:
     """The files in sorted order, their classes, and what was left out."""
     if not path.is_dir():
@@ -222,9 +219,6 @@ def _check_wanted(size: Sequence[int] | None, channels: int | None) -> None:
         raise InputError(f"size is {size}; (H, W) with at least 1 and together at most {MAX_PIXELS} pixels is needed.")
     if channels not in (None, 1, 3):
         raise InputError(f"channels is {channels!r}; 1 for gray or 3 for RGB is needed.")
-
-
-# ---- masks
 
 
 def _is_masked(path: Path) -> bool:

@@ -66,9 +66,6 @@ def _sheets(path: Path, data: bytes) -> dict[str, Any]:
         raise FileFormatError(f"{path}: a damaged spreadsheet ({why}). Save it again, or as CSV.") from None
 
 
-# ---- JSON
-
-
 def read_json(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
     """A JSON or JSON Lines file as a data set."""
     import pandas as pd
@@ -278,9 +275,6 @@ def read_idx(path: str | Path, target: str | Path | None = None, *, required: bo
             raise FileFormatError(f"{path}: no file of labels ({labels}). Put it there, or pass its path as target.")
         return _dataset(path, x)
     return _dataset(path, x, read_idx_array(labels), required=required, notes=[f"labels from {labels.name}"])
-
-
-# ---- arrays to data sets
 
 
 def _dataset(

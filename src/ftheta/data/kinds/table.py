@@ -91,8 +91,7 @@ class Table(Kind):
         dtype: Any = getattr(estimator, "dtype", "float64")
         support: Any = _support(estimator)
         if support != "real":
-            together = bool(data.shape) or not hasattr(data.x, "iloc")
-            return ArrayEncoder(support, together, dtype=dtype)
+            return ArrayEncoder(support, bool(data.shape) or not hasattr(data.x, "iloc"), dtype=dtype)
         return TableEncoder(dtype) if hasattr(data.x, "iloc") else ArrayEncoder("real", True, dtype=dtype)
 
     @classmethod

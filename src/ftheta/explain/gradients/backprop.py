@@ -13,8 +13,6 @@ Shapes: B rows; a value and its δ (B, ...), gradients of a parameter (B, its sh
 Reference: Rumelhart, Hinton and Williams, Nature 323 (1986).
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any, Literal

@@ -10,8 +10,6 @@ explodes. The learning rate times ‖g‖ / ‖θ‖ is the relative step of gra
 Shapes: P tensors, from input to output, or P numbers in them; n rows; K calls of layers; G places along w.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

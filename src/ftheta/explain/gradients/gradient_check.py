@@ -9,8 +9,6 @@ fails, at many. Then the layers are tried one by one, from the output back.
 Shapes: n entries of a tensor that were compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any

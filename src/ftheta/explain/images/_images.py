@@ -7,8 +7,6 @@ that is larger than the input is cut to it; a map that no NaN reaches (the net r
 Shapes: B rows, C channels, places (L,) or (H, W), K outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy

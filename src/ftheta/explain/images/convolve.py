@@ -8,8 +8,6 @@ Letters: w kernel, s stride, d dilation, p padding on each side; m runs over the
 Shapes: x (n,) or (H, W), w (k,) or (K_h, K_w), N steps of the window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill

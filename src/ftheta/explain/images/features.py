@@ -12,8 +12,6 @@ Shapes: C channels, places (L,) or (H, W), K outputs; O filters of I input chann
 Reference: Zeiler and Fergus, Visualizing and understanding convolutional networks (2014).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate

@@ -15,8 +15,6 @@ Shapes: L layers, d axes of the input; effective fields (L, H, W), or (L, n) of 
 References: Luo et al., Understanding the Effective Receptive Field, NeurIPS (2016); Azulay and Weiss, JMLR 20 (2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil

@@ -15,8 +15,6 @@ References: Simonyan, Vedaldi and Zisserman (2014); Sundararajan, Taly and Yan (
 et al. (2017); Zeiler and Fergus (2014); Adebayo et al., Sanity checks for saliency maps (2018).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass

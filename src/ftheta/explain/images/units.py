@@ -10,8 +10,6 @@ References: Zeiler and Fergus (2014); Erhan et al. (2009); Simonyan, Vedaldi and
 (2015), for the jitter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -297,5 +295,4 @@ class _Climb:
 
 
 def _to_sphere(x: Tensor, radius: float) -> Tensor:
-    norm = x.flatten(1).norm(dim=1).reshape(-1, *[1] * (x.ndim - 1))
-    return x * (radius / norm)
+    return x * (radius / x.flatten(1).norm(dim=1).reshape(-1, *[1] * (x.ndim - 1)))

@@ -9,8 +9,6 @@ Shapes: K hidden layers, D_k units in layer k; D₀ inputs, D_{K+1} outputs, one
 Reference: Srivastava et al., Dropout, Journal of Machine Learning Research 15 (2014).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -9,8 +9,6 @@ A multiply-add is one product that is added to a sum; biases, activations and no
 Shapes: L layers, in the order in which they run; B rows, Q = 5 quantiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass

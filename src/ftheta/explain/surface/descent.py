@@ -8,8 +8,6 @@ Where gradients are given, not computed, build-up, cancellation, rescaling and d
 Shapes: θ is (n,); a picture of the surface is made where n = 2. T steps, D parameters, which start at 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

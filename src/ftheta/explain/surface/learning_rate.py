@@ -10,8 +10,6 @@ Shapes: M updates.
 Reference: Smith, Cyclical learning rates for training neural networks, arXiv:1506.01186 (2017).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any

@@ -12,8 +12,6 @@ References: Parlett, The symmetric eigenvalue problem (1980); Ubaru, Chen and Sa
 arXiv:1901.10159 (2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -222,8 +222,6 @@ class NeuralEstimator(Stepped):
         (found,) = self.source(data, max(len(data.x), 1)).batches(0, 0, Draw(0))
         return found._replace(index=None)
 
-    # ---- using
-
     def evaluate(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> dict[str, float]:
         """What the objective reports on these rows: its loss, and more where it has more."""
         data, draw = self.checked(X, y, sample_weight), Draw(self.seed_).at("evaluate")

@@ -89,8 +89,6 @@ class DBM(nn.Module):
     def extra_repr(self) -> str:
         return ", ".join(map(str, self.sizes))
 
-    # ---- energies
-
     def energy(self, state: Tensor) -> Tensor:
         """E of each row; linear in each layer, so that means of independent layers give the mean energy: (B,)."""
         layers = state.split(self.sizes, 1)
@@ -138,8 +136,6 @@ class DBM(nn.Module):
             for k in (*range(1, len(layers), 2), *range(2, len(layers), 2)):
                 layers[k] = (below + self._from_above(layers, 1) if k == 1 else self.logits(layers, k)).sigmoid()
         return layers[1:]
-
-    # ---- sampling
 
     @torch.no_grad()
     def start(self, v: Tensor, generator: Generator | None = None) -> Tensor:

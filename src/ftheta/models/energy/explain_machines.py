@@ -178,9 +178,6 @@ def _others(states: np.ndarray) -> np.ndarray:
     return np.stack([(d.sum(1) - d.diagonal()) / (len(d) - 1) for d in tables])
 
 
-# ---- filling in
-
-
 @dataclass(frozen=True, eq=False)
 class FilledIn(Result):
     """Pictures with missing rows, completed."""

@@ -269,8 +269,6 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
     def _energy(self, x: np.ndarray) -> np.ndarray:
         return rules.energy(x, self.weights_, self.bias_, unit=self.unit)
 
-    # ---- equilibria
-
     def equilibria(self) -> list[rules.Equilibrium]:
         """All fixed points, up to 10 saturated or 20 sign units, with `stored` and `spurious` set.
 

@@ -115,9 +115,6 @@ def _monomials(h: np.ndarray, middle: float, half: float) -> np.ndarray:
     return found
 
 
-# ---- terms
-
-
 def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> str:
     """The name of a product of powers, "a b^2", or of polynomials of a letter, "P3(b)"."""
     used = [(x, e) for x, e in zip(inputs, powers, strict=True) if e]

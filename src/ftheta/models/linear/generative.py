@@ -67,8 +67,6 @@ class Generative(Scored, Plain):
         """log p(x, k) up to a term that all classes share: (n, K)."""
         return np.concatenate([self._joint(x[i : i + PART]) for i in range(0, len(x), PART)])
 
-    # ---- learning
-
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Checked rows with weights (n,), those of their classes in them; learns classes_ and priors_."""
         self._check_parameters()

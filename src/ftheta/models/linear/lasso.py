@@ -109,9 +109,6 @@ def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[i
     return steps[where] * n, moves
 
 
-# ---- the path
-
-
 def lasso_path(
     X: ArrayLike,
     y: ArrayLike,
@@ -282,9 +279,6 @@ def coordinate_descent(
     which, z, objective, gap = (np.array([row[k] for row in rows]) for k in ("coefficient", "z", "objective", "gap"))
     end, names = float(y_mean - coefs[-1] @ x_mean), tuple(feature_names(model))
     return CoordinateDescentTrace(coefs, which.astype(int), z, alpha * l1_ratio, objective, gap, end, names)
-
-
-# ---- the estimators
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,8 +5,6 @@ A row is claimed by a test, a study, a guide page or an entry in `declined.toml`
 named in `same_as`, but not its errata, which are slips of another passage; its own is answered by its own claims only.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
