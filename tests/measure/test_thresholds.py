@@ -68,7 +68,7 @@ def test_what_is_said_of_one_threshold():
     none = at_threshold(["n", "n", "y", "y"], [0.1, 0.6, 0.6, 0.9], 0.95)
     assert math.isnan(none.precision) and none.table().columns["value"][3] is None
     drawn = {t.get_text().split("\n")[0] for t in found.figure().axes[0].texts}
-    assert drawn == {"2", "1"}  # an empty cell stays empty
+    assert drawn == {"2 right", "1 right", "1 taken for", "100 %", "50 %", "67 %"}  # an empty cell stays empty
 
 
 # ---- the best one
