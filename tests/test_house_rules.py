@@ -79,9 +79,6 @@ def public_in(tree):
     return None
 
 
-# --- sizes ------------------------------------------------------------------------------------------------------------
-
-
 def test_code_lines_are_counted_without_blanks_comments_and_docstrings():
     source = (
         'def f(x):\n    """Twice.\n\n    More.\n    """\n    # why\n\n    y = """a\nb"""\n    return (\n        y)\n'
@@ -119,9 +116,6 @@ def test_the_machinery_does_not_grow_unnoticed():
 )
 def test_the_package_loads_nothing_heavy(fresh, code):
     assert fresh(code) == set()
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 def lazy(module):
@@ -173,8 +167,6 @@ def test_an_unknown_name_of_the_root_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"module 'ftheta' has no attribute 'mlp'; dir\(ftheta\) lists its names"):
         _ = ftheta.mlp
 
-
-# --- what no file may do ----------------------------------------------------------------------------------------------
 
 BANNED_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 BANNED_CALLS = {"eval", "exec", "print", "breakpoint", "__import__", "yaml.load", "torch.load", "os.system", "os.popen"}
@@ -228,9 +220,6 @@ def test_no_file_asserts_prints_or_runs_code_from_files():
 def test_a_test_cannot_reach_the_network():
     with socket.socket() as s, pytest.raises(RuntimeError, match="may connect to this machine only"):
         s.connect(("192.0.2.1", 9))
-
-
-# --- tasks and kinds --------------------------------------------------------------------------------------------------
 
 
 def conditions(tree):

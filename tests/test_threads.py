@@ -237,9 +237,6 @@ def test_the_order_of_a_loader_is_that_of_the_seed(hasty):
     assert in_eight_threads(order, [1] * 4) == [first] * 4
 
 
-# ---- threads of torch and of BLAS
-
-
 def blas():
     return {pool["filepath"]: pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 

@@ -42,9 +42,6 @@ Setting = bool | int | float | str | None | tuple[float, ...]
 RandomState = Annotated[int | None, "random_state"]
 
 
-# ---- parameters
-
-
 def constraints(cls: type, names: Iterable[str]) -> dict[str, Any]:
     """scikit-learn's table of parameter constraints, read from the annotations of a class."""
     return {name: _constraints(cls)[name] for name in names}
@@ -140,8 +137,6 @@ def at_least(name: str, value: Any, least: float, *, integer: bool = False) -> A
         raise InputError(f"{name}={value!r}; it must be {'an integer' if integer else 'a number'} of at least {least}.")
     return value
 
-
-# ---- X
 
 LARGEST = 1e100  # a number whose square, summed over rows, fits into float64
 ALWAYS_FREE = 2**26  # bytes: reading how many are free takes longer than to check them

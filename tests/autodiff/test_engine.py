@@ -448,6 +448,9 @@ def test_a_million_nodes_are_recorded_walked_back_and_freed():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 900_000  # kB
 
 
+# --- a network trained by it alone ------------------------------------------------------------------------------------
+
+
 @pytest.mark.ledger("A267", covers="ftheta.autodiff.grad")
 def test_a_network_trained_by_it_and_by_four_formulas_ends_where_torch_ends():
     x, y, rate, steps = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2)), 0.1, 40

@@ -84,8 +84,6 @@ def test_values_that_cannot_be_are_one_sentence(refused, args, sentence):
     assert refused("train", "mlp", "iris", *args.split()).startswith(sentence)
 
 
-# ---- files
-
 HEADER = ("a", "b", "y")
 
 
@@ -179,9 +177,6 @@ def test_a_target_that_does_not_fit_is_one_sentence(refused, target, flags, sent
         assert refused("train", model, "x.csv", "--target", target, *flags).startswith(sentence)
 
 
-# ---- folders
-
-
 def test_a_folder_with_something_else_in_it_is_left_alone(refused):
     for name, file in (("notes", "a.txt"), ("project", "config.toml")):
         Path(name).mkdir()
@@ -240,9 +235,6 @@ def test_resume_takes_no_other_settings(refused, pets, extra, named):
     assert said.startswith(f"--resume {pets} continues a run with its own settings, but {named} was given too.")
 
 
-# ---- runs
-
-
 @pytest.mark.parametrize("file", ["config.toml", "split.safetensors", "fit.json", "manifest.json", "model.safetensors"])
 def test_a_damaged_run_is_not_continued(refused, pets, file):
     for place in (pets / file, pets / f".{file}.copy"):
@@ -261,9 +253,6 @@ def test_numbers_that_are_not_finite_end_training_with_a_sentence(ft):
     before = snapshot("r")
     assert ft("train", "--resume", "r").err.splitlines()[-1] == said
     assert snapshot("r") == before
-
-
-# ---- a full disk
 
 
 @pytest.fixture

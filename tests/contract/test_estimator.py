@@ -63,6 +63,9 @@ neural_regressor = pytest.mark.parametrize("cls", [c for c in NEURAL if c in REG
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
+# ---- who is here
+
+
 def test_the_suite_tries_every_public_estimator():
     tables = {
         where
@@ -206,6 +209,9 @@ def test_global_generators_and_threads_are_put_back_after_an_error(cls):
         with pytest.raises(InputError):
             small(cls).fit(X * np.nan, y)
     assert generators() == before and torch.get_num_threads() == threads
+
+
+# ---- one row alone
 
 
 @variant

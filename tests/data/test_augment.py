@@ -326,6 +326,9 @@ def test_rows_that_are_no_images_are_refused(name):
         augmentation(name)(Batch({"a": torch.rand(6, 1, 5, 5)}), DRAW)
 
 
+# ---- at test time
+
+
 def test_views_are_the_image_and_its_nearest_shifts():
     x = batch().x
     seen = [view(x) for view in views(9)]

@@ -236,6 +236,9 @@ def test_frozen_layers_move_to_the_parameters_that_do_not_train():
     assert not torch.equal(start.output.weight, model.module_.output.weight)
 
 
+# --- rows
+
+
 def test_an_estimator_knows_its_rows_and_a_module_is_told():
     X, y = np.eye(4)[[0, 1, 2, 3] * 3], [0, 1] * 6
     model = MLPClassifier(hidden=(3,), epochs=1, dtype="float64", random_state=0).fit(X, y)

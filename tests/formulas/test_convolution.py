@@ -20,9 +20,6 @@ def normal(*shape):
     return np.random.default_rng(sum(shape)).normal(size=shape)
 
 
-# ---- sizes
-
-
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 5), st.integers(0, 4), st.integers(1, 3))
 def test_the_size_is_the_number_of_windows_that_fit(n, kernel, stride, padding, dilation):
     fit = [i for i in range(-padding, n + padding, stride) if i + dilation * (kernel - 1) < n + padding]
@@ -87,9 +84,6 @@ def test_combinations_without_a_window_are_refused(knobs, words):
         output_size(3, **knobs)
 
 
-# ---- receptive fields
-
-
 @pytest.mark.ledger("C177", covers="ftheta.formulas.receptive_field")
 def test_dilation_spreads_the_taps_and_the_field():
     assert correlate(np.arange(1, 8), [1, 1, 1], dilation=2).tolist() == [9, 12, 15]
@@ -122,9 +116,6 @@ def test_fields_are_where_the_gradient_of_a_unit_is(layers, unit):
     assert (seen.min(), seen.max()) == (first, last)
 
 
-# ---- parameters
-
-
 def counted(layer):
     return sum(p.numel() for p in layer.parameters())
 
@@ -141,9 +132,6 @@ def test_local_and_shared_weights_are_few():
 def test_dense_layers_do_not_scale_to_images():
     assert [counted(nn.Linear(side * side, 100, bias=False)) for side in (28, 96)] == [78_400, 921_600]
     assert 96 * 96 == 9_216 and counted(convolution(1, 100, 8, padding="valid")) == 6_500
-
-
-# ---- sums
 
 
 @pytest.mark.ledger("C173", covers="ftheta.formulas.correlate")

@@ -74,9 +74,6 @@ def test_the_decision_is_the_cheapest_answer(seed, k, a):
     assert (kept[kept >= 0] == decide(p, loss)[kept >= 0]).all()
 
 
-# ---- along a line
-
-
 @pytest.mark.ledger("B209", covers="ftheta.formulas.risk")
 @pytest.mark.parametrize(("priors", "cut", "error"), [(EQUAL, 1.0, 0.158655), (RARE, 1.54931, 0.127017)])
 def test_the_error_is_least_where_the_posteriors_cross(priors, cut, error):

@@ -41,9 +41,6 @@ def counted(module):
     return sum(p.numel() for p in module.parameters())
 
 
-# ---- values
-
-
 @pytest.mark.parametrize("mode", ["zeros", "reflect", "circular"])
 @pytest.mark.parametrize("padding", ["same", "valid", 2])
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 2)])
@@ -233,9 +230,6 @@ def test_gradients_of_input_kernel_and_bias_are_those_of_differences(dims, mode)
     assert gradcheck(f, (x, layer.weight, layer.bias), eps=1e-6, atol=1e-6, rtol=0)
 
 
-# ---- groups and separable layers
-
-
 def test_groups_do_not_see_one_another():
     layer, x = convolution(4, 6, groups=2).double(), normal(1, 4, 5, 5)
     assert layer.weight.shape == (6, 2, 3, 3)
@@ -258,9 +252,6 @@ def test_a_separable_layer_is_a_convolution_of_low_rank(dims):
     x = normal(2, 3, *(12, 11)[:dims])
     torch.testing.assert_close(net(x), whole(x), rtol=0, atol=1e-12)
     assert separable(3, 5, bias=False).point.bias is None
-
-
-# ---- plain modules of torch
 
 
 @pytest.mark.parametrize("mode", ["zeros", "reflect"])

@@ -22,9 +22,6 @@ def normal(*shape, seed=0, dtype=torch.float64):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-# ---- retrieval
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_one_step_is_attention(dtype):
     """β = 1/√D, keys = values = stored patterns: torch's own attention, to 1e-6."""
@@ -79,9 +76,6 @@ def test_one_memory_serves_a_batch_with_a_mask_for_each_row():
     found = retrieve(query, stored, missing=torch.tensor([[True, False, False, False, False], [False] * 5]))
     torch.testing.assert_close(found[0], retrieve(query[0], stored[1:]))
     torch.testing.assert_close(found[1], retrieve(query[1], stored))
-
-
-# ---- layers
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4])
@@ -144,9 +138,6 @@ def test_pooling_does_not_see_the_order_and_counts_no_missing_pattern():
     torch.testing.assert_close(pool(longer, missing=missing), right)
     share = pool.association(longer, missing=missing)
     assert share.shape == (2, 2, 2, 9) and not share[..., 6:].any()
-
-
-# ---- trained end to end
 
 
 def bags(n, seed, size=12, width=8):

@@ -392,6 +392,9 @@ def test_the_cost_of_squeeze_and_excitation_does_not_depend_on_the_count_of_posi
     assert SqueezeExcitation(3, 8).gate[0].out_features == 1
 
 
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
 def test_what_cannot_be_is_one_sentence():
     block = Residual(nn.Linear(3, 1))
     with pytest.raises(InputError, match=r"makes \(2, 1\) of \(2, 3\) and its shortcut \(2, 3\), which cannot"):

@@ -53,9 +53,6 @@ class Diary(Callback):
         self.lines.append((self.name, f"end: {ctx.reason}", ctx.step, ctx.round))
 
 
-# ---- when it ends
-
-
 def test_it_ends_after_so_many_rounds_or_steps_whichever_comes_first():
     assert iterate(Pairs(), rounds=2) == [{"n": 2}, {"n": 4}]
     assert iterate(Pairs(), steps=5) == [{"n": 2}, {"n": 4}]
@@ -81,9 +78,6 @@ def test_a_callback_ends_it_after_the_step_and_the_first_reason_counts():
 
     iterate(Pairs(), rounds=9, callbacks=[Enough(), diary])
     assert diary.lines[-2:] == [("", "step", 3, 1), ("", "end: enough", 3, 1)]
-
-
-# ---- in which order
 
 
 def test_callbacks_are_called_in_their_order_and_rows_count_before_they_are_told():
@@ -120,9 +114,6 @@ def test_k_means_agrees_with_scikit_learn_from_the_same_start():
     np.testing.assert_allclose(process.centres, truth.cluster_centers_, rtol=1e-10)
     assert history[-1]["inertia"] == pytest.approx(truth.inertia_, rel=1e-10)
     assert all(a["inertia"] >= b["inertia"] for a, b in zip(history, history[1:], strict=False))
-
-
-# ---- what it writes
 
 
 def lines_of(folder):
@@ -235,9 +226,6 @@ def test_a_checkpoint_of_another_process_is_refused(tmp_path):
     assert Run(tmp_path).latest()[1] == 2
 
 
-# ---- pinned conditions
-
-
 def trainer(batches=None):
     x, y = line()
     source = Rows(x, y, batch_size=8) if batches is None else Stream(batches, length=2)
@@ -260,9 +248,6 @@ def test_other_conditions_are_said_and_need_consent(tmp_path, monkeypatch, name,
         iterate(trainer(), rounds=3, run=Run(tmp_path))
     made = trainer()
     assert len(iterate(made, rounds=3, run=Run(tmp_path, allow_inexact=True))) == 3 and made.step == 9
-
-
-# ---- signals
 
 
 class Signal(Callback):

@@ -47,9 +47,6 @@ def net():
     return seeded(lambda: nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))).double()
 
 
-# ---- batches
-
-
 @pytest.mark.ledger("C091", covers="ftheta.train.Trainer")
 def test_an_epoch_of_100_rows_in_eights_is_13_updates_by_means_so_the_rate_has_no_factor_of_the_batch_size():
     objective, source = EachRow(100), Rows(torch.zeros(100, 1), batch_size=8)
@@ -144,9 +141,6 @@ def test_decay_in_the_loss_and_beside_it_are_one_for_descent_and_two_for_adam():
     assert beside.tolist() == pytest.approx([(1 - 1e-4) ** 552] * 2, rel=1e-12)
 
 
-# ---- schedules
-
-
 def test_a_plateau_slows_the_rate_where_the_loss_stops_falling():
     class Flat(Objective):
         def __init__(self):
@@ -178,9 +172,6 @@ def test_a_plateau_watches_the_validation_loss_and_resumes_where_it_was():
     second.load_state_dict(first.state_dict())
     assert [r["lr"] for r in iterate(second, rounds=7)] == [r["lr"] for r in history[5:]]
     assert same(whole.weights(), second.weights())
-
-
-# ---- growing batches
 
 
 def test_the_batch_grows_by_what_the_schedule_would_shrink_the_rate():
@@ -232,6 +223,3 @@ def test_gradient_noise_has_the_stated_deviation_and_falls_with_the_updates():
     assert moves.std(dim=1).tolist() == pytest.approx(expected, rel=0.02)
     assert moves.mean(dim=1).abs().max() < 0.01
     assert abs(float(torch.corrcoef(moves[:2])[0, 1])) < 0.03
-
-
-# ---- a process that has come to its end, and a trainer before its first step

@@ -25,8 +25,6 @@ from tests.train._toys import (
     train,
 )
 
-# ---- bilinear minimax
-
 
 def orbit(objective, lr, steps):
     """(x, y) after 0, 1, ... steps of gradient descent and ascent: (steps + 1, 2)."""
@@ -62,9 +60,6 @@ def test_alternating_play_stays_on_an_ellipse(lr):
     assert np.linalg.norm(found, axis=1).max() < 1.3
 
 
-# ---- WGAN
-
-
 def wgan_data():
     return 3 + 0.5 * torch.randn(256, 1, generator=torch.Generator().manual_seed(0))
 
@@ -82,9 +77,6 @@ def test_a_wgan_moves_its_critic_five_times_for_one_move_of_the_generator():
     assert moved == ([{"critic"}] * 5 + [{"generator"}]) * 2
     assert trainer.optimizers["generator"].param_groups[0]["lr"] == 0.05  # his own
     assert trainer.optimizers["critic"].param_groups[0]["lr"] == 0.01
-
-
-# ---- RBM
 
 
 def test_the_gradient_of_contrastive_divergence_is_exact_with_exact_fantasies():
@@ -128,9 +120,6 @@ def test_a_target_network_follows_by_its_closed_form():
     assert [name for name, _ in objective.named_parameters()] == ["theta"]
 
 
-# ---- distillation
-
-
 def test_a_teacher_stays_in_evaluation_mode_as_he_is_and_out_of_every_state():
     objective, (x, _) = seeded(Distillation), line(dtype=torch.float32)
     before, modes = {k: v.clone() for k, v in objective.teacher.state_dict().items()}, []
@@ -148,9 +137,6 @@ def test_a_state_without_the_teacher_goes_back_into_an_objective_with_one():
     teacher = {k: v.clone() for k, v in other.teacher.state_dict().items()}
     other.set_weights(one.weights())
     assert same(other.weights(), one.weights()) and same(dict(other.teacher.state_dict()), teacher)
-
-
-# ---- defaults
 
 
 class Least(Objective):
@@ -193,9 +179,6 @@ def test_weights_of_another_model_are_refused_by_name(change, named):
     with pytest.raises(InputError, match=expected):
         objective.set_weights(weights)
     assert objective.w.tolist() == [1, 1]
-
-
-# ---- supervised
 
 
 LIKELIHOODS = [

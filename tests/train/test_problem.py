@@ -212,6 +212,9 @@ def test_penalties_enter_value_and_gradient_alike():
     torch.testing.assert_close(value, square(net(x), y).mean().detach() + expected.detach(), rtol=1e-12, atol=0)
 
 
+# ---- clipping
+
+
 @pytest.mark.parametrize(
     ("knobs", "expected"),
     [
@@ -383,6 +386,9 @@ def test_second_derivatives_see_the_noise_of_the_update():
     torch.rand(3)  # somebody else draws
     torch.testing.assert_close(g, slope(found), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(found.hessian(), moved(found, lambda: slope(found)), rtol=1e-6, atol=1e-7)
+
+
+# ---- needs
 
 
 @pytest.mark.parametrize(

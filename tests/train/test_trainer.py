@@ -35,9 +35,6 @@ def net(dropout=0.0, norm=False):
     return seeded(build).double()
 
 
-# ---- counting
-
-
 @pytest.mark.ledger("A126", "B030", covers="ftheta.train.Trainer")
 def test_a_thousand_rows_in_batches_of_64_are_16_steps_and_the_last_has_40_rows():
     sizes = []
@@ -85,9 +82,6 @@ def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
     train(Supervised(large, square), Rows(x, y, batch_size=24), steps=4, optimizer=optimizer, lr=0.01)
     for a, b in zip(small.parameters(), large.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
-
-
-# ---- rates
 
 
 RATES = {
@@ -152,9 +146,6 @@ def test_frozen_layers_stay_bit_identical(optimizer):
     assert sum(p.numel() for p in module.parameters() if p.requires_grad) == 7
 
 
-# ---- players
-
-
 class Own(Bilinear):
     """x by L-BFGS, y by gradient ascent, whatever the trainer is told."""
 
@@ -214,9 +205,6 @@ def test_a_trainer_alone_trains_any_module_with_any_function():
     assert module.log_scale.exp().item() == pytest.approx(5, abs=0.05)
 
 
-# ---- validation
-
-
 def test_validation_is_the_mean_over_its_rows_in_evaluation_mode():
     (x, y), (xv, yv) = line(), line(n=11, seed=1)
     module = net(dropout=0.5, norm=True)
@@ -236,9 +224,6 @@ def test_validation_does_not_shift_training():
     train(Supervised(with_, square), Rows(x, y, batch_size=8), rounds=3, validation=held)
     train(Supervised(without, square), Rows(x, y, batch_size=8), rounds=3)
     assert same(dict(with_.state_dict()), dict(without.state_dict()))
-
-
-# ---- randomness
 
 
 def test_dropout_is_new_in_every_step_and_the_order_in_every_epoch():
@@ -272,9 +257,6 @@ def test_what_foreign_modules_draw_from_torch_is_a_function_of_the_seed():
         torch.rand(1)
         train(Supervised(Draws(), square), Rows(x, y, batch_size=8), rounds=1)
     assert drawn[:3] == drawn[3:] and len(set(drawn)) == 3
-
-
-# ---- state
 
 
 def trainer(**options):

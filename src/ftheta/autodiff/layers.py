@@ -29,9 +29,6 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     return p.softmax(q @ p.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1]), mask=mask) @ v
 
 
-# ---- normalization and dropout
-
-
 def layer_norm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
     """Mean 0 and variance 1 of each row, then scaled and shifted: (..., I)."""
     return (x - p.mean(x, -1, True)) / p.sqrt(var(x, -1, True) + eps) * gamma + beta
@@ -70,9 +67,6 @@ def bce_with_logits(z: Any, y: Any) -> Any:
 def cross_entropy(z: Any, y: np.ndarray) -> Any:
     """Mean of -log softmax(z) at the classes y: (B, K), integers (B,); its gradient is (softmax - one-hot) / B."""
     return p.mean(p.logsumexp(z, -1) - p.getitem(z, (np.arange(len(y)), y)))
-
-
-# ---- convolution and pooling over n axes: (B, C, ...)
 
 
 def _each(value: Any, n: int) -> tuple[int, ...]:

@@ -54,9 +54,6 @@ def _sides(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(~mask), np.flatnonzero(mask)
 
 
-# ---- strata
-
-
 def _labels(y: Any, n: int) -> np.ndarray:
     """Codes of the labels, or of bins of equal size where y holds many different numbers."""
     shape = None if y is None else np.shape(y)

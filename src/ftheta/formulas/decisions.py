@@ -22,9 +22,6 @@ from ..errors import InputError, InputTypeError
 Density = Callable[[Any], Any]
 
 
-# ---- what is given
-
-
 def _numbers(name: str, given: Any) -> np.ndarray:
     try:
         return np.asarray(given, dtype=float)
@@ -59,9 +56,6 @@ def loss_matrix(given: Any, k: int) -> np.ndarray:
     if not np.isfinite(loss).all():
         raise InputError(f"loss is {loss.tolist()}; every cost must be a finite number.")
     return loss
-
-
-# ---- posterior
 
 
 def posterior(log_likelihood: Any, priors: Any) -> np.ndarray:
@@ -125,9 +119,6 @@ def decide(p: Any, loss: Any = None, reject: float | None = None) -> np.ndarray:
         raise InputError(f"reject is {reject}; the cost of giving no answer must be a finite number.")
     above = each.min(-1) - cost > 1e-14 * max(1, abs(each).max(initial=0))  # a tie stays one whatever rounding does
     return np.where(above, -1, each.argmin(-1))
-
-
-# ---- one feature: regions, and what they cost
 
 
 class Rule(NamedTuple):

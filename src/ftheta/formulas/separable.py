@@ -152,9 +152,6 @@ def _check_count(n: int, d: int) -> None:
         raise InputError(f"Got {n} points and {d} features; Cover's count takes integers N >= 1 and d >= 0.")
 
 
-# ---- Novikoff's bound
-
-
 def margin(X: ArrayLike, y: ArrayLike, w: ArrayLike) -> float:
     """γ: the distance of the nearest row from the plane w·x = 0, negative where a row is on the wrong side.
 

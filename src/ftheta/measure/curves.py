@@ -144,9 +144,6 @@ def _some(n: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-# ---- costs
-
-
 @dataclass(frozen=True, eq=False)
 class CostCurve(Result):
     """Normalized expected cost over the probability-cost PC."""
@@ -273,9 +270,6 @@ def rejection(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Rejection
     truth, q, _ = scored(y, p, classes)
     s = sweep(q.argmax(1) == truth, q.max(1).astype(np.float64))
     return Rejection(s.score, s.tp + s.fp, s.tp)
-
-
-# ---- calibration
 
 
 @dataclass(frozen=True, eq=False)

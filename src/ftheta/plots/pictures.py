@@ -87,9 +87,6 @@ def _bars(axes: Axes, bars: np.ndarray, names: Sequence[str], label: str) -> Non
     axes.annotate(f"{bars.max():.3g}", (top, bars.max()), ha="center", va="bottom", size=9)
 
 
-# ---- filters
-
-
 @drawn
 def filters(
     kernels: Any,

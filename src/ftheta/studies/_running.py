@@ -77,9 +77,6 @@ class Outcome:
         return {**kept, "path": str(self.path), "findings": findings, "tables": tables}
 
 
-# ---- which studies there are
-
-
 @cache
 def names() -> tuple[str, ...]:
     """Every study, by chapter; none is imported.
@@ -137,9 +134,6 @@ def load(name: str) -> dict[str, Study]:
     """The studies in a module, by the name of their variable."""
     module = import_module(f"ftheta.studies.{_path_of(name).replace('/', '.')}")
     return {key: value for key, value in vars(module).items() if isinstance(value, Study)}
-
-
-# ---- running
 
 
 def run(
@@ -309,9 +303,6 @@ def fingerprint(measure: Callable[..., Any]) -> str:
             elif isinstance(value, int | float | str | tuple | dict):
                 seen[f"{part.__module__}.{used}"] = repr(value)
     return hashlib.sha256(repr(sorted(seen.items())).encode()).hexdigest()
-
-
-# ---- recording
 
 
 def record(outcome: Outcome) -> Path:

@@ -112,9 +112,6 @@ def test_capacities_of_the_papers():
         assert large / small == pytest.approx(2000 / (2 * n - 1))  # α_{n+1} / α_n = 1 / (2n - 1)
 
 
-# ---- continuous
-
-
 @pytest.mark.parametrize("beta", [0.3, 1.0, 8.0])
 def test_the_update_is_a_gradient_step_of_length_one(beta):
     """∇E = x - Ξᵀ softmax(β Ξ x), so x - ∇E is the update: energy and update belong together."""

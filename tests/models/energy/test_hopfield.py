@@ -32,9 +32,6 @@ def network(patterns, **params):
     return HopfieldNetwork(random_state=0, **params).fit(patterns)
 
 
-# ---- the report
-
-
 @pytest.mark.ledger("B051", covers="ftheta.models.HopfieldNetwork")
 def test_without_a_bias_equilibria_are_mirrored_and_with_one_they_are_not():
     def mirrored(net):
@@ -99,9 +96,6 @@ def test_a_partial_cue_runs_down_the_energy_to_the_nearest_pattern(rule):
     assert path.converged.all() and (path.needed >= 1).all()
     assert (np.diff(path.energies, axis=0) <= 1e-9).all() and (path.energies[-1] < path.energies[0] - 0.1).all()
     np.testing.assert_allclose(path.energies[-1], net.energy(patterns))
-
-
-# ---- moving
 
 
 @every_unit
@@ -195,9 +189,6 @@ def test_quick_steps_give_the_signs_of_the_full_matrix(rule, scale):
         assert sure.mean() > 0.5 and np.array_equal(net.recall(cues, steps=1)[sure], np.sign(h)[sure])
 
 
-# ---- remembering
-
-
 @every_update
 @every_rule
 def test_patterns_come_back_out_of_noise(rule, update):
@@ -235,12 +226,6 @@ def test_more_patterns_than_there_is_room_for_are_said_to_be():
         network(random(0, 30, 20), rule="design", unit="saturated")
     with pytest.warns(UserWarning, match=r"4 of 4 patterns do not hold saturated units beyond 1 .* Take rule='design'"):
         network(random(0), unit="saturated")
-
-
-# ---- an estimator
-
-
-# ---- self-connections, ties and own weights
 
 
 def test_without_self_connections_the_projection_corrects_more_errors():
@@ -304,9 +289,6 @@ def test_a_corner_that_nothing_holds_is_marginal():
         net = HopfieldNetwork(rule="hebb", update="asynchronous", random_state=0).fit(x)
     assert {tuple(e.point.astype(int)): e.kind for e in net.equilibria()}[-1, -1, -1, 1, -1] == "marginal"
     assert {e.kind for e in HopfieldNetwork(random_state=0).fit(ROWS).equilibria()} == {"stable"}
-
-
-# ---- in steps
 
 
 class Stop(Callback):

@@ -432,6 +432,9 @@ def test_validation_asks_for_the_same_bits_in_every_epoch():
     assert len({round(row["valid_loss"], 3) for row in rows}) == 1
 
 
+# ---- chains
+
+
 def test_nothing_or_everything_may_be_missing():
     made, X = small().fit(two_bars()), digits(6)[:, 20:24]
     np.testing.assert_array_equal(made.fill_in(X, np.zeros(4, bool), 5), X)

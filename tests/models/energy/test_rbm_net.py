@@ -91,9 +91,6 @@ def test_all_log_conditionals_together_are_the_pseudo_likelihood_and_one_of_them
         np.testing.assert_allclose(machine.log_conditional(v, torch.full((16,), i)), every[:, i], rtol=1e-10)
 
 
-# ---- softmax and Gaussian visibles
-
-
 def test_softmax_visibles_have_the_law_of_one_hot_groups():
     machine, v, h = filled(RBM(6, 2, visible="softmax", categories=3)), one_hot(2, 3), bits(2)
     weights = np.exp(-machine.energy(v.repeat_interleave(4, 0), h.repeat(9, 1)).detach().view(9, 4).numpy())
@@ -128,9 +125,6 @@ def test_gaussian_visibles_are_a_mixture_of_gaussians():
     assert stats.kstest(draws, stats.norm(means[5]).cdf).pvalue > 1e-3
     cold = machine.sample_visible(h[5].repeat(20_000, 1), seeded(), beta=4.0).numpy()[:, 0]
     assert stats.kstest(cold, stats.norm(means[5], 0.5).cdf).pvalue > 1e-3
-
-
-# ---- sampling
 
 
 def kernel(machine):

@@ -198,9 +198,6 @@ def test_capacities_of_random_patterns():
         capacity(10, "mots")
 
 
-# ---- noise
-
-
 def test_each_kind_of_noise_changes_what_it_says():
     x = random(0, 100, 1000)
     assert (corrupt(x, 0.3, rng=1) != x).mean() == pytest.approx(0.3, abs=0.005)

@@ -155,6 +155,9 @@ def test_several_targets_are_as_many_models():
         _ = model.summary_
 
 
+# ---- intervals
+
+
 def test_an_interval_that_cannot_be_had_is_refused_in_one_sentence():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 2)), rng.normal(size=10)

@@ -35,9 +35,6 @@ def apart(seed):
     return (x, y) if 0 < y.sum() < n else apart(seed + 1000)
 
 
-# ---- the rules, one row after the other
-
-
 def by_hand(x, y, k, lr, epochs, rule):
     """Weights (K, D + 1), and mistakes of each pass, in plain loops."""
     z, w, counts = np.c_[x, np.ones(len(x))], np.zeros((k, x.shape[1] + 1)), []
@@ -95,9 +92,6 @@ def test_scikit_learns_descent_on_squared_errors_is_the_delta_rule(seed):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8, atol=1e-12)
 
 
-# ---- the perceptron rule
-
-
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 3000), marks=pytest.mark.soak)], ids=len)
 def test_mistakes_stay_below_novikoffs_bound_on_separable_rows(seeds):
     shares = []
@@ -121,9 +115,6 @@ def test_without_an_intercept_the_plane_goes_through_the_origin():
     assert model.converged_ and model.intercept_ == 0
     with pytest.warns(ConvergenceWarning, match="No plane separates the classes"):  # none through the origin
         Perceptron(fit_intercept=False, random_state=0).fit([[1.0], [2.0]], [0, 1])
-
-
-# ---- the pocket
 
 
 @quiet
@@ -160,9 +151,6 @@ def test_a_long_run_of_right_rows_is_looked_at_within_a_pass():
     assert model.score(x, y) == 100 / 101 and min(row["errors"] for row in model.history_) > 1
 
 
-# ---- when it does not end
-
-
 def test_it_says_that_no_plane_separates():
     said = r"^No plane separates the classes: the best weights of 100 passes have 1 of 4 rows on the wrong side. Log"
     with pytest.warns(ConvergenceWarning, match=said):
@@ -177,9 +165,6 @@ def test_it_says_that_planes_exist_but_were_not_found():
         with warnings.catch_warnings(record=True, action="always") as told:
             model = Perceptron(random_state=seed, epochs=3).fit(CORNERS, [0, 0, 0, 1])
         assert bool(told) == (model.score(CORNERS, [0, 0, 0, 1]) < 1)
-
-
-# ---- the delta rule
 
 
 @quiet

@@ -158,6 +158,9 @@ def test_the_condition_number_is_of_columns_of_length_one():
                 np.testing.assert_allclose(ours.condition, np.linalg.cond(a / np.linalg.norm(a, axis=0)), rtol=1e-8)
 
 
+# ---- the worked example
+
+
 @pytest.mark.ledger("A027", covers="ftheta.models.LinearRegression")
 def test_the_cholesterol_example_has_its_printed_coefficients():
     """Odd rows, counted from 1, are the training half; the features are age and BMI."""

@@ -33,8 +33,6 @@ from ...errors import InputError
 from ..batch import Batch
 from .pixels import FILLS, Fill, box, floats, images, spread, strength_of, uniform, warp
 
-# ---- rows mixed
-
 
 def mixup(batch: Batch, draw: Draw, alpha: float = 0.2, *, n_classes: int) -> Batch:
     """Each row blended with another one, λ ~ Beta(α, α); y (B,) becomes probabilities (B, K)."""
@@ -155,9 +153,6 @@ def flip(
     return _moved(batch, lambda t: torch.where(spread(chosen, t), t.flip(side), t))
 
 
-# ---- pixels changed
-
-
 def noise(batch: Batch, draw: Draw, sd: float = 0.1) -> Batch:
     """Gaussian noise of this standard deviation added to every pixel; values may leave [0, 1]."""
     strength_of("noise", sd)
@@ -221,9 +216,6 @@ def _noisy(x: Tensor, sd: float | Tensor, draw: Draw) -> Tensor:
 def _cut(x: Tensor, pixels: float | Tensor, draw: Draw) -> Tensor:
     side = torch.as_tensor(pixels, device=x.device).round().expand(len(x))
     return x.masked_fill(box(x, side, side, draw), 0.0)
-
-
-# ---- by name
 
 
 class Augmentation(NamedTuple):

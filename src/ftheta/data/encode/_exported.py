@@ -34,7 +34,6 @@ DTYPE = "float32"  # of the net
 ENCODING = "utf-8-sig"  # of the characters of CSV files
 
 HERE = Path(__file__).parent
-# ---- the net
 
 
 def new_net() -> nn.Sequential:
@@ -135,9 +134,6 @@ def train(rows: Any, y: Sequence[Any], epochs: int = 100, batch: int = 200, lr: 
     return net.eval()
 
 
-# ---- encoding: each column as one or more columns of numbers, as encoder.json says
-
-
 def encode(rows: Any) -> Tensor:
     """The rows of a frame, or images, as the net takes them: (n, D)."""
     plan, dtype = json.loads((HERE / "encoder.json").read_text(encoding="utf-8")), getattr(torch, DTYPE)
@@ -169,9 +165,6 @@ def encode_column(column: pd.Series, comma: bool, *, kind: str, name: str, forma
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} holds an infinite number.")
     return number(values, plan["mean"], plan["scale"], plan["missing"])
-
-
-# ---- files
 
 
 def read(path: str | Path) -> Any:

@@ -187,9 +187,6 @@ def _holes(name: str | None, n: int, taken: str) -> str:
     return f"column {name!r}: {n} missing cell{'s' * (n > 1)}, none in training; {taken}" if n else ""
 
 
-# ---- learning
-
-
 def learn(column: pd.Series, name: str | None) -> Plan:
     """The plan for a column of a frame, by its values."""
     if column.isna().all():

@@ -153,9 +153,6 @@ def _quote_hint(fields: Sequence[str], mark: str) -> str:
     return f"Is there a {what} inside a value? Quote the value, or remove the extra field."
 
 
-# ---- the first look
-
-
 def _look(path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, notes: list[str]) -> _File:
     """Delimiter, header and what must stay text, from the beginning of a file."""
     text, complete = _beginning(data, encoding)

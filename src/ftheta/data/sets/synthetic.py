@@ -40,9 +40,6 @@ def make_dataset(name: str, n: int | None = None, noise: float | None = None, se
     return SYNTHETIC[name](seed=seed, **{key: value for key, value in given.items() if value is not None})
 
 
-# ---- classes
-
-
 def two_gaussians(
     n: int = 1000, noise: float = 1.0, seed: int = 0, *, distance: float = 2.0, dimensions: int = 2
 ) -> Dataset:
@@ -104,9 +101,6 @@ def blobs(n: int = 1000, noise: float = 1.0, seed: int = 0, *, classes: int = 3)
         bayes_error=area / math.pi,
     )
     return _dataset("blobs", center[y] + noise * rng.standard_normal((n, 2)), y, truth)
-
-
-# ---- classes along curves
 
 
 def _moon(t: np.ndarray, c: int) -> np.ndarray:
@@ -183,9 +177,6 @@ def _curve_error(curve: Curve, noise: float) -> float:
         return a @ b.T / (len(center) * 2 * np.pi * noise**2)
 
     return float(0.5 * cell * np.minimum(density(zero), density(one)).sum())
-
-
-# ---- numbers
 
 
 def sinusoid(n: int = 1000, noise: float = 0.2, seed: int = 0) -> Dataset:
@@ -303,9 +294,6 @@ def _distance(di: np.ndarray, dj: np.ndarray, turn: np.ndarray, sides: float) ->
     angles = (turn + 2 * np.pi * k / sides for k in range(int(sides)))
     planes = [np.cos(a)[:, None, None] * di + np.sin(a)[:, None, None] * dj for a in angles]
     return np.max(planes, axis=0) / math.cos(math.pi / sides)
-
-
-# ---- shared
 
 
 def _generator(name: str, noise: float, seed: int) -> np.random.Generator:

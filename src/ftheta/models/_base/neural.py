@@ -61,8 +61,6 @@ class NeuralEstimator(Stepped):
 
     default_lr: ClassVar[Mapping[str, float]] = {}  # learning rates by optimizer, where other than its own
 
-    # ---- what a family says
-
     def kind(self) -> Kind:
         return Table(self.dtype)
 
@@ -81,8 +79,6 @@ class NeuralEstimator(Stepped):
     def augmentation(self) -> Callable[[Batch, Draw], Batch] | None:
         """What is done to every training batch; None: nothing."""
         return None
-
-    # ---- training
 
     def process(self, data: Data, held: Data | None) -> Trainer:
         """The trainer of a new net, or after `partial_fit`, `warm_start` or loading of the one that is there."""
@@ -179,8 +175,6 @@ class NeuralEstimator(Stepped):
         self.module_.eval()
         process.drop_data()
 
-    # ---- batches
-
     @property
     def _dtype(self) -> torch.dtype:
         return getattr(torch, self.dtype)
@@ -250,8 +244,6 @@ class NeuralEstimator(Stepped):
         if len(found) < len(data.x):
             raise InputError(f"{len(data.x) - len(found)} of {len(data.x)} pictures cannot be decoded: leave them out.")
         return found
-
-    # ---- files
 
     def get_state(self) -> dict[str, Tree]:
         state = super().get_state()

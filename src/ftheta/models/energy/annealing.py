@@ -16,8 +16,6 @@ References: Neal, Annealed Importance Sampling (2001), arXiv:physics/9803008; Sa
 Quantitative Analysis of Deep Belief Networks (2008).
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

@@ -102,8 +102,6 @@ class DBM(nn.Module):
         entropy = sum((torch.special.entr(m) + torch.special.entr(1 - m)).sum(-1) for m in means)
         return entropy - self.energy(torch.cat([v, *means], 1))
 
-    # ---- conditionals
-
     def logits(self, layers: Sequence[Tensor], k: int) -> Tensor:
         """Log-odds of layer k given its neighbors: (B, n_k)."""
         below = layers[k - 1] @ self.weights[k - 1].T if k > 0 else 0.0
@@ -167,8 +165,6 @@ class DBM(nn.Module):
             down = (self.biases[k] + layers[0] @ self.weights[k]).sigmoid_()  # nothing from below
             layers.insert(0, bernoulli(down, generator))
         return torch.cat(layers, 1)
-
-    # ---- likelihood
 
     def flat(self) -> RBM:
         """The same machine as an RBM: even layers, side by side, are its visibles, odd ones its hidden units."""

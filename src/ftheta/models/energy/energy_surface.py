@@ -11,8 +11,6 @@ Shapes: T steps, n states, N units, P patterns, G positions.
 Reference: Hopfield, Neural networks and physical systems with emergent collective computational abilities, PNAS (1982).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

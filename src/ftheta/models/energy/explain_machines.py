@@ -10,8 +10,6 @@ the known pixels. Where a machine draws bits and the truth is gray, the truth is
 Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S of steps; pictures (H, W) or (C, H, W).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -70,9 +68,6 @@ def distinct_numbers(name: str, given: Any, least: int, most: float = np.inf) ->
         limits = f"of at least {least}" if most == np.inf else f"from {least} to {most}"
         raise InputError(f"{name}={given}; different integers {limits} are needed.")
     return numbers
-
-
-# ---- chains
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,6 @@ Shapes: n patterns or starts, N units, S settings, G positions along each axis, 
 Reference: Li, Michel and Porod, IEEE Trans. Circuits and Systems 36 (1989).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -205,8 +205,6 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         most = _most(self.weights_, self.bias_)
         return np.all(pushed > 1 + tie if self.unit == "saturated" else pushed >= -tie * most, axis=1)
 
-    # ---- updates
-
     def _moved(self, h: np.ndarray, x: np.ndarray, most: np.ndarray) -> np.ndarray:
         """Units x with input h: a sign unit with input 0, up to rounding, stays as it is."""
         if self.unit == "saturated":

@@ -20,8 +20,6 @@ ICANN (1997); Li, Michel and Porod, IEEE Trans. Circuits and Systems 36 (1989); 
 Theory 33 (1987) and Amit, Gutfreund and Sompolinsky, Phys. Rev. Lett. 55 (1985) for the capacities.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import chain, combinations

@@ -49,9 +49,6 @@ def sinusoids(x: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
     return np.stack([np.sin(phase), np.cos(phase)], -1).reshape(len(x), -1)
 
 
-# ---- polynomials
-
-
 def exponents(inputs: int, degree: int) -> np.ndarray:
     """The exponents of every monomial up to a degree, lower degrees first: (C(D + d, d), D)."""
     chosen = [c for k in range(degree + 1) for c in combinations_with_replacement(range(inputs), k)]

@@ -96,8 +96,6 @@ class Generative(Scored, Plain):
             raise InputError(f"priors={given}: give each of {known} a share > 0, all of them adding up to 1.")
         return shares / shares.sum()
 
-    # ---- answers
-
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log-odds of the second class: (n,); for more classes log p(x, k), up to what they share: (n, K)."""
         scores = self._scores(self._table(X))

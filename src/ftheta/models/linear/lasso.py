@@ -164,9 +164,6 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
     return np.geomspace(top, eps * top, alphas)
 
 
-# ---- coordinate descent, one coefficient at a time
-
-
 def soft_threshold(z: np.ndarray, t: np.ndarray | float) -> np.ndarray:
     """sign(z) max(|z| - t, 0) of each entry."""
     return np.sign(z) * np.maximum(np.abs(z) - t, 0.0) + 0.0  # never -0

@@ -256,9 +256,6 @@ class LogisticSummary(Summary):
         return self._printed(title, [(left, right), page(columns)], [*doubts, *self.notes])
 
 
-# ---- computing
-
-
 def summarize(
     rows: Rows, names: Sequence[str], classes: Sequence[Any], fitted: np.ndarray, l1: float, l2: float
 ) -> LogisticSummary:

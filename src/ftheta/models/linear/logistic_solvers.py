@@ -9,8 +9,6 @@ References: Hastie, Tibshirani and Friedman, The Elements of Statistical Learnin
 On the Limited Memory BFGS Method (1989); Andrew and Gao, Scalable Training of L1-Regularized Log-Linear Models (2007).
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Shapes: L penalties, D features, T targets, K knots.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
