@@ -69,3 +69,9 @@ def test_one_row_is_shown_with_everything_known(ok, refused):
 def test_rows_by_source_text_and_errors(ok):
     lines = ok("ledger", "--source", "001", "--search", "cholesterol", "--errors").out.splitlines()
     assert any(line.startswith("A028 ") for line in lines) and len(lines) < 60
+
+
+@pytest.mark.parametrize("option", [("--source", "001"), ("--search", "cholesterol"), ("--errors",)])
+def test_each_option_alone_lists_rows(ok, option):
+    lines = ok("ledger", *option).out.splitlines()
+    assert lines[0].split()[:2] == ["id", "check"] and any(line.startswith("A028 ") for line in lines)

@@ -59,7 +59,13 @@ def test_weights_that_do_not_fit_the_loss_are_refused(weight):
 
 @pytest.mark.parametrize(
     "x",
-    [torch.zeros(3, 2), ["a", "bb", "c"], {"a": torch.zeros(3), "b": torch.zeros(3, 4)}, (torch.zeros(3), [1, 2, 3])],
+    [
+        torch.zeros(3, 2),
+        ["a", "bb", "c"],
+        {"a": torch.zeros(3), "b": torch.zeros(3, 4)},
+        (torch.zeros(3), [1, 2, 3]),
+        ({"a": torch.zeros(3)},),
+    ],
 )
 def test_a_batch_knows_its_rows(x):
     assert Batch(x).n == rows(x) == 3

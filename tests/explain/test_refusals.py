@@ -16,6 +16,7 @@ MODEL = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(X, LABELS)
 REFUSED = {
     "y is missing": (lambda: explain.landscape(MODEL, X), "learns from targets, but y is None"),
     "y of another length": (lambda: explain.row_influence(LINE, X, Y[:5]), r"y has shape \(5,\); pass one target"),
+    "y with two axes": (lambda: explain.row_influence(LINE, X, Y[:, None]), r"y has shape \(12, 1\); pass one target"),
     "X of other columns": (
         lambda: explain.row_influence(LINE, X[:, :2], Y),
         r"X has shape \(12, 2\); pass rows of the 3",

@@ -32,6 +32,9 @@ def test_patches_are_the_windows_that_a_search_over_all_places_finds():
             np.testing.assert_array_equal(found.patches["0"][u, k], X[row, :, i : i + 2, j : j + 3])
             assert found.corners["0"][u, k].tolist() == [i, j]
     assert found.fields["0"] == (2, 3) and found.units["0"].tolist() == [2, 0]
+    columns = found.table().columns  # of the strongest patch of each unit
+    assert columns["unit"] == [2, 0] and columns["row"] == found.rows["0"][:, 0].tolist()
+    assert columns["from place"] == [str(tuple(corner)) for corner in found.corners["0"][:, 0].tolist()]
 
 
 def test_what_lies_beyond_the_edge_is_not_a_number():

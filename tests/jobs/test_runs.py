@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ftheta.errors import InputError
+from ftheta.errors import FileFormatError, InputError
+from ftheta.jobs.files import settings
 from ftheta.jobs.runs import all_runs, find_run, new_path, resume_command
 from ftheta.store import Run
 
@@ -50,3 +51,10 @@ def test_new_runs_get_folders_of_their_own():
     first, second = new_path("mlp", "data/my file.csv"), new_path("mlp", "data/my file.csv")
     assert first != second and first.parent == second.parent == Path("runs/mlp-my file")
     assert resume_command(Path("runs/mlp-my file/x")) == "ftheta train --resume 'runs/mlp-my file/x'"
+
+
+@pytest.mark.parametrize("text", ["model =", "model = " + "[" * 9999, "\0"])
+def test_settings_that_are_not_toml_are_one_sentence(tmp_path, text):
+    Run(tmp_path / "r").write("config.toml", text)
+    with pytest.raises(FileFormatError, match=r"config\.toml is not a TOML file .* use another copy"):
+        settings(Run(tmp_path / "r"))

@@ -215,3 +215,8 @@ def test_what_is_said():
 def test_sentences(change, says):
     with pytest.raises(InputError, match=says):
         threshold(**({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.3, 0.9]} | change))
+
+
+def test_single_precision_is_compared_with_the_threshold_as_double():
+    y, p = [0, 0, 1, 1], np.array([0.1, 0.3, 0.6, 0.9], np.float32)  # 0.6 is stored as 0.60000002
+    assert at_threshold(y, p, 0.6).tp == at_threshold(y, p.astype(float), 0.6).tp == 2

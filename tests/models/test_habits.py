@@ -113,6 +113,7 @@ def test_an_optimizer_and_a_schedule_of_the_users_own(tmp_path):
 def test_epochs_that_are_used_up_before_patience_ends_training_are_warned_of():
     with pytest.warns(ConvergenceWarning, match="All 4 epochs were used before patience=3 ended training"):
         MLPClassifier(**QUICK, patience=3).fit(X, Y)
+    MLPClassifier(**QUICK, patience=4).fit(X, Y)  # which more epochs alone would not end: no warning
 
 
 def test_a_warm_start_continues_from_the_weights_that_are_there():

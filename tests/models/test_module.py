@@ -167,6 +167,14 @@ def test_it_can_be_cloned_and_searched():
     assert same(dict(clone(search.best_estimator_).module.state_dict()), dict(given.state_dict()))
 
 
+def test_it_predicts_in_multiples_of_eight_rows():
+    """Kernels add up in another order for other numbers of rows; a row's prediction does not depend on how many."""
+    model, seen = ModuleClassifier(module=net(), **QUICK).fit(X, y), []
+    model.module_.register_forward_pre_hook(lambda layer, inputs: seen.append(len(inputs[0])))
+    assert [len(model.predict(X[:n])) for n in (1, 7, 8, 9, 13)] == [1, 7, 8, 9, 13]
+    assert seen == [8, 8, 8, 16, 16]
+
+
 # ---- batch norm and a batch of one row
 
 

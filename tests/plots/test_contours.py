@@ -38,6 +38,11 @@ def test_a_path_that_ends_outside_is_cut_where_it_leaves_for_the_last_time():
     np.testing.assert_allclose(crosses, [[[0.75, 1.0]]])
 
 
+def test_a_path_that_breaks_off_inside_ends_at_its_last_finite_point():
+    found = contours(BOWL, {"gd": [[0.0, 0.0], [0.5, 0.5], [np.nan, 0.5], [0.5, np.inf]]}).axes[0]
+    assert lines(found)["gd"].tolist() == [[0, 0], [0.5, 0.5]]
+
+
 def test_a_path_that_was_never_inside_is_said_to_leave():
     found = contours(BOWL, {"far": [[5.0, 5.0], [6.0, 0.5]]}).axes[0]
     assert "far (leaves)" in lines(found)

@@ -110,6 +110,14 @@ def test_weights_that_overflow_in_the_last_update_of_all_are_noticed(watched):
         iterate(made, rounds=1)
 
 
+def test_a_state_of_the_optimizer_that_overflows_is_noticed_while_weights_and_loss_are_finite():
+    """Adam keeps squared slopes: those of 1e25 are beyond float32, and the weights stay where they are."""
+    x, y = line(dtype=torch.float32)
+    steep = Supervised(nn.Linear(3, 1), lambda raw, y: 1e25 * raw[:, 0])
+    with pytest.raises(NonFiniteError, match="epoch 1, step 1 "):
+        iterate(Trainer(steep, Rows(x, y, batch_size=24), optimizer="adam"), rounds=1)
+
+
 @pytest.mark.parametrize("row", [0, 10, 23])
 def test_a_loss_that_is_infinite_while_its_gradient_is_not(row):
     x, y = line(dtype=torch.float32)

@@ -1,5 +1,6 @@
 """Processes of a few attributes, several in order as one, and observers of every loop in a block."""
 
+from contextlib import contextmanager
 from math import inf
 
 import numpy as np
@@ -48,6 +49,24 @@ def test_steps_resume_and_end_by_themselves(tmp_path):
     iterate(Halving(64), steps=3, run=Run(tmp_path))
     assert iterate(Halving(64), run=Run(tmp_path)) == alone
     assert iterate(Halving(64), run=Run(tmp_path)) == alone  # nothing left to do
+
+
+def test_the_scope_of_each_phase_is_open_while_it_is_under_way():
+    seen = []
+
+    class Scoped(Halving):
+        @contextmanager
+        def scope(self):
+            seen.append("open")
+            yield
+            seen.append("closed")
+
+        def advance(self):
+            seen.append("step")
+            return super().advance()
+
+    iterate(Phases([(lambda: Scoped(64), 1), (lambda: Scoped(64), 1)]))
+    assert seen == 2 * ["open", "step", "step", "closed"]
 
 
 def two_layers():

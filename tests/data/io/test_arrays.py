@@ -242,6 +242,7 @@ def damaged(at, value, *members):
 
 
 def test_any_other_archive_is_one_sentence(tmp_path):
+    zeros = npy(np.zeros((1200, 1000)))
     refused = {
         "another file": zipped(("xl/book.xml", b"x")),
         "a pickle": zipped(("m/data.pkl", b"x")),
@@ -250,6 +251,7 @@ def test_any_other_archive_is_one_sentence(tmp_path):
         "a declared size that is smaller": damaged(24, (100).to_bytes(4, "little")),
         "a flipped bit": damaged(-3, b"\x07"),
         "zeros upon zeros": zipped(("X.npy", npy(np.zeros((2200, 1000)))), method=zipfile.ZIP_DEFLATED),
+        "zeros beside zeros": zipped(("X.npy", zeros), ("more.npy", zeros), method=zipfile.ZIP_DEFLATED),
     }
     refused_each(tmp_path / "a.npz", refused)
     whole, two = zipped(("X.npy", GOOD)), (("Y.npy", GOOD), ("X.npy", GOOD))

@@ -37,6 +37,11 @@ def test_ellipses_have_one_distance_from_the_means_of_the_model(cls):
     )
 
 
+def test_shapes_differ_in_any_unit():
+    small = X * 1e-6
+    assert "of different shapes" in densities(QuadraticDiscriminant().fit(small, Y), small, Y).caption
+
+
 def test_the_boundary_has_equal_probabilities():
     model = QuadraticDiscriminant().fit(X, Y)
     axes = densities(model, X, Y).figure().axes[0]
