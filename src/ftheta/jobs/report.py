@@ -266,7 +266,7 @@ def _target(trained: Any) -> list[Block]:
         return []
     if not trained.facts["parts"]["validation"]:  # the model learned from those rows too
         parts["train"] = np.concatenate([parts["train"], parts.pop("validation")])
-    if data.y is None or np.ndim(data.y) != 1:
+    if data.y is None or isinstance(data.y, list) or np.ndim(data.y) != 1:
         return []
     found, places = np.unique(data.y, return_inverse=True)
     y = np.array(data.target_names)[places] if len(data.target_names) == len(found) else np.asarray(data.y)

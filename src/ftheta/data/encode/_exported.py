@@ -6,6 +6,8 @@ Beside this file lie encoder.json (how each column becomes numbers) and model.sa
 Shapes: n rows, D numbers that the net takes, K classes.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
@@ -34,6 +36,7 @@ DTYPE = "float32"  # of the net
 ENCODING = "utf-8-sig"  # of the characters of CSV files
 
 HERE = Path(__file__).parent
+# ---- the net
 
 
 def new_net() -> nn.Sequential:
@@ -118,6 +121,9 @@ def in_units(z: Tensor) -> np.ndarray:
     return (z.double() * UNITS[1] + UNITS[0]).to(z.dtype).numpy()
 
 
+# ---- training
+
+
 def train(rows: Any, y: Sequence[Any], epochs: int = 100, batch: int = 200, lr: float = 1e-3) -> nn.Module:
     """A new net of the same kind, trained by Adam on rows and their y; classes by their names."""
     x, net = encode(rows), new_net()
@@ -132,6 +138,9 @@ def train(rows: Any, y: Sequence[Any], epochs: int = 100, batch: int = 200, lr: 
             loss.backward()
             optimizer.step()
     return net.eval()
+
+
+# ---- encoding: each column as one or more columns of numbers, as encoder.json says
 
 
 def encode(rows: Any) -> Tensor:
@@ -165,6 +174,9 @@ def encode_column(column: pd.Series, comma: bool, *, kind: str, name: str, forma
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} holds an infinite number.")
     return number(values, plan["mean"], plan["scale"], plan["missing"])
+
+
+# ---- files
 
 
 def read(path: str | Path) -> Any:

@@ -1,12 +1,14 @@
 """Cells of a table as numbers: what the encoder and exported scripts share, without fθ and without torch."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-# ---- cells: exported scripts hold what follows
+# ---- cells
 
 PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)  # -1234.5e3
 COMMA = re.compile(r"[+-]?[$€£]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?[%€$£]?")  # 1.234,5
