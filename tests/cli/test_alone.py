@@ -99,7 +99,7 @@ def test_the_report_of_a_machine_has_its_result_and_its_inside(ok):
     bits("bits.csv")
     ok("train", "rbm", "bits.csv", "--run", "r", "--hidden", "4", "--epochs", "2", "--report")
     page = Path("r/report.html").read_text(encoding="utf-8")
-    assert "mean log p(v)" in page and "Model of how the rows are distributed" in page and "Most wrong" not in page
+    assert "mean log p(v)" in page and "density model" in page and "Most wrong" not in page
 
 
 def test_two_machines_are_compared_by_their_measures(ok):

@@ -114,7 +114,7 @@ def pairs(names: tuple[str, str], facts: Mapping[str, Any]) -> Markup:
 
 def bars(counts: Sequence[int], says: str) -> Markup:
     """A small histogram, 60 × 16 pixels."""
-    top, wide = max(*counts, 1), 60 / len(counts)
+    top, wide = max([1, *counts]), 60 / max(len(counts), 1)
     path = "".join(f"M{i * wide:.4g} 16v{-16 * n / top:.4g}h{wide * 0.9:.4g}V16z" for i, n in enumerate(counts) if n)
     label = escape(says, quote=True)
     return Markup(f'<svg class="bars" role="img" aria-label="{label}" viewBox="0 0 60 16"><path d="{path}"/></svg>')

@@ -264,7 +264,7 @@ def _target(trained: Any) -> list[Block]:
         data, parts = trained.dataset, trained.split._asdict()
     except FThetaError:
         return []
-    if not trained.facts["parts"]["validation"]:  # the model learned from those rows too
+    if not trained.facts["parts"].get("validation"):  # the model learned from those rows too
         parts["train"] = np.concatenate([parts["train"], parts.pop("validation")])
     if data.y is None or isinstance(data.y, list) or np.ndim(data.y) != 1:
         return []
