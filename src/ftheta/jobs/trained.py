@@ -275,7 +275,8 @@ class TrainedRun:
     def _about(self, row: int | None) -> dict[str, Any]:
         """What explanations of test rows take."""
         answers = files.answers(self.run)
-        numbers, worst = answers["rows"], self.task.worst(answers["y"], answers)
+        numbers = answers["rows"]
+        worst = None if answers["predicted"] is None else self.task.worst(answers["y"], answers)
         wrong = np.zeros(len(numbers)) if worst is None else worst["wrong"]
         place = np.flatnonzero(numbers == row) if row is not None else [int(np.argmax(wrong))]
         if not len(place):
