@@ -8,83 +8,26 @@ Shapes: n rows, D features, T targets, K classes, R raw outputs (1 for two class
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
-from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ... import check
-from ...base import Estimator
 from ...data import InputSpec
 from ...data.kinds import Table
 from ...errors import InputError
-from ...tasks import Classify, warn_unseen
-from ...train import Training, blas_threads, threads_for
+from ...tasks import Classify
+from ...train import Training
+from .._base.plain import FewThreads, Rows, Scored, dense
 from .._base.rows import Data
 from .._base.stepped import HARMLESS, Stepped
 
-WORK = 1e9  # n D² multiply-adds of a decomposition, about a tenth of a second
 DEPENDENT = 1e-10  # what other columns leave of a column of length 1 that follows from them
 CONSTANT = 8 * np.finfo(float).eps  # range of a constant column, in units of its largest number
-
-
-class Rows(NamedTuple):
-    """Rows to learn from."""
-
-    x: np.ndarray  # (n, D)
-    y: np.ndarray  # numbers (n,) or (n, T), or places in `classes_` (n,)
-    weight: np.ndarray | None  # (n,), None where all are 1
-
-    def counted(self) -> Self:
-        """Without rows of weight 0."""
-        return self if self.weight is None or self.weight.all() else self.take(self.weight > 0)
-
-    def take(self, chosen: np.ndarray) -> Self:
-        """Some of the rows."""
-        return type(self)(*(None if part is None else part[chosen] for part in self))  # type: ignore[arg-type]
-
-    def copied(self) -> Self:
-        """Arrays of its own."""
-        return self.take(np.arange(len(self.x)))
-
-
-class FewThreads:
-    """Its fits use one thread of BLAS, or as many as torch where that saves more than a tenth of a second.
-
-    Among other work a second thread makes a decomposition 10 to 500 times slower, at every size.
-    """
-
-    _float: Any = np.float64  # the floating dtype of X
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "fit" in vars(cls):
-            cls.fit: Any = _bounded(vars(cls)["fit"])
-
-    def _set_planes(self, coef: np.ndarray, intercept: Any) -> None:
-        """Coefficients in the floating dtype of X; they are computed in float64."""
-        self.coef_, self.intercept_ = coef.astype(self._float), np.asarray(intercept).astype(self._float)[()]
-
-
-def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(fit)
-    def bounded(self: Any, X: Any, *rest: Any, **named: Any) -> Any:
-        shape = getattr(X, "shape", ())
-        work = shape[0] * shape[1] ** 2 if len(shape) == 2 else 0
-        kinds = set(map(str, np.ravel(getattr(X, "dtypes", getattr(X, "dtype", "")))))
-        self._float = np.float32 if kinds in ({"float32"}, {"torch.float32"}) else np.float64
-        with blas_threads(1 if work < WORK else threads_for(work)):
-            return fit(self, X, *rest, **named)
-
-    return bounded
 
 
 def centered(x: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -149,51 +92,6 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(n) for n in getattr(estimator, "feature_names_in_", (f"x{j}" for j in range(estimator.n_features_in_)))]
 
 
-def _dense(X: Any, dtype: str = "float64") -> Any:
-    """A SciPy sparse matrix as an array, if that fits in memory; all else as it is."""
-    if not issparse(X):
-        return X
-    check.reject_memory(X, dtype)
-    return X.toarray()
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Plain(FewThreads, Estimator):
-    """Learned without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
-
-    n_features_in_: ClassVar[int]  # set by `fit`; not a parameter
-    _order: ClassVar[Literal["C", "K"]] = "C"  # of the rows of a fit; K: as they lie in memory, without a copy
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _table(self, X: Any, *, reset: bool = False, dtype: str = "float64") -> np.ndarray:
-        """Checked X (n, D)."""
-        if not reset:
-            check_is_fitted(self)
-        return check.table(self, _dense(X, dtype), dtype=dtype, reset=reset, order=self._order if reset else "C")
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class PlainRegressor(RegressorMixin, Plain):
-    """A regressor of one target or several."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _learned(self, X: Any, y: Any, sample_weight: Any, *, columns: bool = True, zeros: bool = False) -> Rows:
-        """Checked rows, those of weight 0 only with `zeros`; several targets where `columns` is True."""
-        self._check_parameters()
-        x = self._table(X, reset=True)
-        y = check.target(type(self).__name__, y, len(x), numeric=True, columns=columns)
-        rows = Rows(x, y, check.weights(sample_weight, len(x)))
-        return rows if zeros else rows.counted()
-
-
 class LinearAnswers:
     """Predictions of a plane."""
 
@@ -222,16 +120,6 @@ class Summarized:
         return self._summarized(vars(self)["_kept"])
 
 
-class Scored(ClassifierMixin):
-    """The score of a classifier."""
-
-    def score(self: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy; a class never seen in fit counts as wrong, with a warning."""
-        check_is_fitted(self)
-        warn_unseen(y, self.classes_)
-        return float(ClassifierMixin.score(self, X, check.plain(y), check.plain(sample_weight)))
-
-
 class Planes:
     """Raw outputs x·w + b: of the second of two classes, or one per class."""
 
@@ -254,7 +142,7 @@ class _DenseTable(Table):
     """A table that may be a SciPy sparse matrix."""
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Any:
-        return super().check(_dense(X), owner, spec)
+        return super().check(dense(X), owner, spec)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -26,8 +26,8 @@ from ... import check
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError
 from ...store import Tree
+from .._base.plain import PlainRegressor, Rows
 from . import bases
-from .base import PlainRegressor, Rows
 from .bases import SHAPES, Terms, exponents, translated
 from .ridge import decompose_rows
 

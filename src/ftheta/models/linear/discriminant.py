@@ -23,7 +23,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ...check import Count, Fraction
 from ...errors import InputError
-from .base import Rows
+from .._base.plain import Rows
 from .generative import Generative, centered_by_class
 from .whitening import upright
 

@@ -23,12 +23,11 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ... import check
 from ...check import NonNegative, Positive
 from ...errors import InputError
 from ...results import Table
-from ...tasks import class_weights, encode_labels, learn_classes
-from .base import Plain, Rows, Scored, centered, feature_names
+from .._base.plain import PlainClassifier, Rows
+from .base import centered, feature_names
 
 PART = 4096  # rows that are answered at once
 
@@ -44,16 +43,14 @@ def centered_by_class(rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Generative(Scored, Plain):
+class Generative(PlainClassifier):
     """A classifier that has a density of each class. Learned: classes_, priors_ (K,).
 
     Args:
         priors: Share of each class: None takes those of the rows, "uniform" the same for all; or a share by class.
-        class_weight: Weights of the rows by class, or "balanced".
     """
 
     priors: Mapping[Any, float] | Literal["uniform"] | None = None
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
 
     @abstractmethod
     def _joint(self, x: np.ndarray) -> np.ndarray:
@@ -69,20 +66,9 @@ class Generative(Scored, Plain):
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Checked rows with weights (n,), those of their classes in them; learns classes_ and priors_."""
-        self._check_parameters()
-        x, name = self._table(X, reset=True), type(self).__name__
-        y, given = check.target(name, y, len(x), numeric=False, columns=False), check.weights(sample_weight, len(x))
-        x, y, weight = Rows(x, y, np.ones(len(x)) if given is None else given).counted()
-        self.classes_ = learn_classes(name, y).facts["classes"]
-        index = encode_labels(y, self.classes_)
-        counts = np.bincount(index, weights=weight)
-        weight = weight * class_weights(self.class_weight, self.classes_, counts)[index]
-        mass = np.bincount(index, weights=weight)
-        if not mass.all():
-            empty = self.classes_[mass == 0].tolist()[0]
-            raise InputError(f"Class {empty!r} has weight 0 in all; leave its rows out, or give it a weight > 0.")
-        self.priors_ = self._shares(mass)
-        return Rows(x, index, weight)
+        rows = self._learned(X, y, sample_weight)
+        self.priors_ = self._shares(np.bincount(rows.y, weights=rows.weight))
+        return rows
 
     def _shares(self, mass: np.ndarray) -> np.ndarray:
         if self.priors is None:

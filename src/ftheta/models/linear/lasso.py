@@ -34,7 +34,8 @@ from ...errors import InputError
 from ...plots import Figure, drawn, legend
 from ...results import Result
 from ...train import Steps, iterate
-from .base import CONSTANT, LinearAnswers, PlainRegressor, Rows, feature_names
+from .._base.plain import PlainRegressor, Rows
+from .base import CONSTANT, LinearAnswers, feature_names
 from .paths import CoefficientPath, draw_paths, penalties
 from .ridge import decompose_rows
 

@@ -21,7 +21,8 @@ from ... import check
 from ...catalog import nearest
 from ...errors import InputError
 from ...formulas import interval
-from .base import LinearAnswers, PlainRegressor, Rows, Summarized, design, feature_names
+from .._base.plain import PlainRegressor, Rows
+from .base import LinearAnswers, Summarized, design, feature_names
 from .ridge import decompose_rows
 
 if TYPE_CHECKING:

@@ -37,8 +37,9 @@ from ...errors import InputError
 from ...formulas import interval
 from ...results import Table
 from ...train import iterate
+from .._base.plain import Rows
 from .._base.rows import Data
-from .base import Rows, SteppedClassifier, Summarized, design, feature_names
+from .base import SteppedClassifier, Summarized, design, feature_names
 from .logistic_solvers import ENDLESS, LogisticLBFGS, LogisticNewton, LogisticProblem, mean_loss
 from .summary import Summary, among_all, blank, changed, p_text, page
 

@@ -19,7 +19,7 @@ from scipy.special import log_softmax
 
 from ...store import Tree
 from ...train import Steps
-from .base import Rows
+from .._base.plain import Rows
 
 __all__ = ["LogisticLBFGS", "LogisticNewton", "LogisticProblem"]
 

@@ -30,8 +30,9 @@ from ...errors import NonFiniteError
 from ...formulas import separable
 from ...store import Run
 from ...train import Callback, Steps
+from .._base.plain import Rows
 from .._base.rows import Data
-from .base import Rows, SteppedClassifier
+from .base import SteppedClassifier
 
 __all__ = ["DeltaRule", "Perceptron", "PerceptronRule"]
 

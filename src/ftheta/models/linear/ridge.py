@@ -24,7 +24,8 @@ from sklearn.base import clone
 from ...check import NonNegative
 from ...errors import InputError
 from ...store import Tree
-from .base import LinearAnswers, PlainRegressor, Rows, centered, feature_names
+from .._base.plain import PlainRegressor, Rows
+from .base import LinearAnswers, centered, feature_names
 from .paths import CoefficientPath, penalties
 
 BLOCK = 2**18  # numbers of U at a time

@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ... import check
 from ...base import Estimator
 from ...errors import InputError
-from .base import FewThreads, centered
+from .._base.plain import FewThreads
+from .base import centered
 
 
 def principal_axes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
