@@ -4,6 +4,7 @@ import ast
 import re
 import socket
 import statistics
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -35,24 +36,26 @@ MODULES = {module_of(path): path for path in SOURCES}
 def facts_of(path):
     """Code lines, sizes of functions, public names and offences of a file; the tree is not kept."""
     nodes = nodes_of(SOURCES[path])
-    code, functions = code_lines(SOURCES[path], nodes), ast.FunctionDef | ast.AsyncFunctionDef
-    found = [node for node in nodes if isinstance(node, functions)]
+    code, found = code_lines(SOURCES[path], nodes), [*nodes[ast.FunctionDef], *nodes[ast.AsyncFunctionDef]]
     sizes = [(len(code.intersection(range(n.lineno, n.end_lineno + 1))), f"{n.lineno} {n.name}") for n in found]
-    return len(code), sizes, public_in(nodes[0]), list(offences(nodes))
+    return len(code), sizes, public_in(nodes[ast.Module][0]), list(offences(nodes))
 
 
 def nodes_of(source):
-    return list(ast.walk(ast.parse(source)))
+    """The nodes of a tree by their types."""
+    found = defaultdict(list)
+    for node in ast.walk(ast.parse(source)):
+        found[type(node)].append(node)
+    return found
 
 
 def code_lines(source, nodes):
     """Numbers of the lines that carry code: no blank line, comment or docstring."""
     lines = {n for n, line in enumerate(source.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")}
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    texts = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
-    lines.update(n for node in texts for n in range(node.lineno, node.end_lineno + 1))  # with their blank lines
-    for node in nodes:
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+    for node in (*nodes[ast.Constant], *nodes[ast.JoinedStr]):
+        lines.update(range(node.lineno, node.end_lineno + 1))  # with their blank lines
+    for node in (n for kind in (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef) for n in nodes[kind]):
+        if ast.get_docstring(node, clean=False) is not None:
             lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
 
@@ -174,20 +177,16 @@ BANNED_KEYWORDS = {("allow_pickle", True), ("shell", True), ("weights_only", Fal
 
 
 def offences(nodes):
-    for node in nodes:
-        if isinstance(node, ast.Assert):
-            yield node.lineno, "assert"
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = {part for a in node.names for part in a.name.split(".")} | set(
-                (getattr(node, "module", "") or "").split(".")
-            )
-            yield from ((node.lineno, f"import {name}") for name in sorted(names & BANNED_IMPORTS))
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
-            if called in BANNED_CALLS or called.endswith((".extractall", "load_pickle", "read_pickle")):
-                yield node.lineno, called
-            given = {(k.arg, k.value.value) for k in node.keywords if isinstance(k.value, ast.Constant)}
-            yield from ((node.lineno, f"{name}={value}") for name, value in given & BANNED_KEYWORDS)
+    yield from ((node.lineno, "assert") for node in nodes[ast.Assert])
+    for node in (*nodes[ast.Import], *nodes[ast.ImportFrom]):
+        names = {*(getattr(node, "module", "") or "").split("."), *(p for a in node.names for p in a.name.split("."))}
+        yield from ((node.lineno, f"import {name}") for name in sorted(names & BANNED_IMPORTS))
+    for node in nodes[ast.Call]:
+        called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+        if called in BANNED_CALLS or called.endswith((".extractall", "load_pickle", "read_pickle")):
+            yield node.lineno, called
+        given = {(k.arg, k.value.value) for k in node.keywords if isinstance(k.value, ast.Constant)}
+        yield from ((node.lineno, f"{name}={value}") for name, value in given & BANNED_KEYWORDS)
 
 
 @pytest.mark.parametrize(

@@ -208,13 +208,6 @@ def problem(name, **training):
     return net, Trainer(objective, source, optimizer=name, training=Training(**training), seed=1)
 
 
-@pytest.fixture(autouse=True)
-def kept_generator():
-    state = torch.get_rng_state()
-    yield
-    torch.set_rng_state(state)
-
-
 @every
 def test_the_trainer_trains_with_it_and_goes_on_from_its_state(name):
     net, trainer = problem(name)

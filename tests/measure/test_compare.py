@@ -142,7 +142,7 @@ def test_the_figure_has_the_difference_and_its_interval_on_the_right_side():
 
 def test_tests_that_disagree_are_named():
     y, b = np.zeros(12), np.ones(12)
-    a = np.array([0.6] * 11 + [2.5])  # smaller in 11 rows, and much larger in one
+    a = np.array([*np.linspace(0.55, 0.65, 11), 2.5])  # smaller in 11 rows, and much larger in one
     found = compare(y, a, b)
     assert (found.ahead, found.better) == ("A", None) and " these rows do not tell which is better." in found.meaning
     other = [t for t in found.tests if t.p <= 0.05]

@@ -25,13 +25,6 @@ def net(n_out=3, dtype=None):
     return nn.Sequential(nn.Linear(3, 6), nn.Dropout(0.2), nn.Tanh(), nn.Linear(6, n_out)).to(dtype)
 
 
-@pytest.fixture(autouse=True)
-def kept_generator():
-    state = torch.get_rng_state()
-    yield
-    torch.set_rng_state(state)
-
-
 def same(a, b):
     return all(torch.equal(a[k], b[k]) for k in a) and a.keys() == b.keys()
 

@@ -16,13 +16,6 @@ from ftheta.formulas import correlate, output_size
 from ftheta.nn import MLP, activation, convolution, multiply_adds, pooling, separable
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
 def normal(*shape):
     return torch.randn(*shape, dtype=torch.double)
 

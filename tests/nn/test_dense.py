@@ -12,13 +12,6 @@ from ftheta.nn import ACTIVATIONS, MLP
 from ftheta.optim import make
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
 def mlp(*widths, **knobs):
     """A float64 net whose biases are not 0."""
     net = MLP(widths[0], widths[-1], widths[1:-1], **knobs).double()

@@ -3,19 +3,10 @@
 import math
 
 import pytest
-import torch
 from torch import nn
 
 from ftheta.errors import InputError
 from ftheta.nn import initialize
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
 
 LAYERS = {  # layer, connections into and out of a unit
     "linear": (lambda: nn.Linear(300, 500), 300, 500),

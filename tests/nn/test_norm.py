@@ -16,13 +16,6 @@ SHAPES = {0: (5, 6), 1: (4, 6, 7), 2: (3, 6, 4, 5)}
 KINDS = [(kind, dims) for kind in NORMS for dims in SHAPES if (kind, dims) != ("instance", 0) and kind != "none"]
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
 def made(kind, dims, **knobs):
     """A float64 norm whose scale and shift are not 1 and 0, and an input for it."""
     module = norm(kind, 6, dims=dims, **knobs).double()

@@ -29,13 +29,6 @@ from ftheta.nn import (
 from ftheta.optim import make
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
 def linear(width, scheme="he"):
     layer = nn.Linear(width, width)
     initialize(layer, scheme)

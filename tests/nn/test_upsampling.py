@@ -14,13 +14,6 @@ FOUR = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
 SIXTEEN = torch.arange(16.0).reshape(1, 1, 4, 4)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
 def normal(*shape):
     return torch.randn(*shape, dtype=torch.double)
 

@@ -47,7 +47,12 @@ def assert_law(numbers, law):
     assert stats.chisquare(np.bincount(numbers, minlength=len(law)), len(numbers) * law).pvalue > 1e-3
 
 
-@pytest.mark.ledger("B121", covers="ftheta.models.energy.rbm_net.RBM")
+def of_units(rates, states):
+    """Probabilities of states whose units are on with these rates, each by itself: (n, 2^N)."""
+    return torch.where(states[None] == 1, rates[:, None], 1 - rates[:, None]).prod(2)
+
+
+@pytest.mark.ledger("B121", "B322", covers="ftheta.models.energy.rbm_net.RBM")
 def test_energies_joint_and_conditionals_are_those_of_enumeration():
     machine = filled(RBM(4, 3))
     W, b, c = arrays(machine)
@@ -63,9 +68,17 @@ def test_energies_joint_and_conditionals_are_those_of_enumeration():
         np.testing.assert_allclose(machine.hidden_logits(v).sigmoid(), on, rtol=1e-10)
         on = joint.T @ listed.states(4) / joint.T.sum(1, keepdims=True)
         np.testing.assert_allclose(machine.visible_mean(h), on, rtol=1e-10)
+        np.testing.assert_allclose(of_units(machine(v), h), joint / joint.sum(1, keepdims=True), rtol=1e-10)
+        np.testing.assert_allclose(of_units(machine.visible_mean(h), v), (joint / joint.sum(0)).T, rtol=1e-10)
 
 
-def test_the_partition_function_sums_over_the_smaller_layer_in_parts(monkeypatch):
+@pytest.mark.ledger("B122", covers="ftheta.models.energy.rbm_net.RBM.log_partition", printed=2**7, right=2**3)
+def test_the_partition_function_sums_over_the_smaller_layer_in_parts(monkeypatch, ledger):
+    small, sizes = filled(RBM(4, 3)), []
+    whole = small.hidden_free_energy
+    monkeypatch.setattr(small, "hidden_free_energy", lambda rows: sizes.append(len(rows)) or whole(rows))
+    assert small.log_partition().exp().item() == pytest.approx(259.9396, abs=1e-4)
+    ledger(sum(sizes))
     for machine, smaller in ((RBM(5, 14, std=0), "free_energy"), (RBM(15, 14, std=0), "hidden_free_energy")):
         seen, whole = [], getattr(machine, smaller)
         monkeypatch.setattr(machine, smaller, lambda rows, f=whole, seen=seen: seen.append(len(rows)) or f(rows))
@@ -83,9 +96,15 @@ def test_the_gradient_of_the_exact_likelihood_is_that_of_enumeration():
         np.testing.assert_allclose(mine, truth, atol=1e-12)
 
 
+@pytest.mark.ledger("B123", covers="ftheta.models.energy.rbm_net.RBM.log_conditionals")
 def test_all_log_conditionals_together_are_the_pseudo_likelihood_and_one_of_them_is_one():
+    """Which is not the likelihood, and does not add up to 1."""
     machine, v = filled(RBM(4, 3)), bits(4)
-    every = machine.log_conditionals(v)
+    every = machine.log_conditionals(v).detach()
+    exact = machine.log_prob(v, machine.log_partition()).detach()
+    np.testing.assert_allclose(exact[[0, 5, 15]], [-3.718, -2.825, -1.849], atol=5e-4)
+    np.testing.assert_allclose(every.sum(1)[[0, 5, 15]], [-3.537, -2.915, -1.776], atol=5e-4)
+    assert every.sum(1).exp().sum().item() == pytest.approx(1.006, abs=5e-4)
     np.testing.assert_allclose(every.sum(1), listed.pseudo_likelihood(v.numpy(), *arrays(machine)), rtol=1e-12)
     for i in range(4):
         np.testing.assert_allclose(machine.log_conditional(v, torch.full((16,), i)), every[:, i], rtol=1e-10)
@@ -130,12 +149,8 @@ def test_gaussian_visibles_are_a_mixture_of_gaussians():
 def kernel(machine):
     """P(v' | v) of one sweep, from the machine's own conditionals: (2^V, 2^V)."""
     v, h = bits(machine.n_visible), bits(machine.n_hidden)
-
-    def law(rates, states):
-        return torch.where(states[None] == 1, rates[:, None], 1 - rates[:, None]).prod(2)
-
     with torch.no_grad():
-        return (law(machine(v), h) @ law(machine.visible_mean(h), v)).numpy()
+        return (of_units(machine(v), h) @ of_units(machine.visible_mean(h), v)).numpy()
 
 
 def test_a_sweep_is_in_detailed_balance_with_the_law_of_the_machine_and_leaves_it_as_it_is():
