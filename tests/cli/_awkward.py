@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FILES", "Awkward", "content"]
-
 
 class Awkward(NamedTuple):
     """A file: how it is made, what is to be predicted, and how it is written."""

@@ -56,9 +56,6 @@ regressor = pytest.mark.parametrize("cls", REGRESSORS, ids=name_of)
 weighted = pytest.mark.parametrize("cls", WEIGHTED, ids=name_of)
 class_weighted = pytest.mark.parametrize("cls", [c for c in CLASSIFIERS if takes(c, "class_weight")], ids=name_of)
 neural_classifier = pytest.mark.parametrize("cls", [c for c in NEURAL if c in CLASSIFIERS], ids=name_of)
-neural_regressor = pytest.mark.parametrize("cls", [c for c in NEURAL if c in REGRESSORS], ids=name_of)
-
-
 # classes that no plane separates, and few epochs: what is learned is tried all the same
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -285,9 +285,6 @@ def test_a_model_of_one_parameter_has_no_landscape():
 # ---- directions
 
 
-RNG2 = np.random.default_rng(0)
-
-
 def drawn(parts, stream="d1", biases=False):
     flat = filter_normalized(parts, Draw(0).generator(stream), biases=biases)
     return dict(zip(parts, flat.split([p.numel() for p in parts.values()]), strict=True))

@@ -293,9 +293,6 @@ def test_a_map_without_content_has_nothing_in_common_with_any():
 # ---- images
 
 
-RNG3 = np.random.default_rng(0)
-
-
 class Classifier:
     """An estimator of two classes with one logit."""
 

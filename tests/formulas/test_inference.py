@@ -7,8 +7,6 @@ from scipy import stats
 from ftheta.errors import InputError
 from ftheta.formulas import interval
 
-T = np.array([-40.0, -3.0, -0.5, 0.0, 1e-6, 2.0, 12.0])
-
 
 @pytest.mark.parametrize(("dof", "truth"), [(None, stats.norm), (4, stats.t(4)), (4.5, stats.t(4.5))])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])

@@ -73,12 +73,6 @@ def draw(*shape):
     return torch.randn(*shape, dtype=torch.double, generator=torch.Generator().manual_seed(0))
 
 
-def points(likelihood, n):
-    return draw(n, width(likelihood)) + (
-        4 if isinstance(likelihood, Gamma) else 0
-    )  # a density of shape < 1 is infinite at 0
-
-
 def masses(likelihood, raw, y):
     """p(y) dy over all y: midpoints of cells for densities, the values themselves for the rest."""
     return (-likelihood.nll(raw.expand(len(y), -1), y)).exp() * (y[1] - y[0]).item()

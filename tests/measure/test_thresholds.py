@@ -13,7 +13,6 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 from ftheta.errors import InputError
 from ftheta.measure import at_threshold, decide, roc, threshold, wilson
 
-RNG = np.random.default_rng(1)
 LOSS = np.array([[0.0, 1.0], [4.0, 0.5]])
 
 

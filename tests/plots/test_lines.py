@@ -6,8 +6,6 @@ import pytest
 from ftheta.errors import InputError
 from ftheta.plots import bands, curves, panels
 
-RNG = np.random.default_rng(0)
-
 
 def lines_of(figure):
     return {line.get_label(): line for line in figure.axes[0].lines}

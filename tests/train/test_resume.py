@@ -355,10 +355,6 @@ def runs(tmp_path_factory):
     return folder
 
 
-def files_of(folder):
-    return sorted(f.name for f in folder.iterdir() if f.name != "lock")
-
-
 TWICE = [".fit.json.copy", ".manifest.json.copy", "fit.json", "manifest.json"]
 FINISHED = ["config.json", "metrics.jsonl", "model.safetensors"]
 RUNNING = ["checkpoint-7.safetensors", "checkpoint-8.safetensors"]

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
-from torch import nn
 
 from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models.energy.annealing import (
     LogPartition,
     _estimate,
-    _own_rates,
     annealed_importance,
     base_rates,
     log_partition,
@@ -151,14 +149,6 @@ def test_the_same_draw_gives_the_same_numbers_and_leaves_the_global_generator_al
     first, again, other = (annealed_importance(machine, temperatures=100, draw=Draw(s)).log_z for s in (0, 0, 1))
     assert first == again != other
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_the_base_has_the_rates_of_the_chains():
-    machine = RBM(3, 2)
-    for p, value in zip(machine.parameters(), (0, 40, 0), strict=False):
-        nn.init.constant_(p, value)
-    rates = _own_rates(machine, 10, 440, Draw(0))
-    torch.testing.assert_close(rates, base_rates(torch.ones(3)))  # every unit is on in every step
 
 
 # --- choosing and refusing --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ftheta.data import Batch
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models import BoltzmannMachine
-from ftheta.models.energy.boltzmann import ExactObjective, GibbsObjective, PairwiseMachine
+from ftheta.models.energy.boltzmann import GibbsObjective, PairwiseMachine
 
 ROWS = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1]])
 EVEN = np.array([row for row in product([0, 1], repeat=3) if sum(row) % 2 == 0])  # no pair is correlated
@@ -36,16 +36,6 @@ def joint(machine):
     return np.exp(score) / np.exp(score).sum(), np.log(np.exp(score).sum())
 
 
-def share(rows):
-    """Empirical distribution of rows of bits, numbered as `states` lists them."""
-    rows = np.asarray(rows, dtype=int)
-    return np.bincount(rows @ 2 ** np.arange(rows.shape[1])[::-1], minlength=2 ** rows.shape[1]) / len(rows)
-
-
-def far(p, q):
-    return 0.5 * np.abs(p - q).sum()
-
-
 def fitted(X, **settings):
     return BoltzmannMachine(**{"random_state": 0, "epochs": 200} | settings).fit(X)
 
@@ -67,28 +57,6 @@ def test_connections_grow_with_the_square_of_the_units_and_states_exponentially(
 def test_weights_are_symmetric_with_a_zero_diagonal():
     weight = drawn(3, 2).weight
     assert torch.equal(weight, weight.T) and not weight.diagonal().any() and weight.count_nonzero() == 20
-
-
-def test_the_exact_gradient_is_that_of_finite_differences_of_the_enumerated_likelihood():
-    machine, v = drawn(3, 2), torch.tensor(ROWS[:5, :3]).double()
-    loss = ExactObjective(machine).loss("loss", Batch(v), Draw(0))
-    found = torch.cat([g.ravel() for g in torch.autograd.grad(loss.total / loss.weight, [machine.pairs, machine.bias])])
-
-    def enumerated():
-        p, _ = joint(machine)
-        number = (ROWS[:5, :3] @ [4, 2, 1]).astype(int)
-        return -np.log(p.reshape(8, -1).sum(1)[number]).mean()
-
-    expected, step = [], 1e-5
-    for parameter in (machine.pairs, machine.bias):
-        for i in range(len(parameter)):
-            values = []
-            for sign in (1, -2, 1):  # up, down, back
-                with torch.no_grad():
-                    parameter[i] += sign * step
-                values.append(enumerated())
-            expected.append((values[0] - values[1]) / (2 * step))
-    assert np.allclose(found, expected, atol=1e-8)
 
 
 def test_the_sampled_gradient_is_the_difference_of_products_of_states():

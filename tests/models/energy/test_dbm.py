@@ -13,7 +13,7 @@ from ftheta.models import DeepBoltzmannMachine
 from ftheta.models.energy.annealing import LogPartition
 from ftheta.models.energy.dbm import DBM, GreedyObjective, JointObjective, compose
 from ftheta.models.energy.rbm_net import RBM, bernoulli
-from ftheta.train import Callback, Training
+from ftheta.train import Training
 
 PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0]], dtype=float)
 X = np.repeat(PATTERNS, 40, axis=0)
@@ -154,40 +154,6 @@ def test_the_layers_are_learned_lowest_first_with_inner_units_doubled(hidden, kn
             seen.append(objective)
         process.advance()
     assert [(tuple(o.module.weight.shape), o.copies) for o in seen] == known
-
-
-def test_the_same_seed_gives_the_same_machine_and_six_partial_fits_are_a_fit():
-    whole, again, other = (machine(epochs=6, random_state=s).fit(X) for s in (0, 0, 1))
-    parts = machine(epochs=6)
-    for _ in range(6):
-        parts.partial_fit(X)
-    same = [
-        [torch.equal(a, b) for a, b in zip(whole.module_.parameters(), m.module_.parameters(), strict=True)]
-        for m in (again, parts, other)
-    ]
-    assert all(same[0]) and all(same[1]) and not any(same[2])
-
-
-@pytest.mark.parametrize("stop", [1, 3, 5, 7, 11, 15])  # steps: layers have 6 each, then joint training
-def test_a_run_goes_on_bit_for_bit_wherever_it_was_stopped(tmp_path, stop):
-    whole = machine(epochs=6).fit(X)
-    part = machine(epochs=6, training=Training(every=0.0))
-    with pytest.raises(KeyboardInterrupt):
-        part.fit(X, run=tmp_path / "run", callbacks=[Stop(stop)])
-    resumed = machine(epochs=6, training=Training(every=0.0)).fit(X, run=tmp_path / "run")
-    assert all(torch.equal(a, b) for a, b in zip(whole.module_.parameters(), resumed.module_.parameters(), strict=True))
-    assert [row["phase"] for row in resumed.history_] == [1] * 3 + [2] * 3 + [3] * 6
-
-
-class Stop(Callback):
-    """Ctrl-C after some steps."""
-
-    def __init__(self, steps):
-        self.steps = steps
-
-    def on_step(self, ctx):
-        if ctx.step == self.steps:
-            raise KeyboardInterrupt
 
 
 def test_a_fit_that_ends_in_the_greedy_part_has_the_layers_so_far():

@@ -8,7 +8,6 @@ from ftheta.explain import available, equilibria
 from ftheta.models import HopfieldNetwork
 
 SQUARE = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-CUBE = np.array([[-1.0, -1.0, 1.0], [1.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
 GROWTH = np.exp(0.15)
 
 
