@@ -180,6 +180,7 @@ def test_the_most_wrong_rows_come_first_with_their_true_classes():
     assert found.target == tuple(german[k] for k in model.predict(X[found.rows]))
     title, (truth, target) = found.figure().axes[0].get_title(), (found.truth[0], found.target[0])
     assert title == (f"{truth}\ntaken for {target}" if truth != target else f"{truth}\nleast sure")
+    assert (truth, target) == ("Hund", "Katze") and "wrong rows: Hund taken for Katze" in found.table().caption
 
 
 class Aside(nn.Module):

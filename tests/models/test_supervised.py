@@ -236,8 +236,9 @@ def test_a_level_outside_zero_and_one_and_a_fixed_variance_are_refused():
     for level in (0, 1, 95):
         with pytest.raises(InputError, match=f"level={level}; it must lie between 0 and 1"):
             learned.predict_interval(X, level)
-    with pytest.raises(InputError, match="fixed scale, so its interval would say nothing.*'gaussian-learned'"):
-        MLPRegressor(**QUICK).fit(X, Y[:, 0]).predict_interval(X)
+    for fixed in ("gaussian", "laplace"):
+        with pytest.raises(InputError, match="fixed scale, so its interval would say nothing.*'gaussian-learned'"):
+            MLPRegressor(likelihood=fixed, **QUICK).fit(X, Y[:, 0]).predict_interval(X)
 
 
 # ---- likelihoods

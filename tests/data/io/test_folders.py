@@ -253,6 +253,7 @@ def test_a_colour_photo_for_a_grey_net_says_what_was_done_to_it(tmp_path):
     assert x.shape == (1, 8, 8) and x.dtype == np.uint8 and (x == 76).all()  # 0.299 of 255
     middle = ", the middle of it, since the sides have another ratio"
     assert notes == ("colors became gray", f"resized from 60x40 to 8x8{middle}")
+    assert read_picture(tmp_path / "photo.png", (8, 12), 3)[1] == ("resized from 60x40 to 12x8",)
 
 
 def test_every_other_change_is_named_too(tmp_path):

@@ -119,6 +119,8 @@ def test_more_than_sixteen_units_are_learned_by_sampling():
     assert table["value"][0] == machine.score(rows) > -0.75 * 20 * np.log(2)
     with pytest.raises(InputError, match=r"2\^20 states"):
         machine.log_prob(rows)
+    for units, kind in ((16, ExactObjective), (17, GibbsObjective)):
+        assert type(BoltzmannMachine().objective(PairwiseMachine(units), None)) is kind
 
 
 def test_a_pseudo_likelihood_with_hidden_units_says_that_it_is_too_high():

@@ -216,6 +216,7 @@ def test_knobs_reach_the_net():
         (FIGURE[:5], InputError, r"y has shape \(5, 16, 16\); UNetSegmenter needs labels .* of the 48 images of X"),
         (FIGURE[:, 0], InputError, r"y has shape \(48, 16\); UNetSegmenter needs labels \(n, height, width\)"),
         (FIGURE[:, :9], InputError, r"y labels \(9, 16\) pixels of each image, but the images of X have \(16, 16\)"),
+        (FIGURE.reshape(48, 8, 32), InputError, r"y labels \(8, 32\) pixels of each image"),  # as many, in other places
         (FIGURE * 0, InputError, r"The pixels of y have 1 class\(es\) \[0\]; UNetSegmenter needs at least 2"),
     ],
 )
