@@ -10,6 +10,7 @@ class Card(NamedTuple):
     targets: dict[tuple[str, str], str]  # (kind of X, task) to "module:Class"
     summary: str = ""  # one sentence
     extra: str = ""  # optional dependencies that it needs: the name of an extra
+    compare_rows: int = 0  # rows up to which `compare` tries it unasked
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ MODELS = [
             ("table", "classify"): "ftheta.models.linear.logistic:LogisticRegression",
         },
         "Least squares and logistic regression, with their statistics.",
+        compare_rows=1_000_000,
     ),
     Card(
         "basis",
@@ -20,6 +21,7 @@ MODELS = [
         "ridge",
         {("table", "regress"): "ftheta.models.linear.ridge:Ridge"},
         "Least squares with a penalty on squared coefficients; all penalties from one decomposition.",
+        compare_rows=1_000_000,
     ),
     Card(
         "lasso",
@@ -35,6 +37,7 @@ MODELS = [
         "lda",
         {("table", "classify"): "ftheta.models.linear.discriminant:LinearDiscriminant"},
         "Gaussian classes of one covariance: linear boundaries, in closed form.",
+        compare_rows=1_000_000,
     ),
     Card(
         "qda",
@@ -50,6 +53,7 @@ MODELS = [
         "gaussian-nb",
         {("table", "classify"): "ftheta.models.linear.generative:GaussianNaiveBayes"},
         "Naive Bayes: features that are independent Gaussians in each class.",
+        compare_rows=1_000_000,
     ),
     Card(
         "discrete-nb",
@@ -73,11 +77,13 @@ MODELS = [
             ("table", "regress"): "ftheta.models.dense.mlp:MLPRegressor",
         },
         "Multi-layer perceptron: dense layers with an activation between them.",
+        compare_rows=1_000_000,
     ),
     Card(
         "convnet",
         {("image", "classify"): "ftheta.models.image.convnet:ConvNetClassifier"},
         "Stages of convolutions and poolings, then dense layers.",
+        compare_rows=1_000_000,
     ),
     Card(
         "resnet",

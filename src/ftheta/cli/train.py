@@ -112,12 +112,12 @@ def command(
         say_loading(always=True)
     from .. import jobs
 
-    trained = jobs.train(config, run=folder, report=report, watch=jobs.JsonLines(sys.stdout) if json else _terminal())
+    trained = jobs.train(config, run=folder, report=report, watch=jobs.JsonLines(sys.stdout) if json else terminal())
     if not json and folder.has("result.json"):
-        _say_next(trained)
+        say_next(trained)
 
 
-def _say_next(trained: Any) -> None:
+def say_next(trained: Any) -> None:
     """What can be typed now."""
     from .. import explain
 
@@ -157,7 +157,7 @@ def _config(config: Path | None, **flags: Any) -> Config:
     return found
 
 
-def _terminal() -> Any:
+def terminal() -> Any:
     """Events as text: the result on standard output, all else on standard error."""
     from ..jobs import Watcher
 

@@ -2,6 +2,9 @@ from .compare import RunComparison as RunComparison
 from .compare import compare_runs as compare_runs
 from .config import Config as Config
 from .config import merge as merge
+from .leaderboard import Leaderboard as Leaderboard
+from .leaderboard import asked_of as asked_of
+from .leaderboard import compare as compare
 from .prepare import Prepared as Prepared
 from .prepare import Split as Split
 from .prepare import prepare as prepare

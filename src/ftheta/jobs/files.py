@@ -40,7 +40,7 @@ class BaselineFile(TypedDict):
 class ResultFile(TypedDict):
     """result.json."""
 
-    part: Literal["test part", "test file", "training rows"]
+    part: Literal["test part", "test file", "training rows", "cross-validation"]
     rows: Count
     family: str
     data: str

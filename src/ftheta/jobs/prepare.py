@@ -121,8 +121,15 @@ class Prepared:
         return [*self.dataset.notes, *dropped, *rate, *own]
 
 
-def prepare(config: Config, say: Callable[[str], object] = lambda text: None) -> Prepared:
-    """Decide what can be decided; what cannot be trained is refused in a sentence. `say` hears what takes long."""
+def prepare(
+    config: Config, say: Callable[[str], object] = lambda text: None, dataset: Dataset | None = None
+) -> Prepared:
+    """Decide what can be decided; what cannot be trained is refused in a sentence.
+
+    Args:
+        say: Hears what takes long.
+        dataset: The data, where it is open already.
+    """
     card = catalog.card(config.model)
     if not any(task.has_result for task in tasks_of(card).values()):
         name = next(iter(card.targets.values())).partition(":")[2]
@@ -130,7 +137,7 @@ def prepare(config: Config, say: Callable[[str], object] = lambda text: None) ->
             f"{card.name!r} transforms rows and predicts nothing, so there is no result to show. Use it in Python, "
             f"e.g. make_pipeline(ftheta.{name}(), ftheta.MLPClassifier())."
         )
-    dataset = open_data(config, card, say)
+    dataset = open_data(config, card, say) if dataset is None else dataset
     task = _task(card, dataset, config.task)
     kind = _kind(card, dataset, task)
     dataset = kind.convert(dataset)
@@ -187,16 +194,21 @@ def _kind(card: Card, dataset: Dataset, task: Task) -> type[Kind]:
 # ---- split
 
 
+def split_by(config: Config, dataset: Dataset, task: Task) -> tuple[str, np.ndarray | None]:
+    """How rows are held out, and the labels of a stratified split."""
+    if config.split == "stratified" and task.needs_y and np.asarray(dataset.y).ndim > 1:
+        raise InputError(f"--split stratified: {dataset.name} does not have one class per row. Use random.")
+    how = config.split or ("stratified" if task.stratify and not config.group else KINDS[dataset.kind].split)
+    y = np.asarray(dataset.y) if how == "stratified" else None
+    return how, y.astype(str) if y is not None and task.stratify else y  # many integers are still classes
+
+
 def _split(config: Config, dataset: Dataset, task: Task) -> Split:
     """The test part is held out before anything is learned; then the validation part of the rest."""
     rows, own = np.arange(dataset.rows), KINDS[dataset.kind].split
     if own == "none":
         return Split(rows, rows[:0], rows[:0])
-    if config.split == "stratified" and task.needs_y and np.asarray(dataset.y).ndim > 1:
-        raise InputError(f"--split stratified: {dataset.name} does not have one class per row. Use random.")
-    how = config.split or ("stratified" if task.stratify and not config.group else own)
-    y = np.asarray(dataset.y) if how == "stratified" else None
-    y = y.astype(str) if y is not None and task.stratify else y  # many integers are still classes
+    how, y = split_by(config, dataset, task)
 
     def hold_out(rows: np.ndarray, part: str, share: float) -> tuple[np.ndarray, np.ndarray]:
         if not share:

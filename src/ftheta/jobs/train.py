@@ -128,14 +128,14 @@ def _run(config: Config, folder: Run, watch: Watcher) -> TrainedRun:
     watch.say("run", folder.path)
     trained = TrainedRun(folder, job)
     with folder:
-        _write_setup(job, folder)
+        write_setup(job, folder)
         watch.say("headline", job.headline())
         for note in job.notes():
             watch.say("note", note)
         for leak in job.leaks:
             watch.say("warning", f"possible leak: {leak}")
         try:
-            _fit(job, folder, watch)
+            fit_into(job, folder, watch)
         except Cancelled:
             return trained
         if message := _stop_message(job.estimator):
@@ -150,7 +150,7 @@ def _run(config: Config, folder: Run, watch: Watcher) -> TrainedRun:
     return trained
 
 
-def _fit(job: Prepared, run: Run, watch: Watcher) -> None:
+def fit_into(job: Prepared, run: Run, watch: Watcher) -> None:
     """Train, continue, or take what is finished; the model is in the run afterwards."""
     if job.stepped:
         with watched(watch):
@@ -197,7 +197,7 @@ def _refuse_other(job: Prepared, run: Run) -> None:
         )
 
 
-def _write_setup(job: Prepared, run: Run) -> None:
+def write_setup(job: Prepared, run: Run) -> None:
     """Write what is known before training."""
     content = {
         "config.toml": job.config.toml(),

@@ -34,6 +34,7 @@ from .scores import Score as Score
 from .scores import Scores as Scores
 from .scores import classification as classification
 from .scores import labels as labels
+from .scores import lower_is_better as lower_is_better
 from .scores import regression as regression
 from .segmentation import boundary as boundary
 from .segmentation import boundary_accuracy as boundary_accuracy

@@ -42,6 +42,7 @@ _BETTER = {  # panels of the figure
     "share": ("R²", "coverage"),
     "in units of y": ("RMSE", "MAE", "pinball", "mean width"),
 }
+_LOSSES = {name for panel in ("loss (0 is best; log loss in nats)", "in units of y") for name in _BETTER[panel]}
 MAX_POINTS = 2000
 _QUANTILES = {"smallest": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "largest": 1.0}
 
@@ -325,3 +326,13 @@ def residuals(y: Any, predicted: Any, *, low: Any = None, high: Any = None, name
     y, predicted = numbers(y=y, predicted=predicted)
     low, high = (None, None) if low is None else numbers(low=low, high=high)
     return Residuals(y, predicted, name, low, high)
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether a score is a loss.
+
+    Example:
+        >>> lower_is_better("log loss"), lower_is_better("accuracy")
+        (True, False)
+    """
+    return metric in _LOSSES

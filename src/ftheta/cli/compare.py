@@ -1,0 +1,81 @@
+"""`ftheta compare`: a leaderboard of the models that fit the data, and the result of the best."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import InputError
+from ..jobs.config import duration, from_toml
+from ._show import echo, echo_json, echo_table, say_loading
+from .train import option, say_next, terminal
+
+
+@click.command("compare", short_help="Try the models that fit the data, and train the best.")
+@click.argument("data", required=False, default="")
+@option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
+@option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", default="")
+@option("--models", "Models to compare, e.g. linear,mlp; default: one of each family that fits.", metavar="A,B")
+@option("--metric", "Score that orders them, e.g. 'log loss'; default: accuracy or RMSE.", default="", metavar="NAME")
+@option("--time", "Time budget of all of it.", default="2m", show_default=True, metavar="TIME")
+@option(
+    "--folds",
+    "Parts of the training part, each predicted by models that did not learn from it.",
+    default=5,
+    type=click.IntRange(2, 999),
+    show_default=True,
+)
+@option("--seed", "Seed of splits, folds and training.", type=int)
+@option("--test", "Share held out for the result of the best, a file, or none.", type=from_toml, metavar="SHARE|FILE")
+@option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
+@option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
+@option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
+@option("--time-column", "Column that orders the rows, for a chronological split.", default="", metavar="COLUMN")
+@option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
+@option("--run", "Folder of the comparison; default: runs/compare-DATA/TIME.", type=click.Path(path_type=Path))
+@option("--resume", "Continue the comparison in this folder.", type=click.Path(path_type=Path), metavar="DIR")
+@option("--report/--no-report", "Write report.html for the best.", default=True)
+@option("--json", "Write what happens as JSON, one object per line; the last one is the leaderboard.", is_flag=True)
+def command(
+    data: str,
+    models: str | None,
+    time: str,
+    folds: int,
+    run: Path | None,
+    resume: Path | None,
+    report: bool,
+    json: bool,
+    metric: str,
+    **flags: Any,
+) -> None:
+    """Train each model that fits DATA (a data set, a file or a folder) in cross-validation inside the training part,
+    show them by their score, train the best and test it once. `last` is then the run of the best."""
+    if bool(data) == (resume is not None):
+        raise InputError("Give either DATA, e.g. `ftheta compare my.csv --target price`, or --resume DIR.")
+    if not json:
+        say_loading(always=True)
+    from .. import jobs
+
+    watch = jobs.JsonLines(sys.stdout) if json else terminal()
+    asked: dict[str, Any]
+    if resume is not None:
+        asked = jobs.asked_of(resume) | {"run": resume}
+    else:
+        given = {name: value for name, value in flags.items() if value not in (None, "")}
+        names = [name.strip() for name in models.split(",")] if models else []
+        asked = given | {"data": data, "models": names, "metric": metric, "seconds": duration(time), "folds": folds}
+        asked["run"] = run
+    board = jobs.compare(**asked, report=report, watch=watch)
+    if json:
+        return echo_json(board.as_json())
+    echo()
+    echo_table(board.table())
+    for sentence in board.verdicts:
+        echo(sentence)
+    for note in board.notes():
+        echo(f"note: {note}", err=True)
+    echo(f"Runs of all: {board.path}")
+    say_next(board.best)

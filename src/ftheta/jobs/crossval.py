@@ -1,0 +1,128 @@
+"""Predictions for rows that a model did not learn from: a prepared training repeated inside its training part.
+
+fold k:  encoder and model learn from its rows alone, validation rows for early stopping are taken from them,
+         and both predict the rows held out;    the test part is never looked at
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from ..data import holdout
+from ..draw import Draw
+from ..selection import folds
+from ..tasks.base import Predictions
+from .prepare import Prepared, encoded, split_by
+
+FOLDS = 5
+
+
+class Fold(NamedTuple):
+    """Predictions of one fold; row numbers are those of the data."""
+
+    rows: np.ndarray  # held out
+    y: np.ndarray  # their targets, as the task gives them
+    answers: Predictions
+    constant: Predictions  # of what the rows that were learned from say without a model
+    seconds: float  # of fitting
+
+
+def part(job: Prepared) -> np.ndarray:
+    """Rows that are not of the test part."""
+    return np.sort(np.concatenate([job.split.train, job.split.validation]))
+
+
+def parts(job: Prepared, k: int = FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows held out, for each of k folds of the training part."""
+    rows, (how, y) = part(job), split_by(job.config, job.dataset, job.task)
+    labels, groups = (None if v is None else v[rows] for v in (y, job.dataset.groups))
+    how = "random" if how == "stratified" and not job.task.stratify else how  # bins of numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
+        found = folds(len(rows), k, Draw(job.config.seed).at("folds"), split=how, y=labels, groups=groups)
+    return [(rows[learn], rows[held]) for learn, held in found]
+
+
+def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float = np.inf) -> Fold:
+    """Learn from some rows, predict others; training in steps ends after so many seconds."""
+    encoder: Any = None if job.encoder is None else clone(job.encoder)
+    model: Any = clone(job.estimator)
+    learn, watched = _watched(job, learn)
+    if encoder is not None:
+        encoder.fit(job.kind.take(job.dataset.x, learn))
+    (X, y), (X_held, y_held) = (encoded(job.kind, encoder, job.dataset, rows) for rows in (learn, held))
+    if job.stepped:
+        model.set_params(training__seconds=seconds, training__progress=False)
+    more: dict[str, Any] = {}
+    if len(watched):
+        more = dict(zip(("X_val", "y_val"), encoded(job.kind, encoder, job.dataset, watched), strict=True))
+    began = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the training on all rows gives them
+        model.fit(X, y, **more)
+    took = perf_counter() - began
+    names = _names(job, model)
+    answers = job.task.predict(model, X_held, names)
+    truth, learned = (_truth(job, rows) for rows in (y_held, y))
+    known = job.task.constant(learned)
+    return Fold(held, truth, answers, {} if known is None else job.task.baseline(known, answers), took)
+
+
+def _watched(job: Prepared, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from and rows for early stopping, by the share that the training would take."""
+    if not (job.validates and len(job.split.validation)):
+        return rows, rows[:0]
+    (how, y), share = split_by(job.config, job.dataset, job.task), len(job.split.validation) / len(part(job))
+    labels, groups = (None if v is None else v[rows] for v in (y, job.dataset.groups))
+    draw = Draw(job.config.seed).at("validation")
+    kept, held = holdout(len(rows), share, draw, split=how, y=labels, groups=groups)
+    return rows[kept], rows[held]
+
+
+def _names(job: Prepared, model: Any) -> Sequence[str]:
+    """Names of the classes that a model knows: a fold need not have each."""
+    names, known = job.dataset.target_names, getattr(model, "classes_", None)
+    if not len(names) or known is None:
+        return names
+    place = {label: k for k, label in enumerate(np.unique(np.asarray(job.dataset.y)).tolist())}
+    return [names[place[label]] for label in known.tolist()]
+
+
+def _truth(job: Prepared, y: Any) -> np.ndarray:
+    """Targets as the task gives them, whichever classes a model knows."""
+    return job.task.truth(y, _Classes(np.unique(np.asarray(job.dataset.y))), job.dataset.target_names)
+
+
+class _Classes(NamedTuple):
+    """What names of classes need of a model."""
+
+    classes_: np.ndarray
+
+
+def joined(found: Sequence[Fold], *, constant: bool = False) -> tuple[np.ndarray, np.ndarray, Predictions]:
+    """Rows, targets and predictions of several folds, in the order of the rows."""
+    rows, y = (np.concatenate([getattr(f, name) for f in found]) for name in ("rows", "y"))
+    order, each = np.argsort(rows, kind="stable"), [f.constant if constant else f.answers for f in found]
+    return rows[order], y[order], {name: _joined(name, each, order) for name in each[0]}
+
+
+def _joined(name: str, each: Sequence[Mapping[str, Any]], order: np.ndarray) -> Any:
+    """One entry of predictions; classes are those of every fold, with probability 0 where a fold has none of one."""
+    if name == "classes":
+        return list(dict.fromkeys(label for a in each for label in a["classes"]))
+    if any(a[name] is None for a in each):
+        return None
+    if name != "p":
+        return np.concatenate([a[name] for a in each])[order]
+    classes = _joined("classes", each, order)
+    p = np.zeros((len(order), len(classes)))
+    ends = np.cumsum([0, *(len(a["p"]) for a in each)])
+    for a, start, stop in zip(each, ends, ends[1:], strict=False):
+        p[start:stop, [classes.index(label) for label in a["classes"]]] = a["p"]
+    return p[order]

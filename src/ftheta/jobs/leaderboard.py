@@ -1,0 +1,328 @@
+"""`compare`: every model that fits the data, cross-validated inside the training part; the best is tested once.
+
+entrants: a run each, trained on the training part, judged by predictions for rows it did not learn from
+winner:   the best by the metric, trained once more as a run of its own, and only then tested on the test part
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from annotated_types import Ge, Gt, Lt
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from .. import catalog, measure, plots
+from ..catalog import Card, nearest
+from ..data import Dataset
+from ..data.kinds import KINDS
+from ..errors import FileFormatError, InputError, RunError
+from ..results import Result, Table
+from ..store import Run, write_atomic
+from ..tasks import TASKS
+from .baseline import LINEAR, Scored
+from .config import Config, merge, settings_of
+from .crossval import FOLDS, fold, joined, parts
+from .entrants import PILOT, SHARE, Clock, Entrant, judge
+from .opening import open_data
+from .prepare import Prepared, prepare
+from .runs import new_path
+from .train import Watcher, train
+from .trained import TrainedRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SECONDS = 120.0  # default budget
+BASELINE = "baseline"
+ASKED = "compare.json"  # what was asked for
+
+
+class Asked(TypedDict):
+    """compare.json."""
+
+    models: list[str]
+    metric: str
+    seconds: Annotated[float, Gt(0), Lt(1e9)]
+    folds: Annotated[int, Ge(2), Lt(1000)]
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard(Result):
+    """Models by their score in cross-validation, the best first."""
+
+    path: Path  # with a run per entrant
+    metric: str  # that orders them
+    n_folds: int
+    entrants: tuple[Entrant, ...]
+    left_out: Mapping[str, str]  # models that were not compared, and why
+    best: TrainedRun  # the first, trained once more and tested
+
+    @cached_property
+    def pairs(self) -> dict[str, measure.Comparison]:
+        """The first against each of the others, on the same rows."""
+        first, *others = self.entrants
+        _, y, own = first.predicted
+        task = first.job.task
+        made = {e.name: task.compare(y, own, e.predicted[2], (first.name, e.name)) for e in others}
+        return {name: pair for name, pair in made.items() if pair is not None}
+
+    @cached_property
+    def constant(self) -> dict[str, float | None]:
+        """Scores of the constant answer of each fold."""
+        first = self.entrants[0]
+        _, y, made = joined(first.folds, constant=True)
+        return first.job.task.baseline_scores(y, made, list(first.found["scores"]), None, None) if made else {}
+
+    def table(self) -> Table:
+        """One row per model; differences are those of the paired test against the first."""
+        return Table({name: [row[name] for row in self._rows] for name in self._rows[0]}, self._heading, "")
+
+    @property
+    def _heading(self) -> str:
+        rows, level = len(self.entrants[0].predicted[0]), self.entrants[0].found.get("level", 0.95)
+        how = f"{self.n_folds}-fold cross-validation" if self.n_folds > 1 else "one fold held out"
+        return f"{how} of the training part (n = {rows:,}); intervals of {100 * level:g} % confidence"
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = [self._row(e) for e in self.entrants]
+        missing = dict.fromkeys(rows[0])
+        shown = [{"model": BASELINE, self.metric: self.constant[self.metric]}] if self.metric in self.constant else []
+        return [*rows, *(missing | row for row in shown)]
+
+    def _row(self, e: Entrant) -> dict[str, Any]:
+        pair = self.pairs.get(e.name)
+        test = None if pair is None else pair.tests[0]
+        low, high = e.found.get("intervals", {}).get(self.metric) or (None, None)
+        what = f"{next(iter(self.pairs.values())).tests[0].measure} behind" if self.pairs else "behind"
+        gap = None if test is None else abs(test.difference) if pair and pair.ahead != e.name else -abs(test.difference)
+        ece = {"ECE": e.found["scores"].get("ECE")} if "ECE" in self.entrants[0].found["scores"] else {}
+        return {
+            **{"model": e.name, self.metric: e.found["scores"].get(self.metric), "low": low, "high": high},
+            **{what: gap, "p": None if test is None else test.p, **ece},
+            **{"seconds": round(e.seconds, 3), "kB": round(e.size / 1024, 1)},
+        }
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What the comparison says, in sentences."""
+        return [self._verdict, *self._alike()]
+
+    @cached_property
+    def _verdict(self) -> str:
+        """Whether the first beats a constant and the linear model."""
+        first = self.entrants[0]
+        _, y, own = first.predicted
+        task, linear = first.job.task, next((e for e in self.entrants[1:] if e.name == LINEAR), None)
+        constant = task.constant(y)
+        said = Scored(task, None, None, y, own, first.found).against(
+            constant, None if linear is None else linear.predicted[2], where=" in cross-validation"
+        )
+        return f"Best: {first.name}. {said.get('verdict', '')}".strip()
+
+    def _alike(self) -> Iterator[str]:
+        names = [name for name, pair in self.pairs.items() if pair.better is None]
+        if names:
+            yield f"Not clearly different from {self.entrants[0].name}: {', '.join(names)}."
+        elif self.pairs:
+            yield f"All others are clearly behind {self.entrants[0].name}."
+
+    def notes(self) -> Iterator[str]:
+        """Models that were not compared."""
+        for name, why in self.left_out.items():
+            yield f"{name} was left out: {why}"
+
+    def figure(self) -> Figure:
+        def row(name: str, value: float | None, ends: Any) -> tuple[Any, ...]:
+            return (name, np.nan if value is None else value, *(ends or (None, None)))
+
+        rows = [
+            row(e.name, e.found["scores"].get(self.metric), e.found.get("intervals", {}).get(self.metric))
+            for e in self.entrants
+        ]
+        line = self.constant.get(self.metric)
+        return plots.whiskers({f"{self.metric} (line: baseline)": rows}, title=self._heading, at=line)
+
+    @property
+    def caption(self) -> str:
+        return " ".join(self.verdicts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            **{"path": str(self.path), "best": str(self.best.run.path), "metric": self.metric, "folds": self.n_folds},
+            **{"entrants": self._rows, "verdicts": self.verdicts, "left_out": dict(self.left_out)},
+            "runs": {e.name: str(e.run.path) for e in self.entrants},
+        }
+
+
+def compare(
+    data: str,
+    *,
+    models: Sequence[str] = (),
+    metric: str = "",
+    seconds: float = SECONDS,
+    folds: int = FOLDS,
+    run: Path | str | None = None,
+    report: bool = True,
+    watch: Watcher | None = None,
+    **settings: Any,
+) -> Leaderboard:
+    """Try the models that fit the data, and train the best.
+
+    Args:
+        data: Name of a data set, or the path of a file or a folder.
+        models: Names in the catalog; empty: one of each family that fits kind, task and number of rows.
+        metric: Score that orders the models, e.g. "log loss"; empty: the task's first.
+        seconds: Budget of all of it; training in steps ends earlier, and what would take too long is left out.
+        folds: Parts of the training part, each predicted by models that did not learn from it.
+        run: Folder with a run per model; None: runs/compare-DATA/TIME. A folder of the same comparison is continued.
+        report: Whether the winner gets a report.
+        watch: Receives events; its `cancel` ends the job.
+        **settings: Fields of Config.
+
+    Example:
+        >>> board = compare("wine", models=["linear", "lda"], seconds=20)      # doctest: +SKIP
+        >>> board.best.predict("new.csv")                                      # doctest: +SKIP
+    """
+    clock, watch = Clock(seconds), watch or Watcher()
+    asked = {"models": list(models), "metric": metric, "seconds": seconds, "folds": folds}
+    config = merge({"data": data}, settings_of(settings))
+    folder = Path(run or new_path("compare", data))
+    entrants, left_out = _entrants(config, folder, models, watch)
+    metric = _metric(entrants[0], metric)
+    _begin(folder, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
+    try:
+        done = judge(entrants, left_out, clock, parts(entrants[0].job, folds), watch)
+        entrants = _ranked([e for e in entrants if e.name not in left_out], metric, done)
+        watch.say("wait", f"training {entrants[0].name} on the training part, testing it once")
+        best = train(_refit(entrants[0], clock), report=report, watch=_Quiet(watch))
+    except (KeyboardInterrupt, SystemExit, BrokenPipeError):
+        again = f"ftheta compare --resume {shlex.quote(str(folder))}"
+        watch.say("stopped", f"Interrupted; what was trained is kept. Continue with: {again}")
+        raise
+    board = Leaderboard(folder, metric, done, tuple(entrants), left_out, best)
+    write_atomic(folder / "leaderboard.json", (json.dumps(board.as_json(), indent=1) + "\n").encode())
+    return board
+
+
+def _begin(folder: Path, asked: dict[str, Any]) -> None:
+    """Write down what is compared; a folder of another comparison is refused."""
+    file, text = folder / ASKED, json.dumps(asked, indent=1) + "\n"
+    if file.exists() and file.read_text(encoding="utf-8") != text:
+        raise RunError(f"{folder} holds another comparison. Choose another --run, or continue it with --resume.")
+    write_atomic(file, text.encode())
+
+
+def asked_of(folder: Path) -> dict[str, Any]:
+    """The arguments of `compare` that a folder was made with."""
+    file = folder / ASKED
+    if not file.is_file():
+        raise InputError(f"--resume {folder}: expected a folder that `ftheta compare` wrote; it has no {ASKED}.")
+    try:
+        found: Any = TypeAdapter(Asked).validate_json(file.read_bytes(), strict=True)
+    except ValueError as error:
+        raise FileFormatError(f"{file} is not one of `ftheta compare`. Start again: {str(error)[:200]}") from None
+    found |= asdict(merge(found.pop("config"), where=str(file)))
+    return {name: value for name, value in found.items() if name != "model"}
+
+
+def _ranked(entrants: list[Entrant], metric: str, done: int) -> list[Entrant]:
+    """The best first, each with its result kept."""
+    for e in entrants:
+        e.folds = e.folds[:done]
+        e.keep()
+    sign = 1 if measure.lower_is_better(metric) else -1
+
+    def place(e: Entrant) -> tuple[float, float]:
+        value, second = (e.found["scores"].get(name) for name in (metric, "log loss"))
+        return np.inf if value is None or np.isnan(value) else sign * value, second or 0.0
+
+    return sorted(entrants, key=place)
+
+
+class _Quiet(Watcher):
+    """Passes on what the winner's run says of its result."""
+
+    def __init__(self, outer: Watcher) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def say(self, event: str, what: object) -> None:
+        if event not in ("headline", "note", "run"):
+            self.outer.say(event, what)
+
+
+def _refit(first: Entrant, clock: Clock) -> Config:
+    """The winner's settings; where the budget ended its training, it ends the last one too."""
+    config = first.job.config
+    if getattr(first.job.estimator, "stop_reason_", "") != "seconds":
+        return config
+    return replace(config, training={**config.training, "seconds": round(max(clock.left, clock.seconds * SHARE), 1)})
+
+
+# ---- who takes part
+
+
+def _entrants(
+    config: Config, folder: Path, models: Sequence[str], watch: Watcher
+) -> tuple[list[Entrant], dict[str, str]]:
+    """Prepared models; those that cannot learn from the data are left out with the reason."""
+    supervised = {n: t for n, t in TASKS.items() if t.needs_y}
+    known = [card for card in catalog.CARDS.values() if any(task in supervised for _, task in card.targets)]
+    for name in models:
+        catalog.card(name)
+    targets = {key: value for card in known for key, value in card.targets.items() if key[1] in supervised}
+    dataset = open_data(config, Card("compare", targets), lambda text: watch.say("wait", text))
+    found, left_out = [], {}
+    asked = [catalog.card(name) for name in models] or _default(known, dataset, config.task)
+    for card in asked:
+        try:
+            job = prepare(replace(config, model=card.name), dataset=dataset)
+            found.append(Entrant(job, Run(folder / card.name)))
+        except InputError as error:
+            if models:
+                raise
+            left_out[card.name] = str(error)
+    if not found:
+        raise InputError(f"No model was found for {dataset.name}. {' '.join(left_out.values())}".strip())
+    watch.say("headline", found[0].job.headline().replace(f"{found[0].name} (", f"{len(found)} models (", 1))
+    for note in found[0].job.notes():
+        watch.say("note", note)
+    return found, left_out
+
+
+def _default(cards: Sequence[Card], dataset: Dataset, task: str) -> list[Card]:
+    """Cards for the data's own kind and for its task that are tried with so many rows."""
+    tasks = [task] if task else [name for name, t in TASKS.items() if dataset.task in t.targets]
+    kinds = [dataset.kind, *KINDS[dataset.kind].also(dataset)]
+    fitting = [c for c in cards if any((kind, name) in c.targets for kind in kinds for name in tasks)]
+    tried = [card for card in fitting if dataset.rows <= card.compare_rows]
+    if not tried:
+        unknown = nearest("task", task, TASKS) if task and task not in TASKS else ""
+        raise InputError(unknown or f"{dataset.name} has no target to compare models on. Give --target COLUMN.")
+    return tried
+
+
+def _metric(first: Entrant, asked: str) -> str:
+    """The score that orders models."""
+    probe = fold(first.job, *_few(first.job))
+    known = list(first.job.task.score(probe.y, probe.answers)["scores"])
+    if asked and asked not in known:
+        raise InputError(f"--metric: {nearest('metric', asked, known)}")
+    return asked or first.job.task.judged or known[0]
+
+
+def _few(job: Prepared) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a quick trial."""
+    learn, held = parts(job, 2)[0]
+    return learn[:: max(1, len(learn) // PILOT)], held[:: max(1, len(held) // PILOT)]

@@ -1,0 +1,1 @@
+from .folds import folds as folds
