@@ -4,7 +4,6 @@ A door is whatever opens a file that a user names. A file is offered as it is, a
 all fit (the manifest is no signature: who writes the files can write it too), as its checkpoint and as its other files.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -266,22 +265,3 @@ def test_no_door_runs_code_from_a_file(name, tmp_path, monkeypatch):
         except FThetaError as error:
             assert str(error), door
         assert not sentinel.exists(), door
-
-
-@pytest.mark.parametrize(
-    "name", ["../outside", "/etc/passwd", "a/../../outside", "figures/../../outside", "..", "C:\\x", "a\0b"]
-)
-def test_names_in_a_manifest_are_no_paths(name, tmp_path):
-    outside = tmp_path / "outside"
-    outside.write_bytes(b"mine")
-    path = MLPClassifier(hidden=(), epochs=1).fit(X, Y).save(tmp_path / "model")
-    manifest = json.loads((path / "manifest.json").read_bytes()[:-65])
-    manifest["files"][name] = manifest["files"]["config.json"]
-    body = json.dumps(manifest, indent=1).encode() + b"\n"
-    for file in ("manifest.json", ".manifest.json.copy"):
-        (path / file).write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
-    with pytest.raises(FThetaError, match="not a manifest"):
-        ftheta.load(path)
-    with pytest.raises(FThetaError, match="cannot be a file of a run"), Run(tmp_path / "other") as run:
-        run.write(name, b"x")
-    assert outside.read_bytes() == b"mine"

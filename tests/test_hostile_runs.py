@@ -2,8 +2,7 @@
 
 Every file of three small runs is replaced by links, pipes and folders, and every kind of value in them by absurd ones;
 then all digests are made right again, because who can write a file can write the manifest too. The command line must
-answer each with a result or one sentence. The default tier offers forty of them to Python, the middle tier 300 to the
-command line, a soak all of them.
+answer each with a result or one sentence. The middle tier tries 300 of them, a soak all.
 """
 
 import contextlib
@@ -22,9 +21,6 @@ import pytest
 import tomli_w
 import torch
 
-import ftheta
-from ftheta.errors import FThetaError
-from ftheta.models import LinearRegression, MLPClassifier
 from ftheta.store import Run, dump_tree, parse_tree
 from tests.cli._things import QUICK, call, table
 
@@ -378,53 +374,3 @@ def test_the_command_line_answers_with_a_result_or_one_sentence(home, tmp_path, 
             assert all(name in out for name in FILES if (name, what) != (run, "config.toml is a dangling link")), out
         assert {p: everything(p) for p in tmp_path.iterdir() if p.name != "runs"} == others, command
         assert command not in readers or everything(tmp_path / "runs") == before, command
-
-
-# ---- forty of them for Python
-
-
-def by_python(folder):
-    """Whatever Python offers for a run; each answer is a value or one of our errors."""
-    acts = [lambda do=do: do(Run(folder)) for do in (Run.verify, Run.check, Run.rows, Run.latest, Run.names)]
-    acts += [lambda: ftheta.load(folder).predict(np.zeros((2, 2))), lambda: Run(folder).write("new", b"")]
-    for act in acts:
-        try:
-            act()
-        except FThetaError as error:
-            assert str(folder) in str(error) and len(str(error)) < 3000
-    return len(acts)
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    MLPClassifier(hidden=(3,), epochs=2, random_state=0).fit(X, np.arange(20) % 2, run=folder / "runs/mlp/mlp")
-    LinearRegression().fit(X, X[:, 0]).save(folder / "runs/linear/linear")
-    (folder / "outside").mkdir()
-    (folder / "outside/file").write_bytes(b"mine\n")
-    return folder
-
-
-HERE = {"mlp": ("fit.json", "metrics.jsonl"), "linear": ()}
-SAMPLE = [
-    case
-    for case in CASES
-    if case[0] in HERE
-    and case[1].split()[0] in ("manifest", "manifest.json", "metrics", "lock", *HERE[case[0]])
-    or (case[0] in HERE and case[1].split()[0] in ("model.safetensors", ".manifest.json.copy"))
-]
-SAMPLE = random.Random(0).sample(SAMPLE, 40)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("run", "what"), SAMPLE)
-def test_python_answers_with_a_value_or_one_of_our_errors(models, tmp_path, monkeypatch, run, what):
-    shutil.copytree(models, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(os, "fsync", lambda fd: None)
-    folder = tmp_path / "runs" / run / run
-    CASES[run, what](folder, random.Random(f"{run} {what}"))
-    before = everything(tmp_path / "outside")
-    with no_waiting():
-        by_python(folder)
-    assert everything(tmp_path / "outside") == before

@@ -238,11 +238,6 @@ def test_another_module_is_refused(module, text, tmp_path):
         ftheta.load(path, module=module)
 
 
-def test_without_a_module_of_ones_own_none_is_needed(tmp_path):
-    path = ModuleRegressor(**QUICK).fit(X, X[:, 0]).save(tmp_path / "model")
-    assert np.isfinite(ftheta.load(path).predict(X)).all()
-
-
 def test_a_run_is_continued_with_the_module_that_started_it_only(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 3))
     y = (X[:, 0] > 0).astype(int)

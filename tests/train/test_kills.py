@@ -16,17 +16,15 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 import ftheta
 from ftheta import MLPClassifier
 from ftheta.data import Rows
-from ftheta.errors import RunError
 from ftheta.store import Run
 from ftheta.train import Trainer, Training, iterate
-from tests.train._toys import WGAN, digest, line, seeded, timeless
+from tests.train._toys import WGAN, digest, line, seeded
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -219,31 +217,6 @@ def test_a_naive_writer_loses_runs_in_the_same_hands(tmp_path):
     assert found["kills"] == 25 and found["lost"] >= 3 and found["unreadable"] >= 3
 
 
-@pytest.mark.ledger("A160", covers="ftheta.train.EarlyStopping")
-def test_the_best_weights_survive_a_kill_after_the_best_epoch(tmp_path):
-    whole = model().fit(*classes())
-    losses = [row["valid_loss"] for row in whole.history_]
-    best = int(np.argmin(losses))
-    assert best + 3 < len(losses)
-
-    def dies():
-        log = Run.log
-
-        def last_words(self, row):
-            log(self, row)
-            if row["epoch"] == best + 3:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        Run.log = last_words
-        fit(tmp_path)
-
-    assert ended(fork(dies)) == -signal.SIGKILL
-    tree, _ = Run(tmp_path).latest()
-    assert tree["round"] == best + 2  # the row of the round after it was written, its checkpoint was not
-    assert digest(model().fit(*classes(), run=tmp_path).get_state()) == digest(whole.get_state())
-    assert timeless(Run(tmp_path).rows()) == timeless(whole.history_)
-
-
 # ---- signals to a process that trains
 
 
@@ -292,15 +265,3 @@ def test_a_second_signal_does_not_wait_for_the_step(tmp_path):
     os.kill(child, signal.SIGINT)
     assert ended(child) == 130
     os.close(listen), os.close(told)
-
-
-def test_a_second_process_is_refused_with_the_pid_of_the_first_until_that_is_dead(tmp_path):
-    child = training(tmp_path)
-    with pytest.raises(
-        RunError, match=rf"is in use by another process \(pid {child}, since .*\d\d:\d\d\)\. Stop it or choose another"
-    ):
-        fit_for_long(tmp_path)
-    assert ended(child, 0.0) is None  # it was not disturbed
-    kill(child)
-    with Run(tmp_path) as run:
-        run.latest()

@@ -355,34 +355,8 @@ def runs(tmp_path_factory):
     return folder
 
 
-TWICE = [".fit.json.copy", ".manifest.json.copy", "fit.json", "manifest.json"]
 FINISHED = ["config.json", "metrics.jsonl", "model.safetensors"]
 RUNNING = ["checkpoint-7.safetensors", "checkpoint-8.safetensors"]
-
-
-@pytest.mark.parametrize("kind", ["finished", "running"])
-@pytest.mark.parametrize("name", TWICE)
-def test_of_what_is_kept_twice_one_copy_is_enough_to_load_and_to_go_on(runs, tmp_path, name, kind):
-    shutil.copytree(runs / kind, tmp_path / "a")
-    flip(tmp_path / "a" / name, (runs / kind / name).stat().st_size // 2)
-    assert [name in problem for problem in Run(tmp_path / "a").verify()] == [True]
-    if kind == "finished":
-        assert ftheta.load(tmp_path / "a").n_iter_
-    with pytest.warns(UserWarning, match=f"{name} is not as it was written; it is restored from its other copy"):
-        found = model().fit(*classes(), run=tmp_path / "a")
-    assert digest(found.get_state()) == digest(ftheta.load(runs / "finished").get_state())
-    assert Run(tmp_path / "a").verify() == []
-
-
-@pytest.mark.parametrize("name", ["fit.json", "manifest.json"])
-def test_without_a_good_copy_a_run_is_refused(runs, tmp_path, name):
-    for kind in ("finished", "running"):
-        shutil.copytree(runs / kind, tmp_path / kind)
-        for file in (name, f".{name}.copy"):
-            flip(tmp_path / kind / file, 30)
-        for act in (ftheta.load, lambda path: model().fit(*classes(), run=path)):
-            with pytest.raises(FileFormatError, match=rf"{name} digest differs \(expected \S{{4}}\.\., got"):
-                act(tmp_path / kind)
 
 
 @pytest.mark.parametrize("row", [0, 1, -1])

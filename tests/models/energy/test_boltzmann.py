@@ -28,14 +28,6 @@ def states(n):
     return np.array(list(product([0.0, 1.0], repeat=n)))
 
 
-def joint(machine):
-    """p of every state, pair after pair."""
-    n, pairs, b = len(machine.bias), machine.pairs.detach().numpy(), machine.bias.detach().numpy()
-    s = states(n)
-    score = s @ b + sum(w * s[:, i] * s[:, j] for w, (i, j) in zip(pairs, combinations(range(n), 2), strict=True))
-    return np.exp(score) / np.exp(score).sum(), np.log(np.exp(score).sum())
-
-
 def fitted(X, **settings):
     return BoltzmannMachine(**{"random_state": 0, "epochs": 200} | settings).fit(X)
 
