@@ -65,6 +65,10 @@ def test_three_classes_and_what_is_said():
     assert strip.get_xlabel() == "length (cm)" and f"risk {found.risk:.4g}" in upper.get_title()
     edges, bars = found.bars
     assert (bars * np.diff(edges)).sum(1) == pytest.approx([1 / 3] * 3)
+    for k in range(3):  # what is drawn over the bars has their area
+        x, joint = upper.lines[k].get_data()
+        assert np.trapezoid(joint, x) == pytest.approx(1 / 3, abs=0.01)
+        assert np.array_equal(lower.lines[k].get_ydata(), found.posterior[k])
 
 
 @pytest.mark.parametrize(

@@ -89,11 +89,12 @@ def test_once_comes_from_the_last_micro_batch_and_is_not_divided():
     assert objective.theta.grad.tolist() == [101, 102]
 
 
-def test_a_player_s_gradient_leaves_the_other_player_alone():
-    objective = Bilinear(simultaneous=True)
-    problem(objective, [Batch(torch.zeros(1, 1))], player=0).gradient()
+@pytest.mark.parametrize("micro", [1, 2])
+def test_a_player_s_gradient_leaves_the_other_player_alone(micro):
+    objective, batches = Bilinear(simultaneous=True), [Batch(torch.zeros(1, 1))] * micro
+    problem(objective, batches, player=0).gradient()
     assert objective.x.grad.item() == 0.5 and objective.y.grad is None
-    problem(objective, [Batch(torch.zeros(1, 1))], player=1).gradient()
+    problem(objective, batches, player=1).gradient()
     assert objective.y.grad.item() == -1.0 and objective.x.grad.item() == 0.5
 
 

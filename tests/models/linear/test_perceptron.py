@@ -155,6 +155,12 @@ def test_it_says_that_no_plane_separates():
     said = r"^No plane separates the classes: the best weights of 100 passes have 1 of 4 rows on the wrong side. Log"
     with pytest.warns(ConvergenceWarning, match=said):
         assert Perceptron(random_state=0).fit(CORNERS, XOR).converged_ is False
+    x, y = noisy(0)
+    with pytest.warns(ConvergenceWarning) as told:
+        last = Perceptron(pocket=False, epochs=6, random_state=0).fit(x, y)
+    wrong = (last.predict(x) != y).sum()
+    assert f"the last weights of 6 passes have {wrong} of {len(x)} rows" in str(told[0].message)
+    assert wrong != last.history_[0]["errors"]
 
 
 def test_it_says_that_planes_exist_but_were_not_found():
