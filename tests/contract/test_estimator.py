@@ -264,8 +264,11 @@ def test_where_rows_do_not_fit_one_batch_the_loss_still_counts_copies(cls):
 def test_only_the_ratio_of_weights_counts(cls):
     X, y = data(cls)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
-    # the penalty of Ridge stands beside the sum, as in scikit-learn: it grows with the weights
-    with_sum = [{"alpha": k} if cls.__name__ == "Ridge" else {} for k in (1.0, 4.0)]
+    # the penalties of Ridge and SVMs stand beside the sum, as in scikit-learn: they go with the weights
+    with_sum = [
+        {"alpha": k} if cls.__name__ == "Ridge" else {"C": 1 / k} if cls.__name__.startswith("SVM") else {}
+        for k in (1.0, 4.0)
+    ]
     one, three = (learned(small(cls, **s).fit(X, y, k * weight)) for k, s in zip((1.0, 4.0), with_sum, strict=True))
     of_weight = {"LinearRegression": {".sigma_", ".root_"}, "Ridge": {".alpha_"}}.get(cls.__name__, set())
     if cls is models.LinearRegression:  # of weight 1: only their product is free of its unit
@@ -280,14 +283,14 @@ def test_only_the_ratio_of_weights_counts(cls):
 def test_class_weights_are_row_weights(cls):
     X, y = data(cls)
     by_class = {0: 0.5, 1: 1.0, 2: 3.0}
-    counts = np.bincount(y)
+    counts, method = np.bincount(y), "predict_proba" if hasattr(cls, "predict_proba") else "decision_function"
     for given, each in [(by_class, np.array([0.5, 1.0, 3.0])), ("balanced", len(y) / (3 * counts))]:
         weighted = small(cls, class_weight=given).fit(X, y)
         rows = small(cls).fit(X, y, each[y])
-        np.testing.assert_allclose(answers(weighted, X)["predict_proba"], answers(rows, X)["predict_proba"], rtol=1e-5)
+        np.testing.assert_allclose(answers(weighted, X)[method], answers(rows, X)[method], rtol=1e-5)
         both = small(cls, class_weight={k: v * v for k, v in enumerate(each)}).fit(X, y)
         twice = small(cls, class_weight=dict(enumerate(each))).fit(X, y, each[y])
-        np.testing.assert_allclose(answers(both, X)["predict_proba"], answers(twice, X)["predict_proba"], rtol=1e-5)
+        np.testing.assert_allclose(answers(both, X)[method], answers(twice, X)[method], rtol=1e-5)
 
 
 @pytest.mark.ledger("A007", covers="ftheta.models.MLPClassifier")
@@ -567,7 +570,7 @@ def test_several_labels_a_row(cls):
 def test_one_target_and_several(cls):
     X, y = data(cls, n=150)
     Y = np.stack([y, 5 - 2 * y, X[:, 0]], 1)
-    settings = {"epochs": 150, "lr": 0.05} if takes(cls, "epochs") else {}
+    settings = {"epochs": 150, "lr": 0.05} if takes(cls, "epochs") else {"C": 10.0} if takes(cls, "C") else {}
     one, three = small(cls, **settings).fit(X[:100], y[:100]), small(cls, **settings).fit(X[:100], Y[:100])
     assert one.predict(X).shape == (150,) and three.predict(X).shape == (150, 3) and three.predict(X).dtype == "float64"
     assert np.array_equal(small(cls, **settings).fit(X[:100], y[:100, None]).predict(X), one.predict(X))

@@ -80,6 +80,14 @@ MODELS = [
         compare_rows=1_000_000,
     ),
     Card(
+        "svm",
+        {
+            ("table", "classify"): "ftheta.models.margin.svm:SVMClassifier",
+            ("table", "regress"): "ftheta.models.margin.svm:SVMRegressor",
+        },
+        "Support vector machine: the widest margin between classes, or a tube around numbers, with kernels.",
+    ),
+    Card(
         "convnet",
         {("image", "classify"): "ftheta.models.image.convnet:ConvNetClassifier"},
         "Stages of convolutions and poolings, then dense layers.",
@@ -137,5 +145,6 @@ ALIASES = {  # what others call them
     **dict.fromkeys(("elasticnet", "elastic_net"), "elastic-net"),
     **dict.fromkeys(("nb", "naive-bayes", "gaussiannb"), "gaussian-nb"),
     **dict.fromkeys(("polynomial", "poly"), "basis"),
+    **dict.fromkeys(("svc", "svr", "support-vector-machine"), "svm"),
     **{"u-net": "unet", "associative-memory": "hopfield", "restricted-boltzmann-machine": "rbm"},
 }

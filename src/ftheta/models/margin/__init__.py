@@ -1,0 +1,1 @@
+"""Margins: support vector machines, their kernels and solvers, and what they show."""
