@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ftheta.data import TableEncoder
 from ftheta.data.encode.columns import Dropped, Levels, learn, plan_of
+from ftheta.data.encode.table import BLOCK
 from ftheta.errors import FileFormatError, InputError
 
 
@@ -193,8 +194,9 @@ def test_what_cannot_be_encoded_is_one_sentence():
     with pytest.raises(InputError, match=r"0 sample\(s\)"):
         TableEncoder().fit(pd.DataFrame({"a": []}))
     encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0]}))
-    with pytest.raises(InputError, match="Column 'a' holds inf in row 1; finite numbers are needed"):
-        encoder.transform(pd.DataFrame({"a": [1.0, np.inf]}))
+    for row in (1, 2 * BLOCK + 1):
+        with pytest.raises(InputError, match=f"Column 'a' holds inf in row {row}; finite numbers are needed"):
+            encoder.transform(pd.DataFrame({"a": [1.0] * row + [np.inf]}))
     with pytest.raises(FileFormatError, match="Column 'x' is of kind 'sound'"):
         plan_of({"kind": "sound", "name": "x"})
 

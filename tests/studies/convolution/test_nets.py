@@ -9,6 +9,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from ftheta.nn import MLP
+from ftheta.studies import Measured
+from ftheta.studies.convolution import rates_norm
 from ftheta.studies.convolution._nets import deep, digits, fit, images, loss_and_accuracy, shuffled, two_spirals
 
 
@@ -87,3 +89,17 @@ def test_fit_gives_a_loss_an_epoch_and_evaluation_agrees_with_the_definition():
 def test_a_history_ends_where_the_loss_is_no_longer_finite():
     losses = fit(deep(2, 2, 8, 8), two_spirals(40, 0), rule="sgd", lr=1e6, epochs=20, batch=20, seed=0)
     assert len(losses) < 20 and np.isfinite(losses).all()
+
+
+def test_networks_are_compared_at_the_rate_of_the_least_training_loss():
+    """The first rate is best without batch norm, the second with it; at the others all is the other way round."""
+    seeds, axes = np.array([0.0, 0.01, 0.02]), {"norm": ["none", "batch"], "scale": [1.0], "lr": [0.1, 1.0]}
+    found = {
+        "training accuracy": [[0.95, 0.2], [0.95, 0.95]],
+        "training loss": [[0.2, 0.5], [0.4, 0.1]],
+        "test loss": [[0.6, 0.5], [0.9, 0.3]],
+        "test accuracy": [[0.8, 0.95], [0.5, 0.9]],
+    }
+    jitter = {"training loss": -seeds}  # so that gaps differ between seeds
+    arrays = {name: np.array(v)[:, None, :, None] + jitter.get(name, seeds) for name, v in found.items()}
+    assert [check.holds for check in rates_norm.three(Measured(arrays, axes))] == [True] * 4
