@@ -10,7 +10,7 @@ from ftheta.data import Batch
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models import BoltzmannMachine
-from ftheta.models.energy.boltzmann import GibbsObjective, PairwiseMachine
+from ftheta.models.energy.boltzmann import ExactObjective, GibbsObjective, PairwiseMachine
 
 ROWS = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1]])
 EVEN = np.array([row for row in product([0, 1], repeat=3) if sum(row) % 2 == 0])  # no pair is correlated
