@@ -82,7 +82,13 @@ def times(n):
     return f
 
 
-@pytest.mark.ledger("C115", covers="ftheta.autodiff.cost", printed=[1.0, 1.0], right=[1.0, 10.0])
+@pytest.mark.ledger(
+    "C115",
+    covers="ftheta.autodiff.cost",
+    says="forward Θ(n), reverse Θ(m), each marked (memory)",
+    printed=[1.0, 1.0],
+    right=[1.0, 10.0],
+)
 def test_inputs_and_outputs_count_passes_and_operations_count_memory(ledger):
     """Printed: memory is Θ(n) and Θ(m), whatever the number of operations. Those are passes; reverse mode keeps all."""
     x = RNG.normal(size=1000)

@@ -20,7 +20,13 @@ def distinct(n, shape=(2, 6, 9)):
     return Batch(x[:, :, None, None].expand(n, n, *shape[1:]).clone(), torch.arange(n), None, torch.arange(n))
 
 
-@pytest.mark.ledger("C294", covers="ftheta.data.blend", printed=[1.0, 0.0, 0.0], right=[0.3, 0.0, 0.7])
+@pytest.mark.ledger(
+    "C294",
+    covers="ftheta.data.blend",
+    says="MixUp is among the transformations that preserve the label (14.4)",
+    printed=[1.0, 0.0, 0.0],
+    right=[0.3, 0.0, 0.7],
+)
 def test_mixup_does_not_keep_the_label_it_mixes_the_labels(ledger):
     """λ = 0.3 of class 1 and 0.7 of class 3; a transformation that preserves the label would leave (1, 0, 0)."""
     pair = Batch(torch.tensor([[10.0], [20.0]]), torch.tensor([0, 2]))

@@ -53,7 +53,11 @@ def test_the_1_4_2_network_has_18_parameters():
 
 
 @pytest.mark.ledger(
-    "C072", covers="ftheta.explain.summary", printed=[[3, 4], [4, 2], [3, 2]], right=[[2, 4], [3, 2], [2, 3]]
+    "C072",
+    covers="ftheta.explain.summary",
+    says="β_k: D_k; Ω_k: D_{k-1} × D_k, Ω_0: D_1 × D_0, Ω_K: D_K × D_o",
+    printed=[[3, 4], [4, 2], [3, 2]],
+    right=[[2, 4], [3, 2], [2, 3]],
 )
 def test_every_weight_and_bias_has_its_shape_in_the_table(ledger):
     """Ω_k is D_{k+1} × D_k and β_k has D_{k+1} entries; with the printed D_{k-1} × D_k the layers do not chain."""

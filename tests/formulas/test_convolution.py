@@ -27,7 +27,13 @@ def test_the_size_is_the_number_of_windows_that_fit(n, kernel, stride, padding, 
     assert output_size(n, kernel, stride=stride, padding=padding, dilation=dilation) == len(fit)
 
 
-@pytest.mark.ledger("A202", covers="ftheta.formulas.output_size", printed=[3, 113, 17], right=[2, 112, 16])
+@pytest.mark.ledger(
+    "A202",
+    covers="ftheta.formulas.output_size",
+    says="2026: ceil((W + 2P - k) / S) + 1; 2025: the floor",
+    printed=[3, 113, 17],
+    right=[2, 112, 16],
+)
 def test_the_size_is_the_floor_and_what_a_layer_of_torch_gives(ledger):
     cases = [(6, 3, 0, 2), (224, 7, 3, 2), (32, 3, 1, 2)]
     sizes = [output_size(n, k, padding=p, stride=s) for n, k, p, s in cases]

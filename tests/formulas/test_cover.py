@@ -34,7 +34,13 @@ def test_every_labeling_of_one_point_more_than_there_are_features_is_separable()
     assert most == [2, 3, 4, 5, 6]
 
 
-@pytest.mark.ledger("B200", covers="ftheta.formulas.separable", printed=8, right=6)
+@pytest.mark.ledger(
+    "B200",
+    covers="ftheta.formulas.separable",
+    says="F(N, d) is the separable share of the labellings of N points in d dimensions",
+    printed=8,
+    right=6,
+)
 def test_points_that_are_not_in_general_position_have_fewer_dichotomies(ledger):
     assert separable_count(3, 2) == 8
     ledger(separated(np.array([[0.0, 0], [1, 1], [2, 2]])))

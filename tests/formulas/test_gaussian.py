@@ -38,7 +38,13 @@ def test_the_axes_of_an_ellipse_are_eigenvectors_of_the_covariance():
     np.testing.assert_allclose(axes @ c, axes * (lengths[:, None] / 3) ** 2)  # C u_i = λ_i u_i
 
 
-@pytest.mark.ledger("B292", covers="ftheta.formulas.gaussian_boundary", printed=0.159155, right=0.063494)
+@pytest.mark.ledger(
+    "B292",
+    covers="ftheta.formulas.gaussian_boundary",
+    says="1 / (2π √det C) before the exponential",
+    printed=0.159155,
+    right=0.063494,
+)
 def test_the_boundary_of_two_gaussians_of_one_covariance(ledger):
     w, b = gaussian_boundary(M1, M2, C)
     assert w.round(5).tolist() == [0.85714, 0.57143] and round(b, 5) == -1.14286

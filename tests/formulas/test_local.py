@@ -36,12 +36,17 @@ def test_lower_orders_have_their_own_power(order, power):
     assert np.polyfit(np.log(distances), np.log(errors(order, distances)), 1)[0] == pytest.approx(power, abs=0.05)
 
 
-@pytest.mark.ledger("A119", covers="ftheta.formulas.stationary", printed="maximum", right="minimum")
+@pytest.mark.ledger(
+    "A119",
+    covers="ftheta.formulas.stationary",
+    says="the edge case of a zero gradient is a local maximum",
+    printed=["maximum"] * 4,
+    right=["minimum", "maximum", "saddle", "none"],
+)
 def test_a_zero_gradient_is_a_stationary_point_of_any_kind(ledger):
-    ledger(stationary(lambda x: x[0] ** 2, [0.0]))
-    assert stationary(lambda x: -(x[0] ** 2), [0.0]) == "maximum"
-    assert stationary(lambda x: x[0] ** 2 - x[1] ** 2, [0.0, 0.0]) == "saddle"
-    assert stationary(lambda x: x[0] ** 3, [0.0]) == "none"
+    """Of x², -x², x² - y² and x³."""
+    shapes = [lambda x: x[0] ** 2, lambda x: -(x[0] ** 2), lambda x: x[0] ** 2 - x[1] ** 2, lambda x: x[0] ** 3]
+    ledger([stationary(f, [0.0, 0.0][:n]) for f, n in zip(shapes, (1, 1, 2, 1), strict=True)])
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,13 @@ def test_it_agrees_with_scipy(z, k):
     assert likelihood.total(raw, y).item() == pytest.approx(truth, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.ledger("C025", covers="ftheta.likelihoods.Categorical", printed=-4.417, right=0.41703)
+@pytest.mark.ledger(
+    "C025",
+    covers="ftheta.likelihoods.Categorical",
+    says="-Σ log softmax_y -> -Σ f_y - log Σ exp f",
+    printed=-4.417,
+    right=0.41703,
+)
 def test_cross_entropy_has_its_bracket(ledger):
     """-Σ (f_y - log Σ exp f); without the bracket it is -4.417 and moves with a constant added to all logits."""
     y = torch.tensor([0])

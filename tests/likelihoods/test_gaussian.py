@@ -46,7 +46,13 @@ def test_heteroscedastic_variance_agrees_with_scipy(m, s, y):
     assert HeteroscedasticGaussian().nll(raw, target).item() == pytest.approx(-stats.norm(m, scale).logpdf(y), rel=1e-9)
 
 
-@pytest.mark.ledger("C027", covers="ftheta.likelihoods.Gaussian", printed=-59.581, right=61.419)
+@pytest.mark.ledger(
+    "C027",
+    covers="ftheta.likelihoods.Gaussian",
+    says="-Σ log[1/√(2πσ²)] - (y - f)²/2σ² -> arg min Σ (y - f)²",
+    printed=-59.581,
+    right=61.419,
+)
 def test_the_negative_log_likelihood_grows_away_from_the_data(ledger):
     """-log[1/√2π] + (y - f)²/2 for one row, y = 1 and f = -10; without the bracket the square is subtracted."""
     assert Gaussian().total(F, Y).item() == pytest.approx(3.50682, abs=1e-5)
@@ -80,7 +86,13 @@ def test_squared_error_its_sum_its_mean_and_their_gradients():
     assert torch.autograd.gradcheck(lambda z: likelihood.total(z, Y), (f,))
 
 
-@pytest.mark.ledger("A266", covers="ftheta.likelihoods.Gaussian", printed=[0.6697, 1.6544], right=[1.3394, 3.3087])
+@pytest.mark.ledger(
+    "A266",
+    covers="ftheta.likelihoods.Gaussian",
+    says="∂L/∂a = a - y for MSE loss, whose gradient in 2.1 has the factor 2",
+    printed=[0.6697, 1.6544],
+    right=[1.3394, 3.3087],
+)
 def test_the_derivative_of_the_squared_error_has_its_factor_two(ledger):
     """a - y belongs to half the squared error, which is scale 1; the squared error itself is scale √½."""
     a, y = torch.tensor([[0.6697, 1.65435]]).double().requires_grad_(), torch.zeros(1, 2).double()

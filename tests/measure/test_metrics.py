@@ -112,7 +112,13 @@ def test_the_three_r2_are_equal_on_the_rows_of_the_fit_only(ledger):
         assert np.ptp(forms(y[:30] + 2, through_zero.predict(x[:30]))) > 1e-3
 
 
-@pytest.mark.ledger("A034", covers="ftheta.measure.regression", printed=0.990322, right=0.9903135)
+@pytest.mark.ledger(
+    "A034",
+    covers="ftheta.measure.regression",
+    says="R² = 1 - RSS/TSS = 1 - s_e²/s_Y², with the sample variances of residuals and Y",
+    printed=0.990322,
+    right=0.9903135,
+)
 def test_r2_is_of_sums_of_squares_not_of_variances(ledger):
     """Printed as 1 - s_e²/s_Y², which forgives residuals their mean."""
     train, held_out = cholesterol()

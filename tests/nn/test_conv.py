@@ -47,7 +47,9 @@ def test_a_layer_is_the_sum_of_its_formula(dims, stride, dilation, padding, mode
     np.testing.assert_allclose(layer(x).detach().numpy(), right, atol=1e-12)
 
 
-@pytest.mark.ledger("A200", covers="ftheta.nn.convolution", printed=27.0, right=1.0)
+@pytest.mark.ledger(
+    "A200", covers="ftheta.nn.convolution", says="Σ_c Σ_x Σ_y K_cxy I_{c,x+i,y+j} + b_c", printed=27.0, right=1.0
+)
 def test_a_filter_sums_over_channels_and_adds_its_bias_once(ledger):
     """Inside the triple sum the bias counts C k² times."""
     layer = filled(convolution(3, 1, padding="valid"), 0.0, bias=1.0)
@@ -77,7 +79,13 @@ def test_one_kernel_spans_all_channels_and_a_drawing_shows_the_inputs_of_an_outp
     assert len(found.figure().axes) >= 1
 
 
-@pytest.mark.ledger("C182", covers="ftheta.nn.convolution", printed=[-1, 0, 1, 2, 3], right=[-2, -1, 0, 1, 2])
+@pytest.mark.ledger(
+    "C182",
+    covers="ftheta.nn.convolution",
+    says="x_{i+m-2, j+n-2} for m, n = 1 ... K",
+    printed=[-1, 0, 1, 2, 3],
+    right=[-2, -1, 0, 1, 2],
+)
 def test_a_kernel_of_any_odd_size_is_centred(ledger):
     ones = filled(convolution(1, 1), 1.0)
     centre, edge, corner = (

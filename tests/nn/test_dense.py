@@ -94,7 +94,7 @@ def test_the_two_one_two_network_with_numbers():
     np.testing.assert_allclose(w2 @ np.maximum(w1 @ [5.0, 2.0] + b1, 0) + b2, [1.32, 0.28], atol=1e-6)
 
 
-@pytest.mark.ledger("C061", covers="ftheta.nn.MLP", printed=3.5, right=6.5)
+@pytest.mark.ledger("C061", covers="ftheta.nn.MLP", says="y_j = φ_j ∘ Σ_{d=1..D_o} φ_jd h_d", printed=3.5, right=6.5)
 def test_an_output_sums_over_all_hidden_units(ledger):
     """Three hidden units 1, 2, 3 with weights 1 and the offset 1/2, two outputs: the printed sum stops at D_o = 2."""
     net = MLP(1, 2, (3,))
@@ -127,7 +127,13 @@ def test_a_batch_is_its_rows_and_columns_are_their_transpose():
     torch.testing.assert_close(net(x), alone, rtol=0, atol=1e-12)
 
 
-@pytest.mark.ledger("C009", covers="ftheta.nn.MLP", printed=[0.0, 0.0, 0.0], right=[0.0, 1.0, 2.0])
+@pytest.mark.ledger(
+    "C009",
+    covers="ftheta.nn.MLP",
+    says="b of R^M added to Z of R^(M×B) is added to each column",
+    printed=[0.0, 0.0, 0.0],
+    right=[0.0, 1.0, 2.0],
+)
 def test_a_bias_vector_is_added_along_the_last_axis(ledger):
     """With rows as samples that is right. Added to a square matrix of columns it is silently wrong."""
     net = MLP(2, 3, ())
@@ -175,7 +181,13 @@ def test_every_intermediate_layer_can_be_read():
     assert nn.Sequential(net, nn.LayerNorm(2).double(), mlp(2, 3, 1))(x).shape == (6, 1)
 
 
-@pytest.mark.ledger("C072", covers="ftheta.nn.MLP", printed=[[3, 4], [4, 2], [3, 2]], right=[[2, 4], [3, 2], [2, 3]])
+@pytest.mark.ledger(
+    "C072",
+    covers="ftheta.nn.MLP",
+    says="β_k: D_k; Ω_k: D_{k-1} × D_k, Ω_0: D_1 × D_0, Ω_K: D_K × D_o",
+    printed=[[3, 4], [4, 2], [3, 2]],
+    right=[[2, 4], [3, 2], [2, 3]],
+)
 def test_weights_have_the_shape_outputs_times_inputs(ledger):
     """Ω_k is D_{k+1} × D_k and β_k has D_{k+1} entries; for 3-4-2-3-2 the printed D_{k-1} × D_k does not chain."""
     net = MLP(3, 2, (4, 2, 3))
@@ -222,7 +234,13 @@ def test_dropout_has_the_variance_of_its_equation_and_is_off_in_evaluation():
     assert net(x).equal(bare(x))
 
 
-@pytest.mark.ledger("A162", covers="ftheta.nn.MLP", printed="per epoch", right="per pass")
+@pytest.mark.ledger(
+    "A162",
+    covers="ftheta.nn.MLP",
+    says="at the beginning of each epoch, activations are set to 0; nothing is scaled",
+    printed="per epoch",
+    right="per pass",
+)
 @pytest.mark.ledger("C153", "B118", covers="ftheta.nn.MLP")
 def test_masks_are_new_for_every_pass_unit_and_row(ledger):
     """Not one mask for an epoch, nor one for a batch: all of them are independent."""

@@ -12,7 +12,13 @@ BETAS = ("polak-ribiere", "fletcher-reeves")
 both = pytest.mark.parametrize("beta", BETAS)
 
 
-@pytest.mark.ledger("B196", covers="ftheta.optim.ConjugateGradient", printed=0.0, right=0.640)
+@pytest.mark.ledger(
+    "B196",
+    covers="ftheta.optim.ConjugateGradient",
+    says="conjugate directions are orthogonal to each other",
+    printed=0.0,
+    right=0.640,
+)
 @both
 def test_two_by_two_in_two_steps_along_conjugate_directions(beta, ledger):
     """A = (4 1; 1 3), b = (1, 2) from (2, 1). The directions are A-conjugate, not orthogonal."""

@@ -22,7 +22,13 @@ def drawn(seed, n, low=0.1):
     return axes @ torch.linspace(low, 3, n).double().diag() @ axes.T, torch.randn(n, generator=rng, dtype=torch.double)
 
 
-@pytest.mark.ledger("B192", covers="ftheta.optim.trust_step", printed=1.0, right=2**0.5)
+@pytest.mark.ledger(
+    "B192",
+    covers="ftheta.optim.trust_step",
+    says="the constraint ‖Δx‖ = 1 gives Δx = -(H + λI)⁻¹ J",
+    printed=1.0,
+    right=2**0.5,
+)
 def test_damping_gives_the_steps_of_the_example_and_a_radius_determines_it(ledger):
     """λ = 0, 1, 1000; imposed is ‖d‖ = 1, which leaves λ no choice: near the minimum it would have to be -0.99."""
     for damping, expected in ((0, (-1, -1)), (1, (-10 / 11, -0.5)), (1000, (-0.0099, -0.001))):

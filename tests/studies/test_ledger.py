@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from pydoc import locate
 
@@ -95,6 +96,8 @@ def test_record_has_what_the_source_says_and_our_reference_apart(monkeypatch):
     assert found["evidence"] == ["tests/test_a.py::test_a", "linear/ridge"]
     corrected = record(row(), {"C1": [FIX]})
     assert (corrected["source_says"], corrected["right"], corrected["reference"], corrected["date"]) == (1, 2, None, "")
+    worded = record(row(), {"C1": [replace(FIX, says="one")]})
+    assert (worded["source_says"], worded["gives"], corrected["gives"]) == ("one", 1, None)
 
 
 def test_rows_by_source_text_and_errors():
@@ -134,7 +137,7 @@ def house(pytester):
     (folder.parent / "linear").mkdir(parents=True)
     folder.mkdir()
     (pytester.path / "docs").mkdir()
-    notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[OMISSION] a part\nC072,f,sign\n"
+    notes = "id,item,erratum\nC1,a,\nC2,b,\nC3,c,wrong\nC4,d,\nC5,e,[OMISSION] a part\nB163,f,sign\n"
     (folder / "notes.csv").write_text(notes, encoding="utf-8")
     (folder / "declined.toml").write_text('C4 = "Needs a robot."\n', encoding="utf-8")
     (folder / "claims.json").write_text("{}", encoding="utf-8")
@@ -200,7 +203,7 @@ def test_a_correction_fails_when_a_number_is_wrong_or_missing(house, call, print
     result.stdout.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize(("id", "verdict"), [("C1", "wrong"), ("C3", "loose"), ("C5", "incomplete"), ("C072", "wrong")])
+@pytest.mark.parametrize(("id", "verdict"), [("C1", "wrong"), ("C3", "loose"), ("C5", "incomplete"), ("B163", "wrong")])
 def test_the_verdict_of_a_correction_follows_the_erratum_of_its_row(house, id, verdict):
     run(house, correction("ledger(0.5)").replace("C3", id), "--ledger-write")
     assert verdict in {claim["verdict"] for claim in claims_of(house)[id]}
@@ -264,7 +267,10 @@ def test_a_changed_set_of_claims_fails(house, old, new, messages):
         ('"C9", covers="x"', "*::test_it claims 'C9', which is not a row of the ledger."),
         ('"C1"', "*::test_it: ledger('C1',) takes row ids, covers=*got []."),
         ('covers="x"', "*::test_it: ledger() takes row ids, covers=*"),
-        ('"C1", covers="x", printed=1', "*takes row ids, covers=, and printed= with right=; got *'printed'*"),
+        (
+            '"C1", covers="x", printed=1',
+            "*takes row ids, covers=, and printed= with right= (and says=); got *'printed'*",
+        ),
     ],
 )
 def test_a_marker_that_says_nothing_of_the_ledger_fails(house, option, marker, message):

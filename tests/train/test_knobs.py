@@ -67,7 +67,13 @@ def test_rows_of_a_short_last_batch_weigh_more_in_a_mean_though_each_is_used_onc
     assert np.sort(-objective.theta.detach().numpy()) == pytest.approx([0.25] * 8 + [0.5] * 2)
 
 
-@pytest.mark.ledger("A127", printed=[-3, 9, -27, 81], right=[0.6, 0.36, 0.216, 0.1296], covers="ftheta.optim.RULES")
+@pytest.mark.ledger(
+    "A127",
+    says="θ <- θ - (1/n) Σ ∇L, where 3.1 has a rate η",
+    printed=[-3, 9, -27, 81],
+    right=[0.6, 0.36, 0.216, 0.1296],
+    covers="ftheta.optim.RULES",
+)
 def test_full_batch_descent_makes_one_update_an_epoch_and_needs_its_rate(ledger):
     seen = Places()
     made, history = train(
@@ -80,7 +86,13 @@ def test_full_batch_descent_makes_one_update_an_epoch_and_needs_its_rate(ledger)
     assert [float(v) for v in rateless.seen] == [-3, 9, -27, 81]  # what the rule without a rate does
 
 
-@pytest.mark.ledger("A128", printed=[-3, 9, -27, 81], right=[0.6, 0.36, 0.216, 0.1296], covers="ftheta.optim.RULES")
+@pytest.mark.ledger(
+    "A128",
+    says="θ <- θ - (1/|B|) Σ ∇L, where 3.1 has a rate η",
+    printed=[-3, 9, -27, 81],
+    right=[0.6, 0.36, 0.216, 0.1296],
+    covers="ftheta.optim.RULES",
+)
 def test_mini_batch_descent_makes_an_update_a_batch(ledger):
     seen = Places()
     _, history = train(

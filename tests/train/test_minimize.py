@@ -25,7 +25,13 @@ def parabola(x):
 # ---- the numbers
 
 
-@pytest.mark.ledger("A116", covers="ftheta.train.minimize", printed=0.05, right=1.05 * 0.8**100)
+@pytest.mark.ledger(
+    "A116",
+    covers="ftheta.train.minimize",
+    says="the usual rule is x <- x - η v, with the unit vector v",
+    printed=0.05,
+    right=1.05 * 0.8**100,
+)
 def test_gradient_descent_on_a_parabola_and_where_the_printed_unit_vector_leads(ledger):
     path = minimize(parabola, [1.05], lr=0.1, steps=100)
     np.testing.assert_allclose(path.points[:, 0], 1.05 * 0.8 ** np.arange(101), rtol=1e-12)
@@ -35,7 +41,13 @@ def test_gradient_descent_on_a_parabola_and_where_the_printed_unit_vector_leads(
     assert abs(unit.points[-1, 0]) == pytest.approx(0.05) and unit.values.min() > 0.002  # never below
 
 
-@pytest.mark.ledger("B154", covers="ftheta.train.minimize", printed=[-0.2, -0.2], right=[0.6, -0.8])
+@pytest.mark.ledger(
+    "B154",
+    covers="ftheta.train.minimize",
+    says="Δw <- -η min E, equivalent to Δw <- -η ∂E/∂w",
+    printed=[-0.2, -0.2],
+    right=[0.6, -0.8],
+)
 def test_one_update_is_the_derivative_times_minus_the_rate_and_not_the_minimum(ledger):
     """E = (w₁ - 3)² + 2 (w₂ + 2)² + 2 at 0: its derivative is (-6, 8), its lowest value 2."""
     path = minimize(lambda w: (w[0] - 3) ** 2 + 2 * (w[1] + 2) ** 2 + 2, [0.0, 0.0], lr=0.1, steps=1)

@@ -18,7 +18,19 @@ from ._show import echo, echo_json, echo_rows, echo_table, json_option
 
 LISTED = ("id", "check", "status", "verdict", "date", "item")
 SHOWN = (
-    *("item", "kind", "check", "must_work", "source_says", "expected", "right", "reference", "erratum", "same_as"),
+    *(
+        "item",
+        "kind",
+        "check",
+        "must_work",
+        "source_says",
+        "gives",
+        "expected",
+        "right",
+        "reference",
+        "erratum",
+        "same_as",
+    ),
     "milestone",
 )
 

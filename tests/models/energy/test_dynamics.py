@@ -36,7 +36,11 @@ def test_the_further_equilibria_of_the_square_attract_nothing():
 
 
 @pytest.mark.ledger(
-    "B059", covers="ftheta.models.energy.rules.equilibria", printed=[0.367, -0.367, 0.367], right=[1 / 3, -1 / 3, 1 / 3]
+    "B059",
+    covers="ftheta.models.energy.rules.equilibria",
+    says="the circumcentre of the targets is (0.367, -0.367, 0.367), their midpoints are (-0.06, -1, -0.06), ...",
+    printed=[0.367, -0.367, 0.367],
+    right=[1 / 3, -1 / 3, 1 / 3],
 )
 @pytest.mark.ledger("B063", covers="ftheta.models.energy.rules.equilibria")
 def test_all_equilibria_of_the_cube_and_the_last_is_not_the_circumcentre(ledger):

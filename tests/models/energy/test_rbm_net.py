@@ -72,7 +72,13 @@ def test_energies_joint_and_conditionals_are_those_of_enumeration():
         np.testing.assert_allclose(of_units(machine.visible_mean(h), v), (joint / joint.sum(0)).T, rtol=1e-10)
 
 
-@pytest.mark.ledger("B122", covers="ftheta.models.energy.rbm_net.RBM.log_partition", printed=2**7, right=2**3)
+@pytest.mark.ledger(
+    "B122",
+    covers="ftheta.models.energy.rbm_net.RBM.log_partition",
+    says="the likelihood requires summing over 2^(|v| + |h|) combinations",
+    printed=2**7,
+    right=2**3,
+)
 def test_the_partition_function_sums_over_the_smaller_layer_in_parts(monkeypatch, ledger):
     small, sizes = filled(RBM(4, 3)), []
     whole = small.hidden_free_energy

@@ -51,7 +51,13 @@ def test_a_numerical_map_estimate_is_ridge_with_the_ratio_of_the_variances():
     assert at[0].likelihood != at[1].likelihood
 
 
-@pytest.mark.ledger("C147", covers="ftheta.models.Ridge", printed=1.158, right=1.04762)
+@pytest.mark.ledger(
+    "C147",
+    covers="ftheta.models.Ridge",
+    says="arg max Σ l_i Pr(θ), with log Pr(θ) = λ g(θ)",
+    printed=1.158,
+    right=1.04762,
+)
 def test_the_log_prior_is_minus_the_penalty(ledger):
     """With log Pr = +λ g, as printed, the slope would grow; with λ > 5 there would be no minimum at all."""
     x, y = LINE

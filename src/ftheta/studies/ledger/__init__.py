@@ -52,8 +52,9 @@ class Claim:
     where: str
     verdict: str
     covers: str = ""
-    printed: Any = None
+    printed: Any = None  # what the source prints, or what comes out of it
     right: Any = None
+    says: str = ""  # the words or the formula, where `printed` comes out of them
 
 
 Claims = Mapping[str, Sequence[Claim]]
@@ -152,13 +153,14 @@ def erratum_open(row: Row, collected: Claims | None = None) -> bool:
 def record(row: Row, collected: Claims | None = None) -> dict[str, Any]:
     """The row with all its fields, as one JSON object."""
     findings, tests = _findings(row, collected), [c for c in _claims_of(row, collected) if c.printed is not None]
-    says = [f["source_says"] for _, f in findings if "source_says" in f] + [c.printed for c in tests]
+    says = [f["source_says"] for _, f in findings if "source_says" in f] + [c.says or c.printed for c in tests]
     right = [f["right"] for _, f in findings if f.get("right") is not None] + [c.right for c in tests]
     return asdict(row) | {
         "status": status(row, collected),
         "verdict": verdict(row, collected),
         "evidence": evidence(row, collected),
         "source_says": says[0] if says else None,
+        "gives": next((c.printed for c in tests if c.says), None),
         "right": right[0] if right else None,
         "reference": next((f["reference"] for _, f in findings if f.get("reference") is not None), None),
         "checks": [check for _, f in findings for check in f.get("checks", ())],

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import Checks, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, missing, more
 from ._race import VARIANCE, Task, Track, race, tuned
 
 RULES = ("gd", "sgd", "nesterov", "adam", "lbfgs", "lm")
@@ -86,3 +86,4 @@ def favored(m: Measured) -> Checks:
         ahead = end[b] - end[a]
         yield more(f"{a} gains on {b} (decades)", ahead[-1], ahead[0])
     yield less("gradient descent improves with size (decades)", end["gd"][-1], end["gd"][0])
+    yield missing("the data, and the network but for its units")

@@ -77,7 +77,10 @@ memories = Study(hold, {"dims": (2, 3), "memory": tuple(MEMORIES)}, seeds=2, tin
 
 
 @iterations.claim(
-    "B055", says="up to about 20 iterations", reference=[9, 20, 24, 33, 57], right="no bound; 20 are enough for 90 %"
+    "B055",
+    says="it may take up to about 20 iterations (2.1.1), in most cases (2.1.2)",
+    reference=[9, 20, 24, 33, 57],
+    right="no bound; 20 are enough for 90 %",
 )
 def in_the_plane(m: Measured) -> Checks:
     yield more("20 iterations are enough for most starts", m.at("at most 20", dims=2), 0.5)
@@ -92,7 +95,7 @@ def in_space(m: Measured) -> Checks:
 
 @memories.claim(
     "B058",
-    says="2-D: targets, one symmetric minimum, a maximum and saddles; 3-D: targets, three midpoints, circumcenter",
+    says="ideally no spurious, nor unstable, attractors; in 2-D a symmetric minimum, a maximum, saddles, in 3-D four",
 )
 def equilibria(m: Measured) -> Checks:
     for dims, counts in {2: [3, 1, 5, 0], 3: [3, 0, 4, 0]}.items():
