@@ -21,6 +21,8 @@ from ftheta import (
     ModuleClassifier,
     QuadraticDiscriminant,
     Ridge,
+    SVMClassifier,
+    SVMRegressor,
     UNetSegmenter,
     catalog,
     explain,
@@ -124,6 +126,21 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         lambda: QuadraticDiscriminant().fit(X, CLASSES),
         (X, CLASSES),
         {"class-axes", "class-means", "samples", *COLUMNS},
+    ),
+    "margins": (
+        lambda: SVMClassifier().fit(X, CLASSES),
+        (X, CLASSES),
+        {"leave-one-out", "margins", "optimality", *COLUMNS},
+    ),
+    "margins on a plane": (
+        lambda: SVMClassifier(kernel="linear").fit(X[:, :2], CLASSES > "a"),
+        (X[:, :2], CLASSES > "a"),
+        {"leave-one-out", "margins", "optimality", "regions", "row-influence", *COLUMNS},
+    ),
+    "tube": (
+        lambda: SVMRegressor().fit(X[:, :1], NUMBERS),
+        (X[:, :1], NUMBERS),
+        {"fitted-curve", "optimality", "tube", *COLUMNS},
     ),
     "machine": (
         lambda: RestrictedBoltzmannMachine(n_hidden=3, epochs=2, random_state=0).fit(BITS),

@@ -5,6 +5,7 @@ from .cards import View
 _NET, _LOSS = "module_", "module_ target_ objective batch"
 _IMAGES, _ENERGY = "ftheta.explain.images", "ftheta.models.energy"
 _TABLE = "predict n_features_in_"
+_MARGIN = "ftheta.models.margin"
 _MEMORY, _CLASSES = "patterns_ recall trace energy", "classes_ n_features_in_ predict"
 
 VIEWS = [
@@ -20,6 +21,27 @@ VIEWS = [
     View(
         *("attribution", "ftheta.explain.predictions.attribution:attribution", _TABLE, "Why this prediction?"),
         *("The columns that moved the prediction of one row away from the mean: Shapley values.", 6),
+    ),
+    View(
+        *("margins", f"{_MARGIN}.margins:margins", "optimality_ classes_ decision_function"),
+        *(
+            "Which rows hold the boundary?",
+            "Rows on the margins, within and beyond, and which may be removed.",
+            12,
+        ),
+    ),
+    View(
+        *("tube", f"{_MARGIN}.margins:tube", "optimality_ epsilon_ predict", "Which rows hold the fit?"),
+        *("Rows within the tube, which may be removed, and outside.", 12),
+    ),
+    View(
+        *("optimality", f"{_MARGIN}.proof:optimality", "optimality_", "Is it solved?"),
+        *("Duality gap and violated conditions of the solution, beside the tolerance.", 46),
+    ),
+    View(
+        *("leave-one-out", f"{_MARGIN}.proof:leave_one_out", "optimality_ classes_ decision_function"),
+        "How well will it do on new rows?",
+        *("The error of leaving one row out, beside bounds from support vectors and margin.", 83, "slow"),
     ),
     View(
         *("coefficients", "ftheta.explain.predictions.coefficients:coefficients", "coef_ intercept_ n_features_in_"),

@@ -211,7 +211,12 @@ class Solvers(Result):
 
 @explanation(
     "solvers",
-    when=lambda obj: len(getattr(obj, "classes_", (0, 1))) == 2 and obj.n_features_in_ > 1 and is_one_plane(obj),
+    when=lambda obj: (
+        len(getattr(obj, "classes_", (0, 1))) == 2
+        and obj.n_features_in_ > 1
+        and is_one_plane(obj)
+        and not hasattr(obj, "optimality_")  # of a machine with a margin, which has another loss
+    ),
     otherwise="is not a linear model of one number or two classes over two features or more; {} needs one",
 )
 def solvers(

@@ -54,13 +54,11 @@ def hard(p: Problem, way: Callable[[Problem], Solution]) -> Solution:
 
 def optimality(p: Problem, found: Solution) -> dict[str, Any]:
     """P, D and their gap, by how much the conditions of the solution are missed, and the support vectors."""
-    f = p.outputs(found.beta)
-    square, beta = float(found.beta @ f), found.beta
-    c = np.where(np.isfinite(p.c), p.c, np.inf)
-    losses = p.losses(np.where(np.isfinite(c), p.t - f - found.b, 0.0))  # of a hard margin there are none
+    beta, f = found.beta, p.outputs(found.beta)
+    square, r = float(beta @ f), p.t - f - found.b
+    losses = p.losses(r) if np.isfinite(p.c).all() else np.zeros(len(r))  # a hard margin has none
     value, dual = square / 2 + float(losses.sum()), p.dual(square, beta)
     least, most = p.allowed(beta)
-    r = p.t - f - found.b
     return {
         "primal": value,
         "dual": dual,

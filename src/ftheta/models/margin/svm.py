@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import Count, NonNegative, Positive
 from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
 from .kernels import Kernel, check_kernel
+from .primal import KEPT
 from .problem import Problem
 from .solve import optimality, solve
 
@@ -81,11 +82,8 @@ class _Machine(Plain):
             used = beta.any(0)
             self.support_vectors_, self.dual_coef_, self.intercept_ = x[used], beta[:, used], b
         if self.solver == "subgradient":
-            names = [f"objective {k}" if len(found) > 1 else "objective" for k in range(len(found))]
-            self.history_ = [
-                {"epoch": i + 1, **dict(zip(names, row, strict=True))}
-                for i, row in enumerate(zip(*(s.path for s in found), strict=True))
-            ]
+            total, every = np.sum([s.path for s in found], axis=0), max(1, self.steps // KEPT)
+            self.history_ = [{"epoch": 1 + i * every, "loss": float(value)} for i, value in enumerate(total)]
         elif any(one["gap"] > ENOUGH * one["primal"] for one in each):
             worst = max(one["gap"] / one["primal"] for one in each if one["primal"])
             warnings.warn(

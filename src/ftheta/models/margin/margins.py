@@ -1,0 +1,224 @@
+"""Margins seen: who lies on them, within them and beyond, and which rows may be removed.
+
+    margin of row i    m_i = min_k t_ik f_k(x_i)       over the machines k; t_ik = ±1, on which side of k it belongs
+    m > 1: beyond the margin, β = 0;    m = 1: on it, free;    m < 1: violates it, |β| = C;    m < 0: on the wrong side
+    residual           y_i - f(x_i),      within the tube where it is at most ε
+
+Without a row beyond the margin, or within the tube, the solution stays the same. For more than two classes a machine
+tells each class from all others, so a row may be on the wrong side of one and still be predicted rightly.
+Shapes: n rows, D features, R machines, G positions along each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...explain import explanation, regions
+from ...plots import GREY, PALETTE, canvas, drawn, legend, short
+from ...results import Result, counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ON = 1e-3  # how far from 1 a margin that counts as 1 may be
+STATES = ("beyond the margin", "on the margin", "within the margin", "on the wrong side")
+MARKERS = "osD^vPX"
+
+
+def margins_of(obj: Any, X: Any, y: Any) -> np.ndarray:
+    """The margin of each row, t f at its worst machine: (n,)."""
+    raw, index = obj.decision_function(X), np.searchsorted(obj.classes_, np.asarray(y))
+    if raw.ndim == 1:
+        return raw * (2 * index - 1)
+    return (raw * np.where(index[:, None] == np.arange(raw.shape[1]), 1, -1)).min(1)
+
+
+def states_of(margin: np.ndarray) -> np.ndarray:
+    """Places in STATES (n,)."""
+    return np.select([margin > 1 + ON, margin >= 1 - ON, margin >= 0], [0, 1, 2], 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Margins(Result):
+    """Rows and their margins."""
+
+    margin: np.ndarray  # (n,)
+    output: np.ndarray  # f of the machine of the second class (n,), or the margin for more classes
+    code: np.ndarray  # places of the classes of the rows (n,)
+    classes: tuple[str, ...]  # their names
+    width: tuple[float, ...]  # 1 / ‖w‖ of each machine, on either side (R,)
+    plane: Any = None  # regions over two features, whose scores are the outputs
+
+    title: ClassVar[str] = "Margins"
+
+    def columns(self) -> dict[str, Any]:
+        """One row per class: how many of its rows are in each state."""
+        state = states_of(self.margin)
+        each = {
+            name: [int(((state == i) & (self.code == k)).sum()) for k in range(len(self.classes))]
+            for i, name in enumerate(STATES)
+        }
+        return {"class": self.classes, "rows": [int((self.code == k).sum()) for k in range(len(self.classes))], **each}
+
+    @property
+    def caption(self) -> str:
+        """What may be removed."""
+        beyond, n = int((states_of(self.margin) == 0).sum()), len(self.margin)
+        widths = ", ".join(f"{width:.4g}" for width in self.width[:5]) + ", ..." * (len(self.width) > 5)
+        said = f"{beyond:,} of {counted(n, 'row')} lie beyond the margin: without them the model stays the same. "
+        several = f"the margins of the {len(self.width)} machines are" if len(self.width) > 1 else "the margin is"
+        return f"{said}On either side of the boundary {several} {widths} wide (1 / ‖w‖, as the kernel measures)."
+
+    @drawn
+    def figure(self) -> Figure:
+        """On the plane of two features the boundary, the margins and the support vectors; else the outputs of rows."""
+        return self._histogram() if self.plane is None else self._plane()
+
+    def _plane(self) -> Figure:
+        figure, axes = canvas(width=6.6, height=5.6)
+        state, rows = states_of(self.margin), self.plane.rows
+        scores = np.moveaxis(self.plane.scores, -1, 0)
+        machines = scores[1:] if len(scores) == 2 else scores
+        for k, f in enumerate(machines):
+            color = "black" if len(machines) == 1 else PALETTE[k % len(PALETTE)]
+            axes.contour(self.plane.x, self.plane.y, f, levels=[0.0], colors=color, linewidths=1.6)
+            axes.contour(self.plane.x, self.plane.y, f, levels=[-1.0, 1.0], colors=color, linewidths=1, linestyles="--")
+        axes.plot([], [], "-", color="black", label="boundary, f = 0")
+        axes.plot([], [], "--", color="black", label="margins, f = ±1")
+        for k, name in enumerate(self.classes):
+            look = {"marker": MARKERS[k % 7], "color": PALETTE[k % len(PALETTE)], "label": short(name, 20)}
+            axes.scatter(*rows[self.code == k].T, s=22, linewidths=0, zorder=3, **look)
+        rings = {"s": 90, "facecolors": "none", "edgecolors": "black", "zorder": 4}
+        axes.scatter(*rows[state > 0].T, linewidths=1, label="support vector", **rings)
+        if (state == 3).any():
+            axes.scatter(*rows[state == 3].T, marker="x", s=40, color="black", lw=1.2, label=STATES[3], zorder=5)
+        axes.set(title=self.title, xlabel=short(self.plane.names[0]), ylabel=short(self.plane.names[1]))
+        legend(figure)
+        return figure
+
+    def _histogram(self) -> Figure:
+        figure, axes = canvas(width=6.6, height=4.2)
+        two = len(self.classes) == 2
+        bins = np.histogram_bin_edges(self.output, 40).tolist()
+        parts = [self.output[self.code == k] for k in range(len(self.classes))]
+        colors = [PALETTE[k % len(PALETTE)] for k in range(len(parts))]
+        axes.hist(parts, bins=bins, stacked=True, color=colors, label=[short(name, 20) for name in self.classes])
+        axes.axvline(0, color="black", lw=1.6, label="boundary")
+        for i, place in enumerate((-1, 1) if two else (1,)):
+            axes.axvline(place, color="black", lw=1, ls="--", label="margin" if not i else "")
+        what = f"output f, above 0 for {short(self.classes[1], 20)}" if two else "least t f over the machines"
+        axes.set(title=self.title, xlabel=what, ylabel="rows")
+        legend(figure)
+        return figure
+
+
+@explanation("margins")
+def margins(
+    obj: Any,
+    X: Any,
+    y: Any,
+    *,
+    names: Sequence[str] | None = None,
+    scales: Any = None,
+    classes: Sequence[str] | None = None,
+) -> Margins:
+    """Which rows lie on the margins, within them and beyond; on the plane where there are two features.
+
+    Args:
+        obj: A fitted SVMClassifier.
+        X: The rows that it was fitted to (n, D).
+        y: Their classes (n,).
+
+    Example:
+        >>> from ftheta import SVMClassifier
+        >>> X, y = [[1.0, 1], [2, 2], [0, 0], [-1, 0]], [1, 1, 0, 0]
+        >>> margins(SVMClassifier(kernel="linear", C=np.inf).fit(X, y), X, y).margin.round(3).tolist()
+        [1.0, 3.0, 1.0, 2.0]
+    """
+    labels, margin, raw = np.asarray(obj.classes_), margins_of(obj, X, y), obj.decision_function(X)
+    called = tuple(map(str, labels if classes is None else classes))
+    flat = obj.n_features_in_ == 2
+    plane = regions(obj, X, y, names=names, scales=scales, classes=classes) if flat else None
+    width = tuple(1 / norm if norm else np.inf for norm in obj.optimality_["norm"])
+    output = raw if raw.ndim == 1 else margin
+    return Margins(margin, output, np.searchsorted(labels, np.asarray(y)), called, width, plane)
+
+
+@dataclass(frozen=True, eq=False)
+class Tube(Result):
+    """Rows around a fit, and its tube."""
+
+    at: np.ndarray  # the feature where there is one, else the prediction (n,)
+    y: np.ndarray  # (n,)
+    predicted: np.ndarray  # (n,)
+    epsilon: float  # in units of y
+    name: str  # of `at`
+    target: str
+
+    def columns(self) -> dict[str, Any]:
+        """How many rows are within the tube, on its edge and outside, and their mean absolute residuals."""
+        rest = np.abs(self.y - self.predicted)
+        state = self._states()
+        named = ("within the tube", "on its edge", "outside")
+        mean = [rest[state == i].mean() if (state == i).any() else None for i in range(3)]
+        return {"rows": named, "count": [int((state == i).sum()) for i in range(3)], "mean |residual|": mean}
+
+    def _states(self) -> np.ndarray:
+        away = np.abs(self.y - self.predicted) - self.epsilon
+        slack = ON * max(self.epsilon, 1e-3 * float(np.std(self.y)))
+        return np.select([away < -slack, away <= slack], [0, 1], 2)
+
+    @property
+    def caption(self) -> str:
+        """What may be removed."""
+        within, n = int((self._states() == 0).sum()), len(self.y)
+        return (
+            f"{within:,} of {counted(n, 'row')} lie within the tube of ±{self.epsilon:.4g}: without them the model "
+            "stays the same. The others are its support vectors."
+        )
+
+    @drawn
+    def figure(self) -> Figure:
+        """Rows, the fit and its tube; rows outside the tube are support vectors."""
+        figure, axes = canvas(width=6.6, height=4.6)
+        order, state = np.argsort(self.at), self._states()
+        at, fit = self.at[order], self.predicted[order]
+        axes.fill_between(at, fit - self.epsilon, fit + self.epsilon, color=PALETTE[2], alpha=0.25, label="tube")
+        axes.plot(at, fit, "-", color=PALETTE[2], label="fit")
+        axes.scatter(self.at[state == 0], self.y[state == 0], s=14, color=GREY, label="may be removed", linewidths=0)
+        outside = state > 0
+        axes.scatter(self.at[outside], self.y[outside], s=18, color=PALETTE[0], label="support vector", linewidths=0)
+        axes.set(title="Tube of the regression", xlabel=short(self.name), ylabel=short(self.target))
+        legend(figure)
+        return figure
+
+
+@explanation(
+    "tube", when=lambda obj: np.ndim(obj.intercept_) == 0, otherwise="has several targets; {} needs a machine of one"
+)
+def tube(
+    obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, scales: Any = None, target: str = "y"
+) -> Tube:
+    """Which rows lie within the tube of a support vector regression.
+
+    Args:
+        obj: A fitted SVMRegressor of one target.
+        X: The rows that it was fitted to (n, D).
+        y: Their targets (n,).
+
+    Example:
+        >>> from ftheta import SVMRegressor
+        >>> X = np.arange(5.0)[:, None]
+        >>> tube(SVMRegressor(kernel="linear", C=10).fit(X, X[:, 0]), X, X[:, 0]).table().columns["count"]
+        [3, 2, 0]
+    """
+    predicted, truth = obj.predict(X), np.asarray(y, dtype=float)
+    if obj.n_features_in_ > 1:
+        return Tube(predicted, truth, predicted, float(obj.epsilon_), f"predicted {target}", target)
+    shift, scale = (0.0, 1.0) if scales is None else np.asarray(scales, dtype=float)[0]
+    at = shift + scale * np.asarray(X, dtype=float)[:, 0]
+    return Tube(at, truth, predicted, float(obj.epsilon_), "x0" if names is None else str(names[0]), target)
