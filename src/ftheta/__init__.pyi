@@ -49,6 +49,13 @@ from .models.linear.ridge import Ridge as Ridge
 from .models.linear.whitening import Whitening as Whitening
 from .models.margin.svm import SVMClassifier as SVMClassifier
 from .models.margin.svm import SVMRegressor as SVMRegressor
+from .models.tree.boosting import BoostingClassifier as BoostingClassifier
+from .models.tree.boosting import BoostingRegressor as BoostingRegressor
+from .models.tree.forest import AdaBoostClassifier as AdaBoostClassifier
+from .models.tree.forest import ForestClassifier as ForestClassifier
+from .models.tree.forest import ForestRegressor as ForestRegressor
+from .models.tree.tree import TreeClassifier as TreeClassifier
+from .models.tree.tree import TreeRegressor as TreeRegressor
 from . import nn as nn
 from . import optim as optim
 from . import plots as plots

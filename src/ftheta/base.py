@@ -60,7 +60,13 @@ class Estimator(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        known = [name for base in cls.__mro__ for name in base.__dict__.get("__annotations__", {})]
+        hints = {k: str(v) for base in cls.__mro__[::-1] for k, v in base.__dict__.get("__annotations__", {}).items()}
+        known = [
+            name
+            for base in cls.__mro__
+            for name in base.__dict__.get("__annotations__", {})
+            if not hints[name].startswith("ClassVar")  # a parameter of a base that this class does not have
+        ]
         own, inherited = (
             documented(cls),
             {k: v for base in reversed(cls.__mro__[1:]) for k, v in documented(base).items()},

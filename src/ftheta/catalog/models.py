@@ -88,6 +88,35 @@ MODELS = [
         "Support vector machine: the widest margin between classes, or a tube around numbers, with kernels.",
     ),
     Card(
+        "tree",
+        {
+            ("table", "classify"): "ftheta.models.tree.tree:TreeClassifier",
+            ("table", "regress"): "ftheta.models.tree.tree:TreeRegressor",
+        },
+        "Decision tree: one question after the other, pruned by cross-validation.",
+    ),
+    Card(
+        "forest",
+        {
+            ("table", "classify"): "ftheta.models.tree.forest:ForestClassifier",
+            ("table", "regress"): "ftheta.models.tree.forest:ForestRegressor",
+        },
+        "Random forest: the mean of many trees of resampled rows.",
+    ),
+    Card(
+        "boosting",
+        {
+            ("table", "classify"): "ftheta.models.tree.boosting:BoostingClassifier",
+            ("table", "regress"): "ftheta.models.tree.boosting:BoostingRegressor",
+        },
+        "Gradient boosting: trees that correct each other, with missing cells and categories as they are.",
+    ),
+    Card(
+        "adaboost",
+        {("table", "classify"): "ftheta.models.tree.forest:AdaBoostClassifier"},
+        "AdaBoost: small trees with weighted votes, each grown where those before it are wrong.",
+    ),
+    Card(
         "convnet",
         {("image", "classify"): "ftheta.models.image.convnet:ConvNetClassifier"},
         "Stages of convolutions and poolings, then dense layers.",
@@ -146,5 +175,8 @@ ALIASES = {  # what others call them
     **dict.fromkeys(("nb", "naive-bayes", "gaussiannb"), "gaussian-nb"),
     **dict.fromkeys(("polynomial", "poly"), "basis"),
     **dict.fromkeys(("svc", "svr", "support-vector-machine"), "svm"),
+    **dict.fromkeys(("decision-tree", "cart"), "tree"),
+    **dict.fromkeys(("random-forest", "rf", "bagging"), "forest"),
+    **dict.fromkeys(("gradient-boosting", "gbm", "hist-gradient-boosting"), "boosting"),
     **{"u-net": "unet", "associative-memory": "hopfield", "restricted-boltzmann-machine": "rbm"},
 }

@@ -125,7 +125,7 @@ def _training(trained: Any) -> list[Block]:
     rows = getattr(trained.model, "history_", None) or trained.run.rows()
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in rows]  # a page does not tell its day
     if not history:
-        return [Block(text="The model was fitted in closed form.")]
+        return [Block(text=getattr(trained.model, "how_fitted", "The model was fitted in closed form."))]
     reason = getattr(trained.model, "stop_reason_", "")
     known = {"": "", "rounds": "", "seconds": " The time was used up.", "steps": " The steps were used up."}
     why = known.get(reason, f" Ended early: {reason}.")

@@ -51,3 +51,10 @@ from .linear.whitening import Whitening as Whitening
 from .linear.whitening import principal_axes as principal_axes
 from .margin.svm import SVMClassifier as SVMClassifier
 from .margin.svm import SVMRegressor as SVMRegressor
+from .tree.boosting import BoostingClassifier as BoostingClassifier
+from .tree.boosting import BoostingRegressor as BoostingRegressor
+from .tree.forest import AdaBoostClassifier as AdaBoostClassifier
+from .tree.forest import ForestClassifier as ForestClassifier
+from .tree.forest import ForestRegressor as ForestRegressor
+from .tree.tree import TreeClassifier as TreeClassifier
+from .tree.tree import TreeRegressor as TreeRegressor

@@ -70,17 +70,19 @@ class Number(Plan):
     scale: Positive
     constant: bool
     missing: bool = False
+    keep: bool = False  # whether missing cells stay missing, for models that take them
     kind: ClassVar[str] = "number"
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (str(self.name), f"{self.name} missing") if self.missing else (str(self.name),)
+        return (str(self.name), f"{self.name} missing") if self.missing and not self.keep else (str(self.name),)
 
     @property
     def description(self) -> str:
         if self.constant:
             return f"constant ({self.mean:.4g}): centered, not scaled"
-        filled = "; missing cells take the mean, and a second column marks them" if self.missing else ""
+        filled = "; missing cells take the mean, and a second column marks them"
+        filled = ("; missing cells stay missing" if self.keep else filled) if self.missing else ""
         return f"(x - {self.mean:.4g}) / {self.scale:.4g}{filled}"
 
     @property
@@ -88,6 +90,8 @@ class Number(Plan):
         return [(str(self.name), self.mean, self.scale), *super().axes[1:]]
 
     def apply(self, column: pd.Series) -> np.ndarray:
+        if self.keep:
+            return ((_numbers(column) - self.mean) / self.scale)[:, None]
         return standardized(_numbers(column), self.mean, self.scale, self.missing)
 
     def new_row_note(self, column: pd.Series) -> str:
@@ -96,7 +100,7 @@ class Number(Plan):
         if len(words):
             what = f"{len(words)} cells could not be read as numbers ({words.iloc[0]!r})"
             return f"column {self.name!r}: {what}, taken as missing"
-        return _holes(self.name, 0 if self.missing else int(gone.sum()), "the mean is taken")
+        return _holes(self.name, 0 if self.missing or self.keep else int(gone.sum()), "the mean is taken")
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,28 @@ class Levels(Plan):
 
 
 @dataclass(frozen=True)
+class Codes(Levels):
+    """Text as the place of its level; missing cells and new levels stay missing, for models that take them."""
+
+    keep: ClassVar[bool] = True
+    kind: ClassVar[str] = "codes"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (str(self.name),)
+
+    @property
+    def description(self) -> str:
+        return f"one of {len(self.levels) + bool(self.rare)} categories, as they are"
+
+    def apply(self, column: pd.Series) -> np.ndarray:
+        cells = _text_levels(column)
+        table = places([*map(str, cells.cat.categories), None], self.levels, self.rare, False)
+        found = table[cells.cat.codes.to_numpy()].astype(float)
+        return np.where(found < 0, np.nan, found)[:, None]
+
+
+@dataclass(frozen=True)
 class Date(Plan):
     """A date as days, and as places on circles."""
 
@@ -147,27 +173,32 @@ class Date(Plan):
     scale: Positive
     circles: tuple[Literal["year", "week", "day"], ...]
     missing: bool = False
+    keep: bool = False  # whether missing cells stay missing
     kind: ClassVar[str] = "date"
 
     @property
     def outputs(self) -> tuple[str, ...]:
         turns = [f"{self.name} {part} of {circle}" for circle in self.circles for part in ("sin", "cos")]
-        return (str(self.name), *turns, *([f"{self.name} missing"] if self.missing else []))
+        return (str(self.name), *turns, *([f"{self.name} missing"] if self.missing and not self.keep else []))
 
     @property
     def description(self) -> str:
         circles = f", and its place in the {' and the '.join(self.circles)} as sine and cosine" if self.circles else ""
-        return f"days since 1970, standardized{circles}" + ("; missing cells marked" if self.missing else "")
+        missing = f"; missing cells {'stay missing' if self.keep else 'marked'}" if self.missing else ""
+        return f"days since 1970, standardized{circles}{missing}"
 
     @property
     def axes(self) -> list[tuple[str, float, float]]:
         return [(f"{self.name} (year)", 1970 + self.mean / YEAR, self.scale / YEAR), *super().axes[1:]]
 
     def new_row_note(self, column: pd.Series) -> str:
-        return _holes(self.name, 0 if self.missing else int(np.isnan(_days(column)).sum()), "the mean is taken")
+        gone = 0 if self.missing or self.keep else int(np.isnan(_days(column)).sum())
+        return _holes(self.name, gone, "the mean is taken")
 
     def apply(self, column: pd.Series) -> np.ndarray:
-        return date(_days(column), self.mean, self.scale, self.circles, self.missing)
+        days = _days(column)
+        found = date(days, self.mean, self.scale, self.circles, self.missing and not self.keep)
+        return np.where(np.isnan(days)[:, None], np.nan, found) if self.keep else found
 
 
 @dataclass(frozen=True)
@@ -280,7 +311,7 @@ def moments(x: np.ndarray) -> tuple[float, float, bool]:
 
 def plan_of(state: Mapping[str, Any]) -> Plan:
     """The plan whose `state` this is."""
-    kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Date, Dropped)}
+    kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Codes, Date, Dropped)}
     given = dict(state)
     kind = given.pop("kind")
     if kind not in kinds:

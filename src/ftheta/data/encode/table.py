@@ -25,7 +25,7 @@ from ... import check
 from ...check import Finite, Positive, Size, table
 from ...errors import FileFormatError, InputError
 from .array import ArrayEncoder
-from .columns import Dropped, Number, Plan, learn, number, plan_of
+from .columns import Codes, Date, Dropped, Levels, Number, Plan, learn, number, plan_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +41,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Args:
         dtype: Of what `transform` returns.
+        missing: "mark": missing cells take the mean, and a second column marks them; "keep": they stay missing.
+        categories: "columns": one column for each category; "codes": a data frame with a column of category dtype.
 
     Example:
         >>> import pandas as pd
@@ -55,8 +57,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: np.ndarray
 
-    def __init__(self, dtype: Literal["float32", "float64"] = "float64") -> None:
-        self.dtype = dtype
+    def __init__(
+        self,
+        dtype: Literal["float32", "float64"] = "float64",
+        missing: Literal["mark", "keep"] = "mark",
+        categories: Literal["columns", "codes"] = "columns",
+    ) -> None:
+        self.dtype, self.missing, self.categories = dtype, missing, categories
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -71,6 +78,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.plans_ = [learn(X.iloc[:, j], name) for j, name in enumerate(names)]
         if not any(plan.outputs for plan in self.plans_):
             self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
+        self.plans_ = [self._kept(plan) for plan in self.plans_]
         if not any(plan.outputs for plan in self.plans_):
             why = [f"{f'x{j}' if p.name is None else p.name!r} is {p.description}" for j, p in enumerate(self.plans_)]
             first = "; ".join(why[:3]) + ("; ..." if len(why) > 3 else "")
@@ -79,8 +87,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             warnings.warn(_constant_sentence(constant), UserWarning, stacklevel=2)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
-        """The columns that `fit` saw as numbers: (n, W)."""
+    def _kept(self, plan: Plan) -> Plan:
+        """The plan for a model that takes missing cells, or categories, as they are."""
+        if isinstance(plan, Levels) and self.categories == "codes":
+            return Codes(plan.name, plan.levels, plan.rare, plan.missing)
+        return replace(plan, keep=True) if isinstance(plan, Number | Date) and self.missing == "keep" else plan
+
+    def transform(self, X: Any) -> Any:
+        """The columns that `fit` saw as numbers: (n, W); a data frame where some are codes of categories."""
+        import pandas as pd
+
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])
@@ -90,7 +106,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 rows = slice(start, start + BLOCK)
                 for j, plan in enumerate(self.plans_):
                     out[rows, edges[j] : edges[j + 1]] = _applied(plan, X.iloc[rows, j], start)
-        return out
+        coded = [plan.outputs[0] for plan in self.plans_ if isinstance(plan, Codes)]
+        return (
+            pd.DataFrame(out, X.index, self.get_feature_names_out()).astype(dict.fromkeys(coded, "category"))
+            if coded
+            else out
+        )
 
     def _checked(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """A frame as one of pandas; anything else as a frame of numbers, where cells may be missing."""
@@ -192,8 +213,9 @@ def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:
     except (TypeError, ValueError) as error:
         what = f"Column {plan.name!r} was a {plan.kind} in training"
         raise InputError(f"{what}, but now: {error}. Correct its cells.") from None
-    if not np.isfinite(found).all():
-        row = int(np.argmax(~np.isfinite(found).all(1)))
+    bad = ~np.isfinite(found) & ~(np.isnan(found) & getattr(plan, "keep", False))
+    if bad.any():
+        row = int(np.argmax(bad.any(1)))
         what = f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}"
         raise InputError(f"{what}; finite numbers are needed.")
     return found

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from ... import check
 from ...check import not_finite, plain, reject_memory
@@ -92,7 +93,10 @@ class Table(Kind):
         support: Any = _support(estimator)
         if support != "real":
             return ArrayEncoder(support, bool(data.shape) or not hasattr(data.x, "iloc"), dtype=dtype)
-        return TableEncoder(dtype) if hasattr(data.x, "iloc") else ArrayEncoder("real", True, dtype=dtype)
+        if not hasattr(data.x, "iloc"):
+            return ArrayEncoder("real", True, dtype=dtype)
+        takes = get_tags(estimator).input_tags  # what it takes as it is
+        return TableEncoder(dtype, "keep" if takes.allow_nan else "mark", "codes" if takes.categorical else "columns")
 
     @classmethod
     def size(cls, data: Dataset) -> str:

@@ -90,18 +90,22 @@ class Plain(FewThreads, Estimator):
     """Learned without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
 
     n_features_in_: ClassVar[int]  # set by `fit`; not a parameter
+    takes_missing: ClassVar[bool] = False  # whether cells of X may be NaN
+    how_fitted: ClassVar[str] = "The model was fitted in closed form."  # for the report
     _order: ClassVar[Literal["C", "K"]] = "C"  # of the rows of a fit; K: as they lie in memory, without a copy
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.takes_missing
         return tags
 
     def _table(self, X: Any, *, reset: bool = False, dtype: str = "float64") -> np.ndarray:
         """Checked X (n, D)."""
         if not reset:
             check_is_fitted(self)
-        return check.table(self, dense(X, dtype), dtype=dtype, reset=reset, order=self._order if reset else "C")
+        order = self._order if reset else "C"
+        return check.table(self, dense(X, dtype), dtype=dtype, reset=reset, order=order, allow_nan=self.takes_missing)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
