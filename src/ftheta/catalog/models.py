@@ -102,6 +102,7 @@ MODELS = [
             ("table", "regress"): "ftheta.models.tree.forest:ForestRegressor",
         },
         "Random forest: the mean of many trees of resampled rows.",
+        compare_rows=1_000_000,
     ),
     Card(
         "boosting",
@@ -110,6 +111,7 @@ MODELS = [
             ("table", "regress"): "ftheta.models.tree.boosting:BoostingRegressor",
         },
         "Gradient boosting: trees that correct each other, with missing cells and categories as they are.",
+        compare_rows=1_000_000,
     ),
     Card(
         "adaboost",
