@@ -19,6 +19,7 @@ from ._show import echo
 COMMANDS = {
     "train": "Train a model on a data set or a file.",
     "compare": "Try the models that fit the data, and train the best.",
+    "tune": "Search for good parameters of a model.",
     "predict": "Predict with a trained run.",
     "evaluate": "Evaluate a trained run on a file with targets.",
     "sample": "Draw new rows from a trained run.",

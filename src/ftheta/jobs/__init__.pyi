@@ -18,3 +18,5 @@ from .train import train as train
 from .trained import Answers as Answers
 from .trained import TrainedRun as TrainedRun
 from .trained import open as open
+from .tune import TunedRun as TunedRun
+from .tune import tune as tune

@@ -38,14 +38,14 @@ def part(job: Prepared) -> np.ndarray:
     return np.sort(np.concatenate([job.split.train, job.split.validation]))
 
 
-def parts(job: Prepared, k: int = FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn from and rows held out, for each of k folds of the training part."""
+def parts(job: Prepared, k: int = FOLDS, place: str = "folds") -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows held out, for each of k folds of the training part; another `place`, other folds."""
     rows, (how, y) = part(job), split_by(job.config, job.dataset, job.task)
     labels, groups = (None if v is None else v[rows] for v in (y, job.dataset.groups))
     how = "random" if how == "stratified" and not job.task.stratify else how  # bins of numbers
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
-        found = folds(len(rows), k, Draw(job.config.seed).at("folds"), split=how, y=labels, groups=groups)
+        found = folds(len(rows), k, Draw(job.config.seed).at(place), split=how, y=labels, groups=groups)
     return [(rows[learn], rows[held]) for learn, held in found]
 
 

@@ -199,8 +199,8 @@ def compare(
     config = merge({"data": data}, settings_of(settings))
     folder = Path(run or new_path("compare", data))
     entrants, left_out = _entrants(config, folder, models, watch)
-    metric = _metric(entrants[0], metric)
-    _begin(folder, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
+    metric = metric_of(entrants[0].job, metric)
+    begin(folder / ASKED, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
     try:
         done = judge(entrants, left_out, clock, parts(entrants[0].job, folds), watch)
         entrants = _ranked([e for e in entrants if e.name not in left_out], metric, done)
@@ -215,25 +215,28 @@ def compare(
     return board
 
 
-def _begin(folder: Path, asked: dict[str, Any]) -> None:
-    """Write down what is compared; a folder of another comparison is refused."""
-    file, text = folder / ASKED, json.dumps(asked, indent=1) + "\n"
+def begin(file: Path, asked: Mapping[str, Any]) -> None:
+    """Write down what is asked for; a folder where something else was asked is refused."""
+    text = json.dumps(asked, indent=1) + "\n"
     if file.exists() and file.read_text(encoding="utf-8") != text:
-        raise RunError(f"{folder} holds another comparison. Choose another --run, or continue it with --resume.")
+        raise RunError(f"{file.parent} was made with other settings. Choose another --run, or continue with --resume.")
     write_atomic(file, text.encode())
+
+
+def given(file: Path, shape: type, command: str) -> dict[str, Any]:
+    """What `begin` wrote, as arguments."""
+    if not file.is_file():
+        raise InputError(f"--resume {file.parent}: expected a folder that `{command}` wrote; it has no {file.name}.")
+    try:
+        found: Any = TypeAdapter(shape).validate_json(file.read_bytes(), strict=True)
+    except ValueError as error:
+        raise FileFormatError(f"{file} is not one of `{command}`. Start again: {str(error)[:200]}") from None
+    return found | asdict(merge(found.pop("config"), where=str(file)))
 
 
 def asked_of(folder: Path) -> dict[str, Any]:
     """The arguments of `compare` that a folder was made with."""
-    file = folder / ASKED
-    if not file.is_file():
-        raise InputError(f"--resume {folder}: expected a folder that `ftheta compare` wrote; it has no {ASKED}.")
-    try:
-        found: Any = TypeAdapter(Asked).validate_json(file.read_bytes(), strict=True)
-    except ValueError as error:
-        raise FileFormatError(f"{file} is not one of `ftheta compare`. Start again: {str(error)[:200]}") from None
-    found |= asdict(merge(found.pop("config"), where=str(file)))
-    return {name: value for name, value in found.items() if name != "model"}
+    return {name: value for name, value in given(folder / ASKED, Asked, "ftheta compare").items() if name != "model"}
 
 
 def _ranked(entrants: list[Entrant], metric: str, done: int) -> list[Entrant]:
@@ -313,13 +316,15 @@ def _default(cards: Sequence[Card], dataset: Dataset, task: str) -> list[Card]:
     return tried
 
 
-def _metric(first: Entrant, asked: str) -> str:
-    """The score that orders models."""
-    probe = fold(first.job, *_few(first.job))
-    known = list(first.job.task.score(probe.y, probe.answers)["scores"])
+def metric_of(job: Prepared, asked: str) -> str:
+    """The score that orders models, by a quick trial where one is asked for."""
+    if not asked and job.task.judged:
+        return job.task.judged
+    probe = fold(job, *_few(job))
+    known = list(job.task.score(probe.y, probe.answers)["scores"])
     if asked and asked not in known:
         raise InputError(f"--metric: {nearest('metric', asked, known)}")
-    return asked or first.job.task.judged or known[0]
+    return asked or known[0]
 
 
 def _few(job: Prepared) -> tuple[np.ndarray, np.ndarray]:

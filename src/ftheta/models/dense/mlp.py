@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...check import Share, Widths
 from ...data import InputSpec, TargetSpec
 from ...nn import MLP
+from ...selection import Range, Space
 from .._base.neural import NeuralEstimator
 from .._base.supervised import NeuralClassifier, NeuralRegressor
 
@@ -35,6 +37,13 @@ class _Perceptron(NeuralEstimator):
     activation: str | Sequence[str] = "relu"
     dropout: Share | tuple[Share, ...] = 0.0
     init: str = "auto"
+
+    space: ClassVar[Space] = {
+        "hidden": [(32,), (100,), (200,), (64, 64), (128, 128)],
+        "lr": Range(3e-4, 3e-2, log=True),
+        "dropout": Range(0.0, 0.5),
+        "training.l2": Range(1e-6, 0.1, log=True),
+    }
 
     def build(self, x: InputSpec, y: TargetSpec) -> MLP:
         raw = self.task().likelihood(y).n_raw(y)  # type: ignore[union-attr]

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,7 @@ from ...check import Count, NonNegative, Positive
 from ...errors import InputError
 from ...formulas import interval
 from ...results import Table
+from ...selection import Range, Space
 from ...train import iterate
 from .._base.plain import Rows
 from .._base.rows import Data
@@ -82,6 +83,8 @@ class LogisticRegression(Summarized, SteppedClassifier):
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     tol: Positive = 1e-6
     epochs: Count = 1000
+
+    space: ClassVar[Space] = {"l2": Range(1e-6, 1.0, log=True)}
 
     def read(self, *args: Any, **named: Any) -> tuple[Data, Data | None]:
         """Rows to learn from, a copy of which the summary needs."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from sklearn.base import clone
 
 from ...check import NonNegative
 from ...errors import InputError
+from ...selection import Range, Space
 from ...store import Tree
 from .._base.plain import PlainRegressor, Rows
 from .base import LinearAnswers, centered, feature_names
@@ -143,6 +144,8 @@ class Ridge(LinearAnswers, PlainRegressor):
     alphas: tuple[NonNegative, ...] | np.ndarray | None = None
     choose: Literal["loo", "gcv"] = "loo"
     fit_intercept: bool = True
+
+    space: ClassVar[Space] = {"alpha": Range(1e-3, 1e4, log=True)}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the penalized least-squares problem, for every penalty that is offered."""

@@ -1,0 +1,224 @@
+"""A search for the best point of a space, kept in a journal that any number of processes may share.
+
+    tpe             points like the better ones so far (tree-structured Parzen estimator)
+    random          independent points
+    quasi-random    a scrambled Sobol sequence: points that leave no large gaps
+    grid            every combination of choices, four values of each range
+
+The point of trial k depends on the seed, on k and on the trials that have ended: a search that was interrupted goes on
+as if it had not been. A trial whose process has died is put back and tried again.
+Reference: Akiba et al., Optuna, KDD (2019); Bergstra et al., Algorithms for hyper-parameter optimization, NIPS (2011).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from ..catalog import nearest
+from ..errors import InputError
+from .space import Range, Space, at, grid, suggest, written
+
+SEARCHES = ("tpe", "random", "quasi-random", "grid")
+STARTUP = 10  # trials before points of TPE follow from earlier ones, and before one is ended early
+KEPT = 66.0  # percent of trials that are not ended early
+Report = Callable[[float], None]  # hears the value so far, and ends a trial that is clearly behind
+
+
+def optuna() -> Any:
+    """The engine, quiet; one sentence where it is not installed."""
+    try:
+        import optuna
+    except ImportError:
+        raise InputError("A search needs Optuna. Install it with: pip install 'ftheta[tune]'") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+class Search:
+    """Trials over a space.
+
+    Args:
+        space: What is tried.
+        search: One of SEARCHES.
+        seed: Decides which points are tried.
+        maximize: Whether a larger value is better.
+        journal: File that keeps the trials; None: memory.
+        first: Points that are tried before all others.
+        prune: Whether a trial ends that is, after two reports, in the last third of those that were completed.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        search: str = "tpe",
+        seed: int = 0,
+        maximize: bool = True,
+        journal: Path | None = None,
+        first: tuple[Mapping[str, Any], ...] = (),
+        prune: bool = True,
+    ) -> None:
+        if search not in SEARCHES:
+            raise InputError(nearest("search", search, SEARCHES))
+        self.space, self.search, self.seed = dict(space), search, seed
+        self.engine, self.journal, self.n_first = optuna(), journal, len(first)
+        self.worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        pruner = self.engine.pruners.PercentilePruner(KEPT, n_startup_trials=STARTUP, n_warmup_steps=1)
+        self.study = self.engine.create_study(
+            study_name="search",
+            storage=self._storage(),
+            direction="maximize" if maximize else "minimize",
+            pruner=pruner if prune else self.engine.pruners.NopPruner(),
+            load_if_exists=True,
+        )
+        with self._locked():
+            if not self.study.get_trials(deepcopy=False):
+                for point in first:
+                    self.study.enqueue_trial(self._stored(point))
+
+    def _storage(self) -> Any:
+        if self.journal is None:
+            return None
+        storages = self.engine.storages
+        return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.journal)))
+
+    @contextmanager
+    def _locked(self, name: str = "ask") -> Iterator[None]:
+        """Held by one process at a time."""
+        if self.journal is None:
+            yield
+            return
+        from filelock import FileLock
+
+        with FileLock(f"{self.journal}.{name}.lock"):
+            yield
+
+    # ---- trials
+
+    def run(
+        self,
+        measure: Callable[[dict[str, Any], Report], float],
+        trials: int,
+        *,
+        seconds: float = float("inf"),
+        heard: Callable[[Any], object] = lambda trial: None,
+    ) -> None:
+        """Try points until there are so many trials, or the time is over.
+
+        Args:
+            measure: Gives the value of a point; calls its second argument with the value so far.
+            trials: Of all processes together.
+            seconds: After which no trial begins.
+            heard: Hears each trial that ends.
+        """
+        end = monotonic() + seconds
+        with self._locked(self.worker):
+            while monotonic() < end and (trial := self._ask(trials)) is not None:
+                self._try(trial, measure)
+                heard(self.study.get_trials(deepcopy=False)[trial.number])
+
+    def _try(self, trial: Any, measure: Callable[[dict[str, Any], Report], float]) -> None:
+        states, pruned = self.engine.trial.TrialState, self.engine.TrialPruned
+        stage = iter(range(10**6))
+
+        def report(value: float) -> None:
+            trial.report(value, next(stage))
+            if trial.should_prune():
+                raise pruned
+
+        try:
+            value = measure(suggest(trial, self.space), report)
+        except pruned:
+            self.study.tell(trial, state=states.PRUNED)
+        except InputError as error:  # a point that cannot be trained
+            trial.set_user_attr("error", str(error))
+            self.study.tell(trial, state=states.FAIL)
+        except BaseException:
+            self._put_back(trial.number, trial.params)
+            raise
+        else:
+            self.study.tell(
+                trial, value if np.isfinite(value) else None, state=None if np.isfinite(value) else states.FAIL
+            )
+
+    def _ask(self, trials: int) -> Any:
+        """The next trial; None where there are enough."""
+        with self._locked(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # experimental samplers, categories of a quasi-random search
+            self._take_up()
+            states = self.engine.trial.TrialState
+            known = self.study.get_trials(deepcopy=False)
+            begun = [t for t in known if t.state != states.WAITING and "put back" not in t.user_attrs]
+            if len(begun) >= trials:
+                return None
+            if not any(t.state == states.WAITING for t in known):
+                if (point := self._point(len(begun))) is not None:
+                    self.study.enqueue_trial(point)
+                elif self.search == "grid":
+                    return None
+            seed = int(np.random.SeedSequence([self.seed, len(begun)]).generate_state(1)[0])
+            how = {"n_startup_trials": STARTUP, "multivariate": True, "constant_liar": True}
+            self.study.sampler = self.engine.samplers.TPESampler(seed=seed, **how)
+            trial = self.study.ask()
+            trial.set_user_attr("worker", self.worker)
+            suggest(trial, self.space)  # kept in the journal before anything is tried
+            return trial
+
+    def _point(self, k: int) -> dict[str, Any] | None:
+        """Point k of a search that does not look at values; None: there is none, or TPE chooses."""
+        if self.search == "tpe":
+            return None
+        if self.search == "grid":
+            points, k = grid(self.space), k - self.n_first
+            order = np.random.default_rng(self.seed).permutation(len(points))  # a part of it is spread out as well
+            return self._stored(points[order[k]]) if k < len(points) else None
+        if self.search == "quasi-random":
+            sobol = qmc.Sobol(len(self.space), scramble=True, rng=np.random.default_rng(self.seed))
+            (u,) = (sobol.fast_forward(k) if k else sobol).random(1)
+        else:
+            u = np.random.default_rng([self.seed, k]).random(len(self.space))
+        return self._stored({name: at(where, x) for (name, where), x in zip(self.space.items(), u, strict=True)})
+
+    def _stored(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """A point as Optuna keeps it: ranges as numbers, choices as text."""
+        ranges = {name for name, where in self.space.items() if isinstance(where, Range)}
+        return {name: value if name in ranges else written(value) for name, value in point.items()}
+
+    # ---- processes that died
+
+    def _take_up(self) -> None:
+        """Put the trials of dead processes back."""
+        if self.journal is None:
+            return
+        running = self.engine.trial.TrialState.RUNNING
+        for trial in self.study.get_trials(deepcopy=False, states=(running,)):
+            worker = trial.user_attrs.get("worker", "")
+            if worker != self.worker and not self._lives(worker):
+                self._put_back(trial.number, trial.params)
+
+    def _lives(self, worker: str) -> bool:
+        """Whether a process still holds its lock."""
+        from filelock import FileLock, Timeout
+
+        try:
+            with FileLock(f"{self.journal}.{worker}.lock", timeout=0):
+                return False
+        except Timeout:
+            return True
+
+    def _put_back(self, number: int, point: Mapping[str, Any]) -> None:
+        storage, state = self.study._storage, self.engine.trial.TrialState
+        storage.set_trial_user_attr(self.study.get_trials(deepcopy=False)[number]._trial_id, "put back", True)
+        self.study.tell(number, state=state.FAIL)
+        self.study.enqueue_trial(dict(point))

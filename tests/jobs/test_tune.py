@@ -1,0 +1,80 @@
+"""`tune`: trials are cross-validations, the test part is used once, and a search that was stopped goes on."""
+
+import numpy as np
+import pytest
+
+from ftheta import jobs
+from ftheta.errors import InputError, RunError
+from ftheta.jobs import files
+from ftheta.jobs.crossval import fold, joined, parts
+from ftheta.jobs.tune import asked_of, work
+
+QUICK = {"trials": 5, "folds": 3, "report": False}
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tune")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return jobs.tune("ridge", "diabetes", run=folder / "t", **QUICK), folder
+
+
+def scored(point, place):
+    """R² in cross-validation of a ridge regression, computed apart."""
+    job = jobs.prepare(jobs.Config("ridge", "diabetes", params=dict(point)))
+    _, y, made = joined([fold(job, *rows) for rows in parts(job, 3, place)])
+    return float(np.sqrt(np.mean((y - made["predicted"]) ** 2)))
+
+
+def test_trial_0_are_the_defaults_and_each_value_is_of_its_point(tuned):
+    found, _ = tuned
+    assert found.points[0] == {"alpha": 1.0} and found.metric == "RMSE" and not found.maximize
+    for point, value in zip(found.points, found.values, strict=True):
+        assert value == pytest.approx(scored(point, "folds"))
+    assert found.values[found.best] == found.values.min()
+
+
+def test_the_best_is_confirmed_on_other_folds_and_the_better_one_is_tested(tuned, monkeypatch):
+    found, folder = tuned
+    monkeypatch.chdir(folder)
+    assert found.scores == pytest.approx((scored(found.best_point, "confirm"), scored({"alpha": 1.0}, "confirm")))
+    kept = found.best_point if found.scores[0] < found.scores[1] else {}
+    assert found.best_run.config.params == kept and files.result(found.best_run.run)["part"] == "test part"
+    assert ("defaults are kept" in found.verdicts[-1]) == (not kept)
+
+
+def test_a_stopped_search_continues_to_the_same_trials(tuned, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    class Stop(jobs.Watcher):
+        def say(self, event, what):
+            if "trial 3" in str(what):
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.tune("ridge", "diabetes", run=tmp_path / "t", watch=Stop(), **QUICK)
+    asked = asked_of(tmp_path / "t")
+    work(tmp_path / "t")  # as another process would
+    again = jobs.tune(**asked, run=tmp_path / "t", report=False)
+    assert again.points == tuned[0].points
+    np.testing.assert_array_equal(again.values, tuned[0].values)
+    with pytest.raises(RunError, match="other settings"):
+        jobs.tune("ridge", "diabetes", run=tmp_path / "t", **QUICK | {"trials": 6})
+
+
+def test_nested_settings_and_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.toml").write_text('hidden = [[4], [8]]\n"training.l2" = {low = 1e-4, high = 0.1, log = true}\n')
+    found = jobs.tune("mlp", "iris", space=tmp_path / "space.toml", epochs=3, search="random", **QUICK | {"trials": 2})
+    assert {tuple(p["hidden"]) for p in found.points} <= {(4,), (8,)} and len(found.points) == 2
+    job = jobs.prepare(jobs.Config("mlp", "iris", params={"epochs": 3}))
+    from ftheta.jobs.tune import _with
+
+    tried = _with(job, found.points[0]).estimator
+    assert tried.training.l2 == found.points[0]["training.l2"] and list(tried.hidden) == found.points[0]["hidden"]
+    for space, sentence in ((tmp_path / "none.toml", "TOML"), ({"rate": [1]}, "Unknown parameter")):
+        with pytest.raises(InputError, match=sentence):
+            jobs.tune("mlp", "iris", space=space)
+    with pytest.raises(InputError, match="no search space of its own"):
+        jobs.tune("lda", "iris")

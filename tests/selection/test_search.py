@@ -1,0 +1,180 @@
+"""Searches: the optimum of a known function, points that leave no gaps, trials that survive their process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, cross_val_score
+
+from ftheta.errors import InputError
+from ftheta.selection import SEARCHES, Range, Search, space_of, trials_of, tune
+from ftheta.selection.space import at, grid
+
+SPACE = {"x": Range(-3.0, 3.0), "n": Range(1, 8), "lr": Range(1e-4, 1.0, log=True), "c": ((1,), (2, 3))}
+
+
+def bowl(point, report=None):
+    return -((point["x"] - 1) ** 2) - abs(point["n"] - 5) - (np.log10(point["lr"]) + 2) ** 2 - len(point["c"])
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_points_lie_in_the_space_and_the_best_is_the_largest(search):
+    made = Search(SPACE, search=search, seed=3)
+    made.run(bowl, 20)
+    found = trials_of(made, "score", True)
+    assert len(found.points) == 20
+    for point, value in zip(found.points, found.values, strict=True):
+        assert -3 <= point["x"] <= 3 and isinstance(point["n"], int) and 1 <= point["n"] <= 8
+        assert 1e-4 <= point["lr"] <= 1 + 1e-9 and point["c"] in SPACE["c"] and value == pytest.approx(bowl(point))
+    assert found.values[found.best] == found.values.max() and found.best_point == found.points[found.best]
+
+
+def test_tpe_is_ahead_of_random_points():
+    def reached(search, seed):
+        made = Search({"x": Range(-3.0, 3.0), "y": Range(-3.0, 3.0)}, search=search, seed=seed)
+        made.run(lambda p, _: -((p["x"] - 1) ** 2) - (p["y"] + 2) ** 2, 40)
+        return made.study.best_value
+
+    gains = [reached("tpe", seed) > reached("random", seed) for seed in range(8)]
+    assert sum(gains) >= 7
+
+
+@pytest.mark.ledger("B174")
+def test_quasi_random_points_leave_smaller_gaps():
+    space = {"a": Range(0.0, 1.0), "b": Range(0.0, 1.0)}
+
+    def gap(search, seed):
+        made = Search(space, search=search, seed=seed)
+        made.run(lambda p, _: 0.0, 32)
+        return qmc.discrepancy([[p["a"], p["b"]] for p in trials_of(made, "", True).points])
+
+    assert all(gap("quasi-random", seed) < gap("random", seed) / 2 for seed in range(5))
+
+
+def test_a_grid_has_every_combination_once():
+    space = {"n": Range(1, 3), "c": ("a", "b"), "x": Range(1.0, 1000.0, log=True)}
+    made = Search(space, search="grid")
+    made.run(lambda p, _: 0.0, 100)
+    points = trials_of(made, "", True).points
+    assert len(points) == len(grid(space)) == 3 * 2 * 4 == len({tuple(p.values()) for p in points})
+    assert sorted({round(p["x"], 6) for p in points}) == [1, 10, 100, 1000]
+
+
+def test_shares_of_a_range():
+    assert [at(Range(1, 3), u) for u in (0.0, 0.3, 0.4, 0.6, 0.7, 0.999)] == [1, 1, 2, 2, 3, 3]
+    assert at(Range(1e-4, 1.0, log=True), 0.5) == pytest.approx(1e-2) and at(Range(-1.0, 3.0), 0.25) == 0
+    assert at(("a", "b", "c"), 0.34) == "b" and at(("a", "b"), 0.999) == "b"
+    assert [Range(1e-4, 1.0, log=True).near_end(x) for x in (1.3e-4, 1e-2, 0.9)] == ["lower", "", "upper"]
+
+
+def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(tmp_path):
+    plain = Search(SPACE, seed=5)
+    plain.run(bowl, 16)
+    stopped, calls = Search(SPACE, seed=5, journal=tmp_path / "j"), []
+
+    def failing(point, report):
+        calls.append(point)
+        if len(calls) == 13:
+            raise KeyboardInterrupt
+        return bowl(point)
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run(failing, 16)
+    again = Search(SPACE, seed=5, journal=tmp_path / "j")
+    again.run(bowl, 16)
+    a, b = (trials_of(s, "score", True) for s in (plain, again))
+    assert len(b.points) == 16 and calls[12] in b.points
+    assert a.points[:13] == b.points[:13]
+
+
+def test_trials_that_are_behind_end_early_and_points_that_fail_do_not_count():
+    made = Search({"x": Range(0, 9)}, search="random", seed=0)
+
+    def measure(point, report):
+        if point["x"] == 3:
+            raise InputError("no.")
+        for _ in range(3):
+            report(float(point["x"]))
+        return float(point["x"])
+
+    made.run(measure, 40)
+    found = trials_of(made, "score", True)
+    pruned = [p["x"] for p, s in zip(found.points, found.states, strict=True) if s == "pruned"]
+    assert pruned and max(pruned) < found.best_point["x"] == max(p["x"] for p in found.points)
+    assert found.states[:10].count("pruned") == 0 and "failed" in found.states
+    assert all((s == "failed") == (p["x"] == 3) for p, s in zip(found.points, found.states, strict=True))
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from ftheta.selection import Range, Search
+def slow(point, report):
+    Path(sys.argv[2]).touch()
+    time.sleep(60)
+Search({"x": Range(0.0, 1.0)}, seed=1, journal=Path(sys.argv[1])).run(slow, 5)
+"""
+
+
+@pytest.mark.middle
+def test_the_trial_of_a_killed_process_is_taken_up_again(tmp_path):
+    journal, begun = tmp_path / "j", tmp_path / "begun"
+    process = subprocess.Popen([sys.executable, "-c", WORKER, str(journal), str(begun)])
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    other = Search({"x": Range(0.0, 1.0)}, seed=1, journal=journal)
+    other.run(lambda p, _: p["x"], 2)  # the first trial runs elsewhere: one is left
+    assert len(trials_of(other, "", True).points) == 1
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    other.run(lambda p, _: p["x"], 5)
+    alone = Search({"x": Range(0.0, 1.0)}, seed=1)
+    alone.run(lambda p, _: p["x"], 5)
+    points = [trials_of(s, "", True).points for s in (other, alone)]
+    assert len(points[0]) == 5 and points[1][0] in points[0]
+
+
+def test_tune_agrees_with_scikit_learn_and_refits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
+    space = {"alpha": (0.01, 1.0, 100.0), "fit_intercept": (True, False)}
+    found = tune(Ridge(), X, y, space, search="grid", cv=KFold(4), prune=False)
+    for params, score in zip(found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True):
+        assert score == pytest.approx(cross_val_score(Ridge(**params), X, y, cv=KFold(4)).mean())
+    assert len(found.points) == 6 and found.best_score_ == max(found.cv_results_["mean_test_score"])
+    assert found.cv_results_["rank_test_score"][found.best] == 1
+    np.testing.assert_allclose(found.predict(X), Ridge(**found.best_params_).fit(X, y).predict(X))
+
+
+def test_importance_finds_the_parameter_that_matters():
+    made = Search({"x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)}, search="quasi-random", seed=0)
+    made.run(lambda p, _: 3 * p["x"] ** 2 + 0.1 * p["y"], 32)
+    found = trials_of(made, "score", True)
+    assert found.importance["x"] > 0.8 and "x matters most" in found.caption
+    assert any("end of its range: widen it" in text for text in found.edges)
+    assert found.figure().axes[0].get_ylabel() == "score"
+
+
+@pytest.mark.parametrize(
+    ("space", "sentence"),
+    [
+        ({}, "empty"),
+        ({"lr": {"low": 1.0, "high": 0.1}}, "from 1.0 to 0.1"),
+        ({"lr": {"low": 0.0, "high": 0.1, "log": True}}, "above 0"),
+        ({"lr": {"low": 0.1}}, "expected a range"),
+        ({"lr": {"low": 0.1, "high": 1, "step": 2}}, "expected a range"),
+        ({"lr": []}, "at least one value"),
+        ({"lr": "adam"}, "expected a range or a list"),
+        ({"rate": [1]}, "Unknown parameter 'rate'"),
+    ],
+)
+def test_a_space_that_contradicts_itself_is_refused(space, sentence):
+    with pytest.raises(InputError, match=sentence):
+        space_of(space, ["lr", "hidden"])
