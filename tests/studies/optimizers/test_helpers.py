@@ -6,7 +6,7 @@ import torch
 
 from ftheta.data import Rows
 from ftheta.draw import Draw
-from ftheta.studies.optimizers import _race
+from ftheta.studies.optimizers import _race, basins
 from ftheta.studies.optimizers._line import (
     batch_gradients,
     best,
@@ -118,3 +118,14 @@ def test_a_path_starts_at_zero_stops_where_numbers_end_and_takes_the_knobs():
     assert descend(source, "gd", 0.1, 3)[0].tolist() == [0, 0]
     assert len(descend(source, "gd", 1e200, 50)) < 51
     assert descend(source, "gd", 0.1, 1, training=Training(clip_norm=0.5))[1].norm() == pytest.approx(0.05)
+
+
+def test_mini_batches_are_the_rows_in_an_order_of_each_start_and_epoch():
+    x, y, theta = torch.linspace(-9, 9, 4).double(), torch.tensor([0.2, 1, -1, 0.5]).double(), basins.grid(2)
+    found, rng = basins.descend(x, y, 2, 0.5, 4, 2, np.random.default_rng(0)), np.random.default_rng(0)
+    orders = [rng.random((4, 4)).argsort() for _ in range(2)]  # of two epochs
+    for k, rate in enumerate((0.5, 0.5, 0.5, 0.375)):  # it falls over the last third
+        rows = orders[k // 2][:, 2 * (k % 2) :][:, :2]
+        slopes = [torch.func.grad(basins.loss)(t, x[r], y[r]) for t, r in zip(theta, rows, strict=True)]
+        theta = theta - rate * torch.stack(slopes)
+    torch.testing.assert_close(found, theta)
