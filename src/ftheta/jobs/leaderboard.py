@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SECONDS = 120.0  # default budget
 BASELINE = "baseline"
-ASKED = "compare.json"  # what was asked for
+ASKED = "compare.json"  # the arguments
 
 
 class Asked(TypedDict):
@@ -216,7 +216,7 @@ def compare(
 
 
 def begin(file: Path, asked: Mapping[str, Any]) -> None:
-    """Write down what is asked for; a folder where something else was asked is refused."""
+    """Write down the arguments; a folder of other ones is refused."""
     text = json.dumps(asked, indent=1) + "\n"
     if file.exists() and file.read_text(encoding="utf-8") != text:
         raise RunError(f"{file.parent} was made with other settings. Choose another --run, or continue with --resume.")
@@ -317,7 +317,7 @@ def _default(cards: Sequence[Card], dataset: Dataset, task: str) -> list[Card]:
 
 
 def metric_of(job: Prepared, asked: str) -> str:
-    """The score that orders models, by a quick trial where one is asked for."""
+    """The score that orders models, known from a quick trial."""
     if not asked and job.task.judged:
         return job.task.judged
     probe = fold(job, *_few(job))
