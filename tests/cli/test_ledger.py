@@ -6,19 +6,7 @@ import pytest
 
 from ftheta.studies import ledger as _ledger
 
-FIELDS = {
-    "id",
-    "same_as",
-    "milestone",
-    "kind",
-    "status",
-    "evidence",
-    "source_says",
-    "reference",
-    "expected",
-    "erratum",
-    "verdict",
-}
+FIELDS = set("id same_as milestone kind status evidence source_says reference expected erratum verdict".split())
 
 
 def test_the_counts_add_up(ok):

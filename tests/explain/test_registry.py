@@ -128,28 +128,22 @@ WRONG = [
     ("film", {"lr": 0}),
     ("gradient_flow", {"training": "yes"}),
 ]
-
-
-@pytest.mark.parametrize(("name", "wrong"), WRONG, ids=str)
-def test_an_argument_out_of_its_range_is_refused_by_name(name, wrong):
-    (argument,) = wrong
-    with pytest.raises(InputError, match=f"The '{argument}' parameter of {name} must be"):
-        getattr(explain, name)(NET, X, Y, **wrong)
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
+OF_IMAGES = [
+    *(
         ("saliency", {"steps": 0}),
         ("top_patches", {"n": 0}),
         ("feature_maps", {"row": "a"}),
         ("synthesize", {"blur": -1}),
-    ],
-)
-def test_so_is_one_of_an_explanation_of_images(name, wrong):
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG + OF_IMAGES, ids=str)
+def test_an_argument_out_of_its_range_is_refused_by_name(name, wrong):
     (argument,) = wrong
+    given = {"obj": MAPS, "X": np.zeros((1, 1, 5, 5))} if (name, wrong) in OF_IMAGES else {"obj": NET, "X": X, "y": Y}
     with pytest.raises(InputError, match=f"The '{argument}' parameter of {name} must be"):
-        getattr(explain, name)(MAPS, X=np.zeros((1, 1, 5, 5)), **wrong)
+        getattr(explain, name)(**given, **wrong)
 
 
 def test_arguments_that_mean_the_same_everywhere_are_documented_once():

@@ -1,7 +1,6 @@
 """Dense networks as circles and lines: what is drawn, what is left out, and what is crossed out."""
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta.plots import network
 
@@ -18,15 +17,6 @@ def edges(axes):
     points = axes.lines[0].get_xydata().reshape(-1, 3, 2)
     assert np.isnan(points[:, 2]).all()
     return sorted((tuple(a), tuple(b)) for a, b, _ in points)
-
-
-def texts(figure):
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    renderer = canvas.get_renderer()
-    found = [text for axes in figure.axes for text in (*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label)]
-    found += [label for axes in figure.axes for label in axes.get_xticklabels()]
-    return [text.get_window_extent(renderer) for text in found if text.get_text()]
 
 
 def test_every_unit_is_joined_with_every_unit_of_the_next_layer():
