@@ -276,6 +276,19 @@ def test_a_picture_has_labels_with_units(row):
     assert all(a.get_ylabel() or a.get_shared_y_axes().joined(a, plain[0]) for a in plain)
 
 
+@pytest.mark.ledger("C042", covers="ftheta.studies.gallery")
+@pytest.mark.middle
+def test_scores_are_drawn_above_their_probabilities_and_the_likeliest_class():
+    """Sigmoid: p = 1 / (1 + e⁻ᶻ) and 1 - p; softmax: eᶻ over the sum; they sum to 1 at every x."""
+    panels = np.array(gallery.PICTURES["C042"][1]().axes).reshape(3, 2)
+    for column, n in enumerate((1, 3)):
+        z, p, label = (np.array([line.get_ydata() for line in axes.lines]) for axes in panels[:, column])
+        assert len(z) == n and p.sum(0) == pytest.approx(1)
+        both = np.concatenate([np.zeros_like(z), z]) if n == 1 else z
+        np.testing.assert_allclose(p, np.exp(both) / np.exp(both).sum(0), atol=1e-6)
+        assert (label[0] == p.argmax(0)).all() and len(set(label[0])) == len(p)
+
+
 @pytest.mark.ledger("A197", covers="ftheta.studies.gallery")
 def test_each_third_of_the_triangle_has_the_color_of_its_largest_coordinate():
     points, colors = scattered(gallery.PICTURES["A197"][1]().axes[0].collections)

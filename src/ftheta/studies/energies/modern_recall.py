@@ -81,7 +81,9 @@ def apart(m: Measured) -> Checks:
 
 
 @vectors.claim(
-    "B279", says="generalises to the attention formula; used for pattern retrieval", reference=[0, 0.48, 0.98]
+    "B279",
+    says="the energy function generalises to the attention formula; used for pattern retrieval",
+    reference=[0, 0.48, 0.98],
 )
 def attends(m: Measured) -> Checks:
     off, rise = m["off attention"].max(), np.diff(m["energy"]).max()

@@ -140,7 +140,8 @@ def _findings(row: Row, collected: Claims | None) -> list[tuple[str, dict[str, A
     """Date and finding of each study that claims the row."""
     names = [claim.where for claim in _claims_of(row, collected) if claim.kind == "study"]
     studies = [recorded()[name] for name in names if name in recorded()]
-    return [(s["date"], f) for s in studies for f in s["findings"] if f["row"] in (row.id, row.same_as)]
+    found = [(s["date"], f) for s in studies for f in s["findings"]]
+    return [(date, f) for date, f in found if f["row"] == row.id] or [x for x in found if x[1]["row"] == row.same_as]
 
 
 def erratum_open(row: Row, collected: Claims | None = None) -> bool:
