@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.data import read_csv, task_of
+from ftheta.data.io.csv import looks_like_table
 from ftheta.errors import FileFormatError
 
 
@@ -140,6 +141,12 @@ def test_columns_without_a_name_or_with_one_twice_get_one(csv):
     data = read_csv(csv(",a,a\n0,1,2\n1,3,4\n"))
     assert data.feature_names == ("column 1", "a", "a (2)")
     assert "column 1 has no name" in data.notes[0] and "column 3 is named 'a' again" in data.notes[1]
+    assert read_csv(csv("a,a,a (2),a (3)\n0,1,2,3\n4,5,6,7\n")).feature_names == ("a", "a (4)", "a (2)", "a (3)")
+
+
+def test_a_long_text_is_not_a_table_for_the_comma_in_its_first_line(csv):
+    assert not looks_like_table(csv("Once, long ago\n" + "there was a table without commas\n" * 9000))
+    assert looks_like_table(csv("a,b\n" + "1,2\n" * 70_000))
 
 
 def test_rows_without_a_target_are_left_out_and_said(csv):
@@ -196,6 +203,8 @@ def test_short_rows_are_found_among_missing_cells(csv):
         read_csv(csv("a,b\n1,\n2,3\n4\n5,6\n"))
     with pytest.raises(FileFormatError, match="line 4: 1 field, expected 2"):
         read_csv(csv('a,b\n1,\n"2",3\n4\n5,6\n'))
+    with pytest.raises(FileFormatError, match="line 3: 1 field, expected 2"):
+        read_csv(csv('a,b\n"x,y",3\n4\n'))  # as many commas as in full rows
     assert len(read_csv(csv('a,b\n1,\n"2",3\n5,6\n')).x) == 3
 
 
