@@ -100,6 +100,13 @@ def test_record_has_what_the_source_says_and_our_reference_apart(monkeypatch):
     assert (worded["source_says"], worded["gives"], corrected["gives"]) == ("one", 1, None)
 
 
+def test_a_row_shows_its_own_finding_and_only_without_one_that_of_the_row_it_follows(monkeypatch):
+    found = [{"row": name, "source_says": name, "verdict": "right"} for name in ("C1", "C2")]
+    monkeypatch.setattr(_ledger, "recorded", lambda: {"linear/ridge": {"date": "2026-03-01", "findings": found}})
+    assert record(row("C2", same_as="C1"), {"C1": [STUDY], "C2": [STUDY]})["source_says"] == "C2"
+    assert record(row("C3", same_as="C1"), {"C1": [STUDY]})["source_says"] == "C1"
+
+
 def test_rows_by_source_text_and_errors():
     assert {r.source[:3] for r in rows(source="004")} == {"004"}
     assert "A038" in [r.id for r in rows(search="GALTON")]
