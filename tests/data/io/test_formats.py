@@ -41,6 +41,7 @@ IDX = b"\0\0\x08\x01\0\0\0\x03abc"
         (gzip.compress(b"a,b\n1,2\n"), "csv"),
         (b'[{"a": 1}]', "json"),
         (b"\xff\xfea\0,\0b\0\n\0", "csv"),
+        (b"PAR1," + b"a" * (2**16 - 8) + "\N{GRINNING FACE},".encode(), "csv"),  # cut after three of its four bytes
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

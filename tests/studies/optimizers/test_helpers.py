@@ -6,7 +6,7 @@ import torch
 
 from ftheta.data import Rows
 from ftheta.draw import Draw
-from ftheta.studies.optimizers import _race, basins
+from ftheta.studies.optimizers import _race, basins, gradient_noise
 from ftheta.studies.optimizers._line import (
     batch_gradients,
     best,
@@ -77,6 +77,16 @@ def test_rates_are_chosen_by_the_score_on_seeds_of_their_own(monkeypatch):
     assert asked == [TUNING, TUNING + 1] * len(RATES)
     assert _race.tuned(SMALL, "adam", 1, lambda track: -track.train[0]) == 1.0
     assert _race.tuned(SMALL, "lbfgs", 1) == 0.0
+
+
+def test_an_error_is_good_where_a_tenth_is_left_above_the_noise(monkeypatch):
+    """Noise of level 0.5 has a quarter of the variance of the curve."""
+    track = Track(*VARIANCE * np.array([[1, 0.3, 0.34, 0.3], [1, 0.5, 0.34, 0.4], [0, 1, 2, 3]]))
+    monkeypatch.setattr(gradient_noise, "race", lambda *asked: track)
+    found = gradient_noise.targets(0, 0.5, 20, epochs=3)
+    assert found["epochs until good"] == found["epoch of the least validation error"] == 2
+    assert (found["training"], found["validation"]) == pytest.approx((0.3, 0.4))
+    assert gradient_noise.targets(0, 0.0, 20, epochs=3)["epochs until good"] == 4  # never
 
 
 POINTS = line_rows(50, Draw(1))
