@@ -8,8 +8,6 @@ import ftheta.autodiff as ad
 from ftheta.autodiff import Graph, graph, variable
 from ftheta.errors import InputError
 
-BLUE, ORANGE = "#0072B2", "#D55E00"
-
 
 def five():
     """v5 = θ1 v1 v2 + v3 at v = (2, 3, 5), θ1 = 0.7."""

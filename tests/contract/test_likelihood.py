@@ -132,6 +132,7 @@ def test_samples_follow_the_density(cls):
     assert (shifted.mean(0).abs() / (shifted.std(0) / 20_000**0.5 + 1e-12)).max() > 5
 
 
+@pytest.mark.ledger("C033", covers="ftheta.likelihoods.Likelihood")
 @alone
 def test_the_prediction_is_the_likeliest_value_or_for_counts_the_mean(cls):
     likelihood, raw, _ = rows(cls)

@@ -231,9 +231,6 @@ def test_strides_multiply_and_a_head_has_no_places():
     assert np.nanmax(found.equivariance) < 1e-14
 
 
-WORDS = {(True, False): "equivariant", (False, True): "invariant", (False, False): "neither", (True, True): "both"}
-
-
 @pytest.mark.ledger("C170", covers="ftheta.explain.equivariance")
 @pytest.mark.parametrize("border", [0, 2])
 def test_shared_kernels_are_equivariant_and_not_invariant(border):

@@ -1,12 +1,10 @@
 """Bernoulli likelihood against SciPy and torch's own kernel."""
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
-from torch.autograd import grad
 
 from ftheta.likelihoods import Bernoulli
 
@@ -53,22 +51,3 @@ def test_soft_labels_weigh_both_terms():
     raw, y = torch.linspace(-5, 5, 11).double()[:, None], torch.linspace(0, 1, 11).double()
     truth = torch.nn.functional.binary_cross_entropy_with_logits(raw[:, 0], y, reduction="none")
     torch.testing.assert_close(likelihood.nll(raw, y), truth)
-
-
-@pytest.mark.ledger("C033", covers="ftheta.likelihoods.Bernoulli")
-def test_the_prediction_is_the_class_above_one_half():
-    raw = torch.tensor([[0.7], [0.3], [0.5]]).logit()
-    assert likelihood.mode(raw).tolist() == [1, 0, 0] and likelihood.mode(raw).dtype == torch.long
-    assert likelihood.mode(torch.tensor([[1.0, -1.0, 2.0]])).tolist() == [[1, 0, 1]]
-    assert likelihood.interval(raw, 0.9) is None and likelihood.residual(raw, torch.ones(3)) is None
-
-
-@pytest.mark.ledger("A008", covers="ftheta.likelihoods.Bernoulli")
-def test_the_minimiser_of_the_loss_is_the_maximiser_of_the_likelihood():
-    """One logit for all rows: the likelihood of k ones of n is greatest at log(k / (n - k)), with gradient 0."""
-    y = torch.tensor([1.0, 1, 1, 0, 0, 0, 0, 1, 0, 0], dtype=torch.double)
-    raw = torch.full((10, 1), np.log(4 / 6), dtype=torch.double, requires_grad=True)
-    (slope,) = grad(likelihood.total(raw, y), raw)
-    assert slope.sum().item() == pytest.approx(0, abs=1e-12)
-    for other in (-0.5, -0.3):
-        assert likelihood.total(torch.full((10, 1), other).double(), y) > likelihood.total(raw, y)

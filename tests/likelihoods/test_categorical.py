@@ -96,30 +96,12 @@ def test_the_log_of_the_sum_of_exponentials_is_shifted_by_the_maximum():
 
 
 @pytest.mark.ledger("C041", covers="ftheta.likelihoods.Categorical")
-def test_frequencies_of_samples_are_the_probabilities():
-    p = torch.tensor([0.5, 0.2, 0.3], dtype=torch.double)
-    law = likelihood.distribution(likelihood.logits(p))
-    torch.testing.assert_close(law.log_prob(torch.arange(3)).exp(), p)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        counts = law.sample((10_000,)).bincount(minlength=3)
-    assert ((counts / 10_000 - p).abs() <= 3 * (p * (1 - p) / 10_000).sqrt()).all()
-
-
-@pytest.mark.ledger("C041", covers="ftheta.likelihoods.Categorical")
 @pytest.mark.parametrize("p", [[0.5, 0.6], [1.2, -0.2], [[0.5, 0.5], [0.1, 0.1]]])
 def test_probabilities_off_the_simplex_are_named(p):
     with pytest.raises(
         InputError, match=r"Probabilities must be non-negative and sum to 1; got sums .* Divide each row by its sum"
     ):
         likelihood.logits(torch.tensor(p))
-
-
-@pytest.mark.ledger("C033", covers="ftheta.likelihoods.Categorical")
-def test_the_prediction_is_the_largest_class():
-    raw = torch.tensor([[0.1, 0.7, 0.2], [5.0, -1.0, 2.0]])
-    assert likelihood.mode(raw).tolist() == [1, 0] and likelihood.mode(raw).dtype == torch.long
-    assert likelihood.interval(raw, 0.9) is None and likelihood.residual(raw, torch.tensor([0, 0])) is None
 
 
 @pytest.mark.ledger("A196", covers="ftheta.likelihoods.Categorical")

@@ -119,13 +119,6 @@ def test_the_learned_variance_is_the_mean_squared_residual():
     assert likelihood.total(F, Y).item() == pytest.approx(3.21709, abs=1e-5)
 
 
-@pytest.mark.ledger("C033", covers="ftheta.likelihoods.Gaussian")
-def test_the_prediction_is_the_mean():
-    assert Gaussian().mode(F).equal(F[:, 0])
-    assert LearnedGaussian().mode(F).equal(F[:, 0])
-    assert HeteroscedasticGaussian().mode(torch.tensor([[3.0, -1.0]])).tolist() == [3.0]
-
-
 def test_residuals_square_to_the_loss_only_where_the_variance_is_fixed():
     y = torch.randn(5, 2, dtype=torch.double, generator=torch.Generator().manual_seed(1))
     raw, likelihood = y.flip(0), Gaussian(0.7)

@@ -71,28 +71,6 @@ def test_a_shallow_net_reaches_the_noise_floor_by_gradient_descent():
     assert model.history_[-1]["loss"] < model.history_[0]["loss"] and model.history_[-1]["step"] == 1500
 
 
-@pytest.mark.middle
-@pytest.mark.ledger("B048", covers="ftheta.train.Training")
-def test_penalties_and_dropout_change_weights_and_the_error_on_new_rows():
-    local = np.random.default_rng(2)
-    x, new = local.normal(size=(40, 30)), local.normal(size=(400, 30))
-    y, y_new = x[:, 0] + 0.5 * local.normal(size=40), new[:, 0]
-    settings = {"hidden": (40,), "epochs": 300, "random_state": 0}
-    plain = MLPRegressor(**settings).fit(x, y)
-    l2 = MLPRegressor(**settings, training=Training(l2=0.02)).fit(x, y)
-    l1 = MLPRegressor(**settings, training=Training(l1=0.01)).fit(x, y)
-    dropout = MLPRegressor(**settings, dropout=0.5).fit(x, y)
-    weights = {
-        m: torch.cat([p.detach().flatten() for p in m.module_.parameters() if p.ndim > 1]) for m in (plain, l1, l2)
-    }
-    assert weights[l2].norm() < 0.5 * weights[plain].norm()
-    tiny = {m: (w.abs() < 1e-3).double().mean() for m, w in weights.items()}
-    assert tiny[l1] > 0.4 > 10 * tiny[plain] and tiny[l1] > 2 * tiny[l2]  # l1 makes weights vanish
-    error = {m: np.mean((m.predict(new) - y_new) ** 2) for m in (plain, l1, l2, dropout)}
-    assert max(error[l1], error[l2], error[dropout]) < error[plain]
-    assert l2.history_[-1]["penalty"] == pytest.approx(0.02 * float(weights[l2].square().sum()), rel=1e-5)
-
-
 def test_each_hidden_layer_may_have_its_own_activation():
     model = MLPRegressor(hidden=(4, 3), activation=("tanh", "relu"), epochs=1).fit(X, X[:, 0])
     assert [type(m).__name__ for m in model.module_][1::2] == ["Tanh", "ReLU"]

@@ -8,7 +8,7 @@ from torch.func import functional_call
 
 from ftheta import explain
 from ftheta.errors import InputError
-from ftheta.nn import NORMS, ConvNet, MapRMSNorm, initialize, norm
+from ftheta.nn import NORMS, ConvNet, initialize, norm
 from ftheta.optim import make
 from tests._truth import normalization as truth
 
@@ -53,26 +53,6 @@ def test_each_norm_is_its_formula_and_its_gradients_are_right(kind, dims):
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "dims", "expected"),
-    [
-        ("none", 2, nn.Identity),
-        ("batch", 0, nn.BatchNorm1d),
-        ("batch", 1, nn.BatchNorm1d),
-        ("batch", 2, nn.BatchNorm2d),
-        ("layer", 0, nn.LayerNorm),
-        ("layer", 2, nn.GroupNorm),
-        ("instance", 1, nn.InstanceNorm1d),
-        ("instance", 2, nn.InstanceNorm2d),
-        ("group", 0, nn.GroupNorm),
-        ("rms", 0, nn.RMSNorm),
-        ("rms", 1, MapRMSNorm),
-    ],
-)
-def test_torch_is_used_where_it_has_the_layer(kind, dims, expected):
-    assert isinstance(norm(kind, 8, dims=dims), expected)
-
-
 # --- the sources' numbers ---------------------------------------------------------------------------------------------
 
 
@@ -101,26 +81,6 @@ def test_epsilon_is_added_to_the_variance_and_not_to_the_standard_deviation():
 
     small = torch.tensor([[-1e-3], [1e-3]], dtype=torch.double)  # s = 1e-3: beside s, ε would give 0.990
     assert norm("batch", 1, dims=0).double()(small)[1].item() == pytest.approx(0.3015, abs=1e-4)
-
-
-@pytest.mark.ledger("A145", "C215", covers="ftheta.nn.norm")
-@pytest.mark.parametrize("module", [norm("layer", 4, dims=0), norm("layer", 4, dims=1), norm("layer", 1, dims=1)])
-def test_layer_norm_of_four_numbers(module):
-    x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 4) if module.weight.numel() == 1 else torch.tensor([[1.0, 2, 3, 4]])
-    found = module(x if x.ndim == 3 or isinstance(module, nn.LayerNorm) else x[..., None])
-    np.testing.assert_allclose(found.detach().flatten(), [-1.341635, -0.447212, 0.447212, 1.341635], atol=2e-6)
-
-
-@pytest.mark.ledger("A147", covers="ftheta.nn.norm")
-@pytest.mark.parametrize("dims", [0, 1])
-def test_rms_norm_of_four_numbers_is_not_centred(dims):
-    x = torch.tensor([[1.0, 2, 3, 4]])
-    layer = norm("rms", 4, dims=dims)
-    assert MapRMSNorm(1, eps=3.0)(torch.ones(1, 1, 2)).tolist() == [[[0.5, 0.5]]]
-    found = layer(x if dims == 0 else x[..., None]).flatten()
-    np.testing.assert_allclose(found.detach(), [0.36515, 0.73030, 1.09544, 1.46059], atol=1e-5)
-    assert found.mean().item() == pytest.approx(0.913, abs=1e-3)
-    assert [name for name, _ in layer.named_parameters()] == ["weight"]  # no shift
 
 
 # --- batch norm: running averages -------------------------------------------------------------------------------------
@@ -243,15 +203,6 @@ def test_a_row_alone_is_that_row_in_a_batch_of_32(kind, dims):
 def test_batch_norm_mixes_rows_in_training():
     module, x = made("batch", 2)
     assert NORMS["batch"].mixes_rows and not torch.allclose(module(x[:1]), module(x)[:1])
-
-
-@pytest.mark.ledger("B330", covers="ftheta.nn.norm")
-def test_instance_norm_gives_each_channel_of_each_row_its_beta_and_gamma():
-    module, x = made("instance", 2)
-    y = module(x * 100)
-    expected = module.bias.expand(3, 6)
-    torch.testing.assert_close(y.mean((2, 3)), expected)
-    torch.testing.assert_close(y.std((2, 3), correction=0), module.weight.abs().expand(3, 6), rtol=1e-6, atol=0)
 
 
 @pytest.mark.ledger("B331", covers="ftheta.nn.norm")

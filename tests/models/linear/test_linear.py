@@ -16,7 +16,7 @@ import ftheta
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.likelihoods import Bernoulli, Gaussian
+from ftheta.likelihoods import Gaussian
 from ftheta.models import LinearRegression
 from ftheta.train import Supervised, Trainer, Training, evaluate, iterate, minimize
 
@@ -377,27 +377,3 @@ def test_the_minimiser_of_a_loss_is_the_maximiser_of_its_likelihood():
         full = 1.5 * np.log(2 * np.pi * scale**2) + sse / (2 * scale**2)
         assert float(Gaussian(scale).total(raw, target)) == pytest.approx(float(full), rel=1e-6)
     assert float(Gaussian().total(raw, target)) == pytest.approx(3.50682, abs=1e-5)
-
-
-@pytest.mark.ledger("A008", covers="ftheta.likelihoods.Bernoulli")
-@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
-def test_likelihood_and_loss_have_the_same_parameters_from_the_same_start(scale):
-    x, y = LINE
-
-    def fitted(nll, target=y):
-        layer = affine([0.3], -0.2)
-        source = Rows(torch.tensor(x), torch.tensor(target), batch_size=4)
-        options = {"tolerance_grad": 1e-12}
-        iterate(
-            Trainer(Supervised(layer, nll), source, optimizer="lbfgs", training=Training(options=options)), rounds=20
-        )
-        return [layer.weight.item(), layer.bias.item()]
-
-    assert fitted(Gaussian(scale)) == pytest.approx([1.1, 1.1], rel=1e-6) == fitted(squared)
-    labels = np.array([0.0, 1, 0, 1])
-
-    def cross_entropy(raw, y):
-        p = raw[:, 0].sigmoid()
-        return -(y * p.log() + (1 - y) * (1 - p).log())
-
-    assert fitted(Bernoulli(), labels) == pytest.approx(fitted(cross_entropy, labels), rel=1e-5)
