@@ -45,7 +45,7 @@ def test_tpe_is_ahead_of_random_points():
     assert sum(gains) >= 7
 
 
-@pytest.mark.ledger("B174")
+@pytest.mark.ledger("B174", covers="ftheta.selection.Search")
 def test_quasi_random_points_leave_smaller_gaps():
     space = {"a": Range(0.0, 1.0), "b": Range(0.0, 1.0)}
 
