@@ -4,8 +4,6 @@
 dataclass; its fields are its parameters.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -228,10 +226,8 @@ def _refuse_other(run: Run, overwrite: bool) -> None:
         what = "holds a run, which is not replaced" if run.exists() else "exists and holds no saved model"
         raise InputError(f"{run.path} {what}; nothing was changed. Choose another path.")
     if not overwrite:
-        raise InputError(
-            f"{run.path} holds a saved model; nothing was changed. Pass overwrite=True to replace it, or choose "
-            "another path."
-        )
+        advice = "Pass overwrite=True to replace it, or choose another path."
+        raise InputError(f"{run.path} holds a saved model; nothing was changed. {advice}")
 
 
 def _as_dict(value: Any) -> Any:

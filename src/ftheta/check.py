@@ -27,7 +27,7 @@ from .errors import InputError, InputTypeError
 __all__ = [
     "Count", "Finite", "Fraction", "NonNegative", "Positive", "RandomState", "Setting", "Share", "Size", "Widths",
     "at_least", "constraints", "free_memory", "not_finite", "parameters", "plain", "reject_memory", "table",
-    "target", "weights",
+    "target", "unequal", "weights",
 ]  # fmt: skip
 
 Count = Annotated[int, Ge(1)]
@@ -198,16 +198,12 @@ def _reject_kind(name: str, X: Any) -> None:
             f"X is a scipy sparse matrix; {name} takes dense input. Convert with X.toarray() (about {size:.1g} GB)."
         )
     if isinstance(X, Mapping) or (isinstance(X, tuple) and X and all(np.ndim(part) > 1 for part in X)):
-        raise InputTypeError(
-            f"X is a {type(X).__name__} of {len(X)} parts; {name} takes one table. Join its columns first, e.g. with "
-            "pandas.DataFrame or np.hstack."
-        )
+        advice = "Join its columns first, e.g. with pandas.DataFrame or np.hstack."
+        raise InputTypeError(f"X is a {type(X).__name__} of {len(X)} parts; {name} takes one table. {advice}")
     dtype = getattr(X, "dtype", None)
     if dtype is not None and np.ndim(X) == 1:
-        raise InputError(
-            f"X must be 2-D, got shape {np.shape(X)}. Reshape your data: X.reshape(-1, 1) for one feature, "
-            "X.reshape(1, -1) for one sample."
-        )
+        advice = "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one sample."
+        raise InputError(f"X must be 2-D, got shape {np.shape(X)}. {advice}")
     if getattr(dtype, "kind", "") == "c":
         raise InputError(
             f"Complex data not supported: X has dtype {dtype}. Take X.real, np.abs(X), or stack both parts as columns."
@@ -215,10 +211,8 @@ def _reject_kind(name: str, X: Any) -> None:
     for j, (name, column) in enumerate(_loose_columns(X)):
         for cell in column:
             if isinstance(cell, str) and not _is_number(cell):
-                raise InputError(
-                    f"Column {name!r} ({j}) holds text ({cell!r}), numbers needed. "
-                    f"Encode it, e.g. OneHotEncoder() on {name!r}, or drop it."
-                )
+                advice = f"Encode it, e.g. OneHotEncoder() on {name!r}, or drop it."
+                raise InputError(f"Column {name!r} ({j}) holds text ({cell!r}), numbers needed. {advice}")
 
 
 def _loose_columns(X: Any) -> Iterable[tuple[Any, Iterable[Any]]]:
@@ -262,10 +256,8 @@ def not_finite(given: np.ndarray, cast: np.ndarray, names: Sequence[str] | None 
     row, column = int(first[0]), ", ".join(str(int(i)) for i in first[1:])
     place = f"row {row}, column {column if names is None else f'{str(names[int(first[1])])!r} ({column})'}"
     if bad.any():
-        return (
-            f"X contains NaN: {int(bad.sum())} value{'s' if bad.sum() > 1 else ''}, first at {place}. "
-            "Fill or drop them, e.g. SimpleImputer() before this estimator."
-        )
+        advice = "Fill or drop them, e.g. SimpleImputer() before this estimator."
+        return f"X contains NaN: {int(bad.sum())} value{'s' if bad.sum() > 1 else ''}, first at {place}. {advice}"
     value = given[tuple(first)]
     return (
         f"X contains inf or a value too large for {cast.dtype} at {place} ({value:g}). Rescale the column"
@@ -311,9 +303,7 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
     except TypeError as error:
         raise InputTypeError(f"y must hold one target for each row of X: {error}") from None
     if len(y) != n:
-        raise InputError(
-            f"X has {n} rows but y has {len(y)}. They must match; did one file lose its header or last line?"
-        )
+        raise unequal(n, "y", len(y))
     _reject_bad_target(y)
     if y.ndim == 2 and y.shape[1] == 1:
         if not (columns and numeric or quiet):
@@ -323,6 +313,12 @@ def target(name: str, y: Any, n: int, *, numeric: bool, columns: bool, quiet: bo
     if y.ndim > (2 if columns else 1):
         raise InputError(f"y has shape {y.shape}; {name} takes {'one or more columns' if columns else 'one column'}.")
     return y
+
+
+def unequal(n: int, name: str, other: int) -> InputError:
+    """The error for a part of the rows that does not have n of them."""
+    advice = "They must match; did one file lose its header or last line?"
+    return InputError(f"X has {n} rows but {name} has {other}. {advice}")
 
 
 def _reject_bad_target(y: np.ndarray) -> None:

@@ -111,9 +111,8 @@ class Table:
 
     def take(self, rows: Sequence[int]) -> Table:
         """Some of the rows."""
-        return Table(
-            {name: [column[i] for i in rows] for name, column in self.columns.items()}, self.caption, self.missing
-        )
+        taken = {name: [column[i] for i in rows] for name, column in self.columns.items()}
+        return Table(taken, self.caption, self.missing)
 
     def frame(self) -> pd.DataFrame:
         """The columns as a pandas frame, unrounded."""

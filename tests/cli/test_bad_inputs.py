@@ -211,7 +211,7 @@ def test_a_run_in_use_is_refused(refused, pets):
 
 def test_a_run_with_other_settings_is_refused(refused, pets):
     said = refused("train", "mlp", "pets.csv", "--target", "kind", "--epochs", 9, "--run", pets)
-    assert said == f"{pets} holds a run with other settings. Choose another --run, or continue it with --resume."
+    assert said == f"{pets} holds a run with other settings. Choose another --run, or use --resume."
 
 
 def test_a_run_on_data_that_have_changed_is_refused(refused, pets):

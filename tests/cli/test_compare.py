@@ -201,7 +201,7 @@ def test_what_cannot_be_compared_is_one_sentence(refused, runs):
     said = refused("runs", "compare", "a", "low")
     assert said.startswith("a and low have different tasks, classify and regress")
     said = refused("runs", "compare", "all", "a")
-    assert said == "runs/all has no test part: its numbers are of rows that it learned from. Train it with one."
+    assert said == "runs/all has no test part, only rows that it learned from. Train it with one."
     Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
     said = refused("runs", "compare", "a", "half")
     assert said == "runs/half has no result yet. Finish it with: ftheta train --resume runs/half"

@@ -59,7 +59,7 @@ def test_a_file_without_a_target_column_asks_for_it(tmp_path):
     file = table(tmp_path / "pets.csv", "kind")
     with pytest.raises(FileFormatError) as caught:
         prepare(merge({"model": "mlp", "data": str(file)}))
-    asked = "which column is to be predicted? Use --target COLUMN. Its columns: a, b, kind."
+    asked = "which column is predicted? Use --target COLUMN. It has a, b, kind."
     assert str(caught.value) == f"{file}: {asked}"
 
 

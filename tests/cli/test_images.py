@@ -439,7 +439,7 @@ def test_a_photo_is_no_row_of_a_table(ok, refused):
     table("pets.csv", "kind")
     ok("train", "linear", "pets.csv", "--target", "kind", "--run", "r")
     Image.fromarray(picture("cat", np.random.default_rng(0))).save("x.png")
-    said = "x.png is an image, and the run was trained on rows of numbers. Give a file like its data."
+    said = "x.png is an image; the run was trained on rows of numbers. Give a file like its data."
     assert refused("predict", "r", "x.png") == said
 
 

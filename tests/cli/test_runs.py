@@ -127,7 +127,7 @@ def test_a_report_that_was_left_out_can_be_written_later(ok):
 def test_a_report_needs_a_result_and_the_same_data(refused, pets):
     Path("pets.csv").write_text(Path("pets.csv").read_text().replace("cat", "dog", 1))
     said = refused("runs", "report", pets)
-    assert said == f"pets.csv has changed since {pets} was trained on it. Restore the old data."
+    assert said == f"pets.csv has changed since {pets} was trained on it. Restore it."
     Run("runs/half").write("config.toml", 'model = "mlp"\ndata = "iris"\n')
     said = refused("runs", "report", "half")
     assert said == "runs/half has no result yet. Finish it with: ftheta train --resume runs/half"

@@ -147,7 +147,7 @@ def test_rows_keep_their_order_if_they_are_not_to_be_shuffled(shuffle, part, mon
 
 def test_weights_are_refused_where_the_loss_is_no_sum_over_rows():
     weight = np.linspace(1, 2, len(X))
-    with pytest.raises(InputError, match="Spread is not a sum over rows: sample_weight cannot be used with it"):
+    with pytest.raises(InputError, match="Spread is not a sum over rows: sample_weight cannot be used"):
         Odd(**QUICK).fit(X, y, weight)
     assert Odd(**QUICK).fit(X, y).n_iter_ == 4
 

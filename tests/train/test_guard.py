@@ -136,7 +136,7 @@ def test_a_number_that_does_not_come_again_is_said_to():
     net, times = nn.Linear(3, 1), []
     net.weight.register_hook(lambda g: g * (times.append(1) or (math.nan if len(times) == 2 else 1.0)))
     made = Trainer(Supervised(net, square), Rows(x, y, batch_size=8))
-    with pytest.raises(NonFiniteError, match=r"appeared by step 3, but not again when the steps were repeated"):
+    with pytest.raises(NonFiniteError, match=r"appeared by step 3, but not again when repeated"):
         iterate(made, rounds=1)
     assert finite(made.weights())
 

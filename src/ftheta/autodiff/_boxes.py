@@ -89,9 +89,7 @@ class Box:
 
     def __array_ufunc__(self, ufunc: Callable, method: str, *args: Any, **static: Any) -> Any:
         if method != "__call__" or static:
-            raise InputTypeError(
-                f"np.{ufunc.__name__}.{method} writes or reduces, which is not recorded; use x + y, sum."
-            )
+            raise InputTypeError(f"np.{ufunc.__name__}.{method} writes or reduces, which is not recorded; use x + y.")
         return self.__array_function__(ufunc, (), args, static)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, static: dict) -> Any:

@@ -28,9 +28,7 @@ def seed_of(y: Any, seed: Any) -> Any:
         raise InputError(f"The output has shape {y.shape}, and a gradient is that of a scalar; sum it, or give a seed.")
     seed = y.dtype.type(1) if seed is None else seed if isinstance(seed, Box) else np.asarray(seed, y.dtype)[()]
     if seed.shape != y.shape or not finite(seed):
-        raise InputError(
-            f"A seed or direction of shape {seed.shape} was given; give finite numbers of shape {y.shape}."
-        )
+        raise InputError(f"A seed or direction of shape {seed.shape} was given; give finite numbers of {y.shape}.")
     return seed
 
 

@@ -1,7 +1,5 @@
 """The command line: one command per file, imported when it is called, so that `ftheta --help` is quick."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

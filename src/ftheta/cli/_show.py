@@ -86,10 +86,8 @@ def _narrowed(table: Table, wide: int) -> list[str]:
     if len(cells) + 2 != len(left) or wide - before < NARROW:
         return []
     broken = [textwrap.wrap(clean(cell), wide - before) or [""] for cell in (last, "-" * (wide - before), *cells)]
-    pairs = [
-        (row if i == 0 else "", part) for row, parts in zip(left, broken, strict=True) for i, part in enumerate(parts)
-    ]
-    return [f"{row:{before}}{part}".rstrip() for row, part in pairs]
+    blocks = [zip([row, *[""] * len(parts)], parts, strict=False) for row, parts in zip(left, broken, strict=True)]
+    return [f"{row:{before}}{part}".rstrip() for block in blocks for row, part in block]
 
 
 def echo_result(result: Result, *, every: bool = True) -> None:

@@ -1,7 +1,5 @@
 """`ftheta doctor`: what a bug report needs."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

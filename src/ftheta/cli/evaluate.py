@@ -1,7 +1,5 @@
 """`ftheta evaluate`: how good a trained run is on the rows of a file that has the target."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

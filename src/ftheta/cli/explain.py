@@ -1,7 +1,5 @@
 """`ftheta explain`: what a trained run can show of its inside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

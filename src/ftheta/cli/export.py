@@ -1,7 +1,5 @@
 """`ftheta export`: a trained run as files that need no fθ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`ftheta ledger`: what the sources claim, whether it holds, and the evidence."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping

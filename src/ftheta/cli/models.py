@@ -1,7 +1,5 @@
 """`ftheta models`: the catalog."""
 
-from __future__ import annotations
-
 import click
 
 from ..catalog import CARDS, install

@@ -11,19 +11,8 @@ import click
 
 from ..errors import InputError
 from ..results import Table
-from ._show import (
-    ROWS,
-    csv_text,
-    draw,
-    echo,
-    echo_table,
-    encoding_option,
-    figures_option,
-    new_file_option,
-    say_loading,
-    skip_bad_option,
-    width,
-)
+from . import _show
+from ._show import echo, width
 
 if TYPE_CHECKING:
     from ..jobs.trained import Answers
@@ -34,10 +23,10 @@ INPUTS = 4  # columns that are shown beside a prediction
 @click.command("predict", short_help="Predict with a trained run.")
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
-@new_file_option("Write to this CSV file instead of the screen.")
-@encoding_option
-@skip_bad_option
-@figures_option
+@_show.new_file_option("Write to this CSV file instead of the screen.")
+@_show.encoding_option
+@_show.skip_bad_option
+@_show.figures_option
 def command(
     run: str, file: Path, output: Path | None, encoding: str | None, skip_bad: bool, figures: Path | None
 ) -> None:
@@ -50,7 +39,7 @@ def command(
     columns; a pipe and -o get every row as CSV, where text that a spreadsheet would run as a formula gets a single
     quote in front.
     """
-    say_loading()
+    _show.say_loading()
     from .. import jobs
 
     trained = jobs.open(run)
@@ -61,13 +50,13 @@ def command(
             drawn = trained.task.draw(trained.model, found.rows.X, found.predictions, file.name)
         if drawn is None:
             raise InputError(f"--figures {figures}: `ftheta predict` draws what was seen in one image. Leave it out.")
-        echo(f"drawn: {draw(figures, f'predicted-{file.stem}', drawn[0])} shows {drawn[1]}", err=True)
+        echo(f"drawn: {_show.draw(figures, f'predicted-{file.stem}', drawn[0])} shows {drawn[1]}", err=True)
     for note in found.notes:
         echo(f"note: {note}", err=True)
     if output is None and width() is not None:
         _for_eyes(found, trained.task.shown(found.predictions))
         return
-    text = csv_text(found.frame)
+    text = _show.csv_text(found.frame)
     if output is None:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -83,11 +72,11 @@ def _for_eyes(found: Answers, shown: dict[str, Any]) -> None:
     import pandas as pd
 
     inputs = found.rows.x if isinstance(found.rows.x, pd.DataFrame) else pd.DataFrame()
-    names = pd.DataFrame(found.rows.names).join(inputs.iloc[:, :INPUTS], how="outer", rsuffix=" ").iloc[:ROWS]
+    names = pd.DataFrame(found.rows.names).join(inputs.iloc[:, :INPUTS], how="outer", rsuffix=" ").iloc[: _show.ROWS]
     columns: dict[str, list[Any]] = {}
     for name, cells in names.convert_dtypes().items():
         plain = [None if pd.isna(cell) else cell if isinstance(cell, Real) else str(cell) for cell in cells]
         columns[f"{name} (column)" if name in shown else str(name)] = plain
-    echo_table(Table(columns | {name: list(cells)[:ROWS] for name, cells in shown.items()}))
-    if (more := len(found.frame) - ROWS) > 0:
+    _show.echo_table(Table(columns | {name: list(cells)[: _show.ROWS] for name, cells in shown.items()}))
+    if (more := len(found.frame) - _show.ROWS) > 0:
         echo(f"... {more:,} more rows: -o FILE writes all as CSV.", dim=True)

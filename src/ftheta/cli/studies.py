@@ -1,7 +1,5 @@
 """`ftheta studies`: which there are, and what their last full run found."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ftheta study NAME`: measure, judge, draw; what was measured before is taken from its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

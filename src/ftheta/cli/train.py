@@ -1,7 +1,5 @@
 """`ftheta train`: options, and what happens shown on the terminal."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from dataclasses import fields

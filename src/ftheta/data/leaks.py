@@ -8,21 +8,17 @@ Shapes: n rows, D columns.
 Reference: Kapoor and Narayanan, Leakage and the Reproducibility Crisis in ML-Based Science, Patterns 4(9) (2023).
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .io.pictures import Pictures
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TOLERANCE = 1e-6
 SAMPLE = 1000  # rows on which columns are ruled out before all rows are looked at
@@ -44,8 +40,6 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
         >>> print(*leaks(x, [0, 1, 2], [3]))
         1 of 1 test rows has the same features as a training row; 0 of 3 training rows repeat another.
     """
-    import pandas as pd
-
     if not len(train) or not len(test):
         return ()
     train, test, y = np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)
@@ -70,8 +64,6 @@ def _duplicates(
     copied: Callable[[], bool] = lambda: False,
 ) -> Iterator[str]:
     """Hashes of the training rows and of the test rows, compared; `copied` tells whether equal rows are copies."""
-    import pandas as pd
-
     shared, own = np.isin(b, a), int(pd.Index(a).duplicated(keep=False).sum())
     count = int(shared.sum())
     if not count or (own / len(a) >= 0.5 * count / len(b) and not copied()):  # as many repeat in the training set
@@ -102,16 +94,12 @@ def _copied(frame: pd.DataFrame) -> bool:
 
 def _pairs(values: np.ndarray) -> float:
     """How many pairs are equal."""
-    import pandas as pd
-
     counts = pd.Series(values).value_counts().to_numpy().astype(float)
     return float((counts * (counts - 1)).sum() / 2)
 
 
 def _hash(frame: pd.DataFrame) -> np.ndarray:
     """64 bits for each row; missing cells are equal."""
-    import pandas as pd
-
     return pd.util.hash_pandas_object(frame, index=False).to_numpy()  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -167,8 +155,6 @@ def _natural(values: np.ndarray) -> bool:
 
 def _target(frame: pd.DataFrame, y: np.ndarray | None) -> Iterator[str]:
     """Columns that equal the target, rise or fall with it throughout, or stand for its classes one by one."""
-    import pandas as pd
-
     if y is None or len(y) < MIN_ROWS:
         return
     some = np.linspace(0, len(y) - 1, min(len(y), SAMPLE)).astype(int)
@@ -184,8 +170,6 @@ def _values(column: pd.Series) -> np.ndarray:
 
 
 def _relation(a: np.ndarray, y: np.ndarray, repeats: bool) -> str:
-    import pandas as pd
-
     numbers = a.dtype.kind in "iufb" and y.dtype.kind in "iufb"
     if np.array_equal(a, y if numbers else y.astype(str)):
         return "equals"

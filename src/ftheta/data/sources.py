@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..check import unequal
 from ..draw import Draw
 from ..errors import InputError, InputTypeError
 from .batch import Batch, take
@@ -232,6 +233,5 @@ def _common_rows(x: Any, y: Any, weight: Any) -> int:
         raise InputError("X has 0 rows; at least 1 is needed. Check the filter or file that produced it.")
     for name, value in leaves:
         if len(value) != n:
-            advice = "They must match; did one file lose its header or last line?"
-            raise InputError(f"X has {n} rows but {name} has {len(value)}. {advice}")
+            raise unequal(n, name, len(value))
     return n

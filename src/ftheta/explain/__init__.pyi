@@ -1,4 +1,7 @@
+from ._probe import image_shape as image_shape
+from ._probe import named as named
 from ._registry import Explanation as Explanation
+from ._registry import Names as Names
 from ._registry import available as available
 from ._registry import explanation as explanation
 from ._registry import get as get

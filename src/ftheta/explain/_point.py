@@ -272,8 +272,6 @@ def loss_of(loss: Any) -> Any:
             raise InputError(nearest("loss", loss, LOSSES))
         return LOSSES[loss]()
     if not callable(loss):
-        raise InputTypeError(
-            f"loss is {type(loss).__name__}; expected a name such as 'half-square', a likelihood, or a function "
-            "(raw, y) -> loss of each row."
-        )
+        rest = "expected a name such as 'half-square', a likelihood, or a function (raw, y) -> loss of each row."
+        raise InputTypeError(f"loss is {type(loss).__name__}; {rest}")
     return loss

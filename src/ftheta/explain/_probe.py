@@ -6,6 +6,7 @@ from math import isqrt, prod
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -275,8 +276,6 @@ def named(obj: Any, rows: np.ndarray) -> Any:
     """Rows as the model knows them: in a frame, if it was fitted to one."""
     if not hasattr(obj, "feature_names_in_"):
         return rows
-    import pandas as pd
-
     return pd.DataFrame(rows, columns=list(obj.feature_names_in_))
 
 

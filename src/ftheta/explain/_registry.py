@@ -5,7 +5,7 @@ Arguments are declared by annotations (`Count`, `Positive`, `Literal[...]`) and 
 """
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
@@ -20,6 +20,7 @@ from ..results import Result
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Names = Sequence[str] | None  # of columns or classes; None: as the model knows them
 OBJECTIVE = "module_ target_ objective batch"  # what an estimator with a loss of its own has
 _NEEDS = {
     "module_": "an nn.Module or a fitted estimator with its net in module_",
@@ -58,9 +59,8 @@ class Explanation:
     def __call__(self, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Any:
         """The result for these rows, as far as it depends on rows; `words` are names, scales, classes and target."""
         wanted, given = signature(self.function).parameters, {"X": X, "y": y}
-        given |= {
-            k: v for k, v in words.items() if k in wanted and (k != "target" or isinstance(wanted[k].default, str))
-        }
+        other = "target" in wanted and not isinstance(wanted["target"].default, str)  # a class to explain, not a name
+        given |= {k: v for k, v in words.items() if k in wanted and not (other and k == "target")}
         require(obj, self.needs, self.function.__name__)
         for name, value in [("X", X), ("y", y)]:
             if value is None and name in wanted and wanted[name].default is Parameter.empty:
@@ -117,12 +117,9 @@ def explanation(
         name: A name that no other explanation has.
         needs: Attributes that an object must have, e.g. "module_ target_"; a|b is one of the two. Or a class. None:
             those of the catalog's line of this name.
-        when: True for an object with them that can be explained.
+        when: As in `Explanation`, and so are all_rows, tested and fresh.
         otherwise: What the others are answered, with {} for the name of the function; empty: the function refuses them.
         lifted_by: An argument; where it is given, `when` does not count.
-        all_rows: Whether it needs all rows that the model was fitted to.
-        tested: Whether it looks at test rows before encoding.
-        fresh: Whether it looks at test rows as the model takes them.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
@@ -131,9 +128,8 @@ def explanation(
         listed = catalog.VIEWS[name].needs if name in catalog.VIEWS else ""
         wanted = listed if needs is None else needs
         call = checked(wanted, when=when, otherwise=otherwise, lifted_by=lifted_by)(function)
-        entry = Explanation(
-            name, call, wanted if isinstance(wanted, type) else listed or wanted, when, all_rows, tested, fresh
-        )
+        stated = wanted if isinstance(wanted, type) else listed or wanted
+        entry = Explanation(name, call, stated, when, all_rows, tested, fresh)
         _TABLE[name] = vars(call)["explanation"] = entry
         return call
 

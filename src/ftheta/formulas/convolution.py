@@ -167,10 +167,8 @@ def side(padding: int | str, kernel: int, dilation: int) -> int:
     if padding not in ("same", "valid"):
         raise InputError(nearest("padding", padding, ("same", "valid")))
     if padding == "same" and around % 2:
-        raise InputError(
-            f"padding='same' pads both sides alike, which kernel {kernel} does not allow; take an odd kernel, or "
-            "padding='valid' or a number."
-        )
+        rest = "take an odd kernel, or padding='valid' or a number."
+        raise InputError(f"padding='same' pads both sides alike, which kernel {kernel} does not allow; {rest}")
     return around // 2 if padding == "same" else 0
 
 

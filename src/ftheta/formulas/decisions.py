@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.special import log_softmax
 
 from ..errors import InputError, InputTypeError
@@ -141,15 +143,11 @@ def gaussian_rule(means: Any, sds: Any, priors: Any, loss: Any = None) -> Rule:
     """
     m, s = _numbers("means", means), _numbers("sds", sds)
     if not (m.shape == s.shape == (2,) and (s > 0).all() and np.isfinite([m, s]).all()):
-        raise InputError(
-            f"sds is {s.tolist()} and means is {m.tolist()}; two finite means and two spreads above 0 are needed."
-        )
+        raise InputError(f"means={m.tolist()}, sds={s.tolist()}; two finite means and two spreads above 0 are needed.")
     cost = loss_matrix(loss, 2)
     extra = np.array([cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]]) if cost.shape == (2, 2) else np.zeros(2)
     if not (extra > 0).all():
-        raise InputError(
-            f"loss is {cost.tolist()}; two answers are needed, and each error must cost more than no error."
-        )
+        raise InputError(f"loss is {cost.tolist()}; two answers are needed; each error must cost more than no error.")
     weight = shares("priors", priors, 2) * extra
     if not weight.all():
         return Rule(np.empty(0), np.array([int(weight[1] > 0)]))
@@ -180,7 +178,6 @@ def best_rule(log_joint: Density, grid: Any, loss: Any = None) -> Rule:
         grid: Places, ascending (n,): regions narrower than their distance are missed, so be fine where a class is.
         loss: Costs (K, A).
     """
-    from scipy.optimize import brentq
 
     def each(x: Any) -> np.ndarray:
         return risks(np.exp(log_softmax(log_joint(np.atleast_1d(x)), axis=-1)), loss)  # (n, A)
@@ -210,8 +207,6 @@ def risk(densities: Sequence[Density], priors: Any, rule: Rule, loss: Any = None
         >>> risk([norm(0).pdf, norm(2).pdf], [0.5, 0.5], gaussian_rule([0, 2], [1, 1], [0.5, 0.5]))
         0.158655
     """
-    from scipy.integrate import quad
-
     k = len(densities)
     low, high = (-np.inf, np.inf) if within is None else within
     cost, prior = loss_matrix(loss, k), shares("priors", priors, k)

@@ -12,6 +12,8 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), sections 2.3
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import ndtr
 
 from ..errors import InputError
 
@@ -23,8 +25,6 @@ def mahalanobis(x: Any, mean: Any, covariance: Any) -> np.ndarray:
         >>> mahalanobis([[2.0, 0.0]], [0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]]).tolist()
         [1.0]
     """
-    from scipy.linalg import solve_triangular
-
     root, away = _root(covariance), np.atleast_2d(np.asarray(x, dtype=float)) - np.asarray(mean)
     if away.shape[1] != len(root):
         raise InputError(f"Points of {away.shape[1]} numbers do not fit a covariance of {len(root)} dimensions.")
@@ -36,9 +36,7 @@ def _symmetric(covariance: Any) -> np.ndarray:
     size = np.abs(c).max(initial=0.0)
     square = c.ndim == 2 and c.shape[0] == c.shape[1] and np.isfinite(size)
     if not square or np.abs(c - c.T).max(initial=0.0) > 1e-8 * size:
-        raise InputError(
-            f"A covariance is a symmetric matrix, got shape {c.shape}. Give D x D finite numbers with C = Cᵀ."
-        )
+        raise InputError(f"A covariance is a symmetric matrix, got shape {c.shape}; finite D x D numbers are needed.")
     return c
 
 
@@ -102,8 +100,6 @@ def gaussian_bayes_error(mean1: Any, mean2: Any, covariance: Any, priors: tuple[
         >>> round(gaussian_bayes_error([0, 0], [2, 1], [[2, 0.5], [0.5, 1]]), 5)
         0.22485
     """
-    from scipy.special import ndtr
-
     delta, odds = float(mahalanobis(mean2, mean1, covariance)[0]), _log_odds(priors)
     if delta == 0:
         return float(min(priors))

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from scipy.integrate import solve_ivp
 from torch import Tensor
 from torch.func import grad, jacrev
 
@@ -70,9 +71,7 @@ def stationary(f: Scalar, x: Any, *, tolerance: float = 1e-8) -> str:
     value, x = lambda x: f(x).reshape(()), _point(x)  # noqa: E731
     g, h = grad(value)(x), _hessian(value)(x)
     if not (g.isfinite().all() and h.isfinite().all()):
-        raise InputError(
-            f"The derivatives of f at {x.tolist()} are not finite; a point can be judged where f is smooth."
-        )
+        raise InputError(f"The derivatives of f at {x.tolist()} are not finite; f must be smooth there.")
     scale = tolerance * max(1.0, float(h.abs().max()))
     if g.norm() > scale:
         return "not stationary"
@@ -105,8 +104,6 @@ def gradient_flow(f: Scalar, start: Tensor, times: Sequence[float], tolerance: f
         tensor([[1.0000],
                 [0.3679]], dtype=torch.float64)
     """
-    from scipy.integrate import solve_ivp
-
     if not len(times) or times[0] < 0 or any(b <= a for a, b in pairwise(times)):
         raise InputError(f"times={list(times)} are not ascending from 0 on. Pass e.g. times=[0.0, 0.5, 1.0].")
     if times[-1] == 0:

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linprog, nnls
 from scipy.special import logsumexp
 from scipy.stats import binom
 
@@ -52,10 +53,8 @@ def separator(X: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> np.ndarr
     classes, index = np.unique(np.asarray(y), return_inverse=True)
     x = np.asarray(X, dtype=float)
     if x.ndim != 2 or not x.size or index.shape != (len(x),) or not np.isfinite(x).all():
-        raise InputError(
-            f"X has shape {x.shape} and y shape {index.shape}; rows (n, D) of finite numbers and a class for each are "
-            "needed."
-        )
+        rest = "rows (n, D) of finite numbers and a class for each are needed."
+        raise InputError(f"X has shape {x.shape} and y shape {index.shape}; {rest}")
     x, shift, unit = _scaled(x, intercept)
     w = _separator(x, index, len(classes))
     slopes = None if w is None else w[:, :-1] / unit
@@ -103,8 +102,6 @@ def _gaps(x: np.ndarray, index: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def _widest(x: np.ndarray, index: np.ndarray, k: int) -> np.ndarray:
     """Planes with entries in [-1, 1] whose smallest gap is largest: (K, D + 1)."""
-    from scipy.optimize import linprog
-
     own = np.eye(k)[index]  # (n, K)
     row, other = np.nonzero(own == 0)
     signs = np.eye(k)[other] - own[row]  # (n (K - 1), K): w_k - w_y
@@ -172,8 +169,6 @@ def widest_plane(X: ArrayLike, y: ArrayLike) -> np.ndarray | None:
 
     The least ‖w‖ with y_i w·x_i >= 1 is read from the residual of min ‖E u - e‖ over u >= 0, E = [Zᵀ; 1ᵀ], Z = y x.
     """
-    from scipy.optimize import nnls
-
     x, signs, _ = _checked(X, y)
     z = signs[:, None] * x
     u, _ = nnls(np.c_[z, np.ones(len(z))].T, np.r_[np.zeros(z.shape[1]), 1.0])
@@ -202,9 +197,7 @@ def _checked(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray, float]
     x, signs = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     rows = x.ndim == 2 and x.size > 0 and bool(np.isfinite(x).all())
     if not rows or signs.shape != (len(x),) or not np.isin(signs, (-1, 1)).all():
-        raise InputError(
-            f"X has shape {x.shape} and y shape {signs.shape}; the bound takes finite rows (n, D) and -1 or +1 for "
-            "each. Write y as np.where(y == one_class, 1, -1)."
-        )
+        rest = "the bound takes finite rows (n, D) and -1 or +1 for each. Write y as np.where(y == one_class, 1, -1)."
+        raise InputError(f"X has shape {x.shape} and y shape {signs.shape}; {rest}")
     unit = float(np.abs(x).max()) or 1.0
     return x / unit, signs, unit

@@ -59,9 +59,7 @@ def quadratic(condition: float = 100.0, n: int = 2) -> Surface:
         50.5
     """
     if condition < 1 or n < 2:
-        raise InputError(
-            f"quadratic({condition}, n={n}): a condition number of at least 1 and n of at least 2 is needed."
-        )
+        raise InputError(f"quadratic({condition}, n={n}): a condition of at least 1 and n of at least 2 are needed.")
     curvature = torch.logspace(0, 1, n, base=float(condition), dtype=torch.float64)
     return Surface(
         name="quadratic",

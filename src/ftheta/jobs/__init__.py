@@ -5,8 +5,6 @@ trained.predict("new.csv"), .evaluate("more.csv"), .sample(64), .explain("summar
 jobs.open("last"), jobs.compare_runs([a, b]), jobs.start("mlp", "wine")
 """
 
-from __future__ import annotations
-
 from ..catalog import lazy
 
 lazy(__name__)

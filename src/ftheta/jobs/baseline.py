@@ -1,7 +1,5 @@
 """What the simplest answers score on the same rows: a constant learned from the training rows, and a linear model."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

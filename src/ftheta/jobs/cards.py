@@ -1,7 +1,5 @@
 """The first numbers of a report: each with its interval, and a mark where the simplest answer scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -14,15 +14,13 @@ from markupsafe import Markup
 from .. import measure, plots
 from ..catalog import nearest
 from ..errors import InputError, RunError
+from ..plots import Figure
 from ..results import Table, svg
 from ..store import Run, write_atomic
 from ..tasks import TASKS
 from . import files
 from .pages import Block, figure_html, render, slug, table_html
 from .runs import find_run, flat, resume_command, times_tested
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MAX_CURVES = 6  # of a figure; where training and validation losses would be more, only the last one of each run
 LOSSES = {"loss": "training", "valid_loss": "validation"}
@@ -103,9 +101,7 @@ def _result(name: str, label: str, run: Run) -> RunResult:
         raise RunError(f"{run.path} has no result yet. Finish it with: {resume_command(run.path)}")
     result = dict(files.result(run))
     if result["part"] == "training rows":
-        raise InputError(
-            f"{run.path} has no test part: its numbers are of rows that it learned from. Train it with one."
-        )
+        raise InputError(f"{run.path} has no test part, only rows that it learned from. Train it with one.")
     return RunResult(name, label, run, config, files.history(run), result, files.answers(run), files.facts(run)["task"])
 
 
@@ -227,10 +223,9 @@ class RunComparison:
     def _figures(self) -> Iterator[tuple[str, tuple[Figure, str]]]:
         """Name, figure and its description in words."""
         names, curves = ", ".join(t.label for t in self.tried), self._curves()
-        scores = {
-            m: [(t.label, *t.score(m)) for t in self.tried if np.isfinite(t.score(m)[0])] for m in self._metrics()
-        }
-        known = {metric: rows for metric, rows in scores.items() if rows}
+        scores = {m: [(t.label, *t.score(m)) for t in self.tried] for m in self._metrics()}
+        finite = {metric: [row for row in rows if np.isfinite(row[1])] for metric, rows in scores.items()}
+        known = {metric: rows for metric, rows in finite.items() if rows}
         drawn = plots.whiskers(known, title="Test part, with confidence intervals")
         yield "metrics", (drawn, f"Metrics of {names} with their intervals")
         if curves:

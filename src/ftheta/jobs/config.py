@@ -1,7 +1,5 @@
 """The settings of a training: defaults < `--config` file < `--set` < flags, checked by the fields' types."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

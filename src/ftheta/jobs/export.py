@@ -6,8 +6,6 @@ The script is the text of `data.script_template()` with its constants and its ne
 checked JSON value, written by `repr`, or a layer of `LAYERS`, so no text from a file becomes code.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import math
@@ -146,10 +144,8 @@ def _parts(estimator: Any, half_width: float | None) -> _Parts:
         likelihood = "Bernoulli" if len(estimator.classes_) == 2 else "Categorical"
         return _plane(estimator.coef_, estimator.intercept_, likelihood, {})
     if not chain or module is None:
-        raise InputError(
-            f"{name} cannot be exported as Python yet; mlp and linear models can. Its weights are in the "
-            "model.safetensors of the run."
-        )
+        advice = "Its weights are in the model.safetensors of the run."
+        raise InputError(f"{name} cannot be exported as Python yet; mlp and linear models can. {advice}")
     weights = {**module.state_dict(), **estimator.likelihood_.state_dict()}
     facts = estimator.target_.facts
     units = float(facts.get("mean", 0.0)), float(facts.get("scale", 1.0))
@@ -211,9 +207,8 @@ def _width(model: Any, half_width: float | None) -> dict[str, Tensor]:
 def _script(constants: Mapping[str, Any], net: nn.Sequential) -> str:
     """The template with its constants and its net filled in."""
     texts = {name: pformat(_checked(value, name), width=100, sort_dicts=False) for name, value in constants.items()}
-    layers = "".join(
-        f"            {_checked(name, name)!r}: {_layer(layer)},\n" for name, layer in net.named_children()
-    )
+    pairs = [f"{_checked(name, name)!r}: {_layer(layer)},\n" for name, layer in net.named_children()]
+    layers = "".join(f"{12 * ' '}{pair}" for pair in pairs)
     texts["net"] = f"nn.Sequential(\n        OrderedDict({{\n{layers}        }})\n    )"
     assignment = re.compile(rf"^( *({'|'.join(texts)}) = ).*?(  #.*)?$", re.MULTILINE)
     return assignment.sub(lambda line: f"{line[1]}{texts[line[2]]}{line[3] or ''}", script_template())

@@ -98,9 +98,7 @@ def _file(config: Config, card: Card) -> Dataset:
     found = _data.read(path, config.target or None, required=required, encoding=config.encoding)
     if needs_y and found.y is None and found.feature_names and KINDS[found.kind].merge:
         names = [*found.feature_names[:12], *(["..."] if len(found.feature_names) > 12 else [])]
-        raise FileFormatError(
-            f"{path}: which column is to be predicted? Use --target COLUMN. Its columns: {', '.join(names)}."
-        )
+        raise FileFormatError(f"{path}: which column is predicted? Use --target COLUMN. It has {', '.join(names)}.")
     return found
 
 
@@ -179,9 +177,7 @@ class Reader(NamedTuple):
 
     def _rows(self, path: Path, encoding: str | None, images: bool, required: bool) -> Dataset:
         if _data.is_picture(path):
-            raise InputError(
-                f"{path} is an image, and the run was trained on rows of numbers. Give a file like its data."
-            )
+            raise InputError(f"{path} is an image; the run was trained on rows of numbers. Give a file like its data.")
         code, target = encoding or self.config.encoding, self.config.target or None
         found = _data.read(path, target, required=required, encoding=code, csv_format=self.csv_format)
         flat = getattr(found.x, "shape", ())[1:] == (getattr(self.encoder, "n_features_in_", None),)

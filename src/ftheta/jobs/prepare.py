@@ -1,7 +1,5 @@
 """Everything that is decided before training: data, task, split, estimator, encoder. Nothing is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cached_property
@@ -9,7 +7,7 @@ from hashlib import sha256
 from inspect import signature
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +18,11 @@ from ..data import Dataset, TableEncoder, holdout, leaks
 from ..data.kinds import KINDS, Kind
 from ..draw import Draw
 from ..errors import InputError
+from ..results import Result
 from ..tasks import TASKS, Task, tasks_of
 from ..train import Training
 from .config import Config, typed
 from .opening import Reader, Rows, open_data
-
-if TYPE_CHECKING:
-    from ..explain import LearningRate
 
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 EXPLAINED = 2000  # rows that explanations look at
@@ -54,7 +50,7 @@ class Prepared:
     split: Split
     estimator: Any
     encoder: Any
-    learning_rates: LearningRate | None = None  # of `--lr find`
+    learning_rates: Result | None = None  # of `--lr find`
     test_file: Rows | None = None  # of `--test FILE`
 
     @property

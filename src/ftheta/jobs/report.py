@@ -4,8 +4,6 @@ The first screen answers: a title, cards of the first scores, a verdict, and the
 deserve. The page fetches nothing and runs no script; the same run gives the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -15,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from markupsafe import Markup
 
 from .. import catalog, explain, plots
@@ -196,8 +195,6 @@ def _grid(facts: Mapping[str, Any], rows: Any, worst: np.ndarray, images: np.nda
 
 
 def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any) -> Table:
-    import pandas as pd
-
     def cells(column: pd.Series) -> list[Any]:
         """Integers without a fraction, dates as text."""
         values = column.convert_dtypes()

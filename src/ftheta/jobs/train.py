@@ -3,8 +3,6 @@
 `start` does it in a child process: torch's generator, threads and signals belong to a process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -187,9 +185,7 @@ def _refuse_other(job: Prepared, run: Run) -> None:
     if run.status == "new" and not run.is_empty():
         raise InputError(f"{run.path} is not empty and holds no run; nothing was changed. Choose another --run.")
     if run.has("config.toml") and files.settings(run) != asdict(job.config):
-        raise RunError(
-            f"{run.path} holds a run with other settings. Choose another --run, or continue it with --resume."
-        )
+        raise RunError(f"{run.path} holds a run with other settings. Choose another --run, or use --resume.")
     if run.has("split.safetensors") and files.split(run)["data"] != job.digest:
         raise RunError(
             f"{job.config.data} has changed since {run.path} was started, and a run is continued with the same "

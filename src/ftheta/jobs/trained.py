@@ -3,17 +3,16 @@
 Everything is read on first use, and nothing is written into the run except by `report()`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from html import escape
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from .. import catalog, measure
@@ -103,9 +102,7 @@ class TrainedRun:
             raise RunError(f"This needs the training data of {self.run.path}, and {self.config.data} is not there.")
         found = self.kind.convert(open_data(self.config, catalog.card(self.config.model)))
         if digest(found) != files.split(self.run)["data"]:
-            raise RunError(
-                f"{self.config.data} has changed since {self.run.path} was trained on it. Restore the old data."
-            )
+            raise RunError(f"{self.config.data} has changed since {self.run.path} was trained on it. Restore it.")
         return found
 
     @property
@@ -150,13 +147,9 @@ class TrainedRun:
 
     def predict(self, file: Path | str, *, encoding: str | None = None, skip_bad: bool = False) -> Answers:
         """Predictions for each row of a file, an image or a folder of images."""
-        import pandas as pd
-
         if not hasattr(self.model, "predict"):
-            raise InputError(
-                f"{self.run.path} is a {type(self.model).__name__}, which predicts nothing. `ftheta sample` draws rows "
-                "from it, `ftheta explain` shows what is inside."
-            )
+            advice = "`ftheta sample` draws rows from it, `ftheta explain` shows what is inside."
+            raise InputError(f"{self.run.path} is a {type(self.model).__name__}, which predicts nothing. {advice}")
         rows = self.reader.read(file, encoding, skip_bad=skip_bad)
         made = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
         frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
@@ -293,10 +286,6 @@ class TrainedRun:
             "background": self.kind.take(self.dataset.x, rows),
         }
 
-    @cached_property
-    def _rows(self) -> Callable[[bool], tuple[Any, Any]]:
-        return cache(lambda every: self.learned_from(all_rows=every))
-
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:
         """Rows for an explanation; none where the data is missing and it can do without."""
         parameters = signature(entry.function).parameters
@@ -305,7 +294,7 @@ class TrainedRun:
             if entry.fresh:
                 x, y = self.tested
                 return (x if self.encoder is None else self.encoder.transform(x)), y
-            return self._rows(entry.all_rows) if wanted else (None, None)
+            return self.learned_from(all_rows=entry.all_rows) if wanted else (None, None)
         except FThetaError:
             if any(p.default is p.empty for p in wanted):
                 raise

@@ -49,9 +49,7 @@ class Likelihood(nn.Module):
 
     def law(self, *raw: Tensor) -> Distribution:
         """The distribution of each target from its r raw numbers, each of the shape of y."""
-        raise InputTypeError(
-            f"{type(self).__name__} has no distribution: define law(*raw) -> torch.distributions.Distribution."
-        )
+        raise InputTypeError(f"{type(self).__name__} has no distribution: define law(*raw), which returns one.")
 
     # ---- what follows from it
 

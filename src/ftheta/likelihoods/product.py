@@ -81,10 +81,8 @@ class Product(Likelihood):
     def _split(self, raw: Tensor, y: Tensor) -> list[tuple[Any, Tensor, Tensor]]:
         want = sum(self.raw_sizes), sum(self.y_sizes)
         if (raw.shape[-1], y.shape[-1]) != want:
-            raise InputError(
-                f"raw has shape {tuple(raw.shape)} and y {tuple(y.shape)}; the parts of this Product need "
-                f"{want[0]} raw outputs and {want[1]} columns of y."
-            )
+            rest = f"the parts of this Product need {want[0]} raw outputs and {want[1]} columns of y."
+            raise InputError(f"raw has shape {tuple(raw.shape)} and y {tuple(y.shape)}; {rest}")
         return [(p, r, t) for (p, r), t in zip(self._raw(raw), self._targets(y), strict=True)]
 
     def _targets(self, y: Tensor) -> list[Tensor]:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, chdtrc, stdtr
+from scipy.stats import wilcoxon as signed_ranks
 
 from .. import plots
 from ..errors import InputError
@@ -56,8 +57,6 @@ def paired_t(d: Any) -> tuple[float, float]:
 
 def wilcoxon(d: Any) -> tuple[float, float]:
     """Wilcoxon's signed ranks of differences (n,); rows without a difference are dropped."""
-    from scipy.stats import wilcoxon as signed_ranks
-
     (d,) = numbers(d=d)
     if not d.any():
         return 0.0, 1.0
@@ -113,9 +112,8 @@ class Comparison(Result):
         a, b = self.names
         one = {t.measure: t for t in self.tests}
         better = {m: f"{a} is better {'above' if m == 'accuracy' else 'below'} 0" for m in one}
-        panels = {
-            f"{m} of {a} minus {b}\n{better[m]}": [("difference", t.difference, t.low, t.high)] for m, t in one.items()
-        }
+        label = f"{{}} of {a} minus {b}\n{{}}".format
+        panels = {label(m, better[m]): [("difference", t.difference, t.low, t.high)] for m, t in one.items()}
         title = f"{a} against {b} on {self.n:,} rows, {100 * self.level:g} % intervals"
         return plots.whiskers(panels, title=title, at=0.0)
 
@@ -206,10 +204,15 @@ def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
         each = abs(y - a) ** power, abs(y - b) ** power
         d = each[0] - each[1]
         values[measure] = float(each[0].mean()), float(each[1].mean())
-        found = {"sign flips": sign_flip(d, boot.seed), "paired t": paired_t(d), "Wilcoxon signed ranks": wilcoxon(d)}
-        interval = _interval(d, boot)
-        tests += [PairedTest(measure, name, *f, float(d.mean()), *interval) for name, f in found.items()]
+        tests += paired_tests(measure, d, boot)
     return values, tuple(tests)
+
+
+def paired_tests(measure: str, d: np.ndarray, boot: Bootstrap) -> tuple[PairedTest, ...]:
+    """Tests of whether the mean of differences (n,) is 0, with its interval."""
+    found = {"sign flips": sign_flip(d, boot.seed), "paired t": paired_t(d), "Wilcoxon signed ranks": wilcoxon(d)}
+    interval = _interval(d, boot)
+    return tuple(PairedTest(measure, name, *f, float(d.mean()), *interval) for name, f in found.items())
 
 
 def _interval(d: np.ndarray, boot: Bootstrap) -> tuple[float, float] | tuple[None, None]:

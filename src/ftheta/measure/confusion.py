@@ -45,10 +45,8 @@ class Confusion(Result):
         wrong, n, right = self._wrong(), self.counts.sum(), self.counts.trace()
         k, other = np.unravel_index(wrong.argmax(), wrong.shape)
         most = f"; the most frequent error is {self.classes[k]} taken for {self.classes[other]}, {wrong.max():,} times"
-        return (
-            f"Confusion matrix of {len(self.classes)} classes on {n:,} rows: "
-            f"{right:,} ({100 * right / n:.1f} %) are right{most if wrong.any() else ''}."
-        )
+        rest = f"{right:,} ({100 * right / n:.1f} %) are right{most if wrong.any() else ''}."
+        return f"Confusion matrix of {len(self.classes)} classes on {n:,} rows: {rest}"
 
     def _wrong(self) -> np.ndarray:
         return self.counts - np.diag(self.counts.diagonal())
@@ -91,9 +89,8 @@ class AtThreshold(Confusion):
             "false positive rate": (self.fp, n),
         }
         counts |= {"precision": (self.tp, self.tp + self.fp), "accuracy": (self.tp + self.tn, p + n)}
-        rows = [
-            (name, f"{k} of {m}", *((k / m, *wilson(k, m)) if m else (None,) * 3)) for name, (k, m) in counts.items()
-        ]
+        shares = {name: (k / m, *wilson(k, m)) if m else (None,) * 3 for name, (k, m) in counts.items()}
+        rows = [(name, f"{k} of {m}", *shares[name]) for name, (k, m) in counts.items()]
         return dict(zip(("share", "rows", "value", "low", "high"), zip(*rows, strict=True), strict=True))
 
     @property

@@ -190,10 +190,8 @@ class CostCurve(Result):
     def caption(self) -> str:
         useful = self.pc[self.trivial - self.envelope > 1e-12]
         where = f"from {useful[0]:.3g} to {useful[-1]:.3g}" if useful.size else "nowhere"
-        return (
-            f"Cost curve on {self.n:,} rows: area {self.area:.4g} (constant answers 0.25); PC where the score beats "
-            f"the constant answers: {where}."
-        )
+        rest = f"PC where the score beats the constant answers: {where}."
+        return f"Cost curve on {self.n:,} rows: area {self.area:.4g} (constant answers 0.25); {rest}"
 
 
 def cost_curve(y: Any, p: Any, classes: Sequence[Any] | None = None) -> CostCurve:
@@ -308,10 +306,8 @@ class Calibration(Result):
     def caption(self) -> str:
         n = self.rows.sum()
         sure, right = (np.nansum(v * self.rows) / n for v in (self.confidence, self.accuracy))
-        return (
-            f"Calibration on {n:,} rows: mean confidence {sure:.3f}, accuracy {right:.3f}, "
-            f"expected calibration error {self.ece:.3f} over {len(self.rows)} bins of equal width."
-        )
+        rest = f"expected calibration error {self.ece:.3f} over {len(self.rows)} bins of equal width."
+        return f"Calibration on {n:,} rows: mean confidence {sure:.3f}, accuracy {right:.3f}, {rest}"
 
     def _whiskers(self) -> tuple[np.ndarray, np.ndarray]:
         right = np.nan_to_num(self.accuracy * self.rows).round().astype(int)

@@ -8,13 +8,12 @@ normal probability of a larger z is below 0.05 divided by the number of groups. 
 Shapes: n rows, m of them in a group, G groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from .. import plots
@@ -23,9 +22,6 @@ from ..plots import Figure
 from ..results import Result
 from ._rows import numbers
 from .intervals import wilson
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MIN_ROWS, MAX_LEVELS, MAX_COLUMNS = 10, 8, 100  # fewer rows are left out; more levels become quarters
 LEVEL, SHOWN, SAID = 0.95, 12, 3  # of intervals; groups of a figure; sentences
@@ -60,9 +56,8 @@ class ErrorGroups(Result):
             (f"{column}: {which.removeprefix('from ')}", float(m), float(a), float(b))
             for (column, which), m, a, b in zip(self.groups, self.mean, self.low, self.high, strict=True)
         ]
-        return plots.whiskers(
-            {self.name: rows[:SHOWN]}, title="Where it errs (line: all rows)", at=self.overall, letters=40
-        )
+        title = "Where it errs (line: all rows)"
+        return plots.whiskers({self.name: rows[:SHOWN]}, title=title, at=self.overall, letters=40)
 
     @property
     def standing_out(self) -> list[int]:
@@ -109,8 +104,6 @@ def error_groups(x: Any, error: Any, *, name: str = "mean error") -> ErrorGroups
         >>> print(*error_groups({"city": city}, wrong, name="wrong").sentences)
         Rows with city Oslo (20 of 100): wrong 75 % [53 %, 89 %], of the others 10 %.
     """
-    import pandas as pd
-
     frame = pd.DataFrame(x)
     (error,) = numbers(error=error)
     n = len(error)

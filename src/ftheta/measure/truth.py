@@ -9,24 +9,20 @@ Shapes: n rows.
 Reference: Devroye, Györfi and Lugosi, A Probabilistic Theory of Pattern Recognition (1996), chapter 2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import entr, rel_entr
 
 from .. import plots
+from ..data import Dataset
 from ..errors import InputError
 from ..plots import Figure
 from ..results import Result, Table
 from ._rows import level_of, scored
 from .intervals import Bootstrap
 from .scores import in_words, log_loss_rows, mean_score
-
-if TYPE_CHECKING:
-    from ..data import Dataset
 
 Row = tuple[str, float, float | None, float | None]
 

@@ -90,9 +90,8 @@ class MLP(Chain):
         init: str = "auto",
     ) -> None:
         widths = _widths(n_in, hidden, n_out)
-        names, shares = (
-            _each(name, given, len(widths) - 2) for name, given in (("activation", activation), ("dropout", dropout))
-        )
+        given = {"activation": activation, "dropout": dropout}
+        names, shares = (_each(name, value, len(widths) - 2) for name, value in given.items())
         for share in shares:
             check_share("dropout of MLP", share)
         super().__init__(_layers(widths, names, shares, init))

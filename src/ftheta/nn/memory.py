@@ -88,10 +88,8 @@ def _present(stored: Tensor, missing: Tensor | None) -> Tensor:
     rows = stored.shape[:-1]
     fits = all(m in (1, n) for m, n in zip(missing.shape[-2::-1], rows[-2::-1], strict=False))
     if missing.dtype != torch.bool or missing.shape[-1:] != rows[-1:] or not fits:
-        raise InputError(
-            f"missing is {missing.dtype} of shape {tuple(missing.shape)}; give one bool for each stored pattern, "
-            f"{tuple(rows)}, True where there is none."
-        )
+        rest = f"give one bool for each stored pattern, {tuple(rows)}, True where there is none."
+        raise InputError(f"missing is {missing.dtype} of shape {tuple(missing.shape)}; {rest}")
     return torch.where(missing[..., None], 0.0, stored)
 
 

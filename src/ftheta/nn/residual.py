@@ -148,9 +148,8 @@ class DenseBlock(nn.Module):
     ) -> None:
         super().__init__()
         self.channels = [n_in + k * growth for k in range(check_sizes("DenseBlock", "layers", layers, 0) + 1)]
-        self.layers = nn.ModuleList(
-            _branch([(c, growth, 3, 1)], "pre", norm, activation, dims) for c in self.channels[:-1]
-        )
+        shapes = [[(c, growth, 3, 1)] for c in self.channels[:-1]]
+        self.layers = nn.ModuleList(_branch(shape, "pre", norm, activation, dims) for shape in shapes)
 
     def forward(self, h: Tensor) -> Tensor:
         for layer in self.layers:

@@ -1,7 +1,5 @@
 """Rules that evaluate the loss themselves: what they may ask of a problem, and θ and g as one vector of P numbers."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Protocol

@@ -19,8 +19,6 @@ the reason.
 Reference: Nocedal and Wright, Numerical Optimization, 2nd edition, chapter 3 (2006).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

@@ -28,8 +28,6 @@ References: Nocedal and Wright, Numerical Optimization, 2nd edition (2006), chap
 works efficiently in learning (1998); Madsen, Nielsen, Tingleff, Methods for non-linear least squares problems (2004).
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable
 from math import inf, isfinite
@@ -291,10 +289,8 @@ class SecondOrder(ClosureOptimizer):
 
     def _no_progress(self, control: Control, d: Tensor | None, fall: float) -> str:
         if d is None:
-            return (
-                f"the {self.matrix} is singular, so that there is no step at damping {control.damping:g}; "
-                "give more damping, or control='damping' or 'region'"
-            )
+            rest = "give more damping, or control='damping' or 'region'"
+            return f"the {self.matrix} is singular, so that there is no step at damping {control.damping:g}; {rest}"
         what = "lowers the loss" if isfinite(fall) else "has a finite loss"
         return f"no step that was tried {what}; θ stays where it was"
 

@@ -4,8 +4,6 @@ g is the gradient of the update's loss at θ, η the learning rate, all operatio
 A user's own class or factory (params, lr=...) -> Optimizer is taken wherever a name is.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -127,9 +125,7 @@ def rule(name: Choice) -> Rule:
             raise InputError(nearest("optimizer", name, RULES))
         return RULES[name]
     if not callable(name):
-        raise InputError(
-            f"optimizer={name!r}; pass a name, e.g. 'adam', or a class or function that makes an optimizer."
-        )
+        raise InputError(f"optimizer={name!r}; pass a name, e.g. 'adam', or a class or function that makes one.")
     lr = signature(name).parameters.get("lr")
     rate = float(lr.default) if lr is not None and isinstance(lr.default, Real) else None if lr is None else 0.01
     made = isinstance(name, type)
@@ -168,9 +164,8 @@ def make(
     for value in [rate, *(o["lr"] for o in own if "lr" in o)]:
         number = isinstance(value, Real) and not isinstance(value, bool)
         if value is not None and not (number and 0 < float(value) < math.inf):
-            raise InputError(
-                f"The 'lr' parameter of {word(name)} must be a float in the range (0, inf). Got {value!r} instead."
-            )
+            wanted = "must be a float in the range (0, inf)"
+            raise InputError(f"The 'lr' parameter of {word(name)} {wanted}. Got {value!r} instead.")
     if lr is not None and chosen.lr is None:
         raise InputError(f"lr={lr}, but {word(name)} takes no lr. Leave lr out, or let it take one.")
     tensors = [p for g in groups for p in (g["params"] if isinstance(g, Mapping) else [g])]

@@ -1,3 +1,4 @@
+from ._style import Axes as Axes
 from ._style import Figure as Figure
 from ._style import GREY as GREY
 from ._style import PALETTE as PALETTE

@@ -4,8 +4,6 @@ Colors that color-blind readers can tell apart; matplotlib's own cycle repeats t
 Reference: Okabe and Ito, Color Universal Design (2008).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from os.path import commonprefix
@@ -15,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
 else:
-    Figure = Any  # for annotations; matplotlib is imported when something is drawn
+    Axes = Figure = Any  # for annotations; matplotlib is imported when something is drawn
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._style import Axes
+
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
 SIGNED = "RdBu_r"  # red above 0, blue below

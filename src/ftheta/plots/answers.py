@@ -3,18 +3,13 @@
 Shapes: B rows or images, C channels, K classes, places (L,) or (H, W).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ._style import PALETTE, Figure, canvas, drawn, short
+from ._style import PALETTE, Axes, Figure, canvas, drawn, short
 from ._tiles import SIGNED, mosaic, picture, tiles
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares and every name are written
 MAX_ROWS = 6  # of saliency

@@ -3,18 +3,12 @@
 Shapes: a network of K + 2 layers of widths D₀ ... D_{K+1}; masks (D_k,) of the K hidden layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._style import GREY, PALETTE, Figure, canvas, drawn
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._style import GREY, PALETTE, Axes, Figure, canvas, drawn
 
 MAX_UNITS = 16  # of a layer that are all drawn
 ENDS = 7  # of a wider layer, at each end

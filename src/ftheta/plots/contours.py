@@ -3,17 +3,12 @@
 Levels are quantiles of the values shown, so that valleys and walls both have lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ._style import DASHES, PALETTE, Figure, canvas, drawn, legend, wide_range
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._style import DASHES, PALETTE, Axes, Figure, canvas, drawn, legend, wide_range
 
 Grid = tuple[np.ndarray, np.ndarray, np.ndarray]
 MAX_OUTSIDE = 30.0  # box widths: points further out are drawn there, beyond the edge of the picture

@@ -1,17 +1,12 @@
 """Lines and dots: learning curves, panels side by side, fits with their bands, values with intervals or by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ._style import DASHES, GREY, PALETTE, Figure, canvas, distinct, drawn, legend, short, wide_range
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._style import DASHES, GREY, PALETTE, Axes, Figure, canvas, distinct, drawn, legend, short, wide_range
 
 BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 3}  # the axes, not over lines
 Row = tuple[str, float, float | None, float | None]  # name, value, low, high
@@ -37,9 +32,7 @@ def curves(
     """
     lines = {name: np.asarray(values, dtype=float) for name, values in columns.items() if name != x}
     if not lines or not all(map(len, lines.values())):
-        raise InputError(
-            f"curves needs at least one column with one value, got {list(columns)}. Train for one epoch first."
-        )
+        raise InputError(f"curves needs at least one column with one value, got {list(columns)}: train for an epoch.")
     *_, last = lines.values()
     at = np.asarray(columns.get(x, range(1, len(last) + 1)), dtype=float)
     figure, axes = canvas()
@@ -180,9 +173,7 @@ def whiskers(
     most so many `letters` are shown.
     """
     if not panels or not all(panels.values()):
-        raise InputError(
-            f"whiskers got {len(panels)} panels, {list(panels)}; at least one, each with a row, is needed."
-        )
+        raise InputError(f"whiskers got {list(panels)}; at least one, each with a row, is needed.")
     sizes = [len(rows) for rows in panels.values()]
     height = (0.5 + sum(0.75 + 0.32 * n for n in sizes)) / len(sizes)
     figure, grid = canvas(len(sizes), across=1, width=7.2, height=height, height_ratios=[n + 0.8 for n in sizes])

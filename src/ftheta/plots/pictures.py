@@ -4,20 +4,15 @@ Shapes: C channels, places (L,) or (H, W), window (k,) or (k, k); O filters, I i
 outputs; N samples of D columns; U units.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ._style import GREY, PALETTE, Figure, canvas, drawn, short
+from ._style import GREY, PALETTE, Axes, Figure, canvas, drawn, short
 from ._tiles import bare, flat, mosaic, tiles
 from ._tiles import picture as as_picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMNS, MAX_TILES, MAX_OUTPUTS, MAX_LAYERS = 8, 64, 12, 10
 COUNTED = {"xlabel": "filter, counted from the left", "ylabel": "first of the line"}

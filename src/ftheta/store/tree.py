@@ -73,10 +73,8 @@ def _header(data: bytes, where: str) -> bytes:
             raise damaged(where, f"cut off: its header takes {size} bytes, the file has {len(data)}")
         return data[8 : 8 + size]
     if data[:2] == b"PK" or data[:1] == b"\x80":
-        raise FileFormatError(
-            f"{where} is a pickle and could run code; fθ does not open it. "
-            "Save its state_dict with safetensors where you trust it, then load that."
-        )
+        advice = "Save its state_dict with safetensors where you trust it, then load that."
+        raise FileFormatError(f"{where} is a pickle and could run code; fθ does not open it. {advice}")
     raise damaged(where, "does not begin with a safetensors header of at most 8 MB")
 
 

@@ -3,14 +3,12 @@
 question -> finding in a sentence -> picture -> what the sources say, check by check -> numbers -> how to repeat it
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -18,13 +16,11 @@ from markupsafe import Markup
 from .. import plots
 from ..jobs import pages
 from ..jobs.pages import Block
+from ..plots import Figure
 from ..results import Table
 from . import ledger
 from ._checks import Check
 from ._running import Outcome, figures_of, info, load, names, records
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NUMBER = r"-?\d[\d.]*(?:e[-+]\d+)?|-?inf"
 CELL = re.compile(rf"({NUMBER}|none)?(?: ± ({NUMBER}))?(?: \(\w+\))?")  # of a table over seeds

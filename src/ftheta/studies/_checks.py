@@ -113,7 +113,6 @@ def _difference(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _check(text: str, good: np.ndarray, bad: np.ndarray, mean: np.ndarray, half: np.ndarray, worst: Any) -> Check:
     """All cells must hold, one that fails is enough; the numbers are those of the worst cell."""
-    number = f"{mean[worst]:+.3g} ± {half[worst]:.2g}" + (
-        f", {good.sum()} of {len(good)} hold" if len(good) > 1 else ""
-    )
+    several = f", {good.sum()} of {len(good)} hold" if len(good) > 1 else ""
+    number = f"{mean[worst]:+.3g} ± {half[worst]:.2g}{several}"
     return Check(text, True if good.all() else False if bad.any() else None, number)

@@ -4,22 +4,18 @@ measure(seed, **cell, **settings) -> {name: number or array}       cell: one val
 measured[name]: (axis 1, ..., axis k, seed, ...)                   kept cell by cell, never measured twice
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..plots import Figure
 from ..results import Table
 from ._checks import Check, Checks, Verdict, verdict
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Claim = Callable[["Measured"], Checks]
 
@@ -176,7 +172,6 @@ def like(name: str, default: Any, value: Any) -> Any:
         return tuple(value) if isinstance(value, list | tuple) else (value,)
     right = type(value) is type(default) or (isinstance(default, float) and type(value) is int) or default is None
     if not right or (name == "seeds" and value < 1):
-        raise InputError(
-            f"--set {name}={value!r}: expected {'at least 1' if name == 'seeds' else type(default).__name__}."
-        )
+        wanted = "at least 1" if name == "seeds" else type(default).__name__
+        raise InputError(f"--set {name}={value!r}: expected {wanted}.")
     return float(value) if isinstance(default, float) else value

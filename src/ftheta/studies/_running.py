@@ -28,14 +28,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import __version__
 from ..catalog import nearest
 from ..errors import InputError, RunError
+from ..plots import Figure
 from ..results import Table, svg
 from ._checks import verdict
 from ._grid import Finding, Measured, Study
 from .ledger import recorded
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..store import Run
 
 ROOT = Path("runs/study")
@@ -206,9 +205,7 @@ def _refuse_other(run: Run, key: str) -> None:
         if tomllib.loads(run.read("config.toml").decode()).get("digest") != key:
             raise RunError(f"{run.path} holds another study, other settings or other data. Choose another --run.")
     elif not run.is_empty():
-        raise InputError(
-            f"{run.path} is not empty and does not hold a study; nothing was changed. Choose another --run."
-        )
+        raise InputError(f"{run.path} is not empty and holds no study; nothing was changed. Choose another --run.")
 
 
 def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key: str, run: Run) -> None:

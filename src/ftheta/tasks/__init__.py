@@ -1,7 +1,5 @@
 """Tasks: what y is, what the loss compares with, and what an answer looks like."""
 
-from __future__ import annotations
-
 from ..catalog import Card, load
 from .base import Task
 from .classify import Classify, class_names, class_weights, encode_labels, learn_classes, warn_unseen

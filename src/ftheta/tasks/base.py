@@ -10,23 +10,19 @@ what is learned from y is a value, `TargetSpec`.
 Shapes: n rows, K classes, T targets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..data import Dataset
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
+from ..measure import Comparison
 from ..results import Result
-
-if TYPE_CHECKING:
-    from ..data import Dataset
-    from ..measure import Comparison
 
 LEVEL = 0.95  # of all intervals
 Predictions = dict[str, Any]  # for n rows: `predicted`, and what else the model gives; saved in a run

@@ -3,27 +3,23 @@
 binary:  y in {0, 1} as floats;      multiclass:  y in {0, ..., K-1};      multilabel:  y (n, L) of 0 and 1
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from .. import catalog, check, likelihoods, measure
+from ..data import Dataset
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result
 from .base import Headline, Held, Names, Predictions, Supervised, Values, as_json, percent
-
-if TYPE_CHECKING:
-    from ..data import Dataset
 
 CONFUSIONS = 6  # pairs of classes, and rows of each, that are shown
 MIN_VALIDATION_ROWS = 60  # fewer are better used for training
@@ -89,10 +85,8 @@ class Classify(Supervised):
         super().check(data)
         y = np.asarray(data.y)
         if (y == y[0]).all():
-            raise InputError(
-                f"{data.name}: the target has 1 class only ({str(y[0])!r}, {len(y)} rows); at least 2 are needed. "
-                "Check --target and the rows, or the folders: each class is one."
-            )
+            rest = "at least 2 are needed. Check --target and the rows, or the folders: each class is one."
+            raise InputError(f"{data.name}: the target has 1 class only ({str(y[0])!r}, {len(y)} rows); {rest}")
         if y.dtype.kind in "iuf" and (y != np.round(y)).any():
             first = y[np.argmax(y != np.round(y))]
             raise InputError(f"{data.name}: the target holds {first:g}, which is not a class. Use --task regress.")
@@ -244,18 +238,14 @@ def learn_classes(owner: str, y: np.ndarray, classes: Any = None) -> TargetSpec:
     """The classes of y; several columns of 0 and 1 are labels."""
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind.startswith("continuous") or kind == "multiclass-multioutput":
-        raise InputError(
-            f"Unknown label type: {kind} (e.g. {np.ravel(y)[0]}). Use a regressor, or turn y into classes with "
-            "KBinsDiscretizer."
-        )
+        advice = "Use a regressor, or turn y into classes with KBinsDiscretizer."
+        raise InputError(f"Unknown label type: {kind} (e.g. {np.ravel(y)[0]}). {advice}")
     if kind == "multilabel-indicator":
         return TargetSpec("multilabel", y.shape[1], {"classes": np.arange(y.shape[1])})
     found = np.unique(y if classes is None else np.asarray(classes))
     if len(found) < 2:
-        raise InputError(
-            f"y has 1 class ({found.tolist()[0]!r}, {len(y)} rows); {owner} needs at least 2 classes. Check the label "
-            "column or the split (use stratify=y)."
-        )
+        rest = f"{owner} needs at least 2 classes. Check the label column or the split (use stratify=y)."
+        raise InputError(f"y has 1 class ({found.tolist()[0]!r}, {len(y)} rows); {rest}")
     return TargetSpec("binary" if len(found) == 2 else "multiclass", len(found), {"classes": found})
 
 

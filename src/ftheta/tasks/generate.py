@@ -1,7 +1,5 @@
 """Tasks that learn from X alone: new rows like those of X, the stored pattern nearest to a cue, other features."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

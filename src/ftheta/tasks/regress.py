@@ -3,26 +3,22 @@
 encoded y = (y - m) / s,      m, s: mean and standard deviation of the training rows
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
 from .. import check, likelihoods, measure
+from ..data import Dataset
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result, digits_of, fixed
 from .base import LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words, percent
-
-if TYPE_CHECKING:
-    from ..data import Dataset
 
 
 @dataclass(frozen=True)
@@ -84,9 +80,7 @@ class Regress(Supervised):
     def _numbers(self, owner: str, y: Any, n: int) -> np.ndarray:
         y = check.target(owner, y, n, numeric=True, columns=True)
         if (most := np.abs(y).max()) > np.finfo(self.dtype).max / 1000:
-            raise InputError(
-                f"y holds {most:g}, which is too large for {self.dtype}. Rescale y or use dtype='float64'."
-            )
+            raise InputError(f"y holds {most:g}, too large for {self.dtype}. Rescale y or use dtype='float64'.")
         return y
 
     # ---- before training

@@ -4,8 +4,6 @@ Segment:  y (n, H, W) integers; pixels of the ignored label have weight 0
 Detect:   y a list of n dicts {"boxes": (m, 4) as x0, y0, x1, y1 in pixels, "labels": (m,)}
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -164,19 +162,9 @@ class Segment(Task):
         place_a, place_b = (np.array([classes.index(name) for name in found["classes"]]) for found in (a, b))
         y = place_a[y]
         of_a, of_b = ((y == place[f["predicted"]]).mean((1, 2)) for place, f in ((place_a, a), (place_b, b)))
-        d, ends = of_a - of_b, None
-        if len(d) >= MIN_IMAGES:
-            boot = measure.Bootstrap(len(d), LEVEL, seed=0)
-            ends = boot.interval((np.ones(len(d)), d), lambda s: s[..., 1] / s[..., 0])
-        low, high = ends or (None, None)
-        tests = {
-            "sign flips": measure.sign_flip(d, 0),
-            "paired t": measure.paired_t(d),
-            "Wilcoxon signed ranks": measure.wilcoxon(d),
-        }
-        tested = (measure.PairedTest("accuracy", name, *f, float(d.mean()), low, high) for name, f in tests.items())
+        tested = measure.paired_tests("accuracy", of_a - of_b, measure.Bootstrap(len(y), LEVEL, seed=0))
         values = {"accuracy": (float(of_a.mean()), float(of_b.mean()))}
-        return measure.Comparison(names, len(y), LEVEL, values, tuple(tested))
+        return measure.Comparison(names, len(y), LEVEL, values, tested)
 
     def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
         """Pixels that are right; the overlap of the classes; that of the class with the least."""
@@ -201,9 +189,8 @@ class Segment(Task):
     def draw_worst(self, images: Any, y: Any, predictions: Predictions, worst: np.ndarray) -> Any:
         maps, x = predictions["predicted"], np.moveaxis(images, -1, 1)
         rows = predictions["rows"][worst] if "rows" in predictions else None
-        return plots.segmented(
-            x, y[worst], maps[worst], predictions["classes"], title="Most wrong images", numbers=rows
-        )
+        given = y[worst], maps[worst], predictions["classes"]
+        return plots.segmented(x, *given, title="Most wrong images", numbers=rows)
 
 
 def _metrics(sums: np.ndarray, names: Names) -> dict[str, np.ndarray]:

@@ -14,10 +14,8 @@ def as_source(given: Any) -> Any:
     if hasattr(given, "batches"):
         return given
     if not hasattr(given, "__iter__") or not hasattr(given, "__len__"):
-        raise InputError(
-            f"source is a {type(given).__name__}; pass Rows(x, y, batch_size=...), a DataLoader, or "
-            "Stream(batches, length=...)."
-        )
+        rest = "pass Rows(x, y, batch_size=...), a DataLoader, or Stream(batches, length=...)."
+        raise InputError(f"source is a {type(given).__name__}; {rest}")
     return Stream(given, len(given))
 
 
@@ -28,10 +26,8 @@ def check_settings(trainer: Any, optimizer: optim.Choice, lr: float | None) -> N
     check.parameters("Training", check.constraints(Training, vars(t)), vars(t))
     for name, key, value in (("optimizer", "rule", None if optimizer == "adam" else optimizer), ("lr", "lr", lr)):
         if value is not None and all(key in p.optim for p in trainer.players.values()):
-            raise InputError(
-                f"{name}={value!r} has no effect: every player of {kind} has its own. Leave it out, or change the "
-                "objective."
-            )
+            advice = "Leave it out, or change the objective."
+            raise InputError(f"{name}={value!r} has no effect: every player of {kind} has its own. {advice}")
     if t.accumulate > 1 and not objective.separable:
         raise InputError(
             f"accumulate={t.accumulate}, but {kind} is not a sum over rows; use accumulate=1 and a larger batch_size."

@@ -43,9 +43,7 @@ def explain(trainer: Any, good: Any) -> NoReturn:
         trainer.load_state_dict(good)
     start = trainer.step
     if not isfinite(rate):
-        raise NonFiniteError(
-            f"The learning rate became {rate} by {place}. Last good state: step {start}. See what sets it."
-        )
+        raise NonFiniteError(f"The learning rate became {rate} by {place}. Last good state: step {start}.")
     if good is None:
         raise NonFiniteError(f"A number that is not finite appeared by {place}. {_advice(trainer, rate)}")
     while trainer.step < last:
@@ -53,13 +51,9 @@ def explain(trainer: Any, good: Any) -> NoReturn:
         found, rows = _replay_step(trainer)
         if found:
             trainer.load_state_dict(good)
-            raise NonFiniteError(
-                f"Loss became {found[1]} at {place} (batch rows {rows}). First bad tensor: {found[0]}. "
-                f"Last good state: step {start}. {_advice(trainer, rate)}"
-            )
-    raise NonFiniteError(
-        f"A number that is not finite appeared by step {last}, but not again when the steps were repeated."
-    )
+            advice = f"First bad tensor: {found[0]}. Last good state: step {start}. {_advice(trainer, rate)}"
+            raise NonFiniteError(f"Loss became {found[1]} at {place} (batch rows {rows}). {advice}")
+    raise NonFiniteError(f"A number that is not finite appeared by step {last}, but not again when repeated.")
 
 
 def _advice(trainer: Any, rate: float) -> str:
@@ -107,9 +101,8 @@ def explain_validation(trainer: Any) -> NoReturn:
 
 def _bad_rows(batches: Any) -> tuple[str, str] | None:
     """The first part of some batches that is not finite."""
-    named = [
-        (name, part) for b in batches for name, part in (("input x", b.x), ("target y", b.y), ("weight", b.weight))
-    ]
+    fields = {"input x": "x", "target y": "y", "weight": "weight"}
+    named = [(name, getattr(batch, part)) for batch in batches for name, part in fields.items()]
     return next(((name, value) for name, part in named if (value := _bad(part))), None)
 
 
@@ -128,9 +121,11 @@ def _after_update(trainer: Any) -> tuple[str, str] | None:
 @contextmanager
 def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> Iterator[None]:
     def note(name: str) -> Any:
-        return lambda module, args, output: (
-            seen.append((f"output of {_short(name)}", v)) if (v := _bad(output)) else None
-        )
+        def see(module: nn.Module, args: Any, output: Any) -> None:
+            if value := _bad(output):
+                seen.append((f"output of {_short(name)}", value))
+
+        return see
 
     leaves = [(n, m) for n, m in objective.named_modules() if n and not list(m.children())]
     handles = [m.register_forward_hook(note(n)) for n, m in leaves]

@@ -34,10 +34,8 @@ Slopes = tuple[Tensor, Tensor]  # outputs (b, ...), Jacobian (b, K, P)
 def no_residuals(objective: nn.Module) -> str:
     """The sentence for an objective that is not a sum of squares."""
     source = getattr(objective, "likelihood", None) or objective
-    return (
-        f"{type(source).__name__} gives no residuals, which this optimizer needs. "
-        "Use a Gaussian likelihood of fixed variance, or another optimizer."
-    )
+    advice = "Use a Gaussian likelihood of fixed variance, or another optimizer."
+    return f"{type(source).__name__} gives no residuals, which this optimizer needs. {advice}"
 
 
 def at_a_time(parameters: Sequence[Tensor], width: int = 1, rows: int = 0) -> int:

@@ -221,10 +221,8 @@ def _compare(then: Mapping[str, Any], now: Mapping[str, Any], run: Run, exact: b
     changes = [f"{key} {then.get(key)}, now {now[key]}" for key in now if then.get(key) != now[key]]
     changes += [] if exact else ["a plain iterator as source, which cannot return to where it was"]
     if changes and not run.allow_inexact:
-        raise RunError(
-            f"The checkpoint in {run.path} was made with {'; '.join(changes)}: results will not be bit-exact. "
-            "Add --allow-inexact to go on."
-        )
+        rest = "results will not be bit-exact. Add --allow-inexact to go on."
+        raise RunError(f"The checkpoint in {run.path} was made with {'; '.join(changes)}: {rest}")
 
 
 @contextmanager

@@ -155,9 +155,8 @@ class _Stack(Steps):
 
     def _batches(self) -> Any:
         draws = [t.draw.at("order", self.epoch) for t in self.trainers]
-        return zip(
-            *(t.source.batches(self.epoch, 0, d) for t, d in zip(self.trainers, draws, strict=True)), strict=True
-        )
+        pairs = zip(self.trainers, draws, strict=True)
+        return zip(*(t.source.batches(self.epoch, 0, d) for t, d in pairs), strict=True)
 
     def advance(self) -> dict[str, float] | None:
         """One update of every member; at the end of an epoch the mean of their rows."""

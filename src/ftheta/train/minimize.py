@@ -7,13 +7,11 @@ one of them per step, in an order drawn anew in every epoch.
 Shapes: θ is (n,), T steps were made.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,15 +22,13 @@ from ..data.batch import Batch
 from ..data.sources import Rows
 from ..draw import Draw
 from ..errors import InputError, NonFiniteError
+from ..plots import Figure
 from ..results import Result, Table
 from .callbacks import Callback, Context
 from .iterate import iterate
 from .objective import Loss, Objective
 from .trainer import Trainer
 from .training import Training
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LIMIT = 1e18  # times the size of f at the start: beyond it f is taken to fall, or the descent to diverge, without end
 
@@ -65,10 +61,8 @@ class FunctionObjective(Objective):
     def loss(self, player: str, batch: Batch, draw: Draw) -> Loss:
         total, weight = batch.sum(torch.stack([self._of(i) for i in batch.x.tolist()]))
         if torch.is_grad_enabled() and not total.requires_grad:
-            raise InputError(
-                "f has no gradient: it does not reach θ by differentiable torch operations. Write it with them, or use "
-                "optimizer='genetic', which needs none."
-            )
+            advice = "Write it with them, or use optimizer='genetic', which needs none."
+            raise InputError(f"f has no gradient: it does not reach θ by differentiable torch operations. {advice}")
         return Loss(total, weight)
 
     def residual(self, batch: Batch) -> Tensor | None:
@@ -152,10 +146,8 @@ def minimize(
         ('the gradient, 0.000610352, is not above the tolerance 0.001', [1.5, 2.0])
     """
     if steps < 1 or tolerance < 0 or (patience is not None and patience < 1):
-        raise InputError(
-            f"steps={steps}, tolerance={tolerance}, patience={patience}: at least 1 step, a tolerance of at least 0 "
-            "and a patience of at least 1 (or None) are needed."
-        )
+        rest = "at least 1 step, a tolerance of at least 0 and a patience of at least 1 (or None) are needed."
+        raise InputError(f"steps={steps}, tolerance={tolerance}, patience={patience}: {rest}")
     objective, training = FunctionObjective(f, start), training or Training()
     training = replace(training, options={**training.options, **(options or {})})
     size = len(objective.functions) if optim.rule(optimizer).full_batch else 1

@@ -125,10 +125,8 @@ class Objective(nn.Module, ABC):
         own = {k: v for k, v in self.state_dict().items() if k.split(".")[0] not in self.constants}
         shapes = [{(name, value.shape) for name, value in tree.items()} for tree in (own, weights)]
         if wrong := sorted({name for name, _ in shapes[0] ^ shapes[1]}):
-            raise InputError(
-                f"The weights do not fit the model: {', '.join(wrong[:5])} differ in name or shape. "
-                "Was the state made by another model?"
-            )
+            rest = f"{', '.join(wrong[:5])} differ in name or shape. Was the state made by another model?"
+            raise InputError(f"The weights do not fit the model: {rest}")
         with torch.no_grad():
             for name, value in own.items():
                 value.copy_(weights[name])
@@ -205,10 +203,8 @@ def _each_row(each: Tensor, raw: Tensor, y: Tensor) -> Tensor:
         )
     rows = raw.shape[0]
     if each.ndim == 0 or each.shape[0] != rows:
-        raise InputError(
-            f"The loss function returned shape {tuple(each.shape)} for a batch of {rows} rows; fθ needs the loss of "
-            "each row, to weigh, mask and accumulate it. Return it with reduction='none'."
-        )
+        rest = "fθ needs the loss of each row, to weigh, mask and accumulate it. Return it with reduction='none'."
+        raise InputError(f"The loss function returned shape {tuple(each.shape)} for a batch of {rows} rows; {rest}")
     if isinstance(y, Tensor) and each.ndim > max(y.ndim, raw.ndim - 1):
         raise InputError(
             f"The loss function returned shape {tuple(each.shape)}: outputs {tuple(raw.shape)} and targets "

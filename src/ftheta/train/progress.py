@@ -30,9 +30,8 @@ class Progress(Callback):
         self.begin = self.shown = time.monotonic()
         self.first = ctx.round + getattr(ctx.process, "part", 0.0)
         wanted = sys.stderr.isatty() or _in_notebook() if self.show is None else self.show
-        self.visible = (
-            wanted and Progress.active == 1 and parent_process() is None and os.environ.get("FTHETA_PROGRESS") != "0"
-        )
+        allowed = parent_process() is None and os.environ.get("FTHETA_PROGRESS") != "0"
+        self.visible = wanted and Progress.active == 1 and allowed
 
     def on_step(self, ctx: Context) -> None:
         """Refresh at most ten times a second, and plain lines every two seconds."""

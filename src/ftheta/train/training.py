@@ -3,8 +3,6 @@
 minimized:  mean loss + l2 Σ θ² + l1 Σ |θ|      over weights, not biases
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -99,10 +97,8 @@ class Rates:
     def check_horizon(self) -> None:
         """Raise where the schedule needs to know the end, and it is not given."""
         if self.training.schedule not in ("constant", "plateau") and self.horizon is None:
-            raise InputError(
-                f"schedule={self.training.schedule!r} needs to know the end: call fit(epochs=...), or pass horizon=, "
-                "the number of updates in all."
-            )
+            rest = "call fit(epochs=...), or pass horizon=, the number of updates in all."
+            raise InputError(f"schedule={self.training.schedule!r} needs to know the end: {rest}")
 
     def shape(self, step: int, warmup: int = 0) -> float:
         """The factor of the schedule."""

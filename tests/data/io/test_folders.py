@@ -182,7 +182,7 @@ def test_only_some_headers_are_read_and_the_rest_is_checked_when_decoded(tmp_pat
         os.link(tmp_path / "a/00000.png", tmp_path / f"a/{i:05}.png")
     (tmp_path / "a/00001.png").unlink()
     (tmp_path / "a/00001.png").write_bytes(b"not a picture")
-    import ftheta.data.io.folders as module
+    import ftheta.data.io.pictures as module
 
     looked, header = [], module.header
     monkeypatch.setattr(module, "header", lambda file: looked.append(file) or header(file))
@@ -235,7 +235,7 @@ def test_a_job_scans_a_folder_of_large_pictures_once_and_brings_them_to_its_size
 
 
 def test_whoever_waits_is_told_how_far_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("ftheta.data.io.folders.WAIT", -1.0)
+    monkeypatch.setattr("ftheta.data.io.pictures.WAIT", -1.0)
     monkeypatch.setattr("ftheta.data.io.pictures.WAIT", -1.0)
     said = []
     open_images(write(tmp_path, GREY), say=said.append)

@@ -76,7 +76,7 @@ def test_noise_of_other_kinds():
 
 
 def test_rows_and_settings_that_do_not_fit_get_a_sentence():
-    with pytest.raises(InputError, match=r"recall needs rows of the 576 units of the memory\."):
+    with pytest.raises(InputError, match=r"recall needs the 576 of the units\."):
         recall(NET, np.ones((2, 5)))
     with pytest.raises(InputError, match=r"noise=\(0.2, 0.4\) and steps=\(1,\); one number of steps for each noise"):
         recall(NET, noise=(0.2, 0.4), steps=(1,))

@@ -173,7 +173,7 @@ def test_the_whole_is_printed_and_drawn():
     axes = found.figure().axes
     assert [a.get_xlabel()[:26] for a in axes] == ["log-odds of dog against ca", "log-odds of owl against ca"]
     assert f"on {len(x):,} rows" in found.caption
-    with pytest.raises(InputError, match=r"The model has 2,101 coefficients; a summary is for at most 2,000"):
+    with pytest.raises(InputError, match=r"The model has 2,101 coefficients; a summary is for at most 2000"):
         _ = LogisticRegression().fit(np.random.default_rng(0).normal(size=(20, 2100)), np.arange(20) % 2).summary_
 
 

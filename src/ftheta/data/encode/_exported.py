@@ -6,8 +6,6 @@ Beside this file lie encoder.json (how each column becomes numbers) and model.sa
 Shapes: n rows, D numbers that the net takes, K classes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Cells of a table as numbers: what the encoder and exported scripts share, without fθ and without torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

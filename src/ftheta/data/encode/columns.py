@@ -8,23 +8,19 @@
 Shapes: n rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 
 from ... import check
 from ...check import Finite, Positive
 from ...errors import FileFormatError
 from .cells import date, days_of, numbers, places
 from .cells import number as standardized
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_LEVELS = 100  # that have a column of their own, the most frequent first
 RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
@@ -294,8 +290,6 @@ def _text_levels(column: pd.Series) -> pd.Series:
 
 
 def _days(column: pd.Series) -> np.ndarray:
-    import pandas as pd
-
     if column.dtype.kind in "biuf":  # a number is not a date
         return np.full(len(column), np.nan)
     stamps = pd.to_datetime(column.astype(object) if column.dtype == "category" else column, errors="coerce")

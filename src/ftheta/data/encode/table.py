@@ -7,16 +7,15 @@ marked (see `columns`).
 Shapes: n rows, D columns, W columns of numbers.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
+from typing import Any, Literal, Self, get_type_hints
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
@@ -26,9 +25,6 @@ from ...check import Finite, Positive, Size, table
 from ...errors import FileFormatError, InputError
 from .array import ArrayEncoder
 from .columns import Codes, Date, Dropped, Levels, Number, Plan, learn, number, plan_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BLOCK = 2**16  # rows encoded at once
 
@@ -115,8 +111,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """A frame as one of pandas; anything else as a frame of numbers, where cells may be missing."""
-        import pandas as pd
-
         X = X.to_pandas() if hasattr(X, "to_pandas") else X  # of polars or pyarrow
         if type(X).__module__.startswith("pandas") and hasattr(X, "columns"):
             try:

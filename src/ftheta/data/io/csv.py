@@ -6,8 +6,6 @@ UTF-8, UTF-16 or cp1252; commas, semicolons, tabs or bars; a header line; also p
 decimal comma; text, dates and missing cells stay what they are. Only what fails is read again, record by record.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -15,17 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
+import pandas as pd
 
 from ...errors import FileFormatError
 from ..datasets import Dataset
 from .dataset import CODE, MAX_COLUMNS, MISSING, NO_TARGET, CsvFormat, as_dataset, known_target, numbers, plain_number
 from .files import FORMATS, content_of, first_bytes, format_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SAMPLE, SAMPLE_ROWS = 2**18, 1000  # bytes and rows that are looked at first
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -243,8 +239,6 @@ def _comma_decimals(cells: Sequence[str], likely: bool) -> bool:
 
 def _read(file: _File, target: str | None) -> pd.DataFrame:
     """One read by pandas; if it fails, a slow one that says where."""
-    import pandas as pd
-
     try:
         try:
             frame = _pandas(file, file.kinds, target)
@@ -267,8 +261,6 @@ def _read(file: _File, target: str | None) -> pd.DataFrame:
 
 
 def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFrame:
-    import pandas as pd
-
     as_it_is = first_bytes(file.path, 2) == file.data[:2]  # neither unpacked nor UTF-16: pandas reads files in threads
     return pd.read_csv(
         file.path if as_it_is else io.BytesIO(file.data),
@@ -290,8 +282,7 @@ def _evenly_filled(file: _File, rows: int) -> bool:
     """Whether the number of delimiters alone says that no row is short; False where quotes make that unsure."""
     if file.encoding != "utf-8" or b'"' in file.data:
         return False
-    blocks = (
-        np.frombuffer(file.data, np.uint8, min(SAMPLE, len(file.data) - i), i) for i in range(0, len(file.data), SAMPLE)
-    )
+    size = len(file.data)
+    blocks = (np.frombuffer(file.data, np.uint8, min(SAMPLE, size - i), i) for i in range(0, size, SAMPLE))
     marks = sum(np.count_nonzero(block == ord(file.delimiter)) for block in blocks)  # faster than bytes.count
     return marks - file.head == (rows + 1) * (len(file.names) - 1)  # a line sep=; holds one too

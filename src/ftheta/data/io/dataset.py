@@ -6,23 +6,19 @@ Columns become numbers (float64), dates (datetime64) or categories; one of them 
 each distinct cell, not once per row.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ...catalog import nearest
 from ...errors import FileFormatError
 from ..datasets import Dataset
 from ..encode.cells import MISSING, PLAIN, numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_STRAY_WORDS = 3  # up to that many different words in a column of numbers are taken for missing values,
 MAX_STRAY_SHARE = 0.1  # if they fill at most this share of its cells
@@ -91,8 +87,6 @@ def infer_column(
 
 
 def _as_numbers(column: pd.Series, levels: list[str], comma: bool, strict: bool) -> Inferred | None:
-    import pandas as pd
-
     values, style = numbers(levels, comma=comma)
     codes, words = column.cat.codes.to_numpy(), np.flatnonzero(np.isnan(values))
     commas = style and any("," in level for level in levels)
@@ -108,8 +102,6 @@ def _as_numbers(column: pd.Series, levels: list[str], comma: bool, strict: bool)
 
 def _as_dates(column: pd.Series, levels: list[str], known: str = "") -> Inferred | None:
     """Dates in the format that reads most cells, the known one first; without one, all but a few must be dates."""
-    import pandas as pd
-
     first = levels[0].strip()
     tried = [known] if known else []
     tried += next((formats for pattern, formats in _DATES.items() if pattern.match(first)), ())
@@ -133,8 +125,6 @@ def _are_few(column: pd.Series, words: np.ndarray) -> bool:
 
 def _merged(column: pd.Series, levels: list[str]) -> pd.Series:
     """Levels without blanks around them, True and False as Python writes them; those that then agree are one."""
-    import pandas as pd
-
     clean = [" ".join(level.split()) for level in levels]
     if {level.lower() for level in clean} <= {"true", "false"}:
         clean = [level.capitalize() for level in clean]
@@ -196,8 +186,6 @@ def as_dataset(
         notes: What the reader noticed.
         reject: Raises for bad cells of a column, with their place in the file.
     """
-    import pandas as pd
-
     target = known_target(path, target, frame, required)
     csv_format, notes = csv_format or CsvFormat(), list(notes)
     reject = reject or partial(_reject, path, frame.copy(deep=False))

@@ -23,25 +23,10 @@ import numpy as np
 
 from ...errors import FileFormatError, InputError
 from ..datasets import Dataset
+from . import pictures
 from .dataset import labeled
 from .files import reject_bomb
-from .pictures import (
-    GREY,
-    MAX_PIXELS,
-    MODES,
-    WAIT,
-    Header,
-    Listing,
-    Pictures,
-    Say,
-    center_box,
-    header,
-    header_of,
-    open_picture,
-    pixels,
-    printable,
-    read_files,
-)
+from .pictures import Header, Listing, Pictures, Say, printable, read_files
 
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case
 LOOK = 500  # headers that are read when a folder is opened
@@ -97,13 +82,13 @@ def open_images(
     look = range(n) if skip_bad else sorted(set(np.linspace(0, n - 1, LOOK).astype(int).tolist()))
     with warnings.catch_warnings(action="ignore"):
         path_of = f"{listing.root}{os.sep}{{}}".format
-        headers, bad = read_files(listing, look, lambda name: header(path_of(name)), "headers", skip_bad, say)
+        headers, bad = read_files(listing, look, lambda name: pictures.header(path_of(name)), "headers", skip_bad, say)
     if not headers:
         raise FileFormatError(f"{listing.root}: none of the {n} files is a PNG or JPEG picture. Check the folder.")
     width, height = size[::-1] if size else Counter(h.size for h in headers.values()).most_common(1)[0][0]
     if size is None and max_side is not None and max(width, height) > max_side:
         width, height = (max(1, round(side * max_side / max(width, height))) for side in (width, height))
-    channels = channels or (1 if all(h.mode in GREY for h in headers.values()) else 3)
+    channels = channels or (1 if all(h.mode in pictures.GREY for h in headers.values()) else 3)
     keep = np.array([i for i, name in enumerate(listing.names) if name not in bad])
     if masked:
         y, lost = _read_masks(listing, keep, (height, width), skip_bad, say)
@@ -130,9 +115,9 @@ def read_picture(path: str | Path, shape: Sequence[int], channels: int) -> tuple
     """One picture of H, W = `shape` as a net takes it, (C, H, W) uint8, and what had to be done to it."""
     height, width = shape
     _check_wanted((height, width), channels)
-    with warnings.catch_warnings(action="ignore"), open_picture(path) as picture:
-        about = header_of(picture, path)
-        x = np.ascontiguousarray(pixels(picture, path, (height, width), channels))
+    with warnings.catch_warnings(action="ignore"), pictures.open_picture(path) as picture:
+        about = pictures.header_of(picture, path)
+        x = np.ascontiguousarray(pictures.pixels(picture, path, (height, width), channels))
     return x, tuple(_changes_of_one(about, (width, height), channels))
 
 
@@ -158,7 +143,7 @@ def _scan(path: Path, required: bool, say: Say) -> tuple[Listing, np.ndarray | N
                 found.append((name, about.st_size, about.st_mtime_ns))
         y += [folder] * (len(found) - before)
         empty += [folder] if len(found) == before else []
-        if monotonic() - begin > WAIT:
+        if monotonic() - begin > pictures.WAIT:
             say(f"{len(found):,} files found")
     if not found:
         raise FileFormatError(
@@ -191,7 +176,7 @@ def _changes(headers: Collection[Header], size: tuple[int, int], channels: int) 
     notes, of = [], f" of the {len(headers)} looked at"
     if other := sum(header.size != size for header in headers):
         notes.append(f"resized to {size[0]}x{size[1]}, the middle where the sides have another ratio: {other}{of}")
-    modes, mode = Counter(header.mode for header in headers), MODES[channels]
+    modes, mode = Counter(header.mode for header in headers), pictures.MODES[channels]
     if odd := [f"{n} of mode {name}" for name, n in sorted(modes.items()) if name != mode]:
         notes.append(f"converted to {mode}: {', '.join(odd)}{of}")
     return notes
@@ -204,16 +189,17 @@ def _changes_of_one(found: Header, size: tuple[int, int], channels: int) -> list
         "turned as its EXIF entry says": found.turn > 1,
         "reduced from 16 bits to 8": found.mode.startswith("I"),
         "transparent parts became white": found.transparent,
-        "colors became gray": channels == 1 and found.mode not in GREY,
-        "gray became RGB of three equal channels": channels == 3 and found.mode in GREY,
+        "colors became gray": channels == 1 and found.mode not in pictures.GREY,
+        "gray became RGB of three equal channels": channels == 3 and found.mode in pictures.GREY,
         f"resized from {w}x{h} to {width}x{height}{cut}": found.size != size,
     }
     return [text for text, holds in changes.items() if holds]
 
 
 def _check_wanted(size: Sequence[int] | None, channels: int | None) -> None:
-    if size is not None and not (len(size) == 2 and min(size) >= 1 and prod(size) <= MAX_PIXELS):
-        raise InputError(f"size is {size}; (H, W) with at least 1 and together at most {MAX_PIXELS} pixels is needed.")
+    if size is not None and not (len(size) == 2 and min(size) >= 1 and prod(size) <= pictures.MAX_PIXELS):
+        most = pictures.MAX_PIXELS
+        raise InputError(f"size is {size}; (H, W) with at least 1 and together at most {most} pixels is needed.")
     if channels not in (None, 1, 3):
         raise InputError(f"channels is {channels!r}; 1 for gray or 3 for RGB is needed.")
 
@@ -242,18 +228,16 @@ def _mask(file: Path | None, picture: Path, size: tuple[int, int]) -> np.ndarray
 
     if file is None:
         raise FileFormatError(f"{printable(picture)}: no mask of this name in {MASKS}. Add it, or move the picture.")
-    with open_picture(file) as mask:
+    with pictures.open_picture(file) as mask:
         if mask.format != "PNG" or mask.mode not in MASK_MODES:
-            raise FileFormatError(
-                f"{printable(file)}: a {mask.format} of mode {mask.mode}. A mask holds the number of a class in each "
-                "pixel; save it as a gray PNG, or one with a palette."
-            )
-        (w, h), own = header_of(mask, file).size, header(picture).size
+            advice = "A mask holds the number of a class in each pixel; save it as a gray PNG, or one with a palette."
+            raise FileFormatError(f"{printable(file)}: a {mask.format} of mode {mask.mode}. {advice}")
+        (w, h), own = pictures.header_of(mask, file).size, pictures.header(picture).size
         if (w, h) != own:
             sizes = f"{w}x{h} pixels, its picture has {own[0]}x{own[1]}"
             raise FileFormatError(f"{printable(file)}: {sizes}. Bring both to one size.")
         plain, (height, width) = np.asarray(mask).astype(np.uint8), size  # of a palette its numbers
     if plain.shape == size:
         return plain
-    box = center_box(own, width / height)
+    box = pictures.center_box(own, width / height)
     return np.asarray(fromarray(plain).resize((width, height), NEAREST, box=box))  # pyright: ignore[reportArgumentType]

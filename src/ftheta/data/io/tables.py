@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ...catalog import nearest
 from ...errors import FileFormatError
@@ -46,8 +47,6 @@ def read_excel(path: str | Path, target: str | None = None, *, required: bool = 
 
 
 def _sheets(path: Path, data: bytes) -> dict[str, Any]:
-    import pandas as pd
-
     try:
         if data[:2] == b"PK":
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -65,8 +64,6 @@ def _sheets(path: Path, data: bytes) -> dict[str, Any]:
 
 def read_json(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
     """A JSON or JSON Lines file as a data set."""
-    import pandas as pd
-
     path = Path(path)
     found = _parsed(path, decode_text(path, content_of(path)))
     by_column = isinstance(found, dict) and any(isinstance(value, list) for value in found.values())
@@ -283,8 +280,6 @@ def _dataset(
 
 
 def _table(path: Path, x: np.ndarray, y: Any, target: str | None, required: bool, notes: Any) -> Dataset:
-    import pandas as pd
-
     if x.dtype.kind not in "biuf" or not 0 < x.shape[1] <= MAX_COLUMNS or not len(x):
         needed = f"at least one row of 1 to {MAX_COLUMNS} numbers is needed"
         raise FileFormatError(f"{path}: {len(x)} rows of shape {x.shape[1:]} and type {x.dtype}; {needed}.")
@@ -305,8 +300,6 @@ def _picture_shape(path: Path, x: np.ndarray) -> tuple[int, ...]:
             "(n, height, width) or (n, height, width, channels) are pictures. Reshape it, or x.astype('uint8')."
         )
     if x.ndim == 4 and x.shape[3] not in (1, 3, 4):
-        raise FileFormatError(
-            f"{path}: pictures of shape {x.shape[1:]}; (height, width, channels) with 1, 3 or 4 channels is needed, "
-            "e.g. np.moveaxis(x, 1, 3)."
-        )
+        rest = "(height, width, channels) with 1, 3 or 4 channels is needed, e.g. np.moveaxis(x, 1, 3)."
+        raise FileFormatError(f"{path}: pictures of shape {x.shape[1:]}; {rest}")
     return x.shape[1:3] if x.shape[3:] in ((), (1,)) else x.shape[1:]

@@ -18,6 +18,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
+import pandas as pd
 
 from ...errors import InputError
 from ...store.files import readable
@@ -122,8 +123,6 @@ class Kind:
 
 def field(name: str, values: Any) -> dict[str, Any]:
     """What there is to know of a column."""
-    import pandas as pd
-
     column = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values))
     kind = "number" if column.dtype.kind in "fiub" else "date" if column.dtype.kind == "M" else "category"
     known = column.dropna()
@@ -143,8 +142,6 @@ def histogram(values: Any, like: Any = None) -> tuple[list[int], str]:
         >>> histogram(["no", "yes", "no", None])
         ([2, 1], 'no 67 %, yes 33 %')
     """
-    import pandas as pd
-
     own, every = (pd.Series(v).dropna() for v in (values, values if like is None else like))
     if every.dtype.kind == "M" or (every.dtype.kind in "fiu" and every.nunique() > LEVELS):
         ends = [str(v)[:10] if own.dtype.kind == "M" else f"{v:.4g}" for v in own.quantile([0, 0.5, 1])]

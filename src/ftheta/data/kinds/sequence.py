@@ -6,22 +6,18 @@ it uses that channel. A batch of a series, or of one long text, holds windows (o
 targets, the steps that follow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ... import check
 from ...errors import InputError, InputTypeError
+from ...results import Table
+from ..datasets import Dataset
 from ..specs import InputSpec
 from .base import Inputs, Items, Kind, Windows, padded
-
-if TYPE_CHECKING:
-    from ...results import Table
-    from ..datasets import Dataset
 
 
 @dataclass(frozen=True)
@@ -112,8 +108,6 @@ class Series(Kind):
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
-        from ...results import Table
-
         return Table({"first values": np.asarray(data.x)[:rows].tolist()})
 
 
@@ -178,8 +172,6 @@ class Text(Kind):
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
-        from ...results import Table
-
         return Table({"first lines": data.x[:1000].splitlines()[:rows]})
 
 

@@ -5,29 +5,28 @@ Integers of 8 or 16 bits mean [0, 1] in every estimator; floats stay as they are
 Shapes: n rows or images, D columns, C channels, height H, width W; a batch of images is (B, C, H, W).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from pandas.util import hash_pandas_object
 from sklearn.utils import get_tags
 
 from ... import check
 from ...check import not_finite, plain, reject_memory
 from ...errors import InputError, InputTypeError
+from ...results import Table as Text
+from ..datasets import Dataset
+from ..encode.array import ArrayEncoder
+from ..encode.table import TableEncoder
 from ..io.folders import open_images
 from ..io.pictures import Pictures
 from ..specs import InputSpec
 from .base import Items, Kind, field
-
-if TYPE_CHECKING:
-    from ...results import Table as Text
-    from ..datasets import Dataset
 
 SUPPORTS = {  # values of X -> whether a table holds only such, and the sentence for others
     "unit": (lambda x: x.min() >= 0 and x.max() <= 1, "in [0, 1]: scale them, e.g. MinMaxScaler()"),
@@ -79,16 +78,11 @@ class Table(Kind):
     def content(cls, x: Any) -> bytes:
         if not hasattr(x, "iloc"):
             return super().content(x)
-        from pandas.util import hash_pandas_object
-
         return np.asarray(hash_pandas_object(x, index=False)).tobytes()  # pyright: ignore[reportCallIssue]
 
     @classmethod
     def encoder(cls, data: Dataset, estimator: Any) -> Any:
         """Columns as numbers; pixels scaled; values in the range that the estimator takes."""
-        from ..encode.array import ArrayEncoder
-        from ..encode.table import TableEncoder
-
         dtype: Any = getattr(estimator, "dtype", "float64")
         support: Any = _support(estimator)
         if support != "real":
@@ -109,13 +103,10 @@ class Table(Kind):
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Text:
-        from ...results import Table as Text
-
         x = data.x[:rows]
         wide = f" (the first {MAX_COLUMNS} of {x.shape[1]:,} columns)" if x.shape[1] > MAX_COLUMNS else ""
-        cells: dict[str, Any] = {
-            str(c): [None if v != v else v for v in x[c].tolist()] for c in x.columns[:MAX_COLUMNS]
-        }
+        shown = {str(c): x[c].tolist() for c in x.columns[:MAX_COLUMNS]}
+        cells = {c: [None if v != v else v for v in values] for c, values in shown.items()}
         if data.y is not None:
             y = np.asarray(data.y)
             names = np.asarray(data.target_names, dtype=object)
@@ -197,13 +188,9 @@ class Images(Kind):
     @classmethod
     def encoder(cls, data: Dataset, estimator: Any) -> Any:
         """Pixels as images."""
-        from ..encode.array import ArrayEncoder
-
         if not data.shape:
-            raise InputError(
-                f"{data.name} is a table, and {type(estimator).__name__} learns from images. Give a folder of "
-                "images or a data set of images, e.g. mnist, or use another model, e.g. mlp."
-            )
+            advice = "Give a folder of images or a data set of images, e.g. mnist, or use another model, e.g. mlp."
+            raise InputError(f"{data.name} is a table, and {type(estimator).__name__} learns from images. {advice}")
         return ArrayEncoder("image", True, data.shape, estimator.dtype)
 
     @classmethod

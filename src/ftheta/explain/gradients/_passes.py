@@ -143,9 +143,8 @@ def words_of_loss(loss: Any, y: Any) -> tuple[str, str]:
     if loss is usual:
         loss = nn.CrossEntropyLoss if not y.is_floating_point() else half_square
     key = loss if loss in _LOSS_WORDS else type(loss)
-    plain = not any(
-        getattr(loss, name, None) not in (None, 0.0) for name in ("weight", "pos_weight", "label_smoothing")
-    )
+    options = ("weight", "pos_weight", "label_smoothing")
+    plain = all(getattr(loss, name, None) in (None, 0.0) for name in options)
     return _LOSS_WORDS[key] if key in _LOSS_WORDS and plain else ("ℓ = f(raw, y)", "δ = ∂ℓ/∂raw")
 
 

@@ -6,25 +6,20 @@ Large arrays show their first units, rows and columns, and say so. In the pictur
 activation a and δ = ∂ℓ/∂z; a line is a weight w with its gradient ∂ℓ/∂w = δ h under it, from a 1 a bias.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...draw import Draw
 from ...errors import InputError
-from ...plots import PALETTE, Figure, drawn, short
+from ...plots import PALETTE, Axes, Figure, drawn, short
 from ...results import Table
 from ._passes import ELEMENTWISE, BackpropStep
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_UNITS, MAX_ROWS, MAX_COLUMNS = 16, 8, 12  # that are shown
 APART, DOWN, RADIUS = 3.1, 1.35, 0.46  # layers, units, a circle: inches

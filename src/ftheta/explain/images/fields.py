@@ -29,19 +29,8 @@ from ...errors import InputError
 from ...nn import Flip, Shift, Turn
 from ...plots import GREY, PALETTE, Figure, canvas, distinct, drawn, short
 from ...results import Result
-from .._probe import (
-    DRAW,
-    NO_MAPS,
-    Call,
-    batch_of,
-    first_tensor,
-    gradients,
-    has_maps,
-    module_of,
-    numbered,
-    passed,
-    rows_for,
-)
+from .. import _probe
+from .._probe import NO_MAPS, Call, has_maps, module_of, numbered, passed
 from .._registry import explanation
 from ._images import Reach, reach
 
@@ -152,7 +141,7 @@ def receptive_field(obj: Any, X: Any = None, input_shape: Sequence[int] | None =
         >>> receptive_field(net, input_shape=(1, 25)).size[:, 0].tolist()
         [3, 5, 9]
     """
-    x = first_tensor(rows_for(obj, X, input_shape, MAX_ROWS).x)
+    x = _probe.first_tensor(_probe.rows_for(obj, X, input_shape, MAX_ROWS).x)
     if x is None or x.ndim < 3 or not x.is_floating_point():
         got = "no tensor" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
         raise InputError(f"receptive_field got {got}; expected maps of floats (rows, channels, ...).")
@@ -196,8 +185,8 @@ def _gradients(module: nn.Module, x: Tensor, seen: list[tuple[int, Reach]]) -> l
         for k, layer in seen:
             h = outs[min(k, len(outs) - 1)]
             h = (h[(..., *layer.middle)] if layer.places else h).reshape(len(x), -1)
-            mixed = h @ torch.randn(h.shape[1], generator=DRAW.generator("mixture"), dtype=torch.float64).to(h)
-            g = gradients(mixed.sum(), [x])[0]
+            mixed = h @ torch.randn(h.shape[1], generator=_probe.DRAW.generator("mixture"), dtype=torch.float64).to(h)
+            g = _probe.gradients(mixed.sum(), [x])[0]
             found.append(g.abs().double().sum(1).mean(0).cpu().numpy())
     return found
 
@@ -301,16 +290,15 @@ def equivariance(
     errors = np.array(columns).transpose(2, 1, 0)  # (3, L, T)
     kinds = tuple(type(call.layer).__name__ for call in plain)
     scale = np.array([float(call.out.abs().max()) for call in plain])
-    return Equivariance(
-        numbered([call.name for call in plain]), kinds, tuple(map(_name, chosen)), *errors, scale=scale, n=len(x)
-    )
+    names, transforms = numbered([call.name for call in plain]), tuple(map(_name, chosen))
+    return Equivariance(names, kinds, transforms, *errors, scale=scale, n=len(x))
 
 
 def _rows(obj: Any, X: Any) -> Tensor:
     """Rows as the net sees them."""
     if X is None:
         raise InputError("equivariance looks at rows, but X is None; pass X.")
-    x = first_tensor(batch_of(obj, X).x)
+    x = _probe.first_tensor(_probe.batch_of(obj, X).x)
     if next(module_of(obj).parameters(), None) is None and str(getattr(X, "dtype", "")).endswith("float64"):
         x = torch.as_tensor(X).detach().clone()  # nothing says that less will do
     if x is None or x.ndim < 2 or not x.is_floating_point():

@@ -15,13 +15,14 @@ References: Simonyan, Vedaldi and Zisserman (2014); Sundararajan, Taly and Yan (
 et al. (2017); Zeiler and Fergus (2014); Adebayo et al., Sanity checks for saliency maps (2018).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.stats import spearmanr
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
@@ -33,7 +34,7 @@ from ...errors import InputError, InputTypeError
 from ...plots import Figure
 from ...results import Result
 from .._probe import DRAW, calls, layer_named
-from .._registry import explanation
+from .._registry import Names, explanation
 from ._images import Pictures, array, has_convolution, slope
 
 NOISE = 0.15  # standard deviation, in ranges of x
@@ -184,7 +185,7 @@ def saliency(
     baseline: Any = 0.0,
     steps: Count | None = None,
     size: Count | None = None,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
 ) -> Saliency:
     """Which places of an image or signal increase an output, and which decrease it.
 
@@ -322,10 +323,8 @@ class SaliencyCheck(Result):
     @property
     def caption(self) -> str:
         verb = "depends on" if self.passes else "hardly depends on"
-        return (
-            f"Saliency by {self.method} {verb} the weights: with all of them randomized, from the output down, the "
-            f"rank correlation with the trained map is {self.correlation[-1]:.2f}."
-        )
+        rest = f"from the output down, the rank correlation with the trained map is {self.correlation[-1]:.2f}."
+        return f"Saliency by {self.method} {verb} the weights: with all of them randomized, {rest}"
 
 
 @explanation("saliency-check", when=has_convolution)
@@ -365,8 +364,6 @@ def saliency_check(
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     """Spearman's; 0 where one of them is the same everywhere."""
-    from scipy.stats import spearmanr
-
     flat = np.ptp(a) == 0 or np.ptp(b) == 0
     return 0.0 if flat else float(spearmanr(a.ravel(), b.ravel())[0])  # pyright: ignore[reportArgumentType]
 

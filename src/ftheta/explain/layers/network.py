@@ -199,9 +199,8 @@ class Expression(Result):
 
     def figure(self) -> Figure:
         """The network with its units and lines."""
-        return plots.network(
-            self.widths, title=self.text().replace("\n", "; ") if len(self.text()) < 120 else "Network"
-        )
+        text = self.text().replace("\n", "; ")
+        return plots.network(self.widths, title=text if len(text) < 120 else "Network")
 
 
 @checked(

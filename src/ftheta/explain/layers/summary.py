@@ -29,19 +29,8 @@ from ...data.batch import take
 from ...errors import InputError
 from ...plots import Figure, layers
 from ...results import Result
-from .._probe import (
-    QUANTILES,
-    Call,
-    batch_of,
-    calls,
-    forward,
-    layer_named,
-    layers_of,
-    module_of,
-    numbered,
-    rows_for,
-    untouched,
-)
+from .. import _probe
+from .._probe import Call, calls, module_of, numbered, untouched
 from .._registry import explanation
 
 EDGE = 0.01  # of the range: where a unit counts as saturated
@@ -156,11 +145,11 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
         1      ReLU    4                                    0              0
         2      Linear  2       weight 2×4, bias 2          10              8
     """
-    module, batch = module_of(obj), Batch(take(rows_for(obj, X, input_shape, 2).x, slice(0, 2)))
+    module, batch = module_of(obj), Batch(take(_probe.rows_for(obj, X, input_shape, 2).x, slice(0, 2)))
     with untouched(module), calls(module) as seen:
-        forward(obj, batch)
+        _probe.forward(obj, batch)
     parts = {call.name: call.layer for call in seen}
-    parts |= {name: part for name, part in layers_of(module) if part._parameters and name not in parts}
+    parts |= {name: part for name, part in _probe.layers_of(module) if part._parameters and name not in parts}
     return _summary(parts, seen, _multiply_adds(obj, batch, list(parts)), batch.n)
 
 
@@ -174,7 +163,7 @@ def _multiply_adds(obj: Any, batch: Batch, names: list[str]) -> dict[str, int]:
             return _counted(copy, names, lambda: copy(rows))
     except (RuntimeError, TypeError, NotImplementedError, AttributeError):  # it reads numbers, or has no forward
         with untouched(module):
-            return _counted(module, names, lambda: forward(obj, batch))
+            return _counted(module, names, lambda: _probe.forward(obj, batch))
 
 
 def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dict[str, int]:
@@ -190,7 +179,7 @@ def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dic
 
     handles = []
     for name in names:
-        part = layer_named(module, name)
+        part = _probe.layer_named(module, name)
         enter = lambda *_, name=name: running.append((name, counter.get_total_flops() // 2))  # noqa: E731
         handles += [part.register_forward_pre_hook(enter)]
         handles += [part.register_forward_hook(lambda *_, name=name: leave(name))]
@@ -284,7 +273,7 @@ class Activations(Result):
 
 
 def _has_layers(obj: Any) -> bool:  # parts that compute by a forward pass, and do not only lend their parameters
-    return any(type(part).forward is not nn.Module.forward for _, part in layers_of(module_of(obj)))
+    return any(type(part).forward is not nn.Module.forward for _, part in _probe.layers_of(module_of(obj)))
 
 
 @explanation("activations", when=_has_layers, otherwise="has no layers but parameters alone; {} needs some")
@@ -300,9 +289,9 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
         >>> found.values["1"].tolist(), found.dead.tolist()
         ([[0.0, 2.0], [0.0, 4.0]], [0.0, 0.5])
     """
-    module, batch = module_of(obj), batch_of(obj, X)
+    module, batch = module_of(obj), _probe.batch_of(obj, X)
     with untouched(module, training=training), calls(module, clone=True) as seen:
-        forward(obj, batch)
+        _probe.forward(obj, batch)
     seen = [call for call in seen if call.out.numel()]
     if not seen:
         raise InputError(f"{type(module).__name__} has no layers to look at: none of its parts ran and gave a tensor.")
@@ -331,4 +320,4 @@ def _statistics(h: np.ndarray, ends: tuple[float, float] | None) -> tuple[Any, .
         edge = EDGE * (ends[1] - ends[0])
         saturated = ((h <= ends[0] + edge) | (h >= ends[1] - edge)).mean()
     with np.errstate(invalid="ignore", over="ignore"):  # infinite activations give NaN
-        return h.mean(), h.std(), zero.mean(), zero.all(0).mean(), saturated, np.quantile(h, QUANTILES)
+        return h.mean(), h.std(), zero.mean(), zero.all(0).mean(), saturated, np.quantile(h, _probe.QUANTILES)

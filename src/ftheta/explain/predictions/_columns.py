@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier, is_regressor
@@ -98,8 +99,6 @@ class Columns:
         if isinstance(self.values, np.ndarray):
             found.values = np.concatenate([self.values, other.values])
         else:
-            import pandas as pd
-
             found.values = pd.concat([self.values, other.values], ignore_index=True)
         found.raw = np.zeros((len(self) + len(other), 0))  # how many there are
         return found
@@ -168,8 +167,6 @@ class Columns:
 
 def missing(values: Any) -> np.ndarray:
     """Which cells are empty: (n,)."""
-    import pandas as pd
-
     return np.asarray(pd.isna(values))
 
 
@@ -242,8 +239,6 @@ def correlated(columns: Columns) -> tuple[list[list[int]], np.ndarray]:
 
 def _numeric(columns: Columns) -> list[np.ndarray]:
     """Each raw column as numbers (n, w), without the marks of missing cells."""
-    import pandas as pd
-
     if isinstance(columns.values, np.ndarray) and len(columns.owner) == len(columns.names):
         return list(columns.values.astype(float).T[:, :, None])
     frame = pd.DataFrame(columns.raw)

@@ -5,8 +5,6 @@
 Shapes: n rows, W columns, H units of the first layer; c columns that change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self

@@ -11,9 +11,6 @@ Reference: Shapley, A value for n-person games (1953); Strumbelj and Kononenko, 
 individual predictions with feature contributions, KAIS 41 (2014).
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import factorial
 from typing import Any
@@ -26,7 +23,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
-from .._registry import explanation
+from .._registry import Names, explanation
 from ._columns import TABLES, Columns, Output, of_a_table, outputs_of, word
 
 EXACT = 12  # columns whose sets are all counted
@@ -118,7 +115,7 @@ def attribution(
     background: Any = None,
     output: int | None = None,
     most: Count = 100,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     target: str = "",
     random_state: RandomState = 0,
 ) -> Attribution:

@@ -11,10 +11,7 @@ Shapes: R outputs, D features, B draws.
 Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
 """
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +22,7 @@ from ... import plots
 from ...plots import Figure, short
 from ...results import Result
 from .._probe import DRAW, features, names_of, targets
-from .._registry import explanation
+from .._registry import Names, explanation
 
 LEVEL = 0.95
 DRAWS = 100  # of a bootstrap
@@ -103,14 +100,7 @@ def _is_linear(obj: Any) -> bool:
     all_rows=True,
 )
 def coefficients(
-    obj: Any,
-    X: Any,
-    y: Any,
-    *,
-    names: Sequence[str] | None = None,
-    scales: Any = None,
-    classes: Sequence[str] | None = None,
-    target: str = "y",
+    obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, classes: Names = None, target: str = "y"
 ) -> Coefficients:
     """Coefficients with intervals, per unit and per standard deviation of their columns, the largest first.
 
@@ -165,7 +155,7 @@ def _slopes(obj: Any) -> np.ndarray:
 
 
 @explanation("path", all_rows=True)
-def path(obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, target: str = "y") -> Result:
+def path(obj: Any, X: Any, y: Any, *, names: Names = None, target: str = "y") -> Result:
     """How every coefficient shrinks as the penalty grows, with the penalty of the model marked.
 
     Args:

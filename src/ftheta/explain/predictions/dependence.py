@@ -9,8 +9,6 @@ Reference: Friedman, Greedy function approximation, Annals of Statistics 29 (200
 black box, JCGS 24 (2015).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,7 +19,7 @@ from ...check import Count, RandomState
 from ...errors import InputError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
-from .._registry import explanation
+from .._registry import Names, explanation
 from ._columns import TABLES, Columns, Output, missing, of_a_table, outputs_of, word
 from .importance import importance
 
@@ -146,7 +144,7 @@ def dependence(
     *,
     columns: Sequence[str | int] | None = None,
     most: Count = 4,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     target: str = "",
     random_state: RandomState = 0,
 ) -> Dependence:

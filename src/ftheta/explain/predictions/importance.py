@@ -9,8 +9,6 @@ Reference: Breiman, Random forests, Machine Learning 45 (2001); Fisher, Rudin an
 many are useful, JMLR 20 (2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -91,10 +89,8 @@ class Importance(Result):
         if not groups:
             return text
         named = [f"{self.names[c].replace(' + ', ' and ')} ({self.correlation[c]:.2f})" for c in groups[:3]]
-        return (
-            f"{text} Correlated: {'; '.join(named)}. Permuted alone, one of them makes rows that do not occur, so look "
-            "at the bar of them together."
-        )
+        advice = "Permuted alone, one of them makes rows that do not occur, so look at the bar of them together."
+        return f"{text} Correlated: {'; '.join(named)}. {advice}"
 
     @drawn
     def figure(self) -> Figure:

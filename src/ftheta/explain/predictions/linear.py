@@ -9,8 +9,6 @@ that the plane goes through. The loss is one over two coefficients; the others a
 Shapes: M places, P coefficients (intercept first), n rows, D features.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ from ...plots import Figure, race
 from ...results import Result
 from ...train import minimize
 from .._probe import features, finite, is_one_plane, names_of, pair_of, targets
-from .._registry import explanation
+from .._registry import Names, explanation
 from ..surface.descent import Spec, trajectories
 
 PLACES, SPREADS = 21, 3.0  # of a row that is moved: how many, and how far in standard deviations
@@ -88,9 +86,7 @@ class RowInfluence(Result):
         )
 
 
-@explanation(
-    "row-influence", when=is_one_plane, otherwise="is not a linear model of one number or two classes; {} needs one"
-)
+@explanation("row-influence", when=is_one_plane, otherwise="is not linear for one number or two classes; {} needs that")
 def row_influence(
     obj: Any,
     X: Any,
@@ -99,7 +95,7 @@ def row_influence(
     column: int | None = None,
     to: Sequence[float] | None = None,
     *,
-    names: Sequence[str] | None = None,
+    names: Names = None,
 ) -> RowInfluence:
     """What one row does to the fit of a linear model as it is moved.
 
@@ -228,7 +224,7 @@ def solvers(
     start: Sequence[float] = (0.0, 0.0),
     steps: Count = 100,
     *,
-    names: Sequence[str] | None = None,
+    names: Names = None,
 ) -> Solvers:
     """The loss over two coefficients, without any penalty, and the path of every solver to its minimum.
 
@@ -302,15 +298,7 @@ def _rules(ground: Surface) -> list[Spec]:
 
 
 @explanation("statistics", all_rows=True)
-def statistics(
-    obj: Any,
-    X: Any,
-    y: Any,
-    *,
-    names: Sequence[str] | None = None,
-    classes: Sequence[str] | None = None,
-    target: str = "y",
-) -> Result:
+def statistics(obj: Any, X: Any, y: Any, *, names: Names = None, classes: Names = None, target: str = "y") -> Result:
     """Standard errors, tests and diagnostics of a model, from the rows that it was fitted to."""
     found = obj.summarize(X, y)
     own = vars(found)  # nobody else has it

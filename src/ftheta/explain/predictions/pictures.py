@@ -8,8 +8,6 @@ Samples that lie much closer to training rows than these lie to one another are 
 Shapes: N samples, n training rows of D columns; n images of H x W pixels, C channels, K classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -28,7 +26,7 @@ from ...errors import InputError
 from ...plots import Figure
 from ...results import Result, counted
 from .._probe import finite, image_shape, in_units, untouched
-from .._registry import explanation
+from .._registry import Names, explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +76,7 @@ def samples(
     *,
     shape: Sequence[int] | None = None,
     random_state: int = 0,
-    names: Sequence[str] | None = None,
+    names: Names = None,
     scales: Any = None,
 ) -> Samples:
     """New rows of a model, beside the training rows that are nearest to them.
@@ -161,14 +159,12 @@ class Segmentation(Result):
         outline = measure.boundary_accuracy(self.truth, self.predicted, ignore=-1)
         edges = "" if np.isnan(outline) else f", {100 * outline:.1f} % of those beside another class"
         overlap = measure.mean_iou(self.truth, self.predicted, range(len(self.names)), ignore=-1)
-        return (
-            f"{counted(len(self.truth), 'image')} and {len(self.names)} classes: {100 * right:.1f} % of the pixels are "
-            f"right{edges}; mean IoU {overlap:.3f}."
-        )
+        rest = f"{100 * right:.1f} % of the pixels are right{edges}; mean IoU {overlap:.3f}."
+        return f"{counted(len(self.truth), 'image')} and {len(self.names)} classes: {rest}"
 
 
 @explanation("segmentation")
-def segmentation(obj: Any, X: Any, y: Any, *, classes: Sequence[str] | None = None) -> Segmentation:
+def segmentation(obj: Any, X: Any, y: Any, *, classes: Names = None) -> Segmentation:
     """Images, true and predicted classes, and the overlap of each class.
 
     Args:

@@ -6,8 +6,6 @@
 Shapes: n rows, D features, G positions along each axis, K classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,7 @@ from ...errors import InputTypeError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
 from .._probe import features, finite, in_units, named, names_of, pair_of, targets
-from .._registry import explanation
+from .._registry import Names, explanation
 
 GRID = {1: 201, 2: 25}  # points along each axis, by the number of features
 MAX_ROWS = 300  # that are drawn
@@ -50,10 +48,8 @@ class FittedCurve(Result):
     @property
     def caption(self) -> str:
         r = self.y - self.predicted
-        return (
-            f"{self.target} against {' and '.join(self.names)}, with the fit through {len(r):,} rows: mean squared "
-            f"residual {np.mean(r**2):.6g}, their sum {np.sum(r**2):.6g}."
-        )
+        rest = f"mean squared residual {np.mean(r**2):.6g}, their sum {np.sum(r**2):.6g}."
+        return f"{self.target} against {' and '.join(self.names)}, with the fit through {len(r):,} rows: {rest}"
 
     @drawn
     def figure(self) -> Figure:
@@ -98,7 +94,7 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
     otherwise="is not a regressor of one or two features; {} needs one",
 )
 def fitted_curve(
-    obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, scales: Any = None, target: str = "y"
+    obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, target: str = "y"
 ) -> FittedCurve:
     """A curve over one feature, or a surface over two, with residuals as vertical lines.
 
@@ -157,10 +153,8 @@ class Regions(Result):
         if self.scores is not None:
             return f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}."
         unsure = (self.p.max(-1) < UNSURE).mean()
-        return (
-            f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}; "
-            f"on {unsure:.0%} of the plane shown the winner has less than {UNSURE:.0%}."
-        )
+        rest = f"on {unsure:.0%} of the plane shown the winner has less than {UNSURE:.0%}."
+        return f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}; {rest}"
 
     @drawn
     def figure(self) -> Figure:
@@ -208,9 +202,9 @@ def regions(
     y: Any = None,
     columns: Sequence[int] | None = None,
     *,
-    names: Sequence[str] | None = None,
+    names: Names = None,
     scales: Any = None,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
 ) -> Regions:
     """Predicted classes and their probabilities on the plane of two features.
 
@@ -223,9 +217,7 @@ def regions(
     pair, known = pair_of((0, 1) if columns is None else columns, obj.n_features_in_), names_of(obj, names)
     rows = features(obj, X)
     if np.ndim(obj.predict(named(obj, rows[:1]))) != 1:
-        raise InputTypeError(
-            f"{type(obj).__name__} gives a row several labels; regions needs one class for each place."
-        )
+        raise InputTypeError(f"{type(obj).__name__} gives a row several labels; regions needs one for each place.")
     at = rows[:, pair]
     x, up = (_positions(column, 0.08, PLANE) for column in at.T)
     places = np.tile(np.median(rows, axis=0), (PLANE * PLANE, 1))

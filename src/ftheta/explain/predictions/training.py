@@ -9,8 +9,6 @@ a hundredfold on that way, a thousandfold in time, to a hundred times the weight
 Shapes: E epochs; T recorded steps, L layers with weights, from input to output.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass

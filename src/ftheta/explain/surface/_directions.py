@@ -46,10 +46,8 @@ def leading(path: np.ndarray, center: np.ndarray) -> np.ndarray:
     """Orthonormal directions of the plane through `center` that is nearest to a path: (T, P), (P,) -> (2, P)."""
     _, sizes, rows = np.linalg.svd(path - center, full_matrices=False)
     if len(sizes) < 2 or sizes[1] <= 1e-12 * max(sizes[0], np.finfo(float).tiny):
-        raise InputError(
-            f"A path of {len(path)} points spans no plane through the weights; record at least two points apart from "
-            "them that do not lie on one line, or use directions='random'."
-        )
+        rest = "record at least two points apart from them that do not lie on one line, or use directions='random'."
+        raise InputError(f"A path of {len(path)} points spans no plane through the weights; {rest}")
     return rows[:2]
 
 
@@ -68,10 +66,8 @@ def _stacked(directions: Sequence[Any], size: int) -> np.ndarray:
     """Two given directions as an array: (2, P)."""
     rows = [np.asarray(d.detach().cpu() if isinstance(d, Tensor) else d, dtype=float).ravel() for d in directions]
     if len(rows) != 2 or any(len(row) != size for row in rows):
-        raise InputError(
-            f"directions has {len(rows)} entries of {[len(row) for row in rows]} numbers; two of {size} numbers each "
-            "are needed, one for each parameter."
-        )
+        rest = f"two of {size} numbers each are needed, one for each parameter."
+        raise InputError(f"directions has {len(rows)} entries of {[len(row) for row in rows]} numbers; {rest}")
     return np.stack(rows)
 
 
@@ -110,10 +106,8 @@ def paths_of(path: Any, size: int) -> dict[str, np.ndarray]:
     found = {name: np.asarray(getattr(p, "path", p), dtype=float) for name, p in named.items()}
     for name, p in found.items():
         if p.ndim != 2 or p.shape[1] != size or not len(p):
-            raise InputError(
-                f"{name!r} has shape {p.shape}, but the module has {size} parameters that move; pass points "
-                f"(T, {size}) as a train.Recorder keeps them."
-            )
+            rest = f"pass points (T, {size}) as a train.Recorder keeps them."
+            raise InputError(f"{name!r} has shape {p.shape}, but the module has {size} parameters that move; {rest}")
         if not np.isfinite(p).all():
             raise InputError(f"{name!r} holds numbers that are not finite; leave out where training diverged.")
     return found
@@ -142,10 +136,8 @@ def plane_of(
     else:
         raise InputError(nearest("directions", kind, ["random", "path", "axes"]))
     if not _spans(d):
-        raise InputError(
-            "The two directions span no plane: one is zero or not finite, or both are parallel. Choose others, and see "
-            "that the weights are finite."
-        )
+        rest = "one is zero or not finite, or both are parallel. Choose others, and see that the weights are finite."
+        raise InputError(f"The two directions span no plane: {rest}")
     return d, at, names
 
 

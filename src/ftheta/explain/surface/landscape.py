@@ -11,11 +11,9 @@ References: Li et al., Visualizing the loss landscape of neural nets, arXiv:1712
 Saxe, Qualitatively characterizing neural network optimization problems, arXiv:1412.6544 (2015).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -25,15 +23,12 @@ from torch import Tensor
 from ...check import Count, Positive
 from ...draw import Draw
 from ...errors import InputError
-from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short, wide_range
+from ...plots import GREY, PALETTE, Axes, Figure, canvas, drawn, legend, short, wide_range
 from ...results import Result
 from .._point import NO_SURFACE, LossLike, Point, has_surface
 from .._probe import DRAW, module_of
 from .._registry import checked, explanation
 from ._directions import Directions, grid_of, jaggedness_of, losses_along, lowest_of, paths_of, plane_of, positions
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DASHES = ("-", "--", ":", "-.")
 ENDS = {"start": 0, "end": -1}
@@ -320,9 +315,7 @@ def linear_interpolation(
     first, second = (Point(obj, X, y, loss, max_rows=max_rows).moves() for obj in (a, b))
     shapes = [{name: p.shape for name, p in end.parameters.items()} for end in (first, second)]
     if shapes[0] != shapes[1]:
-        raise InputError(
-            f"The modules have {first.size} and {second.size} parameters; both need the same names and shapes."
-        )
+        raise InputError(f"The modules have {first.size} and {second.size} parameters; both need the same names.")
     distance = float((second.flat().double() - first.flat().double()).norm())
     for end in (first, second):  # running means and variances move too: both ends are the models themselves
         end.parameters |= {name: b for name, b in end.objective.named_buffers() if b.is_floating_point()}

@@ -1,7 +1,5 @@
 """Loading what was saved: the class from the catalog, the rest from plain values and tensors."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,10 +88,8 @@ def _estimator(run: Run, module: Any) -> Estimator:
         params["training"] = Training(**params["training"])
     if tree["state"].get("own_module_"):
         if module is None:
-            raise InputError(
-                f"{run.path} was trained with your own module, which no file holds. Pass it: "
-                f"ftheta.load({str(run.path)!r}, module=my_net)"
-            )
+            advice = f"Pass it: ftheta.load({str(run.path)!r}, module=my_net)"
+            raise InputError(f"{run.path} was trained with your own module, which no file holds. {advice}")
         params["module"] = module
     estimator = cls(**params)
     _check_parameters(estimator)
@@ -220,7 +216,5 @@ def fill(module: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
     apart = {"missing": sorted(set(own) - set(tensors)), "unexpected": sorted(set(tensors) - set(own))}
     found = [*shapes, *(f"{what}: {', '.join(names)}" for what, names in apart.items() if names)]
     if found:
-        raise InputError(
-            f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers and widths."
-        )
+        raise InputError(f"{where} does not fit: {'; '.join(found[:4])}. Check that the module has the same layers.")
     module.load_state_dict(dict(tensors))

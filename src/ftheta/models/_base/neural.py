@@ -4,8 +4,6 @@ fit, partial_fit:              rows -> source -> Trainer
 evaluate, predict, batch:      checked(X, y) -> source -> net
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -88,9 +86,7 @@ class NeuralEstimator(Stepped):
     def trainer(self, objective: Objective, data: Data, held: Data | None) -> Trainer:
         """A trainer of this objective on these rows."""
         if data.weight is not None and not objective.separable:
-            raise InputError(
-                f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used with it."
-            )
+            raise InputError(f"{type(objective).__name__} is not a sum over rows: sample_weight cannot be used.")
         settings, source = self.settings, self.training_source(data)
         size = getattr(source, "batch_size", AUTO)
         self._trainer = Trainer(

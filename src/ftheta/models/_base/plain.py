@@ -3,8 +3,6 @@
 Shapes: n rows, D features, T targets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -132,8 +130,20 @@ class Scored(ClassifierMixin):
     def score(self: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""
         check_is_fitted(self)
-        warn_unseen(y, self.classes_)
+        if np.shape(y)[1:] in ((), (1,)):  # one class per row
+            warn_unseen(y, self.classes_)
         return float(ClassifierMixin.score(self, X, check.plain(y), check.plain(sample_weight)))
+
+
+class Classes:
+    """The classes of an estimator with `target_`."""
+
+    @property
+    def classes_(self: Any) -> np.ndarray:
+        """The classes (K,); for several labels their numbers."""
+        if "target_" not in vars(self):  # as for any other attribute that is not learned yet
+            raise AttributeError(f"{type(self).__name__} has no classes_ before fit.")
+        return self.target_.facts["classes"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

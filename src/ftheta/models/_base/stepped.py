@@ -6,8 +6,6 @@ A family says, in public methods: `kind()` what X is, `task()` what y is, `proce
 `finish(process)` what was learned. Seeds, runs, resume, history, progress and Ctrl-C are here.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from abc import abstractmethod
@@ -161,10 +159,8 @@ class Stepped(CallbackSupportMixin, Estimator):
         if not known:
             run.write("fit.json", json.dumps({**facts, "seed": self.seed_}, indent=2) + "\n")
         elif differing := [key for key in facts if facts[key] != known[key]]:
-            raise RunError(
-                f"{run.path} was started with other {' and '.join(differing)}; it is continued with the same "
-                "only. Choose another run folder."
-            )
+            rest = "it is continued with the same only. Choose another run folder."
+            raise RunError(f"{run.path} was started with other {' and '.join(differing)}; {rest}")
         if run.status != "finished":
             return False
         with described(run.path):
@@ -321,9 +317,7 @@ def _name_of(code: Any) -> str:
 
 def _same_length(y: Any, n: int) -> None:
     if y is not None and hasattr(y, "__len__") and len(y) != n:
-        raise InputError(
-            f"X has {n} rows but y has {len(y)}. They must match; did one file lose its header or last line?"
-        )
+        raise check.unequal(n, "y", len(y))
 
 
 class _Told(Callback):

@@ -5,8 +5,6 @@
 Shapes: n rows, K classes, L labels, T targets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,21 +12,22 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.distributions import AffineTransform, Distribution, Independent, Laplace, Normal, TransformedDistribution
 
-from ... import check, likelihoods
+from ... import likelihoods
 from ...errors import InputError
 from ...likelihoods import Likelihood
-from ...tasks import Classify, Regress, warn_unseen
+from ...tasks import Classify, Regress
 from .neural import NeuralEstimator
+from .plain import Classes, Scored
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NeuralClassifier(ClassifierMixin, NeuralEstimator):
+class NeuralClassifier(Classes, Scored, NeuralEstimator):
     """A net whose raw outputs are the parameters of a Bernoulli or categorical likelihood.
 
     Args:
@@ -44,13 +43,6 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
 
     def task(self) -> Classify:
         return Classify(self.class_weight, self.dtype)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes, (K,); for several labels their numbers."""
-        if "target_" not in vars(self):  # as for any other attribute that is not learned yet
-            raise AttributeError(f"{type(self).__name__} has no classes_ before fit.")
-        return self.target_.facts["classes"]
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row: (n,); for several labels 0 or 1 each: (n, L)."""
@@ -71,13 +63,6 @@ class NeuralClassifier(ClassifierMixin, NeuralEstimator):
         """Logarithms of `predict_proba`, also where those are too small for a float."""
         p, logs = self.predict_proba(X), self.apply(lambda x: self.likelihood_.log_probabilities(self.raw(x)), X)
         return np.log(p, out=logs, where=p > 0)
-
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy; a class never seen in fit counts as wrong, with a warning."""
-        check_is_fitted(self)
-        if self.target_.kind != "multilabel":
-            warn_unseen(y, self.classes_)
-        return float(super().score(X, check.plain(y), check.plain(sample_weight)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -6,8 +6,6 @@ Shapes: B batch, D features, R raw outputs of the likelihood.
 Reference: Rumelhart, Hinton and Williams, Learning representations by back-propagating errors, Nature 323 (1986).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

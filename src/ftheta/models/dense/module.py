@@ -5,8 +5,6 @@
 Shapes: x (B, ...), raw (B, R).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -77,10 +75,8 @@ class _Own(NeuralEstimator):
             _outputs(made, x)  # lazy layers learn their widths
         width = _width(made, x)
         if width != need:
-            raise InputError(
-                f"module= gives {width} outputs per row, but {y.kind} targets need {need}. Change the last layer "
-                f"to {need} outputs."
-            )
+            advice = f"Change the last layer to {need} outputs."
+            raise InputError(f"module= gives {width} outputs per row, but {y.kind} targets need {need}. {advice}")
         return made
 
 

@@ -7,14 +7,13 @@ and `log_partition()` or `flat()`; with `free_energy(v)` also densities.
 Shapes: n rows or chains, V visible units.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
@@ -183,8 +182,6 @@ class Machine(NeuralEstimator):
             raise InputError("missing cuts through a softmax group; mark all columns of a group or none.")
         x[gone] = np.broadcast_to(neutral, x.shape)[gone]
         if hasattr(X, "columns"):
-            import pandas as pd
-
             return self._array(pd.DataFrame(x, columns=X.columns)), gone
         return self._array(x), gone
 
@@ -243,10 +240,8 @@ def _mask(missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """True where an entry is not known, for every entry: (V,) or (n, V) -> (n, V)."""
     gone = np.asarray(missing)
     if gone.dtype != bool or gone.shape not in (shape, shape[1:]):
-        raise InputError(
-            f"missing has shape {gone.shape} and dtype {gone.dtype}; it must be True or False for every column "
-            f"{shape[1:]} or entry {shape} of X."
-        )
+        rest = f"it must be True or False for every column {shape[1:]} or entry {shape} of X."
+        raise InputError(f"missing has shape {gone.shape} and dtype {gone.dtype}; {rest}")
     return np.broadcast_to(gone, shape)
 
 

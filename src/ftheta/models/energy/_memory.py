@@ -6,8 +6,6 @@ A family writes `_step`, `_energy`, and what `fit` makes of the patterns.
 Shapes: n rows, N units, P stored patterns, T steps.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ from ...check import Count, RandomState
 from ...draw import Draw, seed_of
 from ...errors import InputError
 from ...results import Table
-from .rules import bipolar, corrupt
+from .rules import Noise, bipolar, corrupt
 
 FIXED = 1e-10  # largest change of a unit of a fixed point
 NEAR = 1e-4  # distance of a unit from that of a pattern which still is the pattern, and a change that counts
@@ -43,7 +41,13 @@ class Recall(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
-    """Base of the memories. Learned: patterns_ (P, N), labels_ (P,) or None, note_, seed_."""
+    """Base of the memories. Learned: patterns_ (P, N), labels_ (P,) or None, note_, seed_.
+
+    Args:
+        steps: Updates of all units, at most.
+        keep: "all" rows, or, with y, the "medoid" of each class: the row that overlaps most with the others.
+        random_state: Seed of noise, orders and random starts.
+    """
 
     n_features_in_: ClassVar[int]  # set by `fit`; not a parameter
     steps: Count = 100
@@ -102,7 +106,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
         *,
         steps: int | None = None,
         noise: float = 0.0,
-        noise_kind: Literal["flip", "replace", "gaussian"] = "flip",
+        noise_kind: Noise = "flip",
         random_state: int | None = None,
     ) -> np.ndarray:
         """The states that cues end in, all rows in parallel: (n, N) -> (n, N).

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.stats import t
 from torch import Generator, Tensor
 
 from ...draw import Draw
@@ -54,8 +55,6 @@ class LogPartition(Result):
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of log Z: Student's, of as many chains."""
-        from scipy.stats import t
-
         half = float(t.ppf(0.975, self.chains - 1)) * self.error if self.error else 0.0
         return self.log_z - half, self.log_z + half
 
@@ -113,10 +112,8 @@ def annealed_importance(
             f"{MIN_CHAINS} chains for its error, and {MIN_TEMPERATURES} temperatures. Usual are 100 and 10,000."
         )
     if base_bias is not None and base_bias.shape != flat.visible_bias.shape:
-        raise InputError(
-            f"base_bias has shape {tuple(base_bias.shape)}; the machine has {len(flat.visible_bias)} units to start "
-            "from. Give one bias for each, or None."
-        )
+        rest = f"the machine has {len(flat.visible_bias)} units to start from. Give one bias for each, or None."
+        raise InputError(f"base_bias has shape {tuple(base_bias.shape)}; {rest}")
     start = _own_rates(flat, chains, temperatures, draw) if base_bias is None else base_bias
     path = _Path(flat, start, chains, draw.generator("anneal", flat.weight.device))
     log_w = torch.zeros(chains, dtype=torch.float64, device=flat.weight.device)
@@ -152,10 +149,8 @@ def _estimate(log_w: Tensor, log_base: float, temperatures: int) -> LogPartition
     w = (log_w - top).exp()  # (M,), the largest is 1
     log_z = float(log_base + top + w.mean().log())
     if not math.isfinite(log_z):
-        raise NonFiniteError(
-            "Annealing the machine gave numbers that are not finite: its weights are not, or too large for float32. "
-            "Train it with a lower learning rate."
-        )
+        rest = "its weights are not, or too large for float32. Train it with a lower learning rate."
+        raise NonFiniteError(f"Annealing the machine gave numbers that are not finite: {rest}")
     ess = float(w.sum() ** 2 / (w**2).sum())
     if ess < MIN_EFFECTIVE_SHARE * chains:
         warnings.warn(

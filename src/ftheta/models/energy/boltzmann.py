@@ -13,8 +13,6 @@ Shapes: B rows, V visible and H hidden units, n = V + H, v (B, V), s (B, n), W (
 Reference: Ackley, Hinton and Sejnowski, A Learning Algorithm for Boltzmann Machines (1985).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, cast

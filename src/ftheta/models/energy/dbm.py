@@ -26,8 +26,6 @@ References: Salakhutdinov and Hinton, Deep Boltzmann Machines (2009); Hinton, Os
 Algorithm for Deep Belief Nets (2006).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

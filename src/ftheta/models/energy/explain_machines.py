@@ -13,15 +13,15 @@ Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isqrt, prod
 from typing import Any, Literal
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from ... import check
 from ...check import Count
 from ...errors import InputError
-from ...explain import explanation
+from ...explain import explanation, image_shape, named
 from ...plots import GREY, PALETTE, Figure, drawn, mosaic, patches, tiles
 from ...results import Result, counted
 from ._machine import Machine
@@ -32,33 +32,12 @@ SHARES = np.array([5, 10, 15, 20]) / 28  # of the rows: those numbers for 28
 
 
 def some_rows(X: Any, max_rows: int | None = None) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Rows, at most so many and evenly spaced, flat (n, V), and the shape of a row as it was given."""
+    """Rows, at most so many and evenly spaced, flat (n, V), and the shape of a row as a picture, () of a flat one."""
     x = np.array(check.plain(X), dtype=float)
     if x.ndim < 2 or not x.size:
         raise InputError(f"X has shape {x.shape}; pass rows (n, V) or pictures (n, H, W), at least one.")
     x = x[:: -(-len(x) // (max_rows or len(x)))]
-    return x.reshape(len(x), -1), x.shape[1:]
-
-
-def picture_shape(given: Sequence[int] | None, row: Sequence[int]) -> tuple[int, ...]:
-    """Shape of a row as a picture: the given one, that of the rows, a square, else a line (1, V)."""
-    size = prod(row)
-    shape = tuple(given or (row if len(row) > 1 else ()))
-    if not shape:
-        side = isqrt(size)
-        return (side, side) if side**2 == size else (1, size)
-    if len(shape) not in (2, 3) or prod(shape) != size:
-        raise InputError(f"shape={shape} does not hold rows of {size} numbers; pass (height, width) of that size.")
-    return shape
-
-
-def framed(estimator: Any, x: np.ndarray) -> Any:
-    """Rows as the estimator knows them: in a frame, if it was fitted to one."""
-    if not hasattr(estimator, "feature_names_in_"):
-        return x
-    import pandas as pd
-
-    return pd.DataFrame(x, columns=list(estimator.feature_names_in_))
+    return x.reshape(len(x), -1), x.shape[1:] if x.ndim > 2 else ()
 
 
 def distinct_numbers(name: str, given: Any, least: int, most: float = np.inf) -> np.ndarray:
@@ -150,23 +129,22 @@ def chains(
     """
     kept = distinct_numbers("steps", [*({0} - set(steps)), *steps], 0)
     x, row = some_rows(X, max_rows)
-    states = machine.gibbs(framed(machine, x), keep=kept.tolist(), random_state=random_state).astype(float)  # (T, n, V)
+    states = machine.gibbs(named(machine, x), keep=kept.tolist(), random_state=random_state).astype(float)  # (T, n, V)
     distance = np.abs(states - x).mean(2)
-    return Chains(kept, states, picture_shape(shape, row), distance, _others(states), _energies(machine, states))
+    picture = image_shape(x.shape[1], shape or row)
+    return Chains(kept, states, picture, distance, _others(states), _energies(machine, states))
 
 
 def _energies(machine: Machine, states: np.ndarray) -> np.ndarray | None:
     """Free energies (T, n), of machines that have a closed form."""
     free = getattr(machine, "free_energy", None)
     with suppress(InputError):  # of a general machine only small ones have
-        return None if free is None else np.stack([free(framed(machine, v)) for v in states])
+        return None if free is None else np.stack([free(named(machine, v)) for v in states])
     return None
 
 
 def _others(states: np.ndarray) -> np.ndarray:
     """Mean distance from the starts of the other chains: (T, n, V) -> (T, n)."""
-    from scipy.spatial.distance import cdist
-
     if states.shape[1] == 1:
         return np.full(states.shape[:2], np.nan)
     tables = [cdist(v, states[0], "cityblock") / states.shape[2] for v in states]  # T of (n, n)
@@ -220,11 +198,7 @@ class FilledIn(Result):
             lines = lines.reshape(*lines.shape[:2], *(self.shape if len(self.shape) == 3 else (1, *self.shape)))
             gray = lines.shape[2] == 1 and np.nanmin(lines) >= 0 and np.nanmax(lines) <= 1
             panels[title] = np.where(np.isnan(lines), REMOVED, lines) if gray else lines
-        names = [
-            "complete",
-            "what is left",
-            *(f"{s:,} step{'s' * (s != 1)}" for s in self.steps.tolist()),
-        ]
+        names = ["complete", "what is left", *(f"{s:,} step{'s' * (s != 1)}" for s in self.steps.tolist())]
         return patches(panels, [names] * len(panels), x="picture; orange is removed", y="")
 
 
@@ -253,13 +227,13 @@ def fill_in(
         random_state: Seed.
     """
     every, row = some_rows(X)
-    x, pixels = some_rows(every, max_rows)[0], picture_shape(shape, row)
+    x, pixels = some_rows(every, max_rows)[0], image_shape(every.shape[1], shape or row)
     lines = pixels[-2] if pixels[-2] > 1 else pixels[-1]
     counts = np.unique(np.clip(np.round(lines * SHARES), 1, lines)).astype(int) if rows is None else rows
     removed, kept = distinct_numbers("rows", counts, 1, lines), distinct_numbers("steps", steps, 1)
     missing = np.stack([_missing(pixels, k, where) for k in removed])  # (R, V)
     options: dict[str, Any] = {"steps": None, "keep": kept.tolist(), "random_state": random_state}
-    filled = np.stack([machine.fill_in(framed(machine, x), gone, **options) for gone in missing]).astype(float)
+    filled = np.stack([machine.fill_in(named(machine, x), gone, **options) for gone in missing]).astype(float)
     drew_bits = all(np.isin(made[..., gone], (0, 1)).all() for made, gone in zip(filled, missing, strict=True))
     gray = bool(drew_bits and every.min() >= 0 and every.max() <= 1 and (every % 1).any())
     truth, all_of = ((x >= 0.5) * 1.0, (every >= 0.5) * 1.0) if gray else (x, every)

@@ -13,7 +13,7 @@ Reference: Li, Michel and Porod, IEEE Trans. Circuits and Systems 36 (1989).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
@@ -22,14 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import Count
 from ...draw import Draw
 from ...errors import InputError
-from ...explain import explanation
+from ...explain import explanation, image_shape
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, patches, short
 from ...results import Result
 from ._memory import AssociativeMemory
 from .energy_surface import NEAR, NEEDS_PLANE, Grid, as_states, ends_of, grid_of, place_name, plane_of, state_axes
-from .explain_machines import picture_shape, some_rows
+from .explain_machines import some_rows
 from .hopfield import HopfieldNetwork
-from .rules import MAX_FACE_UNITS, corrupt
+from .rules import MAX_FACE_UNITS, Noise, corrupt
 
 MAX_PATTERNS = 10  # recalled
 MAX_COLORS, MAX_BARS = 6, 12  # ends with a color of their own; ends that are shown
@@ -104,7 +104,7 @@ def recall(
     *,
     noise: Sequence[float] = (0.2, 0.4, 0.4, 0.5),
     steps: Sequence[int] = (1, 1, 25, 50),
-    noise_kind: Literal["flip", "replace", "gaussian"] = "flip",
+    noise_kind: Noise = "flip",
     shape: Sequence[int] | None = None,
     random_state: int = 0,
 ) -> Recalled:
@@ -122,7 +122,7 @@ def recall(
     stored = net.patterns_
     x, row = some_rows(stored if X is None else X, MAX_PATTERNS)
     if x.shape[1] != stored.shape[1]:
-        raise InputError(f"X has rows of shape {row}; recall needs rows of the {stored.shape[1]} units of the memory.")
+        raise InputError(f"X has rows of {x.shape[1]} numbers; recall needs the {stored.shape[1]} of the units.")
     if not noise or len(noise) != len(steps):
         raise InputError(f"noise={noise} and steps={steps}; one number of steps for each noise is needed.")
     seed = Draw(random_state).at("noise").key()
@@ -137,7 +137,7 @@ def recall(
         after=after,
         exact=np.abs(after - x).max(-1) <= NEAR * np.abs(stored).max(),
         ended=np.stack([np.array(end.kinds)[end.code] for end in ends]),
-        shape=picture_shape(shape, row),
+        shape=image_shape(x.shape[1], shape or row),
         unit={"flip": "flips", "replace": "replaced", "gaussian": "sd"}[noise_kind],
     )
 
@@ -266,10 +266,8 @@ class Equilibria(Result):
     @property
     def caption(self) -> str:
         kept, spurious, *others = (self.roles.count(role) for role in ROLES)
-        return (
-            f"{len(self.points)} equilibria: {kept} of {self.patterns} stored patterns are attractors; {spurious} "
-            f"attractors are spurious; {sum(others)} are not attractors."
-        )
+        rest = f"{spurious} attractors are spurious; {sum(others)} are not attractors."
+        return f"{len(self.points)} equilibria: {kept} of {self.patterns} stored patterns are attractors; {rest}"
 
     @drawn
     def figure(self) -> Figure:

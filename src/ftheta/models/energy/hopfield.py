@@ -11,8 +11,6 @@ References: Hopfield, Neural Networks and Physical Systems with Emergent Collect
 (1989). The rules are in `rules.py`.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -100,9 +98,6 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         scale: What the weights of "hebb", "storkey" and "pseudo-inverse" are multiplied with; "N" is 1/N, None is 1.
         decay: τ of "design".
         step: δ of "design".
-        steps: Updates of all units, at most.
-        keep: "all" rows, or, with y, the "medoid" of each class: the row that overlaps most with the others.
-        random_state: Seed of noise, orders and random starts.
 
     Example:
         >>> net = HopfieldNetwork().fit([[1, 1, 1, 1, 1, 1], [1, -1, 1, -1, 1, -1]])
@@ -184,10 +179,8 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
             )
         if lost:
             room = f" (Hebb's has room for about N / (4 ln N) = {rules.capacity(n):.1f} random ones)" if n > 1 else ""
-            return (
-                f"{lost} of {p} patterns are not stable in {n} units with rule={self.rule!r}{room}. "
-                f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
-            )
+            advice = f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
+            return f"{lost} of {p} patterns are not stable in {n} units with rule={self.rule!r}{room}. {advice}"
         off = self.weights_ - np.diag(self.weights_.diagonal())
         differences = self.patterns_[:-1] - self.patterns_[-1]
         filled = self.rule == "design" and p > n + 1 and np.linalg.matrix_rank(differences) == n

@@ -16,8 +16,6 @@ References: Krotov and Hopfield, arXiv:1606.01164 (2016); Demircigil et al., arX
 Hopfield Networks is All You Need, arXiv:2008.02217 (2020).
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterable
@@ -187,7 +185,7 @@ def _known(kind: str, order: int, n_units: int) -> None:
     check.at_least("order", order, 2, integer=True)
     if kind != "exponential" and order * math.log(n_units + 1) > 600:
         raise InputError(
-            f"order={order}: {n_units}^{order} is more than a float64 can hold; use a lower order or 'exponential'."
+            f"order={order}: {n_units}^{order} does not fit into a float64; use a lower order or 'exponential'."
         )
 
 
@@ -206,9 +204,6 @@ class ModernHopfield(AssociativeMemory):
         update: "asynchronous": one unit after the other, in each step all of them in a new random order, the same for
             all rows; "synchronous": all at once, with which discrete states may cycle. "auto": asynchronous for the
             discrete energies, synchronous for the continuous one.
-        steps: Updates of all units, at most.
-        keep: "all" rows, or, with y, the "medoid" of each class: the row that overlaps most with the others.
-        random_state: Seed of noise, orders and random starts.
 
     Example:
         >>> rng = np.random.default_rng(0)

@@ -26,8 +26,6 @@ Desjardins et al., Tempered Markov chain Monte Carlo for training of restricted 
 Melchior, Fischer and Wiskott, How to center deep Boltzmann machines, JMLR 17 (2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast

@@ -33,6 +33,7 @@ from ...errors import InputError
 
 MAX_FACE_UNITS, MAX_CORNER_UNITS = 10, 20
 ROUNDING = 1e-9
+Noise = Literal["flip", "replace", "gaussian"]  # units change sign, are drawn anew, or numbers are added
 
 
 def bipolar(patterns: ArrayLike) -> np.ndarray:
@@ -43,10 +44,8 @@ def bipolar(patterns: ArrayLike) -> np.ndarray:
     wrong = np.argwhere(np.abs(x) != 1)
     if len(wrong):
         p, i = wrong[0].tolist()
-        raise InputError(
-            f"Pattern {p} has {x[p, i]:g} at position {i}; patterns are made of -1 and +1. "
-            "Write numbers in [0, 1] as np.where(x > 0.5, 1, -1)."
-        )
+        advice = "Write numbers in [0, 1] as np.where(x > 0.5, 1, -1)."
+        raise InputError(f"Pattern {p} has {x[p, i]:g} at position {i}; patterns are made of -1 and +1. {advice}")
     return x
 
 
@@ -158,13 +157,7 @@ def capacity(n: int, kind: Literal["all", "most", "errors"] = "all") -> float:
     return kinds[kind]
 
 
-def corrupt(
-    x: ArrayLike,
-    noise: float,
-    *,
-    kind: Literal["flip", "replace", "gaussian"] = "flip",
-    rng: np.random.Generator | int = 0,
-) -> np.ndarray:
+def corrupt(x: ArrayLike, noise: float, *, kind: Noise = "flip", rng: np.random.Generator | int = 0) -> np.ndarray:
     """States (..., N) with noise, independent for every entry.
 
     Args:
@@ -213,10 +206,8 @@ def equilibria(W: ArrayLike, b: ArrayLike | None = None) -> list[Equilibrium]:
     """
     w, b = _network(W, b)
     if len(w) > MAX_FACE_UNITS:
-        raise InputError(
-            f"The network has {len(w)} units, and its cube 3^{len(w)} faces; {MAX_FACE_UNITS} units are the most. "
-            "Measure basins from random starts instead."
-        )
+        rest = f"{MAX_FACE_UNITS} units are the most. Measure basins from random starts instead."
+        raise InputError(f"The network has {len(w)} units, and its cube 3^{len(w)} faces; {rest}")
     free = chain.from_iterable(combinations(range(len(w)), k) for k in range(len(w) + 1))
     return [e for f in free for e in _on_faces(w, b, list(f))]
 
@@ -294,10 +285,8 @@ def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
     """
     w, bias = _network(W, b)
     if len(w) > MAX_CORNER_UNITS:
-        raise InputError(
-            f"The network has {len(w)} units and 2^{len(w)} corners; {MAX_CORNER_UNITS} units are the most. Measure "
-            "basins from random starts instead."
-        )
+        rest = f"{MAX_CORNER_UNITS} units are the most. Measure basins from random starts instead."
+        raise InputError(f"The network has {len(w)} units and 2^{len(w)} corners; {rest}")
     x = _corners(len(w))
     near = 1e-12 * (np.abs(w).sum(1) + np.abs(bias))  # rounding
     return x[(x * (x @ w.T + bias) >= -near).all(1)]

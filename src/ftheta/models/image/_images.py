@@ -5,8 +5,6 @@
 Shapes: X (n, H, W), (n, H, W, C) or (n, C, H, W); (n, D) with image_shape=(H, W) or (C, H, W).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

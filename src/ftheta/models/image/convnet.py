@@ -6,8 +6,6 @@ Shapes: B images, X (B, C, H, W), K (C_out, C_in, k, k), R raw outputs of the li
 References: LeCun et al. (1998); He et al., arXiv:1512.03385 (2015).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

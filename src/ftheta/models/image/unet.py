@@ -8,8 +8,6 @@ Shapes: n images, X (n, C, H, W) or (n, H, W), y (n, H, W) integers, K classes, 
 Reference: Ronneberger, Fischer and Brox, U-Net, arXiv:1505.04597 (2015).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -29,6 +27,7 @@ from ...errors import InputError
 from ...nn import UNet
 from ...tasks import Segment
 from ...train import Loss, Objective, Supervised
+from .._base.plain import Classes
 from ._images import ImageEstimator
 
 __all__ = ["UNetSegmenter"]
@@ -81,7 +80,7 @@ def _with_labels(augment: Augment, n_classes: int) -> Augment:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class UNetSegmenter(ImageEstimator):
+class UNetSegmenter(Classes, ImageEstimator):
     """Learn from images with a label for every pixel, and label every pixel of new images, of any size.
 
     Args:
@@ -133,13 +132,6 @@ class UNetSegmenter(ImageEstimator):
     def augmentation(self) -> Augment | None:
         augment = super().augmentation()
         return None if augment is None else _with_labels(augment, self.target_.n)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes of pixels: (K,)."""
-        if "target_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no classes_ before fit.")
-        return self.target_.facts["classes"]
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each pixel: (n, H, W)."""

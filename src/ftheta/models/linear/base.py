@@ -6,8 +6,6 @@
 Shapes: n rows, D features, T targets, K classes, R raw outputs (1 for two classes, K for more).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +20,7 @@ from ...data.kinds import Table
 from ...errors import InputError
 from ...tasks import Classify
 from ...train import Training
-from .._base.plain import FewThreads, Rows, Scored, dense
+from .._base.plain import Classes, FewThreads, Rows, Scored, dense
 from .._base.rows import Data
 from .._base.stepped import HARMLESS, Stepped
 
@@ -146,14 +144,12 @@ class _DenseTable(Table):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
+class SteppedClassifier(FewThreads, Planes, Classes, Scored, Stepped):
     """Planes between classes that are learned step by step.
 
     Args:
         epochs: Steps at most.
         validation: Share of the rows held out; what is reached on them is in `history_`.
-        warm_start: Whether `fit` continues from what the last `fit` learned.
-        random_state: Seed; None takes fresh entropy, kept in `seed_`.
         training: Time limit and progress: `Training(seconds=60, progress=True)`.
     """
 
@@ -165,11 +161,9 @@ class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
         return tags
 
     def kind(self) -> Table:
-        """Numbers."""
         return _DenseTable("float64")
 
     def task(self) -> Classify:
-        """Classes."""
         return Classify(getattr(self, "class_weight", None), "float64")
 
     def _check_parameters(self) -> None:
@@ -178,13 +172,6 @@ class SteppedClassifier(FewThreads, Planes, Scored, Stepped):
         if unused:
             own = f"{type(self).__name__} does not use training.{unused[0]}: it is a setting of nets."
             raise InputError(f"{own} Of training it uses {', '.join(HARMLESS)}.")
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes (K,)."""
-        if "target_" not in vars(self):  # as for any other attribute that is not learned yet
-            raise AttributeError(f"{type(self).__name__} has no classes_ before fit.")
-        return self.target_.facts["classes"]
 
     def _table(self, X: Any) -> np.ndarray:
         return self.checked(X).x.content()[0]

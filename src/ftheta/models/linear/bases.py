@@ -10,21 +10,16 @@ Reference: Brubeck, Nakatsukasa and Trefethen, Vandermonde with Arnoldi, SIAM Re
 use of orthogonal polynomials for data-fitting, J. SIAM 5 (1957).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from ...plots import GREY, PALETTE, legend, panel, short
+from ...plots import GREY, PALETTE, Figure, legend, panel, short
 from ...results import Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAMED = 6  # terms that have a place in the legend
 SHOWN = 20  # coefficients in one figure

@@ -8,8 +8,6 @@ Shapes: n rows, D inputs, M functions of each, P functions in all, T targets.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -101,10 +99,8 @@ class BasisRegression(PlainRegressor):
         if self.learn and str(self.basis) not in SHAPES:
             raise InputError(f"learn=True moves centers and widths of {', '.join(SHAPES)}, not of {self.basis!r}.")
         if self.basis == "polynomial" and not self.fit_intercept:
-            raise InputError(
-                "fit_intercept=False: a polynomial has its constant among its functions. Leave it in, or give the "
-                "powers as functions: basis=[lambda x: x, lambda x: x**2]."
-            )
+            advice = "Leave it in, or give the powers as functions: basis=[lambda x: x, lambda x: x**2]."
+            raise InputError(f"fit_intercept=False: a polynomial has its constant among its functions. {advice}")
         count, degree = self._count(x.shape[1]), self.degree if self.basis in WITH_DEGREE else 0
         if max(len(x), 1000, degree) * count > MAX_NUMBERS:
             raise InputError(

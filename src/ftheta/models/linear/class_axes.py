@@ -10,25 +10,19 @@ Shapes: K classes, n rows, D features.
 Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.3.3.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
 
 from ...errors import InputError
-from ...explain import explanation
-from ...plots import canvas, drawn, short
+from ...explain import Names, explanation
+from ...plots import Figure, canvas, drawn, short
 from ...results import Result, Table
 from .base import feature_names
 from .densities import Densities
 from .whitening import upright
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PLANE = 161  # positions along each axis
 MARGIN = 0.08  # beyond the rows, in ranges
@@ -67,9 +61,7 @@ class ClassAxes(Densities):
     when=lambda obj: obj.n_features_in_ > 2,
     otherwise="has fewer than three features; {} needs three, and densities shows two",
 )
-def class_axes(
-    obj: Any, X: Any, y: Any = None, *, names: Sequence[str] | None = None, classes: Sequence[str] | None = None
-) -> ClassAxes:
+def class_axes(obj: Any, X: Any, y: Any = None, *, names: Names = None, classes: Names = None) -> ClassAxes:
     """Gaussian classes of three columns or more on the two axes that tell them apart best, with their boundary.
 
     Args:
@@ -190,13 +182,7 @@ class ClassMeans(Result):
 
 @explanation("class-means", all_rows=True)
 def class_means(
-    obj: Any,
-    X: Any,
-    y: Any,
-    *,
-    names: Sequence[str] | None = None,
-    scales: Any = None,
-    classes: Sequence[str] | None = None,
+    obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, classes: Names = None
 ) -> ClassMeans:
     """The mean of every column in each class, and how far these are from each other.
 
@@ -215,6 +201,5 @@ def class_means(
     x, code = shift + scale * np.asarray(X, dtype=float), _codes(np.asarray(y), obj.classes_)
     called = tuple(map(str, obj.classes_ if classes is None else classes))
     means = np.stack([x[code == k].mean(0) for k in range(len(called))])
-    return ClassMeans(
-        tuple(map(str, feature_names(obj) if names is None else names)), called, means, x.mean(0), x.std(0)
-    )
+    columns = tuple(map(str, feature_names(obj) if names is None else names))
+    return ClassMeans(columns, called, means, x.mean(0), x.std(0))

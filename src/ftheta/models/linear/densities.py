@@ -7,21 +7,15 @@ Shapes: K classes, n rows, G positions along each axis.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 2.3.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...explain import Regions, explanation, regions
+from ...explain import Names, Regions, explanation, regions
 from ...formulas import ellipse, principal_axes
-from ...plots import PALETTE, panel, short
+from ...plots import PALETTE, Figure, panel, short
 from ...results import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DELTAS = {1.0: "-", 2.0: "--"}  # distances that are drawn, and their lines
 MARKERS = "osD^vPX"
@@ -46,9 +40,8 @@ class Densities(Regions):
             columns |= {f"{what} {name}": values[:, j] for j, name in enumerate(self.names)}
         columns["correlation"] = self.covariances[:, 0, 1] / np.maximum(size.prod(1), np.finfo(float).tiny)
         columns |= {"long half-axis": np.array(lengths)[:, 0], "short half-axis": np.array(lengths)[:, 1]}
-        return Table(
-            {name: list(values) for name, values in {**columns, "angle (degrees)": angle}.items()}, self.caption
-        )
+        columns["angle (degrees)"] = angle
+        return Table({name: list(values) for name, values in columns.items()}, self.caption)
 
     @property
     def caption(self) -> str:
@@ -93,13 +86,7 @@ class Densities(Regions):
     otherwise="does not have two features; {} needs two, so fit two columns",
 )
 def densities(
-    obj: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    names: Sequence[str] | None = None,
-    scales: Any = None,
-    classes: Sequence[str] | None = None,
+    obj: Any, X: Any, y: Any = None, *, names: Names = None, scales: Any = None, classes: Names = None
 ) -> Densities:
     """Ellipses of constant density of Gaussian classes, with the boundary between the classes.
 

@@ -10,22 +10,16 @@ References: Hastie, Tibshirani and Friedman, The Elements of Statistical Learnin
 Cleveland, Robust locally weighted regression and smoothing scatterplots, JASA 74 (1979).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from ...plots import GREY, PALETTE, Figure, canvas, drawn
+from ...plots import GREY, PALETTE, Axes, Figure, canvas, drawn
 from ...results import Table
 from .base import Design
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_POINTS, MAX_SMOOTHED = 2000, 20_000  # rows that are drawn, and that the smoother sees
 NAMED = 3  # rows whose number is written

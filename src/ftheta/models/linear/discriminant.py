@@ -9,8 +9,6 @@ References: Fisher, The Use of Multiple Measurements in Taxonomic Problems, Anna
 Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.3.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ References: Bishop, Pattern Recognition and Machine Learning (2006), sections 1.
 Not So Stupid After All?, International Statistical Review 69(3) (2001).
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ Reference: Tibshirani, Regression Shrinkage and Selection via the Lasso, JRSS B 
 freedom" of the lasso, Ann. Statist. 35 (2007); Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010).
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +26,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import enet_path, lars_path
 
 from ...check import Count, Fraction, Positive
 from ...errors import InputError
@@ -56,8 +55,6 @@ class _Problem(NamedTuple):
 
     def solve(self, alphas: np.ndarray, ratio: float, max_iter: int, tol: float) -> tuple[np.ndarray, np.ndarray, int]:
         """w of falling penalties (L, D), their duality gaps (L,), and sweeps in all."""
-        from sklearn.linear_model import enet_path
-
         if not self.y.any() or not self.x.any():
             return np.zeros((len(alphas), self.x.shape[1])), np.zeros(len(alphas)), 1
         if not ratio:
@@ -92,8 +89,6 @@ def _problems(rows: Rows, intercept: bool) -> list[_Problem]:
 
 def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[int, str]]]:
     """Falling α at which a coefficient enters or leaves (K,), and which does what; by least angle regression."""
-    from sklearn.linear_model import lars_path
-
     unit = np.abs(problem.x).max(), np.abs(problem.y).max()  # lars_path expects numbers of size 1
     x, n = problem.x / unit[0], len(problem.y) * unit[0] * unit[1]
     sign = np.sign(x[np.abs(x).argmax(0), np.arange(x.shape[1])])

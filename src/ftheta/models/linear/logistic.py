@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,7 @@ from ... import plots
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError
 from ...formulas import interval
+from ...plots import Figure
 from ...results import Table
 from ...selection import Range, Space
 from ...train import iterate
@@ -43,9 +44,6 @@ from .._base.rows import Data
 from .base import SteppedClassifier, Summarized, design, feature_names
 from .logistic_solvers import ENDLESS, LogisticLBFGS, LogisticNewton, LogisticProblem, mean_loss
 from .summary import Summary, among_all, blank, changed, p_text, page
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MAX_NEWTON_PARAMETERS = 300  # up to which a Hessian is cheaper than more steps without it
 MAX_PARAMETERS = 2000  # of a summary
@@ -70,7 +68,6 @@ class LogisticRegression(Summarized, SteppedClassifier):
         l1: Weight of Σ |w|; it makes coefficients exactly 0.
         class_weight: Weights of the classes, or "balanced".
         tol: Stop when no component of the gradient by standardized weights is larger.
-        epochs: Steps at most.
 
     Example:
         >>> model = LogisticRegression().fit([[0.0], [1], [2], [3]], ["no", "no", "yes", "yes"])
@@ -239,10 +236,8 @@ class LogisticSummary(Summary):
         clear = int(np.sum(self.p < 1 - self.level))
         if not np.isfinite(self.errors).any():
             return " ".join(self.notes)
-        return (
-            f"Log-odds of {len(self.names)} coefficients on {self.n:,.10g} rows, McFadden's R² {self.mcfadden:.4g}; "
-            f"the intervals of {clear} do not hold 0."
-        )
+        rest = f"McFadden's R² {self.mcfadden:.4g}; the intervals of {clear} do not hold 0."
+        return f"Log-odds of {len(self.names)} coefficients on {self.n:,.10g} rows, {rest}"
 
     def __str__(self) -> str:
         """As a statistics package prints it."""
@@ -270,9 +265,7 @@ def summarize(
     x, y, weight = rows.x, rows.y, np.asarray(rows.weight)
     k, width = len(classes), x.shape[1] + 1
     if (k - 1) * width > MAX_PARAMETERS:
-        raise InputError(
-            f"The model has {(k - 1) * width:,} coefficients; a summary is for at most {MAX_PARAMETERS:,}."
-        )
+        raise InputError(f"The model has {(k - 1) * width:,} coefficients; a summary is for at most {MAX_PARAMETERS}.")
     kept = design(x, None, True).kept  # of the coefficients of a class (D + 1,)
     problem = LogisticProblem(x[:, kept[1:]], y, weight, k - 1, 0.0)
     best, converged, jump = _maximum(problem)

@@ -12,8 +12,6 @@ References: Rosenblatt, The Perceptron (1958); Widrow and Hoff, Adaptive Switchi
 Perceptron-Based Learning Algorithms (1990), for the pocket.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Reference: Golub, Heath and Wahba, Generalized Cross-Validation as a Method for 
 Technometrics 21 (1979); Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self

@@ -9,24 +9,20 @@ Shapes: n rows, D features, P = D + 1 coefficients with the intercept first, r o
 References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, J. Econometrics 29 (1985).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property, partial
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import stats
 
 from ...formulas import interval
+from ...plots import Figure
 from ...results import Result, Table
 from .base import decompose, design
 from .diagnostics import Linearity, diagnostics, linearity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PINNED = 1e-10  # 1 - h of a row through which every plane goes
 WIDTH, PAGE = 78, 100  # letters of a printed line: at least, at most
@@ -76,9 +72,8 @@ def page(columns: Mapping[str, Sequence[Any]]) -> str:
     """A table that fits a page: without empty columns, p with three digits, names cut where they are too long."""
     kept = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
     if "p" in kept:
-        kept = {
-            f"{k:>6}" if k == "p" else k: [f"{p_text(p):>6}" for p in v] if k == "p" else v for k, v in kept.items()
-        }
+        aligned = {f"{'p':>6}": [f"{p_text(p):>6}" for p in kept["p"]]}
+        kept = {name: cells for k, v in kept.items() for name, cells in (aligned if k == "p" else {k: v}).items()}
     text = str(Table(kept))
     if (excess := max(map(len, text.splitlines())) - PAGE) <= 0:
         return text
@@ -279,10 +274,8 @@ class LinearSummary(Summary):
     def caption(self) -> str:
         """What the picture shows."""
         most = int(np.argmax(np.nan_to_num(self.cooks)))
-        return (
-            f"Residuals of a plane with {self.rank} coefficients on {self.n:,} rows: s {self.sigma:.4g}, "
-            f"R² {self.r2:.4g}; row {self.rows[most]} has the largest Cook's distance, {self.cooks[most]:.3g}."
-        )
+        rest = f"R² {self.r2:.4g}; row {self.rows[most]} has the largest Cook's distance, {self.cooks[most]:.3g}."
+        return f"Residuals of a plane with {self.rank} coefficients on {self.n:,} rows: s {self.sigma:.4g}, {rest}"
 
     @property
     def _doubts(self) -> list[str]:

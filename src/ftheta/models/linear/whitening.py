@@ -12,8 +12,6 @@ Shapes: n rows, D features, K directions that vary (rank of C).
 Reference: Kessy, Lewin and Strimmer, Optimal Whitening and Decorrelation (2018), arXiv:1512.00809.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 

@@ -10,9 +10,7 @@ Rows and hidden units are those of the worked example; a seed is a data set.
 Cost: about 120 CPU-seconds.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,10 +19,8 @@ from ... import plots
 from ...data import make_dataset
 from ...errors import InputError
 from ...models import MLPRegressor
+from ...plots import Figure
 from .. import Checks, Measured, Study, holds, less, more, same
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MODELS = {"none": "gaussian", "constant": "gaussian-learned", "varying": "gaussian-heteroscedastic"}
 GRID = np.linspace(0, 1, 201)
