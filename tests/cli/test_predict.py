@@ -114,7 +114,7 @@ def test_a_missing_column_is_named(refused, pets):
 
 def test_a_file_that_is_no_table_is_one_sentence(refused, pets):
     Path("x.png").write_bytes(b"\x89PNG\r\n" + bytes(20))
-    assert refused("predict", pets, "x.png").startswith("x.png is an image, and the run was trained on rows of")
+    assert refused("predict", pets, "x.png").startswith("x.png is an image; the run was trained on rows of")
     assert "nope.csv: no such file" in refused("predict", pets, "nope.csv")
     assert refused("predict", pets, "runs").startswith("runs")
 

@@ -193,8 +193,9 @@ def rand_augment(batch: Batch, draw: Draw, magnitude: float = 1.0, *, operations
 
 def _moved(batch: Batch, move: Callable[[Tensor], Tensor]) -> Batch:
     """Labels and weights of pixels (B, H, W) move with them."""
-    of_pixels = lambda t: isinstance(t, Tensor) and t.shape[1:] == batch.x.shape[2:]  # noqa: E731
-    y, weight = (move(t) if of_pixels(t) else t for t in (batch.y, batch.weight))
+    places = batch.x.shape[2:]
+    both = (batch.y, batch.weight)
+    y, weight = (move(t) if isinstance(t, Tensor) and t.shape[1:] == places else t for t in both)
     return batch._replace(x=move(batch.x), y=y, weight=weight)
 
 

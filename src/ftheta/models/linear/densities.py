@@ -35,7 +35,7 @@ class Densities(Regions):
         size = np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))  # (K, 2)
         axes, lengths = zip(*(principal_axes(c) for c in self.covariances), strict=True)
         angle = [float(np.degrees(np.arctan(a[0, 1] / a[0, 0]))) if a[0, 0] else 90.0 for a in axes]
-        columns = {"class": self.classes}
+        columns: dict[str, Any] = {"class": self.classes}
         for what, values in (("mean", self.means), ("deviation", size)):
             columns |= {f"{what} {name}": values[:, j] for j, name in enumerate(self.names)}
         columns["correlation"] = self.covariances[:, 0, 1] / np.maximum(size.prod(1), np.finfo(float).tiny)
