@@ -14,6 +14,9 @@ import torch
 from torch import nn
 
 from ftheta import (
+    BoostingClassifier,
+    ForestClassifier,
+    ForestRegressor,
     LinearRegression,
     LogisticRegression,
     MLPClassifier,
@@ -23,6 +26,8 @@ from ftheta import (
     Ridge,
     SVMClassifier,
     SVMRegressor,
+    TreeClassifier,
+    TreeRegressor,
     UNetSegmenter,
     catalog,
     explain,
@@ -141,6 +146,31 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         lambda: SVMRegressor().fit(X[:, :1], NUMBERS),
         (X[:, :1], NUMBERS),
         {"fitted-curve", "optimality", "tube", *COLUMNS},
+    ),
+    "tree": (
+        lambda: TreeClassifier(random_state=0).fit(X, CLASSES),
+        (X, CLASSES),
+        {"pruning", "splits", "tree", *COLUMNS},
+    ),
+    "tree of numbers": (
+        lambda: TreeRegressor(max_depth=2, ccp_alpha=0.0, random_state=0).fit(X, NUMBERS),
+        (X, NUMBERS),
+        {"splits", "tree", *COLUMNS},
+    ),
+    "forest": (
+        lambda: ForestClassifier(n_estimators=5, random_state=0).fit(X[:, :2], CLASSES),
+        (X[:, :2], CLASSES),
+        {"more-trees", "regions", "votes", *COLUMNS},
+    ),
+    "forest of numbers": (
+        lambda: ForestRegressor(n_estimators=5, max_depth=3, random_state=0).fit(X, NUMBERS),
+        (X, NUMBERS),
+        {"more-trees", "votes", *COLUMNS},
+    ),
+    "boosting": (
+        lambda: BoostingClassifier(n_estimators=4, early_stopping=True, random_state=0).fit(X, CLASSES),
+        (X, CLASSES),
+        {"curves", "more-trees", *COLUMNS},
     ),
     "machine": (
         lambda: RestrictedBoltzmannMachine(n_hidden=3, epochs=2, random_state=0).fit(BITS),

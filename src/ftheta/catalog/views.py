@@ -4,6 +4,7 @@ from .cards import View
 
 _ROWS = "ftheta.explain.predictions"
 _MARGIN = "ftheta.models.margin"
+_TREE = "ftheta.models.tree"
 _LINEAR = "ftheta.models.linear"
 _ENERGY = "ftheta.models.energy"
 _IMAGES = "ftheta.explain.images"
@@ -34,6 +35,16 @@ VIEWS = [  # name, function, needs, question; summary, place in reports
     View("leave-one-out", f"{_MARGIN}.proof:leave_one_out", "optimality_ classes_ decision_function",
          "How well will it do on new rows?",
          "The error of leaving one row out, beside bounds from support vectors and margin.", 83, "slow"),
+    View("tree", f"{_TREE}.pictures:tree", "trees_", "How does the tree decide?",
+         "The questions of the tree as a picture and as rules, with the path of one row.", 8),
+    View("votes", f"{_TREE}.pictures:votes", "trees_ n_estimators votes_|oob_", "How do the trees vote?",
+         "Some trees with the path of one row in each, and the votes of all.", 8),
+    View("splits", f"{_TREE}.splits:splits", "trees_ criterion", "Which first question is best?",
+         "What the best split of each column gains, and how it depends on the threshold.", 16),
+    View("pruning", f"{_TREE}.ensembles:pruning", "pruning_", "How small may the tree be?",
+         "The error in cross-validation against the leaves of the pruned tree.", 18),
+    View("more-trees", f"{_TREE}.ensembles:more_trees", "trees_ staged", "Would more trees help?",
+         "The error of rows held out, and of rows out of the bag, against the number of trees.", 18),
     View("coefficients", f"{_ROWS}.coefficients:coefficients", _PLANE, "How does each column change the prediction?",
          "Coefficients with intervals per unit and per standard deviation of their columns.", 14),
     View("path", f"{_ROWS}.coefficients:path", "coefficient_path coef_", "What does the penalty do?",

@@ -19,6 +19,7 @@ _NAMES = {  # beside the classes of the catalog
     "CoefficientPath": "linear.paths",
     "ridge_path": "linear.ridge",
     "principal_axes": "linear.whitening",
+    **dict.fromkeys(("SplitGain", "split_gain"), "tree.splits"),
 }
 _NAMES = {name: f"ftheta.models.{module}:{name}" for name, module in _NAMES.items()}
 

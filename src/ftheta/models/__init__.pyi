@@ -56,5 +56,7 @@ from .tree.boosting import BoostingRegressor as BoostingRegressor
 from .tree.forest import AdaBoostClassifier as AdaBoostClassifier
 from .tree.forest import ForestClassifier as ForestClassifier
 from .tree.forest import ForestRegressor as ForestRegressor
+from .tree.splits import SplitGain as SplitGain
+from .tree.splits import split_gain as split_gain
 from .tree.tree import TreeClassifier as TreeClassifier
 from .tree.tree import TreeRegressor as TreeRegressor

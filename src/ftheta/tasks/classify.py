@@ -38,7 +38,7 @@ class Classify(Supervised):
     answers: ClassVar[str] = "classes"
     targets: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
     judged: ClassVar[str] = "accuracy"
-    pictures: ClassVar[tuple[str, ...]] = ("regions", "class-axes")
+    pictures: ClassVar[tuple[str, ...]] = ("tree", "regions", "class-axes")
     error: ClassVar[str] = "share of wrong rows"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:

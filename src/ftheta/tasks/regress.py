@@ -35,7 +35,7 @@ class Regress(Supervised):
     targets: ClassVar[tuple[str, ...]] = ("regression",)
     calibrates: ClassVar[bool] = True
     judged: ClassVar[str] = "RMSE"
-    pictures: ClassVar[tuple[str, ...]] = ("fitted-curve",)
+    pictures: ClassVar[tuple[str, ...]] = ("tree", "fitted-curve")
     error: ClassVar[str] = "mean absolute error"
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:

@@ -47,7 +47,7 @@ class Trees(NamedTuple):
         """Where each tree begins (B,)."""
         return np.cumsum(self.sizes) - self.sizes
 
-    def __getitem__(self, b: Any) -> Any:
+    def one(self, b: int) -> Self:
         """Tree number b alone."""
         start = self.starts[b]
         part = slice(start, start + self.sizes[b])
@@ -55,7 +55,7 @@ class Trees(NamedTuple):
 
     def each(self) -> Iterator[Self]:
         """One tree after the other."""
-        return (self[b] for b in range(len(self.sizes)))
+        return (self.one(b) for b in range(len(self.sizes)))
 
     def depth(self) -> np.ndarray:
         """Splits above each node of a single tree (N,)."""

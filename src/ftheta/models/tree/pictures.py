@@ -1,0 +1,280 @@
+"""Trees as pictures: a tree with its questions and the path of one row; the trees of a forest and their votes.
+
+Shapes: N nodes, D features, B trees, K classes, L nodes of a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ...check import Count
+from ...errors import InputError
+from ...explain import explanation
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
+from ...results import Result, counted
+from .nodes import Trees
+from .rules import Words, rules
+
+LEAVES = 10  # drawn of a tree; what is below them is counted
+SMALL, LEVELS = 4, 5  # trees of a forest that are drawn, and levels of each
+LIT = PALETTE[1]
+
+
+def row_of(model: Any, X: Any, row: int) -> np.ndarray:
+    """One row as the trees take it (D,)."""
+    x = model._table(X)
+    if row >= len(x):
+        raise InputError(f"row={row}, but X has {counted(len(x), 'row')}. Give one of 0 to {len(x) - 1}.")
+    return x[row]
+
+
+def layout(tree: Trees, leaves: int, levels: int = 10**6) -> dict[int, tuple[float, int]]:
+    """Place of each node that is drawn, (x, level): those of most rows are opened first."""
+    depth, opened, ends = tree.depth(), set(), {0}
+    while len(ends) < leaves:
+        able = [i for i in ends if tree.left[i] >= 0 and depth[i] < levels]
+        if not able:
+            break
+        node = max(able, key=lambda i: tree.share[i])
+        opened.add(node)
+        ends = ends - {node} | {int(tree.left[node]), int(tree.right[node])}
+    at: dict[int, tuple[float, int]] = {}
+
+    def place(node: int, free: int) -> int:
+        if node not in opened:
+            at[node] = (free, int(depth[node]))
+            return free + 1
+        children = int(tree.left[node]), int(tree.right[node])
+        for child in children:
+            free = place(child, free)
+        at[node] = (sum(at[child][0] for child in children) / 2, int(depth[node]))
+        return free
+
+    place(0, 0)
+    return at
+
+
+def colors_of(tree: Trees, words: Words) -> list[Any]:
+    """A tint for each node: the color of its class, the stronger the purer; of numbers, the darker the larger."""
+    from matplotlib.colors import to_rgb
+
+    if not words.classes:
+        y = tree.values[:, 0, 0]
+        strength, base = (y - y.min()) / (np.ptp(y) or 1.0), [to_rgb(PALETTE[0])] * len(y)
+    else:
+        p = tree.values[:, 0]
+        strength = (p.max(1) - 1 / p.shape[1]) / (1 - 1 / p.shape[1])
+        base = [to_rgb(PALETTE[k % (len(PALETTE) - 1)]) for k in p.argmax(1)]
+    return [tuple(1 - 0.55 * s * (1 - c) for c in color) for s, color in zip(strength, base, strict=True)]
+
+
+def leaves_below(tree: Trees, node: int) -> int:
+    """Leaves of the branch of a node."""
+    todo, n = [node], 0
+    while todo:
+        i = todo.pop()
+        n += tree.left[i] < 0
+        todo += [] if tree.left[i] < 0 else [int(tree.left[i]), int(tree.right[i])]
+    return int(n)
+
+
+@dataclass(frozen=True, eq=False)
+class TreePicture(Result):
+    """A tree, its rules, and the path of one row."""
+
+    tree: Trees
+    words: Words
+    way: np.ndarray  # nodes of the row (L,), of no row the empty array
+    row: int  # its number in X
+    target: str
+
+    def columns(self) -> dict[str, Any]:
+        """One row per leaf."""
+        found, tree = rules(self.tree, self.words), self.tree
+        leaf = [node for node, _ in found]
+        return {
+            "if": [rule for _, rule in found],
+            self.target: [self.words.answer(tree.values[i]) for i in leaf],
+            "rows": tree.rows[leaf],
+            "share of rows": tree.share[leaf],
+            "impurity": tree.impurity[leaf],
+        }
+
+    @property
+    def caption(self) -> str:
+        """How large it is, and why the row has its prediction."""
+        tree, way = self.tree, self.way
+        first = f"{counted(leaves_below(tree, 0), 'leaf').replace('leafs', 'leaves')}, at most {tree.depth().max()} "
+        first += "questions deep."
+        if not len(way):
+            return first
+        steps = [self.words.condition(tree, i, left=tree.left[i] == j) for i, j in zip(way[:-1], way[1:], strict=True)]
+        why = ", ".join(steps) or "no question"
+        return f"{first} Row {self.row}: {why}: {self.target} is {self.words.answer(tree.values[way[-1]])}."
+
+    @drawn
+    def figure(self) -> Figure:
+        """Boxes with questions; left is yes. The path of the row is orange."""
+        at, tree = layout(self.tree, LEAVES), self.tree
+        deep = max(level for _, level in at.values())
+        wide = max(x for x, _ in at.values())
+        figure, axes = canvas(width=max(4.5, 1.45 * wide + 1.8), height=1.0 + 0.95 * (deep + 1))
+        axes.set(xlim=(-0.65, wide + 0.65), ylim=(-deep - 0.5, 0.45))
+        axes.set_axis_off()
+        axes.set_title(f"How {short(self.target, 30)} is decided: left where the answer is yes")
+        tint, lit = colors_of(tree, self.words), set(self.way.tolist())
+        for node, (x, level) in at.items():
+            for child in (int(tree.left[node]), int(tree.right[node])):
+                if child in at:
+                    on = node in lit and child in lit
+                    ends = (x, at[child][0]), (-level - 0.22, -at[child][1] + 0.22)
+                    axes.plot(*ends, ls="-", color=LIT if on else GREY, lw=3 if on else 1, zorder=1 + on)
+            edge = {"edgecolor": LIT if node in lit else GREY, "lw": 2.2 if node in lit else 0.8}
+            box = {"boxstyle": "round,pad=0.35", "facecolor": tint[node], **edge}
+            text = self._text(node, opened=tree.left[node] >= 0 and int(tree.left[node]) in at)
+            axes.text(x, -level, text, ha="center", va="center", size=8.5, zorder=4, bbox=box)
+        return figure
+
+    def _text(self, node: int, *, opened: bool) -> str:
+        tree, share = self.tree, f"{self.tree.share[node]:.0%} of rows"
+        if opened:
+            return f"{short(self.words.condition(tree, node), 22)}?\n{share}"
+        more = leaves_below(tree, node)
+        below = f"\n… {more} leaves" if more > 1 else ""
+        return f"{short(self.words.answer(tree.values[node]), 22)}\n{share}{below}"
+
+
+@explanation("tree", fresh=True, when=lambda m: len(m.trees.sizes) == 1, otherwise="has several trees; {} needs one")
+def tree(
+    obj: Any,
+    X: Any = None,
+    *,
+    row: int = 0,
+    names: Sequence[str] | None = None,
+    scales: Any = None,
+    classes: Sequence[str] | None = None,
+    target: str = "y",
+) -> TreePicture:
+    """The questions of a tree as a picture and as rules, with the path of one row.
+
+    Args:
+        obj: A fitted tree.
+        X: Rows; None: no path is drawn.
+        row: The row whose path is drawn.
+    """
+    single = obj.trees.one(0)
+    way = np.zeros(0, int) if X is None else single.descend(row_of(obj, X, row))
+    return TreePicture(single, Words.of(obj, names, scales, classes), way, row, target)
+
+
+@dataclass(frozen=True, eq=False)
+class Votes(Result):
+    """The trees of an ensemble on one row."""
+
+    trees: tuple[Trees, ...]  # those that are drawn
+    ways: tuple[np.ndarray, ...]  # the nodes of the row in each of them
+    values: np.ndarray  # what each tree says: probabilities (B, K), or numbers (B, 1)
+    weight: np.ndarray  # share of each tree in the answer (B,)
+    depth: np.ndarray  # questions that each tree asks of the row (B,)
+    words: Words
+    row: int
+    target: str
+
+    def columns(self) -> dict[str, Any]:
+        """One row per tree."""
+        said = [self.words.answer(v[None] if self.words.classes else v[:, None]) for v in self.values]
+        known = {"tree": np.arange(1, len(said) + 1), self.target: said, "questions": self.depth}
+        return known if np.ptp(self.weight) == 0 else {**known, "weight": self.weight}
+
+    @property
+    def caption(self) -> str:
+        """What they say together."""
+        mean = self.weight @ self.values
+        said = self.words.answer(mean[None] if self.words.classes else mean[:, None])
+        return f"{counted(len(self.values), 'tree')} on row {self.row}: {self.target} is {said}."
+
+    @drawn
+    def figure(self) -> Figure:
+        """The first trees with the path of the row, and below what all trees say."""
+        n, some = len(self.trees), "the first " * (len(self.values) > len(self.trees))
+        figure, axes = canvas(n, across=n, width=max(2.3, 7.0 / n), height=4.6)
+        figure.suptitle(f"Row {self.row} in {some}{counted(n, 'tree')}, and the votes of all {len(self.values)}")
+        for k, (part, one, way) in enumerate(zip(axes, self.trees, self.ways, strict=True)):
+            _draw_small(part, one, way, self.words)
+            part.set_title(f"tree {k + 1}: {short(self.words.answer(one.values[way[-1]]), 18)}", size=9)
+        bottom = figure.add_axes((0.12, 0.1, 0.84, 0.2))
+        bottom.set_in_layout(False)
+        engine: Any = figure.get_layout_engine()
+        engine.set(rect=(0, 0.34, 1, 0.66))
+        self._draw_votes(bottom)
+        return figure
+
+    def _draw_votes(self, axes: Any) -> None:
+        if self.words.classes:
+            votes = np.bincount(self.values.argmax(1), weights=self.weight, minlength=self.values.shape[1])
+            shown = np.sort(np.argsort(-votes)[:8])
+            colors = [PALETTE[k % (len(PALETTE) - 1)] for k in shown]
+            axes.bar([short(self.words.classes[k], 14) for k in shown], votes[shown], color=colors, width=0.6)
+            axes.set(ylabel="share of votes", ylim=(0, 1))
+            return
+        axes.hist(self.values[:, 0], bins=20, color=PALETTE[0], alpha=0.7)
+        mean = float(self.weight @ self.values[:, 0])
+        axes.axvline(mean, color=LIT, lw=2.5, ls="-", label=f"mean {mean:.4g}")
+        axes.set(xlabel=f"{short(self.target, 30)} by each tree", ylabel="trees")
+        axes.legend()
+
+
+def _draw_small(axes: Any, tree: Trees, way: np.ndarray, words: Words) -> None:
+    """Dots and lines, a few levels deep."""
+    at, lit, tint = layout(tree, 2**LEVELS, LEVELS), way.tolist(), colors_of(tree, words)
+    for node, (x, level) in at.items():
+        for child in (int(tree.left[node]), int(tree.right[node])):
+            if child in at:
+                on = node in lit and child in lit
+                ends = (x, at[child][0]), (-level, -at[child][1])
+                axes.plot(*ends, ls="-", color=LIT if on else "0.75", lw=2.6 if on else 0.8, zorder=1 + on)
+        if tree.left[node] >= 0 and int(tree.left[node]) not in at:  # more is below
+            on = node in lit
+            axes.plot((x, x), (-level, -level - 0.45), ls=":", color=LIT if on else "0.75", lw=2.6 if on else 0.8)
+        look = {
+            "ms": 7 if node in lit else 4.5,
+            "mec": LIT if node in lit else GREY,
+            "mew": 1.8 if node in lit else 0.6,
+        }
+        axes.plot(x, -level, "o", color=tint[node], zorder=4, **look)
+    axes.set_axis_off()
+
+
+@explanation("votes", fresh=True)
+def votes(
+    obj: Any,
+    X: Any,
+    *,
+    row: int = 0,
+    trees: Count = SMALL,
+    names: Sequence[str] | None = None,
+    scales: Any = None,
+    classes: Sequence[str] | None = None,
+    target: str = "y",
+) -> Votes:
+    """Several trees with the path of one row in each, and the votes of all.
+
+    Args:
+        obj: A fitted forest, or AdaBoost.
+        row: The row whose paths are drawn.
+        trees: How many trees are drawn.
+    """
+    x, each = row_of(obj, X, row), list(obj.trees.each())
+    ways = [tree.descend(x) for tree in each]
+    ends = [tree.values[way[-1]] for tree, way in zip(each, ways, strict=True)]
+    values = np.array([end[0] if is_classifier(obj) else end[:, 0] for end in ends])
+    if hasattr(obj, "votes_"):  # of a class each, not of probabilities
+        values = np.eye(values.shape[1])[values.argmax(1)]
+    weight = np.asarray(getattr(obj, "votes_", np.ones(len(each))))
+    words, depth = Words.of(obj, names, scales, classes), np.array([len(way) - 1 for way in ways])
+    return Votes(tuple(each[:trees]), tuple(ways[:trees]), values, weight / weight.sum(), depth, words, row, target)
