@@ -218,6 +218,21 @@ def test_validation_is_the_mean_over_its_rows_in_evaluation_mode():
     assert module.training  # as it was
 
 
+class Noise(Objective):
+    """A number that is drawn once per batch."""
+
+    loss = None
+
+    def evaluate(self, batch, draw):
+        return {"loss": Loss(batch.n * torch.rand((), generator=draw.generator("noise")), batch.n)}
+
+
+def test_each_batch_of_validation_has_noise_of_its_own():
+    own = [torch.rand((), generator=Draw(0).at(i).generator("noise")).item() for i in range(3)]
+    found = evaluate(Noise(), Rows(torch.zeros(11, 1), batch_size=4, shuffle=False), Draw(0))
+    assert found["loss"] == pytest.approx((4 * own[0] + 4 * own[1] + 3 * own[2]) / 11)
+
+
 def test_validation_does_not_shift_training():
     (x, y), held = line(), Rows(*line(n=5, seed=1), batch_size=2)
     with_, without = net(dropout=0.5), net(dropout=0.5)

@@ -42,6 +42,9 @@ def test_distances_are_from_the_own_start_and_from_the_others(machine):
         assert found.others[t, i] == pytest.approx(np.delete(away, i).mean())
     assert set(found.table().columns) == {"step", "distance from the start", "from other starts", "free energy"}
     assert found.caption.startswith("3 chains; after 5 steps a unit differs from its start by ")
+    lines = {line.get_label(): line.get_ydata() for line in found.figure().axes[1].lines}
+    assert np.array_equal(lines["mean"], found.distance.mean(1))
+    assert np.array_equal(lines["from other starts"], found.others.mean(1))
 
 
 def test_free_energy_is_the_sum_over_hidden_units(machine):

@@ -37,6 +37,7 @@ def test_too_few_patterns_are_filled_up_and_those_on_a_line_left_out():
     line = np.array([[1.0, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3], [1, 1, 1, 0]])
     plane = plane_of(resting(line), None)
     np.testing.assert_allclose(plane.at(plane.corners), line[[0, 1, 3]], atol=1e-12)
+    assert plane_of(resting(line[:, 1:]), None).names[0] == "from (1, 1, 1) to (2, 2, 2) (RMS per unit)"
     with pytest.raises(InputError, match=r"Patterns \[0, 1, 2\] lie on a line, so there is no one plane"):
         plane_of(resting(line), (0, 1, 2))
 
