@@ -10,8 +10,8 @@ from sklearn.linear_model import LinearRegression
 from torch import nn
 
 import ftheta
-from ftheta.errors import InputError
-from ftheta.models import MLPClassifier, MLPRegressor, ModuleRegressor, RestrictedBoltzmannMachine
+from ftheta.errors import InputError, NonFiniteError
+from ftheta.models import MLPClassifier, MLPRegressor, ModuleClassifier, ModuleRegressor, RestrictedBoltzmannMachine
 from ftheta.train import Training, fit_many
 
 from ._toys import same, timeless
@@ -117,6 +117,31 @@ def test_mini_batches_of_unequal_members_are_filled_up():
     assert_as_alone(MLPRegressor(**NET, batch_size=8), problems)
 
 
+def test_members_may_have_batches_of_their_own():
+    problems = [{**p, "batch_size": size} for p, size in zip(waves_of(0, 1), (8, 9), strict=True)]
+    assert_as_alone(MLPRegressor(**NET, validation=0.1), problems)
+
+
+def test_several_targets_and_several_labels():
+    X, y = waves(24, features=2)
+    Y = np.stack([y, -y, y**2], 1)
+    own = {"epochs": 4, "hidden": (9, 2), "validation": 0.25}  # layers with many outputs and with few
+    for kind, target in ((MLPRegressor, Y), (MLPClassifier, Y > np.median(Y, 0))):
+        assert_as_alone(kind(**{**NET, **own}), [{"X": X, "y": target, "random_state": s} for s in range(2)])
+
+
+def test_modules_of_the_user_with_layers_without_bias():
+    net = nn.Sequential(nn.Linear(2, 3, bias=False), nn.Tanh(), nn.Sequential(nn.Linear(3, 9), nn.Linear(9, 1)))
+    assert_as_alone(ModuleRegressor(module=net, dtype="float64", epochs=4), waves_of(0, 1, features=2))
+
+
+def test_bytes_of_pixels_are_scaled_batch_by_batch():
+    X = np.random.default_rng(0).integers(0, 256, (12, 1, 4, 4), np.uint8)
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
+    problems = [{"X": X, "y": np.arange(12) % 2, "random_state": s} for s in range(2)]
+    assert_as_alone(ModuleClassifier(module=net, dtype="float64", epochs=3, batch_size=5), problems)
+
+
 def test_batch_norm_keeps_its_statistics():
     """Not with Adam: the gradient of a bias before the norm is rounding, which Adam would scale up to a step."""
     net = nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
@@ -198,6 +223,7 @@ def test_members_with_the_same_rows_keep_their_own_weights():
     problems = [{"X": X, "y": y, "sample_weight": w, "random_state": 0} for w in weights]
     members = assert_as_alone(MLPRegressor(**NET), problems)
     assert_as_alone(MLPRegressor(**NET, batch_size=7), problems)
+    assert_as_alone(MLPRegressor(**NET, likelihood="gaussian-learned"), problems)
     assert len({float(member.predict(X[:1])[0]) for member in members}) == 3
 
 
@@ -267,10 +293,15 @@ def test_what_cannot_be_trained_together_is_one_sentence(estimator, problems, se
 
 
 def test_a_member_whose_loss_is_infinite_leaves_though_its_weights_are_finite():
-    from ftheta.models import ModuleRegressor
-
     x = np.linspace(-1, 1, 20)[:, None]
     problems = [{"X": x, "y": x[:, 0] * size, "random_state": 0} for size in (1.0, 1e25)]  # 1e50 is not a float32
     fine, gone = fit_many(ModuleRegressor(epochs=3), problems)
     assert fine.n_iter_ == 3 and "nan or inf" not in fine.stop_reason_
     assert "nan or inf" in gone.stop_reason_ and all(p.isfinite().all() for p in gone.module_.parameters())
+
+
+def test_a_rate_beyond_float32_is_a_loss_that_is_not_finite():
+    """Of the same network alone, whose plain step of gradient descent takes the rate as a float32."""
+    (problem,) = waves_of(0)
+    with pytest.raises(NonFiniteError):
+        alone(MLPRegressor(**{**NET, "dtype": "float32", "optimizer": "sgd", "lr": 5e38}), problem)

@@ -86,11 +86,14 @@ class Indexed(_Stateless):
     def __len__(self) -> int:
         return -(-self.n // self.batch_size)
 
+    def order(self, draw: Draw) -> Tensor:
+        """Row numbers in the order of this epoch: (n,)."""
+        mixed = self.shuffle and len(self) > 1
+        return torch.randperm(self.n, generator=draw.generator("order")) if mixed else torch.arange(self.n)
+
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
         """The batches of an epoch from number `start` on, the same whether or not those before were taken."""
-        mixed = self.shuffle and len(self) > 1
-        order = torch.randperm(self.n, generator=draw.generator("order")) if mixed else torch.arange(self.n)
-        parts = order.split(self.batch_size)[start:]
+        parts = self.order(draw).split(self.batch_size)[start:]
         if self.ahead:
             return _prefetched((self.get(index, draw) for index in parts), self.ahead)
         return (self.get(index, draw) for index in parts)
@@ -136,14 +139,14 @@ class Rows(Indexed):
         expand: Callable[[Any], Any] | None = None,
     ) -> None:
         self.x, self.y, self.weight = map(_tensors, (x, y, weight))
-        self._expand = expand
+        self.expand = expand
         self._all: Batch | None = None
         super().__init__(_common_rows(self.x, self.y, self.weight), batch_size=batch_size, shuffle=shuffle)
 
     def get(self, index: Tensor, draw: Draw) -> Batch:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Rows by number."""
         x = take(self.x, index)
-        return Batch(self._expand(x) if self._expand else x, take(self.y, index), take(self.weight, index), index)
+        return Batch(self.expand(x) if self.expand else x, take(self.y, index), take(self.weight, index), index)
 
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
         """As of any `Indexed`; one batch of all rows is not copied, small rows are gathered many batches at a time."""
@@ -152,17 +155,17 @@ class Rows(Indexed):
             plain = self.shuffle and all(isinstance(f, Tensor) and f.device.type == "cpu" for f in fields)
             return self._gathered(start, draw) if plain else super().batches(epoch, start, draw)
         if self._all is None:
-            inputs = self._expand(self.x) if self._expand else self.x
+            inputs = self.expand(self.x) if self.expand else self.x
             self._all = Batch(inputs, self.y, self.weight, torch.arange(self.n))
         return iter([self._all][start:])
 
     def _gathered(self, start: int, draw: Draw) -> Iterator[Batch]:
         size, row = self.batch_size, sum(f.nbytes for f in (self.x, self.y, self.weight) if f is not None) // self.n
-        order = torch.randperm(self.n, generator=draw.generator("order"))[start * size :]
+        order = self.order(draw)[start * size :]
         for index in order.split(size * max(1, GATHERED // (size * row + 1))) if len(order) else ():
             parts = (repeat(None) if f is None else take(f, index).split(size) for f in (self.x, self.y, self.weight))
             for x, *rest in zip(*parts, index.split(size), strict=False):
-                yield Batch(self._expand(x) if self._expand else x, *rest)
+                yield Batch(self.expand(x) if self.expand else x, *rest)
 
 
 class Stream(_Stateless):

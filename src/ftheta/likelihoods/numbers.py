@@ -55,7 +55,7 @@ class Gaussian(Likelihood):
         return Normal(raw[0], self.scale)
 
     def terms(self, raw: Tensor, y: Tensor) -> Tensor:
-        return ((raw - y) / self.scale).square() / 2 + self.constant
+        return (raw - y).square() / (2 * self.scale**2) + self.constant
 
     def total(self, raw: Tensor, y: Tensor) -> Tensor:
         y = self._aligned(raw, y)

@@ -26,9 +26,10 @@ def bare_step(optimizer: Optimizer) -> Callable[[], Any]:
 def _descend(optimizer: Optimizer) -> None:
     """θ <- θ - η g and nothing else, as SGD without its options does in three times the time."""
     for group in optimizer.param_groups:
+        rate = float(group["lr"])
         for p in group["params"]:
-            if p.grad is not None:
-                p.add_(p.grad, alpha=-float(group["lr"]))
+            if p.grad is not None:  # alpha must be a float32, which the rate of a test or a schedule may not be
+                p.add_(p.grad, alpha=-rate) if rate < 1e38 else p.sub_(p.grad * rate)
 
 
 def restore(optimizer: Optimizer, state: Mapping[str, Any]) -> None:

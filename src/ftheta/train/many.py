@@ -3,9 +3,9 @@
     θ_m <- rule(θ_m, ∇_{θ_m} Σ_m F_m(θ_m)) = rule(θ_m, ∇F_m(θ_m)),      m = 1 ... M
 
 A step of a small network is mostly the cost of calling a few kernels, and that is paid once for all members: their
-tensors are stacked, and `torch.func.vmap` computes all losses in one pass. Each member starts from its own seed, sees
-its own batches and stops by itself, so it ends as the network trained alone, except for rounding; with dropout, members
-draw other noise. Unequal numbers of rows are filled up with rows of weight 0.
+tensors are stacked, and dense layers that take them, or else `torch.func.vmap`, compute all losses in one pass. Each
+member starts from its own seed, sees its own batches and stops by itself, so it ends as the network trained alone,
+except for rounding; with dropout, members draw other noise. Unequal rows are filled up with rows of weight 0.
 
 Shapes: M members, B rows per batch, x (M, B, ...), a parameter (M, ...).
 """
@@ -21,7 +21,6 @@ import torch
 from sklearn.base import clone
 from torch import Tensor, nn
 from torch.func import stack_module_state, vmap
-from torch.nn.functional import pad
 
 from .. import optim
 from ..catalog import nearest
@@ -29,6 +28,8 @@ from ..data.batch import Batch
 from ..data.sources import Rows
 from ..draw import Draw
 from ..errors import InputError
+from ._members import MembersRows, is_dense, stack_layers
+from ._steps import bare_step
 from .iterate import iterate
 from .objective import Loss, Objective
 from .placing import threads, threads_for
@@ -139,24 +140,30 @@ class _Stack(Steps):
         self.l2, self.l1 = like.new_tensor([[t.training.l2, t.training.l1] for t in self.trainers]).T
         self.punished = bool((self.l2 + self.l1).any())
         self.optimizer = optim.make(self.first.names[self.player], self.trained, max(self.rates), self.training.options)
-        self.base = deepcopy(self.first.objective).to("meta").train()
+        self.move = bare_step(self.optimizer)
+        self.base, self.dense = (
+            deepcopy(self.first.objective).to("meta").train(),
+            is_dense(self.first.objective, self.first.source),
+        )  # type: ignore[arg-type]
+        if self.dense:
+            stack_layers(self.base)
         known = {id(t): n for n, t in (*self.base.named_parameters(), *self.base.named_buffers())}
         owners: Any = [d for module in self.base.modules() for d in (module._parameters, module._buffers)]
         self.slots = [(d, key, known[id(t)]) for d in owners for key, t in d.items() if id(t) in known]
-        held = [t.validation.batches(0, 0, Draw(0)) for t in self.trainers if t.validation is not None]
-        self.held = [_stacked(batches) for batches in zip(*held, strict=True)]
-        self.fixed = None if len(self.first.source) > 1 else _stacked(next(self._batches()))
+        self._set(self.tensors)
+        self.rows: Any = MembersRows([t.source for t in self.trainers], weighed=self.dense)
+        self.fixed = None if len(self.first.source) > 1 else next(self._batches())
+        held: Any = [t.validation for t in self.trainers if t.validation is not None]
+        self.held = [*MembersRows(held, weighed=self.dense).batches([Draw(0)] * len(held))] if held else []
         self.chosen = copied(self.tensors)  # what each member ends with: of its best epoch, or of the last check
         self.best, self.reasons = [(inf, 0)] * len(members), [""] * len(members)
         self.places, self.log = [], []  # of each epoch: its numbers, and the table of all members
         self.active, self.ends = list(range(len(members))), [0] * len(members)
-        self.clock, self.totals = time.perf_counter(), 0.0
+        self.clock, self.sums = time.perf_counter(), []  # of the batches of an epoch: Σ w l and Σ w, (2, M)
         self.restoring = bool(members[0].patience and self.held and self.training.restore_best)
 
     def _batches(self) -> Any:
-        draws = [t.draw.at("order", self.epoch) for t in self.trainers]
-        pairs = zip(self.trainers, draws, strict=True)
-        return zip(*(t.source.batches(self.epoch, 0, d) for t, d in pairs), strict=True)
+        return self.rows.batches([t.draw.at("order", self.epoch) for t in self.trainers])
 
     def advance(self) -> dict[str, float] | None:
         """One update of every member; at the end of an epoch the mean of their rows."""
@@ -167,13 +174,15 @@ class _Stack(Steps):
         for p in self.trained:
             p.grad = None
         with first.drawing.scope(draw):
-            loss = self._each(self.fixed or _stacked(next(self.stream)), draw, "loss", self.player)["loss"]
-            (loss.total / loss.weight + self._penalty()).sum().backward()
-        self.totals = self.totals + torch.stack([loss.total, loss.weight]).detach().double()  # type: ignore[list-item]
+            loss = self._each(self.fixed or next(self.stream), draw, "loss", self.player)["loss"]
+            more = [self._penalty()] if self.punished else []
+            slopes = [loss.weight.reciprocal(), *map(torch.ones_like, more)]  # type: ignore[union-attr]
+            torch.autograd.backward([loss.total, *more], slopes)
+        self.sums.append(torch.stack([loss.total.detach(), loss.weight]))  # type: ignore[list-item]
         self.factor = optim.factor(t.schedule, self.step, first.rates.horizon or 1, t.warmup, t.schedule_options)
         self.optimizer.param_groups[0]["lr"] = max(self.rates) * self.factor
         before = [p.detach().clone() for p in self.trained] if min(self.rates) < max(self.rates) else []
-        self.optimizer.step()
+        self.move()
         for p, old in zip(self.trained, before, strict=False):  # a step is linear in the rate
             p.data = old + self.share.view(-1, *[1] * (p.ndim - 1)) * (p.data - old)
         self.step += 1
@@ -183,30 +192,37 @@ class _Stack(Steps):
         """What the objective of each member gives, by name: totals and weights (M,)."""
 
         def one(*values: Any) -> dict[str, Any]:
-            own = dict(zip(self.tensors, values, strict=False))
-            for owner, key, name in self.slots:  # what `functional_call` does, in a fraction of its time
-                owner[key] = own[name]
-            found = getattr(self.base, what)(*before, Batch(*values[len(own) :]), draw)
+            self._set(dict(zip(self.tensors, values, strict=False)))
+            return of(Batch(*values[len(self.tensors) :]))
+
+        def of(batch: Batch) -> dict[str, Any]:
+            found = getattr(self.base, what)(*before, batch, draw)
             named = {"loss": found} if isinstance(found, Loss) else found
             if any(f.once is not None for f in named.values()):
                 raise InputError("fit_many does not train a penalty function. Fit the problems in a loop.")
             return {name: (f.total, torch.as_tensor(f.weight).to(f.total)) for name, f in named.items()}
 
+        if self.dense:
+            return {name: Loss(*values) for name, values in of(batch).items()}
         axes = (0,) * len(self.tensors) + tuple(None if part is None else 0 for part in batch[:3])
         found = vmap(one, axes, randomness="different")(*self.tensors.values(), *batch[:3])
         return {name: Loss(*values) for name, values in found.items()}
 
+    def _set(self, tensors: Mapping[str, Tensor]) -> None:
+        """What `functional_call` does, in a fraction of its time."""
+        for owner, key, name in self.slots:
+            owner[key] = tensors[name]
+
     def _penalty(self) -> Tensor:
         """l2 Σ θ² + l1 Σ |θ| of each member: (M,)."""
-        if not self.punished:
-            return self.l2
         flat = torch.cat([p.flatten(1) for p in self.penalized], 1)
         return self.l2 * flat.square().sum(1) + self.l1 * flat.abs().sum(1)
 
     @torch.no_grad()
     def _columns(self) -> dict[str, Tensor]:
         """Loss, penalty and what validation reports: (M,) each."""
-        columns, sums = {"loss": self.totals[0] / self.totals[1]}, {}  # type: ignore[index]
+        total, weight = torch.stack(self.sums).double().sum(0)
+        columns, sums = {"loss": total / weight}, {}
         if self.punished:
             columns["penalty"] = self._penalty()
         if self.held:
@@ -214,12 +230,13 @@ class _Stack(Steps):
         for batch in self.held:
             for name, loss in self._each(batch, self.first.draw.at("valid", self.epoch), "evaluate").items():
                 sums[name] = sums.get(name, 0.0) + torch.stack([loss.total, loss.weight]).double()  # type: ignore[list-item]
-        self.base.train()
+        if self.held:
+            self.base.train()
         return columns | {f"valid_{name}": total / weight for name, (total, weight) in sums.items()}
 
     def _end_epoch(self) -> dict[str, float]:
         self.names, values = zip(*self._columns().items(), strict=True)
-        table, self.epoch, self.totals = torch.stack(values), self.epoch + 1, 0.0  # (columns, M)
+        table, self.epoch, self.sums = torch.stack(values), self.epoch + 1, []  # (columns, M)
         at = {"epoch": self.epoch, "step": self.step, "seconds": time.perf_counter() - self.clock}
         self.places.append((*at.values(), self.factor))
         self.log.append(table)
@@ -271,18 +288,19 @@ class _Stack(Steps):
         for m in list(self.active):
             self._stop(m, reason)
         tables = torch.stack(self.log).numpy() if self.log else np.empty(0)  # (epochs, columns, M)
+        places = np.array(self.places).reshape(-1, 4)
         for m, (member, trainer) in enumerate(zip(self.members, self.trainers, strict=True)):
             trainer.objective.set_weights({name: self.chosen[name][m] for name in trainer.objective.state_dict()})
-            member.history_ = self._history(m, tables) if self.log else []
+            member.history_ = self._history(m, places[: self.ends[m]], tables[: self.ends[m], :, m]) if self.log else []
             member.n_iter_, member.stop_reason_ = len(member.history_), self.reasons[m]
             member.module_.eval()
             trainer.step, trainer.epoch = self.ends[m] * len(trainer.source), member.n_iter_
             trainer.drop_data()
 
-    def _history(self, m: int, tables: np.ndarray) -> list[dict[str, float]]:
+    def _history(self, m: int, places: np.ndarray, table: np.ndarray) -> list[dict[str, float]]:
         """The rows of a member as its trainer alone would write them, without those whose numbers are not finite."""
-        t, (epochs, steps, seconds, factors) = self.trainers[m], np.array(self.places[: self.ends[m]]).reshape(-1, 4).T
-        values = dict(zip(self.names, tables[: self.ends[m], :, m].T, strict=True))
+        t, (epochs, steps, seconds, factors) = self.trainers[m], places.T
+        values = dict(zip(self.names, table.T, strict=True))
         own = ["loss", "penalty"] if t.training.l2 or t.training.l1 else ["loss"]
         columns = {"epoch": epochs.astype(int), "step": steps.astype(int), "rows": epochs.astype(int) * t.source.n}
         columns |= {"seconds": seconds, **{name: values[name] for name in own}, "lr": self.rates[m] * factors}
@@ -290,16 +308,3 @@ class _Stack(Steps):
         fine = np.isfinite([*columns.values()]).all(0)
         rows = zip(*(column[fine].tolist() for column in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def _stacked(batches: Sequence[Batch]) -> Batch:
-    """The batches of all members as one: (M, B, ...); short ones are filled up with rows of weight 0."""
-    rows = max(batch.n for batch in batches)
-    weighed = any(batch.weight is not None or batch.n < rows for batch in batches)
-    weights = [torch.ones(b.n).to(b.x) if b.weight is None else b.weight for b in batches] if weighed else []
-    parts = [[b.x for b in batches], [b.y for b in batches if b.y is not None], weights]
-    return Batch(*(torch.stack([_filled(p, rows) for p in part]) if part else None for part in parts))
-
-
-def _filled(tensor: Tensor, rows: int) -> Tensor:
-    return tensor if len(tensor) == rows else pad(tensor, (0, 0) * (tensor.ndim - 1) + (0, rows - len(tensor)))
