@@ -109,8 +109,9 @@ def test_more_than_sixteen_units_are_learned_by_sampling():
     table = machine.assess(rows).columns
     assert table["measure"] == ["mean log-pseudo-likelihood / nats"]
     assert table["value"][0] == machine.score(rows) > -0.75 * 20 * np.log(2)
-    with pytest.raises(InputError, match=r"2\^20 states"):
-        machine.log_prob(rows)
+    for exactly in (machine.log_prob, machine.free_energy):
+        with pytest.raises(InputError, match=r"2\^20 states"):
+            exactly(rows)
     for units, kind in ((16, ExactObjective), (17, GibbsObjective)):
         assert type(BoltzmannMachine().objective(PairwiseMachine(units), None)) is kind
 
