@@ -51,6 +51,8 @@ from .models.margin.svm import SVMClassifier as SVMClassifier
 from .models.margin.svm import SVMRegressor as SVMRegressor
 from .models.tree.boosting import BoostingClassifier as BoostingClassifier
 from .models.tree.boosting import BoostingRegressor as BoostingRegressor
+from .models.tree.committee import CommitteeClassifier as CommitteeClassifier
+from .models.tree.committee import CommitteeRegressor as CommitteeRegressor
 from .models.tree.forest import AdaBoostClassifier as AdaBoostClassifier
 from .models.tree.forest import ForestClassifier as ForestClassifier
 from .models.tree.forest import ForestRegressor as ForestRegressor

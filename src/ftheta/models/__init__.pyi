@@ -53,6 +53,8 @@ from .margin.svm import SVMClassifier as SVMClassifier
 from .margin.svm import SVMRegressor as SVMRegressor
 from .tree.boosting import BoostingClassifier as BoostingClassifier
 from .tree.boosting import BoostingRegressor as BoostingRegressor
+from .tree.committee import CommitteeClassifier as CommitteeClassifier
+from .tree.committee import CommitteeRegressor as CommitteeRegressor
 from .tree.forest import AdaBoostClassifier as AdaBoostClassifier
 from .tree.forest import ForestClassifier as ForestClassifier
 from .tree.forest import ForestRegressor as ForestRegressor

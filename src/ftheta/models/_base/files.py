@@ -81,19 +81,28 @@ def _estimator(run: Run, module: Any) -> Estimator:
             f"{run.path} has format {config.get('format')!r}, written by fθ {config.get('ftheta')}; this version reads "
             f"format {FORMAT}. Train it again, or use that version."
         )
+    return revived(config, run.tree("model.safetensors"), str(run.path), module=module)
+
+
+def revived(config: Mapping[str, Any], tree: Any, where: str, *, module: Any = None) -> Estimator:
+    """The estimator that a config.json and a tree of parameters and state describe.
+
+    Args:
+        where: The folder, for messages.
+        module: The module to fill, where it is the user's own.
+    """
     cls = catalog.resolve(config["model"], config["kind"], config["task"])
-    tree = run.tree("model.safetensors")
     params = dict(tree["params"])
     if isinstance(params.get("training"), dict):
         params["training"] = Training(**params["training"])
     if tree["state"].get("own_module_"):
         if module is None:
-            advice = f"Pass it: ftheta.load({str(run.path)!r}, module=my_net)"
-            raise InputError(f"{run.path} was trained with your own module, which no file holds. {advice}")
+            advice = f"Pass it: ftheta.load({where!r}, module=my_net)"
+            raise InputError(f"{where} was trained with your own module, which no file holds. {advice}")
         params["module"] = module
     estimator = cls(**params)
     _check_parameters(estimator)
-    restore(estimator, tree["state"], f"{run.path}/model.safetensors", rehearse=module is None)
+    restore(estimator, tree["state"], f"{where}/model.safetensors", rehearse=module is None)
     return estimator
 
 

@@ -1,0 +1,253 @@
+"""Committees: the weighted mean of several models.
+
+    f(x) = Σ_l w_l f_l(x),   Σ w_l = 1;      E_COM = mean (f - y)²  <=  E_AVG = Σ w_l mean (f_l - y)²
+
+    equal     w_l = 1 / L
+    optimal   numbers: the smallest wᵀ C w, C the products of the members' errors; classes: the largest
+              Σ_i log Σ_l w_l p_l(y_i | x_i); w >= 0, by predictions for rows of other folds (stacking)
+    bagging   each member learns from n rows drawn with replacement
+
+For classes f and y are probabilities, and the error is the sum over the classes.
+Shapes: n rows, D features, L members, K classes, T targets.
+Reference: Perrone and Cooper, When networks disagree (1993); Breiman, Stacked regressions, Machine Learning 24 (1996).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from ... import catalog
+from ...base import Estimator
+from ...check import RandomState
+from ...draw import Draw, seed_of
+from ...errors import InputError
+from ...tasks import TASKS
+from .._base.files import revived
+from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
+from .grown import keys
+
+FOLDS, FEWEST, SWEEPS = 5, 20, 200  # FEWEST: different rows from which weights are learned
+NAME = "committee"
+
+
+def committee_weights(
+    errors: ArrayLike, *, sample_weight: ArrayLike | None = None, negative: bool = True
+) -> np.ndarray:
+    """Weights (L,) with the sum 1 and the least mean squared error of the weighted sum.
+
+    C w = λ 1, w = C⁻¹ 1 / 1ᵀ C⁻¹ 1,   C_lm = mean e_l e_m;   with `negative=False` under w >= 0.
+
+    Args:
+        errors: Errors of the members (n, L).
+        sample_weight: Weights of the rows (n,).
+        negative: Whether weights may be below 0.
+
+    Example:
+        >>> committee_weights([[1.0, 0], [0, 2], [-1, 0], [0, -2]]).round(3).tolist()
+        [0.8, 0.2]
+    """
+    e, weight = np.asarray(errors, dtype=float), np.ones(len(errors)) if sample_weight is None else sample_weight
+    c = (e.T * weight) @ e / np.sum(weight)
+    c += 1e-10 * max(np.trace(c) / len(c), np.finfo(float).tiny) * np.eye(len(c))  # equal members share
+    if negative:
+        w = np.linalg.solve(c, np.ones(len(c)))
+        return w / w.sum()
+    scale = np.sqrt(np.trace(c))
+    w, _ = nnls(
+        np.vstack([np.linalg.cholesky(c).T, np.full(len(c), 1e4 * scale)]), np.append(np.zeros(len(c)), 1e4 * scale)
+    )
+    return w / w.sum()
+
+
+def mixture_weights(p: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weights (L,) that give the truths the largest likelihood, by EM; p (n, L) are their probabilities."""
+    w = np.full(p.shape[1], 1 / p.shape[1])
+    for _ in range(SWEEPS):
+        share = p * w
+        w = weight @ (share / np.maximum(share.sum(1, keepdims=True), np.finfo(float).tiny)) / weight.sum()
+    return w / w.sum()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Committee(Plain):
+    """Several models of the catalog. Learned: members_, weights_ (L,), seed_.
+
+    Args:
+        members: Names of models; one that is named several times starts from another seed each time.
+        weights: equal, or optimal by cross-validation.
+        bagging: Whether each member learns from rows drawn with replacement.
+        random_state: Seed; None takes fresh entropy, kept in `seed_`.
+    """
+
+    members: tuple[str, ...] = ("linear", "forest", "boosting")
+    weights: Literal["equal", "optimal"] = "optimal"
+    bagging: bool = False
+    random_state: RandomState = None
+
+    how_fitted: ClassVar[str] = "Each member was trained by itself; their predictions are averaged."
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train each member, and learn how much each counts."""
+        rows: Rows = self._learned(X, y, sample_weight)  # type: ignore[attr-defined]
+        self.seed_ = seed_of(self.random_state)
+        if not len(self.members):
+            raise InputError("members is empty. Name at least one model, e.g. members=('linear', 'forest').")
+        self.members_ = [self._fitted(k, rows) for k in range(len(self.members))]
+        self.weights_ = np.full(len(self.members), 1 / len(self.members))
+        if self.weights == "optimal" and len(self.members) > 1:
+            self.weights_ = self._learned_weights(rows)
+        return self
+
+    def _member(self, k: int) -> Any:
+        """Member k, with the defaults that its training by itself would have, and a seed of its own."""
+        task, name = "classify" if is_classifier(self) else "regress", self.members[k]
+        if name == NAME:
+            raise InputError(f"members={self.members}: a committee is not a member of a committee. Name other models.")
+        cls = catalog.resolve(name, "table", task)
+        known = cls().get_params(deep=False)
+        params, training = TASKS[task]().defaults(known, watched=False, labeled=True, optimizer=None)
+        model = cls(**params, **({"random_state": self._seed(k)} if "random_state" in known else {}))
+        return model.set_params(**{f"training__{key}": value for key, value in training.items()})
+
+    def _seed(self, k: int) -> int:
+        return int(Draw(self.seed_).at("member", k).generator("seed").initial_seed() % 2**31)
+
+    def _fitted(self, k: int, rows: Rows) -> Any:
+        if self.bagging:
+            share = None if rows.weight is None else rows.weight / rows.weight.sum()
+            drawn = np.random.default_rng(self._seed(k)).choice(len(rows.x), len(rows.x), p=share)
+            rows = rows.take(drawn)._replace(weight=None)
+        given = () if rows.weight is None else (rows.weight,)
+        return self._member(k).fit(rows.x, self._named(rows.y), *given)
+
+    def _named(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def _learned_weights(self, rows: Rows) -> np.ndarray:
+        """By predictions of folds; equal where there are few rows."""
+        _, place = np.unique(keys(rows.x, self.seed_), return_inverse=True)  # equal rows are in one fold
+        found, k = np.zeros((len(rows.x), len(self.members), *self._width(rows))), place % FOLDS
+        if place.max() + 1 < FEWEST or not all(self._can(rows.take(k != fold)) for fold in range(FOLDS)):
+            return self.weights_
+        for fold in range(FOLDS):
+            for m in range(len(self.members)):
+                found[k == fold, m] = self._answer(self._fitted(m, rows.take(k != fold)), rows.x[k == fold])
+        return self._weigh(found, rows)
+
+    def predictions(self, X: ArrayLike) -> np.ndarray:
+        """What each member says: probabilities (L, n, K), or numbers (L, n) or (L, n, T)."""
+        check_is_fitted(self)
+        x = self._table(X)
+        return np.stack([self._answer(member, x) for member in self.members_])
+
+    def _mean(self, X: ArrayLike) -> np.ndarray:
+        each = self.predictions(X)
+        return np.tensordot(self.weights_, each, 1)
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learned, with the files of each member inside."""
+        state = super().get_state()
+        files = [member._files() for member in state.pop("members_", [])]
+        return state | {"members_": [{"config": config, **tree} for config, tree in files]}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Restore what `get_state` returned."""
+        made = [_revived(one, k) for k, one in enumerate(state["members_"])]
+        super().set_state({**state, "members_": made})
+        weights = np.asarray(self.weights_)
+        if len(made) != len(self.members) or weights.shape != (len(made),) or abs(weights.sum() - 1) > 1e-6:
+            raise ValueError(f"{len(made)} members and weights {weights!r:.40} for {len(self.members)} names")
+        if [str(json.loads(one["config"])["model"]) for one in state["members_"]] != list(self.members):
+            raise ValueError(f"members are not {', '.join(self.members)}")
+
+
+def _revived(one: Any, k: int) -> Estimator:
+    config = json.loads(one["config"])
+    if config["model"] == NAME:
+        raise ValueError("a committee inside a committee")
+    return revived(config, one, f"member {k}")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CommitteeClassifier(_Committee, PlainClassifier):
+    """Classify with the mean probability of several models.
+
+    Example:
+        >>> X, y = [[0.0], [1], [2], [3]], ["low", "low", "high", "high"]
+        >>> CommitteeClassifier(members=("linear", "lda"), random_state=0).fit(X, y).predict([[0.0], [3.0]]).tolist()
+        ['low', 'high']
+    """
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The class of the largest mean probability: (n,)."""
+        place = self._mean(X).argmax(1)
+        return self.classes_[place]
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """The mean probability of each class: (n, K)."""
+        return self._mean(X)
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Probabilities (n, K); of two classes that of the second without that of the first (n,)."""
+        p = self._mean(X)
+        return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
+
+    def _answer(self, member: Any, x: np.ndarray) -> np.ndarray:
+        if not hasattr(member, "predict_proba"):
+            raise InputError(f"{type(member).__name__} gives no probabilities, so it cannot be a member. Leave it out.")
+        p = np.zeros((len(x), len(self.classes_)))
+        p[:, np.searchsorted(self.classes_, member.classes_)] = member.predict_proba(x)
+        return p
+
+    def _named(self, y: np.ndarray) -> np.ndarray:
+        return self.classes_[y]
+
+    def _width(self, rows: Rows) -> tuple[int, ...]:
+        return (len(self.classes_),)
+
+    def _can(self, rows: Rows) -> bool:
+        return len(np.unique(rows.y)) > 1
+
+    def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        return mixture_weights(np.maximum(found[np.arange(len(found)), :, rows.y], 1e-6), weight)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CommitteeRegressor(_Committee, PlainRegressor):
+    """Predict numbers with the mean of several models.
+
+    Example:
+        >>> model = CommitteeRegressor(members=("linear", "ridge"), random_state=0)
+        >>> model.fit([[0.0], [1], [2], [3]], [0.0, 1, 2, 3]).predict([[4.0]]).round(1).tolist()
+        [3.6]
+    """
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The mean of the members: (n,) or (n, T)."""
+        return self._mean(X)
+
+    def _answer(self, member: Any, x: np.ndarray) -> np.ndarray:
+        return member.predict(x)
+
+    def _width(self, rows: Rows) -> tuple[int, ...]:
+        return rows.y.shape[1:]
+
+    def _can(self, rows: Rows) -> bool:
+        return True
+
+    def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
+        errors = (found - rows.y[:, None]).reshape(len(found), len(self.members), -1)  # (n, L, T)
+        weight = np.ones(len(found)) if rows.weight is None else rows.weight
+        scale = np.sqrt((errors**2).mean((0, 1))) + np.finfo(float).tiny  # targets count alike
+        each = np.concatenate(np.moveaxis(errors / scale, 2, 0))
+        return committee_weights(each, sample_weight=np.tile(weight, errors.shape[2]), negative=False)
