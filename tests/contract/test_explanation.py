@@ -17,6 +17,7 @@ from ftheta import (
     BoostingClassifier,
     ForestClassifier,
     ForestRegressor,
+    CommitteeRegressor,
     LinearRegression,
     LogisticRegression,
     MLPClassifier,
@@ -131,6 +132,11 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         lambda: QuadraticDiscriminant().fit(X, CLASSES),
         (X, CLASSES),
         {"class-axes", "class-means", "samples", *COLUMNS},
+    ),
+    "committee": (
+        lambda: CommitteeRegressor(members=("linear", "ridge"), random_state=0).fit(X, NUMBERS),
+        (X, NUMBERS),
+        {"committee", *COLUMNS},
     ),
     "margins": (
         lambda: SVMClassifier().fit(X, CLASSES),
@@ -249,6 +255,7 @@ def state_of(obj):
         )
         found.append([id(v) for v in (*module.parameters(), *module.buffers())])
     plain = {} if modules_of(obj) == [obj] else {k: v for k, v in vars(obj).items() if k.endswith("_")}
+    plain |= {"members_": obj.get_state()["members_"]} if "members_" in plain else {}
     return [*found, deepcopy({k: v for k, v in plain.items() if not isinstance(v, nn.Module)})]
 
 

@@ -15,6 +15,7 @@ Reference: Perrone and Cooper, When networks disagree (1993); Breiman, Stacked r
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ... import catalog
 from ...base import Estimator
@@ -55,7 +56,8 @@ def committee_weights(
         >>> committee_weights([[1.0, 0], [0, 2], [-1, 0], [0, -2]]).round(3).tolist()
         [0.8, 0.2]
     """
-    e, weight = np.asarray(errors, dtype=float), np.ones(len(errors)) if sample_weight is None else sample_weight
+    e = np.asarray(errors, dtype=float)
+    weight = np.ones(len(e)) if sample_weight is None else sample_weight
     c = (e.T * weight) @ e / np.sum(weight)
     c += 1e-10 * max(np.trace(c) / len(c), np.finfo(float).tiny) * np.eye(len(c))  # equal members share
     if negative:
@@ -126,11 +128,30 @@ class _Committee(Plain):
             share = None if rows.weight is None else rows.weight / rows.weight.sum()
             drawn = np.random.default_rng(self._seed(k)).choice(len(rows.x), len(rows.x), p=share)
             rows = rows.take(drawn)._replace(weight=None)
-        given = () if rows.weight is None else (rows.weight,)
-        return self._member(k).fit(rows.x, self._named(rows.y), *given)
+        model, y = self._member(k), self._named(rows.y)
+        if rows.weight is None or (rows.weight == 1).all():
+            return model.fit(rows.x, y)
+        if not has_fit_parameter(model, "sample_weight"):
+            raise InputError(f"{type(model).__name__} takes no sample_weight, so weights cannot be passed on to it.")
+        return model.fit(rows.x, y, rows.weight)
 
     def _named(self, y: np.ndarray) -> np.ndarray:
         return y
+
+    def _can(self, rows: Rows) -> bool:
+        return True
+
+    @abstractmethod
+    def _answer(self, member: Any, x: np.ndarray) -> np.ndarray:
+        """What a fitted member says of rows: (n, ...)."""
+
+    @abstractmethod
+    def _width(self, rows: Rows) -> tuple[int, ...]:
+        """Shape of an answer to one row."""
+
+    @abstractmethod
+    def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
+        """Weights (L,) by answers (n, L, ...) to rows that the members did not learn from."""
 
     def _learned_weights(self, rows: Rows) -> np.ndarray:
         """By predictions of folds; equal where there are few rows."""
@@ -241,9 +262,6 @@ class CommitteeRegressor(_Committee, PlainRegressor):
 
     def _width(self, rows: Rows) -> tuple[int, ...]:
         return rows.y.shape[1:]
-
-    def _can(self, rows: Rows) -> bool:
-        return True
 
     def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
         errors = (found - rows.y[:, None]).reshape(len(found), len(self.members), -1)  # (n, L, T)
