@@ -15,9 +15,9 @@ from torch import nn
 
 from ftheta import (
     BoostingClassifier,
+    CommitteeRegressor,
     ForestClassifier,
     ForestRegressor,
-    CommitteeRegressor,
     LinearRegression,
     LogisticRegression,
     MLPClassifier,
