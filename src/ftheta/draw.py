@@ -8,8 +8,6 @@ Dropout and the code of others draw from the global generators, of which a proce
 `GENERATORS` until their old states are back, so threads do not see each other's numbers.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import secrets
@@ -19,7 +17,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -74,9 +72,9 @@ class Draw:
     seed: int
     path: tuple[int | str, ...] = ()
 
-    def at(self, *path: int | str) -> Draw:
+    def at(self, *path: int | str) -> Self:
         """The place further along: `Draw(0).at("train", 5).at("critic")` is `Draw(0).at("train", 5, "critic")`."""
-        return Draw(self.seed, self.path + path)
+        return type(self)(self.seed, self.path + path)
 
     def key(self, stream: str = "") -> int:
         """The 64-bit number that stands for this place and stream."""

@@ -1,7 +1,5 @@
 """`ftheta compare`: a leaderboard of the models that fit the data, and the result of the best."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`ftheta tune`: a search for good parameters of a model."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

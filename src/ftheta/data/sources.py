@@ -8,15 +8,13 @@ A Stream is whatever an iterator gives next.
 Shapes: B rows of a batch.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import islice, repeat
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -98,7 +96,7 @@ class Indexed(_Stateless):
             return _prefetched((self.get(index, draw) for index in parts), self.ahead)
         return (self.get(index, draw) for index in parts)
 
-    def resized(self, batch_size: int) -> Indexed:
+    def resized(self, batch_size: int) -> Self:
         """The same rows in batches of another size."""
         made = copy(self)
         made.batch_size = batch_size

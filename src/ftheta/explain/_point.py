@@ -8,12 +8,10 @@ without one is given the usual one: half the squared error, or for integers the 
 Shapes: P parameters of one player, in the order of the module; B rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -114,7 +112,7 @@ class Point:
         loss = getattr(self.objective, "nll", None)
         return max(1.0, loss.terms) if isinstance(loss, Projection) else 1.0
 
-    def moves(self) -> Point:
+    def moves(self) -> Self:
         """The point itself, if a parameter can move."""
         if not self.parameters:
             raise InputError(f"All parameters of {type(self.module).__name__} are frozen; unfreeze one.")

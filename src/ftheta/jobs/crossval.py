@@ -4,8 +4,6 @@ fold k:  encoder and model learn from its rows alone, validation rows for early 
          and both predict the rows held out;    the test part is never looked at
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from time import perf_counter

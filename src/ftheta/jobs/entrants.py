@@ -1,7 +1,5 @@
 """The models of a comparison: each trained once on the training part, and judged fold by fold within a budget."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Sequence

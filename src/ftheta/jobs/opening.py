@@ -1,11 +1,9 @@
 """Data by name, file or folder: to learn from, and to predict or evaluate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +14,7 @@ from ..data.io.pictures import ADVICE
 from ..data.kinds import KINDS, Images, Kind
 from ..errors import FileFormatError, InputError
 from ..tasks import Task, tasks_of
-
-if TYPE_CHECKING:
-    from .config import Config
+from .config import Config
 
 MAX_SIDE = 64  # pixels of the longer side of images, where --size is not given
 DECODED = 2000  # images, evenly spaced, that are decoded before a run is made

@@ -5,8 +5,6 @@ confirm   the best point and the defaults on other folds: is the gain more than 
 result    the better of the two, trained on the training part and tested
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

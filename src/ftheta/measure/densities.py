@@ -7,11 +7,9 @@ Shapes: n rows, K classes, G places.
 Reference: Duda, Hart and Stork, Pattern Classification (2001), chapter 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
@@ -164,7 +162,7 @@ class _Law(NamedTuple):
     width: float
 
     @classmethod
-    def of(cls, z: np.ndarray, kind: str) -> _Law:
+    def of(cls, z: np.ndarray, kind: str) -> Self:
         """One Gaussian, or one for each row, or for each of 1,000 bins of rows."""
         if kind == "gaussian":
             return cls(np.array([z.mean()]), np.ones(1), float(z.std(ddof=1)))

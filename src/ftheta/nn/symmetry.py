@@ -9,10 +9,9 @@ apart, a shift by s is one by s / j: one by 4 is one by 2 after a stride of 2.
 Shapes: (..., n) signals, (..., H, W) images.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from torch import Tensor
 
@@ -57,11 +56,11 @@ class Shift:
                 moved[(..., came, *(slice(None) for _ in range(-axis - 1)))] = 0
         return moved
 
-    def on(self, steps: Sequence[float]) -> Shift | None:
+    def on(self, steps: Sequence[float]) -> Self | None:
         """The same shift of a map whose places lie `steps` apart on each axis; None where it is between places."""
         steps = list(steps)[-len(self.places) :]
         by = [n / step for n, step in zip(self.places, steps, strict=True)]
-        return Shift(tuple(map(int, by)), self.fill) if all(n == int(n) for n in by) else None
+        return type(self)(tuple(map(int, by)), self.fill) if all(n == int(n) for n in by) else None
 
     def __str__(self) -> str:
         words = str(self.places[0]) if len(self.places) == 1 else str(self.places)

@@ -3,17 +3,12 @@
 Shapes: N tiles, C channels, places (L,) or (H, W); a signal is a strip, half as high as it is long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ._style import Axes
-
-if TYPE_CHECKING:
-    from matplotlib.image import AxesImage
 
 SIGNED = "RdBu_r"  # red above 0, blue below
 GAP = "#c9dcea"  # between tiles in gray, and where one has no value
@@ -55,7 +50,7 @@ def mosaic(
     limits: tuple[float, float] | None = None,
     signed: bool = False,
     each: bool = False,
-) -> AxesImage:
+) -> Any:
     """Tiles (N, H, W) or (N, H, W, 3) line by line; the axes count columns, and name the lines.
 
     Args:

@@ -5,8 +5,6 @@ groups                  the same, and all rows of a group are in one part
 chronological           k later parts, each predicted from all rows before it (rolling origin)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,8 +10,6 @@ as if it had not been. A trial whose process has died is put back and tried agai
 Reference: Akiba et al., Optuna, KDD (2019); Bergstra et al., Algorithms for hyper-parameter optimization, NIPS (2011).
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

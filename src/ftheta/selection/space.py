@@ -6,8 +6,6 @@
 In a TOML file: `lr = { low = 1e-4, high = 0.1, log = true }` and `hidden = [[32], [64, 64]]`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`tune`: a search over the parameters of any scikit-learn estimator, judged by cross-validation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

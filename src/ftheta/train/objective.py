@@ -6,13 +6,11 @@ A loss is a pair (Σ w ℓ, Σ w); only the trainer divides, by the weight of th
 accumulation, masks, weights and a short last batch.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -108,7 +106,7 @@ class Objective(nn.Module, ABC):
         """The one door for functional calls: `objective("loss", player, batch, draw)`."""
         return getattr(self, what)(*args)
 
-    def train(self, mode: bool = True) -> Objective:
+    def train(self, mode: bool = True) -> Self:
         """Training mode for all but the constants."""
         super().train(mode)
         for name in self.constants:

@@ -7,13 +7,11 @@ what it computes, what it passes back, the gradients of its parameters.
 Shapes: B rows; a value and its δ (B, ...), gradients of a parameter (B, its shape).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -199,7 +197,7 @@ class Record(TorchFunctionMode):
         return out
 
     @contextmanager
-    def of(self, module: nn.Module, net: nn.Module | None = None) -> Iterator[Record]:
+    def of(self, module: nn.Module, net: nn.Module | None = None) -> Iterator[Self]:
         """While it is entered, calls are written down; layers have the names that they have in `net`."""
         names = {id(p): n for part in (module, net or module) for n, p in part.named_modules()}
         parts = [(names[id(p)], p) for p in module.modules() if not p._modules]

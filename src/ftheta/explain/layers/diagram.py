@@ -10,14 +10,12 @@ Shapes: N nodes in the order in which they ran, the input first; E edges.
 References: Ronneberger, Fischer and Brox, arXiv:1505.04597 (2015); He et al., arXiv:1603.05027 (2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import log2
 from textwrap import fill
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -57,7 +55,7 @@ class Diagram(Result):
         """Edges that go past other nodes: (from, to)."""
         return [(a, i) for i, node in enumerate(self.nodes) for a in node.sources if a != i - 1]
 
-    def blocks(self) -> Diagram:
+    def blocks(self) -> Self:
         """Layers in a row and on one level as one node."""
         return replace(self, nodes=_merged(self.nodes))
 

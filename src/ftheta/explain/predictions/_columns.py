@@ -5,8 +5,6 @@ row. A pipeline that begins with a `TableEncoder` encodes its rows once; then en
 Shapes: n rows, D columns, W encoded columns, K outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -84,16 +82,16 @@ class Columns:
         found = self.raw.iloc[:, j]
         return found.to_numpy(float, na_value=np.nan) if found.dtype.kind in "iuf" else np.asarray(found)
 
-    def with_cells(self, j: int, rows: Any, cells: Any = None) -> Columns:
+    def with_cells(self, j: int, rows: Any, cells: Any = None) -> Self:
         """Some of the rows, and other cells in column j."""
         raw = self.take(rows).raw.copy()
         if cells is not None and hasattr(raw, "iloc"):
             raw.isetitem(j, type(raw.iloc[:, j])(cells, index=raw.index).astype(raw.dtypes.iloc[j]))
         elif cells is not None:
             raw[:, j] = cells
-        return Columns(self.whole, raw)
+        return type(self)(self.whole, raw)
 
-    def joined(self, other: Columns) -> Columns:
+    def joined(self, other: Self) -> Self:
         """These rows, then others."""
         found = self.take(slice(None))
         if isinstance(self.values, np.ndarray):
@@ -103,7 +101,7 @@ class Columns:
         found.raw = np.zeros((len(self) + len(other), 0))  # how many there are
         return found
 
-    def exchanged(self, places: Sequence[int], source: Columns, rows: Any, *, labels: bool = False) -> np.ndarray:
+    def exchanged(self, places: Sequence[int], source: Self, rows: Any, *, labels: bool = False) -> np.ndarray:
         """Predictions of all rows with some of their columns taken from rows of a source."""
         if self.first is None:
             into = self.values.copy()

@@ -3,11 +3,9 @@
 weight k  =  k copies:   equal rows become one row with the sum of their weights
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from torch import Tensor
@@ -24,18 +22,18 @@ class Data(NamedTuple):
     y: Any = None
     weight: np.ndarray | None = None
 
-    def take(self, index: Any) -> Data:
+    def take(self, index: Any) -> Self:
         """Some of the rows, by number."""
-        return Data(self.x.take(index), taken(self.y, index), taken(self.weight, index))
+        return type(self)(self.x.take(index), taken(self.y, index), taken(self.weight, index))
 
-    def without_zeros(self) -> Data:
+    def without_zeros(self) -> Self:
         """Rows of weight 0 removed; weights that are all one are None."""
         if self.weight is None or (self.weight == 1).all():
             return self._replace(weight=None)
         kept = self.weight.reshape(len(self.weight), -1).any(axis=1)
         return self if kept.all() else self.take(np.flatnonzero(kept))
 
-    def merged(self, most: int) -> Data:
+    def merged(self, most: int) -> Self:
         """Equal rows as one, sorted, weights added, if at most `most` are distinct; else the rows as they are."""
         weight = self.weight
         if weight is not None and weight.ndim > 1:

@@ -5,8 +5,6 @@
 Reference: Chang and Lin, LIBSVM: A Library for Support Vector Machines, ACM TIST 2(3) (2011).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

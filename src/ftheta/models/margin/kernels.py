@@ -9,8 +9,6 @@ Shapes: n and m rows, D features.
 Reference: Schölkopf and Smola, Learning with Kernels (2002), chapter 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -13,8 +13,6 @@ Chapelle, Training a Support Vector Machine in the Primal, Neural Computation 19
 and Cotter, Pegasos, Mathematical Programming 127 (2011).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 

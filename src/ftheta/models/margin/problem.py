@@ -11,8 +11,6 @@ between l and h, and so on downwards. C_i is C times the weight of row i; C = âˆ
 Shapes: n rows, D features.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One machine: which solver, the hard margin, and the proof that it is solved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

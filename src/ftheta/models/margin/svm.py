@@ -12,8 +12,6 @@ References: Cortes and Vapnik, Support-Vector Networks, Machine Learning 20 (199
 Support Vector Regression, Statistics and Computing 14 (2004).
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

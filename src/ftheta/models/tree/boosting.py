@@ -7,8 +7,6 @@ Shapes: n rows, D features, K classes; one tree per step, K for more than two cl
 References: Friedman, Greedy Function Approximation (2001); Ke et al., LightGBM (2017).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

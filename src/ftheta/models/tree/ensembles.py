@@ -3,8 +3,6 @@
 Shapes: A prices of a leaf, M numbers of trees, n rows, K classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -8,8 +8,6 @@ Shapes: n rows, B trees, D features, T targets, K classes.
 References: Breiman, Random Forests, Machine Learning 45 (2001); Zhu et al., Multi-class AdaBoost (2009).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

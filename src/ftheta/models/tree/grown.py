@@ -3,8 +3,6 @@
 Shapes: n rows, D features, T targets, K classes.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

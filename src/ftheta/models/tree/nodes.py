@@ -7,8 +7,6 @@ Shapes: B trees, N nodes of all of them, tree after tree, each from its root dow
 number), S sets of categories.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 

@@ -3,8 +3,6 @@
 Shapes: N nodes, D features, B trees, K classes, L nodes of a path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ Rows that are equal are in the same fold. Shapes: n rows, A prices.
 Reference: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees (1984), chapter 3.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Any
 

@@ -3,8 +3,6 @@
 Shapes: D features, N nodes, C classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 

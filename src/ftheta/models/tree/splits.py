@@ -8,8 +8,6 @@ Shapes: n rows, D features, K classes, G groups, M sums that an impurity is comp
 Reference: Quinlan, Induction of Decision Trees, Machine Learning 1 (1986).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

@@ -7,8 +7,6 @@ i is Gini's 1 - Σ p_k², the entropy -Σ p_k log2 p_k, or the variance. Shapes:
 Reference: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees (1984).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
