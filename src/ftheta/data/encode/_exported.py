@@ -167,7 +167,8 @@ def encode_column(column: pd.Series, comma: bool, *, kind: str, name: str, forma
         return np.eye(width + 1)[places([*(words.get(n, n) for n in names), None], **plan)[codes], :width]
     if kind == "date":
         stamps = pd.to_datetime(pd.Series(names, dtype=object), format=format or "mixed", errors="coerce", utc=True)
-        return date(np.append(days_of(stamps.dt.tz_localize(None)), np.nan)[codes], **plan)
+        days = np.append(days_of(stamps.dt.tz_localize(None)), np.nan)[codes]
+        return date(days, plan["mean"], plan["scale"], plan["circles"], plan["missing"])
     values = np.append(numbers(names.tolist(), comma=comma)[0], np.nan)[codes]
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} holds an infinite number.")
