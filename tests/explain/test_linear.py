@@ -166,7 +166,10 @@ def test_a_row_that_does_not_matter_is_said_not_to():
     assert found.still and found.moved == "age" and "does not change" in found.caption
     change = found.figure().axes[1]
     assert change.get_title() == "Coefficients: none changes" and not np.any(change.lines[0].get_ydata())
-    assert not explain.row_influence(model, x, y, row=0).still
+    moved = explain.row_influence(model, x, y, row=0)
+    change = moved.coefficients - moved.coefficients[np.abs(moved.places - moved.home).argmin()]
+    drawn = [line.get_ydata() for line in moved.figure().axes[1].lines[: change.shape[1]]]  # the largest first
+    assert not moved.still and np.array_equal(np.transpose(drawn), change[:, np.argsort(-np.abs(change).max(0))])
 
 
 def test_statistics_have_the_users_names_and_say_why_there_are_no_intervals():

@@ -71,7 +71,7 @@ def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
     """24 rows in batches of 5, five at a time, are one batch of 24: sizes 5, 5, 5, 5, 4."""
     x, y = line()
     small, large = net(), net()
-    train(
+    _, history = train(
         Supervised(small, square),
         Rows(x, y, batch_size=5),
         steps=4,
@@ -82,6 +82,7 @@ def test_accumulated_batches_make_the_update_of_one_large_batch(optimizer):
     train(Supervised(large, square), Rows(x, y, batch_size=24), steps=4, optimizer=optimizer, lr=0.01)
     for a, b in zip(small.parameters(), large.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+    assert [row["rows"] for row in history] == [24, 48, 72, 96]
 
 
 RATES = {

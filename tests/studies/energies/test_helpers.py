@@ -14,7 +14,7 @@ from ftheta.models import RestrictedBoltzmannMachine
 from ftheta.models.energy.rbm_net import RBM
 from ftheta.models.energy.rules import hebb
 from ftheta.studies._digits import digits, sample_pixels
-from ftheta.studies.energies import likelihood
+from ftheta.studies.energies import likelihood, salesman
 from ftheta.studies.energies.capacity import stable_units
 from ftheta.studies.energies.overfitting import kernel_density, nearest
 from ftheta.studies.energies.salesman import NETS, Net, all_tours, lengths, slope
@@ -31,6 +31,17 @@ def test_stable_units_are_those_of_hebbs_matrix():
 
 
 # ---- round trips
+
+
+def test_lengths_are_beside_the_shortest_of_all_tours(monkeypatch):
+    """Of four starts three end in the three tours of four cities, one with no unit on."""
+    v = np.zeros((4, 4, 4))
+    for start, tour in enumerate(((0, 1, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2))):
+        v[start, tour, range(4)] = 1
+    monkeypatch.setattr(salesman, "end", lambda *asked: v)
+    found = salesman.measure(0, next(iter(NETS)), cities=4, starts=4)
+    assert (found["tours"], found["no unit on"], found["best length"]) == (0.75, 0.25, 1)
+    assert found["length"] == pytest.approx(found["length of a random tour"]) and found["length"] > 1
 
 
 def test_every_tour_is_there_once():
