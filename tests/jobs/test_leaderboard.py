@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
-from ftheta import jobs
+from ftheta import catalog, jobs
 from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
 from ftheta.jobs.crossval import Fold, joined, parts
@@ -133,6 +133,17 @@ def test_what_does_not_fit_is_left_out_or_refused(tmp_path, monkeypatch):
     found = jobs.compare("wine", models=["linear", "lda"], seconds=1e-6, report=False, watch=watch)
     assert [e.name for e in found.entrants] == ["linear"] and found.n_folds == 1
     assert "--time" in found.left_out["lda"] and any("time ended" in what for _, what in watch.heard)
+
+
+def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeypatch):
+    file, _, _ = linear_numbers
+    monkeypatch.chdir(tmp_path)
+    cards = {name: catalog.CARDS[name] for name in ("linear", "ridge", "svm", "committee")}
+    monkeypatch.setattr(catalog, "CARDS", cards)
+    found = jobs.compare(str(file), target="y", folds=3, report=False)
+    by_name = {e.name: e.predicted[2]["predicted"] for e in found.entrants}
+    assert set(by_name) == {"linear", "ridge", "svm", "committee"}
+    np.testing.assert_allclose(by_name["committee"], (by_name["linear"] + by_name["ridge"] + by_name["svm"]) / 3)
 
 
 def test_folds_without_a_class_are_joined():

@@ -115,6 +115,8 @@ def judge(
         except FThetaError as error:
             left_out[e.name] = str(error)
     able = [e for e in entrants if e.name not in left_out]
+    if not able and len(entrants) == 1:
+        return 0
     if not able:
         raise InputError(f"No model could be trained: {'; '.join(f'{k}: {v}' for k, v in left_out.items())}")
     for k, (learn, held) in enumerate(rows[1:], 1):

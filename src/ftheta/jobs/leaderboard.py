@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SECONDS = 120.0  # default budget
-BASELINE = "baseline"
+BASELINE, MEAN, TOP = "baseline", "committee", 3  # TOP: models whose mean is tried
 ASKED = "compare.json"  # the arguments
 
 
@@ -202,8 +202,12 @@ def compare(
     metric = metric_of(entrants[0].job, metric)
     begin(folder / ASKED, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
     try:
-        done = judge(entrants, left_out, clock, parts(entrants[0].job, folds), watch)
+        rows = parts(entrants[0].job, folds)
+        done = judge(entrants, left_out, clock, rows, watch)
         entrants = _ranked([e for e in entrants if e.name not in left_out], metric, done)
+        if not models and (mean := _mean_of(entrants, folder, clock)) is not None:
+            if judge([mean], left_out, clock, rows[:done], watch) == done:
+                entrants = _ranked([*entrants, mean], metric, done)
         watch.say("wait", f"training {entrants[0].name} on the training part, testing it once")
         best = train(_refit(entrants[0], clock), report=report, watch=_Quiet(watch))
     except (KeyboardInterrupt, SystemExit, BrokenPipeError):
@@ -251,6 +255,22 @@ def _ranked(entrants: list[Entrant], metric: str, done: int) -> list[Entrant]:
         return np.inf if value is None or np.isnan(value) else sign * value, second or 0.0
 
     return sorted(entrants, key=place)
+
+
+def _mean_of(ranked: Sequence[Entrant], folder: Path, clock: Clock) -> Entrant | None:
+    """A committee of the best three, with equal weights; None where it is not for such data or takes too long."""
+    able = [e for e in ranked if e.predicted[2].get("p", 0) is not None]  # classes need probabilities
+    best, job = able[:TOP], ranked[0].job
+    if len(best) < TOP or (job.kind.name, job.task.name) not in catalog.card(MEAN).targets:
+        return None
+    if clock.left < 1.5 * (len(best[0].folds) + 2) * sum(e.seconds for e in best):
+        return None
+    params = {"members": [e.name for e in best], "weights": "equal"}
+    try:
+        made = prepare(replace(job.config, model=MEAN, params=params), dataset=job.dataset)
+    except InputError:
+        return None
+    return Entrant(made, Run(folder / MEAN))
 
 
 class _Quiet(Watcher):
