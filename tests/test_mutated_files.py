@@ -18,7 +18,7 @@ import warnings
 import zipfile
 import zlib
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ import ftheta
 from ftheta.data import TableEncoder, read_arrays, read_csv, read_idx_array, read_images, read_parquet, read_text
 from ftheta.errors import FileFormatError, FThetaError
 from ftheta.jobs.config import merge, read_config
-from ftheta.models import MLPClassifier
+from ftheta.models import BoostingClassifier, ForestClassifier, MLPClassifier
 from ftheta.store import Run, dump_tree, load_tree, to_toml
 from tests.mutation import in_child, mutated, peak
 
@@ -253,6 +253,35 @@ def model_run():
     }
 
 
+@cache
+def grown(name):
+    """Files of a model of trees; boosting splits categories too."""
+    frame = pd.DataFrame({"a": TABLE[:, 0], "b": pd.Categorical(list("rgbrgb"))} if name == "boosting" else TABLE)
+    frame = pd.concat([frame] * 4, ignore_index=True)
+    frame.iloc[3, 0] = np.nan
+    small = {"n_estimators": 3, "random_state": 0} | ({"min_samples_leaf": 1} if name == "boosting" else {})
+    cls = {"forest": ForestClassifier, "boosting": BoostingClassifier}[name]
+    config, tree = cls(**small).fit(frame, list("abcabc") * 4)._files()
+    return {"config.json": config.encode(), "model.safetensors": dump_tree(tree)}
+
+
+def grown_with(name, folder, file, data):
+    """As `run_with`, of a model of trees."""
+    files = grown(name) | {file: data}
+    for path in folder.iterdir():
+        path.unlink()
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+    (folder / "manifest.json").write_bytes(signed(manifest_of(files)))
+
+
+def answered(path):
+    """Trees that are followed whatever the file says of their children."""
+    model = ftheta.load(path.parent)
+    rows = np.r_[RNG.normal(size=(20, model.n_features_in_)) * 100, np.full((1, model.n_features_in_), np.nan)]
+    return np.asarray(model.predict_proba(rows))
+
+
 def signed(body):
     return body + hashlib.sha256(body).hexdigest().encode() + b"\n"
 
@@ -337,6 +366,15 @@ DOORS = {
     "manifest signed": manifest(signed, lambda: [manifest_of(model_run())]),
     "tree": Door(tree_files, load_tree, tree_oracle),
     "model": of_run("model.safetensors", lambda: [model_run()["model.safetensors"]], place=run_with),
+    **{
+        name: of_run(
+            "model.safetensors",
+            lambda name=name: [grown(name)["model.safetensors"]],
+            answered,
+            place=partial(grown_with, name),
+        )
+        for name in ("forest", "boosting")
+    },
     "model config": of_run("config.json", lambda: [model_run()["config.json"]], place=run_with),
     "encoder": of_run("encoder.json", lambda: [model_run()["encoder.json"]], place=run_with),
 }

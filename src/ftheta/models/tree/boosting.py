@@ -140,8 +140,8 @@ def _with_codes(X: Any, known: Mapping[int, np.ndarray]) -> Any:
     frame = X.copy(deep=False) if hasattr(X, "iloc") else pd.DataFrame(np.asarray(X))
     for j, categories in known.items():
         if j < frame.shape[1]:
-            codes = pd.Categorical(frame.iloc[:, j], categories=list(categories)).codes
-            frame.isetitem(j, np.where(codes < 0, np.nan, codes))
+            places = pd.Index(list(categories)).get_indexer(frame.iloc[:, j].to_numpy())
+            frame.isetitem(j, np.where(places < 0, np.nan, places))
     return frame
 
 

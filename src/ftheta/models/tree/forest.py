@@ -23,7 +23,7 @@ from ...check import Count, Positive
 from ...errors import InputError
 from .._base.plain import Rows
 from .grown import Grown, GrownClassifier, GrownRegressor, keys
-from .nodes import Trees, of_trees
+from .nodes import Trees, check_curve, of_trees
 from .tree import Columns, Limits, decision_tree, width_of
 
 MARKS = 30  # numbers of trees at which the error is measured
@@ -80,6 +80,13 @@ class _Forest(Limits, _Ensemble):
         if self.bootstrap:
             self.oob_ = _out_of_bag(model, rows)
         return model
+
+    def _rebuild(self, trees: Trees) -> Any:
+        if hasattr(self, "oob_"):
+            check_curve("oob_", self.oob_, ("trees", "error", "share"))
+            if not np.array_equal(self.oob_["trees"], counts_of(len(trees.sizes))):
+                raise ValueError(f"oob_ is not of {len(trees.sizes)} trees")
+        return super()._rebuild(trees)
 
     def staged(self, X: ArrayLike) -> Iterator[np.ndarray]:
         """The mean prediction of the first 1, 2, ... trees: shares of the classes (n, K), or numbers (n,) or (n, T)."""

@@ -121,6 +121,13 @@ class Trees(NamedTuple):
             raise ValueError("a node that is the child of two others, or of none")
 
 
+def check_curve(name: str, found: Any, columns: Sequence[str]) -> None:
+    """Raise where what a file says of a curve is not one array of numbers per column, all of one length."""
+    arrays = [np.asarray(found[column]) for column in columns]
+    if any(a.ndim != 1 or a.dtype.kind not in "if" or len(a) != len(arrays[0]) or not len(a) for a in arrays):
+        raise ValueError(f"{name} does not hold a number of each of {', '.join(columns)}")
+
+
 def _joined(parts: Sequence[np.ndarray], names: dict[str, str], leaf: np.ndarray) -> dict[str, np.ndarray]:
     """The fields of scikit-learn's nodes under our names."""
     nodes: Any = np.concatenate(parts)

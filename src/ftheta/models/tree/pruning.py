@@ -38,7 +38,7 @@ def cross_validated(model: Any, rows: Rows, seed: int) -> dict[str, Any]:
     _, place = np.unique(keys(rows.x, seed), return_inverse=True)
     if len(path) < 2 or place.max() + 1 < FEWEST:
         path = path[:1]
-    alphas = np.append(0.0, np.sqrt(path[1:] * np.append(path[2:], path[-1:])))  # between two prunings
+    alphas = np.unique(np.append(0.0, np.sqrt(path[1:] * np.append(path[2:], path[-1:]))))  # between two prunings
     few = np.append(len(alphas), np.geomspace(1, len(alphas), PRICES).round().astype(int))  # small trees in small steps
     alphas = alphas[np.unique(len(alphas) - few)]
     loss = np.zeros((len(alphas), len(rows.x)))

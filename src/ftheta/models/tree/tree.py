@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ...check import Count, NonNegative
 from .._base.plain import Rows
 from .grown import Grown, GrownClassifier, GrownRegressor
-from .nodes import Trees, of_trees, to_tree
+from .nodes import Trees, check_curve, of_trees, to_tree
 from .pruning import cross_validated
 
 NEVER = 2**31 - 1  # rows that no node has
@@ -101,6 +101,10 @@ class _Tree(Limits, Grown):
         trees = trees.check(self.n_features_in_, 0, width_of(self, trees))
         if len(trees.sizes) != 1:
             raise ValueError(f"{len(trees.sizes)} trees where there is one")
+        if hasattr(self, "pruning_"):
+            check_curve("pruning_", self.pruning_, ("alpha", "leaves", "error", "deviation"))
+            if self.pruning_["chosen"] not in range(len(self.pruning_["alpha"])):
+                raise ValueError(f"pruning_ says that size number {self.pruning_['chosen']!r:.20} was chosen")
         return decision_tree(self.solver(), trees, self.n_features_in_)
 
     def _parameters(self) -> dict[str, Any]:
