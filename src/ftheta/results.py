@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Result", "Table", "counted", "digits_of", "fixed", "svg"]
+__all__ = ["Result", "Table", "counted", "digits_of", "fixed", "percent", "svg"]
 
 _WORDS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum"}
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {c: f"\\text{word}{{}}" for c, word in _WORDS.items()}
@@ -188,10 +188,15 @@ def svg(figure: Figure, alt: str = "") -> str:
 
 
 def _counted(text: str) -> str:
-    """Names inside a drawing as numbers: matplotlib's are hashes of places, whose last bit a layout does not repeat."""
+    """Names inside a drawing as numbers: matplotlib's are hashes of places, whose last bit a layout does not repeat.
+
+    Equal images have one hash; only the first keeps its name.
+    """
     hashed = dict.fromkeys(re.findall(r'id="(\w*[0-9a-f]{10})"', text))
     short = {name: f"id{k}" for k, name in enumerate(hashed)}
-    return re.sub(r'(id="|#)(\w+)', lambda found: found[1] + short.get(found[2], found[2]), text)
+    text = re.sub(r'(id="|#)(\w+)', lambda found: found[1] + short.get(found[2], found[2]), text)
+    named = set[str]()
+    return re.sub(r' id="\w+"', lambda found: "" if found[0] in named else named.add(found[0]) or found[0], text)
 
 
 def _plain(value: Any) -> Any:
@@ -217,9 +222,21 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 
+def percent(share: float) -> str:
+    """A share for a sentence.
+
+    Example:
+        >>> percent(0.872), percent(0.9932), percent(1.0)
+        ('87 %', '99.3 %', '100 %')
+    """
+    return f"{100 * share:.{int(1e-6 < min(abs(share), abs(1 - share)) < 0.02)}f} %"
+
+
 def fixed(cell: Any, digits: int) -> str:
-    """A number with so many places after the point; "none" where there is none."""
-    return "none" if cell is None else f"{cell:.{digits}f}" if _is_number(cell) else str(cell)
+    """A number with so many places after the point, a count as it is; "none" where there is none."""
+    if cell is None:
+        return "none"
+    return f"{cell:.{digits}f}" if _is_number(cell) and not isinstance(cell, Integral) else str(cell)
 
 
 def digits_of(value: float | None, low: float | None = None, high: float | None = None) -> int:

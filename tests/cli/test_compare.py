@@ -69,7 +69,7 @@ def test_settings_that_differ_metrics_and_the_test_are_shown(ok, runs):
         ["params.hidden", "[8]", "[16]"],
     ]
     scores = [json.loads(Path(f"runs/{name}/result.json").read_text()) for name in "ab"]
-    assert metrics[0] == "Test part, with 95% confidence intervals; baseline: always 'cat'"
+    assert metrics[0] == "Test part, with 95 % confidence intervals; baseline: always 'cat'"
     for metric, *cells, simple in metrics[2]:
         assert simple == f"{scores[0]['baseline']['scores'][metric]:.4f}"
         for cell, found in zip(cells, scores, strict=True):
@@ -111,7 +111,7 @@ def test_runs_on_other_rows_are_side_by_side_without_a_test(ok, runs):
     done = ok("runs", "compare", "a", "c")
     assert [caption for caption, *_ in blocks(done.out)] == [
         "Settings that differ",
-        "Test part, with 95% confidence intervals",
+        "Test part, with 95 % confidence intervals",
     ]
     said = "No paired test of mlp, seed 1 against mlp, seed 0, lr 0.0001: their test rows differ (other rows, columns "
     assert done.out.splitlines()[-2] == said + "or targets), and so part of any difference may come from the rows."

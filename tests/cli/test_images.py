@@ -211,7 +211,7 @@ def test_labels_of_pixels_are_learned_and_scored(ok, runs):
     assert np.array_equal(predicted, model.predict(encoder.transform(made.x[kept["rows"]])))
     scores = json.loads((runs[1] / "result.json").read_text())["scores"]
     overlap = jaccard_score(y.ravel(), predicted.ravel(), average=None, zero_division=0)
-    np.testing.assert_allclose([scores[f"IoU({name})"] for name in made.target_names], overlap)
+    np.testing.assert_allclose([scores[f"IoU of {name}"] for name in made.target_names], overlap)
     assert scores["pixel accuracy"] == pytest.approx((y == predicted).mean())
     shown = ok("runs", "show", runs[1]).out
     assert "test part (n = 30)" in shown and "boundary accuracy" in shown

@@ -105,7 +105,7 @@ def test_descents_are_the_more_jagged_the_fewer_rows_they_see(seed):
     assert turns[0] < turns[1] < turns[2]
     np.testing.assert_allclose([path[0].tolist() for path in found.paths.values()], [[-1, 3]] * 3)
     assert found.figure().axes[0].get_legend_handles_labels()[1][:4] == ["full", "start", "batches", "single"]
-    assert "single: 60 steps, 100% of it in this plane, length / displacement" in found.table().caption
+    assert "single: 60 steps, 100 % of it in this plane, length / displacement" in found.table().caption
 
 
 def turning(path):
@@ -178,7 +178,7 @@ def test_the_plane_of_a_path_holds_what_it_says_of_it():
     away = recorder.path - recorder.path[-1]
     values = np.linalg.svd(away, compute_uv=False) ** 2
     np.testing.assert_allclose(found.shares["path"], values[:2] / values.sum(), rtol=1e-8)
-    assert found.names[0] == f"principal direction 1 ({values[0] / values.sum():.0%})"
+    assert found.names[0] == f"principal direction 1 ({100 * values[0] / values.sum():.0f} %)"
     np.testing.assert_allclose(np.linalg.norm(found.paths["path"][-1]), 0, atol=1e-9)
     inside = np.linalg.norm(found.paths["path"], axis=1) ** 2
     np.testing.assert_allclose(inside.sum() / (away**2).sum(), found.shares["path"].sum())

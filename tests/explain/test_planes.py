@@ -7,6 +7,7 @@ import pytest
 from ftheta import LinearRegression, LogisticRegression, MLPRegressor, Perceptron, explain
 from ftheta.data import load, make_dataset
 from ftheta.errors import InputTypeError
+from ftheta.results import percent
 
 PATIENTS = load("cholesterol")
 
@@ -97,16 +98,16 @@ def test_the_table_counts_places_and_rows():
     for k in range(3):
         mine = p.argmax(1) == k
         assert columns["share of the plane"][k] == pytest.approx(mine.mean())
-        assert columns["of it below 75% sure"][k] == pytest.approx((p.max(1)[mine] < 0.75).mean())
+        assert columns["of it below 75 % sure"][k] == pytest.approx((p.max(1)[mine] < 0.75).mean())
         assert columns["rows"][k] == (k == Y).sum()
-    assert f"on {(p.max(1) < 0.75).mean():.0%} of the plane" in found.caption
+        assert f"on {percent((p.max(1) < 0.75).mean())} of the plane" in found.caption
 
 
 def test_a_classifier_without_probabilities_is_sure_everywhere():
     found = explain.regions(Hard(), X)
     assert set(np.unique(found.p)) == {0.0, 1.0}
     np.testing.assert_array_equal(found.p[..., 1], np.tile(found.x > 0, (len(found.y), 1)))
-    assert found.table().columns["of it below 75% sure"] == [0.0, 0.0] and found.classes == ("left", "right")
+    assert found.table().columns["of it below 75 % sure"] == [0.0, 0.0] and found.classes == ("left", "right")
     assert (found.code == -1).all()
     assert found.figure().axes[0].get_title() == "Decision regions"
 

@@ -249,9 +249,9 @@ def test_maps_of_a_net_fall_as_its_layers_are_randomised_from_the_output_down(me
     np.testing.assert_allclose(found.maps[0], own.maps[0], rtol=1e-4, atol=1e-6)
 
 
-def test_of_a_deep_net_eight_states_are_compared_and_all_layers_are_randomized():
+def test_of_a_deep_net_five_states_are_compared_and_all_layers_are_randomized():
     found = saliency_check(nn.Sequential(*[nn.Conv2d(1, 1, 1) for _ in range(10)], nn.Flatten()), X2[:2, :1, :4, :4])
-    assert found.names == ("9", "8", "6", "5", "4", "3", "1", "0") and len(found.maps) == 9
+    assert found.names == ("9", "7", "5", "2", "0") and len(found.maps) == 6
 
 
 def test_an_edge_detector_does_not_pass():

@@ -150,7 +150,7 @@ def test_the_verdict_is_one_sentence(monkeypatch, first, second, sentence):
     said = iter(Relation(*found, "test") for found in (first, second) if found)
     scores = iter([{"accuracy": 0.9}, {"accuracy": 0.95}])
     monkeypatch.setattr(Scored, "_relation", lambda *_: next(said))
-    task = SimpleNamespace(judged="accuracy", baseline=lambda *_: {}, baseline_name=lambda _: "always 'a'")
+    task = SimpleNamespace(judged="accuracy", said=str, baseline=lambda *_: {}, baseline_name=lambda _: "always 'a'")
     task.baseline_scores = lambda *_: next(scores)
     made = Scored(task, None, None, None, {}, {"scores": {"accuracy": 0.97}})
     assert made.against({}, {"predicted": 1} if second else None)["verdict"] == f"Accuracy 0.970 is {sentence}"

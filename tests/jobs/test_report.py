@@ -138,7 +138,7 @@ def test_somebodys_words_stay_words():
 
 def test_the_result_has_an_interval_or_says_none():
     page = Reader(text_of("wine")).text
-    assert "Test part, 45 rows; 95% confidence. metric value confidence interval method accuracy" in page
+    assert "Test part, 45 rows; 95 % confidence. metric value confidence interval method accuracy" in page
     assert re.search(r" accuracy [\d.]+ 0\.5000 to 0\.7500 Wilson balanced accuracy [\d.]+ none Most wrong", page)
 
 
@@ -149,7 +149,7 @@ def test_the_first_screen_has_a_title_cards_and_a_verdict(tmp_path, undrawn):
     text = changed(tmp_path, result={"baseline": simple, "verdict": "Accuracy is <better>."}).page()
     page = Reader(text)
     assert "y, from wine mlp classification · 178 rows, 13 columns · tested on 45 rows held out right" in page.text
-    assert "95%: 50 % to 75 % " in page.text and "always '1': 40 % linear model: 90 %" in page.text
+    assert "95 %: 50 % to 75 % " in page.text and "always '1': 40 % linear model: 90 %" in page.text
     assert re.search(r"balanced accuracy\) \d+ % Accuracy is <better>\. Result Confusion matrix", page.text)
     assert page.text.count("Confusion matrix of") == 1 and "Confusion" not in text.partition('id="most-wrong"')[2]
     (mark,) = [a for a in page.all("div") if a.get("class") == "mark"]

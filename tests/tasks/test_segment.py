@@ -33,8 +33,8 @@ def compare_pixels(y, a, b, names):
 def test_the_values_are_those_of_the_definitions():
     found = scores(TRUTH, POOR)
     overlap = jaccard_score(TRUTH.ravel(), POOR.ravel(), average=None)
-    assert list(found) == ["pixel accuracy", "mean IoU", "boundary accuracy", *(f"IoU({name})" for name in NAMES)]
-    np.testing.assert_allclose([found[f"IoU({name})"].value for name in NAMES], overlap)
+    assert list(found) == ["pixel accuracy", "mean IoU", "boundary accuracy", *(f"IoU of {name}" for name in NAMES)]
+    np.testing.assert_allclose([found[f"IoU of {name}"].value for name in NAMES], overlap)
     assert found["mean IoU"].value == pytest.approx(overlap.mean())
     assert found["pixel accuracy"].value == pytest.approx((TRUTH == POOR).mean())
     assert found["boundary accuracy"].value == pytest.approx(measure.boundary_accuracy(TRUTH, POOR))
@@ -44,7 +44,7 @@ def test_a_class_that_is_nowhere_has_no_value():
     place = np.array([0, 1, 3])
     found = scores(place[TRUTH], place[POOR], ("a", "b", "never", "c"))
     assert found["mean IoU"].value == pytest.approx(scores(TRUTH, POOR)["mean IoU"].value)
-    assert np.isnan(found["IoU(never)"].value) and found["IoU(never)"].low is None
+    assert np.isnan(found["IoU of never"].value) and found["IoU of never"].low is None
 
 
 def test_intervals_are_of_images_and_not_of_pixels():
@@ -67,8 +67,8 @@ def test_few_images_have_no_intervals():
     for last in (0, 3):
         rare = np.where((TRUTH == 2) & (np.arange(40) > last)[:, None, None], 0, TRUTH)  # the third class in few images
         found = scores(rare, np.where(POOR == 2, rare, POOR))
-        assert found["IoU(square)"].low is None and found["mean IoU"].low is None
-        assert found["IoU(disc)"].low is not None and found["pixel accuracy"].low is not None
+        assert found["IoU of square"].low is None and found["mean IoU"].low is None
+        assert found["IoU of disc"].low is not None and found["pixel accuracy"].low is not None
 
 
 def test_the_same_pixels_give_the_same_interval_and_another_seed_another():

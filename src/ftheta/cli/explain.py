@@ -32,7 +32,7 @@ def command(
     trained = jobs.open(run)
     known = trained.available()
     for name in names:
-        if name not in (every_name := explain.available(trained.model)):
+        if name not in VIEWS and name not in (every_name := explain.available(trained.model)):
             raise InputError(nearest(f"explanation of {type(trained.model).__name__}:", name, every_name))
     if not known:
         echo(f"{type(trained.model).__name__} has no explanations yet.")

@@ -111,6 +111,8 @@ def compare(runs: tuple[str, ...], as_json: bool, output: Path | None) -> None:
         echo()
     for note in () if as_json else found.notes():
         echo(note)
+    if not as_json and not output:
+        echo(f"A page with figures: ftheta runs compare {' '.join(runs)} -o DIR", err=True)
     for file in drawn:
         echo(f"written: {file}", err=True)
 

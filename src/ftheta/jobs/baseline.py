@@ -55,7 +55,8 @@ class Scored(NamedTuple):
         known = {"name": name, "constant": constant, "scores": scores, "p": first.p, "method": first.method}
         known |= {"linear": None, "linear_p": None}
         words = f"{name} ({in_words(scores[self.judged])})"
-        value = f"{self.judged[:1].upper()}{self.judged[1:]} {in_words(self.found['scores'][self.judged])}"
+        judged = self.task.said(self.judged)
+        value = f"{judged[:1].upper()}{judged[1:]} {in_words(self.found['scores'][self.judged])}"
         said = f"{first.said} {words}{_p(first.p)}"
         if linear:
             known["linear"] = of_linear = self._scores(linear)

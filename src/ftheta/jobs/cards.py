@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..results import Table
+from ..results import Table, percent
 from ..tasks.base import LEVEL, Headline
 from . import files
 
@@ -26,7 +26,7 @@ def _card(line: Headline, result: Mapping[str, Any], *, drawn: bool) -> dict[str
     simple = result.get("baseline")
     base = simple["scores"].get(line.score) if simple else None
     linear = (simple["linear"] or {}).get(line.score) if simple else None
-    between = f"{result.get('level', LEVEL):.0%}: {line.show(ends[0])} to {line.show(ends[1])}" if ends else ""
+    between = f"{percent(result.get('level', LEVEL))}: {line.show(ends[0])} to {line.show(ends[1])}" if ends else ""
     others = {} if simple is None else {simple["name"]: base if drawn else None, "linear model": linear}
     notes = [between, line.note, *(f"{name}: {line.show(v)}" for name, v in others.items() if v is not None)]
     notes = [note.replace("± ", "") if note != line.note else note for note in notes if note]

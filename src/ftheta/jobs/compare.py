@@ -15,7 +15,7 @@ from .. import measure, plots
 from ..catalog import nearest
 from ..errors import InputError, RunError
 from ..plots import Figure
-from ..results import Table, svg
+from ..results import Table, percent, svg
 from ..store import Run, write_atomic
 from ..tasks import TASKS
 from . import files
@@ -135,7 +135,7 @@ class RunComparison:
         yield self._settings()
         scores = {t.label: [_cell(*t.score(metric)) for metric in metrics] for t in self.tried}
         level = self.tried[0].result.get("level", 0.95)
-        known, level_of = self.tried[0].result.get("baseline"), f"with {level:.0%} confidence intervals"
+        known, level_of = self.tried[0].result.get("baseline"), f"with {percent(level)} confidence intervals"
         if known and len(self.pairs) == len(self.tried) - 1:  # of the same rows
             values = [known["scores"].get(metric) for metric in metrics]
             scores["baseline"] = ["none" if v is None else f"{v:.4f}" for v in values]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..store import Run
 
-Number = Annotated[float, Ge(-1e300), Le(1e300)]
+Number = Annotated[int | float, Ge(-1e300), Le(1e300)]
 Count = Annotated[int, Ge(0), Lt(2**53)]
 Level = Annotated[float, Gt(0), Lt(1)]
 Share = Annotated[float, Ge(0), Le(1)]
@@ -50,6 +50,7 @@ class ResultFile(TypedDict):
     method: NotRequired[dict[str, str]]
     baseline: NotRequired[BaselineFile]
     verdict: NotRequired[str]
+    warning: NotRequired[str]  # of the fit that ended before it converged
     errors: NotRequired[list[str]]  # where they are large, in sentences
 
 

@@ -20,7 +20,7 @@ from .. import catalog, explain, plots
 from ..catalog.cards import View
 from ..data.kinds import KINDS, histogram
 from ..errors import FThetaError
-from ..results import Table, counted
+from ..results import Table, counted, percent
 from . import files, pages
 from .cards import cards, number
 from .config import Config
@@ -107,7 +107,7 @@ def _interval(result: Mapping[str, Any], name: str) -> str:
 
 
 def _result(result: Mapping[str, Any], times_tested: str) -> list[Block]:
-    level = f"; {result['level']:.0%} confidence" if "level" in result else ""
+    level = f"; {percent(result['level'])} confidence" if "level" in result else ""
     scores, method, simple = result["scores"], result.get("method", {}), result.get("baseline")
     columns = {"metric": list(scores), "value": list(scores.values())}
     columns["confidence interval"] = [_interval(result, name) for name in scores]
@@ -126,13 +126,14 @@ def _training(trained: Any) -> list[Block]:
     if not history:
         return [Block(text=getattr(trained.model, "how_fitted", "The model was fitted in closed form."))]
     reason = getattr(trained.model, "stop_reason_", "")
+    warned = f" {files.result(trained.run).get('warning', '')}".rstrip()
     known = {"": "", "rounds": "", "seconds": " The time was used up.", "steps": " The steps were used up."}
     why = known.get(reason, f" Ended early: {reason}.")
     known = {n: getattr(trained.model, n) for n in ("likelihood_", "target_", "surrogate") if hasattr(trained.model, n)}
     words = {"target": trained.facts["target"]} if trained.facts["target"] else {}
     curves = partial(explain.curves, SimpleNamespace(history_=history, **known), **words)
     alt = "Loss in each epoch of training, with the best epoch marked"
-    return [result_block(curves, "curves", alt, text=f"{counted(len(history), 'epoch')}.{why}")]
+    return [result_block(curves, "curves", alt, text=f"{counted(len(history), 'epoch')}.{why}{warned}")]
 
 
 # ---- predictions

@@ -254,6 +254,7 @@ def _evaluate(job: Prepared, run: Run) -> None:
     raw = job.kind.take(raw, index) if job.test_file is None else raw
     groups = errors_by(task, raw, {"y": truth, **answers}, job.dataset.shape) if answers else None
     errors = {} if groups is None else {"errors": groups.sentences}
+    errors |= {"warning": warned} if (warned := getattr(model, "warning_", "")) else {}
     run.write("result.json", json.dumps({"part": part, **scores, **about, **simple, **errors}, indent=1) + "\n")
 
 

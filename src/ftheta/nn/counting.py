@@ -2,8 +2,8 @@
 
     dense: D_in · D_out       convolution: (C_in / groups) · k² · C_out · H' · W'        of one row
 
-Shapes pass through a copy of the module whose tensors have no memory. torch's FlopCounterMode gives the same numbers,
-but its first use imports for seconds.
+Two rows of zeros pass through a copy of the module. torch's FlopCounterMode gives the same numbers, and tensors on
+torch's device "meta" need no memory, but the first use of either imports for a second or more.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def multiply_adds(module: nn.Module, shape: Sequence[int]) -> dict[str, int]:
         >>> multiply_adds(nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2)), (1, 8, 8))
         {'0': 1296, '2': 288}
     """
-    copy, rows, counts = deepcopy(module).to("meta").eval(), 2, dict[str, int]()
+    copy, rows, counts = deepcopy(module).eval(), 2, dict[str, int]()
 
     def count(name: str, cost: Callable[[Any, Tensor, Tensor], int], layer: Any, inputs: Any, output: Any) -> None:
         out = output if isinstance(output, Tensor) else output[0]
@@ -52,7 +52,7 @@ def multiply_adds(module: nn.Module, shape: Sequence[int]) -> dict[str, int]:
     for name, layer in copy.named_modules():
         if cost := next((f for kind, f in COSTS if isinstance(layer, kind)), None):
             layer.register_forward_hook(partial(count, name, cost))
-    dtype = next((p.dtype for p in module.parameters()), torch.get_default_dtype())
-    with torch.no_grad():
-        copy(torch.empty(rows, *shape, device="meta", dtype=dtype))
+    like = next(module.parameters(), torch.empty(0))
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        copy(torch.zeros(rows, *shape, device=like.device, dtype=like.dtype))
     return counts

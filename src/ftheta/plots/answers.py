@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._style import PALETTE, Axes, Figure, canvas, drawn, short
-from ._tiles import SIGNED, mosaic, picture, tiles
+from ._tiles import SIGNED, bare, mosaic, picture, tiles
 
 _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares and every name are written
 MAX_ROWS = 6  # of saliency
@@ -129,14 +129,12 @@ def segmented(
         right = ""
         if truth is not None:
             hits = (truth[column] == predicted[column])[truth[column] >= 0]  # of the counted pixels
-            right = f"\n{100 * hits.mean() if hits.size else np.nan:.1f} % right"
-        axes[-1].set_xlabel(f"column (pixels){right}", size=8)
+            right = f"{100 * hits.mean() if hits.size else np.nan:.1f} % right"
         for place in axes:
-            place.tick_params(labelsize=7)
-            place.grid(visible=False)
+            bare(place)
+        axes[-1].set_xlabel(right, size=9)
     for row, name in zip(grid, ("image", *maps), strict=True):
-        row[0].set_ylabel(f"{name}\nrow (pixels)", size=9)
-    grid[0, 0].set_xlabel("column (pixels)", size=8)
+        row[0].set_ylabel(name, size=9)
     figure.suptitle(title, size=11)
     _legend(figure, names, truth is not None and bool((truth < 0).any()))
     return figure
@@ -165,6 +163,8 @@ def _legend(figure: Figure, names: Sequence[str], ignored: bool) -> None:
 def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency") -> Figure:
     """Rows from left to right, six at most: the picture, its map below; every map has its own range.
 
+    Several maps of one picture are drawn over it alone.
+
     Args:
         x: Pictures or signals (B, C, *places).
         maps: Their maps (B, *places).
@@ -172,26 +172,26 @@ def saliency(x: Any, maps: Any, titles: Sequence[str], *, label: str = "saliency
         label: What the maps show.
     """
     x, maps = np.asarray(x)[:MAX_ROWS], np.asarray(maps, dtype=float)[:MAX_ROWS]
+    x = x if x.ndim == 4 else np.broadcast_to(x, (len(maps), *x.shape[1:]))
     most = np.abs(maps.reshape(len(maps), -1)).max(1)
     scaled = maps / np.where(most > 0, most, 1.0).reshape(-1, *[1] * (maps.ndim - 1))
     return (_pictures if x.ndim == 4 else _signals)(x, scaled, titles, f"{label}, share of its largest value")
 
 
 def _pictures(x: np.ndarray, maps: np.ndarray, titles: Sequence[str], label: str) -> Figure:
-    width = max(4.6, 1.4 + 1.5 * len(x)) / len(x)
-    figure, grid = canvas(2 * len(x), across=len(x), width=width, height=2.1, sharex=True, sharey=True)
-    grid = grid.reshape(2, -1)
-    for (top, below), row, map_, title in zip(grid.T, x, maps, titles, strict=False):
-        top.imshow(picture(row), cmap="gray")
-        top.set_title("\n".join(short(line, 18) for line in title.split("\n")), size=9)
-        below.imshow(picture(row), cmap="gray", alpha=0.3)
+    width, lines = max(4.6, 1.4 + 1.5 * len(maps)) / len(maps), 2 if len(x) == len(maps) else 1
+    figure, grid = canvas(lines * len(maps), across=len(maps), width=width, height=2.1)
+    grid = grid.reshape(lines, -1)
+    for i, (map_, title) in enumerate(zip(maps, titles, strict=False)):
+        below, row = grid[-1, i], picture(x[i % len(x)])
+        grid[0, i].imshow(row, cmap="gray")
+        grid[0, i].set_title("\n".join(short(line, 18) for line in title.split("\n")), size=9)
+        below.imshow(row, cmap="gray", alpha=0.3)
         strength = np.clip(0.15 + 2 * np.abs(map_), 0, 1)
         smooth = "bilinear" if min(map_.shape) > 15 else "nearest"
         below.imshow(map_, cmap=SIGNED, vmin=-1, vmax=1, alpha=strength, interpolation=smooth)
     for axes in grid.flat:
-        axes.grid(visible=False)
-    for axes in grid[:, 0]:
-        axes.set(xlabel="column (pixels)", ylabel="row (pixels)")
+        bare(axes)
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 

@@ -15,7 +15,6 @@ from ._tiles import bare, flat, mosaic, tiles
 from ._tiles import picture as as_picture
 
 COLUMNS, MAX_TILES, MAX_OUTPUTS, MAX_LAYERS = 8, 64, 12, 10
-COUNTED = {"xlabel": "filter, counted from the left", "ylabel": "first of the line"}
 
 
 @drawn
@@ -114,7 +113,7 @@ def filters(
     columns = min(COLUMNS, len(learned))
     signs = mosaic(grid[0, 0], flat(learned.mean(1)), columns, signed=True)
     cut = f", the first {MAX_TILES} of {len(kernels)}" if len(kernels) > MAX_TILES else ""
-    grid[0, 0].set(title=f"{title}{cut}", **COUNTED)
+    grid[0, 0].set(title=f"{title}{cut}")
     figure.colorbar(signs, ax=grid[0, 0], label="weight", shrink=0.9, aspect=12)
     if len(fixed):
         mosaic(grid[1, 0], flat(fixed), len(fixed), signed=True, each=True, names=[""])
@@ -123,7 +122,7 @@ def filters(
     if picture is not None:
         if len(responses):
             mosaic(grid[0, 1], flat(np.asarray(responses)[:MAX_TILES]), columns, signed=True, each=True)
-        grid[0, 1].set(title="What they make of the picture", **COUNTED)
+        grid[0, 1].set(title="What they make of the picture")
         if len(classical_responses):
             mosaic(grid[1, 1], flat(np.asarray(classical_responses)), len(fixed), signed=True, each=True, names=[""])
             grid[1, 1].set(title="What these make of it")
@@ -148,7 +147,7 @@ def layer_filters(layers: Mapping[str, Any]) -> Figure:
     for axes, (name, given), some in zip(grid, layers.items(), made, strict=True):
         colors = mosaic(axes, some, min(COLUMNS, len(some)), signed=True)
         cut = f", the first {MAX_TILES} of {len(given)}" if len(given) > MAX_TILES else ""
-        axes.set(title=f"Filters of {name}{cut}", xlabel="unit, counted from the left", ylabel="first of the line")
+        axes.set(title=f"Filters of {name}{cut}")
         figure.colorbar(colors, ax=axes, label="weight, seen from the pixels", shrink=0.75, aspect=20)
     return figure
 
@@ -203,7 +202,7 @@ def sampled(pictures: Any, neighbors: Any = None, distance: Any = None, usual: A
     both = np.concatenate([some, *near.values()])
     for axes, (title, shown) in zip(grid, {f"Samples{cut}": some, **near}.items(), strict=False):
         mosaic(axes, tiles(shown), columns, limits=(float(both.min()), float(both.max()) or 1.0))
-        axes.set(title=title, xlabel="sample, counted from the left", ylabel="first of the line")
+        axes.set(title=title)
     if near:
         _distances(grid[2], np.asarray(distance), np.asarray(usual))
     return figure

@@ -184,9 +184,13 @@ class Task:
         """Two models on the same rows; None where there is no paired test."""
         return None
 
+    def said(self, name: str) -> str:
+        """A score in a sentence."""
+        return name
+
     def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
         """The first numbers of a report, at most three: the main score, one that guards it, one in the user's units."""
-        yield from (Headline(name, name, in_words) for name in list(scores)[:3])
+        yield from (Headline(self.said(name), name, in_words) for name in list(scores)[:3])
 
     def errors(self, y: Any, predictions: Predictions) -> np.ndarray | None:
         """The error of each row, (n,); None: rows have none."""
@@ -229,16 +233,6 @@ def in_words(value: float) -> str:
         return "0"
     exponent = math.floor(math.log10(abs(value)))
     return f"{value:,.{max(0, 2 - exponent)}f}" if -6 < exponent < 9 else f"{value:.3g}"
-
-
-def percent(share: float) -> str:
-    """A share for a sentence.
-
-    Example:
-        >>> percent(0.872), percent(0.9932), percent(1.0)
-        ('87 %', '99.3 %', '100 %')
-    """
-    return f"{100 * share:.{int(0 < min(abs(share), abs(1 - share)) < 0.02)}f} %"
 
 
 @dataclass(frozen=True)

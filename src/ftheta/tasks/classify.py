@@ -18,8 +18,8 @@ from ..data import Dataset
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
-from ..results import Result
-from .base import Headline, Held, Names, Predictions, Supervised, Values, as_json, percent
+from ..results import Result, percent
+from .base import Headline, Held, Names, Predictions, Supervised, Values, as_json
 
 CONFUSIONS = 6  # pairs of classes, and rows of each, that are shown
 MIN_VALIDATION_ROWS = 60  # fewer are better used for training

@@ -1,6 +1,6 @@
 """Tasks that learn from X alone: new rows like those of X, the stored pattern nearest to a cue, other features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +8,21 @@ import numpy as np
 
 from .. import check
 from ..data.specs import TargetSpec
-from .base import LEVEL, Held, Names, Predictions, Task, Values
+from ..results import percent
+from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, in_words
+
+WORDS = {  # what a part of the name of a score means
+    "lower bound of mean log p(v)": "log-likelihood of a row, at least",
+    "mean log p(v)": "log-likelihood of a row",
+    "-F(v) - log Z": "log-likelihood of a row (grays read as bits)",
+    "mean log-pseudo-likelihood": "pseudo-likelihood of a row",
+    "mean squared reconstruction error": "squared error of a reconstruction",
+    "mean-field reconstruction": "error of a reconstruction",
+    "hidden units that tell rows apart": "hidden units that tell rows apart",
+    "ended in a stored pattern": "cues that end in a stored pattern",
+    "converged": "cues that come to rest",
+}
+SHARES = ("ended in a stored pattern", "converged")
 
 
 @dataclass(frozen=True)
@@ -25,12 +39,26 @@ class Generate(Task):
         if not hasattr(model, "assess"):
             return super().score(y, predictions, model=model, X=X, seed=seed)
         table = model.assess(X).columns
-        values = dict(zip(table["measure"], map(float, table["value"]), strict=True))
+        numbers = [v if isinstance(v, int) else float(v) for v in table["value"]]  # a count stays one
+        values = dict(zip(table["measure"], numbers, strict=True))
         errors = dict(zip(table["measure"], table["error"], strict=True))
         known = {name: error for name, error in errors.items() if error not in (None, "none", 0.0)}
         ends = {m: [v - 1.96 * known[m], v + 1.96 * known[m]] if m in known else None for m, v in values.items()}
         method = {name: "none" if end is None else "standard error" for name, end in ends.items()}
         return {"scores": values, "level": LEVEL, "intervals": ends, "method": method}
+
+    def said(self, name: str) -> str:
+        """Without the unit, and without what the table says more."""
+        return next((words for part, words in WORDS.items() if part in name), name.partition(" / ")[0])
+
+    def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
+        """The likelihood with its unit; errors; hidden units that learned something, or what becomes of cues."""
+        names = [name for name in scores if not name.startswith("log Z")]
+        counts = [name for name in names if "hidden units" in name]
+        for name in [*names[:2], *(counts or names[2:3])]:
+            unit = " nats" * name.endswith("/ nats") + f" of {name.rpartition(' ')[2]}" * (name in counts)
+            show = percent if name in SHARES else str if name in counts else in_words
+            yield Headline(self.said(name), name, lambda v, show=show, unit=unit: show(v) + unit)
 
     def constant(self, y: Any) -> dict[str, float] | None:
         return {}  # the model knows the means of its columns

@@ -17,8 +17,8 @@ from ..data import Dataset
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
-from ..results import Result, digits_of, fixed
-from .base import LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words, percent
+from ..results import Result, digits_of, fixed, percent
+from .base import LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Regress(Supervised):
         yield Headline("explained (R²)", "R²", lambda v: percent(v) if v > -1 else in_words(v))
         if scores.get("coverage") is not None:
             half = in_words(scores["mean width"] / 2)
-            note = f"of the {LEVEL:.0%} intervals hold the truth; they are ± {half} wide"
+            note = f"of the {percent(LEVEL)} intervals hold the truth; they are ± {half} wide"
             yield Headline("intervals", "coverage", percent, note)
         else:
             yield Headline("mean error (MAE)", "MAE", in_words)

@@ -16,10 +16,11 @@ from ..check import plain
 from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 from ..likelihoods import Likelihood
-from ..results import Result
-from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json, percent
+from ..results import Result, percent
+from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json
 from .classify import Classify, class_names, class_weights, encode_labels, learned_classes
 
+OVERLAP = "IoU of "  # and the name of a class: a score
 MIN_IMAGES, MIN_OF_CLASS = 10, 5  # fewer images, or fewer with a class, give no interval
 
 
@@ -132,7 +133,7 @@ class Segment(Task):
         counts = np.stack([measure.pixel_counts(t, a, labels) for t, a in zip(y, predicted, strict=True)])  # (n, K, K)
         columns = np.column_stack([counts.reshape(n, -1), ((y == predicted) & near).sum((1, 2)), near.sum((1, 2))])
         images = (counts.sum(2) > 0).sum(0)  # with a class: (K,)
-        few = {f"IoU({name})": images[k] < MIN_OF_CLASS for k, name in enumerate(names)}
+        few = {f"{OVERLAP}{name}": images[k] < MIN_OF_CLASS for k, name in enumerate(names)}
         few["mean IoU"] = (images[images > 0] < MIN_OF_CLASS).any()
         boot, scores = measure.Bootstrap(n, LEVEL, seed=seed), []
         for name, value in _metrics(columns.sum(0), names).items():
@@ -170,8 +171,8 @@ class Segment(Task):
         """Pixels that are right; the overlap of the classes; that of the class with the least."""
         yield Headline("right pixels (pixel accuracy)", "pixel accuracy", percent)
         yield Headline("overlap (mean IoU)", "mean IoU", percent)
-        least = min((s for s in scores if s.startswith("IoU(") and scores[s] is not None), key=scores.__getitem__)
-        yield Headline(f"least overlap: {least[4:-1]}", least, percent)
+        least = min((s for s in scores if s.startswith(OVERLAP) and scores[s] is not None), key=scores.__getitem__)
+        yield Headline(f"least overlap: {least.removeprefix(OVERLAP)}", least, percent)
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         classes, predicted = tuple(predictions["classes"]), predictions["predicted"]
@@ -203,7 +204,7 @@ def _metrics(sums: np.ndarray, names: Names) -> dict[str, np.ndarray]:
         iou = both / (counts.sum(-1) + counts.sum(-2) - both)
         near = sums[..., -2] / sums[..., -1]
     right = {"pixel accuracy": both.sum(-1) / counts.sum((-1, -2)), "mean IoU": np.nanmean(iou, axis=-1)}
-    return right | {"boundary accuracy": near, **{f"IoU({name})": iou[..., k] for k, name in enumerate(names)}}
+    return right | {"boundary accuracy": near, **{f"{OVERLAP}{name}": iou[..., k] for k, name in enumerate(names)}}
 
 
 @dataclass(frozen=True)

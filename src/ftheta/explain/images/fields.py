@@ -35,7 +35,7 @@ from .._registry import explanation
 from ._images import Reach, reach
 
 MAX_ROWS, NUMBERS = 16, 2**20  # more rows, fewer places that are missed by chance; of large images fewer are needed
-MAX_PANELS = 12
+MAX_PANELS = 8
 ROUNDING = 64  # of a layer's largest number, in units of its precision: more is a change
 Transform = Callable[[Tensor], Tensor]
 Size = Annotated[int, Ge(0)]
@@ -113,8 +113,7 @@ class ReceptiveField(Result):
             (top, bottom), (left, right) = frames[i]
             look = {"fill": False, "edgecolor": PALETTE[1], "linewidth": 2}
             axes.add_patch(Rectangle((left - 0.5, top - 0.5), right - left + 1, bottom - top + 1, **look))
-            axes.set(xlabel="column (pixels)", ylabel="row (pixels)")
-            axes.grid(visible=False)
+            axes.set(xticks=[], yticks=[])
             axes.spines[:].set(visible=True, color=GREY)
         if not signal:
             figure.colorbar(image, ax=list(grid), shrink=0.8, label="square root of |gradient| / largest")

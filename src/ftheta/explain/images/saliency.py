@@ -38,8 +38,8 @@ from .._registry import Names, explanation
 from ._images import Pictures, array, has_convolution, slope
 
 NOISE = 0.15  # standard deviation, in ranges of x
-MAX_ROWS, MAX_MAPS, CHECKED_ROWS = 12, 6, 16  # in the table; drawn and taken by the check
-MAX_STAGES, CHECK_STEPS = 8, 8  # of a check: states that are compared, steps of a path
+MAX_ROWS, CHECKED_ROWS = 12, 8  # in the table; taken by the check
+MAX_STAGES, CHECK_STEPS = 5, 8  # of a check: states that are compared, steps of a path
 MAX_WRONG = 6  # most wrong rows
 PASSES_BELOW = 0.5  # rank correlation
 _STEPS = {"integrated": 64, "smoothgrad": 24}
@@ -313,12 +313,10 @@ class SaliencyCheck(Result):
         }
 
     def figure(self) -> Figure:
-        """The maps, and how much of the first is left in each."""
+        """The maps over the first row, and how much of the first map is left in each."""
         steps = zip(self.names, self.correlation, strict=True)
         titles = ["as trained", *(f"{name}\nr = {r:.2f}" for name, r in steps)]
-        some = np.unique(np.linspace(0, len(titles) - 1, MAX_MAPS).round().astype(int))
-        x = np.broadcast_to(self.x, (len(some), *self.x.shape))
-        return plots.saliency(x, self.maps[some], [titles[i] for i in some], label=f"saliency ({self.method})")
+        return plots.saliency(self.x[None], self.maps, titles, label=f"saliency ({self.method})")
 
     @property
     def caption(self) -> str:
@@ -333,10 +331,10 @@ def saliency_check(
 ) -> SaliencyCheck:
     """Whether saliency depends on the weights: they are randomized layer by layer from the output downwards.
 
-    Of a deep net eight states on the way are compared; a path of gradients has eight steps.
+    Of a deep net five states on the way are compared; a path of gradients has eight steps.
 
     Args:
-        X: Rows (B, C, H, W) or (B, C, L); the first 16 are taken.
+        X: Rows (B, C, H, W) or (B, C, L); the first 8 are taken.
         method: A method of `saliency`, or a function (module, rows) -> maps (B, *places) of your own.
     """
     net = Pictures(obj, X)

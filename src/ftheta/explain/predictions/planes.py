@@ -15,7 +15,7 @@ from sklearn.base import is_regressor
 
 from ...errors import InputTypeError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
-from ...results import Result
+from ...results import Result, percent
 from .._probe import features, finite, in_units, named, names_of, pair_of, targets
 from .._registry import Names, explanation
 
@@ -139,7 +139,7 @@ class Regions(Result):
         return {
             "class": self.classes,
             "share of the plane": [m.mean() for m in own],
-            f"of it below {UNSURE:.0%} sure": [(top[m] < UNSURE).mean() if m.any() else np.nan for m in own],
+            f"of it below {percent(UNSURE)} sure": [(top[m] < UNSURE).mean() if m.any() else np.nan for m in own],
             "rows": [(self.code == k).sum() for k in range(len(self.classes))],
         }
 
@@ -153,7 +153,7 @@ class Regions(Result):
         if self.scores is not None:
             return f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}."
         unsure = (self.p.max(-1) < UNSURE).mean()
-        rest = f"on {unsure:.0%} of the plane shown the winner has less than {UNSURE:.0%}."
+        rest = f"on {percent(unsure)} of the plane shown the winner has less than {percent(UNSURE)}."
         return f"Decision regions of {len(self.classes)} classes over {self.names[0]} and {self.names[1]}; {rest}"
 
     @drawn
@@ -174,7 +174,7 @@ class Regions(Result):
             axes.contour(self.x, self.y, self.lead(int(k)), levels=[0.0], colors="black", linewidths=1.4)
         if top.min() < UNSURE < top.max():
             axes.contour(self.x, self.y, top, levels=[UNSURE], colors=GREY, linewidths=1.1, linestyles="dotted")
-            axes.plot([], [], ls="dotted", color=GREY, label=f"winner has {UNSURE:.0%}")
+            axes.plot([], [], ls="dotted", color=GREY, label=f"winner has {percent(UNSURE)}")
         for k in [k for k in (*range(len(self.classes)), -1) if (self.code == k).any()]:
             marker = MARKERS[(k + k // len(PALETTE)) % 7] if k >= 0 else "."
             look = {"marker": marker, "color": colors[k] if k >= 0 else "0.3", "s": 18, "edgecolors": "white"}

@@ -21,6 +21,7 @@ from ...catalog import nearest
 from ...data import Batch
 from ...draw import Draw
 from ...errors import InputError
+from ...results import percent
 from ...train import threads, threads_for
 from .._point import Point
 from .._probe import calls
@@ -130,7 +131,7 @@ def plane_of(
         every = np.concatenate(list(paths.values()))
         d = leading(every, here)
         share = positions(every, here, d)[1]
-        names = f"principal direction 1 ({share[0]:.0%})", f"principal direction 2 ({share[1]:.0%})"
+        names = f"principal direction 1 ({percent(share[0])})", f"principal direction 2 ({percent(share[1])})"
     elif kind == "axes":
         d, at, names = np.eye(2), here, _parameters(point)
     else:

@@ -24,7 +24,7 @@ from ...check import Count, Positive
 from ...draw import Draw
 from ...errors import InputError
 from ...plots import GREY, PALETTE, Axes, Figure, canvas, drawn, legend, short, wide_range
-from ...results import Result
+from ...results import Result, percent
 from .._point import NO_SURFACE, LossLike, Point, has_surface
 from .._probe import DRAW, module_of
 from .._registry import checked, explanation
@@ -68,7 +68,7 @@ class Landscape(Result):
     @property
     def caption(self) -> str:
         paths = [
-            f"{name}: {len(path) - 1} steps, {self.shares[name].sum():.0%} of it in this plane, "
+            f"{name}: {len(path) - 1} steps, {percent(self.shares[name].sum())} of it in this plane, "
             f"length / displacement {self.jaggedness[name]:.3g}."
             for name, path in self.paths.items()
         ]

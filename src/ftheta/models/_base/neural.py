@@ -150,7 +150,7 @@ class NeuralEstimator(Stepped):
             self.make_modules()
             objective = self.objective(self.module_, self.target_).to(self._dtype)
         rows = AUTO if self.batch_size == "auto" else self.batch_size
-        self._device = device_for(self.device, self._work() * rows)
+        self._device = device_for(self.device, self._work() * rows if torch.cuda.is_available() else 0.0)
         return objective.to(self._device)
 
     def make_modules(self) -> None:

@@ -144,8 +144,9 @@ class Stepped(CallbackSupportMixin, Estimator):
                 self._run(process, self.rounds(), folder, callbacks, history=[])
                 if folder:
                     self._save_into(folder)
-                if message := self.unfinished(process):
-                    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+                self.warning_ = self.unfinished(process)
+                if self.warning_:
+                    warnings.warn(self.warning_, ConvergenceWarning, stacklevel=3)
         context.call_on_fit_task_end(estimator=self, **context.rows)
         return self
 

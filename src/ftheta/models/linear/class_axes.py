@@ -19,7 +19,7 @@ from scipy.special import softmax
 from ...errors import InputError
 from ...explain import Names, explanation
 from ...plots import Figure, canvas, drawn, short
-from ...results import Result, Table
+from ...results import Result, Table, percent
 from .base import feature_names
 from .densities import Densities
 from .whitening import upright
@@ -52,7 +52,7 @@ class ClassAxes(Densities):
         best = [self.columns_[j] for j in np.argsort(-np.abs(self.loadings[:, 0]), kind="stable")[:3]]
         return (
             f"{len(self.classes)} classes along their discriminant axes; axis 1 is mostly {', '.join(best)}. For "
-            f"{self.agreement:.0%} of the rows the class on this plane is the one that the model predicts."
+            f"{percent(self.agreement)} of the rows the class on this plane is the one that the model predicts."
         )
 
 
@@ -105,7 +105,7 @@ def _axes(x: np.ndarray, m: np.ndarray, within: np.ndarray, priors: np.ndarray) 
     white = vectors[:, kept] / np.sqrt(values[kept])
     _, sigma, found = np.linalg.svd(np.sqrt(priors)[:, None] * (m @ white), full_matrices=False)
     turn, share = white @ found[:2].T, sigma**2 / (sigma**2).sum()
-    names = [f"axis {i + 1} ({share[i]:.0%} of the variance between classes)" for i in range(2)]
+    names = [f"axis {i + 1} ({percent(share[i])} of the variance between classes)" for i in range(2)]
     if len(m) == 2:
         first = turn[:, 0]
         rest = x - np.outer(x @ first, within @ first)
