@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -157,8 +158,10 @@ def test_figures_go_where_they_are_asked_to_and_over_nothing(ok, refused, runs):
 
 
 def test_a_page_begins_with_the_verdict_and_names_what_differs(ok, runs, monkeypatch):
-    monkeypatch.setattr("ftheta.jobs.compare.figure_html", lambda figure, anchor, alt: Markup("<svg></svg>"))
-    monkeypatch.setattr("ftheta.jobs.compare.svg", lambda figure, alt: "")
+    monkeypatch.setattr(
+        import_module("ftheta.jobs.compare"), "figure_html", lambda figure, anchor, alt: Markup("<svg></svg>")
+    )
+    monkeypatch.setattr(import_module("ftheta.jobs.compare"), "svg", lambda figure, alt: "")
     ok("runs", "compare", "linear", "b", "a", "-o", "drawn")
     page = Path("drawn/compare.html").read_text(encoding="utf-8")
     assert '<h1 id="top">linear against mlp, hidden 16, 30 epochs; mlp, hidden 8, 3 epochs</h1>' in page

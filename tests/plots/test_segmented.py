@@ -20,7 +20,7 @@ def test_three_rows_show_image_truth_and_prediction():
         np.testing.assert_allclose(grid[0, k].images[0].get_array(), IMAGES[k, 0])
         np.testing.assert_allclose(grid[1, k].images[0].get_array(), colours[TRUTH[k]])
         np.testing.assert_allclose(grid[2, k].images[0].get_array(), colours[ANSWER[k]])
-        assert grid[2, k].get_xlabel() == f"column (pixels)\n{100 * (TRUTH == ANSWER)[k].mean():.1f} % right"
+        assert grid[2, k].get_xlabel() == f"{100 * (TRUTH == ANSWER)[k].mean():.1f} % right"
     legend = figure.legends[0]
     assert [t.get_text() for t in legend.get_texts()] == ["ground", "disc", "square"]
     np.testing.assert_allclose([p.get_facecolor()[:3] for p in legend.get_patches()], colours)
