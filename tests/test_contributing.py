@@ -12,9 +12,6 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ftheta
@@ -28,10 +25,8 @@ from ftheta.models import NeuralEstimator
 from ftheta.store import Run
 from ftheta.studies import _running
 from ftheta.tasks import TASKS
-from ftheta.train import Training
 from tests.contract import enrolled
 from tests.contract import test_estimator as contract
-from tests.contract.enrolled import digest, small
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FAMILY, LINE, KIND, TASK, STUDY = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
@@ -136,54 +131,7 @@ def test_it_keeps_the_contract(family, tmp_path, test):
         test(given, **({"tmp_path": tmp_path / str(i)} if more else {}))
 
 
-# ---- searches and runs
-
-
-def test_a_pipeline_in_a_search_finds_the_wider_code(family, X):
-    pipeline = make_pipeline(StandardScaler(), small(family.Denoiser, epochs=30))
-    scoring = lambda model, X, y=None: -model[-1].evaluate(model[:-1].transform(X))["loss"]  # noqa: E731
-    search = GridSearchCV(pipeline, {"denoiser__n_code": [1, 2]}, cv=2, scoring=scoring).fit(X)
-    assert search.best_params_ == {"denoiser__n_code": 2}
-
-
-class Killed(Exception):
-    """What a run dies of here."""
-
-
-class Kill(contract.Watch):
-    """Dies after some epochs."""
-
-    def on_fit_task_end(self, estimator, context):
-        super().on_fit_task_end(estimator, context)
-        if len(self.seen) == self.stop_after:
-            raise Killed
-
-
-@pytest.mark.filterwarnings("ignore:All 6 epochs were used")
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_run_that_died_goes_on_to_the_same_bits(family, X, tmp_path, dtype):
-    settings = {"dtype": dtype, "validation": 0.2, "patience": 5, "training": Training(every=0.0, schedule="cosine")}
-    whole = small(family.Denoiser, **settings).fit(X)
-    with pytest.raises(Killed):
-        small(family.Denoiser, **settings).set_callbacks(Kill(stop_after=3)).fit(X, run=tmp_path / "run")
-    assert Run(tmp_path / "run").status == "running"
-    watch = contract.Watch()
-    rest = small(family.Denoiser, **settings).set_callbacks(watch).fit(X, run=tmp_path / "run")
-    assert digest(rest) == digest(whole) and rest.n_iter_ == 6 and 0 < len(watch.seen) < 6
-    assert [row["valid_loss"] for row in rest.history_] == [row["valid_loss"] for row in whole.history_]
-    assert Run(tmp_path / "run").status == "finished" and Run(tmp_path / "run").verify() == []
-
-
 # ---- its own truths
-
-
-def test_the_noise_has_the_stated_size(family):
-    x, rng = torch.full((50_000, 4), 7.0), Draw(0).generator("noise")
-    noise = family.add_noise(x, 0.3, rng) - x
-    assert noise.std().item() == pytest.approx(0.3, rel=4 / np.sqrt(2 * noise.numel()))
-    assert abs(noise.mean().item()) < 4 * 0.3 / np.sqrt(noise.numel())
-    assert noise.T.corrcoef().fill_diagonal_(0).abs().max() < 4 / np.sqrt(len(x))
-    assert family.add_noise(x, 0.0, rng).equal(x)
 
 
 def test_the_loss_of_a_row_is_its_squared_distance_from_the_clean_row(family):
@@ -207,16 +155,6 @@ def test_a_linear_code_without_noise_reaches_the_error_of_pca(family, X):
     assert least * (1 - 1e-9) < model.evaluate(X)["loss"] < least * (1 + 1e-6)
     assert ((X - X.mean(0)) ** 2).sum(1).mean() > 5 * least  # there was something to learn
     np.testing.assert_allclose(model.clean(X), pca.inverse_transform(pca.transform(X)), atol=1e-2)
-
-
-def test_cleaning_removes_the_noise_that_leaves_the_plane(family):
-    """Noise σ in five dimensions is 5 σ² a row; on a wide plane 2 σ² of it cannot be told from data."""
-    rng, sigma = np.random.default_rng(0), 0.3
-    flat = 2 * rng.normal(size=(1000, 2)) @ np.linalg.qr(rng.normal(size=(5, 2)))[0].T
-    model = family.Denoiser(hidden=(), sigma=sigma, epochs=100, lr=0.03, random_state=0).fit(flat)
-    noisy = flat + sigma * rng.normal(size=flat.shape)
-    assert 1.7 * sigma**2 < ((model.clean(noisy) - flat) ** 2).sum(1).mean() < 2.7 * sigma**2
-    assert ((noisy - flat) ** 2).sum(1).mean() == pytest.approx(5 * sigma**2, rel=0.1)
 
 
 # ---- the kind and the task, in one small family

@@ -253,20 +253,21 @@ SAMPLES: dict[str, Entry] = {
     "var": _reduction(empty=False),
     "layer_norm": _of(
         ("ordinary", (_real(2, 4), _real(4), _real(4))),
-        ("three axes", (_real(2, 2, 3), _real(3), _real(3))),
+        ("three axes, another ε", (_real(2, 2, 3), _real(3), _real(3)), {"eps": 0.5}),
         ("empty", (_real(0, 3), _real(3), _real(3))),
         ("not contiguous", (_strided(_real(3, 4)), _real(8)[::2], _real(4))),
         differentiable=(0, 1, 2),
     ),
     "rms_norm": _of(
         ("ordinary", (_real(2, 4), _real(4))),
+        ("another ε", (_real(2, 4), _real(4)), {"eps": 0.5}),
         ("empty", (_real(0, 3), _real(3))),
         ("not contiguous", (_strided(_real(3, 4)), _real(8)[::2])),
         differentiable=(0, 1),
     ),
     "batch_norm": _of(
         ("ordinary", (_real(4, 3), _real(3), _real(3))),
-        ("images", (_real(2, 2, 2, 3), _real(2), _real(2))),
+        ("images, another ε", (_real(2, 2, 2, 3), _real(2), _real(2)), {"eps": 0.5}),
         ("not contiguous", (_strided(_real(4, 2)), _real(4)[::2], _real(2))),
         differentiable=(0, 1, 2),
     ),

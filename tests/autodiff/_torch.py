@@ -95,9 +95,9 @@ TORCH = {
     "var": lambda x, axis=None, keepdims=False: (
         (x - x.mean(_axes(x, axis), keepdim=True)).square().mean(_axes(x, axis), keepdim=keepdims)
     ),
-    "layer_norm": lambda x, gamma, beta: functional.layer_norm(x, x.shape[-1:], gamma, beta, 1e-5),
-    "rms_norm": lambda x, gamma: functional.rms_norm(x, x.shape[-1:], gamma, 1e-5),
-    "batch_norm": lambda x, gamma, beta: functional.batch_norm(x, None, None, gamma, beta, training=True, eps=1e-5),
+    "layer_norm": lambda x, gamma, beta, eps=1e-5: functional.layer_norm(x, x.shape[-1:], gamma, beta, eps),
+    "rms_norm": lambda x, gamma, eps=1e-5: functional.rms_norm(x, x.shape[-1:], gamma, eps),
+    "batch_norm": lambda x, gamma, beta, eps=1e-5: functional.batch_norm(x, None, None, gamma, beta, True, eps=eps),
     "dropout": _dropout,
     "mse": lambda x, y: (x - y).pow(2).mean(),
     "bce_with_logits": lambda z, y: -(y * functional.logsigmoid(z) + (1 - y) * functional.logsigmoid(-z)).mean(),

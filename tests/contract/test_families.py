@@ -5,12 +5,9 @@ further pair of kind and task can be written in one file.
 """
 
 import inspect
-import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, partial
@@ -436,19 +433,6 @@ def test_a_toy_learns(card):
 
 # ---- other processes
 
-TRAIN = """
-import sys
-from tests.contract.test_families import SUBJECTS
-subject = SUBJECTS[sys.argv[1]]
-subject.make(epochs=15).set_params(training__every=0.0).fit(*subject.data(), run=sys.argv[2])
-"""
-LOAD = """
-import sys, json
-import ftheta
-from tests.toys.examples import EXAMPLES
-loaded = ftheta.load(sys.argv[1])
-print(json.dumps([type(loaded).__name__, loaded.score(*EXAMPLES[sys.argv[2], sys.argv[3]][0]())]))
-"""
 ASK = """
 import sys, numpy as np, ftheta
 for name, answer in (given.split() for given in sys.argv[2:]):
@@ -472,21 +456,3 @@ def test_saved_models_are_loaded_by_a_new_process(tmp_path):
     for name, subject in asked.items():
         expected = subject.ask(fitted(name), subject.data()[0])
         np.testing.assert_array_equal(np.load(tmp_path / f"{name}-answer.npy"), expected)
-
-
-@pytest.mark.middle
-@toys
-def test_a_toy_is_killed_continued_and_loaded_in_other_processes(card, tmp_path):
-    """Processes of their own: a kill, and classes that only the entry point of a distribution names."""
-    subject, (pair,) = SUBJECTS[card.name], card.targets
-    started = child(TRAIN, card.name, tmp_path / "run")
-    end = time.monotonic() + 600
-    while not Run(tmp_path / "run").rows() and time.monotonic() < end:
-        time.sleep(0.02)
-    started.send_signal(signal.SIGKILL)
-    started.wait()
-    assert child(TRAIN, card.name, tmp_path / "run").wait() == 0
-    unbroken = subject.make(epochs=15).fit(*subject.data())
-    assert state(ftheta.load(tmp_path / "run")) == state(unbroken)
-    out, _ = child(LOAD, tmp_path / "run", *pair, stdout=subprocess.PIPE, text=True).communicate()
-    assert json.loads(out) == [type(unbroken).__name__, pytest.approx(unbroken.score(*subject.data()))]

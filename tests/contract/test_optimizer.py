@@ -223,6 +223,7 @@ def test_the_trainer_trains_with_it_and_goes_on_from_its_state(name):
 
 
 @every
+@pytest.mark.ledger("B035", covers="ftheta.train.Training")
 def test_frozen_parameters_stay_to_the_last_bit(name):
     net, trainer = problem(name, freeze=("0.*",))
     before = {k: v.clone() for k, v in net.state_dict().items()}

@@ -14,7 +14,6 @@ import ftheta
 from ftheta import catalog, explain, jobs
 from ftheta.store import Run
 from tests.cli._things import call
-from tests.jobs.test_jobs import Heard
 from tests.toys import CARDS, DATA
 from tests.toys.examples import state
 
@@ -41,18 +40,6 @@ def test_a_toy_is_trained_evaluated_reported_and_opened(model, data):
     assert type(again.model) is type(trained.model) and again.task == trained.task and again.kind is trained.kind
     for name, _ in again.explain():
         assert name in explain.available(again.model)
-
-
-@pytest.mark.middle
-@each
-def test_a_toy_that_was_cancelled_continues_bit_for_bit(model, data):
-    settings = {"epochs": 5, "report": False, "training": {"every": 0.0}}
-    jobs.train(model, data, run="whole", **settings)
-    jobs.train(model, data, run="r", watch=Heard(after=2), **settings)
-    assert Run("r").status == "running"
-    jobs.train(model, data, run="r", **settings)
-    assert state(ftheta.load("r")) == state(ftheta.load("whole"))
-    assert Path("r/result.json").read_bytes() == Path("whole/result.json").read_bytes()
 
 
 def test_a_series_is_forecast_and_a_table_of_numbers_is_one():

@@ -1,8 +1,5 @@
 """The life of a neural estimator: batches, validation, runs that go on where they stopped, states, parts."""
 
-import itertools
-import json
-import signal
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +12,6 @@ import ftheta
 from ftheta.data import Batch
 from ftheta.errors import InputError
 from ftheta.models import MLPClassifier, MLPRegressor, NeuralEstimator, NeuralTransformer
-from ftheta.models._base.files import fill
 from ftheta.store import Run
 from ftheta.train import Loss, Objective, Training
 from tests.contract.enrolled import digest
@@ -205,43 +201,6 @@ def test_what_no_file_can_hold_is_refused_before_training_into_a_run(tmp_path):
         MLPRegressor(**QUICK, likelihood=Laplace()).fit(X, y, run=tmp_path / "a")
 
 
-class Interrupt:
-    """A scikit-learn callback that presses Ctrl-C after an epoch."""
-
-    def __init__(self, epoch):
-        self.epoch = epoch
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        if context.task_name == "epoch" and context.task_id + 1 == self.epoch:
-            signal.raise_signal(signal.SIGINT)
-
-
-def test_ctrl_c_leaves_the_estimator_fitted_to_the_last_step_and_is_raised_again():
-    handler = signal.getsignal(signal.SIGINT)
-    model = MLPClassifier(**QUICK).set_callbacks(Interrupt(2))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert model.n_iter_ == 2 and len(model.history_) == 2 and not model.module_.training
-    assert np.array_equal(model.predict_proba(X), MLPClassifier(**QUICK | {"epochs": 2}).fit(X, y).predict_proba(X))
-
-
-def test_a_time_budget_ends_training(monkeypatch):
-    clock = itertools.count()
-    monkeypatch.setattr("time.monotonic", lambda: next(clock))  # each look at it takes a second
-    model = MLPClassifier(**QUICK | {"epochs": 10**6}, training=Training(seconds=100)).fit(X, y)
-    assert model.stop_reason_ == "seconds" and 0 < model.n_iter_ < 10**6
-
-
 # ---- parts and states
 
 
@@ -264,29 +223,3 @@ def test_the_batch_is_what_the_net_sees():
     assert isinstance(batch, Batch) and batch.x.dtype == torch.float32 and batch.n == 330
     assert batch.y.mean().abs() < 1e-4 and batch.y.std() == pytest.approx(1, rel=1e-2)
     torch.testing.assert_close(model.module_(batch.x).detach(), model.module_(model.batch(X).x).detach())
-
-
-def test_a_state_is_plain_values_and_tensors_and_makes_the_same_model():
-    model = MLPRegressor(**QUICK, likelihood="gaussian-learned").fit(X, X[:, :2])
-    state = model.get_state()
-    plain = {k: v for k, v in state.items() if isinstance(v, str | int | float | list | tuple)}
-    json.dumps(plain, default=np.ndarray.tolist)
-    other = MLPRegressor(**QUICK, likelihood="gaussian-learned")
-    other.set_state(state)
-    assert digest(other) == digest(model)
-    assert np.array_equal(other.predict_interval(X), model.predict_interval(X))
-
-
-def test_tensors_that_do_not_fit_are_named():
-    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-    good = {k: v.clone() for k, v in net.state_dict().items()}
-    fill(net, good, "module_")
-    bad = good | {"0.weight": torch.zeros(4, 5), "head.w": torch.zeros(1)}
-    del bad["1.bias"]
-    with pytest.raises(
-        InputError,
-        match=r"module_ does not fit: '0.weight' is \(4, 5\), the model needs \(4, 3\); missing: 1.bias; "
-        r"unexpected: head.w\. Check that the module has the same layers",
-    ):
-        fill(net, bad, "module_")
-    assert all(torch.equal(net.state_dict()[k], good[k]) for k in good)

@@ -42,16 +42,6 @@ def test_validation_sees_the_average_and_the_average_stays():
     assert (trainer.average.trained["module.0.weight"] != net[0].weight).any()
 
 
-def test_training_in_two_goes_is_training_in_one():
-    (whole, _, _), (parts, _, _) = made(), made()
-    iterate(whole, rounds=4)
-    for _ in range(4):
-        iterate(parts, rounds=1)
-    for k, v in whole.weights().items():
-        assert torch.equal(v, parts.weights()[k])
-    assert torch.equal(whole.objective.module[0].weight, parts.objective.module[0].weight)
-
-
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
     (whole, _, _), (first, _, _), (second, _, _) = made(), made(), made()
     iterate(whole, rounds=5)

@@ -134,19 +134,6 @@ def test_a_schedule_needs_an_end(schedule):
     assert trainer.fit(epochs=4)[-1]["epoch"] == 4 and trainer.rates.horizon == 4
 
 
-@pytest.mark.ledger("B035", covers="ftheta.train.Training")
-@pytest.mark.parametrize("optimizer", ["adamw", "momentum", "lbfgs"])
-def test_frozen_layers_stay_bit_identical(optimizer):
-    x, y = line()
-    module = net()
-    before = {k: v.clone() for k, v in module.state_dict().items()}
-    knobs = Training(freeze=("0.*",), l2=0.1)
-    train(Supervised(module, square), Rows(x, y, batch_size=24), rounds=5, optimizer=optimizer, training=knobs)
-    after = module.state_dict()
-    assert [k for k in before if torch.equal(before[k], after[k])] == ["0.weight", "0.bias"]
-    assert sum(p.numel() for p in module.parameters() if p.requires_grad) == 7
-
-
 class Own(Bilinear):
     """x by L-BFGS, y by gradient ascent, whatever the trainer is told."""
 
@@ -279,17 +266,6 @@ def trainer(**options):
     x, y = line()
     settings = {"optimizer": "adam", "lr": 0.05, "training": Training(accumulate=2)} | options
     return Trainer(Supervised(net(dropout=0.3, norm=True), square), Rows(x, y, batch_size=4), **settings)
-
-
-def test_a_state_goes_on_where_it_was_taken():
-    whole, half = trainer(), trainer()
-    expected = iterate(whole, steps=8)
-    iterate(half, steps=4)
-    other = trainer()
-    other.load_state_dict(half.state_dict())
-    found = iterate(other, steps=4)
-    assert same(timeless(expected[1:]), timeless(found))
-    assert same(timeless(whole.state_dict()), timeless(other.state_dict()))
 
 
 def test_a_trainer_can_be_pickled_in_the_middle_of_an_epoch():
