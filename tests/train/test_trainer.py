@@ -154,6 +154,12 @@ def test_every_player_may_have_a_rule_of_its_own():
     assert made.objective.y.item() == pytest.approx(0.5 + 0.1 * made.objective.x.item())
 
 
+def test_within_an_epoch_every_player_has_a_mean_loss():
+    made = Trainer(Bilinear(simultaneous=False), Rows(torch.zeros(2, 1), batch_size=1), optimizer="sgd", lr=0.1)
+    made.advance()  # x = 1 - 0.1 · 0.5 when it is the turn of y
+    assert made.losses == pytest.approx({"x": 1 * 0.5, "y": -0.95 * 0.5})
+
+
 def test_a_line_search_cannot_move_two_players_from_the_same_place():
     with pytest.raises(InputError, match=r"Bilinear moves its players from the same θ.*e\.g\. optimizer='adam'"):
         Trainer(Bilinear(simultaneous=True), one_row(), optimizer="lbfgs")
