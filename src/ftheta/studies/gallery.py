@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import explain
 from ..data import holdout, load
 from ..draw import Draw
-from ..models import LinearRegression, MLPClassifier
+from ..models import LinearRegression, LogisticRegression, MLPClassifier, SVMClassifier
 from ..plots import PALETTE, Figure, canvas, drawn
 
 PICTURES: dict[str, tuple[str, Callable[[], Figure]]] = {}  # row -> title, function
@@ -143,4 +144,88 @@ def sprint() -> Figure:
     axes.axvline(2156, color="0.5", ls=":", label="2156")
     axes.set(xlabel="year", ylabel="winning time (s)")
     axes.legend()
+    return figure
+
+
+def clouds(distance: float, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Two round Gaussian classes about ±distance (1, 1), as the ledger draws them: (2n, 2), (2n,)."""
+    rng = np.random.default_rng(1)
+    at = np.concatenate([rng.normal(size=(n, 2)) + distance, rng.normal(size=(n, 2)) - distance])
+    return at, np.repeat([1, 0], n)
+
+
+@picture("A058", "A hard margin: the nearest rows hold the line")
+def hard_margin() -> Figure:
+    at, y = clouds(2.5)
+    return _with_margins(SVMClassifier(kernel="linear", C=np.inf), at, y)
+
+
+@picture("A064", "A soft margin: some rows are within it, some on the wrong side")
+def soft_margin() -> Figure:
+    at, y = clouds(1.0)
+    return _with_margins(SVMClassifier(kernel="linear", C=0.5), at, y)
+
+
+def _with_margins(machine: SVMClassifier, at: np.ndarray, y: np.ndarray) -> Figure:
+    """Its margins, with the legend where the title of the picture does not need the room."""
+    figure = explain.run("margins", machine.fit(at, y), at, y).figure()
+    drawn_legend = figure.legends[0]
+    handles, names = drawn_legend.legend_handles, [text.get_text() for text in drawn_legend.get_texts()]
+    drawn_legend.remove()
+    figure.axes[0].set_title("")
+    figure.legend([h for h in handles if h], names, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+@picture("A066", "Not separable in the plane, separable after a map")
+def mapped() -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.2, 4.6))
+    at, _, y = disc(400)
+    image = np.column_stack([at, (at**2).sum(1)])
+    machine = SVMClassifier(kernel="linear", C=np.inf).fit(image, y)
+    (w,), (b,) = machine.coef_, machine.intercept_
+    flat: Any = figure.add_subplot(1, 2, 1)
+    _classes(flat, at, y, ["ring", "disc"])
+    u, v = np.meshgrid(*(np.linspace(-2, 2, 121),) * 2)
+    flat.contour(u, v, u * w[0] + v * w[1] + (u**2 + v**2) * w[2] + b, levels=[0.0], colors="black")
+    flat.set(xlabel="x", ylabel="y", aspect="equal")
+    space: Any = figure.add_subplot(1, 2, 2, projection="3d")
+    _classes(space, image, y, ["ring", "disc"])
+    space.plot_surface(u, v, -(u * w[0] + v * w[1] + b) / w[2], color="0.6", alpha=0.35)
+    space.set(xlabel="x", ylabel="y", zlabel="x² + y²")
+    space.view_init(12, -60)
+    figure.legend(*flat.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+@picture("A061", "A larger weight of the violations makes the margin narrower")
+def weights_of_violations() -> Figure:
+    (at, y), c = clouds(1.0), np.geomspace(0.005, 50, 13)
+    found = [SVMClassifier(kernel="linear", C=value).fit(at, y).optimality_ for value in c]
+    figure, axes = canvas(2, across=2, width=4.4, height=3.4)
+    axes[0].semilogx(c, [1 / one["norm"][0] for one in found], color=PALETTE[0])
+    axes[0].set(xlabel="C", ylabel="margin 1 / ‖w‖")
+    axes[1].semilogx(c, [one["slack"][0] for one in found], color=PALETTE[1])
+    axes[1].set(xlabel="C", ylabel="sum of the slacks")
+    return figure
+
+
+@picture("A079", "Rows far away move the logistic line, not that of the margin")
+def two_lines() -> Figure:
+    at, y = clouds(2.5)
+    machine = SVMClassifier(kernel="linear", C=1.0)
+    near = machine.fit(at, y).decision_function(at) * (2 * y - 1) < 1.5
+    models = {"margin": machine, "logistic": LogisticRegression()}
+    figure, axes = canvas(width=6.4, height=5.2)
+    _classes(axes, at, y, ["class 0", "class 1"])
+    axes.scatter(*at[near].T, s=60, facecolors="none", edgecolors="black", label="kept")
+    ends = np.array([-4.0, 4.0])
+    for k, (name, model) in enumerate(models.items()):
+        for style, rows, which in (("-", near | True, "all rows"), ("--", near, "rows near the margin")):
+            (w,), (b,) = (fitted := model.fit(at[rows], y[rows])).coef_, fitted.intercept_
+            axes.plot(ends, -(w[0] * ends + b) / w[1], style, color=PALETTE[k + 2], label=f"{name}, {which}")
+    axes.set(xlabel="x1", ylabel="x2", xlim=(-5, 5.5), ylim=(-5, 5.5))
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -63,7 +63,9 @@ class Kernel(NamedTuple):
         """Σ_j β_j K(a_i, b_j) with β (m,) or (m, R), a part of the rows at a time: (n,) or (n, R)."""
         if self.name == "linear":
             return a @ (b.T @ beta)
-        step = max(1, PART // max(len(b), 1))
+        if not len(b):
+            return np.zeros((len(a), *beta.shape[1:]))
+        step = max(1, PART // len(b))
         return np.concatenate([self(a[i : i + step], b) @ beta for i in range(0, len(a), step)])
 
     def libsvm(self) -> dict[str, Any]:

@@ -48,10 +48,16 @@ class Problem(NamedTuple):
         """C of each row (n,)."""
         return np.maximum(self.high, -self.low)
 
+    def sums(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        """Σ_j β_j K(x, x_j) of some rows (m, D): (m,)."""
+        if self.kernel.name == "linear":
+            return rows @ (beta @ self.x)
+        used = np.flatnonzero(beta)
+        return self.kernel.sums(rows, self.x[used], beta[used])
+
     def outputs(self, beta: np.ndarray) -> np.ndarray:
         """w·φ(x) of every row, without b: (n,)."""
-        used = np.flatnonzero(beta)
-        return self.kernel.sums(self.x, self.x[used], beta[used])
+        return self.sums(self.x, beta)
 
     def losses(self, r: np.ndarray) -> np.ndarray:
         """What each row adds to P (n,)."""

@@ -150,14 +150,15 @@ def leave_one_out(obj: Any, X: Any, y: Any, *, most: Count = 1000) -> LeaveOneOu
         0.5
     """
     x, labels = np.asarray(X, dtype=float), np.asarray(y)
-    support = np.flatnonzero(margins_of(obj, x, labels) <= 1 + ON)
+    support = np.flatnonzero(margins_of(obj, X, labels) <= 1 + ON)
     if len(support) > most:
         raise InputError(f"The model has {len(support):,} support vectors, and most={most}. Give fewer rows, or most=.")
     wrong = 0
     for i in support:
         kept = np.arange(len(x)) != i
         alone = len(np.unique(labels[kept])) < len(obj.classes_)  # the only row of its class
-        wrong += alone or bool(clone(obj).fit(x[kept], labels[kept]).predict(x[i : i + 1])[0] != labels[i])
+        model: Any = clone(obj)
+        wrong += alone or bool(model.fit(x[kept], labels[kept]).predict(x[i : i + 1])[0] != labels[i])
     hard = np.isinf(obj.C) and len(obj.classes_) == 2
     radius = 4 * _radius(obj, x) * obj.optimality_["norm"][0] ** 2 / len(x) if hard else None
     bounds = {"support vectors / n": len(support) / len(x), "4 R² ‖w‖² / n": radius}

@@ -28,10 +28,15 @@ def solve(p: Problem, solver: str, tol: float, steps: int) -> Solution:
         solver = "primal" if linear and p.x.shape[1] <= min(WIDE, len(p.x)) else "dual"
     ways: dict[str, Callable[[Problem], Solution]] = {
         "dual": lambda q: libsvm(q, tol),
-        "primal": lambda q: polished(q, newton(q, tol).beta),
+        "primal": lambda q: _primal(q, tol),
         "subgradient": lambda q: descend(q, steps),
     }
     return hard(p, ways[solver]) if np.isinf(p.c).any() else ways[solver](p)
+
+
+def _primal(p: Problem, tol: float) -> Solution:
+    beta = newton(p, tol / 100).beta
+    return polished(p, beta) or Solution(beta, p.bias(beta, p.outputs(beta)))
 
 
 def hard(p: Problem, way: Callable[[Problem], Solution]) -> Solution:
@@ -40,14 +45,22 @@ def hard(p: Problem, way: Callable[[Problem], Solution]) -> Solution:
     refusal = InputError(
         f"The hard margin (C=inf) is infeasible: {what}. Give a finite C, e.g. C=1, or another kernel."
     )
-    if p.classes and (p.kernel.name == "linear" or len(p.x) <= DECIDED):
-        if not separable(p.x if p.kernel.name == "linear" else p.kernel(p.x, p.x), p.t):
-            raise refusal
+    if (p.kernel.name == "linear" or len(p.x) <= DECIDED) and not _feasible(p):
+        raise refusal
     for c in HARD / (float(p.kernel.diagonal(p.x).mean()) or 1.0):
         found = way(p._replace(low=np.maximum(p.low, -c), high=np.minimum(p.high, c)))
         if np.abs(found.beta).max() < (1 - AT_END) * c:
             return found
     raise refusal
+
+
+def _feasible(p: Problem) -> bool:
+    """Whether a plane separates the classes, or the rows moved up by ε from those moved down (Bi and Bennett, 2003)."""
+    features = p.x if p.kernel.name == "linear" else p.kernel(p.x, p.x)
+    if p.classes:
+        return separable(features, p.t)
+    both = [np.c_[features, p.t + side * p.epsilon] for side in (1, -1)]
+    return separable(np.concatenate(both), np.repeat([1, 0], len(p.t)))
 
 
 def optimality(p: Problem, found: Solution) -> dict[str, Any]:
