@@ -193,22 +193,6 @@ def test_a_folder_that_cannot_be_is_one_sentence(refused):
     assert said.startswith("Cannot write file/r/lock: Not a directory.")
 
 
-def test_a_folder_that_may_not_be_written_is_one_sentence(refused, pets, monkeypatch):
-    def denied(*_):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr("ftheta.store._folder._locked", denied)
-    said = refused("train", "--resume", pets)
-    assert said.startswith(f"Cannot write {pets}/lock: Permission denied.") and "choose another folder" in said
-
-
-def test_a_run_in_use_is_refused(refused, pets):
-    with Run(pets):
-        said = refused("train", "--resume", pets)
-    assert said.startswith(f"{pets} is in use by another process (pid {os.getpid()}, since ")
-    assert said.endswith("Stop it or choose another --run.")
-
-
 def test_a_run_with_other_settings_is_refused(refused, pets):
     said = refused("train", "mlp", "pets.csv", "--target", "kind", "--epochs", 9, "--run", pets)
     assert said == f"{pets} holds a run with other settings. Choose another --run, or use --resume."

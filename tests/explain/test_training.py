@@ -67,14 +67,6 @@ def test_several_players_are_all_drawn_and_none_is_the_best():
     assert watched.best == 1 and lines(watched)["best: epoch 1 (2)"] == [[1, 2]]
 
 
-def test_the_best_epoch_is_the_one_that_early_stopping_keeps():
-    model = MLPClassifier(hidden=(30,), epochs=60, lr=0.05, validation=0.3, patience=5, random_state=0).fit(X, Y)
-    found = curves(model)
-    values = [row["valid_loss"] for row in model.history_]
-    assert found.best == 1 + int(np.argmin(values)) == len(values) - 5
-    assert f"best was round {found.best}" in model.stop_reason_
-
-
 @pytest.mark.ledger("A161", covers="ftheta.explain.curves")
 def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
     model = MLPClassifier(hidden=(30,), epochs=50, lr=0.02, validation=0.3, random_state=0).fit(X, Y)

@@ -9,7 +9,6 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 from torch import nn
 
 import ftheta
@@ -56,14 +55,6 @@ def test_the_name_used_here_is_one_that_the_class_takes():
     with pytest.raises(TypeError) as caught:
         ftheta.Perceptron(penalty="l1")
     assert "scikit-learn" not in str(caught.value)
-
-
-def test_settings_of_training_are_parameters():
-    model = MLPClassifier(**QUICK)
-    assert model.get_params()["training__l2"] == 0.0 and "training__l2" not in model.get_params(deep=False)
-    search = GridSearchCV(model, {"training__l2": [0.0, 10.0]}, cv=2).fit(X, Y)
-    assert search.best_params_ == {"training__l2": 0.0}
-    assert clone(model.set_params(training__l2=0.5)).training == Training(l2=0.5)
 
 
 def test_the_defaults_of_a_family_stand_below_what_is_set():

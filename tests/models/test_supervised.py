@@ -10,7 +10,7 @@ from ftheta.data import TargetSpec
 from ftheta.errors import InputError
 from ftheta.likelihoods import NAMES, Gaussian, Laplace
 from ftheta.models import LogisticRegression, MLPClassifier, MLPRegressor, ModuleRegressor
-from ftheta.tasks import encode_labels, learn_classes
+from ftheta.tasks import learn_classes
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, size=(240, 2))
@@ -40,26 +40,6 @@ def test_the_target_says_which_task_it_is(y, classes, spec):
 def test_classes_may_be_told_beforehand():
     found = learn_classes("Toy", np.array([1, 1]), classes=[2, 0, 1])
     assert found.facts["classes"].tolist() == [0, 1, 2] and found[:2] == ("multiclass", 3)
-
-
-def test_targets_that_are_no_classes_are_refused():
-    with pytest.raises(
-        InputError, match=r"Unknown label type: continuous \(e.g. 3.27\). Use a regressor, or turn y into"
-    ):
-        learn_classes("Toy", np.array([3.27, 1.5]))
-    with pytest.raises(InputError, match="Unknown label type: multiclass-multioutput"):
-        learn_classes("Toy", np.array([[1, 2], [3, 1]]))
-    with pytest.raises(InputError, match=r"y has 1 class \(.*'cat'.*, 3 rows\); Toy needs at least 2 classes"):
-        learn_classes("Toy", np.array(["cat"] * 3))
-
-
-def test_labels_are_places_among_the_classes():
-    assert encode_labels(np.array(["b", "a", "b"]), np.array(["a", "b"])).tolist() == [1, 0, 1]
-    for unknown in ("0", "aa", "zebra"):  # before, between and after the known ones
-        with pytest.raises(
-            InputError, match=rf"y has class .*'{unknown}'.* never seen before \(classes_: a, b\). Pass"
-        ):
-            encode_labels(np.array(["a", unknown]), np.array(["a", "b"]))
 
 
 def test_a_class_never_seen_counts_as_wrong_with_a_warning():

@@ -65,27 +65,6 @@ def test_known_entries_stay_and_missing_ones_are_not_looked_at(machine):
         machine.fill_in(FRAME[["b", "a", "c"]], [False, True, False])
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda m: m.sample(2, steps=-1), r"steps=-1; .* integer of at least 0"),
-        (lambda m: m.sample(2, steps=2.5), r"steps=2.5; .* integer"),
-        (lambda m: m.sample("3"), r"n='3'; .* integer of at least 1"),
-        (lambda m: m.gibbs(FRAME * 2), "X holds values from 0 to 2"),
-        (lambda m: m.gibbs(FRAME, keep=(-1, 4)), "give numbers from 0 to 4"),
-        (lambda m: m.fill_in(FRAME, [True] * 4), r"shape \(4,\) and dtype bool"),
-        (lambda m: m.fill_in(FRAME, [1, 0, 0]), "dtype int"),
-        (lambda m: m.fill_in(np.ones(3), [False, True, False]), "Reshape your data"),
-        (lambda m: m.fill_in(np.ones((0, 3)), [False, True, False]), "0 sample"),
-        (lambda m: m.fill_in(np.ones((1, 4)), [False, True, False]), "4 features"),
-    ],
-)
-def test_what_cannot_be_drawn_is_one_sentence(machine, call, message):
-    with pytest.raises(InputError, match=message):
-        call(machine)
-
-
 @pytest.mark.parametrize("name", ["restricted", "deep"])
 def test_the_error_of_log_z_is_in_that_of_the_likelihood(name, monkeypatch):
     made = MACHINES[name]().fit(X)
