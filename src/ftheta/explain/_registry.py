@@ -28,6 +28,7 @@ _NEEDS = {
 }
 _COMMON = {  # arguments that mean the same everywhere
     "obj": "A fitted estimator with a net in `module_`, or an nn.Module.",
+    "model": "A fitted estimator, of scikit-learn too. Where it is a pipeline, X is what the pipeline takes.",
     "X": "Rows.",
     "y": "Their targets.",
     "loss": "half-square, square, absolute, bernoulli, categorical, the name of a likelihood, a likelihood, or a "

@@ -122,7 +122,6 @@ def attribution(
     """Which columns moved the prediction of one row away from the mean prediction: Shapley values.
 
     Args:
-        model: A fitted estimator, of scikit-learn too. Where it is a pipeline, X is what the pipeline takes.
         X: Rows: an array or a data frame (n, D).
         y: Their targets, where they are known.
         row: The row of X to explain.
@@ -130,8 +129,6 @@ def attribution(
         background: Rows that columns are taken from where they are not the row's own, e.g. training rows; None: X.
         output: Place of the class or the target; None: the predicted class, the first target.
         most: At most this many rows of the background are used, evenly spaced.
-        classes: Names of the classes.
-        target: What y is, for axes and captions.
 
     Example:
         >>> from sklearn.linear_model import LinearRegression

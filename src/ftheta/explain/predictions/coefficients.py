@@ -109,7 +109,6 @@ def coefficients(
     Args:
         obj: A fitted linear model of one number or of classes.
         X: Rows (n, D) that it was fitted to.
-        y: Their targets (n,).
 
     Example:
         >>> from ftheta import LinearRegression
@@ -161,7 +160,6 @@ def path(obj: Any, X: Any, y: Any, *, names: Names = None, target: str = "y") ->
     Args:
         obj: A fitted linear model with a penalty.
         X: Rows (n, D) that it was fitted to.
-        y: Their targets (n,).
 
     Example:
         >>> from ftheta import Lasso

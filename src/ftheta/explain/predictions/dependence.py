@@ -151,13 +151,10 @@ def dependence(
     """Mean prediction, and that of single rows, when one column is set to each of its values: the strongest columns.
 
     Args:
-        model: A fitted estimator, of scikit-learn too. Where it is a pipeline, X is what the pipeline takes.
         X: Rows: an array or a data frame (n, D).
         y: Their targets, by which the strongest columns are found; not needed with `columns`.
         columns: Names or places of the columns; None: the strongest by `importance`.
         most: How many of the strongest.
-        classes: Names of the classes.
-        target: What y is, for axes and captions.
 
     Example:
         >>> from sklearn.linear_model import LinearRegression

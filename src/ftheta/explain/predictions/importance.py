@@ -135,13 +135,11 @@ def importance(
     """Growth of the loss when the cells of a column are permuted among the rows; correlated columns also together.
 
     Args:
-        model: A fitted estimator, of scikit-learn too. Where it is a pipeline, X is what the pipeline takes.
         X: Rows that the model was not fitted to: an array or a data frame (n, D).
         y: Their targets: (n,), or (n, T).
         loss: absolute, square, log (of probabilities), wrong (1 where the class is wrong), or a function
             (y, predictions) -> loss of each row. None: log or wrong for classes, absolute for numbers.
         repeats: Permutations of each column that the model uses: those of scikit-learn's `permutation_importance`.
-        target: What y is, for axes and captions.
         part: What the rows are, for the caption.
 
     Example:

@@ -304,7 +304,6 @@ def energy_surface(
         patterns: Three stored patterns whose plane is shown; None: the square or cube of two or three units, of more
             the first three that are not on a line.
         points: Positions along each axis of the plane.
-        random_state: Seed of the starts.
     """
     stored, n_units = net.patterns_, net.n_features_in_
     plane = None if n_units == 3 and patterns is None else plane_of(net, patterns)

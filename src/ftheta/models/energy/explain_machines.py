@@ -125,7 +125,6 @@ def chains(
         steps: After which the visibles are kept; 0 is added.
         max_rows: Chains at most; of more rows, evenly spaced ones are taken.
         shape: (height, width) of a row; None: as X has it, or a square.
-        random_state: Seed of the chains.
     """
     kept = distinct_numbers("steps", [*({0} - set(steps)), *steps], 0)
     x, row = some_rows(X, max_rows)
@@ -224,7 +223,6 @@ def fill_in(
         where: From which end they are removed.
         max_rows: Pictures at most; of more rows, evenly spaced ones are taken.
         shape: (height, width) of a picture; None: as X has it, or a square.
-        random_state: Seed.
     """
     every, row = some_rows(X)
     x, pixels = some_rows(every, max_rows)[0], image_shape(every.shape[1], shape or row)

@@ -219,7 +219,6 @@ def basins(
         patterns: Three stored patterns whose plane is shown; None: the square of two units, of more the first three
             that are not on a line.
         points: Positions along each axis of the plane; None: 100, of more than three units 40.
-        random_state: Seed of the random starts.
     """
     stored, n_units = net.patterns_, net.n_features_in_
     points = (100 if n_units <= 3 else 40) if points is None else points

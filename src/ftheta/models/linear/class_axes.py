@@ -188,8 +188,6 @@ def class_means(
 
     Args:
         obj: A fitted classifier that has a density of each class.
-        X: Rows (n, D).
-        y: Their labels (n,).
 
     Example:
         >>> from ftheta import GaussianNaiveBayes
