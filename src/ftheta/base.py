@@ -50,26 +50,22 @@ def documented(cls: type) -> dict[str, str]:
 class Estimator(BaseEstimator):
     """Base of all estimators: parameters are dataclass fields, learned attributes end in `_`.
 
-    The docstring of a class needs to name only its own parameters: those that its bases document are added to it.
+    The docstring of a class needs to name only its own parameters: those that its bases or its net document are added.
     """
 
+    net: ClassVar[type | None] = None  # the module that has parameters of the same names
     refused: ClassVar[tuple[str, ...]] = ()  # parameters that no file can hold
     code: ClassVar[tuple[str, ...]] = ("optimizer",)  # parameters that may be code, which a fitted model does not need
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        hints = {k: str(v) for base in cls.__mro__[::-1] for k, v in base.__dict__.get("__annotations__", {}).items()}
-        known = [
-            name
-            for base in cls.__mro__
-            for name in base.__dict__.get("__annotations__", {})
-            if not hints[name].startswith("ClassVar")  # a parameter of a base that this class does not have
-        ]
-        own, inherited = (
-            documented(cls),
-            {k: v for base in reversed(cls.__mro__[1:]) for k, v in documented(base).items()},
-        )
-        added = [f"    {name}: {inherited[name]}" for name in dict.fromkeys(known) if name in inherited.keys() - own]
+        hints: dict[str, Any] = {}
+        for base in cls.__mro__:
+            hints |= {k: v for k, v in vars(base).get("__annotations__", {}).items() if k not in hints}
+        known = [name for name, hint in hints.items() if "ClassVar" not in str(hint).partition("[")[0]]
+        others = [*([cls.net] if cls.net else []), *reversed(cls.__mro__[1:])]
+        own, inherited = documented(cls), {k: v for other in others for k, v in documented(other).items()}
+        added = [f"    {name}: {inherited[name]}" for name in known if name in inherited.keys() - own]
         text = cleandoc(cls.__doc__ or "")
         head, example, rest = text.partition("\n\nExample:")
         head += "" if "\nArgs:\n" in head or not added else "\n\nArgs:"

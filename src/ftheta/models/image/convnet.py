@@ -8,7 +8,7 @@ References: LeCun et al. (1998); He et al., arXiv:1512.03385 (2015).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
@@ -28,16 +28,7 @@ class ConvNetClassifier(ImageClassifier):
     """Classify images with stages of convolutions and poolings, then dense layers.
 
     Args:
-        filters: Feature maps of each stage; a stage ends in a pooling that halves height and width.
-        convs: Convolutions of a stage, or of each stage.
-        kernel: Size of the windows.
         padding: "valid" (none) or "same".
-        pool: max, mean, min, stride, or none.
-        norm: none, batch, layer, instance, group or rms.
-        activation: Its name.
-        dropout: Probability that a feature is silenced before the dense layers.
-        hidden: Widths of hidden dense layers.
-        head: What the dense layers see: all positions ("flatten"), or the "mean" or "max" of each map.
 
     Example:
         >>> import numpy as np
@@ -47,6 +38,7 @@ class ConvNetClassifier(ImageClassifier):
         ['upright', 'flat']
     """
 
+    net: ClassVar[type | None] = ConvNet
     filters: Widths = (32, 64)
     convs: Count | Widths = 1
     kernel: Count = 3
@@ -77,14 +69,7 @@ class ResNetClassifier(ImageClassifier):
 
     Args:
         filters: Feature maps of each stage; the first block of a stage but the first halves height and width.
-        blocks: Residual blocks of a stage.
         block: "basic" (two 3x3 convolutions) or "bottleneck" (1x1, 3x3, 1x1).
-        order: "post" (activation after the sum) or "pre" (norm and activation before each convolution).
-        norm: none, batch, layer, instance, group or rms.
-        activation: Its name.
-        squeeze: Reduction of squeeze-and-excitation; 0 for none.
-        survival: Probability that the last block takes part in a training step; it falls linearly from 1.
-        dropout: Probability that a feature is silenced before the output.
 
     Example:
         >>> import numpy as np
@@ -94,6 +79,7 @@ class ResNetClassifier(ImageClassifier):
         ['upright', 'flat']
     """
 
+    net: ClassVar[type | None] = ResNet
     filters: Widths = (16, 32, 64)
     blocks: Count = 2
     block: Literal["basic", "bottleneck"] = "basic"

@@ -10,7 +10,7 @@ Reference: Ronneberger, Fischer and Brox, U-Net, arXiv:1505.04597 (2015).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -84,12 +84,7 @@ class UNetSegmenter(Classes, ImageEstimator):
     """Learn from images with a label for every pixel, and label every pixel of new images, of any size.
 
     Args:
-        filters: Channels of each level, the bottleneck last: images are halved `len(filters) - 1` times.
         skip: How levels of the way down reach the way up: concat (U-Net), sum (hourglass) or none.
-        up: How a level is doubled: nearest, bilinear, transposed or subpixel.
-        norm: none, batch, layer, instance, group or rms.
-        activation: Name of the activation.
-        dropout: Share of the bottleneck's maps silenced in training.
         class_weight: Weights of the classes of pixels, or "balanced".
         ignore_label: Pixels of y with this label are neither learned from nor scored.
 
@@ -102,6 +97,7 @@ class UNetSegmenter(Classes, ImageEstimator):
         ((16, 32, 32), True)
     """
 
+    net: ClassVar[type | None] = UNet
     filters: Widths = (16, 32, 64)
     skip: str = "concat"
     up: str = "nearest"
