@@ -320,6 +320,7 @@ DAMAGED_IDX = {
     "wrong type": b"\0\0\x0a\x03" + bytes(40),
     "no axes": b"\0\0\x08\0x",
     "no sizes": b"\0\0\x08\3\0\0\0\1",
+    "three bytes": b"\0\0\x08",
     "nothing": b"",
     "gzip inside gzip": gzip.compress(gzip.compress(idx(PIXELS))),
     "no pictures": idx(PIXELS[:0]),

@@ -116,6 +116,13 @@ def test_all_log_conditionals_together_are_the_pseudo_likelihood_and_one_of_them
         np.testing.assert_allclose(machine.log_conditional(v, torch.full((16,), i)), every[:, i], rtol=1e-10)
 
 
+@pytest.mark.parametrize("visible", ["bernoulli", "gaussian", "softmax"])
+def test_visibles_are_drawn_from_the_generator_that_is_passed(visible):
+    machine = filled(RBM(6, 2, visible=visible, categories=3 * (visible == "softmax")))
+    first, again = (machine.sample_visible(bits(2).repeat(50, 1), seeded()) for _ in range(2))
+    assert torch.equal(first, again) and len(first.unique(dim=0)) > 2
+
+
 def test_softmax_visibles_have_the_law_of_one_hot_groups():
     machine, v, h = filled(RBM(6, 2, visible="softmax", categories=3)), one_hot(2, 3), bits(2)
     weights = np.exp(-machine.energy(v.repeat_interleave(4, 0), h.repeat(9, 1)).detach().view(9, 4).numpy())
