@@ -340,6 +340,21 @@ def network() -> Figure:
     return explain.network([4, 6, 5, 3], dropped=0.4, random_state=2).figure()
 
 
+def margins() -> Figure:
+    """A soft margin between two clouds."""
+    rng = np.random.default_rng(1)
+    X, y = np.concatenate([rng.normal(size=(40, 2)) + 1, rng.normal(size=(40, 2)) - 1]), np.repeat(["up", "down"], 40)
+    return explain.run("margins", ftheta.SVMClassifier(kernel="linear", C=0.5).fit(X, y), X, y).figure()
+
+
+def tube() -> Figure:
+    """A sine through noisy rows."""
+    rng, x = np.random.default_rng(1), np.linspace(-3, 3, 80)[:, None]
+    y = np.sin(x[:, 0]) + 0.15 * rng.normal(size=80)
+    model = ftheta.SVMRegressor(C=10, sigma=1, epsilon=0.2).fit(x, y)
+    return explain.run("tube", model, x, y, names=["x"]).figure()
+
+
 def bands() -> Figure:
     """The figure of the study evidence/noise, of one seed."""
     from ftheta.studies.evidence import noise as study
@@ -520,6 +535,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "augmented": augmented,
     "backprop": backprop,
     "bands": bands,
+    "margins": margins,
+    "tube": tube,
     "basins": basins,
     "catalogue": catalogue,
     "chains": chains,

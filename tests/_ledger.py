@@ -33,7 +33,7 @@ VERDICTS = {
 # An erratum makes a row loose: a part of the statement holds. Exceptions: nothing that is printed holds; a part or an
 # answer is left out; it is right as the source words it, or the passage itself mends the slip.
 STATED = {
-    "wrong": ["B163"],
+    "wrong": ["A061", "B163"],
     "incomplete": "A140 A141 A144 A268 B053 B054 B125 B204 B277".split(),
     "right": (
         "A017 A019 A025 A027 A030 A045 A049 A117 A118 A124 A136 A137 A143 A150 A163 A176 A178 A196 A201 A210 A251 "
