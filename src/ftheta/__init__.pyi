@@ -47,6 +47,8 @@ from .models.linear.logistic import LogisticRegression as LogisticRegression
 from .models.linear.perceptron import Perceptron as Perceptron
 from .models.linear.ridge import Ridge as Ridge
 from .models.linear.whitening import Whitening as Whitening
+from .models.margin.rbf import RBFClassifier as RBFClassifier
+from .models.margin.rbf import RBFRegressor as RBFRegressor
 from .models.margin.svm import SVMClassifier as SVMClassifier
 from .models.margin.svm import SVMRegressor as SVMRegressor
 from .models.tree.boosting import BoostingClassifier as BoostingClassifier

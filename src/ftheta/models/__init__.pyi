@@ -49,6 +49,8 @@ from .linear.ridge import Ridge as Ridge
 from .linear.ridge import ridge_path as ridge_path
 from .linear.whitening import Whitening as Whitening
 from .linear.whitening import principal_axes as principal_axes
+from .margin.rbf import RBFClassifier as RBFClassifier
+from .margin.rbf import RBFRegressor as RBFRegressor
 from .margin.svm import SVMClassifier as SVMClassifier
 from .margin.svm import SVMRegressor as SVMRegressor
 from .tree.boosting import BoostingClassifier as BoostingClassifier
