@@ -172,9 +172,8 @@ def linear_map(rule: Callable) -> Callable[[Callable], Primitive]:
     """A primitive that is linear in its first argument, from the rule for its adjoint; its JVP is itself."""
 
     def make(value: Callable) -> Primitive:
-        made = primitive(by_argument(rule), lambda tangents, y, x, *args, **static: made(tangents[0], *args, **static))(
-            value
-        )
+        jvp = lambda tangents, y, x, *args, **static: made(tangents[0], *args, **static)  # noqa: E731
+        made = primitive(by_argument(rule), jvp)(value)
         return made
 
     return make

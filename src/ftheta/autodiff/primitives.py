@@ -28,24 +28,14 @@ _BASIC = (int, slice, EllipsisType)
 # ---- shapes and indices
 
 
-@linear_map(lambda g, y, x, shape: reshape(g, x.shape))
-def reshape(x: Any, shape: Any) -> Any:
-    return np.reshape(x, shape)
-
-
-@linear_map(lambda g, y, x, shape: unbroadcast(g, x))
-def broadcast_to(x: Any, shape: Any) -> Any:
-    return np.broadcast_to(x, shape)
+reshape = linear_map(lambda g, y, x, shape: reshape(g, x.shape))(np.reshape)
+broadcast_to = linear_map(lambda g, y, x, shape: unbroadcast(g, x))(np.broadcast_to)
+swapaxes = linear_map(lambda g, y, x, a, b: swapaxes(g, a, b))(np.swapaxes)
 
 
 @linear_map(lambda g, y, x, axes=None: transpose(g, None if axes is None else tuple(np.argsort(axes).tolist())))
 def transpose(x: Any, axes: Any = None) -> Any:
     return np.transpose(x, axes)
-
-
-@linear_map(lambda g, y, x, a, b: swapaxes(g, a, b))
-def swapaxes(x: Any, a: int, b: int) -> Any:
-    return np.swapaxes(x, a, b)
 
 
 @linear_map(lambda g, y, x, width: getitem(g, tuple(slice(a, a + n) for (a, _), n in zip(width, x.shape, strict=True))))
@@ -160,26 +150,9 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 # ---- elementwise
 
 
-@elementwise(1, 1)
-def add(a: Any, b: Any) -> Any:
-    return a + b
-
-
-@elementwise(1, -1)
-def subtract(a: Any, b: Any) -> Any:
-    return a - b
-
-
-@elementwise(lambda y, a, b: b, lambda y, a, b: a)
-def multiply(a: Any, b: Any) -> Any:
-    return a * b
-
-
-@elementwise(lambda y, a, b: 1 / b, lambda y, a, b: -y / b)
-def divide(a: Any, b: Any) -> Any:
-    return a / b
-
-
+add, subtract = elementwise(1, 1)(np.add), elementwise(1, -1)(np.subtract)
+multiply = elementwise(lambda y, a, b: b, lambda y, a, b: a)(np.multiply)
+divide = elementwise(lambda y, a, b: 1 / b, lambda y, a, b: -y / b)(np.divide)
 negative = elementwise(-1)(np.negative)
 exp, expm1 = elementwise(lambda y, x: y)(np.exp), elementwise(lambda y, x: y + 1)(np.expm1)
 log, log1p = elementwise(lambda y, x: 1 / x)(np.log), elementwise(lambda y, x: 1 / (1 + x))(np.log1p)
