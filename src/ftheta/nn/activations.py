@@ -83,70 +83,33 @@ _PHI = "(1 + erf(z / sqrt(2))) / 2"
 _LOGISTIC = "1 / (1 + exp(-z))"
 
 ACTIVATIONS: dict[str, Activation] = {
-    "relu": Activation(
-        nn.ReLU,
-        *("max(0, z)", "1 if z > 0 else 0", "[0, inf)", True, "he"),
-        "Hidden layers: the default. A unit that is negative on all rows learns no more.",
-    ),
-    "leaky_relu": Activation(
-        nn.LeakyReLU,
-        *("z if z > 0 else 0.01 * z", "1 if z > 0 else 0.01", _REAL, True, "he"),
-        "Hidden layers where ReLU units die.",
-        {"negative_slope": 0.01},
-    ),
-    "elu": Activation(
-        nn.ELU,
-        *("z if z > 0 else exp(z) - 1", "1 if z > 0 else exp(z)", "(-1, inf)", True, "he"),
-        "Hidden layers: smooth at 0, mean activation near 0.",
-        {"alpha": 1.0},
-    ),
-    "gelu": Activation(
-        nn.GELU,
-        *(f"z * {_PHI}", f"{_PHI} + z * exp(-z * z / 2) / sqrt(2 * pi)", "[-0.169971, inf)", False, "he"),
-        "Hidden layers of transformers.",
-    ),
-    "silu": Activation(
-        nn.SiLU,
-        *("z / (1 + exp(-z))", f"(1 + z / (1 + exp(z))) * {_LOGISTIC}", "[-0.278465, inf)", False, "he"),
-        "Hidden layers: smooth, also called swish.",
-    ),
-    "tanh": Activation(
-        nn.Tanh,
-        *("tanh(z)", "1 - tanh(z) * tanh(z)", "(-1, 1)", True, "glorot"),
-        "Hidden layers of small or recurrent nets; outputs inside (-1, 1): ±1 is never reached, scale targets to less.",
-    ),
-    "sigmoid": Activation(
-        nn.Sigmoid,
-        *(_LOGISTIC, f"{_LOGISTIC} * (1 - {_LOGISTIC})", "(0, 1)", True, "glorot"),
-        "Gates; outputs inside (0, 1). For classes leave the output raw: the Bernoulli likelihood applies it stably.",
-    ),
-    "softplus": Activation(
-        nn.Softplus,
-        *("log(1 + exp(z))", _LOGISTIC, _POSITIVE, True, "he"),
-        "Outputs that must be positive: rates, variances.",
-    ),
-    "identity": Activation(
-        nn.Identity,
-        *("z", "1", _REAL, True, "lecun"),
-        "Outputs of any size and sign. Layers with it collapse to one affine map.",
-    ),
-    "sin": Activation(
-        Sin, *("sin(z)", "cos(z)", "[-1, 1]", False, "lecun"), "Periodic targets; coordinates to signals."
-    ),
-    "bump": Activation(
-        Bump, *("exp(-z * z)", "-2 * z * exp(-z * z)", "(0, 1]", False, "lecun"), "Local features: one unit solves XOR."
-    ),
-    "sign": Activation(
-        Sign,
-        *("1 if z > 0 else -1", "0", "[-1, 1]", True, "lecun"),
-        "A perceptron: -1 or 1. Gradients do not pass it; the perceptron rule trains it.",
-    ),
-    "step": Activation(
-        Step,
-        *("1 if z > 0 else 0", "0", "[0, 1]", True, "he"),
-        "Threshold units and logic gates: 0 or 1, with weights set by hand. Gradients do not pass it.",
-    ),
-}
+    "relu": Activation(nn.ReLU, "max(0, z)", "1 if z > 0 else 0", "[0, inf)", True, "he",
+        "Hidden layers: the default. A unit that is negative on all rows learns no more."),
+    "leaky_relu": Activation(nn.LeakyReLU, "z if z > 0 else 0.01 * z", "1 if z > 0 else 0.01", _REAL, True, "he",
+        "Hidden layers where ReLU units die.", {"negative_slope": 0.01}),
+    "elu": Activation(nn.ELU, "z if z > 0 else exp(z) - 1", "1 if z > 0 else exp(z)", "(-1, inf)", True, "he",
+        "Hidden layers: smooth at 0, mean activation near 0.", {"alpha": 1.0}),
+    "gelu": Activation(nn.GELU, f"z * {_PHI}", f"{_PHI} + z * exp(-z * z / 2) / sqrt(2 * pi)",
+        "[-0.169971, inf)", False, "he", "Hidden layers of transformers."),
+    "silu": Activation(nn.SiLU, "z / (1 + exp(-z))", f"(1 + z / (1 + exp(z))) * {_LOGISTIC}",
+        "[-0.278465, inf)", False, "he", "Hidden layers: smooth, also called swish."),
+    "tanh": Activation(nn.Tanh, "tanh(z)", "1 - tanh(z) * tanh(z)", "(-1, 1)", True, "glorot",
+        "Hidden layers of small or recurrent nets; outputs inside (-1, 1): ±1 is never reached, scale targets to less."),
+    "sigmoid": Activation(nn.Sigmoid, _LOGISTIC, f"{_LOGISTIC} * (1 - {_LOGISTIC})", "(0, 1)", True, "glorot",
+        "Gates; outputs inside (0, 1). For classes leave the output raw: the Bernoulli likelihood applies it stably."),
+    "softplus": Activation(nn.Softplus, "log(1 + exp(z))", _LOGISTIC, _POSITIVE, True, "he",
+        "Outputs that must be positive: rates, variances."),
+    "identity": Activation(nn.Identity, "z", "1", _REAL, True, "lecun",
+        "Outputs of any size and sign. Layers with it collapse to one affine map."),
+    "sin": Activation(Sin, "sin(z)", "cos(z)", "[-1, 1]", False, "lecun",
+        "Periodic targets; coordinates to signals."),
+    "bump": Activation(Bump, "exp(-z * z)", "-2 * z * exp(-z * z)", "(0, 1]", False, "lecun",
+        "Local features: one unit solves XOR."),
+    "sign": Activation(Sign, "1 if z > 0 else -1", "0", "[-1, 1]", True, "lecun",
+        "A perceptron: -1 or 1. Gradients do not pass it; the perceptron rule trains it."),
+    "step": Activation(Step, "1 if z > 0 else 0", "0", "[0, 1]", True, "he",
+        "Threshold units and logic gates: 0 or 1, with weights set by hand. Gradients do not pass it."),
+}  # fmt: skip
 
 
 def activation(name: str, options: Mapping[str, Any] | None = None) -> nn.Module:
