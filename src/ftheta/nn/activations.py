@@ -94,7 +94,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "silu": Activation(nn.SiLU, "z / (1 + exp(-z))", f"(1 + z / (1 + exp(z))) * {_LOGISTIC}",
         "[-0.278465, inf)", False, "he", "Hidden layers: smooth, also called swish."),
     "tanh": Activation(nn.Tanh, "tanh(z)", "1 - tanh(z) * tanh(z)", "(-1, 1)", True, "glorot",
-        "Hidden layers of small or recurrent nets; outputs inside (-1, 1): ±1 is never reached, scale targets to less."),
+        "Hidden layers of small or recurrent nets; outputs inside (-1, 1), never ±1: scale targets to less."),
     "sigmoid": Activation(nn.Sigmoid, _LOGISTIC, f"{_LOGISTIC} * (1 - {_LOGISTIC})", "(0, 1)", True, "glorot",
         "Gates; outputs inside (0, 1). For classes leave the output raw: the Bernoulli likelihood applies it stably."),
     "softplus": Activation(nn.Softplus, "log(1 + exp(z))", _LOGISTIC, _POSITIVE, True, "he",
