@@ -32,6 +32,7 @@ NAMES = (
     "rbm",
     "hopfield",
     "importance",
+    "forest",
     "autodiff",
 )
 BUSY = 0.5

@@ -265,6 +265,21 @@ def scattered(collections):
     return [np.transpose(p) for p in places], [tuple(c.get_facecolor()[0][:3]) for c in collections]
 
 
+@pytest.mark.ledger("A087", covers="ftheta.studies.gallery")
+@pytest.mark.middle
+def test_the_path_of_one_sample_is_lit_in_each_tree_and_the_votes_are_below():
+    *trees, bottom = gallery.PICTURES["A087"][1]().axes
+    assert len(trees) == 4
+    for axes in trees:
+        lit = [line.get_xydata() for line in axes.lines if line.get_linewidth() > 2 and line.get_marker() == "None"]
+        ends = {tuple(point) for way in lit for point in way}
+        levels = sorted(y for _, y in ends)
+        assert (
+            len(levels) > 1 and len(set(levels)) == len(levels) and levels[-1] == 0
+        )  # one node per level, from the root
+    assert sum(bar.get_height() for bar in bottom.patches) == pytest.approx(1)
+
+
 @pytest.mark.ledger("C042", "B043", covers="ftheta.studies.gallery")
 @pytest.mark.middle
 @pytest.mark.parametrize("row", gallery.PICTURES)

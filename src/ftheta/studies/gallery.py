@@ -12,7 +12,7 @@ import numpy as np
 from .. import explain
 from ..data import holdout, load
 from ..draw import Draw
-from ..models import LinearRegression, LogisticRegression, MLPClassifier, SVMClassifier
+from ..models import ForestClassifier, LinearRegression, LogisticRegression, MLPClassifier, SVMClassifier
 from ..plots import PALETTE, Figure, canvas, drawn
 
 PICTURES: dict[str, tuple[str, Callable[[], Figure]]] = {}  # row -> title, function
@@ -54,6 +54,13 @@ def simplex() -> Figure:
     axes.view_init(28, 45)
     figure.legend(loc="outside lower center", ncols=3)
     return figure
+
+
+@picture("A087", "A random forest: the path of one sample in four of its trees, and the votes of all")
+def forest() -> Figure:
+    wine = load("wine")
+    model = ForestClassifier(n_estimators=50, max_depth=4, random_state=0).fit(wine.x, np.asarray(wine.y))
+    return explain.run("votes", model, wine.x[70:71], classes=wine.target_names).figure()
 
 
 @picture("C042", "Score, probability, class")

@@ -9,7 +9,7 @@ References: Friedman, Greedy Function Approximation (2001); Ke et al., LightGBM 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
@@ -20,6 +20,7 @@ from sklearn.utils import Tags
 
 from ...check import Count, NonNegative, Positive, Share, plain
 from ...errors import InputError
+from ...selection import Range, Space
 from .._base.plain import Plain, Rows
 from .grown import Grown, GrownClassifier, GrownRegressor
 from .nodes import Trees, of_predictors, to_predictor
@@ -54,6 +55,14 @@ class _Boosting(Grown):
     early_stopping: bool | Literal["auto"] = "auto"
     validation: Share = 0.1
     patience: Count = 10
+
+    space: ClassVar[Space] = {
+        "lr": Range(0.02, 0.3, log=True),
+        "n_estimators": Range(50, 500, log=True),
+        "max_leaf_nodes": Range(4, 64, log=True),
+        "min_samples_leaf": Range(2, 100, log=True),
+        "l2": Range(1e-3, 10.0, log=True),
+    }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

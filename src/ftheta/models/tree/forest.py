@@ -21,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ...check import Count, Positive
 from ...errors import InputError
+from ...selection import Range, Space
 from .._base.plain import Rows
 from .grown import Grown, GrownClassifier, GrownRegressor, keys
 from .nodes import Trees, check_curve, of_trees
@@ -69,6 +70,8 @@ class _Forest(Limits, _Ensemble):
 
     bootstrap: bool = True
     n_jobs: int | None = None
+
+    space: ClassVar[Space] = {"max_features": Range(0.1, 1.0), "min_samples_leaf": Range(1, 20, log=True)}
 
     def _prepared(self, rows: Rows) -> Rows:
         order = np.lexsort((rows.y.reshape(len(rows.y), -1)[:, 0], keys(rows.x, 0)))
@@ -188,6 +191,11 @@ class AdaBoostClassifier(_Ensemble, GrownClassifier):
     max_depth: Count = 1
     n_estimators: Count = 50
 
+    space: ClassVar[Space] = {
+        "lr": Range(0.05, 2.0, log=True),
+        "max_depth": Range(1, 6),
+        "n_estimators": Range(20, 300, log=True),
+    }
     takes_missing = False
     class_weight: ClassVar[None] = None  # pyright: ignore[reportIncompatibleVariableOverride]  # rows are weighed anew
 

@@ -200,7 +200,8 @@ class Votes(Result):
     def figure(self) -> Figure:
         """The first trees with the path of the row, and below what all trees say."""
         n, some = len(self.trees), "the first " * (len(self.values) > len(self.trees))
-        figure, axes = canvas(n, across=n, width=max(2.3, 7.0 / n), height=4.6)
+        figure, axes = canvas(n, across=n, width=max(2.3, 7.0 / n), height=4.6, sharey=True)
+        axes[0].set_ylabel("questions")
         figure.suptitle(f"Row {self.row} in {some}{counted(n, 'tree')}, and the votes of all {len(self.values)}")
         for k, (part, one, way) in enumerate(zip(axes, self.trees, self.ways, strict=True)):
             _draw_small(part, one, way, self.words)
@@ -245,7 +246,8 @@ def _draw_small(axes: Any, tree: Trees, way: np.ndarray, words: Words) -> None:
             "mew": 1.8 if node in lit else 0.6,
         }
         axes.plot(x, -level, "o", color=tint[node], zorder=4, **look)
-    axes.set_axis_off()
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
 
 
 @explanation("votes", fresh=True)

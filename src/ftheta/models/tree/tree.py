@@ -8,7 +8,7 @@ Reference: Breiman, Friedman, Olshen and Stone, Classification and Regression Tr
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ...check import Count, NonNegative
+from ...selection import Range, Space
 from .._base.plain import Rows
 from .grown import Grown, GrownClassifier, GrownRegressor
 from .nodes import Trees, check_curve, of_trees, to_tree
@@ -84,6 +85,8 @@ class _Tree(Limits, Grown):
     """
 
     ccp_alpha: NonNegative | Literal["auto"] = "auto"
+
+    space: ClassVar[Space] = {"min_samples_leaf": Range(1, 50, log=True), "max_features": Range(0.3, 1.0)}
 
     def _fitted(self, rows: Rows) -> Any:
         model = super()._fitted(rows)

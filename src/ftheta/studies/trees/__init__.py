@@ -1,0 +1,1 @@
+"""Trees, forests and what is simpler than they are."""
