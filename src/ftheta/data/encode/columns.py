@@ -10,7 +10,7 @@ Shapes: n rows.
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -122,9 +122,14 @@ class Levels(Plan):
         return text + ("; one for missing cells" if self.missing else "")
 
     def apply(self, column: pd.Series) -> np.ndarray:
-        cells, width = _text_levels(column), len(self.outputs)
+        width = len(self.outputs)
+        return np.eye(width + 1, width, dtype=np.float32)[self.places(column)]  # the last row: no level
+
+    def places(self, column: pd.Series) -> np.ndarray:
+        """Which of the outputs is 1, or -1 for none: (n,)."""
+        cells = _text_levels(column)
         table = places([*map(str, cells.cat.categories), None], self.levels, self.rare, self.missing)
-        return np.eye(width + 1, width, dtype=np.float32)[table[cells.cat.codes.to_numpy()]]  # the last row: no level
+        return table[cells.cat.codes.to_numpy()]
 
     def new_row_note(self, column: pd.Series) -> str:
         counts = _text_levels(column).value_counts()
@@ -154,9 +159,7 @@ class Codes(Levels):
         return f"one of {len(self.levels) + bool(self.rare)} categories, as they are"
 
     def apply(self, column: pd.Series) -> np.ndarray:
-        cells = _text_levels(column)
-        table = places([*map(str, cells.cat.categories), None], self.levels, self.rare, False)
-        found = table[cells.cat.codes.to_numpy()].astype(float)
+        found = replace(self, missing=False).places(column).astype(float)
         return np.where(found < 0, np.nan, found)[:, None]
 
 

@@ -96,12 +96,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])
-        out = np.empty((len(X), edges[-1]), dtype=self.dtype)
+        out, columns = np.zeros((len(X), edges[-1]), dtype=self.dtype), [X.iloc[:, j] for j in range(len(self.plans_))]
         with np.errstate(over="ignore"):  # a value too large for float32 is named by the estimator
             for start in range(0, len(X), BLOCK):  # what a plan makes of all rows at once may be large
                 rows = slice(start, start + BLOCK)
                 for j, plan in enumerate(self.plans_):
-                    out[rows, edges[j] : edges[j + 1]] = _applied(plan, X.iloc[rows, j], start)
+                    _fill(out[rows, edges[j] : edges[j + 1]], plan, columns[j].iloc[rows], start)
         coded = [plan.outputs[0] for plan in self.plans_ if isinstance(plan, Codes)]
         return (
             pd.DataFrame(out, X.index, self.get_feature_names_out()).astype(dict.fromkeys(coded, "category"))
@@ -201,18 +201,24 @@ def _or_number(plan: Plan, column: pd.Series) -> Plan:
     return number(column.to_numpy(dtype=np.float64), plan.name) if counts else plan
 
 
-def _applied(plan: Plan, column: pd.Series, start: int) -> np.ndarray:
+def _fill(out: np.ndarray, plan: Plan, column: pd.Series, start: int) -> None:
+    """Write what a plan makes of some rows, the first of which is row `start`, into zeros."""
     try:
-        found = plan.apply(column)
+        if type(plan) is Levels:  # a few ones
+            place = plan.places(column)
+            rows = np.flatnonzero(place >= 0)
+            out[rows, place[rows]] = 1
+            return
+        out[:] = found = plan.apply(column)
     except (TypeError, ValueError) as error:
         what = f"Column {plan.name!r} was a {plan.kind} in training"
         raise InputError(f"{what}, but now: {error}. Correct its cells.") from None
-    bad = ~np.isfinite(found) & ~(np.isnan(found) & getattr(plan, "keep", False))
+    if (bad := ~np.isfinite(found)).any():
+        bad &= ~(np.isnan(found) & getattr(plan, "keep", False))
     if bad.any():
         row = int(np.argmax(bad.any(1)))
         what = f"Column {plan.name!r} holds {column.iloc[row]} in row {start + row}"
         raise InputError(f"{what}; finite numbers are needed.")
-    return found
 
 
 _IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, number, numbers, places\n"
