@@ -125,20 +125,15 @@ _FOUR = (
 
 _TABLE = [
     quadratic(),
-    Surface(
-        *("ravine", _squares(_ravine), (-1.0, -1.6), ((-2.1, 1.3), (-2.1, 1.3)), ((0.0, 0.0),)),
-        *("¼ (x + y)² + ¼ 25 (y - x)²", _ravine),
-    ),
+    Surface("ravine", _squares(_ravine), (-1.0, -1.6), ((-2.1, 1.3), (-2.1, 1.3)), ((0.0, 0.0),),
+            "¼ (x + y)² + ¼ 25 (y - x)²", _ravine),
     rosenbrock(),
-    Surface(
-        *("himmelblau", _squares(_himmelblau), (0.0, 0.0), ((-5.5, 5.5), (-5.5, 5.5)), _FOUR),
-        *("(x² + y - 11)² + (x + y² - 7)²", _himmelblau),
-    ),
-    Surface(
-        "saddle", _saddle, (1.0, 0.01), ((-1.4, 1.4), (-1.6, 1.6)), ((0.0, 1.0), (0.0, -1.0)), "½ x² - ½ y² + ¼ y⁴"
-    ),
+    Surface("himmelblau", _squares(_himmelblau), (0.0, 0.0), ((-5.5, 5.5), (-5.5, 5.5)), _FOUR,
+            "(x² + y - 11)² + (x + y² - 7)²", _himmelblau),
+    Surface("saddle", _saddle, (1.0, 0.01), ((-1.4, 1.4), (-1.6, 1.6)), ((0.0, 1.0), (0.0, -1.0)),
+            "½ x² - ½ y² + ¼ y⁴"),
     Surface("no-minimum", _no_minimum, (1.0, 0.01), ((-1.4, 1.4), (-1.4, 1.4)), (), "x² - y²"),
-]
+]  # fmt: skip
 
 SURFACES: dict[str, Surface] = {entry.name: entry for entry in _TABLE}
 """The surfaces by name, in two dimensions; `quadratic` and `rosenbrock` make others."""

@@ -64,27 +64,17 @@ _INSTANCE = {1: nn.InstanceNorm1d, 2: nn.InstanceNorm2d}
 
 NORMS: dict[str, Norm] = {
     "none": Norm(lambda c, dims, groups: nn.Identity(), "", False, "Shallow networks; well scaled initial weights."),
-    "batch": Norm(
-        lambda c, dims, groups: _BATCH[dims](c),
-        *("B, H, W", True, "Convolutional networks with batches of 16 rows and more."),
-    ),
-    "layer": Norm(
-        lambda c, dims, groups: nn.GroupNorm(1, c) if dims else nn.LayerNorm(c),
-        *("C, H, W", False, "Rows and sequences; batches of any size, also of one row."),
-    ),
-    "instance": Norm(
-        lambda c, dims, groups: _INSTANCE[dims](c, affine=True),
-        *("H, W", False, "Pictures whose contrast carries no meaning: style transfer."),
-    ),
-    "group": Norm(
-        lambda c, dims, groups: nn.GroupNorm(groups, c),
-        *("C / groups, H, W", False, "Convolutional networks with batches too small for batch norm."),
-    ),
-    "rms": Norm(
-        lambda c, dims, groups: MapRMSNorm(c) if dims else nn.RMSNorm(c, eps=1e-5),
-        *("C, H, W", False, "Transformers: as layer norm, without centering and shift."),
-    ),
-}
+    "batch": Norm(lambda c, dims, groups: _BATCH[dims](c), "B, H, W", True,
+                  "Convolutional networks with batches of 16 rows and more."),
+    "layer": Norm(lambda c, dims, groups: nn.GroupNorm(1, c) if dims else nn.LayerNorm(c), "C, H, W", False,
+                  "Rows and sequences; batches of any size, also of one row."),
+    "instance": Norm(lambda c, dims, groups: _INSTANCE[dims](c, affine=True), "H, W", False,
+                     "Pictures whose contrast carries no meaning: style transfer."),
+    "group": Norm(lambda c, dims, groups: nn.GroupNorm(groups, c), "C / groups, H, W", False,
+                  "Convolutional networks with batches too small for batch norm."),
+    "rms": Norm(lambda c, dims, groups: MapRMSNorm(c) if dims else nn.RMSNorm(c, eps=1e-5), "C, H, W", False,
+                "Transformers: as layer norm, without centering and shift."),
+}  # fmt: skip
 
 
 def norm(kind: str, channels: int, *, dims: int = 2, groups: int | None = None) -> nn.Module:
