@@ -35,6 +35,7 @@ def test_points_lie_in_the_space_and_the_best_is_the_largest(search):
     assert found.values[found.best] == found.values.max() and found.best_point == found.points[found.best]
 
 
+@pytest.mark.ledger("B175", covers="ftheta.selection.Search")
 def test_tpe_is_ahead_of_random_points():
     def reached(search, seed):
         made = Search({"x": Range(-3.0, 3.0), "y": Range(-3.0, 3.0)}, search=search, seed=seed)
@@ -57,6 +58,18 @@ def test_quasi_random_points_leave_smaller_gaps():
     assert all(gap("quasi-random", seed) < gap("random", seed) / 2 for seed in range(5))
 
 
+@pytest.mark.middle
+@pytest.mark.ledger("A167", covers="ftheta.selection.Search")
+def test_sixty_random_points_nearly_always_hit_the_best_twentieth():
+    hits = []
+    for seed in range(60):
+        made = Search({"x": Range(0.0, 1.0)}, search="random", seed=seed)
+        made.run(lambda p, _: p["x"], 60)
+        hits.append(made.study.best_value > 0.95)
+    assert abs(np.mean(hits) - (1 - 0.95**60)) < 3 * np.sqrt(0.954 * 0.046 / 60)
+
+
+@pytest.mark.ledger("A166", covers="ftheta.selection.Search")
 def test_a_grid_has_every_combination_once():
     space = {"n": Range(1, 3), "c": ("a", "b"), "x": Range(1.0, 1000.0, log=True)}
     made = Search(space, search="grid")
@@ -141,6 +154,7 @@ def test_the_trial_of_a_killed_process_is_taken_up_again(tmp_path):
     assert len(points[0]) == 5 and points[1][0] in points[0]
 
 
+@pytest.mark.ledger("C012", covers="ftheta.selection.tune")
 def test_tune_agrees_with_scikit_learn_and_refits():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
