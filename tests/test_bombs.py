@@ -241,6 +241,18 @@ BOMBS = {
     "npz of overlapping entries": (data, overlapping),
     "npz packed with LZMA": (data, lambda: zipped(("X.npy", npy(np.zeros((10**5, 10)))), method=zipfile.ZIP_LZMA)),
     "deflated .pt": (data, lambda: zipped(("archive/data.pkl", bytes(ZEROS)))),
+    "zip of a table of ratio 1029": (table, lambda: zipped(("a.csv", b"a,y\n" + b"1,2\n" * (ZEROS // 4)))),
+    "zip of a table of forged size": (
+        table,
+        lambda: forged(zipped(("a.csv", b"a,y\n" + b"1,2\n" * (ZEROS // 4))), 24, 1000),
+    ),
+    "zip of a table with more than it says": (
+        table,
+        lambda: longer_than_said().replace(b"X.npy", b"X.csv"),
+    ),
+    "zip of a million tables": (table, lambda: million_entries().replace(b"X.npy", b"X.csv")),
+    "zip of a table packed with LZMA": (table, lambda: zipped(("a.csv", bytes(ZEROS)), method=zipfile.ZIP_LZMA)),
+    "xlsx of a packed sheet": (table, lambda: zipped(("xl/workbook.xml", b" " * ZEROS))),
     "npy of seven tebibytes": (
         data,
         lambda: header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }\n"),

@@ -31,11 +31,12 @@ import torch
 from PIL import Image
 
 import ftheta
-from ftheta.data import TableEncoder, read_arrays, read_csv, read_idx_array, read_images, read_parquet, read_text
+from ftheta.data import TableEncoder, read, read_arrays, read_csv, read_idx_array, read_images, read_parquet, read_text
 from ftheta.errors import FileFormatError, FThetaError
 from ftheta.jobs.config import merge, read_config
 from ftheta.models import BoostingClassifier, ForestClassifier, MLPClassifier
 from ftheta.store import Run, dump_tree, load_tree, to_toml
+from tests.data.io.test_tables import ROWS, xlsx
 from tests.mutation import in_child, mutated, peak
 
 RNG = np.random.default_rng(0)
@@ -70,6 +71,32 @@ def csv_oracle(path, found):
         if found.x[name].dtype == float:
             cells = pd.to_numeric(pd.Series([row[j].strip() for row in rows[1:]]), errors="coerce")
             assert same(cells[cells.notna()], found.x[name][cells.notna().to_numpy()])
+
+
+def zip_files():
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for data in csv_files():
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w", method) as archive:
+                archive.writestr("notes.txt", "about it")
+                archive.writestr("a.csv", data)
+            yield out.getvalue()
+
+
+def zip_oracle(path, found):
+    with zipfile.ZipFile(path) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".csv"))
+        path.with_name("inside.csv").write_bytes(archive.read(name))
+    csv_oracle(path.with_name("inside.csv"), found)
+
+
+def json_files():
+    rows = [{"a": 1.5, "b": "x", "y": True}, {"a": None, "b": "y", "y": False}, {"a": 3, "b": "é", "y": True}]
+    frame = pd.DataFrame(rows)
+    yield json.dumps(rows)
+    yield from (frame.to_json(orient=orient) for orient in ("columns", "split"))
+    yield "\n".join(map(json.dumps, rows))
+    yield json.dumps({"n": 3, "rows": rows})
 
 
 def npy(array):
@@ -349,6 +376,9 @@ def manifest(mend, files):
 
 DOORS = {
     "csv": Door(csv_files, read_csv, csv_oracle, name="a.csv"),
+    "zip": Door(zip_files, lambda path: read_csv(path, sheet=""), zip_oracle, name="a.zip"),
+    "json": Door(json_files, read),
+    "xlsx": Door(lambda: [xlsx(ROWS), xlsx([["a", "b"], *TABLE[:, :2].tolist()])], read),
     "npy": Door(npy_files, read_arrays, npy_oracle),
     "npz": Door(npz_files, read_arrays, npz_oracle),
     "npz inside": Door(npy_files, read_arrays, npz_oracle, packed),

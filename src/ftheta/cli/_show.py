@@ -174,7 +174,6 @@ def new_file_option(help: str) -> Any:
     return click.option("-o", "--output", help=help, type=click.Path(path_type=Path), callback=check)
 
 
-encoding_option = click.option("--encoding", help="Of the characters of FILE; default: as in training.", metavar="NAME")
 skip_bad_option = click.option("--skip-bad", help="Leave damaged images of a folder out.", is_flag=True)
 figures_option = click.option(
     *("--figures", "figures"), help="Draw into this folder.", type=click.Path(path_type=Path), metavar="DIR"

@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from ..errors import InputError
-from ..jobs.config import duration, from_toml
+from ..jobs.config import duration
+from ._options import data_options, option
 from ._show import echo, echo_json, echo_table, say_loading
-from .train import option, say_next, terminal
+from .train import say_next, terminal
 
 
 @click.command("compare", short_help="Try the models that fit the data, and train the best.")
 @click.argument("data", required=False, default="")
-@option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
-@option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", default="")
+@data_options
 @option("--models", "Models to compare, e.g. linear,mlp; default: one of each family that fits.", metavar="A,B")
 @option("--metric", "Score that orders them, e.g. 'log loss'; default: accuracy or RMSE.", default="", metavar="NAME")
 @option("--time", "Time budget of all of it.", default="2m", show_default=True, metavar="TIME")
@@ -26,13 +26,6 @@ from .train import option, say_next, terminal
     type=click.IntRange(2, 999),
     show_default=True,
 )
-@option("--seed", "Seed of splits, folds and training.", type=int)
-@option("--test", "Share held out for the result of the best, a file, or none.", type=from_toml, metavar="SHARE|FILE")
-@option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
-@option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
-@option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
-@option("--time-column", "Column that orders the rows, for a chronological split.", default="", metavar="COLUMN")
-@option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
 @option("--run", "Folder of the comparison; default: runs/compare-DATA/TIME.", type=click.Path(path_type=Path))
 @option("--resume", "Continue the comparison in this folder.", type=click.Path(path_type=Path), metavar="DIR")
 @option("--report/--no-report", "Write report.html for the best.", default=True)

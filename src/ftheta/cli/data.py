@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..results import Table
+from ._options import layout_options
 from ._show import echo, echo_json, echo_rows, echo_table, json_option
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @command.command("show")
 @click.argument("name", metavar="NAME|FILE")
 @click.option("--target", metavar="COLUMN", help="The column of a file that is to be predicted.")
-@click.option("--encoding", default="utf-8", metavar="NAME", help="Of the characters of a CSV file, e.g. latin-1.")
+@layout_options()
 @json_option()
-def show(name: str, target: str | None, encoding: str, as_json: bool) -> None:
+def show(name: str, target: str | None, as_json: bool, **layout: Any) -> None:
     """What is in a data set or a file: columns, first rows, classes, truth, license, notes."""
     from ..jobs.opening import described_data
 
-    dataset = described_data(name, target, encoding, lambda text: echo(text, err=True))
+    dataset = described_data(name, target, lambda text: echo(text, err=True), **layout)
     facts = describe(dataset)
     if as_json:
         echo_json(facts, 1)

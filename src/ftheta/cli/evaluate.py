@@ -1,22 +1,24 @@
 """`ftheta evaluate`: how good a trained run is on the rows of a file that has the target."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ._show import echo_json, echo_scores, encoding_option, json_option, say_loading, skip_bad_option
+from ._options import layout_options
+from ._show import echo_json, echo_scores, json_option, say_loading, skip_bad_option
 
 
 @click.command("evaluate", short_help="Evaluate a trained run on a file with targets.")
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
-@encoding_option
+@layout_options("; default: as in training")
 @skip_bad_option
 @json_option()
-def command(run: str, file: Path, encoding: str | None, skip_bad: bool, as_json: bool) -> None:
+def command(run: str, file: Path, skip_bad: bool, as_json: bool, **layout: Any) -> None:
     """Scores of RUN (a folder, an id, or last) on FILE, which has its columns and its target. Nothing is written."""
     say_loading()
     from .. import jobs
 
-    table = jobs.open(run).evaluate(file, encoding=encoding, skip_bad=skip_bad)
+    table = jobs.open(run).evaluate(file, skip_bad=skip_bad, **layout)
     echo_json(table.as_json()) if as_json else echo_scores(table)

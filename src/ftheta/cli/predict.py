@@ -12,6 +12,7 @@ import click
 from ..errors import InputError
 from ..results import Table
 from . import _show
+from ._options import layout_options
 from ._show import echo, width
 
 if TYPE_CHECKING:
@@ -24,12 +25,10 @@ INPUTS = 4  # columns that are shown beside a prediction
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @_show.new_file_option("Write to this CSV file instead of the screen.")
-@_show.encoding_option
+@layout_options("; default: as in training")
 @_show.skip_bad_option
 @_show.figures_option
-def command(
-    run: str, file: Path, output: Path | None, encoding: str | None, skip_bad: bool, figures: Path | None
-) -> None:
+def command(run: str, file: Path, output: Path | None, skip_bad: bool, figures: Path | None, **layout: Any) -> None:
     """Predict each row of FILE, which has the columns that RUN (a folder, an id, or last) was trained on.
 
     For a run that was trained on images, FILE is an image or a folder of images; --figures draws what was seen in
@@ -43,7 +42,7 @@ def command(
     from .. import jobs
 
     trained = jobs.open(run)
-    found = trained.predict(file, encoding=encoding, skip_bad=skip_bad)
+    found = trained.predict(file, skip_bad=skip_bad, **layout)
     if figures is not None:
         drawn = None
         if "file" in found.rows.names and file.is_file():

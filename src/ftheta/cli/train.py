@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..jobs.config import FLAGS, Config, duration, from_toml, merge, parse_set, read_config
 from ..jobs.files import settings
 from ..jobs.runs import all_runs, find_run, new_path
+from ._options import data_options, option
 from ._show import echo, echo_file, echo_scores, say_loading
 
 
@@ -38,10 +39,6 @@ class TrainCommand(click.Command):
                 formatter.write_dl([(f"{p.name}={p.default}", f"{p.text} [{p.type}]".strip()) for p in rows])
 
 
-def option(name: str, help: str, **more: Any) -> Any:
-    return click.option(name, help=help, **more)
-
-
 def widths(ctx: click.Context, param: click.Parameter, text: str | None) -> list[int] | None:
     """One width, or several with commas between them."""
     value = None if text is None else from_toml(text)
@@ -54,22 +51,14 @@ def widths(ctx: click.Context, param: click.Parameter, text: str | None) -> list
 @click.command("train", cls=TrainCommand, short_help="Train a model on a data set or a file.")
 @click.argument("model", required=False, default="")
 @click.argument("data", required=False, default="")
-@option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
-@option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", metavar="TASK")
+@data_options
 @option("--epochs", "Passes over the rows.", type=int)
 @option("--batch-size", "Rows of a batch.", type=from_toml, metavar="N|auto")
 @option("--lr", "Learning rate; find: by a range test before training.", type=from_toml, metavar="RATE|find")
 @option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
 @option("--hidden", "Widths of the hidden layers, e.g. 64,64.", callback=widths, metavar="WIDTHS")
 @option("--horizon", "Steps that a model of series forecasts.", type=int, metavar="STEPS")
-@option("--seed", "Seed of splits, weights, order and noise.", type=int)
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
-@option("--test", "Share held out for the result, a file, or none.", type=from_toml, metavar="SHARE|FILE|none")
-@option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
-@option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
-@option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
-@option("--time-column", "Column that orders the rows, for a chronological split.", default="", metavar="COLUMN")
-@option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
 @option("--size", "Height and width of the images of a folder.", type=int, metavar="PIXELS")
 @option("--skip-bad", "Leave damaged images of a folder out.", is_flag=True, default=None)
 @option("--time", "Time budget, e.g. 90s, 10m, 2h.", metavar="TIME")

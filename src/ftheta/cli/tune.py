@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 from ..errors import InputError
-from ..jobs.config import duration, from_toml, parse_set
+from ..jobs.config import duration, parse_set
+from ._options import data_options, option
 from ._show import ROWS, echo, echo_json, echo_table, figures_option, say_loading
-from .train import option, say_next, terminal
+from .train import say_next, terminal
 
 
 @click.command("tune", short_help="Search for good parameters of a model.")
 @click.argument("model", required=False, default="")
 @click.argument("data", required=False, default="")
-@option("--target", "Column of the file to predict.", default="", metavar="COLUMN")
-@option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", default="")
+@data_options
 @option("--trials", "Points that are tried.", default=50, type=click.IntRange(1, 10**6), show_default=True)
 @option("--search", "tpe, random, quasi-random or grid.", default="tpe", show_default=True, metavar="NAME")
 @option("--space", "TOML file with ranges and values; default: the family's own.", type=click.Path(path_type=Path))
@@ -32,13 +32,6 @@ from .train import option, say_next, terminal
 @option(
     "--processes", "Processes on this machine; others may join with --resume.", default=1, type=click.IntRange(1, 256)
 )
-@option("--seed", "Seed of splits, folds, search and training.", type=int)
-@option("--test", "Share held out for the result, a file, or none.", type=from_toml, metavar="SHARE|FILE")
-@option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE")
-@option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"]))
-@option("--group", "Column whose equal cells stay on one side of every split.", default="", metavar="COLUMN")
-@option("--time-column", "Column that orders the rows, for a chronological split.", default="", metavar="COLUMN")
-@option("--encoding", "Of the characters of a CSV file, e.g. latin-1.", default="", metavar="NAME")
 @option("--set", "A setting that stays as it is, e.g. epochs=50.", multiple=True, metavar="KEY=VALUE")
 @option("--run", "Folder of the search; default: runs/tune-MODEL-DATA/TIME.", type=click.Path(path_type=Path))
 @option("--resume", "Continue the search in this folder, or join it.", type=click.Path(path_type=Path), metavar="DIR")

@@ -33,6 +33,8 @@ class Config:
     group: str = ""  # column whose equal cells stay on one side of every split
     time_column: str = ""  # column that orders the rows
     encoding: str = "utf-8"  # of the characters of a CSV file
+    sheet: str = ""  # of a spreadsheet, or table of a zip archive; empty: the first, or the only one
+    skip_rows: Annotated[int, Ge(0)] = 0  # lines above the header
     size: Annotated[int, Ge(0)] = 0  # height and width of the images of a folder; 0: their own, at most 64
     skip_bad: bool = False  # leave damaged images of a folder out
     params: dict[str, Any] = field(default_factory=dict)  # parameters of the estimator
@@ -41,6 +43,11 @@ class Config:
     def toml(self) -> str:
         """The text of `config.toml`."""
         return _toml({name: value for name, value in asdict(self).items() if value is not None})
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """How files are read, as `data.read` takes it."""
+        return {name: getattr(self, name) for name in ("encoding", "sheet", "skip_rows")}
 
     def command(self) -> str:
         """What to type to repeat it."""

@@ -29,15 +29,19 @@ def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Datas
     return _grouped(found, config.group) if config.group else found
 
 
-def described_data(name: str, target: str | None, encoding: str, say: Say) -> Dataset:
-    """A data set, file or folder to look at, without a model."""
+def described_data(name: str, target: str | None, say: Say, **layout: Any) -> Dataset:
+    """A data set, file or folder to look at, without a model; `layout` as in `data.read`."""
     if (found := _named(name, target or "")) is not None:
         return found
     _refuse_missing(name)
     if Path(name).is_dir():
         _refuse_target(name, target)
         return _data.open_images(name, skip_bad=True, say=say)
-    return _data.read(name, target, encoding=encoding)
+    return _data.read(name, target, **_given(layout))
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _named(name: str, target: str) -> Dataset | None:
@@ -90,8 +94,10 @@ def _file(config: Config, card: Card) -> Dataset:
     """A file; where the model learns from a target, there must be one."""
     _refuse_missing(config.data)
     path, needs_y = Path(config.data), all(task.needs_y for task in tasks_of(card).values())
-    required = bool(config.target) or (needs_y and _data.format_of(path) not in ("csv", "json", "excel", "parquet"))
-    found = _data.read(path, config.target or None, required=required, encoding=config.encoding)
+    required = bool(config.target) or (
+        needs_y and _data.format_of(path, config.sheet) not in ("csv", "json", "excel", "parquet")
+    )
+    found = _data.read(path, config.target or None, required=required, **config.layout)
     if needs_y and found.y is None and found.feature_names and KINDS[found.kind].merge:
         names = [*found.feature_names[:12], *(["..."] if len(found.feature_names) > 12 else [])]
         raise FileFormatError(f"{path}: which column is predicted? Use --target COLUMN. It has {', '.join(names)}.")
@@ -150,10 +156,15 @@ class Reader(NamedTuple):
     encoder: Any
     csv_format: Any  # how the cells of training were written
 
-    def read(
-        self, file: Path | str, encoding: str | None = None, *, skip_bad: bool = False, required: bool = False
-    ) -> Rows:
-        """The rows of a file, an image or a folder of images as the model takes them; required: with a target."""
+    def read(self, file: Path | str, *, skip_bad: bool = False, required: bool = False, **layout: Any) -> Rows:
+        """The rows of a file, an image or a folder of images as the model takes them.
+
+        Args:
+            file: The file or folder.
+            skip_bad: Whether damaged images are left out.
+            required: Whether there must be a target.
+            layout: encoding, sheet and skip_rows; None: as in training.
+        """
         path, encoder, required = Path(file), self.encoder, required and self.task.needs_y
         shape = getattr(encoder, "image_", ()) if issubclass(self.kind, Images) else ()
         if skip_bad and not (shape and path.is_dir()):
@@ -162,7 +173,7 @@ class Reader(NamedTuple):
         if shape and (path.is_dir() or _data.is_picture(path)):
             found, names["file"] = _new_images(path, shape, skip_bad)
         else:
-            found = self._rows(path, encoding, bool(shape), required)
+            found = self._rows(path, bool(shape), required, layout)
         if required and found.y is None:
             target = f" {self.config.target!r}" if self.config.target else ""
             raise InputError(f"{path} has no target{target} to compare with. Give a file that has it.")
@@ -171,11 +182,13 @@ class Reader(NamedTuple):
         notes = [*found.notes, *([] if encoder is None else encoder.new_row_notes(x))]
         return Rows(x, x if encoder is None else encoder.transform(x), found.y, names, notes, found)
 
-    def _rows(self, path: Path, encoding: str | None, images: bool, required: bool) -> Dataset:
+    def _rows(self, path: Path, images: bool, required: bool, layout: dict[str, Any]) -> Dataset:
         if _data.is_picture(path):
             raise InputError(f"{path} is an image; the run was trained on rows of numbers. Give a file like its data.")
-        code, target = encoding or self.config.encoding, self.config.target or None
-        found = _data.read(path, target, required=required, encoding=code, csv_format=self.csv_format)
+        target, own = self.config.target or None, self.config.layout
+        if path.suffix != Path(self.config.data).suffix:
+            own = {"encoding": own["encoding"]}
+        found = _data.read(path, target, required=required, csv_format=self.csv_format, **own | _given(layout))
         flat = getattr(found.x, "shape", ())[1:] == (getattr(self.encoder, "n_features_in_", None),)
         if images and found.kind != self.kind.name and not flat:
             raise InputError(f"{path} is a {found.kind}, and the run was trained on images. Give an image or a folder.")

@@ -145,19 +145,25 @@ class TrainedRun:
         form = None if given is None else CsvFormat(given["comma"], given["dates"], tuple(given["text"]))
         return Reader(self.config, self.task, self.kind, self.encoder, form)
 
-    def predict(self, file: Path | str, *, encoding: str | None = None, skip_bad: bool = False) -> Answers:
-        """Predictions for each row of a file, an image or a folder of images."""
+    def predict(self, file: Path | str, *, skip_bad: bool = False, **layout: Any) -> Answers:
+        """Predictions for each row of a file, an image or a folder of images.
+
+        Args:
+            file: The file or folder.
+            skip_bad: Whether damaged images are left out.
+            layout: `encoding`, `sheet` and `skip_rows` as in `ftheta.data.read`; default: as in training.
+        """
         if not hasattr(self.model, "predict"):
             advice = "`ftheta sample` draws rows from it, `ftheta explain` shows what is inside."
             raise InputError(f"{self.run.path} is a {type(self.model).__name__}, which predicts nothing. {advice}")
-        rows = self.reader.read(file, encoding, skip_bad=skip_bad)
+        rows = self.reader.read(file, skip_bad=skip_bad, **layout)
         made = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
         frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
         return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows)
 
-    def evaluate(self, file: Path | str, *, encoding: str | None = None, skip_bad: bool = False) -> Table:
-        """Scores on the rows of a file that has the target."""
-        rows = self.reader.read(file, encoding, skip_bad=skip_bad, required=True)
+    def evaluate(self, file: Path | str, *, skip_bad: bool = False, **layout: Any) -> Table:
+        """Scores on the rows of a file that has the target; arguments as in `predict`."""
+        rows = self.reader.read(file, skip_bad=skip_bad, required=True, **layout)
         task, names = self.task, self.facts["classes"]
         y, made = None, {}
         if task.needs_y:

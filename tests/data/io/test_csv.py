@@ -234,7 +234,7 @@ HEAD = "a,b\n1,2\n"
         (HEAD + "3,-inf\n", r"line 3: column 'b' \(2\) holds '-inf'; finite numbers are needed"),
         (HEAD + "3,1e999\n", r"line 3: column 'b' \(2\) holds '1e999'; finite numbers are needed"),
         (b"a,b\n1,2\0\0", r"data\.csv byte 7: a zero byte, so the file is binary or damaged"),
-        (b"PK\x03\x04\x14\0", "its content is a zip archive .*; fθ does not open it"),
+        (b"PK\x03\x04\x14\0", "a damaged zip archive .*Download it again"),
         (b"PAR1\x15\x04\0", "its content is a Parquet file"),
         (b"\x89PNG\r\n\x1a\n", "its content is one PNG image; fθ does not open it. Use a folder"),
         (b"\x93NUMPY\x01\0", r"its content is a NumPy file \(\.npy, \.npz\), not CSV"),

@@ -50,10 +50,11 @@ def test_the_first_bytes_say_what_it_is(tmp_path, content, kind):
     assert format_of(tmp_path / "x.csv") == kind
 
 
-def zipped(name):
+def zipped(*names, content="x"):
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(name, "x")
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, content)
     return stream.getvalue()
 
 
@@ -72,6 +73,78 @@ def test_what_is_not_opened_is_named(tmp_path, content, words):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(FileFormatError, match=rf"x: its content is {words}.*; fθ does not open it\. \w+"):
         format_of(tmp_path / "x")
+
+
+LINES = "größe,PK\n1,2\n3,4\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        zipped("a/größe.csv", "README.txt", "__MACOSX/a/._größe.csv", content=LINES),
+        zipped("only.txt", content=LINES.encode("cp1252")),
+        zipped("w.csv", content=LINES.encode("utf-16")),
+        LINES.encode("utf-16-le"),
+        LINES.encode("utf-16-be"),
+        zipped("rows.jsonl", content='{"größe": 1, "PK": 2}\n{"größe": 3, "PK": 4}'),
+        b'{"count": 2, "rows": [{"gr\xc3\xb6\xc3\x9fe": 1, "PK": 2}, {"gr\xc3\xb6\xc3\x9fe": 3, "PK": 4}]}',
+        pd.DataFrame({"größe": [1, 3], "PK": [2, 4]}).to_json().encode(),
+        pd.DataFrame({"größe": [1, 3], "PK": [2, 4]}).to_json(orient="split").encode(),
+    ],
+    ids=["zip", "text in zip", "UTF-16 in zip", "UTF-16 LE", "UTF-16 BE", "JSON in zip", "wrapped", "columns", "split"],
+)
+def test_a_table_is_found_in_archives_and_encodings(tmp_path, content):
+    (tmp_path / "t").write_bytes(content)
+    found = read(tmp_path / "t", "PK")
+    assert found.feature_names == ("größe",) and found.x["größe"].tolist() == [1, 3] and found.y.tolist() == [2, 4]
+    assert ("read as UTF-16" in found.notes) == (content[1:2] == b"\0" or content[:1] == b"\0" or b"w.csv" in content)
+
+
+def test_of_several_tables_one_is_named(tmp_path):
+    path = tmp_path / "t.zip"
+    path.write_bytes(zipped("a.csv", "b.tsv", content=LINES))
+    with pytest.raises(FileFormatError, match=r"t.zip: 2 tables \(a.csv, b.tsv\). Choose one, e.g. --sheet a.csv"):
+        read(path)
+    assert read(path, "PK", sheet="b.tsv").rows == 2
+    for sheet, words in {"c.csv": "Unknown file in the archive 'c.csv'", "": "2 tables"}.items():
+        with pytest.raises(FileFormatError, match=words):
+            read(path, "PK", sheet=sheet)
+    with pytest.raises(FileFormatError, match="rows are skipped in CSV files"):
+        path.write_bytes(b'[{"a": 1}]')
+        read(path, skip_rows=1)
+    with pytest.raises(FileFormatError, match="sheet 'b' is asked for; this is JSON, which has none"):
+        read(path, sheet="b")
+
+
+def test_a_damaged_or_encrypted_archive_is_one_sentence(tmp_path):
+    sound = zipped("a.csv", content=LINES * 100)
+    place = sound.index(b"PK\1\2")
+    encrypted = sound[: place + 8] + b"\1" + sound[place + 9 :]
+    wrong = sound.index(b"a.csv") + 12
+    changed = sound[:wrong] + bytes([sound[wrong] ^ 255]) + sound[wrong + 1 :]
+    cases = {sound[:-30]: "a damaged zip archive", encrypted: "a.csv is encrypted", changed: "a damaged zip archive"}
+    for content, words in cases.items():
+        (tmp_path / "t.zip").write_bytes(content)
+        with pytest.raises(FileFormatError, match=words) as caught:
+            read(tmp_path / "t.zip", "PK")
+        assert str(caught.value).startswith(str(tmp_path / "t.zip")) and "\n" not in str(caught.value)
+
+
+def test_lines_above_the_header_are_skipped_and_counted(tmp_path):
+    path = tmp_path / "t.csv"
+    title = 'Sales of "2024\nby region, in 1,000\n\n'
+    path.write_text(title + "a;b\n1;2\n3;4\n", encoding="utf-8")
+    assert read(path, "b", skip_rows=3).y.tolist() == [2, 4] == read(path, "b", skip_rows=2).y.tolist()
+    path.write_text(title.replace('"', "") + "a;b\n1;2\n3;4\n", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"'b' is not in its header \(line 1\) but in line 4.*--skip-rows 3"):
+        read(path, "b")
+    path.write_text("Sales\nfrom, to\n" + "a,b,c\n" + "1,2,3\n" * 9 + "4,5\n6,7,8\n", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"line 2: .* If the table begins at line 3, .*: --skip-rows 2"):
+        read(path)
+    with pytest.raises(FileFormatError, match=r"line 13: 2 fields, expected 3 \(header\)"):
+        read(path, skip_rows=2)
+    with pytest.raises(FileFormatError, match="15 lines are to be skipped, and there are no more"):
+        read(path, skip_rows=15)
 
 
 def test_read_opens_each_kind(tmp_path):
@@ -121,7 +194,7 @@ def test_a_mark_is_dropped_and_line_ends_of_windows_are_noted(tmp_path):
         (b"ab\nc\xe9d", "line 2, byte 4: not UTF-8 .0xe9.. Save it as UTF-8"),
         (b"ab\xed\xa0\x80", "line 1, byte 2: not UTF-8"),  # half a character, as UTF-8
         (b"abc\0d", "byte 3: a zero byte, so this is not text"),
-        ("text".encode("utf-16-le"), "byte 1: a zero byte"),
+        (b"t\0ext", "byte 1: a zero byte"),
     ],
 )
 def test_what_is_no_text_is_one_sentence(content, text, tmp_path):

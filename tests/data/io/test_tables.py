@@ -36,7 +36,7 @@ RELATIONS = (
 )
 BOOK = (
     '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="{office}">'
-    '<sheets><sheet name="first" sheetId="1" r:id="rId1"/></sheets></workbook>'
+    '<sheets><sheet name="first" sheetId="1" r:id="rId1"/>{more}</sheets></workbook>'
 )
 
 
@@ -47,11 +47,12 @@ def cell(value, place):
         return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
     if isinstance(value, str):
         return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
-    return f'<c r="{place}"><v>{value}</v></c>'
+    formula = "<f>1+1</f>" if isinstance(value, float) else ""
+    return f'<c r="{place}">{formula}<v>{value}</v></c>'
 
 
-def xlsx(rows):
-    """The smallest workbook that the standard allows."""
+def xlsx(rows, more="", merged=""):
+    """The smallest workbook that the standard allows; its fractions are stored values of formulas."""
     lines = ("".join(cell(v, f"{chr(65 + j)}{i + 1}") for j, v in enumerate(row)) for i, row in enumerate(rows))
     sheet = "".join(f"<row>{line}</row>" for line in lines)
     out = io.BytesIO()
@@ -60,11 +61,11 @@ def xlsx(rows):
         archive.writestr(
             "_rels/.rels", RELATIONS.format(office=OFFICE, kind="officeDocument", target="xl/workbook.xml")
         )
-        archive.writestr("xl/workbook.xml", BOOK.format(office=OFFICE))
+        archive.writestr("xl/workbook.xml", BOOK.format(office=OFFICE, more=more))
         target = RELATIONS.format(office=OFFICE, kind="worksheet", target="worksheets/sheet1.xml")
         archive.writestr("xl/_rels/workbook.xml.rels", target)
         space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-        content = f'<worksheet xmlns="{space}"><sheetData>{sheet}</sheetData></worksheet>'
+        content = f'<worksheet xmlns="{space}"><sheetData>{sheet}</sheetData>{merged}</worksheet>'
         archive.writestr("xl/worksheets/sheet1.xml", content)
     return out.getvalue()
 
@@ -137,6 +138,22 @@ def test_a_damaged_or_empty_spreadsheet_is_one_sentence(tmp_path):
         with pytest.raises(FileFormatError) as caught:
             read_excel(tmp_path / "t.xlsx")
         assert str(caught.value).startswith(str(tmp_path / "t.xlsx")) and "\n" not in str(caught.value)
+
+
+def test_one_sheet_is_read_below_the_rows_that_are_skipped(tmp_path):
+    second = '<sheet name="2024" sheetId="2" r:id="rId1"/>'  # the same cells under another name
+    title, merged = ["A title", None, None, None, None], '<mergeCells count="1"><mergeCell ref="A1:E1"/></mergeCells>'
+    (tmp_path / "t.xlsx").write_bytes(xlsx([title, *ROWS], second, merged))
+    for sheet in ("", "first", "1", "2024", "2"):
+        found = read(tmp_path / "t.xlsx", "y", sheet=sheet, skip_rows=1)
+        other = "2024" if sheet in ("", "first", "1") else "first"
+        assert found.y.tolist() == [3, 4] and found.notes[0].endswith(f"not used: {other}")
+        assert np.array_equal(found.x["size"], [1.5, np.nan], equal_nan=True)
+    for sheet in ("0", "3", "third"):
+        with pytest.raises(FileFormatError, match=f"Unknown sheet '{sheet}'.* Known: first, 2024"):
+            read(tmp_path / "t.xlsx", "y", sheet=sheet)
+    with pytest.raises(FileFormatError, match="sheet 'first' has 0 rows"):
+        read(tmp_path / "t.xlsx", skip_rows=4)
 
 
 def test_without_calamine_the_command_that_installs_it_is_named(tmp_path, monkeypatch):

@@ -2,13 +2,15 @@
 
     bytes -> sample: delimiter, header, what must stay text -> one read by pandas -> columns inferred
 
-UTF-8, UTF-16 or cp1252; commas, semicolons, tabs or bars; a header line; also packed by gzip. Numbers may have a
+UTF-8, UTF-16 or cp1252; commas, semicolons, tabs or bars; a header line; also inside gzip or zip. Numbers may have a
 decimal comma; text, dates and missing cells stay what they are. Only what fails is read again, record by record.
 """
 
 import codecs
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -34,20 +36,25 @@ def read_csv(
     required: bool = True,
     encoding: str = "utf-8",
     csv_format: CsvFormat | None = None,
+    sheet: str = "",
+    skip_rows: int = 0,
 ) -> Dataset:
     """A CSV file with a header as a data set; `FileFormatError` with path, line and column where it cannot be read.
 
     A file that is not UTF-8 is read as cp1252, with a note. Arguments as in `read`.
     """
-    path = Path(path)
-    if (kind := format_of(path)) != "csv":
+    path, notes = Path(path), list[str]()
+    if (kind := format_of(path, sheet)) != "csv":
         raise FileFormatError(f"{path}: its content is {FORMATS[kind][0]}, not CSV. Open it with ftheta.data.read.")
-    data = content_of(path)
+    data = content_of(path, sheet, notes)
     if (zero := data.find(b"\0")) >= 0:
         place = f"{path} byte {zero}"
         raise FileFormatError(f"{place}: a zero byte, so the file is binary or damaged. Use a CSV file in UTF-8.")
-    notes: list[str] = []
-    file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes)
+    file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes, skip_rows)
+    if required and target is not None and target not in file.names:
+        file.reject_title(target)
+    if (first := next(file.rows(file.skip), None)) and len(first.fields) != len(file.names):
+        file.reject_ragged()  # pandas would take its first cell for an index
     target = known_target(path, target, file.names, required)
     how = {"required": required, "csv_format": file.csv_format, "notes": notes, "reject": file.reject_cells}
     return as_dataset(path, _read(file, target), target, **how)
@@ -91,12 +98,30 @@ class _File(NamedTuple):
     data: bytes
     encoding: str
     delimiter: str
-    head: int  # lines before the header
+    start: int  # bytes that are skipped,
+    head: int  # and lines before the header
     skip: int  # lines before the first row,
     records: int  # or records, blank ones too: a quoted name may be longer than a line
     names: list[str]
     kinds: dict[str, str]  # columns that are text, or numbers as far as the sample goes
     csv_format: CsvFormat
+
+    def below(self) -> str:
+        """A hint where most lines have more fields than the first: the table begins further down."""
+        found = [(record.line, len(record.fields)) for record in islice(self.rows(self.head), 50)]
+        (fields, count), expected = Counter(n for _, n in found).most_common(1)[0], len(self.names)
+        if fields <= expected or 2 * count < len(found):
+            return ""
+        line = next(line for line, n in found if n == fields)
+        return f" If the table begins at line {line}, skip the lines above it: --skip-rows {line - 1}."
+
+    def reject_title(self, target: str) -> None:
+        """Raise where the target is named in a line below the first: what is above is not part of the table."""
+        for record in islice(self.rows(self.head), 1, 50):
+            if target in (cell.strip() for field in record.fields for cell in re.split(r"[,;\t|]", field)):
+                what = f"{target!r} is not in its header (line {self.head + 1}) but in line {record.line}"
+                advice = f"Skip the lines above it: --skip-rows {record.line - 1}."
+                raise FileFormatError(f"{self.path}: {what}. {advice}")
 
     def rows(self, skip: int) -> Iterator[Record]:
         """The records after `skip` lines."""
@@ -113,6 +138,8 @@ class _File(NamedTuple):
             if (n := len(record.fields)) == expected:
                 continue
             place = f"{self.path} line {record.line}: {n} field{'s' * (n != 1)}, expected {expected} (header)."
+            if below := self.below():
+                raise FileFormatError(f"{place}{below}")
             if record.fields[0].startswith("#") or self.names[0].startswith("#"):
                 raise FileFormatError(f"{place} A line that begins with # is not a row: remove such lines.")
             if n > expected:
@@ -149,11 +176,14 @@ def _quote_hint(fields: Sequence[str], mark: str) -> str:
     return f"Is there a {what} inside a value? Quote the value, or remove the extra field."
 
 
-def _look(path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, notes: list[str]) -> _File:
+def _look(
+    path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, notes: list[str], skip_rows: int
+) -> _File:
     """Delimiter, header and what must stay text, from the beginning of a file."""
-    text, complete = _beginning(data, encoding)
+    start = _after(path, data, skip_rows)
+    text, complete = _beginning(data[start:], encoding)
     stated = text[4:5] if text[:4].lower() == "sep=" else ""  # as Excel writes it
-    head, text = int(bool(stated)), text.partition("\n")[2] if stated else text
+    head, text = skip_rows + bool(stated), text.partition("\n")[2] if stated else text
     delimiter = stated or max(DELIMITERS, key=lambda mark: _fit(path, text, complete, mark))
     found = list(islice(_records(path, io.StringIO(text, newline=""), delimiter, head), SAMPLE_ROWS))
     if not found:
@@ -171,10 +201,17 @@ def _look(path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, 
         exact = csv_format.comma or name in text_columns or any(map(CODE.fullmatch, cells))
         numeric = all(plain_number(cell) or cell in MISSING for cell in cells)
         kinds[name] = "str" if exact else "float64" if numeric else "category"
-    file = _File(path, data, encoding, delimiter, head, found[0].last, found[0].line, names, kinds, csv_format)
-    if rows and len(rows[0]) != len(names):
-        file.reject_ragged()  # pandas would take its first cell for an index
-    return file
+    before = found[0].line - skip_rows
+    return _File(path, data, encoding, delimiter, start, head, found[0].last, before, names, kinds, csv_format)
+
+
+def _after(path: Path, data: bytes, lines: int) -> int:
+    """The bytes of so many lines."""
+    start = 0
+    for _ in range(lines):
+        if not (start := data.find(b"\n", start) + 1):
+            raise FileFormatError(f"{path}: {lines} lines are to be skipped, and there are no more. Skip fewer.")
+    return start
 
 
 def _beginning(data: bytes, encoding: str) -> tuple[str, bool]:
@@ -186,9 +223,10 @@ def _beginning(data: bytes, encoding: str) -> tuple[str, bool]:
     return data[: end or size].decode(encoding).removeprefix("\ufeff"), size >= len(data)
 
 
-def looks_like_table(path: Path, encoding: str = "utf-8") -> bool:
+def looks_like_table(path: Path, encoding: str = "utf-8", *, sheet: str = "", skip_rows: int = 0) -> bool:
     """Whether most lines of a text have as many fields as its first."""
-    data = content_of(path)
+    data = content_of(path, sheet)
+    data = data[_after(path, data, skip_rows) :]
     try:
         text, complete = _beginning(data, "utf-8" if data.startswith(codecs.BOM_UTF8) else encoding)
     except (UnicodeDecodeError, LookupError):
@@ -261,9 +299,9 @@ def _read(file: _File, target: str | None) -> pd.DataFrame:
 
 
 def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFrame:
-    as_it_is = first_bytes(file.path, 2) == file.data[:2]  # neither unpacked nor UTF-16: pandas reads files in threads
+    same = first_bytes(file.path, 4) == file.data[:4]  # neither unpacked nor UTF-16: pandas reads files in threads
     return pd.read_csv(
-        file.path if as_it_is else io.BytesIO(file.data),
+        file.path if same and not file.start else io.BytesIO(file.data[file.start :]),
         compression=None,
         sep=file.delimiter,
         header=None,
@@ -280,7 +318,7 @@ def _pandas(file: _File, kinds: dict[str, str], target: str | None) -> pd.DataFr
 
 def _evenly_filled(file: _File, rows: int) -> bool:
     """Whether the number of delimiters alone says that no row is short; False where quotes make that unsure."""
-    if file.encoding != "utf-8" or b'"' in file.data:
+    if file.encoding != "utf-8" or file.start or b'"' in file.data:
         return False
     size = len(file.data)
     blocks = (np.frombuffer(file.data, np.uint8, min(SAMPLE, size - i), i) for i in range(0, size, SAMPLE))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import codecs
 import zlib
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import FileFormatError
-from ...store.files import read_bytes, readable
 from ..datasets import Dataset
+from .packed import GZIP, ZIP, plain_bytes
 
 if TYPE_CHECKING:
     from .dataset import CsvFormat
 
 HEAD = 2**16  # bytes that tell the format
-MAX_RATIO, ALWAYS = 200, 16 << 20  # packed bytes may grow by this factor, or to this size
 FORMATS = {  # what it is, and the function that reads it
     "csv": ("text", "csv:read_csv"),
     "json": ("JSON", "tables:read_json"),
@@ -29,7 +29,7 @@ FORMATS = {  # what it is, and the function that reads it
 _STARTS = {b"\x93NUMPY": "arrays", b"PAR1": "parquet", b"\xd0\xcf\x11\xe0": "excel"}
 _REFUSED = {
     b"\x80": "a pickle (.pkl, .pt, .joblib), which can run code when it is opened",
-    b"PK\x03\x04": "a zip archive (as .pt files are)",
+    b"PK\x03\x04": "an archive inside an archive",
     b"\x1f\x8b": "a gzip archive",
     b"ARROW1": "an Arrow file",
     b"\x89PNG": "one PNG image",
@@ -52,26 +52,43 @@ def read(
     required: bool = True,
     encoding: str = "utf-8",
     csv_format: CsvFormat | None = None,
+    sheet: str = "",
+    skip_rows: int = 0,
 ) -> Dataset:
     """A data set from a file or a folder of images.
 
     Args:
-        path: A CSV, JSON, Excel, Parquet, NPY, NPZ, IDX or text file, or a folder with one folder per class.
+        path: A CSV, JSON, Excel, Parquet, NPY, NPZ, IDX or text file, one table inside gzip or zip, or a folder with
+            one folder per class.
         target: What is to be predicted: a column, an array of an NPZ file, or the file of labels beside an IDX file.
         required: Whether there must be a target; if not, `y` is None where it is missing.
         encoding: Of the characters of a CSV file.
         csv_format: The `csv_format` of the training data, for new rows of a CSV file.
+        sheet: The name or number of a sheet of a spreadsheet, or the name of a table in a zip archive; default: the
+            first sheet, or the only table.
+        skip_rows: Lines above the header of a CSV file, or rows above that of a spreadsheet.
     """
-    path, options = Path(path), {"required": required}
-    kind = format_of(path)
+    path = Path(path)
+    kind = format_of(path, sheet)
+    layout = _layout(path, kind, sheet, skip_rows)
     module, name = FORMATS[kind][1].split(":")
     reader: Any = import_module(f".{module}", __package__)
+    options: dict[str, Any] = {"required": required, **layout}
     if kind == "csv":
         named = not {".csv", ".tsv"}.isdisjoint(map(str.lower, path.suffixes))
-        if target is None and not named and not reader.looks_like_table(path, encoding):
-            return read_text(path)
-        options: dict[str, Any] = options | {"encoding": encoding, "csv_format": csv_format}
+        if target is None and not named and not reader.looks_like_table(path, encoding, **layout):
+            return read_text(path, **layout)
+        options |= {"encoding": encoding, "csv_format": csv_format}
     return getattr(reader, name)(path, *([] if kind == "images" else [target or None]), **options)
+
+
+def _layout(path: Path, kind: str, sheet: str, skip_rows: int) -> Mapping[str, Any]:
+    """Where the table is in the file, as its reader takes it."""
+    if skip_rows and kind not in ("csv", "excel"):
+        raise FileFormatError(f"{path}: rows are skipped in CSV files and spreadsheets; this is {FORMATS[kind][0]}.")
+    if sheet and kind != "excel" and not (path.is_file() and first_bytes(path, 4) == ZIP):
+        raise FileFormatError(f"{path}: sheet {sheet!r} is asked for; this is {FORMATS[kind][0]}, which has none.")
+    return {name: value for name, value in (("sheet", sheet), ("skip_rows", skip_rows)) if value}
 
 
 def is_picture(path: Path) -> bool:
@@ -79,18 +96,21 @@ def is_picture(path: Path) -> bool:
     return path.is_file() and first_bytes(path, 4).startswith((b"\x89PNG", b"\xff\xd8\xff"))
 
 
-def format_of(path: Path) -> str:
-    """One of `FORMATS`; `FileFormatError` for whatever else it is."""
+def format_of(path: Path, sheet: str = "") -> str:
+    """One of `FORMATS`; `FileFormatError` for whatever else it is. `sheet` names a table in a zip archive."""
     if path.is_dir():
         return "images"
     head = first_bytes(path, HEAD)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise FileFormatError(f"{path}: the file is empty ({len(head)} bytes). A header and one row are needed.")
-    inside = _start_of_packed(head) if head.startswith(b"\x1f\x8b") else head
-    if inside[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        inside = inside[: len(inside) // 2 * 2].decode("utf-16", "ignore").encode()
-    if found := _binary(inside, packed=inside is not head):
+    if found := _binary(head):
         return found
+    inside = _start_of_packed(head) if head.startswith(GZIP) else head
+    inside = plain_bytes(path, sheet, HEAD) if head.startswith(ZIP) else inside
+    if codec := utf16(inside):
+        inside = inside[: len(inside) // 2 * 2].decode(codec, "ignore").encode()
+    if inside is not head and _is_idx(inside):
+        return "idx"
     for start, kind in _REFUSED.items():
         if inside.startswith(start) and not (len(start) == 1 and _is_text(inside)):
             advice = "Use a folder with one folder per class." if "image" in kind else "Save the table as CSV."
@@ -102,17 +122,30 @@ def format_of(path: Path) -> str:
     return "json" if start.startswith(_JSON) else "csv"
 
 
-def _binary(head: bytes, *, packed: bool) -> str:
-    """The format of a binary file, empty for text; inside gzip only IDX is read."""
-    if len(head) > 3 and head[:2] == b"\0\0" and head[2] in (8, 9, 11, 12, 13, 14) and 1 <= head[3] <= 4:
-        return "idx"
-    if packed:
-        return ""
-    if head.startswith(b"PK\x03\x04"):
+def _binary(head: bytes) -> str:
+    """The format of a binary file, empty for text and for what is packed."""
+    if head.startswith(ZIP):
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]  # the name of its first member
         sheets = (b"[Content_Types].xml", b"xl/", b"_rels/", b"docProps/", b"mimetype")
         return "arrays" if first.endswith(b".npy") else "excel" if first.startswith(sheets) else ""
+    if _is_idx(head):
+        return "idx"
     return next((kind for start, kind in _STARTS.items() if head.startswith(start) and not _is_text(head)), "")
+
+
+def _is_idx(head: bytes) -> bool:
+    return len(head) > 3 and head[:2] == b"\0\0" and head[2] in (8, 9, 11, 12, 13, 14) and 1 <= head[3] <= 4
+
+
+def utf16(data: bytes) -> str:
+    """The codec of text in UTF-16, by its mark or by every second byte being zero; empty for anything else."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    even, odd = data[:400:2], data[1:400:2]
+    for codec, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if len(zeros) > 1 and 0 not in others and zeros.count(0) > 0.7 * len(zeros):
+            return codec
+    return ""
 
 
 def _start_of_packed(head: bytes) -> bytes:
@@ -143,47 +176,28 @@ def first_bytes(path: Path, n: int) -> bytes:
         raise FileFormatError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from None
 
 
-def content_of(path: Path) -> bytes:
+def content_of(path: Path, sheet: str = "", notes: list[str] | None = None) -> bytes:
     """The bytes of a file of text: UTF-8, where they begin with a byte-order mark, or an encoding of one byte each."""
-    data = read_bytes(path)
-    data = unpacked(path, data) if data[:2] == b"\x1f\x8b" else data
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    data = plain_bytes(path, sheet)
+    if codec := utf16(data):
         try:
-            return codecs.BOM_UTF8 + data.decode("utf-16").encode()
+            found = codecs.BOM_UTF8 + data.decode(codec).encode()
         except UnicodeError as error:
             raise FileFormatError(f"{path}: not UTF-16 text ({error}). Save it as UTF-8.") from None
+        if notes is not None:
+            notes.append("read as UTF-16")
+        return found
     return data
 
 
-def unpacked(path: Path, data: bytes) -> bytes:
-    """What gzip packed."""
-    stream = zlib.decompressobj(31)
-    try:
-        found = stream.decompress(data, max(ALWAYS, MAX_RATIO * len(data)) + 1)
-    except zlib.error as error:
-        raise FileFormatError(f"{path}: damaged inside gzip ({error}). Download it again.") from None
-    reject_bomb(path, len(found), len(data))
-    if not stream.eof or stream.unused_data:
-        raise FileFormatError(f"{path}: the end of the gzip data is missing or is not the end. Download it again.")
-    return found
-
-
-def reject_bomb(path: Path, size: int, packed: int, ratio: int = MAX_RATIO, always: int = ALWAYS) -> None:
-    """Raise where a small file, or a folder of them, would fill the memory."""
-    if size > max(always, ratio * packed):
-        raise FileFormatError(
-            f"{path} would unpack {readable(packed)} to {readable(size)} or more, over {ratio} times as much, which "
-            "looks like a decompression bomb. Make it smaller, or unpack it yourself if you trust it."
-        )
-
-
-def read_text(path: str | Path) -> Dataset:
+def read_text(path: str | Path, *, sheet: str = "", skip_rows: int = 0) -> Dataset:
     """A text file in UTF-8 as a data set of kind text; `FileFormatError` with path and byte for any other.
 
-    A byte-order mark is dropped, and line ends of Windows become those of other systems, with a note.
+    A byte-order mark is dropped, and line ends of Windows become those of other systems, with a note. Arguments as in
+    `read`.
     """
     path = Path(path)
-    text = decode_text(path, content_of(path))
+    text = "".join(decode_text(path, content_of(path, sheet)).splitlines(keepends=True)[skip_rows:])
     plain = text.replace("\r\n", "\n")
     if not plain.strip():
         raise FileFormatError(f"{path}: the file holds no text ({len(text)} characters). Choose another file.")

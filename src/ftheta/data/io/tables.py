@@ -2,16 +2,15 @@
 
     IDX   0, 0, type, d, then d sizes of 4 bytes, then values, all big-endian; often inside gzip
 
-Of a spreadsheet (.xlsx, .xls, .ods) the first sheet is read, whose first row names the columns; JSON is a list of
-objects, one object per line, or one object with a list per column. What a Parquet file states of its size is compared
-with its bytes before a page is unpacked. Arguments as in `read`.
+Of a spreadsheet (.xlsx, .xls, .ods) one sheet is read, whose first row names the columns; JSON is a list of objects,
+one object per line, one object with a list per column, or what pandas writes.
+What a Parquet file states of its size is compared with its bytes before a page is unpacked. Arguments as in `read`.
 Shapes: (n, D) numbers are a table, (n, H, W) and (n, H, W, C) of uint8 are pictures.
 Reference: numpy.lib.format (NPY, NPZ); LeCun, Cortes and Burges, The MNIST database of handwritten digits (IDX).
 """
 
 import io
 import json
-import zipfile
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -25,21 +24,28 @@ from ...store.files import read_bytes
 from ..datasets import Dataset
 from .csv import column_names
 from .dataset import MAX_COLUMNS, as_dataset, labeled
-from .files import content_of, decode_text, reject_bomb, unpacked
+from .files import content_of, decode_text
+from .packed import archive_of, plain_bytes, reject_bomb
 
 PARQUET_RATIO, PARQUET_ALWAYS = 1000, 64 << 20  # runs of one value pack far better than text
 LIMITS = {"thrift_string_size_limit": 16 << 20, "thrift_container_size_limit": 16 << 20}
 
 
-def read_excel(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
-    """The first sheet of a spreadsheet as a data set."""
+def read_excel(
+    path: str | Path, target: str | None = None, *, required: bool = True, sheet: str = "", skip_rows: int = 0
+) -> Dataset:
+    """A sheet of a spreadsheet as a data set, the first where none is named; formulas are their stored values."""
     path = Path(path)
     sheets = _sheets(path, read_bytes(path))
-    name, frame = next(iter(sheets.items()))
+    place = int(sheet) - 1 if sheet.isdecimal() and sheet not in sheets else 0
+    if (sheet and sheet not in sheets and not sheet.isdecimal()) or not 0 <= place < len(sheets):
+        raise FileFormatError(f"{path}: {nearest('sheet', sheet, sheets)}")
+    name = sheet if sheet in sheets else list(sheets)[place]
+    frame = sheets.pop(name).iloc[skip_rows:]
     frame = frame.dropna(how="all").dropna(how="all", axis=1)
     if len(frame) < 2:
         raise FileFormatError(f"{path}: sheet {name!r} has {len(frame)} rows. A header and one row are needed.")
-    notes = [f"read from sheet {name!r}; not used: {', '.join(list(sheets)[1:])}"] if len(sheets) > 1 else []
+    notes = [f"read from sheet {name!r}; not used: {', '.join(sheets)}"] if sheets else []
     header = ["" if cell != cell else str(cell).strip() for cell in frame.iloc[0]]
     names = column_names(f"{path} row {frame.index[0] + 1}", header, notes)
     frame = frame.iloc[1:].reset_index(drop=True).set_axis(names, axis=1).infer_objects()
@@ -49,7 +55,7 @@ def read_excel(path: str | Path, target: str | None = None, *, required: bool = 
 def _sheets(path: Path, data: bytes) -> dict[str, Any]:
     try:
         if data[:2] == b"PK":
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            with archive_of(data) as archive:
                 reject_bomb(path, sum(info.file_size for info in archive.infolist()), len(data))
         return pd.read_excel(io.BytesIO(data), sheet_name=None, header=None, engine="calamine")
     except (FileFormatError, KeyboardInterrupt, SystemExit):
@@ -62,13 +68,11 @@ def _sheets(path: Path, data: bytes) -> dict[str, Any]:
         raise FileFormatError(f"{path}: a damaged spreadsheet ({why}). Save it again, or as CSV.") from None
 
 
-def read_json(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
+def read_json(path: str | Path, target: str | None = None, *, required: bool = True, sheet: str = "") -> Dataset:
     """A JSON or JSON Lines file as a data set."""
-    path = Path(path)
-    found = _parsed(path, decode_text(path, content_of(path)))
-    by_column = isinstance(found, dict) and any(isinstance(value, list) for value in found.values())
-    rows = [found] if isinstance(found, dict) and not by_column else found
-    if not by_column and not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
+    path, notes = Path(path), list[str]()
+    rows = _rows(_parsed(path, decode_text(path, content_of(path, sheet, notes))))
+    if not isinstance(rows, dict) and not (isinstance(rows, list) and rows and all(isinstance(r, dict) for r in rows)):
         raise FileFormatError(f'{path}: not a table. Write one object per row, e.g. [{{"size": 1, "color": "red"}}].')
     try:
         frame = pd.DataFrame(rows)
@@ -76,12 +80,26 @@ def read_json(path: str | Path, target: str | None = None, *, required: bool = T
         raise FileFormatError(f"{path}: the columns are not lists of equal length ({error}). Correct them.") from None
     if not frame.size:
         raise FileFormatError(f"{path}: a table of {len(frame)} rows and {frame.shape[1]} columns. Fill it in.")
-    notes: list[str] = []
+    frame = frame.reset_index(drop=True)
     frame.columns = column_names(str(path), [str(name).strip() for name in frame], notes)
     for name, column in frame.items():
         if column.dtype == object and column.map(lambda cell: isinstance(cell, dict | list)).any():
             raise FileFormatError(f"{path}: column {name!r} holds lists or objects; numbers or text are needed.")
     return as_dataset(path, frame, target, required=required, notes=notes)
+
+
+def _rows(found: Any) -> Any:
+    """Rows, or columns by name, out of what programs write around them."""
+    if not isinstance(found, dict):
+        return found
+    inner = [value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+    if len(inner) == 1 and not any(isinstance(v, list) for v in found.values() if v is not inner[0]):
+        return inner[0]  # {"data": [{"size": 1}, ...]}
+    columns, rows = found.get("columns"), found.get("data")
+    if isinstance(columns, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
+        return [dict(zip(map(str, columns), row, strict=False)) for row in rows]  # pandas, orient="split"
+    by_column = any(isinstance(v, list) for v in found.values()) or all(isinstance(v, dict) for v in found.values())
+    return found if by_column else [found]
 
 
 def _parsed(path: Path, text: str) -> Any:
@@ -168,7 +186,6 @@ def _reject_layout(path: Path, file: Any, size: int) -> list[str]:
 
 
 FEATURES, TARGETS = ("X", "x", "data", "images"), ("y", "labels", "target")
-MAX_DIRECTORY = 1 << 20  # bytes of the directory of an NPZ file: a million entries take seconds and gigabytes to open
 IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
@@ -199,10 +216,7 @@ def _arrays(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     data = read_bytes(path)
     try:
         if data[:4] == b"PK\x03\x04":
-            end = data.rfind(b"PK\x05\x06")
-            if end >= 0 and int.from_bytes(data[end + 12 : end + 16], "little") > MAX_DIRECTORY:
-                raise ValueError("an archive of too many arrays")
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            with archive_of(data) as archive:
                 reject_bomb(path, sum(info.file_size for info in archive.infolist()), len(data))
         stream = io.BytesIO(data)
         found: Any = np.load(stream, allow_pickle=False)
@@ -233,8 +247,7 @@ def _choose(path: Path, arrays: dict[str, np.ndarray]) -> str:
 def read_idx_array(path: str | Path) -> np.ndarray:
     """The array of an IDX file, also inside gzip; its stated size is compared with the bytes before it is made."""
     path = Path(path)
-    data = read_bytes(path)
-    data = unpacked(path, data) if data[:2] == b"\x1f\x8b" else data
+    data = plain_bytes(path)
     start = 4 + 4 * (data[3] if len(data) > 3 else 0)
     if data[:2] != b"\0\0" or start == 4 or len(data) < start or data[2] not in IDX_TYPES:
         usual = "0x00000803 for pictures, 0x00000801 for labels"

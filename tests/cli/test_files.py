@@ -1,0 +1,47 @@
+"""Files as people have them: how they are read, on the command line."""
+
+import zipfile
+from pathlib import Path
+
+import click
+import numpy as np
+
+from ftheta.cli import compare, train, tune
+from tests.cli._things import write
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 2)).round(3)
+ROWS = [["a", "b", "y"], *np.column_stack([X, (X[:, 0] + RNG.normal(0, 0.1, 60)).round(3)]).tolist()]
+BELOW = [["Sales of 2024"], ["by region"], *ROWS]
+
+
+def test_how_rows_are_chosen_is_asked_in_the_same_words_everywhere():
+    def words(module):
+        return {p.name: (p.opts, p.help) for p in module.command.params if isinstance(p, click.Option)}
+
+    shared = set(words(train)) & set(words(compare)) & set(words(tune))
+    assert {"target", "task", "seed", "test", "validation", "split", "group", "time_column"} <= shared
+    assert {"encoding", "sheet", "skip_rows"} <= shared
+    for name in shared - {"report", "json", "run", "resume", "time", "metric"}:
+        assert words(train)[name] == words(compare)[name] == words(tune)[name]
+
+
+def test_a_table_below_a_title_is_trained_on_and_predicted(ok, refused):
+    write("below.csv", *BELOW)
+    write("plain.csv", *ROWS)
+    with zipfile.ZipFile("both.zip", "w") as archive:
+        archive.write("below.csv", "below.csv")
+        archive.write("plain.csv", "plain.csv")
+    assert "--skip-rows 2" in refused("train", "ridge", "below.csv", "--target", "y")
+    same = ("--no-report", "--run")
+    ok("train", "ridge", "below.csv", "--target", "y", "--skip-rows", "2", *same, "r")
+    ok("train", "ridge", "both.zip", "--target", "y", "--sheet", "plain.csv", *same, "s")
+    ok("train", "ridge", "plain.csv", "--target", "y", *same, "t")
+    told = [ok("predict", run, *file).out for run, *file in (
+        ("r", "below.csv"), ("r", "plain.csv", "--skip-rows", "0"), ("s", "both.zip"), ("s", "plain.csv"),
+        ("t", "both.zip", "--sheet", "below.csv", "--skip-rows", "2"),
+    )]  # fmt: skip
+    assert len(set(told)) == 1 and told[0].count("\n") == len(ROWS)
+    assert "skip_rows = 2" in Path("r/config.toml").read_text(encoding="utf-8")
+    assert "both (table): 60 rows" in ok("data", "show", "both.zip", "--sheet", "plain.csv").out
+    assert "2 tables (below.csv, plain.csv)" in refused("evaluate", "t", "both.zip")
