@@ -250,6 +250,13 @@ def test_files_are_read_as_the_library_reads_them(tmp_path, text):
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+def test_columns_without_a_name_or_with_one_twice_are_called_as_in_training(tmp_path):
+    x = pd.DataFrame({"column 2": np.arange(12.0) ** 2, "m (3)": np.arange(12.0)[::-1] ** 3})
+    got, want = read_both(tmp_path, "m,,m (2),m\n0,1,2,3\n4,5,6,7\n", x)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+    np.testing.assert_allclose(got, (np.array([[1, 3], [5, 7]]) - x.mean().to_numpy()) / x.std(ddof=0).to_numpy())
+
+
 def test_other_encodings_are_kept(tmp_path):
     x = pd.DataFrame({"Gebäude": ["Büro", "Schule"] * 4, "m": np.arange(8.0) ** 2})
     got, want = read_both(tmp_path, "Gebäude;m\nBüro;1\nSchule;2\n", x, "latin-1")

@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli, Categorical, Laplace, Normal, Poisson
 from torch.nn.functional import softplus
 
-from .cells import MISSING, PLAIN, date, days_of, number, numbers, places
+from .cells import MISSING, PLAIN, date, days_of, different_names, number, numbers, places
 
 ABOUT = ""  # which model this is, and what it was trained on
 TARGET = ""  # the column that is predicted
@@ -191,19 +191,8 @@ def read(path: str | Path) -> Any:
     options: Any = {"sep": mark, "dtype": str, "keep_default_na": False, "encoding": ENCODING}
     cells = pd.read_csv(path, header=None, skiprows=int(stated), **options)
     rows = cells.iloc[1:].reset_index(drop=True)
-    rows.columns = pd.Index(column_names(cells.iloc[0]))
+    rows.columns = pd.Index(different_names(cells.iloc[0]))
     return rows
-
-
-def column_names(cells: Iterable[str]) -> list[str]:
-    """The names of a header; a column without one is counted, and so is one whose name was there before."""
-    found: list[str] = []
-    taken: dict[str, int] = {}
-    for j, cell in enumerate(cells):
-        name = str(cell).strip() or f"column {j + 1}"
-        taken[name] = taken.get(name, 0) + 1
-        found.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
-    return found
 
 
 def main() -> None:

@@ -75,3 +75,21 @@ def date(days: np.ndarray, mean: float, scale: float, circles: Sequence[str], mi
     gone = np.isnan(days)
     block[gone] = 0.0
     return np.column_stack([block, gone]) if missing else block
+
+
+def different_names(cells: Iterable[str]) -> list[str]:
+    """Names of columns: one without a name is counted, and so is one whose name was there before.
+
+    Example:
+        >>> different_names(["a", "", "a", "a (2)"])
+        ['a', 'column 2', 'a (3)', 'a (2)']
+    """
+    names = [str(cell).strip() for cell in cells]
+    taken: dict[str, int] = {}
+    for j, name in enumerate(names):
+        new = name or f"column {j + 1}"
+        taken[new] = taken.get(new, 0) + 1
+        while taken[new] > 1 and f"{new} ({taken[new]})" in names:
+            taken[new] += 1
+        names[j] = new if taken[new] == 1 else f"{new} ({taken[new]})"
+    return names

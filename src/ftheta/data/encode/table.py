@@ -221,7 +221,7 @@ def _fill(out: np.ndarray, plan: Plan, column: pd.Series, start: int) -> None:
         raise InputError(f"{what}; finite numbers are needed.")
 
 
-_IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, number, numbers, places\n"
+_IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, different_names, number, numbers, places\n"
 _KINDS = {"table": TableEncoder, "array": ArrayEncoder}
 
 
@@ -260,4 +260,5 @@ def script_template() -> str:
     folder = files(str(__package__))
     script, cells = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("_exported.py", "cells.py"))
     script = script.replace(_IMPORT, "").replace("import json\n", "import json\nimport re\n", 1)
+    script = script.replace("abc import Sequence", "abc import Iterable, Sequence", 1)
     return script.replace("# ---- files", f"# ----{cells.partition('# ----')[2]}\n\n# ---- files", 1)

@@ -22,6 +22,7 @@ import pandas as pd
 
 from ...errors import FileFormatError
 from ..datasets import Dataset
+from ..encode.cells import different_names
 from .dataset import CODE, MAX_COLUMNS, MISSING, NO_TARGET, CsvFormat, as_dataset, known_target, numbers, plain_number
 from .files import FORMATS, content_of, first_bytes, format_of
 
@@ -257,17 +258,12 @@ def column_names(place: str, names: list[str], notes: list[str]) -> list[str]:
             f"{place}: the first line holds numbers ({digits[0]!r}, ...), so the header is missing. "
             "Put the names of the columns there."
         )
-    taken: dict[str, int] = {}
-    for j, name in enumerate(names):
-        new = name or f"column {j + 1}"
-        taken[new] = taken.get(new, 0) + 1
-        while taken[new] > 1 and f"{new} ({taken[new]})" in names:
-            taken[new] += 1
-        names[j] = new if taken[new] == 1 else f"{new} ({taken[new]})"
-        if names[j] != name:
+    different = different_names(names)
+    for j, (name, new) in enumerate(zip(names, different, strict=True), 1):
+        if new != name:
             why = "has no name" if not name else f"is named {name!r} again"
-            notes.append(f"column {j + 1} {why}: it is called {names[j]!r} here")
-    return names
+            notes.append(f"column {j} {why}: it is called {new!r} here")
+    return different
 
 
 def _comma_decimals(cells: Sequence[str], likely: bool) -> bool:
