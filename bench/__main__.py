@@ -27,6 +27,7 @@ NAMES = (
     "stacked",
     "ridge-loo",
     "logistic",
+    "svm",
     "folder",
     "convnet",
     "rbm",
