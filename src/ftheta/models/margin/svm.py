@@ -15,7 +15,7 @@ Support Vector Regression, Statistics and Computing 14 (2004).
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Gt, Le
@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ...check import Count, NonNegative, Positive
+from ...selection import Range, Space
 from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
 from .kernels import Kernel, check_kernel
 from .primal import KEPT
@@ -58,6 +59,8 @@ class _Machine(Plain):
     solver: Literal["auto", "dual", "primal", "subgradient"] = "auto"
     steps: Count = 10_000
     tol: Positive = 1e-6
+
+    space: ClassVar[Space] = {"C": Range(0.01, 1000.0, log=True), "sigma": Range(0.1, 30.0, log=True)}
 
     def _solve(self, rows: Rows, targets: np.ndarray, bounds: tuple[np.ndarray, np.ndarray], epsilon: float) -> None:
         """Learn a machine for each row of targets (R, n), with bounds of β (R, n) each."""
