@@ -92,7 +92,7 @@ def test_ctrl_c_before_the_folder_exists_leaves_nothing(ft, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"), [("_fit", NOTHING), ("_stop_message", ALL_OF_IT), ("_evaluate", ALL_OF_IT)]
+    ("moment", "said"), [("fit_into", NOTHING), ("_stop_message", ALL_OF_IT), ("_evaluate", ALL_OF_IT)]
 )
 def test_ctrl_c_between_the_steps_says_the_command_too(ft, ok, monkeypatch, moment, said):
     whole = ok(*ALL, "--run", "whole")

@@ -82,6 +82,7 @@ def tune(
     Example:
         >>> import numpy as np
         >>> from ftheta import Ridge
+        >>> from ftheta.selection import Range
         >>> X = np.random.default_rng(0).normal(size=(30, 4))
         >>> found = tune(Ridge(), X, X[:, 0], {"alpha": Range(1e-3, 1e3, log=True)}, trials=8)
         >>> found.best_params_["alpha"] < 0.1
