@@ -1,5 +1,6 @@
 """`compare`: against scikit-learn's cross-validation, the tests of `measure`, and a training of the winner alone."""
 
+import html
 import json
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.metrics import r2_score
 from ftheta import catalog, jobs
 from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
+from ftheta.jobs.board_page import agreement
 from ftheta.jobs.crossval import Fold, joined, parts
 from ftheta.store import Run
 
@@ -115,7 +117,7 @@ def test_a_folder_of_another_comparison_is_refused(board, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     (folder,) = [board[0].path]
     before = sorted(p.name for p in folder.iterdir())
-    with pytest.raises(RunError, match="another comparison"):
+    with pytest.raises(RunError, match="other settings"):
         jobs.compare("wine", run=folder, **QUICK, seed=1)
     assert sorted(p.name for p in folder.iterdir()) == before
     (tmp_path / "compare.json").write_text(json.dumps({"models": "linear"}))
@@ -144,6 +146,20 @@ def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeyp
     by_name = {e.name: e.predicted[2]["predicted"] for e in found.entrants}
     assert set(by_name) == {"linear", "ridge", "svm", "committee"}
     np.testing.assert_allclose(by_name["committee"], (by_name["linear"] + by_name["ridge"] + by_name["svm"]) / 3)
+
+
+def test_the_page_names_scores_runs_and_the_columns_that_models_agree_on(tmp_path, monkeypatch):
+    x = np.random.default_rng(3).normal(size=(80, 3))
+    frame = pd.DataFrame(x, columns=["weak", "strong", "none"])
+    frame.assign(y=x @ [0.5, 3, 0]).to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    found = jobs.compare("t.csv", target="y", models=["linear", "ridge"], folds=2)
+    columns = agreement(found).columns
+    assert columns["column"][:2] == ["strong", "weak"] and columns["linear"][:2] == columns["ridge"][:2] == [1, 2]
+    text = (found.path / "leaderboard.html").read_text(encoding="utf-8")
+    for words in (*found.verdicts, "Which columns matter?", "ftheta compare t.csv --target y --metric RMSE"):
+        assert html.escape(words) in text
+    assert all(str(e.run.path) in text for e in found.entrants) and "<script" not in text
 
 
 def test_folds_without_a_class_are_joined():

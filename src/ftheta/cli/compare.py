@@ -9,7 +9,7 @@ import click
 from ..errors import InputError
 from ..jobs.config import duration
 from ._options import data_options, option
-from ._show import echo, echo_json, echo_table, say_loading
+from ._show import echo, echo_file, echo_json, echo_table, say_loading
 from .train import say_next, terminal
 
 
@@ -28,7 +28,7 @@ from .train import say_next, terminal
 )
 @option("--run", "Folder of the comparison; default: runs/compare-DATA/TIME.", type=click.Path(path_type=Path))
 @option("--resume", "Continue the comparison in this folder.", type=click.Path(path_type=Path), metavar="DIR")
-@option("--report/--no-report", "Write report.html for the best.", default=True)
+@option("--report/--no-report", "Write report.html for the best and leaderboard.html for all.", default=True)
 @option("--json", "Write what happens as JSON, one object per line; the last one is the leaderboard.", is_flag=True)
 def command(
     data: str,
@@ -69,4 +69,6 @@ def command(
     for note in board.notes():
         echo(f"note: {note}", err=True)
     echo(f"Runs of all: {board.path}")
+    if report:
+        echo_file("Page:        ", board.path / "leaderboard.html")
     say_next(board.best)

@@ -186,7 +186,7 @@ def compare(
         seconds: Budget of all of it; training in steps ends earlier, and what would take too long is left out.
         folds: Parts of the training part, each predicted by models that did not learn from it.
         run: Folder with a run per model; None: runs/compare-DATA/TIME. A folder of the same comparison is continued.
-        report: Whether the winner gets a report.
+        report: Whether the winner gets a report, and the comparison a page, leaderboard.html.
         watch: Receives events; its `cancel` ends the job.
         **settings: Fields of Config.
 
@@ -216,6 +216,12 @@ def compare(
         raise
     board = Leaderboard(folder, metric, done, tuple(entrants), left_out, best)
     write_atomic(folder / "leaderboard.json", (json.dumps(board.as_json(), indent=1) + "\n").encode())
+    if report:
+        from .board_page import agreement, page
+
+        watch.say("wait", f"writing {folder / 'leaderboard.html'}")
+        columns = agreement(board) if clock.left > 5 * sum(e.seconds for e in entrants[:3]) else None
+        write_atomic(folder / "leaderboard.html", page(board, columns).encode())
     return board
 
 

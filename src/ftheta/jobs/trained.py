@@ -256,8 +256,13 @@ class TrainedRun:
 
         return [name for name in explain.available(self.model) if self._in_columns or not explain.get(name).tested]
 
-    def explained(self, name: str, row: int | None = None) -> Result:
-        """One explanation: of rows that the model learned from, or of test rows as they were before encoding."""
+    def explained(self, name: str, row: int | None = None, **how: Any) -> Result:
+        """One explanation: of rows that the model learned from, or of test rows as they were before encoding.
+
+        Args:
+            row: What an explanation of one test row is about, by its number in the data; None: the most wrong one.
+            **how: Other arguments of an explanation of test rows, e.g. max_rows.
+        """
         from .. import explain
 
         entry = explain.get(name)
@@ -269,7 +274,7 @@ class TrainedRun:
                 "what they have."
             )
         model = Pipeline([("encoder", self.encoder), ("model", self.model)])
-        return explain.run(name, model, *self.tested, **self._about(row))
+        return explain.run(name, model, *self.tested, **self._about(row) | how)
 
     def _about(self, row: int | None) -> dict[str, Any]:
         """What explanations of test rows take."""

@@ -111,7 +111,7 @@ class _Radial(Plain):
         if self.centers == "random" or n == len(different):
             chosen = np.random.default_rng(self.seed_).permutation(len(different))[:n]
             return different[np.sort(chosen)]
-        return KMeans(n, n_init=3, random_state=self.seed_).fit(different, sample_weight=mass).cluster_centers_
+        return KMeans(n, random_state=self.seed_).fit(different, sample_weight=mass).cluster_centers_
 
     def _move(self, x: np.ndarray, y: np.ndarray, share: np.ndarray) -> None:
         """Learn centers and widths together with the weights."""
