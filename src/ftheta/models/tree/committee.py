@@ -250,7 +250,7 @@ class CommitteeRegressor(_Committee, PlainRegressor):
     Example:
         >>> model = CommitteeRegressor(members=("linear", "ridge"), random_state=0)
         >>> model.fit([[0.0], [1], [2], [3]], [0.0, 1, 2, 3]).predict([[4.0]]).round(1).tolist()
-        [3.6]
+        [3.8]
     """
 
     def predict(self, X: ArrayLike) -> np.ndarray:
