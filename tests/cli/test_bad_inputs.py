@@ -19,7 +19,7 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
         ("trian", "Unknown command 'trian'. Did you mean 'train'?"),
         ("train", "Name a model and data: ftheta train MODEL DATA, e.g. ftheta train mlp digits."),
         ("train mpl iris", "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, basis, ridge, lasso, elastic-net,"),
-        ("train mlp iirs", "Unknown data set or file 'iirs'. Did you mean 'iris'"),
+        ("train mlp iirs", "iirs: there is no data set and no file of this name in "),
         (
             "train mlp my.csv --target y",
             "my.csv: there is no such file or folder. Check the path; it is looked for in ",
@@ -127,7 +127,7 @@ class Bomb:
         ("x.png", PNG, "its content is one PNG image; fθ does not open it."),
         ("x.csv", PNG, "its content is one PNG image; fθ does not open it."),
         ("x.pkl", pickle.dumps(Bomb()), "its content is a pickle"),
-        ("x.pt", b"PK\x03\x04" + bytes(40), "its content is a zip archive (as .pt files are)"),
+        ("x.pt", b"PK\x03\x04" + bytes(40), "x.pt: a damaged zip archive"),
         ("x.bin", bytes(range(256)), "x.bin "),
         ("x.csv", b"a,y\n1,\x002\n", "a zero byte, so the file is binary or damaged."),
         ("x.html", b"<html><table></table></html>", "its content is HTML, not a table."),

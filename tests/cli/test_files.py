@@ -45,3 +45,35 @@ def test_a_table_below_a_title_is_trained_on_and_predicted(ok, refused):
     assert "skip_rows = 2" in Path("r/config.toml").read_text(encoding="utf-8")
     assert "both (table): 60 rows" in ok("data", "show", "both.zip", "--sheet", "plain.csv").out
     assert "2 tables (below.csv, plain.csv)" in refused("evaluate", "t", "both.zip")
+
+
+def test_row_names_are_left_out_and_what_joins_rows_is_told(ok):
+    """R's birthwt: its row names tell the class; visits of the same patients on several days."""
+    n = 60
+    names = [*range(85, 85 + n // 2), *range(4, 4 + n // 2)]
+    rows = [["", "patient_id", "day", "size", "low"]]
+    rows += [[names[i], i % 12, f"2024-01-{1 + i % 28:02}", X[i, 0], int(i >= n // 2)] for i in range(n)]
+    write("birth.csv", *rows)
+    said = ok("train", "linear", "birth.csv", "--target", "low", "--no-report").err
+    assert "'column 1' left out: an identifier" in said
+    assert "'patient_id' looks like an identifier of 12 groups" in said and "use --group patient_id" in said
+    assert "'day' holds dates and rows are held out at random" in said and "--time-column day" in said
+    quiet = ("--group", "patient_id", "--split", "random")
+    said = ok("train", "linear", "birth.csv", "--target", "low", "--no-report", *quiet).err
+    assert "looks like an identifier" not in said and "at random" not in said
+
+
+def test_tasks_have_their_usual_names_and_missing_files_their_own_sentence(ok, refused):
+    write("plain.csv", *ROWS)
+    said = ok("train", "linear", "plain.csv", "--target", "y", "--task", "regression", "--no-report")
+    assert "linear (regress) on plain" in said.err
+    sentence = refused("train", "linear", "housing", "--target", "y")
+    assert sentence.startswith("housing: there is no data set and no file of this name in ")
+    assert "Did you mean" not in sentence and "iris" not in sentence
+    assert "Did you mean 'plain.csv'?" in refused("train", "linear", "plan", "--target", "y")
+    for option, column, free in (("--group", "bb", "Known: a, b."), ("--time-column", "y", "used for something else")):
+        assert free in refused("train", "linear", "plain.csv", "--target", "y", option, column)
+    write("new.csv", ["a", "bb"], [1, 2])
+    assert "Column 'b' is missing (is it 'bb'?)" in refused("predict", "last", "new.csv")
+    write("new.csv", ["a", "c"], [1, 2])
+    assert "Column 'b' is missing: the model" in refused("predict", "last", "new.csv")

@@ -26,7 +26,7 @@ from ..data.kinds import KINDS
 from ..errors import FileFormatError, InputError, RunError
 from ..results import Result, Table
 from ..store import Run, write_atomic
-from ..tasks import TASKS
+from ..tasks import TASKS, task_name
 from .baseline import LINEAR, Scored
 from .config import Config, merge, settings_of
 from .crossval import FOLDS, fold, joined, parts
@@ -313,7 +313,7 @@ def _entrants(
     targets = {key: value for card in known for key, value in card.targets.items() if key[1] in supervised}
     dataset = open_data(config, Card("compare", targets), lambda text: watch.say("wait", text))
     found, left_out = [], {}
-    asked = [catalog.card(name) for name in models] or _default(known, dataset, config.task)
+    asked = [catalog.card(name) for name in models] or _default(known, dataset, task_name(config.task))
     for card in asked:
         try:
             job = prepare(replace(config, model=card.name), dataset=dataset)

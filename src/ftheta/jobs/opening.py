@@ -1,7 +1,9 @@
 """Data by name, file or folder: to learn from, and to predict or evaluate."""
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +12,7 @@ import numpy as np
 from .. import data as _data
 from ..catalog import Card, nearest
 from ..data import Dataset
+from ..data.encode.columns import is_identifier
 from ..data.io.pictures import ADVICE
 from ..data.kinds import KINDS, Images, Kind
 from ..errors import FileFormatError, InputError
@@ -26,7 +29,7 @@ def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Datas
     """A data set by its name, or a file with its target, for a model."""
     found = _folder(config, card, say) or _named(config.data, config.target) or _file(config, card)
     found = _ordered(found, config)
-    return _grouped(found, config.group) if config.group else found
+    return _grouped(found, config) if config.group else found
 
 
 def described_data(name: str, target: str | None, say: Say, **layout: Any) -> Dataset:
@@ -57,7 +60,12 @@ def _refuse_missing(name: str) -> None:
         return
     if Path(name).suffix or Path(name).name != name:
         raise InputError(f"{name}: there is no such file or folder. Check the path; it is looked for in {Path.cwd()}.")
-    raise InputError(f"{nearest('data set or file', name, _data.names())} A file needs its path, e.g. my.csv.")
+    files = [path.name for path in Path().iterdir() if path.is_file() and not path.name.startswith(".")]
+    close = get_close_matches(name, [*_data.names(), *files, *(Path(file).stem for file in files)], n=2, cutoff=0.75)
+    close = [next((file for file in files if Path(file).stem == found), found) for found in close]
+    hint = f" Did you mean {' or '.join(map(repr, dict.fromkeys(close)))}?" if close else ""
+    how = "`ftheta data` lists the data sets; a file needs its path, e.g. my.csv."
+    raise InputError(f"{name}: there is no data set and no file of this name in {Path.cwd()}.{hint} {how}")
 
 
 def _refuse_target(folder: str, target: str | None) -> None:
@@ -113,17 +121,25 @@ def _ordered(dataset: Dataset, config: Config) -> Dataset:
     if not name:
         return dataset
     if not hasattr(x, "columns") or name not in x.columns:
-        raise InputError(f"--time-column: {nearest('column', name, dataset.feature_names)}")
+        raise _unknown("--time-column", name, dataset, {config.target, config.group})
     order = np.argsort(np.asarray(x[name]), kind="stable")
     y = None if dataset.y is None else np.asarray(dataset.y)[order]
     note = () if (np.diff(order) == 1).all() else (f"rows are in the order of {name!r}",)
     return replace(dataset, x=x.iloc[order].reset_index(drop=True), y=y, notes=(*dataset.notes, *note))
 
 
-def _grouped(dataset: Dataset, group: str) -> Dataset:
+def _unknown(option: str, name: str, dataset: Dataset, used: set[str]) -> InputError:
+    """That an option names none of the columns; those that are used for something else are not proposed."""
+    if name and name in used:
+        return InputError(f"{option} {name}: the column is used for something else already. Name another column.")
+    return InputError(f"{option}: {nearest('column', name, [n for n in dataset.feature_names if n not in used])}")
+
+
+def _grouped(dataset: Dataset, config: Config) -> Dataset:
     """Rows with the names of their groups, which are not learned from."""
+    group = config.group
     if not hasattr(dataset.x, "columns") or group not in dataset.feature_names:
-        raise InputError(f"--group: {nearest('column', group, dataset.feature_names)}")
+        raise _unknown("--group", group, dataset, {config.target, config.time_column})
     return replace(
         dataset,
         x=dataset.x.drop(columns=group),
@@ -131,6 +147,42 @@ def _grouped(dataset: Dataset, group: str) -> Dataset:
         groups=dataset.x[group].astype(str).to_numpy(),
         notes=(*dataset.notes, f"column {group!r} keeps rows together and is not learned from"),
     )
+
+
+MIN_GROUPS = 5  # of fewer different cells, an identifier is a category
+
+
+def hints(dataset: Dataset, config: Config, columns: Sequence[Mapping[str, str]]) -> list[str]:
+    """What may make the test part too easy: rows at random where time, or one owner of several rows, joins them.
+
+    Args:
+        dataset: The data.
+        config: The settings.
+        columns: What the encoder does to each column.
+    """
+    x, dropped = dataset.x, {column["name"] for column in columns if column["kind"] == "dropped"}
+    if (
+        config.split == "chronological"
+        or dataset.official
+        or not KINDS[dataset.kind].merge
+        or not hasattr(x, "columns")
+    ):
+        return []
+    found = []
+    dates = [] if config.split else [str(name) for name in x.select_dtypes("datetime")]
+    if dates and not config.time_column:
+        found.append(
+            f"column {dates[0]!r} holds dates and rows are held out at random: to test on the latest rows, "
+            f"use --split chronological --time-column {shlex.quote(dates[0])}"
+        )
+    for name in [] if config.group else filter(is_identifier, map(str, x.columns)):
+        groups = x[name].nunique()
+        if name not in dropped and MIN_GROUPS <= groups < x[name].count():
+            found.append(
+                f"column {name!r} looks like an identifier of {groups} groups of rows, which both the training and the "
+                f"test part have: to test on groups that are new, use --group {shlex.quote(name)}"
+            )
+    return found
 
 
 # ---- new rows for a trained model

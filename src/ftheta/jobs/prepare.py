@@ -19,10 +19,10 @@ from ..data.kinds import KINDS, Kind
 from ..draw import Draw
 from ..errors import InputError
 from ..results import Result
-from ..tasks import TASKS, Task, tasks_of
+from ..tasks import TASKS, Task, task_name, tasks_of
 from ..train import Training
 from .config import Config, typed
-from .opening import Reader, Rows, open_data
+from .opening import Reader, Rows, hints, open_data
 
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 EXPLAINED = 2000  # rows that explanations look at
@@ -114,7 +114,7 @@ class Prepared:
         dropped = [f"column {c['name']!r} {c['did']}" for c in self.columns if c["kind"] == "dropped"]
         rate = [f"--lr find: {self.learning_rates.table().caption}"] if self.learning_rates else []
         own = filter(None, [getattr(self.estimator, "note_", "")])  # of a memory: patterns that are there twice
-        return [*self.dataset.notes, *dropped, *rate, *own]
+        return [*self.dataset.notes, *dropped, *hints(self.dataset, self.config, self.columns), *rate, *own]
 
 
 def prepare(
@@ -134,7 +134,7 @@ def prepare(
             f"e.g. make_pipeline(ftheta.{name}(), ftheta.MLPClassifier())."
         )
     dataset = open_data(config, card, say) if dataset is None else dataset
-    task = _task(card, dataset, config.task)
+    task = _task(card, dataset, task_name(config.task))
     kind = _kind(card, dataset, task)
     dataset = kind.convert(dataset)
     task.check(dataset)

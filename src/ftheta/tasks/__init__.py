@@ -9,13 +9,18 @@ from .segment import Detect, Segment
 
 __all__ = [
     "TASKS", "Classify", "Detect", "Forecast", "Generate", "Recall", "Regress", "Segment", "Task", "Transform",
-    "class_names", "class_weights", "encode_labels", "learn_classes", "tasks_of", "warn_unseen",
+    "class_names", "class_weights", "encode_labels", "learn_classes", "task_name", "tasks_of", "warn_unseen",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Task]] = {
     task.name: task for task in (Classify, Regress, Segment, Recall, Generate, Transform, Forecast, Detect)
 }
 """Every task by its name."""
+
+
+def task_name(asked: str) -> str:
+    """The name of a task that may be asked for by its title, as regression; any other text as it is."""
+    return next((name for name, task in TASKS.items() if asked == task.title), asked)
 
 
 def tasks_of(card: Card) -> dict[str, type[Task]]:

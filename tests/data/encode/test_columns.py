@@ -218,3 +218,15 @@ def test_nullable_whole_numbers_are_numbers_with_holes():
     column = pd.Series([1, None, 3, 5], dtype="Int64")
     plan = learn(column, "x")
     assert plan.mean == 3 and plan.apply(column)[:, 1].tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "out"),
+    [("column 1", 8, True), ("Unnamed: 0", 8, True), ("column 1", 4, False), ("id", 8, False), ("id", 30, True),
+     ("orderID", 30, True), ("patientid", 30, True), ("paid", 30, False), ("acid", 30, False), ("size", 30, False)],
+)  # fmt: skip
+def test_whole_numbers_that_name_rows_are_told_from_those_that_measure(name, rows, out):
+    values = np.random.default_rng(0).permutation(rows) + 85.0
+    assert (learn(pd.Series(values), name).kind == "dropped") == out
+    assert learn(pd.Series(np.append(values, values[0])), name).kind == "number"  # not one for each row
+    assert learn(pd.Series(values + 0.5), name).kind == "number"

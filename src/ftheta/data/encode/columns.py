@@ -24,11 +24,16 @@ from .cells import number as standardized
 
 MAX_LEVELS = 100  # that have a column of their own, the most frequent first
 RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share of them, is rare
-IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier
+IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier,
+NAMED_ROWS = 5  # unless the column has no name of its own
 IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
 YEAR = 365.2425  # days
 FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # row numbers begin below the first and skip at most so many (rows held out)
-_IDENTIFIER = re.compile(r"(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames)$|^unnamed|[a-z]Id$", re.IGNORECASE)
+_ID = re.compile(
+    r"(?i:(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames?)$)|[a-z](Id|ID)$|(?i:(user|customer|client|patient|"
+    r"student|product|order|item|person|employee|account|case|subject|record|member)id$)"
+)
+_ROW_NAMES = re.compile(r"(column \d+$|unnamed|rownames?$)", re.IGNORECASE)  # of columns without a name
 
 
 class Plan:
@@ -234,11 +239,22 @@ def number(values: np.ndarray, name: str | None) -> Number:
     return Number(name, *moments(values[~gone] if gone.any() else values), bool(gone.any()))
 
 
+def is_identifier(name: str) -> bool:
+    """Whether a column is named as one that names rows, or has no name, as those that a data frame numbers rows with.
+
+    Example:
+        >>> [name for name in ("id", "customer_id", "orderID", "Unnamed: 0", "paid", "area") if is_identifier(name)]
+        ['id', 'customer_id', 'orderID', 'Unnamed: 0']
+    """
+    return bool(_ROW_NAMES.match(name) or _ID.search(name))
+
+
 def _counts_rows(values: np.ndarray, name: str | None) -> bool:
     """Different integers that are named as an identifier, or that rise from about 0 by about one per row."""
-    if len(values) < IDENTIFIER_ROWS or name is None or not (values == np.round(values)).all():
+    least = NAMED_ROWS if _ROW_NAMES.match(name or "") else IDENTIFIER_ROWS
+    if len(values) < least or name is None or not (values == np.round(values)).all():
         return False
-    if _IDENTIFIER.search(name):
+    if is_identifier(name):
         return len(np.unique(values)) == len(values)
     rising = (np.diff(values) > 0).all() and values[-1] <= NUMBERS_PER_ROW * len(values)
     return bool(rising and 0 <= values[0] < FIRST_NUMBER)

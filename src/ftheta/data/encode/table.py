@@ -131,7 +131,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing = [plan.name for plan in self.plans_ if plan.name not in frame.columns]
         for plan in self.plans_:
             if plan.name in missing and not isinstance(plan, Dropped):
-                close = get_close_matches(str(plan.name), map(str, frame.columns), 1)
+                free = frame.columns.difference([plan.name for plan in self.plans_])
+                close = get_close_matches(str(plan.name), map(str, free), 1)
                 what = f"Column {plan.name!r} is missing" + (f" (is it {close[0]!r}?)" if close else "")
                 raise InputError(f"{what}: the model was fitted with it. Add it or rename one.")
         return frame.assign(**{str(name): np.nan for name in missing}).loc[:, [plan.name for plan in self.plans_]]
