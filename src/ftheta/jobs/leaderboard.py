@@ -4,15 +4,13 @@ entrants: a run each, trained on the training part, judged by predictions for ro
 winner:   the best by the metric, trained once more as a run of its own, and only then tested on the test part
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
@@ -24,6 +22,7 @@ from ..catalog import Card, nearest
 from ..data import Dataset
 from ..data.kinds import KINDS
 from ..errors import FileFormatError, InputError, RunError
+from ..plots import Figure
 from ..results import Result, Table
 from ..store import Run, write_atomic
 from ..tasks import TASKS, task_name
@@ -36,9 +35,6 @@ from .prepare import Prepared, prepare
 from .runs import new_path
 from .train import Watcher, train
 from .trained import TrainedRun
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SECONDS = 120.0  # default budget
 BASELINE, MEAN, TOP = "baseline", "committee", 3  # TOP: models whose mean is tried

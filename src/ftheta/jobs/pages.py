@@ -22,11 +22,11 @@ from markupsafe import Markup
 
 from .. import __version__
 from ..errors import FThetaError
+from ..plots import Figure
 from ..results import Result, Table, counted, svg
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from matplotlib.figure import Figure
 
 MAX_ROWS, MAX_CELLS = 500, 20_000  # of a table
 SHORT = 8  # rows of a table that is not folded

@@ -1,21 +1,16 @@
 """What a search found: every trial, the best point, which parameters mattered, and what to widen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..plots import GREY, PALETTE, canvas, drawn
+from ..plots import GREY, PALETTE, Figure, canvas, drawn
 from ..results import Result, Table
 from .search import Search
 from .space import Range, Space, written
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MIN_TRIALS = 6  # from which the importance of parameters can be told
 

@@ -91,8 +91,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """The columns that `fit` saw as numbers: (n, W); a data frame where some are codes of categories."""
-        import pandas as pd
-
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         edges = np.cumsum([0, *(len(plan.outputs) for plan in self.plans_)])

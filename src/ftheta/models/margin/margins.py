@@ -9,20 +9,15 @@ tells each class from all others, so a row may be on the wrong side of one and s
 Shapes: n rows, D features, R machines, G positions along each axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...explain import explanation, regions
-from ...plots import GREY, PALETTE, canvas, drawn, legend, short
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, counted
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ON = 1e-3  # how far from 1 a margin that counts as 1 may be
 STATES = ("beyond the margin", "on the margin", "within the margin", "on the wrong side")

@@ -10,10 +10,8 @@ Reference: Vapnik, Statistical Learning Theory (1998), section 10.4; Chapelle, V
 Multiple Parameters for Support Vector Machines, Machine Learning 46 (2002).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,13 +19,10 @@ from sklearn.base import clone
 from ...check import Count
 from ...errors import InputError
 from ...explain import explanation
-from ...plots import GREY, PALETTE, canvas, drawn, legend
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ...results import Result
 from .kernels import Kernel
 from .margins import ON, margins_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEAST = 1e-17  # what is drawn for 0
 

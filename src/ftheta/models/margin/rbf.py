@@ -12,8 +12,6 @@ Shapes: n rows, D features, J centers, K classes, T targets.
 Reference: Poggio and Girosi, Networks for approximation and learning, Proceedings of the IEEE 78 (1990).
 """
 
-from __future__ import annotations
-
 import json
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from annotated_types import Ge, Gt, Le
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -144,8 +145,6 @@ def _categories(frame: Any) -> Iterator[tuple[int, np.ndarray]]:
 
 def _with_codes(X: Any, known: Mapping[int, np.ndarray]) -> Any:
     """X with the places of its categories, missing where one is new."""
-    import pandas as pd
-
     frame = X.copy(deep=False) if hasattr(X, "iloc") else pd.DataFrame(np.asarray(X))
     for j, categories in known.items():
         if j < frame.shape[1]:

@@ -12,8 +12,6 @@ Shapes: n rows, D features, L members, K classes, T targets.
 Reference: Perrone and Cooper, When networks disagree (1993); Breiman, Stacked regressions, Machine Learning 24 (1996).
 """
 
-from __future__ import annotations
-
 import json
 from abc import abstractmethod
 from collections.abc import Mapping

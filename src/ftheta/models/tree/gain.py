@@ -9,21 +9,16 @@ Shapes: n rows, L members, K classes, T targets.
 Reference: Krogh and Vedelsby, Neural network ensembles, cross validation, and active learning, NIPS (1994).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from ... import check
 from ...explain import explanation
-from ...plots import GREY, PALETTE, canvas, drawn
+from ...plots import GREY, PALETTE, Figure, canvas, drawn
 from ...results import Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
