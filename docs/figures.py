@@ -335,6 +335,33 @@ def reliability() -> Figure:
     return measure.calibration(y, sure).figure()
 
 
+@cache
+def wine_trees() -> tuple[ftheta.TreeClassifier, ftheta.ForestClassifier, dict[str, object]]:
+    """A tree and a forest of the page on trees, and the names of the wines."""
+    wine = load("wine")
+    X, y, known = wine.x.iloc[::2], np.asarray(wine.y)[::2], {"classes": wine.target_names, "target": "the wine"}
+    tree = ftheta.TreeClassifier(random_state=0).fit(X, y)
+    return tree, ftheta.ForestClassifier(n_estimators=200, random_state=0).fit(X, y), known
+
+
+def tree() -> Figure:
+    return explain.run("tree", wine_trees()[0], load("wine").x.iloc[1::2], **wine_trees()[2]).figure()
+
+
+def votes() -> Figure:
+    return explain.run("votes", wine_trees()[1], load("wine").x.iloc[71:], **wine_trees()[2]).figure()
+
+
+def pruning() -> Figure:
+    diabetes = load("diabetes")
+    return explain.run("pruning", ftheta.TreeRegressor(random_state=0).fit(diabetes.x, diabetes.y)).figure()
+
+
+def more_trees() -> Figure:
+    rows = load("wine").x.iloc[1::2], np.asarray(load("wine").y)[1::2]
+    return explain.run("more-trees", wine_trees()[1], *rows).figure()
+
+
 def network() -> Figure:
     """A dense network from its widths, and what dropout leaves of it."""
     return explain.network([4, 6, 5, 3], dropped=0.4, random_state=2).figure()
@@ -561,9 +588,11 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "lasso": lasso,
     "linear": linear,
     "moons": moons,
+    "more-trees": more_trees,
     "network": network,
     "noise": noise,
     "optimizers": optimizers,
+    "pruning": pruning,
     "race": race,
     "rates": rates,
     "recalled": recalled,
@@ -579,8 +608,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "summary": summary,
     "terms": terms,
     "threshold": threshold,
+    "tree": tree,
     "unet": unet,
     "updates": updates,
+    "votes": votes,
 }
 """Each figure by its name: docs/figures/NAME.svg."""
 

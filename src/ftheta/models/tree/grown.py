@@ -105,9 +105,11 @@ class Grown(Plain):
     def _table(self, X: Any, *, reset: bool = False, dtype: str = "float64") -> np.ndarray:
         """Checked X (n, D) in the dtype of scikit-learn's trees; numbers that it cannot hold are its largest."""
         x = super()._table(X, reset=reset, dtype="float32" if getattr(X, "dtype", None) == np.float32 else dtype)
+        if x.dtype == np.float32:
+            return x
         with np.errstate(over="ignore"):
-            x = x.astype(np.float32, copy=False)
-        return np.clip(x, -LARGEST, LARGEST)
+            x = x.astype(np.float32)
+        return np.clip(x, -LARGEST, LARGEST, out=x)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

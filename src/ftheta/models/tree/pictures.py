@@ -206,10 +206,10 @@ class Votes(Result):
         for k, (part, one, way) in enumerate(zip(axes, self.trees, self.ways, strict=True)):
             _draw_small(part, one, way, self.words)
             part.set_title(f"tree {k + 1}: {short(self.words.answer(one.values[way[-1]]), 18)}", size=9)
-        bottom = figure.add_axes((0.12, 0.1, 0.84, 0.2))
+        bottom = figure.add_axes((0.12, 0.13, 0.84, 0.18))
         bottom.set_in_layout(False)
         engine: Any = figure.get_layout_engine()
-        engine.set(rect=(0, 0.34, 1, 0.66))
+        engine.set(rect=(0, 0.35, 1, 0.65))
         self._draw_votes(bottom)
         return figure
 
@@ -219,7 +219,7 @@ class Votes(Result):
             shown = np.sort(np.argsort(-votes)[:8])
             colors = [PALETTE[k % (len(PALETTE) - 1)] for k in shown]
             axes.bar([short(self.words.classes[k], 14) for k in shown], votes[shown], color=colors, width=0.6)
-            axes.set(ylabel="share of votes", ylim=(0, 1))
+            axes.set(xlabel=short(self.target, 30), ylabel="share of votes", ylim=(0, 1))
             return
         axes.hist(self.values[:, 0], bins=20, color=PALETTE[0], alpha=0.7)
         mean = float(self.weight @ self.values[:, 0])
