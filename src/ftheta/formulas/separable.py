@@ -64,7 +64,9 @@ def separator(X: ArrayLike, y: ArrayLike, *, intercept: bool = True) -> np.ndarr
 def _separator(x: np.ndarray, index: np.ndarray, k: int) -> np.ndarray | None:
     """Planes (K, D + 1) for scaled columns, or None."""
     sure = ROUNDING * x.shape[1]
-    w = _interpolating(x, np.eye(k)[index]) if x.shape[1] >= len(x) else np.zeros((k, x.shape[1]))
+    w = np.zeros((k, x.shape[1]))
+    if x.shape[1] >= len(x):  # planes through the targets
+        w = np.linalg.lstsq(x, np.eye(k)[index], rcond=None)[0].T
     chosen = np.concatenate([np.flatnonzero(index == label)[:2] for label in range(k)])
     while k > 1:
         gaps = _gaps(x, index, w)
@@ -76,11 +78,6 @@ def _separator(x: np.ndarray, index: np.ndarray, k: int) -> np.ndarray | None:
         if _gaps(x[chosen], index[chosen], w).min() <= sure:
             return None
     return w
-
-
-def _interpolating(x: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Planes through the targets, if there are at least as many features as rows: (K, D + 1)."""
-    return np.linalg.lstsq(x, targets, rcond=None)[0].T
 
 
 def _scaled(x: np.ndarray, intercept: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

