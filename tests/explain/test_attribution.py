@@ -143,6 +143,8 @@ def test_the_strongest_columns_come_first_in_their_own_units():
     np.testing.assert_allclose(sold.mean[9, 0], model.predict(frame.assign(sold=sold.at[9])).mean(), rtol=1e-5)
     axes = found.figure().axes
     assert axes[0].get_ylabel() == "predicted price" and axes[0].get_title().startswith("area: range ")
+    (gone,) = (line for line in axes[0].lines if line.get_marker() == "o")
+    assert gone.get_xdata()[0] > area.at[-2] and gone.get_ydata() == area.mean[-1]  # right of all places
     counts = {f"{level} ({n})" for level, n in frame.city.value_counts().items()}
     assert {t.get_text() for t in axes[1].get_xticklabels()} == counts
     assert "price of 120 rows" in found.caption
@@ -163,6 +165,8 @@ def test_classes_two_and_more():
         assert [axes.get_ylabel() for axes in found.figure().axes] == shown
         assert found.effects[0].mean.sum(1) == pytest.approx(np.ones(25))
         assert ("prediction of" in found.table().columns) == (len(names) == 3)
+        moves = np.ptp(found.effects[0].mean, axis=0)
+        assert f"probability of {names[-1 if len(names) == 2 else moves.argmax()]} " in found.caption
     with pytest.raises(InputError, match="strongest columns by y, which is None; pass y, or columns="):
         dependence(model, X)
     with pytest.raises(InputError, match=r"Unknown column 'x9'"):

@@ -29,6 +29,7 @@ def test_the_answer_follows_y_with_the_leverage_as_slope(row):
     start = np.r_[MODEL.intercept_, MODEL.coef_]
     np.testing.assert_allclose(found.coefficients, start + np.outer(found.places - Y[row], weights), atol=1e-10)
     assert found.moved == "y" and found.home == Y[row] and found.places[10] == pytest.approx(Y[row])
+    assert [line.get_slope() for line in found.figure().axes[0].lines if hasattr(line, "get_slope")] == [1]
 
 
 def test_the_farthest_row_is_taken_where_none_is_named():
@@ -141,6 +142,9 @@ def test_own_rules_and_start():
     assert len(way) == 4
     g = 2 * X2.to_numpy().T @ (X2.to_numpy() @ [1.0, 5.0] + LINE.intercept_ - Y2) / 5
     np.testing.assert_allclose(way[1], np.array([1.0, 5.0]) - 1e-5 * g, rtol=1e-10)
+    least = np.linalg.lstsq(X2.to_numpy(), Y2 - LINE.intercept_, rcond=None)[1][0] / 5
+    first = ((X2.to_numpy() @ [1.0, 5.0] + LINE.intercept_ - Y2) ** 2).mean() - least
+    assert found.figure().axes[1].lines[0].get_ydata()[0] == pytest.approx(first, rel=1e-6)
 
 
 def test_columns_of_zeros_have_a_flat_loss():

@@ -37,6 +37,13 @@ def test_a_batch_is_two_hundred_rows_unless_another_number_is_asked_for():
     assert steps(MLPClassifier(**QUICK, batch_size=100, training=Training(accumulate=2)).fit(X, y)) == [2, 4, 6, 8]
 
 
+def test_classes_weigh_in_validation_as_in_training():
+    model = MLPClassifier(**QUICK | {"epochs": 1}, class_weight={0: 1, 1: 2, 2: 5})
+    model.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    weight, p = np.array([1, 2, 5])[y[200:]], model.predict_proba(X[200:])[np.arange(130), y[200:]]
+    assert model.history_[0]["valid_loss"] == pytest.approx(-np.average(np.log(p), weights=weight), rel=1e-5)
+
+
 @pytest.mark.parametrize("optimizer", ["gd", "lbfgs", "normalized-gd"])
 def test_rules_for_all_rows_get_all_rows(optimizer):
     assert steps(MLPClassifier(**QUICK, optimizer=optimizer).fit(X, y)) == [1, 2, 3, 4]

@@ -121,6 +121,16 @@ def test_a_class_of_weight_zero_is_no_class(cls):
         cls(class_weight={1: 0.0}).fit(X, y)
 
 
+def test_class_means_are_compared_in_standard_deviations_of_all_rows():
+    x, y = load_iris(return_X_y=True)
+    found = explain.class_means(LinearDiscriminant().fit(x, y), x, y, names=list("abcd"))
+    each = [(((x - x.mean(0)) / x.std(0))[y == k]).mean(0) for k in range(3)]
+    apart = np.max(each, axis=0) - np.min(each, axis=0)
+    first = [f"{'abcd'[j]} ({apart[j]:.2g})" for j in np.argsort(-apart)]
+    assert found.caption == f"The class means are furthest apart in {', '.join(first[:3])} standard deviations."
+    assert found.table().columns["standard deviations apart"] == pytest.approx(np.sort(apart)[::-1])
+
+
 def test_class_axes_are_fishers_and_their_boundary_is_the_models():
     x, y = load_iris(return_X_y=True)
     found = explain.class_axes(LinearDiscriminant().fit(x, y), x, y, names=list("abcd"), classes=["s", "c", "g"])

@@ -10,7 +10,7 @@ from torch import nn
 
 from ftheta.nn import MLP
 from ftheta.studies import Measured
-from ftheta.studies.convolution import rates_norm
+from ftheta.studies.convolution import depth, rates_norm
 from ftheta.studies.convolution._nets import deep, digits, fit, images, loss_and_accuracy, shuffled, two_spirals
 
 
@@ -89,6 +89,12 @@ def test_fit_gives_a_loss_an_epoch_and_evaluation_agrees_with_the_definition():
 def test_a_history_ends_where_the_loss_is_no_longer_finite():
     losses = fit(deep(2, 2, 8, 8), two_spirals(40, 0), rule="sgd", lr=1e6, epochs=20, batch=20, seed=0)
     assert len(losses) < 20 and np.isfinite(losses).all()
+
+
+def test_the_accuracy_of_a_depth_is_that_of_the_images_that_are_left(monkeypatch):
+    monkeypatch.setattr(depth, "trained", lambda make, rows, **options: make())
+    monkeypatch.setattr(depth, "accuracy", lambda net, rows: len(rows[1]) / 1000)
+    assert depth.measure(0, 1, rows=1000)["test accuracy (%)"] == pytest.approx(79.7)
 
 
 def test_networks_are_compared_at_the_rate_of_the_least_training_loss():
