@@ -9,7 +9,8 @@ from sklearn.base import clone
 from torch import nn
 
 import ftheta
-from ftheta.data import Batch
+from ftheta.data import Batch, holdout
+from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models import MLPClassifier, MLPRegressor, NeuralEstimator, NeuralTransformer
 from ftheta.store import Run
@@ -37,10 +38,15 @@ def test_a_batch_is_two_hundred_rows_unless_another_number_is_asked_for():
     assert steps(MLPClassifier(**QUICK, batch_size=100, training=Training(accumulate=2)).fit(X, y)) == [2, 4, 6, 8]
 
 
-def test_classes_weigh_in_validation_as_in_training():
-    model = MLPClassifier(**QUICK | {"epochs": 1}, class_weight={0: 1, 1: 2, 2: 5})
-    model.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
-    weight, p = np.array([1, 2, 5])[y[200:]], model.predict_proba(X[200:])[np.arange(130), y[200:]]
+@pytest.mark.parametrize("own", [False, True])
+def test_classes_weigh_in_validation_as_in_training(own):
+    rows, held = holdout(330, 0.2, Draw(0).at("split"), split="stratified", y=y)
+    settings = QUICK | {"epochs": 1, "class_weight": {0: 1, 1: 2, 2: 5}}
+    if own:
+        model = MLPClassifier(**settings).fit(X[rows], y[rows], X_val=X[held], y_val=y[held])
+    else:
+        model = MLPClassifier(**settings, validation=0.2).fit(X, y)
+    weight, p = np.array([1, 2, 5])[y[held]], model.predict_proba(X[held])[np.arange(len(held)), y[held]]
     assert model.history_[0]["valid_loss"] == pytest.approx(-np.average(np.log(p), weights=weight), rel=1e-5)
 
 
