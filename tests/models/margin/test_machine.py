@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR, LinearSVR
 
 import ftheta
-from ftheta import SVMClassifier, SVMRegressor
+from ftheta import SVMClassifier, SVMRegressor, explain
 from ftheta.errors import InputError
 from ftheta.models.margin.kernels import Kernel
 from ftheta.models.margin.primal import descend, newton
@@ -280,3 +281,36 @@ def test_frames_and_weights_of_zero():
     np.testing.assert_allclose(
         found.decision_function(frame), SVMClassifier().fit(x[10:], y[10:], weight[10:]).decision_function(x), atol=1e-9
     )
+
+
+@pytest.mark.parametrize("name", ["linear", "poly", "rbf"])
+def test_libsvm_is_given_the_same_kernel(name):
+    rng = np.random.default_rng(0)
+    a, b, kernel = rng.normal(size=(7, 3)), rng.normal(size=(5, 3)), Kernel(name, 2, 0.5, 0.8)
+    given = kernel.libsvm()
+    there = pairwise_kernels(a, b, metric=given.pop("kernel"), filter_params=True, **given)
+    np.testing.assert_allclose(kernel(a, b), there, rtol=1e-12, atol=1e-12)
+
+
+def test_the_bias_is_the_mean_of_free_rows_or_the_middle_of_what_is_allowed():
+    x, t, c = np.arange(4.0)[:, None], np.array([1.0, 3.0, 2.0, 9.0]), np.full(4, 2.0)
+    p = Problem(x, t, -c, c, 0.5)
+    f = np.array([0.0, 1.0, 2.0, 3.0])
+    assert p.bias(np.array([1.0, 0, 1.0, 0]), f) == pytest.approx((1 - 0.5 + 0 - 0.5) / 2)  # t - f - ε sign(β)
+    assert p.bias(np.array([0.0, 0, 0, 2]), f) == pytest.approx((1.5 + 0.5) / 2)  # |r| <= ε and, at C, r >= ε
+    assert Problem(x, t, -c, c, 0.0).bias(np.array([0.0, 0, 1, 2]), f) == pytest.approx((1 + 2 + 0) / 3)
+
+
+def test_the_margin_of_a_row_is_that_of_its_worst_machine():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(45, 2)) + 2 * np.repeat(np.eye(3, 2), 15, 0), np.repeat(["a", "b", "c"], 15)
+    machine = SVMClassifier(kernel="linear").fit(x, y)
+    each = machine.decision_function(x) * np.where(y[:, None] == machine.classes_, 1, -1)
+    found = explain.margins(machine, x, y)
+    np.testing.assert_allclose(found.margin, [min(row) for row in each.tolist()])
+    kept = found.margin <= 1.001  # rows beyond the margins of all machines may go
+    assert 0 < (~kept).sum() and found.table().columns["beyond the margin"] == [
+        int((~kept & (y == k)).sum()) for k in "abc"
+    ]
+    np.testing.assert_allclose(SVMClassifier(kernel="linear").fit(x[kept], y[kept]).coef_, machine.coef_, atol=1e-7)
+    assert len(found.width) == 3 and "the margins of the 3 machines" in found.caption
