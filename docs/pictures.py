@@ -20,9 +20,12 @@ from ftheta.results import svg
 STYLE = """<style>body{margin:16px;width:1568px;display:grid;grid-template-columns:repeat(3,1fr);gap:20px;
 font:16px sans-serif}section{border:2px solid #d5dae0;border-radius:14px;padding:16px;overflow:hidden}
 h2{margin:0;font-size:30px}code{font-size:21px;color:#555e68;display:block;margin:4px 0 16px}.drawn{width:100%}
-.grid{display:grid;grid-template-columns:repeat(4,1fr);gap:12px}figure{margin:0}strong{font-weight:400}.wide{grid-column:span 2}
+.grid{display:grid;grid-template-columns:repeat(4,1fr);gap:12px}figure{margin:0}strong{font-weight:400}
 .grid img{width:100%;height:88px;object-fit:contain;background:#000;image-rendering:pixelated}
-iframe{border:0;width:100%;height:340px}</style>"""
+.wide{grid-column:span 2}iframe{border:0;width:100%;height:340px}</style>"""
+
+
+BACK = "<script>at.value=7;at.dispatchEvent(new Event('input'))</script>"  # when δ is on its way back
 
 
 def photograph(page: Path, to: Path, width: int, height: int) -> None:
@@ -39,12 +42,13 @@ def drawn(figure: Figure) -> str:
 
 def tiles(folder: Path) -> str:
     """The page of the five figures."""
-    moons = jobs.train("mlp", "moons", run=folder / "moons", epochs=60, report=False)
+    moons = jobs.train("mlp", "moons", run=folder / "moons", report=False)
     wine = jobs.train("mlp", "wine", run=folder / "wine", report=False)
     digits = jobs.train("convnet", "mnist", run=folder / "mnist", epochs=1).report().read_text(encoding="utf-8")
     small = jobs.train("mlp", "moons", run=folder / "small", epochs=30, hidden=(3,), report=False)
-    film = small.explained("film").html().replace('max="9" value="0"', 'max="9" value="6"')
-    style = "<style>h1,h2,p,.buttons,#steps,footer,details{display:none}body{padding:0}</style></head>"  # the net alone
+    film = small.explained("film").html()
+    only = "<style>*{transition:none!important}h1,h2,p,.buttons,#steps,footer,details{display:none}"
+    only += "body{padding:0;zoom:1.12}</style></head>"  # the net alone
     wrong = re.search(r'<div class="grid">.*?</div>', digits, flags=re.DOTALL)
     shown = re.sub(r"<br>.*?</figcaption>", "</figcaption>", wrong[0]).replace("predicted as", "taken for")
     made = [
@@ -54,7 +58,7 @@ def tiles(folder: Path) -> str:
         (
             "What one training step does",
             "ftheta explain last film",
-            f'<iframe srcdoc="{escape(film.replace("</head>", style))}"></iframe>',
+            f'<iframe srcdoc="{escape(film.replace("</head>", only) + BACK)}"></iframe>',
         ),
         ("Intervals that widen", 'likelihood="gaussian-heteroscedastic"', drawn(noise())),
     ]

@@ -123,7 +123,7 @@ def _result(result: Mapping[str, Any], times_tested: str) -> list[Block]:
 def _training(trained: Any) -> list[Block]:
     rows = getattr(trained.model, "history_", None) or trained.run.rows()
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in rows]  # a page does not tell its day
-    if not history:
+    if not any(row.keys() - {"epoch", "round", "step", "rows"} for row in history):  # nothing but counts was logged
         return [Block(text=getattr(trained.model, "how_fitted", "The model was fitted in closed form."))]
     reason = getattr(trained.model, "stop_reason_", "")
     warned = f" {files.result(trained.run).get('warning', '')}".rstrip()

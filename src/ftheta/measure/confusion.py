@@ -15,7 +15,7 @@ import numpy as np
 from .. import plots
 from ..errors import InputError
 from ..plots import Figure
-from ..results import Result
+from ..results import Result, counted
 from ._rows import labeled, optional, two
 from .intervals import wilson
 
@@ -44,7 +44,8 @@ class Confusion(Result):
     def caption(self) -> str:
         wrong, n, right = self._wrong(), self.counts.sum(), self.counts.trace()
         k, other = np.unravel_index(wrong.argmax(), wrong.shape)
-        most = f"; the most frequent error is {self.classes[k]} taken for {self.classes[other]}, {wrong.max():,} times"
+        times = counted(int(wrong.max()), "time")
+        most = f"; the most frequent error is {self.classes[k]} taken for {self.classes[other]}, {times}"
         rest = f"{right:,} ({100 * right / n:.1f} %) are right{most if wrong.any() else ''}."
         return f"Confusion matrix of {len(self.classes)} classes on {n:,} rows: {rest}"
 

@@ -65,12 +65,13 @@ def _write(axes: Axes, counts: np.ndarray, share: np.ndarray, most: float, names
             color = "white" if i != j and share[i, j] > 0.6 * most else "black"
             words = "" if k > 2 else " right" if i == j else f" taken for\n{names[j]}"
             axes.text(j, i, f"{count:,}{words}\n{percent} %" if k <= _COUNTED else percent, color=color, **look)
+    # beside the colors: black by its number follows the page, and is light on a dark one
     unit = " %" if k <= _COUNTED else ""
     for i, column in enumerate(counts.sum(0)):
         if counts[i].sum():
-            axes.text(k - 0.2, i, f"{100 * share[i, i]:.0f}{unit}", weight="bold", color="black", **look)
+            axes.text(k - 0.2, i, f"{100 * share[i, i]:.0f}{unit}", weight="bold", color="#000000", **look)
         if column:
-            axes.text(i, k - 0.2, f"{100 * counts[i, i] / column:.0f}{unit}", weight="bold", color="black", **look)
+            axes.text(i, k - 0.2, f"{100 * counts[i, i] / column:.0f}{unit}", weight="bold", color="#000000", **look)
 
 
 def _one_color(color: str) -> Any:

@@ -169,7 +169,7 @@ class Basins(Result):
     @property
     def caption(self) -> str:
         total = {k: self.shares[[kind == k for kind in self.kinds]].sum() for k in dict.fromkeys(self.kinds)}
-        ends = ", ".join(f"{share:.1%} {kind}" for kind, share in total.items())
+        ends = ", ".join(f"{100 * share:.1f} % {kind}" for kind, share in total.items())
         return f"{self.n} random starts end: {ends}. {self.missed} stored patterns were never reached."
 
     @drawn
@@ -193,7 +193,7 @@ class Basins(Result):
         right.set_title(f"Where states end: {len(shown)} of {len(self.shares)} ends")
         right.set_xlabel(f"share of {self.n} random starts")
         bars = right.barh(range(len(shown)), self.shares[shown], color=[colors[rank[k]] for k in shown], alpha=0.45)
-        right.bar_label(bars, [f" {self.shares[k]:.1%}" for k in shown], fontsize=9)
+        right.bar_label(bars, [f" {100 * self.shares[k]:.1f} %" for k in shown], fontsize=9)
         right.set_yticks(range(len(shown)), [short(self.names[int(k)], 26) for k in shown])
         right.set(xlim=(0, 1.15 * self.shares.max()), ylim=(max(len(shown), 4) - 0.4, -0.6))
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
