@@ -9,12 +9,13 @@ X, MAPS = RNG.uniform(size=(8, 1, 5, 6)), RNG.normal(size=(8, 5, 6))
 
 
 def test_every_map_is_a_share_of_its_own_largest_value_below_its_picture():
-    figure = saliency(X[:2], MAPS[:2], ["a", "b"], label="saliency (gradient)")
+    maps = MAPS[:2] * [[[1]], [[-1]]]  # the largest of one is below 0, of the other above
+    figure = saliency(X[:2], maps, ["a", "b"], label="saliency (gradient)")
     top, below = figure.axes[:2], figure.axes[2:4]
     assert [axes.get_title() for axes in top] == ["a", "b"]
     for i in range(2):
         np.testing.assert_allclose(top[i].images[0].get_array(), X[i, 0])
-        np.testing.assert_allclose(below[i].images[1].get_array(), MAPS[i] / np.abs(MAPS[i]).max())
+        np.testing.assert_allclose(below[i].images[1].get_array(), maps[i] / np.abs(maps[i]).max())
         assert below[i].images[1].get_clim() == (-1, 1)
     assert figure.axes[4].get_ylabel() == "saliency (gradient)\nshare of its largest value"
 

@@ -297,6 +297,7 @@ def test_scores_are_drawn_above_their_probabilities_and_the_likeliest_class():
     """Sigmoid: p = 1 / (1 + e⁻ᶻ) and 1 - p; softmax: eᶻ over the sum; they sum to 1 at every x."""
     panels = np.array(gallery.PICTURES["C042"][1]().axes).reshape(3, 2)
     for column, n in enumerate((1, 3)):
+        assert [axes.get_ylabel() for axes in panels[:, column]] == ["score", "probability", "class"]
         z, p, label = (np.array([line.get_ydata() for line in axes.lines]) for axes in panels[:, column])
         assert len(z) == n and p.sum(0) == pytest.approx(1)
         both = np.concatenate([np.zeros_like(z), z]) if n == 1 else z

@@ -234,3 +234,12 @@ def test_the_greedy_part_has_a_plain_rate():
     ):
         assert machine(epochs=1, training=knobs).fit(X).n_iter_ == 7
     assert machine(optimizer="adam", training=Training(options={"betas": (0.5, 0.9)})).fit(X).n_iter_ > 0
+
+
+def test_the_first_epoch_of_partial_fit_comes_after_all_greedy_ones():
+    whole, steps = (DeepBoltzmannMachine(hidden=(4, 3), greedy=2, epochs=2, random_state=0) for _ in range(2))
+    whole.fit(X[::10])
+    for _ in range(2):
+        steps.partial_fit(X[::10])
+    for a, b in zip(whole.module_.parameters(), steps.module_.parameters(), strict=True):
+        assert torch.equal(a, b)
