@@ -263,6 +263,7 @@ def test_every_study_and_every_metric_is_on_its_page():
 PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | {  # class, or card, to its page
     **dict.fromkeys(("ridge", "lasso", "elastic-net"), "linear.md"),
     **dict.fromkeys(("lda", "qda", "fisher", "gaussian-nb", "discrete-nb", "whitening"), "discriminants.md"),
+    "svm": "margins.md",
     **dict.fromkeys(("tree", "forest", "boosting", "adaboost"), "trees.md"),
     **{"committee": "committees.md", "rbf": "rbf.md"},
     **{"perceptron": "logistic.md", "basis": "basis.md", "mlp": "mlp.md", "module": "module.md"},
