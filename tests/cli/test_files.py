@@ -1,5 +1,6 @@
 """Files as people have them: how they are read, on the command line."""
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from ftheta.cli import compare, train, tune
 from tests.cli._things import write
 
+WORDS = "the a to and of it i you is in".split()
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2)).round(3)
 ROWS = [["a", "b", "y"], *np.column_stack([X, (X[:, 0] + RNG.normal(0, 0.1, 60)).round(3)]).tolist()]
@@ -36,15 +38,14 @@ def test_a_table_below_a_title_is_trained_on_and_predicted(ok, refused):
     same = ("--no-report", "--run")
     ok("train", "ridge", "below.csv", "--target", "y", "--skip-rows", "2", *same, "r")
     ok("train", "ridge", "both.zip", "--target", "y", "--sheet", "plain.csv", *same, "s")
-    ok("train", "ridge", "plain.csv", "--target", "y", *same, "t")
     told = [ok("predict", run, *file).out for run, *file in (
         ("r", "below.csv"), ("r", "plain.csv", "--skip-rows", "0"), ("s", "both.zip"), ("s", "plain.csv"),
-        ("t", "both.zip", "--sheet", "below.csv", "--skip-rows", "2"),
+        ("r", "both.zip", "--sheet", "below.csv", "--skip-rows", "2"),
     )]  # fmt: skip
     assert len(set(told)) == 1 and told[0].count("\n") == len(ROWS)
     assert "skip_rows = 2" in Path("r/config.toml").read_text(encoding="utf-8")
     assert "both (table): 60 rows" in ok("data", "show", "both.zip", "--sheet", "plain.csv").out
-    assert "2 tables (below.csv, plain.csv)" in refused("evaluate", "t", "both.zip")
+    assert "2 tables (below.csv, plain.csv)" in refused("evaluate", "r", "both.zip")
 
 
 def test_row_names_are_left_out_and_what_joins_rows_is_told(ok):
@@ -77,3 +78,16 @@ def test_tasks_have_their_usual_names_and_missing_files_their_own_sentence(ok, r
     assert "Column 'b' is missing (is it 'bb'?)" in refused("predict", "last", "new.csv")
     write("new.csv", ["a", "c"], [1, 2])
     assert "Column 'b' is missing: the model" in refused("predict", "last", "new.csv")
+
+
+def test_a_file_of_labels_and_texts_trains_and_is_not_exported(ok, refused):
+    spam, ham = "win free cash now".split(), "lunch home see later".split()
+    kinds = RNG.random(120) < 0.4
+    texts = [" ".join(RNG.permutation([*RNG.choice(WORDS, 8), *RNG.choice(spam if k else ham, 3)])) for k in kinds]
+    write("spam.csv", ["label", "text"], *(["spam" if k else "ham", t] for k, t in zip(kinds, texts, strict=True)))
+    done = ok("train", "lda", "spam.csv", "--target", "label", "--no-report", "--json")
+    scores = next(json.loads(line) for line in done.out.splitlines() if '"result"' in line)
+    assert scores and "identifier" not in done.err
+    write("new.csv", ["text"], ["the win and free a cash to it now"], ["lunch in the home of see later you"])
+    assert [line.split(",")[0] for line in ok("predict", "last", "new.csv").out.splitlines()[1:]] == ["spam", "ham"]
+    assert "'text' is free text, which scripts do not encode" in refused("export", "last")

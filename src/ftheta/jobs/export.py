@@ -97,6 +97,9 @@ def export(
 
 def run_files(trained: Any) -> dict[str, bytes]:
     """The files of the script of a run, by name."""
+    columns = trained.encoder.get_state().get("columns", ())
+    if text := [column["name"] for column in columns if column["kind"] == "text"]:
+        raise InputError(f"The column {text[0]!r} is free text, which scripts do not encode. Use `ftheta predict`.")
     config, facts, held = trained.config, trained.facts, run_file.interval(trained.run)
     by = f"written by fθ {__version__} from the run {trained.run.path.resolve().name}"
     names = class_names(trained.model, facts["classes"]) if hasattr(trained.model, "classes_") else ()

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import HashingVectorizer
 
 from ftheta.data import TableEncoder
 from ftheta.data.encode.columns import Dropped, Levels, learn, plan_of
-from ftheta.data.encode.table import BLOCK
+from ftheta.data.encode.table import BLOCK, encoder_of
 from ftheta.errors import FileFormatError, InputError
 
 
@@ -220,9 +221,45 @@ def test_nullable_whole_numbers_are_numbers_with_holes():
     assert plan.mean == 3 and plan.apply(column)[:, 1].tolist() == [0, 1, 0, 0]
 
 
+WORDS = "free win now the to and lunch home see you".split()
+TEXTS = [" ".join(np.random.default_rng(i).choice(WORDS, 8)) for i in range(40)]
+
+
+def test_free_text_is_hashed_as_scikit_learn_does_and_kept_as_json():
+    frame = pd.DataFrame({"text": TEXTS, "n": np.arange(40.0) ** 2})
+    encoder = TableEncoder(dtype="float64").fit(frame[:30])
+    state = json.loads(json.dumps(encoder.get_state()))
+    assert state["columns"][0] == {"kind": "text", "name": "text", "width": 512}
+    new = frame[30:].assign(text=[*TEXTS[30:38], None, "!"])
+    z = encoder_of(state).transform(new)
+    theirs = HashingVectorizer(n_features=512).transform([*TEXTS[30:38], "", ""]).toarray() * 512**0.5
+    assert np.allclose(z[:, :-1], theirs, atol=1e-5) and np.array_equal(z, encoder.transform(new))
+    assert np.allclose((z[:8, :-1] ** 2).mean(1), 1) and not z[8:, :-1].any()
+    assert len(set(encoder.get_feature_names_out())) == z.shape[1] == len(encoder.axes()[0])
+    with pytest.raises(FileFormatError, match="width"):
+        encoder_of({**state, "columns": [{**state["columns"][0], "width": 2**40}]})
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (TEXTS, "text"),
+        (TEXTS[:19], "levels"),  # too few to tell
+        ([" ".join(t.split()[:5]) for t in TEXTS], "dropped"),  # names
+        (TEXTS[:5] * 8, "levels"),
+        ([*TEXTS, *TEXTS, *TEXTS[:5]], "levels"),  # fewer than half of them differ, and fewer than 100
+        ([f"{i} {TEXTS[i % 40]}" for i in range(101)] * 3, "text"),
+        ([None, *TEXTS], "text"),
+    ],
+)
+def test_what_counts_as_free_text(cells, kind):
+    assert learn(pd.Series(cells, dtype=object), "x").kind == kind
+
+
 @pytest.mark.parametrize(
     ("name", "rows", "out"),
-    [("column 1", 8, True), ("Unnamed: 0", 8, True), ("column 1", 4, False), ("id", 8, False), ("id", 30, True),
+    [("column 1", 8, True), ("Unnamed: 0", 8, True), ("column 1", 4, False),
+     ("column 2", 8, False), ("id", 8, False), ("id", 30, True),
      ("orderID", 30, True), ("patientid", 30, True), ("paid", 30, False), ("acid", 30, False), ("size", 30, False)],
 )  # fmt: skip
 def test_whole_numbers_that_name_rows_are_told_from_those_that_measure(name, rows, out):

@@ -67,7 +67,7 @@ def test_constant_columns_are_named_in_one_warning(constants, text):
 def test_a_state_with_an_unknown_kind_is_refused():
     with pytest.raises(
         FileFormatError,
-        match="Column 'day' is of kind 'moon'; this version of fθ knows number, levels, codes, date, dropped",
+        match="Column 'day' is of kind 'moon'; this version of fθ knows number, levels, codes, date, text, dropped",
     ):
         TableEncoder.from_state({"dtype": "float64", "columns": [{"kind": "moon", "name": "day"}]})
 

@@ -112,7 +112,7 @@ def test_of_several_tables_one_is_named(tmp_path):
     with pytest.raises(FileFormatError, match="rows are skipped in CSV files"):
         path.write_bytes(b'[{"a": 1}]')
         read(path, skip_rows=1)
-    with pytest.raises(FileFormatError, match="sheet 'b' is asked for; this is JSON, which has none"):
+    with pytest.raises(FileFormatError, match="there is no sheet 'b': this is JSON"):
         read(path, sheet="b")
 
 

@@ -3,18 +3,21 @@
     number:   z = (x - μ) / σ,  0 where x is missing,  and a second column that marks it if training had such cells
     levels:   one column for each level, 1 where it is the level; rare, missing and unseen levels
     date:     days as a number, and its place in the year, the week and the day as points on a circle
+    text:     √W h / |h|,  h_j = Σ ±1 over the words whose hash is j: nothing is learned
     dropped:  nothing: identifiers, constants without a number, empty columns
 
-Shapes: n rows.
+Shapes: n rows; W columns of a text.
+Reference: Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML (2009).
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from annotated_types import Ge, Le
 
 from ... import check
 from ...check import Finite, Positive
@@ -27,13 +30,14 @@ RARE_COUNT, RARE_SHARE = 3, 0.001  # a level with fewer rows, or a smaller share
 IDENTIFIER_ROWS = 20  # fewer rows cannot tell an identifier,
 NAMED_ROWS = 5  # unless the column has no name of its own
 IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
+TEXT_WORDS = 6  # in the mean; shorter texts are names
 YEAR = 365.2425  # days
 FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # row numbers begin below the first and skip at most so many (rows held out)
 _ID = re.compile(
     r"(?i:(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames?)$)|[a-z](Id|ID)$|(?i:(user|customer|client|patient|"
     r"student|product|order|item|person|employee|account|case|subject|record|member)id$)"
 )
-_ROW_NAMES = re.compile(r"(column \d+$|unnamed|rownames?$)", re.IGNORECASE)  # of columns without a name
+_ROW_NAMES = re.compile(r"(column 1$|unnamed|rownames?$)", re.IGNORECASE)  # of a first column without a name
 
 
 class Plan:
@@ -206,6 +210,33 @@ class Date(Plan):
 
 
 @dataclass(frozen=True)
+class Text(Plan):
+    """Texts of several words as a fixed number of columns, by the hashes of its words."""
+
+    name: str | None
+    width: Annotated[int, Ge(1), Le(2**12)]
+    kind: ClassVar[str] = "text"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"{self.name} words {j}" for j in range(self.width))
+
+    @property
+    def description(self) -> str:
+        return f"free text: its words as {self.width} columns, by their hashes"
+
+    def apply(self, column: pd.Series) -> np.ndarray:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        cells = _text_levels(column)
+        words = HashingVectorizer(n_features=self.width)
+        levels: Any = cells.cat.categories.astype(str)
+        codes = cells.cat.codes.to_numpy()  # -1 where a cell is missing: no words
+        table: Any = words.transform([*levels, ""])
+        return np.sqrt(self.width) * table[codes].toarray()
+
+
+@dataclass(frozen=True)
 class Dropped(Plan):
     """A column that is left out, and why."""
 
@@ -264,6 +295,9 @@ def _learn_levels(cells: pd.Series, name: str | None) -> Plan:
     counts: Any = cells.value_counts()
     counts = counts[counts > 0]
     n, there = len(cells), int(counts.sum())
+    many = len(counts) > min(MAX_LEVELS, IDENTIFIER_SHARE * there) and there >= IDENTIFIER_ROWS
+    if many and np.mean([len(str(level).split()) for level in counts.index]) >= TEXT_WORDS:
+        return Text(name, 512)
     if len(counts) > IDENTIFIER_SHARE * there and there >= IDENTIFIER_ROWS:
         return Dropped(name, f"an identifier or free text: {len(counts)} different values in {there} rows")
     missing = there < n
@@ -324,7 +358,7 @@ def moments(x: np.ndarray) -> tuple[float, float, bool]:
 
 def plan_of(state: Mapping[str, Any]) -> Plan:
     """The plan whose `state` this is."""
-    kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Codes, Date, Dropped)}
+    kinds: dict[str, type[Any]] = {cls.kind: cls for cls in (Number, Levels, Codes, Date, Text, Dropped)}
     given = dict(state)
     kind = given.pop("kind")
     if kind not in kinds:

@@ -131,7 +131,8 @@ def _merged(column: pd.Series, levels: list[str]) -> pd.Series:
     if len(set(clean)) == len(clean):
         return column.cat.rename_categories(clean)
     kept = list(dict.fromkeys(clean))
-    code = np.append([kept.index(level) for level in clean], -1)
+    place = {level: j for j, level in enumerate(kept)}
+    code = np.append([place[level] for level in clean], -1)
     merged = pd.Categorical.from_codes(code[column.cat.codes.to_numpy()], kept)
     return pd.Series(merged, index=column.index, name=column.name)
 

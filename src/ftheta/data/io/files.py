@@ -87,7 +87,7 @@ def _layout(path: Path, kind: str, sheet: str, skip_rows: int) -> Mapping[str, A
     if skip_rows and kind not in ("csv", "excel"):
         raise FileFormatError(f"{path}: rows are skipped in CSV files and spreadsheets; this is {FORMATS[kind][0]}.")
     if sheet and kind != "excel" and not (path.is_file() and first_bytes(path, 4) == ZIP):
-        raise FileFormatError(f"{path}: sheet {sheet!r} is asked for; this is {FORMATS[kind][0]}, which has none.")
+        raise FileFormatError(f"{path}: there is no sheet {sheet!r}: this is {FORMATS[kind][0]}.")
     return {name: value for name, value in (("sheet", sheet), ("skip_rows", skip_rows)) if value}
 
 
