@@ -60,6 +60,7 @@ class _Machine(Plain):
     steps: Count = 10_000
     tol: Positive = 1e-6
 
+    how_fitted: ClassVar[str] = "A convex problem was solved: it has one minimum, and the gap to it is known."
     space: ClassVar[Space] = {"C": Range(0.01, 1000.0, log=True), "sigma": Range(0.1, 30.0, log=True)}
 
     def _solve(self, rows: Rows, targets: np.ndarray, bounds: tuple[np.ndarray, np.ndarray], epsilon: float) -> None:
