@@ -284,6 +284,7 @@ class Stepped(CallbackSupportMixin, Estimator):
     def get_state(self) -> dict[str, Tree]:
         """What was learned; the history is without its times: two equal fits are equal files."""
         state = {k: list(v) if k in ("input_", "target_") else v for k, v in super().get_state().items()}
+        state.pop("warning_", None)  # of the fit, not of the model
         if "history_" in state:
             state["history_"] = [{k: v for k, v in row.items() if k != "seconds"} for row in self.history_]
         return state
