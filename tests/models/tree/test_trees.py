@@ -207,6 +207,19 @@ def test_numbers_beyond_float32_are_as_large_as_it_holds():
         tree.predict([[1e101]])
 
 
+def test_questions_are_in_the_units_and_names_of_the_user():
+    x = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    tree = ftheta.TreeRegressor(ccp_alpha=0.0, random_state=0).fit(x, [1.0, 1.0, 5.0, 9.0])
+    words = {"names": ["size", "color=red"], "scales": [[100.0, 10.0], [0.0, 1.0]], "target": "price"}
+    columns = ftheta.explain.tree(tree, x, row=3, **words).table().columns
+    found = dict(zip(columns["if"], columns["price"], strict=True))
+    assert found == {"size ≤ 110": "1", "size > 110 and color ≠ red": "5", "size > 110 and color = red": "9"}
+    caption = ftheta.explain.tree(tree, x, row=3, **words).caption
+    assert caption == "3 leaves, at most 2 questions deep. Row 3: size > 110, color = red: price is 9."
+    with pytest.raises(InputError, match="row=9, but X has 4 rows"):
+        ftheta.explain.tree(tree, x, row=9)
+
+
 # ---- pruning, bags, votes
 
 
@@ -225,8 +238,19 @@ def test_pruning_lowers_the_leaves_and_not_the_accuracy_of_new_rows():
         assert path["leaves"][path["chosen"]] == leaves[1] and path["leaves"][0] == leaves[0]
         assert (np.diff(path["leaves"]) <= 0).all() and (np.diff(path["alpha"]) > 0).all()
         limit = path["error"].min() + path["deviation"][path["error"].argmin()]
-        assert path["error"][path["chosen"]] <= limit < min([*path["error"][path["chosen"] + 1 :], 1.0])
+        assert path["chosen"] == np.flatnonzero(path["error"] <= limit).max()
     assert max(fewer) < 0.2 and np.mean(better) > 0.05
+
+
+def test_the_smallest_tree_within_one_standard_error_of_the_best_is_taken():
+    y, smaller = SCORE + RNG.normal(size=160), 0
+    for seed in range(4):
+        path = ftheta.TreeRegressor(random_state=seed).fit(X, y).pruning_
+        best = path["error"].argmin()
+        limit = path["error"][best] + path["deviation"][best]
+        assert path["chosen"] == np.flatnonzero(path["error"] <= limit).max()
+        smaller += path["chosen"] > best
+    assert smaller
 
 
 def test_equal_rows_are_in_one_fold_so_that_copies_do_not_hide_the_noise():
@@ -296,6 +320,10 @@ def test_more_trees_measures_what_the_first_trees_say():
         assert error == pytest.approx(np.mean(forest.classes_[p.argmax(1)] != y[100:]))
         assert brier == pytest.approx(((p - (y[100:, None] == forest.classes_)) ** 2).sum(1).mean())
     assert np.array_equal(found.out_of_bag, forest.oob_["error"])
+    boosted = ftheta.BoostingRegressor(n_estimators=6, random_state=0).fit(X[:100], SCORE[:100])
+    found = ftheta.explain.more_trees(boosted, X[100:], SCORE[100:])
+    expected = np.sqrt(np.mean((boosted.predict(X[100:]) - SCORE[100:]) ** 2))
+    assert found.error[-1] == pytest.approx(expected) and found.brier is None and found.unit == "steps"
 
 
 # ---- files
