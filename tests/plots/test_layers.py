@@ -43,9 +43,17 @@ def test_a_dead_layer_on_a_log_scale_and_what_is_not_finite_are_written():
     assert words(layers(["a", "b"], [np.inf, -np.inf], label="x")) == ["inf", "-inf"]
 
 
+def test_of_many_layers_evenly_spaced_ones_are_drawn_with_the_first_and_the_last():
+    figure = layers(
+        [str(i) for i in range(47)], np.arange(47.0), label="n", title="t", notes=[f"n{i}" for i in range(47)]
+    )
+    assert ticks(figure) == [str(i) for i in range(0, 47, 2)] and dots(figure)[:, 0].tolist() == list(range(0, 47, 2))
+    assert words(figure) == notes[::2] and figure.axes[0].get_title() == "t (24 of 47)"
+
+
 def test_long_names_stay_distinct_and_say_what_they_share():
-    figure = layers(LONG, np.ones(30), label="norm")
-    assert ticks(figure) == [str(i) for i in range(30)]
+    figure = layers(LONG[:20], np.ones(20), label="norm")
+    assert ticks(figure) == [str(i) for i in range(20)]
     assert figure.axes[0].get_xlabel() == "norm\n* in encoder.transformer.blocks.*.self_attention.projection.weight"
     assert ticks(layers(["x" * 60], [1.0], label="n")) == ["x" * 17 + "…" + "x" * 17]
     names = ["a" * 40 + ".w", "b" * 40 + ".w"]

@@ -9,6 +9,7 @@ from ..errors import InputError
 from ._style import DASHES, GREY, PALETTE, Axes, Figure, canvas, distinct, drawn, legend, short, wide_range
 
 BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 3}  # the axes, not over lines
+MAX_LAYERS = 24
 Row = tuple[str, float, float | None, float | None]  # name, value, low, high
 
 
@@ -205,7 +206,7 @@ def layers(
     log: bool | None = None,
     notes: Sequence[str] = (),
 ) -> Figure:
-    """Dots, or dots with ranges (lines are pairs of quantiles), by layer, the first layer on top.
+    """Dots, or dots with ranges (lines are pairs of quantiles), by layer, first on top; of many, evenly spaced.
 
     Args:
         names: Name of each layer, from input to output.
@@ -215,8 +216,14 @@ def layers(
         log: Logarithmic axis; None decides: where all numbers are at least 0 and span more than two decades.
         notes: Words to the right of each layer.
     """
-    v = np.asarray(values, dtype=float)
+    some: list[int] = np.unique(
+        np.linspace(0, len(names) - 1, min(len(names), MAX_LAYERS)).round().astype(int)
+    ).tolist()
+    title += f" ({len(some)} of {len(names)})" if len(some) < len(names) else ""
+    v = np.asarray(values, dtype=float)[some]
     v = v[:, None] if v.ndim == 1 else v  # (L, Q)
+    names = [names[i] for i in some]
+    notes = [notes[i] for i in some if i < len(notes)]
     log = wide_range(v.ravel()) if log is None else log and bool((v > 0).any())
     marks, pattern = distinct(names)
     x = f"{label}{' (log scale)' if log else ''}{f'{chr(10)}* in {short(pattern, 70)}' if pattern else ''}"
