@@ -22,7 +22,7 @@ font:16px sans-serif}section{border:2px solid #d5dae0;border-radius:14px;padding
 h2{margin:0;font-size:30px}code{font-size:21px;color:#555e68;display:block;margin:4px 0 16px}.drawn{width:100%}
 .grid{display:grid;grid-template-columns:repeat(4,1fr);gap:12px}figure{margin:0}strong{font-weight:400}
 .grid img{width:100%;height:88px;object-fit:contain;background:#000;image-rendering:pixelated}
-.wide{grid-column:span 2}iframe{border:0;width:100%;height:340px}</style>"""
+.wide{grid-column:span 2}iframe{border:0;width:100%;height:285px}</style>"""
 
 
 BACK = "<script>at.value=7;at.dispatchEvent(new Event('input'))</script>"  # when δ is on its way back
@@ -74,4 +74,4 @@ with TemporaryDirectory() as name:
     jobs.train("linear", "diabetes", run=folder / "linear")
     photograph(folder / "linear/report.html", to / "report.png", 1152, 930)
     (folder / "hero.html").write_text(tiles(folder), encoding="utf-8")
-    photograph(folder / "hero.html", to / "hero.png", 1600, 990)
+    photograph(folder / "hero.html", to / "hero.png", 1600, 976)

@@ -44,9 +44,8 @@ def test_a_dead_layer_on_a_log_scale_and_what_is_not_finite_are_written():
 
 
 def test_of_many_layers_evenly_spaced_ones_are_drawn_with_the_first_and_the_last():
-    figure = layers(
-        [str(i) for i in range(47)], np.arange(47.0), label="n", title="t", notes=[f"n{i}" for i in range(47)]
-    )
+    notes = [f"n{i}" for i in range(47)]
+    figure = layers([str(i) for i in range(47)], np.arange(47.0), label="n", title="t", notes=notes)
     assert ticks(figure) == [str(i) for i in range(0, 47, 2)] and dots(figure)[:, 0].tolist() == list(range(0, 47, 2))
     assert words(figure) == notes[::2] and figure.axes[0].get_title() == "t (24 of 47)"
 

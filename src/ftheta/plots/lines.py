@@ -216,9 +216,7 @@ def layers(
         log: Logarithmic axis; None decides: where all numbers are at least 0 and span more than two decades.
         notes: Words to the right of each layer.
     """
-    some: list[int] = np.unique(
-        np.linspace(0, len(names) - 1, min(len(names), MAX_LAYERS)).round().astype(int)
-    ).tolist()
+    some: list[int] = np.linspace(0, len(names) - 1, min(len(names), MAX_LAYERS)).round().astype(int).tolist()
     title += f" ({len(some)} of {len(names)})" if len(some) < len(names) else ""
     v = np.asarray(values, dtype=float)[some]
     v = v[:, None] if v.ndim == 1 else v  # (L, Q)
