@@ -122,7 +122,13 @@ ERRORS = {"18 sparse X": TypeError, "22 a parameter of the wrong kind": InvalidP
 ERRORS |= {"24 not fitted": NotFittedError}
 
 NOBODY = {"3 NaN in y": TRANSFORMERS, "7 another number of rows": TRANSFORMERS}  # y is not looked at
-NOBODY |= {"18 sparse X": {cls for cls in CLASSES if get_tags(cls()).input_tags.sparse}}
+TAKEN = {
+    "1 NaN in X": "allow_nan",
+    "1 NaN in X at predict": "allow_nan",
+    "18 sparse X": "sparse",
+    "20 text in X": "categorical",
+}
+NOBODY |= {case: {cls for cls in CLASSES if getattr(get_tags(cls()).input_tags, tag)} for case, tag in TAKEN.items()}
 NOBODY |= {case: set(CLASSES) - set(WEIGHTED) for case in EVERY if case.startswith("21")}
 
 
