@@ -42,7 +42,7 @@ def small(given, **settings):
     """An estimator of this class (or like this one) that fits in a few milliseconds, always the same."""
     cls = given if isinstance(given, type) else type(given)
     quick = {"epochs": 6, "random_state": 0, "hidden": (12,), "scale_y": True, "n_estimators": 10, "max_depth": 3}
-    quick |= {"members": ("linear", "tree"), "n_centers": 50}
+    quick |= {"members": ("linear", "tree"), "weights": "equal", "n_centers": 50}
     quick |= {"min_samples_leaf": 2} if takes(cls, "early_stopping") else {}
     own = {} if isinstance(given, type) else given.get_params(deep=False)
     return cls(**(own | {k: v for k, v in quick.items() if takes(cls, k)} | settings))

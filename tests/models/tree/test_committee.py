@@ -183,3 +183,12 @@ def test_few_rows_and_folds_without_a_class_count_members_alike():
     few = CommitteeRegressor(members=("linear", "ridge")).fit(X[:10], Y[:10])
     rare = CommitteeClassifier(members=("linear", "lda")).fit(X[:40], np.arange(40) == 3)
     assert few.weights_.tolist() == rare.weights_.tolist() == [0.5, 0.5]
+
+
+def test_learned_weights_of_weighted_rows_are_those_of_copies():
+    weight = np.arange(100) % 3
+    one = CommitteeRegressor(members=("linear", "tree"), random_state=0).fit(X[:100], Y[:100], weight)
+    many = CommitteeRegressor(members=("linear", "tree"), random_state=0)
+    many.fit(np.repeat(X[:100], weight, axis=0), np.repeat(Y[:100], weight))
+    np.testing.assert_allclose(one.weights_, many.weights_, atol=1e-6)
+    np.testing.assert_allclose(one.predict(X), many.predict(X), rtol=1e-6)
