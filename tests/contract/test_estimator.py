@@ -571,6 +571,7 @@ def test_one_target_and_several(cls):
     X, y = data(cls, n=150)
     Y = np.stack([y, 5 - 2 * y, X[:, 0]], 1)
     settings = {"epochs": 150, "lr": 0.05} if takes(cls, "epochs") else {"C": 10.0} if takes(cls, "C") else {}
+    settings |= {"weights": "optimal"} if takes(cls, "members") else {}
     steps = takes(cls, "max_depth")  # it learns no line, only steps
     if steps:
         settings = {"max_depth": None} | ({"ccp_alpha": 0.0} if takes(cls, "ccp_alpha") else {})
