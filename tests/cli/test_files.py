@@ -91,3 +91,16 @@ def test_a_file_of_labels_and_texts_trains_and_is_not_exported(ok, refused):
     write("new.csv", ["text"], ["the win and free a cash to it now"], ["lunch in the home of see later you"])
     assert [line.split(",")[0] for line in ok("predict", "last", "new.csv").out.splitlines()[1:]] == ["spam", "ham"]
     assert "'text' is free text, which scripts do not encode" in refused("export", "last")
+
+
+def test_units_are_kept_with_a_run(ok, refused):
+    write("units.csv", ["a", "b", "y"], *([f"{a} m2", b, f"{y} EUR"] for a, b, y in ROWS[1:]))
+    said = ok("train", "linear", "units.csv", "--target", "y", "--no-report", "--task", "regression").err
+    assert "column 'a': numbers in m2" in said and "column 'y': numbers in EUR" in said
+    answers = []
+    for unit in (" m2", "", " sqft"):
+        write("new.csv", ["a", "b"], [f"1{unit}", 0], [f"2{unit}", 0])
+        answers.append(ok("predict", "last", "new.csv"))
+    assert answers[0].out == answers[1].out != answers[2].out
+    assert "2 cells could not be read as numbers ('1 sqft'), taken as missing" in answers[2].err
+    assert "'a' have a unit" in refused("export", "last")

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from .. import __version__, likelihoods
 from ..data import script_template
+from ..data.encode.columns import Text
 from ..errors import FileFormatError, InputError
 from ..formulas.inference import interval
 from ..nn import Bump, Dropout, Sign, Sin, Step
@@ -97,9 +98,14 @@ def export(
 
 def run_files(trained: Any) -> dict[str, bytes]:
     """The files of the script of a run, by name."""
-    columns = trained.encoder.get_state().get("columns", ())
-    if text := [column["name"] for column in columns if column["kind"] == "text"]:
-        raise InputError(f"The column {text[0]!r} is free text, which scripts do not encode. Use `ftheta predict`.")
+    columns = getattr(trained.encoder, "plans_", ())
+    if words := next((plan.name for plan in columns if isinstance(plan, Text)), None):
+        raise InputError(f"The column {words!r} is free text, which scripts do not encode. Use `ftheta predict`.")
+    units = (trained.facts["csv_format"] or {}).get("units", {})
+    if unit := next((plan.name for plan in columns if plan.name in units), None):
+        raise InputError(
+            f"Numbers of the column {unit!r} have a unit, which scripts do not read. Use `ftheta predict`."
+        )
     config, facts, held = trained.config, trained.facts, run_file.interval(trained.run)
     by = f"written by fθ {__version__} from the run {trained.run.path.resolve().name}"
     names = class_names(trained.model, facts["classes"]) if hasattr(trained.model, "classes_") else ()

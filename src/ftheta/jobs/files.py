@@ -60,6 +60,7 @@ class CsvFormat(TypedDict):
     comma: bool
     dates: dict[str, str]
     text: list[str]
+    units: NotRequired[dict[str, str]]
 
 
 class Facts(TypedDict):

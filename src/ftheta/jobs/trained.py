@@ -142,7 +142,7 @@ class TrainedRun:
     def reader(self) -> Reader:
         """Reads files as the training data were read."""
         given = self.facts["csv_format"]  # one row may not tell whether 1.234 is a thousand
-        form = None if given is None else CsvFormat(given["comma"], given["dates"], tuple(given["text"]))
+        form = None if given is None else CsvFormat(**{"units": {}, **given, "text": tuple(given["text"])})
         return Reader(self.config, self.task, self.kind, self.encoder, form)
 
     def predict(self, file: Path | str, *, skip_bad: bool = False, **layout: Any) -> Answers:

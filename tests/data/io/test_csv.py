@@ -347,7 +347,7 @@ def test_one_bad_date_among_many_is_missing_and_said(csv):
 def test_new_rows_are_read_as_the_training_rows_were(csv):
     """Alone, 1.234 is a number near one, 03/04/2015 a day in March, 10 a number and 20150403 one too."""
     old = read_csv(csv("n;d;t\n1.234,5;28/04/2015;10\n2,5;03/04/2015;A\n"))
-    assert old.csv_format == (True, {"d": "%d/%m/%Y"}, ("t",))
+    assert old.csv_format == (True, {"d": "%d/%m/%Y"}, ("t",), {})
     new = read_csv(csv("n;d;t\n1.234;03/04/2015;10\n"), csv_format=old.csv_format).x
     assert new["n"][0] == 1234 and new["d"][0] == pd.Timestamp("2015-04-03") and new["t"].tolist() == ["10"]
     odd = read_csv(csv("n;d;t\n1;20150403;x\n2;03/04/2015;x\n"), csv_format=old.csv_format)
@@ -364,3 +364,45 @@ def test_a_target_that_is_not_needed_refuses_nothing(csv, cells):
 
 def test_names_that_would_come_twice_are_counted_on(csv):
     assert read_csv(csv("a,a,a (2)\n1,2,3\n")).feature_names == ("a", "a (3)", "a (2)")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "unit"),
+    [
+        (["70 m2", "81.5 m2", ""], [70, 81.5, None], "m2"),
+        (["1,250 EUR", "900 EUR"], [1250, 900], "EUR"),
+        (["USD 1,250.5", "USD900"], [1250.5, 900], "USD"),
+        (["12kg", "-3kg", "4"], [12, -3, 4], "kg"),
+        (["21 °C", "30 °C"], [21, 30], "°C"),
+        (["3 rooms", "NA", "4 rooms"], [3, None, 4], "rooms"),
+        (["70 m2", "700 sqft"], None, ""),
+        (["INV100", "INV200"], None, ""),
+        (["5 Main St", "6 Main St"], None, ""),
+        (["1A", "2A"], None, ""),
+        (["70 m2", "large"], None, ""),
+    ],
+)
+def test_one_unit_behind_numbers_is_read_with_a_note(csv, cells, values, unit):
+    rows = "".join(f'"{cell}",{i}\n' for i, cell in enumerate(cells * 4))
+    found = read_csv(csv("a,b\n" + rows), "b")
+    assert (f"column 'a': numbers in {unit}" in found.notes) == bool(unit)
+    if not values:
+        assert found.x["a"].dtype == "category"
+        return
+    assert np.array_equal(found.x["a"], np.array(values * 4, float), equal_nan=True)
+    assert found.csv_format.units == {"a": unit}
+    other = read_csv(csv(f'a\n{cells[0]}\n"5 other"\n'.replace("1,250", "1250")), csv_format=found.csv_format)
+    assert other.x["a"].dtype == "category"  # another unit is never taken for this one
+    assert read_csv(csv("a\n5\n6\n"), csv_format=found.csv_format).x["a"].tolist() == [5, 6]
+
+
+def test_a_row_of_totals_is_left_out_with_a_note(csv):
+    rows = "".join(f"m{i % 3},{i},{i * i}\n" for i in range(9))
+    for last, word in (("Total,36,204\n", "Total"), (",Summe,204\n", "Summe"), ("GRAND TOTAL:,36,\n", "GRAND TOTAL:")):
+        found = read_csv(csv("a,b,c\n" + rows + "\n" + last), "c")
+        assert found.rows == 9 and found.x["b"].tolist() == list(range(9)) and found.x["a"].nunique() == 3
+        assert f"the last row ({word!r}) was left out: it holds totals" in found.notes
+        assert set(found.x["a"].cat.categories) == {"m0", "m1", "m2"}
+    for more in ("Total,1,2\nm1,3,4\n", "Total,1,2\nTotal,3,4\n", "Totally,1,2\n", "m1,4,16\n"):
+        found = read_csv(csv("a,b,c\n" + rows + more), "c")
+        assert found.rows == 9 + more.count("\n") and not any("totals" in note for note in found.notes)

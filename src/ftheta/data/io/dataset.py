@@ -19,6 +19,7 @@ from ...catalog import nearest
 from ...errors import FileFormatError
 from ..datasets import Dataset
 from ..encode.cells import MISSING, PLAIN, numbers
+from .extras import clean
 
 MAX_STRAY_WORDS = 3  # up to that many different words in a column of numbers are taken for missing values,
 MAX_STRAY_SHARE = 0.1  # if they fill at most this share of its cells
@@ -48,6 +49,7 @@ class CsvFormat(NamedTuple):
     comma: bool = False  # whether commas mark decimals
     dates: Mapping[str, str] = {}  # columns of dates, and their formats
     text: tuple[str, ...] = ()  # columns of categories
+    units: Mapping[str, str] = {}  # columns whose numbers have a unit, as 70 m2
 
 
 class Inferred(NamedTuple):
@@ -188,8 +190,10 @@ def as_dataset(
         reject: Raises for bad cells of a column, with their place in the file.
     """
     target = known_target(path, target, frame, required)
-    csv_format, notes = csv_format or CsvFormat(), list(notes)
+    csv_format, notes, units = csv_format or CsvFormat(), list(notes), {}
     reject = reject or partial(_reject, path, frame.copy(deep=False))
+    if not typed:
+        frame, units = clean(frame, csv_format.units, notes)
     infer = partial(_inferred, csv_format, typed, reject)
     y = None if target is None else _target(path, frame.pop(target), required, infer, notes)
     if not frame.shape[1]:
@@ -203,8 +207,8 @@ def as_dataset(
         x = x.loc[y.index].reset_index(drop=True)
     text = tuple(name for name, column in found.items() if column.values.dtype == "category")
     dates = {name: column.format for name, column in found.items() if column.format}
-    labels = None if y is None else y.to_numpy()
-    return labeled(path.stem, x, labels, tuple(x.columns), notes, csv_format=CsvFormat(csv_format.comma, dates, text))
+    labels, form = None if y is None else y.to_numpy(), CsvFormat(csv_format.comma, dates, text, units)
+    return labeled(path.stem, x, labels, tuple(x.columns), notes, csv_format=form)
 
 
 def labeled(name: str, x: Any, y: np.ndarray | None, columns: tuple[str, ...], notes: Any, **more: Any) -> Dataset:
