@@ -42,7 +42,7 @@ MAX_ROWS, CHECKED_ROWS = 12, 8  # in the table; taken by the check
 MAX_STAGES, CHECK_STEPS = 5, 8  # of a check: states that are compared, steps of a path
 MAX_WRONG = 6  # most wrong rows
 PASSES_BELOW = 0.5  # rank correlation
-_STEPS = {"integrated": 64, "smoothgrad": 24}
+_STEPS = {"integrated": 32, "smoothgrad": 24}
 
 
 class _Task(NamedTuple):
@@ -196,7 +196,7 @@ def saliency(
         target: A class, or the number of an output; one for all rows or one per row. None: the largest output.
         layer: Layer whose maps gradcam weighs; None: the last that gives maps.
         baseline: An image without content (integrated, occlusion): a number, or an array like a row.
-        steps: Points of the integral (64), or draws of the noise (24).
+        steps: Points of the integral (32), or draws of the noise (24).
         size: Side of the window of occlusion; None: a sixth of the shorter side.
 
     Example:
