@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 from torch import nn
 
@@ -73,8 +73,6 @@ def tensors(tree, path=""):
     """All arrays and tensors in a tree by their path."""
     if isinstance(tree, nn.Module):
         tree = dict(tree.state_dict())
-    if isinstance(tree, BaseEstimator):
-        tree = vars(tree)
     if isinstance(tree, torch.Tensor):
         tree = tree.detach().cpu().numpy()
     if isinstance(tree, np.ndarray | float):
@@ -94,6 +92,8 @@ def digest(estimator):
     found = hashlib.sha256()
     for name, array in sorted(learned(estimator).items()):
         found.update(repr((name, array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes())
+    for member in getattr(estimator, "members_", ()):
+        found.update(digest(member).encode())
     return found.hexdigest()
 
 
