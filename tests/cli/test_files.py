@@ -59,6 +59,8 @@ def test_row_names_are_left_out_and_what_joins_rows_is_told(ok):
     assert "'column 1' left out: an identifier" in said
     assert "'patient_id' looks like an identifier of 12 groups" in said and "use --group patient_id" in said
     assert "'day' holds dates and rows are held out at random" in said and "--time-column day" in said
+    write("few.csv", ["id", "size", "y"], *([i, *row[:2]] for i, row in enumerate(ROWS[1:13])))
+    assert "identifier" not in ok("train", "linear", "few.csv", "--target", "y", "--no-report").err  # one row for each
     quiet = ("--group", "patient_id", "--split", "random")
     said = ok("train", "linear", "birth.csv", "--target", "low", "--no-report", *quiet).err
     assert "looks like an identifier" not in said and "at random" not in said

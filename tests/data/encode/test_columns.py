@@ -240,6 +240,13 @@ def test_free_text_is_hashed_as_scikit_learn_does_and_kept_as_json():
         encoder_of({**state, "columns": [{**state["columns"][0], "width": 2**40}]})
 
 
+def test_a_missing_column_is_not_mistaken_for_one_that_is_in_use():
+    encoder = TableEncoder().fit(pd.DataFrame({"size1": [1.0, 2, 4], "size2": [3.0, 1, 2]}))
+    for other, words in (("size3", r"missing \(is it 'size3'\?\)"), ("unlike", "missing: the model")):
+        with pytest.raises(InputError, match=words):
+            encoder.align(pd.DataFrame({"size2": [1.0], other: [2.0]}))
+
+
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [

@@ -38,6 +38,7 @@ IDX = b"\0\0\x08\x01\0\0\0\x03abc"
         (b"PAR1\x15\x80", "parquet"),
         (IDX, "idx"),
         (gzip.compress(IDX), "idx"),
+        (gzip.compress(b"\0\0\x0b\x01\0\0\0\x08" + bytes(range(1, 9)).replace(b"", b"\0")[:16]), "idx"),
         (gzip.compress(b"a,b\n1,2\n"), "csv"),
         (b'[{"a": 1}]', "json"),
         (b"\xff\xfea\0,\0b\0\n\0", "csv"),
@@ -75,13 +76,21 @@ def test_what_is_not_opened_is_named(tmp_path, content, words):
         format_of(tmp_path / "x")
 
 
-LINES = "größe,PK\n1,2\n3,4\n"
+def stored(name, content):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, content)
+    return stream.getvalue()
+
+
+LINES = "PK,größe\n2,1\n4,3\n"
 
 
 @pytest.mark.parametrize(
     "content",
     [
         zipped("a/größe.csv", "README.txt", "__MACOSX/a/._größe.csv", content=LINES),
+        stored("a.csv", LINES),
         zipped("only.txt", content=LINES.encode("cp1252")),
         zipped("w.csv", content=LINES.encode("utf-16")),
         LINES.encode("utf-16-le"),
@@ -91,7 +100,18 @@ LINES = "größe,PK\n1,2\n3,4\n"
         pd.DataFrame({"größe": [1, 3], "PK": [2, 4]}).to_json().encode(),
         pd.DataFrame({"größe": [1, 3], "PK": [2, 4]}).to_json(orient="split").encode(),
     ],
-    ids=["zip", "text in zip", "UTF-16 in zip", "UTF-16 LE", "UTF-16 BE", "JSON in zip", "wrapped", "columns", "split"],
+    ids=[
+        "zip",
+        "stored",
+        "text in zip",
+        "UTF-16 in zip",
+        "UTF-16 LE",
+        "UTF-16 BE",
+        "JSON in zip",
+        "wrapped",
+        "columns",
+        "split",
+    ],
 )
 def test_a_table_is_found_in_archives_and_encodings(tmp_path, content):
     (tmp_path / "t").write_bytes(content)
@@ -138,7 +158,7 @@ def test_lines_above_the_header_are_skipped_and_counted(tmp_path):
     path.write_text(title.replace('"', "") + "a;b\n1;2\n3;4\n", encoding="utf-8")
     with pytest.raises(FileFormatError, match=r"'b' is not in its header \(line 1\) but in line 4.*--skip-rows 3"):
         read(path, "b")
-    path.write_text("Sales\nfrom, to\n" + "a,b,c\n" + "1,2,3\n" * 9 + "4,5\n6,7,8\n", encoding="utf-8")
+    path.write_text("Sales\nfrom, to, by, me\n" + "a,b,c\n" + "1,2,3\n" * 9 + "4,5\n6,7,8\n", encoding="utf-8")
     with pytest.raises(FileFormatError, match=r"line 2: .* If the table begins at line 3, .*: --skip-rows 2"):
         read(path)
     with pytest.raises(FileFormatError, match=r"line 13: 2 fields, expected 3 \(header\)"):
