@@ -15,6 +15,7 @@ from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
 from ftheta.jobs.board_page import agreement
 from ftheta.jobs.crossval import Fold, joined, parts
+from ftheta.jobs.entrants import Entrant
 from ftheta.store import Run
 
 QUICK = {"models": ["linear", "lda", "gaussian-nb"], "seconds": 60.0, "folds": 3, "report": False}
@@ -120,6 +121,9 @@ def test_a_folder_of_another_comparison_is_refused(board, tmp_path, monkeypatch)
     with pytest.raises(RunError, match="other settings"):
         jobs.compare("wine", run=folder, **QUICK, seed=1)
     assert sorted(p.name for p in folder.iterdir()) == before
+    (tmp_path / "compare.json").write_bytes(b"\xff")
+    with pytest.raises(RunError, match="other settings"):
+        jobs.compare("wine", run=tmp_path, **QUICK)
     (tmp_path / "compare.json").write_text(json.dumps({"models": "linear"}))
     with pytest.raises(Exception, match="not one of `ftheta compare`"):
         jobs.asked_of(tmp_path)
@@ -135,6 +139,25 @@ def test_what_does_not_fit_is_left_out_or_refused(tmp_path, monkeypatch):
     found = jobs.compare("wine", models=["linear", "lda"], seconds=1e-6, report=False, watch=watch)
     assert [e.name for e in found.entrants] == ["linear"] and found.n_folds == 1
     assert "--time" in found.left_out["lda"] and any("time ended" in what for _, what in watch.heard)
+
+
+def test_a_model_that_fails_in_a_later_fold_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged = Entrant.judge
+
+    def judge(self, k, *rest):
+        if self.name in failing and k == 1:
+            raise InputError("a class is missing")
+        judged(self, k, *rest)
+
+    monkeypatch.setattr(Entrant, "judge", judge)
+    failing, asked = {"lda"}, QUICK | {"models": ["linear", "lda", "linear"]}
+    found = jobs.compare("wine", **asked)
+    assert [e.name for e in found.entrants] == ["linear"] and found.n_folds == 3
+    assert found.left_out == {"lda": "fold 2: a class is missing"}
+    for failing in ({"lda", "linear"}, {"lda"}):
+        with pytest.raises(InputError, match="No model could be trained: .*a class is missing"):
+            jobs.compare("wine", **asked | {"models": sorted(failing)})
 
 
 def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeypatch):
@@ -157,7 +180,12 @@ def test_the_page_names_scores_runs_and_the_columns_that_models_agree_on(tmp_pat
     columns = agreement(found).columns
     assert columns["column"][:2] == ["strong", "weak"] and columns["linear"][:2] == columns["ridge"][:2] == [1, 2]
     text = (found.path / "leaderboard.html").read_text(encoding="utf-8")
-    for words in (*found.verdicts, "Which columns matter?", "ftheta compare t.csv --target y --metric RMSE"):
+    again = "ftheta compare t.csv --target y --models linear,ridge --metric RMSE --folds 2"
+    for words in (
+        *found.verdicts,
+        "Which columns matter?",
+        again,
+    ):
         assert html.escape(words) in text
     assert all(str(e.run.path) in text for e in found.entrants) and "<script" not in text
 

@@ -1,6 +1,10 @@
 """`tune`: trials are cross-validations, the test part is used once, and a search that was stopped goes on."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from ftheta import jobs
@@ -8,6 +12,7 @@ from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
 from ftheta.jobs.crossval import fold, joined, parts
 from ftheta.jobs.tune import asked_of, work
+from ftheta.selection import Range
 
 QUICK = {"trials": 5, "folds": 3, "report": False}
 
@@ -76,5 +81,31 @@ def test_nested_settings_and_files(tmp_path, monkeypatch):
     for space, sentence in ((tmp_path / "none.toml", "TOML"), ({"rate": [1]}, "Unknown parameter")):
         with pytest.raises(InputError, match=sentence):
             jobs.tune("mlp", "iris", space=space)
+    with pytest.raises(InputError, match="could be trained: .*nope"):
+        jobs.tune("mlp", "iris", space={"training.nope": [1]}, **QUICK | {"trials": 1})
     with pytest.raises(InputError, match="no search space of its own"):
         jobs.tune("lda", "iris")
+
+
+def test_a_default_that_is_not_a_number_is_not_in_a_range(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = jobs.tune("tree", "iris", space={"max_features": Range(0.3, 1.0)}, max_features="sqrt", **QUICK)
+    assert all(0.3 <= p["max_features"] <= 1.0 for p in found.points)
+
+
+def test_other_folds_of_ordered_rows_are_others(tmp_path):
+    t = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=60).astype(str), "a": range(60), "y": range(60)})
+    t.to_csv(tmp_path / "t.csv", index=False)
+    job = jobs.prepare(jobs.Config("ridge", str(tmp_path / "t.csv"), target="y", split="chronological"))
+    one, other = ([held.tolist() for _, held in parts(job, 3, place)] for place in ("folds", "confirm"))
+    assert not any(held in one for held in other)
+    assert all(learn.max() < held.min() for learn, held in parts(job, 3, "confirm"))
+
+
+def test_a_gain_is_sure_only_where_the_paired_test_prefers_the_tuned(tuned):
+    found, _ = tuned
+    test = SimpleNamespace(p=0.01)
+    for better, sure in (("tuned", True), ("default", False), (None, False)):
+        pair = SimpleNamespace(better=better, tests=[test])
+        said = replace(found, confirmed=pair, scores=(1.0, 2.0)).verdicts[-1]
+        assert ("more than noise" in said) is sure

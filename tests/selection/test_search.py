@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, cross_val_score
 
-from ftheta.errors import InputError
+from ftheta.errors import FileFormatError, InputError
 from ftheta.selection import SEARCHES, Range, Search, space_of, trials_of, tune
 from ftheta.selection.space import at, grid
 
@@ -192,3 +192,10 @@ def test_importance_finds_the_parameter_that_matters():
 def test_a_space_that_contradicts_itself_is_refused(space, sentence):
     with pytest.raises(InputError, match=sentence):
         space_of(space, ["lr", "hidden"])
+
+
+@pytest.mark.parametrize("text", ["garbage\nmore\n", '{"op_\n{}\n', "{}\n[]\n"])
+def test_a_damaged_journal_is_one_sentence(text, tmp_path):
+    (tmp_path / "j.log").write_text(text)
+    with pytest.raises(FileFormatError, match="j.log is damaged"):
+        Search({"a": Range(0.0, 1.0)}, journal=tmp_path / "j.log")

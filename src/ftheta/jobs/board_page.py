@@ -18,8 +18,8 @@ from .trained import TrainedRun
 FIRST, ROWS, COLUMNS = 3, 150, 10  # models whose columns are compared, rows that are looked at, columns that are listed
 
 
-def page(board: Any, columns: Table | None) -> str:
-    """The page; `columns` is what `agreement` gives."""
+def page(board: Any, columns: Table | None, asked: Mapping[str, Any]) -> str:
+    """The page; `columns` is what `agreement` gives, `asked` what was asked for."""
     first = board.entrants[0]
     figure = figure_html(board.figure(), "scores", board.caption)
     runs = {e.name: str(e.run.path) for e in board.entrants} | {f"{first.name}, tested": str(board.best.run.path)}
@@ -29,7 +29,7 @@ def page(board: Any, columns: Table | None) -> str:
         "Result of the best on the test part": [Block(html=table_html(board.best.result))],
         "Runs": [Block(html=table_html(Table({"model": list(runs), "folder": list(runs.values())})))],
         "Notes": [Block(text=note) for note in board.notes()],
-        "Repeat it": [Block(code=" ".join(["ftheta compare", *_arguments(board)]))],
+        "Repeat it": [Block(code=" ".join(["ftheta compare", *_arguments(board, asked)]))],
     }
     facts = first.job.dataset
     return render(
@@ -40,11 +40,12 @@ def page(board: Any, columns: Table | None) -> str:
     )
 
 
-def _arguments(board: Any) -> list[str]:
+def _arguments(board: Any, asked: Mapping[str, Any]) -> list[str]:
     """What `ftheta compare` was called with, but for the time."""
     config = replace(board.entrants[0].job.config, params={}, training={})
     _, _, _, *given = shlex.split(config.command())  # ftheta train MODEL
-    return [*map(shlex.quote, given), f"--metric {shlex.quote(board.metric)}"]
+    models = ["--models", ",".join(asked["models"])] if asked["models"] else []
+    return [shlex.quote(word) for word in [*given, *models, "--metric", board.metric, "--folds", str(asked["folds"])]]
 
 
 def agreement(board: Any) -> Table | None:

@@ -41,6 +41,7 @@ def parts(job: Prepared, k: int = FOLDS, place: str = "folds") -> list[tuple[np.
     rows, (how, y) = part(job), split_by(job.config, job.dataset, job.task)
     labels, groups = (None if v is None else v[rows] for v in (y, job.dataset.groups))
     how = "random" if how == "stratified" and not job.task.stratify else how  # bins of numbers
+    k += how == "chronological" and place != "folds"  # nothing is drawn: other folds are others in number
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
         found = folds(len(rows), k, Draw(job.config.seed).at(place), split=how, y=labels, groups=groups)

@@ -104,7 +104,10 @@ def judge(
     rows: Sequence[tuple[np.ndarray, np.ndarray]],
     watch: Watcher,
 ) -> int:
-    """Train each model and predict fold by fold while there is time; the folds that every model predicted."""
+    """Train each model and predict fold by fold while there is time.
+
+    Returns the number of folds that every model predicted; a model that fails is left out, 0 if each does.
+    """
     limit = clock.seconds * SHARE
     for i, e in enumerate(entrants):
         watch.say("wait", f"{e.name} ({i + 1} of {len(entrants)})")
@@ -115,18 +118,18 @@ def judge(
         except FThetaError as error:
             left_out[e.name] = str(error)
     able = [e for e in entrants if e.name not in left_out]
-    if not able and len(entrants) == 1:
-        return 0
-    if not able:
-        raise InputError(f"No model could be trained: {'; '.join(f'{k}: {v}' for k, v in left_out.items())}")
     for k, (learn, held) in enumerate(rows[1:], 1):
         watch.say("wait", f"fold {k + 1} of {len(rows)}")
         for e in able:
             if clock.left < _reserve(able) + e.seconds and not e.run.has(f"fold-{k + 1}.safetensors"):
                 watch.say("note", f"the time ended after {k} of {len(rows)} folds; --time gives more")
                 return k
-            e.judge(k, learn, held, limit)
-    return len(rows)
+            try:
+                e.judge(k, learn, held, limit)
+            except FThetaError as error:
+                left_out[e.name] = f"fold {k + 1}: {error}"
+        able = [e for e in able if e.name not in left_out]
+    return len(rows) if able else 0
 
 
 def _first(e: Entrant, i: int, clock: Clock, rows: tuple[np.ndarray, np.ndarray], limit: float) -> None:

@@ -200,6 +200,8 @@ def compare(
     try:
         rows = parts(entrants[0].job, folds)
         done = judge(entrants, left_out, clock, rows, watch)
+        if not done:
+            raise InputError(f"No model could be trained: {'; '.join(f'{k}: {v}' for k, v in left_out.items())}")
         entrants = _ranked([e for e in entrants if e.name not in left_out], metric, done)
         if not models and (mean := _mean_of(entrants, folder, clock)) is not None:
             if judge([mean], left_out, clock, rows[:done], watch) == done:
@@ -217,14 +219,14 @@ def compare(
 
         watch.say("wait", f"writing {folder / 'leaderboard.html'}")
         columns = agreement(board) if clock.left > 5 * sum(e.seconds for e in entrants[:3]) else None
-        write_atomic(folder / "leaderboard.html", page(board, columns).encode())
+        write_atomic(folder / "leaderboard.html", page(board, columns, asked).encode())
     return board
 
 
 def begin(file: Path, asked: Mapping[str, Any]) -> None:
     """Write down the arguments; a folder of other ones is refused."""
     text = json.dumps(asked, indent=1) + "\n"
-    if file.exists() and file.read_text(encoding="utf-8") != text:
+    if file.exists() and file.read_bytes() != text.encode():
         raise RunError(f"{file.parent} was made with other settings. Choose another --run, or continue with --resume.")
     write_atomic(file, text.encode())
 
@@ -309,7 +311,7 @@ def _entrants(
     targets = {key: value for card in known for key, value in card.targets.items() if key[1] in supervised}
     dataset = open_data(config, Card("compare", targets), lambda text: watch.say("wait", text))
     found, left_out = [], {}
-    asked = [catalog.card(name) for name in models] or _default(known, dataset, task_name(config.task))
+    asked = [catalog.card(name) for name in dict.fromkeys(models)] or _default(known, dataset, task_name(config.task))
     for card in asked:
         try:
             job = prepare(replace(config, model=card.name), dataset=dataset)
@@ -319,7 +321,7 @@ def _entrants(
                 raise
             left_out[card.name] = str(error)
     if not found:
-        raise InputError(f"No model was found for {dataset.name}. {' '.join(left_out.values())}".strip())
+        raise InputError(f"No model was found for {dataset.name}. {' '.join(dict.fromkeys(left_out.values()))}".strip())
     watch.say("headline", found[0].job.headline().replace(f"{found[0].name} (", f"{len(found)} models (", 1))
     for note in found[0].job.notes():
         watch.say("note", note)

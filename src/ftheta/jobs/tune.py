@@ -69,7 +69,7 @@ class TunedRun(Trials):
         tuned, default = self.scores
         gain = (tuned - default) * (1 if self.maximize else -1)
         sure = "" if self.confirmed is None else f" (p = {self.confirmed.tests[0].p:.2g})"
-        more = gain > 0 and self.confirmed is not None and self.confirmed.better is not None
+        more = gain > 0 and self.confirmed is not None and self.confirmed.better == "tuned"
         what = "The gain is more than noise" if more else "Chance alone could make this gain"
         what = f"{what}{sure}." if gain > 0 else "No gain: the defaults are kept."
         said = f"On other folds: {self.metric} {tuned:.4g} tuned, {default:.4g} by default. {what}"
@@ -213,16 +213,13 @@ def _default(job: Prepared, space: Mapping[str, Any]) -> tuple[dict[str, Any], .
     """The point of the defaults, where the space contains it."""
     known = job.estimator.get_params(deep=True)
     point = {name: known.get(name.replace(".", "__")) for name in space}
-    inside = all(
-        where.low <= point[name] <= where.high if isinstance(where, Range) else _same(point[name], where)
-        for name, where in space.items()
-        if point[name] is not None
-    )
-    return (point,) if inside and None not in point.values() else ()
+    return (point,) if all(_inside(point[name], where) for name, where in space.items()) else ()
 
 
-def _same(value: Any, known: Any) -> bool:
-    return json.dumps(value, default=str) in [json.dumps(v, default=str) for v in known]
+def _inside(value: Any, where: Any) -> bool:
+    if isinstance(where, Range):
+        return isinstance(value, int | float) and where.low <= value <= where.high
+    return value is not None and json.dumps(value, default=str) in [json.dumps(v, default=str) for v in where]
 
 
 def _finish(
@@ -232,7 +229,7 @@ def _finish(
     metric, maximize = asked["metric"], not measure.lower_is_better(asked["metric"])
     found = trials_of(search, metric, maximize)
     if "complete" not in found.states:
-        raise InputError(f"None of {len(found.points)} trials could be trained. Check the space.")
+        raise InputError(f"None of {len(found.points)} trials could be trained{search.why}. Check the space.")
     watch.say("wait", "trying the best point and the defaults on other folds")
     tuned, rows = _with(job, found.best_point), parts(job, asked["folds"], "confirm")
     (_, y, own), (_, _, other) = (joined([fold(each, *r) for r in rows]) for each in (tuned, job))

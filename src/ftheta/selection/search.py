@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from ..catalog import nearest
-from ..errors import InputError
+from ..errors import FileFormatError, InputError
 from .space import Range, Space, at, grid, suggest, written
 
 SEARCHES = ("tpe", "random", "quasi-random", "grid")
@@ -73,17 +73,28 @@ class Search:
         self.engine, self.journal, self.n_first = optuna(), journal, len(first)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         pruner = self.engine.pruners.PercentilePruner(KEPT, n_startup_trials=STARTUP, n_warmup_steps=1)
-        self.study = self.engine.create_study(
-            study_name="search",
-            storage=self._storage(),
-            direction="maximize" if maximize else "minimize",
-            pruner=pruner if prune else self.engine.pruners.NopPruner(),
-            load_if_exists=True,
-        )
+        try:
+            self.study = self.engine.create_study(
+                study_name="search",
+                storage=self._storage(),
+                direction="maximize" if maximize else "minimize",
+                pruner=pruner if prune else self.engine.pruners.NopPruner(),
+                load_if_exists=True,
+            )
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            if journal is None:
+                raise
+            raise FileFormatError(f"{journal} is damaged: {error}. Remove it, or search in another folder.") from None
         with self._locked():
             if not self.study.get_trials(deepcopy=False):
                 for point in first:
                     self.study.enqueue_trial(self._stored(point))
+
+    @property
+    def why(self) -> str:
+        """Why the first point that could not be trained could not."""
+        errors = (t.user_attrs.get("error") for t in self.study.get_trials(deepcopy=False))
+        return next((f": {error.rstrip('.')}" for error in errors if error), "")
 
     def _storage(self) -> Any:
         if self.journal is None:

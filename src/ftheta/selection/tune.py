@@ -114,11 +114,6 @@ def tune(
     made.run(measure, trials, seconds=seconds)
     found = trials_of(made, "score", True)
     if "complete" not in found.states:
-        raise InputError(f"None of {len(found.points)} trials could be trained{_why(made)}. Check the space.")
+        raise InputError(f"None of {len(found.points)} trials could be trained{made.why}. Check the space.")
     best = made_from(found.best_point)
     return Tuned(**vars(found), best_estimator_=best.fit(X, *([] if y is None else [y])))
-
-
-def _why(search: Search) -> str:
-    reasons = [t.user_attrs["error"] for t in search.study.get_trials(deepcopy=False) if "error" in t.user_attrs]
-    return f": {reasons[0].rstrip('.')}" if reasons else ""

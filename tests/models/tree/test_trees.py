@@ -285,6 +285,8 @@ def test_a_forest_of_bags_and_random_columns_is_the_mean_of_its_trees_and_knows_
     assert votes.values.shape == (40, 2) and np.allclose(
         votes.weight @ votes.values, forest.predict_proba(x[304:305])[0]
     )
+    same = ftheta.ForestRegressor(n_estimators=5, random_state=0).fit(x[:50], np.full(50, 4.2))
+    ftheta.explain.votes(same, x[:5], row=0).figure()  # votes that do not vary
     matter = ftheta.explain.importance(forest, x[300:500], y[300:500], repeats=2)
     assert set(matter.table().columns["column"][:2]) == {"x1", "x2"}
 

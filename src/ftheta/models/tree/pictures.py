@@ -221,7 +221,9 @@ class Votes(Result):
             axes.bar([short(self.words.classes[k], 14) for k in shown], votes[shown], color=colors, width=0.6)
             axes.set(xlabel=short(self.target, 30), ylabel="share of votes", ylim=(0, 1))
             return
-        axes.hist(self.values[:, 0], bins=20, color=PALETTE[0], alpha=0.7)
+        low, high = self.values[:, 0].min(), self.values[:, 0].max()
+        gap = 1e-6 * (max(abs(low), abs(high)) or 1.0)  # trees may all say the same
+        axes.hist(self.values[:, 0], bins=np.linspace(low - gap, high + gap, 21), color=PALETTE[0], alpha=0.7)
         mean = float(self.weight @ self.values[:, 0])
         axes.axvline(mean, color=LIT, lw=2.5, ls="-", label=f"mean {mean:.4g}")
         axes.set(xlabel=f"{short(self.target, 30)} by each tree", ylabel="trees")
