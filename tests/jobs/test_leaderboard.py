@@ -160,6 +160,16 @@ def test_a_model_that_fails_in_a_later_fold_is_left_out(tmp_path, monkeypatch):
             jobs.compare("wine", **asked | {"models": sorted(failing)})
 
 
+def test_changed_data_are_noticed(linear_numbers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, *_ = linear_numbers
+    asked = QUICK | {"models": ["linear"], "target": "y", "run": tmp_path / "c"}
+    jobs.compare(str(file), **asked)
+    pd.read_csv(file).iloc[:30].to_csv(file, index=False)
+    with pytest.raises(InputError, match="rows of the data are others"):
+        jobs.compare(str(file), **asked)
+
+
 def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeypatch):
     file, _, _ = linear_numbers
     monkeypatch.chdir(tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FThetaError, InputError
+from ..errors import FThetaError, InputError, RunError
 from ..store import Run
 from ..tasks.base import Predictions
 from .crossval import Fold, fold, joined, part
@@ -64,7 +64,10 @@ class Entrant:
             made = fold(self.job, learn, held, seconds=limit)
             with self.run:
                 self.run.write(file, made._asdict())
-        self.folds.append(Fold(**self.run.tree(file)))  # type: ignore[arg-type]
+        found = Fold(**self.run.tree(file))  # type: ignore[arg-type]
+        if not np.array_equal(found.rows, held):
+            raise RunError(f"{self.run.path}: the rows of the data are others than when it began. Start again.")
+        self.folds.append(found)
 
     @property
     def seconds(self) -> float:
