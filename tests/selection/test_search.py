@@ -199,3 +199,11 @@ def test_a_damaged_journal_is_one_sentence(text, tmp_path):
     (tmp_path / "j.log").write_text(text)
     with pytest.raises(FileFormatError, match="j.log is damaged"):
         Search({"a": Range(0.0, 1.0)}, journal=tmp_path / "j.log")
+
+
+def test_a_point_that_scikit_learn_refuses_does_not_end_the_search():
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    found = tune(Ridge(), x, x[:, 0], {"alpha": [-1.0, 0.5]}, search="grid", trials=2, cv=3)
+    assert sorted(found.states) == ["complete", "failed"] and found.best_params_ == {"alpha": 0.5}
+    with pytest.raises(InputError, match="could be trained: .*alpha"):
+        tune(Ridge(), x, x[:, 0], {"alpha": [-1.0]}, search="grid", trials=1, cv=3)

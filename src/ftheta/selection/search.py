@@ -150,7 +150,7 @@ class Search:
             value = measure(suggest(trial, self.space), report)
         except pruned:
             self.study.tell(trial, state=states.PRUNED)
-        except InputError as error:  # a point that cannot be trained
+        except ValueError as error:  # a point that cannot be trained
             trial.set_user_attr("error", str(error))
             self.study.tell(trial, state=states.FAIL)
         except BaseException:
