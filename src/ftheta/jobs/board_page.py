@@ -19,7 +19,7 @@ FIRST, ROWS, COLUMNS = 3, 150, 10  # models whose columns are compared, rows tha
 
 
 def page(board: Any, columns: Table | None, asked: Mapping[str, Any]) -> str:
-    """The page; `columns` is what `agreement` gives, `asked` what was asked for."""
+    """The page; `columns` is what `agreement` gives, `asked` the arguments of `compare`."""
     first = board.entrants[0]
     figure = figure_html(board.figure(), "scores", board.caption)
     runs = {e.name: str(e.run.path) for e in board.entrants} | {f"{first.name}, tested": str(board.best.run.path)}
