@@ -26,6 +26,16 @@ from .norm import norm as norm
 from .pooling import POOLINGS as POOLINGS
 from .pooling import Pooling as Pooling
 from .pooling import pooling as pooling
+from .recurrent.cells import CARRIES as CARRIES
+from .recurrent.cells import CELLS as CELLS
+from .recurrent.cells import CONVENTIONS as CONVENTIONS
+from .recurrent.cells import GRUCell as GRUCell
+from .recurrent.cells import HighwayCell as HighwayCell
+from .recurrent.cells import LSTMCell as LSTMCell
+from .recurrent.cells import ResidualCell as ResidualCell
+from .recurrent.cells import RNNCell as RNNCell
+from .recurrent.layers import Recurrent as Recurrent
+from .recurrent.layers import walk as walk
 from .residual import BLOCKS as BLOCKS
 from .residual import ORDERS as ORDERS
 from .residual import DenseBlock as DenseBlock
