@@ -1,7 +1,7 @@
 """Tables in every notation, and results that show themselves."""
 
 import math
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, fields
 from xml.etree import ElementTree
 
 import numpy as np
@@ -81,7 +81,6 @@ def test_columns_of_different_length_are_refused():
         Table({"a": [1], "b": [1, 2]})
 
 
-@dataclass(frozen=True, eq=False)
 class Loss(Result):
     values: np.ndarray
 
@@ -100,6 +99,21 @@ def test_a_result_shows_its_figure_and_its_table_folded():
     html = Loss(np.array([3.0, 2.0]))._repr_html_()
     assert html.startswith("<svg") and "<?xml" not in html and 'aria-label="Loss per epoch"' in html
     assert html.index("</svg>") < html.index("<details") < html.index("<table>") < html.index("</details>")
+
+
+@pytest.mark.parametrize("again", [lambda cls: cls, dataclass(frozen=True, eq=False)])
+def test_a_result_is_a_frozen_dataclass_with_a_decorator_or_without(again):
+    @again
+    class Weighted(Loss, kw_only=True):
+        weight: float = 1.0
+
+    found = Weighted(np.ones(2), weight=2.0)
+    assert [f.name for f in fields(found)] == ["values", "weight"] and found.weight == 2.0
+    for change in (lambda: setattr(found, "weight", 3.0), lambda: delattr(found, "weight")):
+        with pytest.raises(FrozenInstanceError, match="weight"):
+            change()
+    assert found != Weighted(np.ones(2)) and {found: 1}[found] == 1  # equal only to itself
+    assert repr(found) == "Weighted(values=ndarray(2,), weight=2.0)"
 
 
 def test_a_result_declares_columns_and_caption():

@@ -7,11 +7,11 @@ dataclass; its fields are its parameters.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Self, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -46,9 +46,11 @@ def documented(cls: type) -> dict[str, str]:
     return dict(re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section[1] if section else "", re.MULTILINE))
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(BaseEstimator):
-    """Base of all estimators: parameters are dataclass fields, learned attributes end in `_`.
+    """Base of all estimators: every subclass is a dataclass by itself, whose fields are the parameters; learned
+    attributes end in `_`.
 
     The docstring of a class needs to name only its own parameters: those that its bases or its net document are added.
     """
@@ -70,6 +72,7 @@ class Estimator(BaseEstimator):
         head, example, rest = text.partition("\n\nExample:")
         head += "" if "\nArgs:\n" in head or not added else "\n\nArgs:"
         cls.__doc__ = "\n".join([head, *added]) + example + rest
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
 
     @property
     def _parameter_constraints(self) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import io
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, field, fields
 from html import escape
 from math import floor, inf, log10
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 from .errors import InputError
 
@@ -121,13 +121,22 @@ class Table:
         return pd.DataFrame(dict(self.columns))
 
 
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 class Result(ABC):
-    """Base of the frozen dataclasses of arrays that measuring and explaining return."""
+    """Base of what measuring and explaining return: every subclass is a frozen dataclass of arrays by itself."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, kw_only: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__repr__" not in vars(cls):
             cls.__repr__ = Result.__repr__  # so that dataclass() does not write one with all the numbers
+        dataclass(frozen=True, eq=False, kw_only=kw_only)(cls)
+        del cls.__setattr__, cls.__delattr__  # those below do the same, also where a class is decorated again
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"A result does not change: {type(self).__name__}.{name} cannot be set.")
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
 
     def columns(self) -> Mapping[str, Any]:
         """Columns of the table: lists or arrays of equal length; a column that is None is left out."""

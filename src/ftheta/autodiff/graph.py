@@ -12,7 +12,6 @@ Reference: Griewank and Walther, Evaluating Derivatives, 2nd edition, chapters 3
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -29,7 +28,6 @@ MAX_ENTRIES, MAX_NODES = 10_000, 60  # of a direct derivative that is kept; of a
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "·", "divide": "/", "matmul": "@", "power": "^"}
 
 
-@dataclass(frozen=True)
 class Graph(Result):
     """A computation, node by node."""
 

@@ -7,7 +7,7 @@ winner:   the best by the metric, trained once more as a run of its own, and onl
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,7 +51,6 @@ class Asked(TypedDict):
     config: dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
 class Leaderboard(Result):
     """Models by their score in cross-validation, the best first."""
 

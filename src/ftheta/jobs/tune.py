@@ -16,7 +16,7 @@ import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +54,6 @@ class Asked(TypedDict):
     config: dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
 class TunedRun(Trials):
     """The trials, whether their best is better than the defaults, and the run of the better of the two."""
 

@@ -12,7 +12,6 @@ Computation 10 (1998).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +90,6 @@ class PairedTest(NamedTuple):
     high: float | None
 
 
-@dataclass(frozen=True)
 class Comparison(Result):
     """Two models on the same rows."""
 

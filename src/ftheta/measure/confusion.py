@@ -6,7 +6,6 @@ Shapes: n rows, K classes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -20,7 +19,6 @@ from ._rows import labeled, optional, two
 from .intervals import wilson
 
 
-@dataclass(frozen=True, eq=False)
 class Confusion(Result):
     """How often each true class (row) was predicted as each class (column)."""
 
@@ -65,7 +63,6 @@ def confusion(y: Any, predicted: Any, classes: Sequence[Any] | None = None) -> C
     return Confusion(tuple(map(str, listed)), np.bincount(t * k + c, minlength=k * k).reshape(k, k))
 
 
-@dataclass(frozen=True, eq=False)
 class AtThreshold(Confusion):
     """The confusion matrix of two classes where the second is predicted above a threshold."""
 

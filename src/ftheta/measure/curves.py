@@ -16,7 +16,6 @@ Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +32,6 @@ MAX_POINTS = 400  # drawn of a line
 GRID = np.linspace(0, 1, 201)
 
 
-@dataclass(frozen=True, eq=False)
 class _Curves(Result):
     """Two rates over all thresholds, one curve per class."""
 
@@ -144,7 +142,6 @@ def _some(n: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-@dataclass(frozen=True, eq=False)
 class CostCurve(Result):
     """Normalized expected cost over the probability-cost PC."""
 
@@ -209,7 +206,6 @@ def cost_curve(y: Any, p: Any, classes: Sequence[Any] | None = None) -> CostCurv
     return CostCurve(str(listed[1]), len(score), between(s.score), fpr, fnr, GRID, best, least)
 
 
-@dataclass(frozen=True, eq=False)
 class Rejection(Result):
     """Accuracy of the rows that get an answer, as ever more of them do."""
 
@@ -270,7 +266,6 @@ def rejection(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Rejection
     return Rejection(s.score, s.tp + s.fp, s.tp)
 
 
-@dataclass(frozen=True, eq=False)
 class Calibration(Result):
     """A reliability diagram by bin."""
 

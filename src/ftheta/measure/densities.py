@@ -8,7 +8,6 @@ Reference: Duda, Hart and Stork, Pattern Classification (2001), chapter 2.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ from ._rows import labeled, numbers
 PLACES, BINS = 1601, 1000
 
 
-@dataclass(frozen=True, eq=False)
 class Densities(Result):
     """Densities, posteriors and the best rule along one number."""
 

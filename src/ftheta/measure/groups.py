@@ -9,7 +9,6 @@ Shapes: n rows, m of them in a group, G groups.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ MIN_ROWS, MAX_LEVELS, MAX_COLUMNS = 10, 8, 100  # fewer rows are left out; more 
 LEVEL, SHOWN, SAID = 0.95, 12, 3  # of intervals; groups of a figure; sentences
 
 
-@dataclass(frozen=True, eq=False)
 class ErrorGroups(Result):
     """Mean errors of groups of rows, the largest deviation first."""
 

@@ -19,7 +19,7 @@ Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapte
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +57,6 @@ class Score(NamedTuple):
     method: str
 
 
-@dataclass(frozen=True)
 class Scores(Result):
     """Metrics of one set of predictions."""
 
@@ -270,7 +269,6 @@ def _r2(s: np.ndarray) -> np.ndarray:
 # ---- residuals r_i = y_i - ŷ_i, above 0 where the prediction is too low
 
 
-@dataclass(frozen=True, eq=False)
 class Residuals(Result):
     """True and predicted numbers."""
 

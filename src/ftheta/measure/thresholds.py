@@ -16,7 +16,6 @@ Bootstrap (1993), chapter 17.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -33,7 +32,6 @@ from ._sweep import sweep
 STEPS, RESAMPLES = 400, 500
 
 
-@dataclass(frozen=True, eq=False)
 class Threshold(Result):
     """The threshold that is best on the rows given, which must be validation rows, and the curve behind it."""
 

@@ -9,7 +9,6 @@ Shapes: n rows.
 Reference: Devroye, Györfi and Lugosi, A Probabilistic Theory of Pattern Recognition (1996), chapter 2.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from .scores import in_words, log_loss_rows, mean_score
 Row = tuple[str, float, float | None, float | None]
 
 
-@dataclass(frozen=True)
 class AgainstTruth(Result):
     """What was reached, what can be reached, and the difference, each (name, value, low, high)."""
 

@@ -1,7 +1,6 @@
 """`tune`: a search over the parameters of any scikit-learn estimator, judged by cross-validation."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from .space import Space, space_of
 from .tuned import Trials, trials_of
 
 
-@dataclass(frozen=True, eq=False)
 class Tuned(Trials):
     """Trials, and the best estimator fitted on all rows; names as in scikit-learn's searches."""
 

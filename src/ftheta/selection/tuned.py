@@ -1,7 +1,6 @@
 """What a search found: every trial, the best point, which parameters mattered, and what to widen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +14,6 @@ from .space import Range, Space, written
 MIN_TRIALS = 6  # from which the importance of parameters can be told
 
 
-@dataclass(frozen=True, eq=False)
 class Trials(Result):
     """The trials of a search, in the order in which they began."""
 

@@ -10,7 +10,7 @@ Shapes: θ is (n,), T steps were made.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,6 @@ class FunctionObjective(Objective):
         return value.reshape(()).to(self.theta)
 
 
-@dataclass(frozen=True, eq=False)
 class DescentPath(Result):
     """The path of a descent."""
 

@@ -14,7 +14,7 @@ Reference: Rumelhart, Hinton and Williams, Nature 323 (1986).
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +39,6 @@ WRONG_ABOVE = 1e-3  # relative difference to central differences that is not rou
 MAX_BOXES = 60
 
 
-@dataclass(frozen=True, eq=False)
 class Backprop(Result):
     """A forward and a backward pass with all of their numbers."""
 

@@ -9,7 +9,6 @@ all steps are listed below one another. Its numbers are those of `backprop`. Sha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -130,7 +129,6 @@ def _lines(weight: np.ndarray, k: int, tall: float) -> Iterator[tuple[Any, ...]]
                 yield *ends, "minus" if w < 0 else "plus", f"{0.5 + 2.5 * abs(w) / largest:.2f}"
 
 
-@dataclass(frozen=True, eq=False)
 class Animation(Backprop):
     """One step of gradient descent on one row; `html()` is its film."""
 

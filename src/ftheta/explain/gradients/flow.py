@@ -11,7 +11,6 @@ Shapes: P tensors, from input to output, or P numbers in them; n rows; K calls o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,6 @@ GRID = np.linspace(-2, 2, 41)  # places along w, in units of Δ
 MAX_LAYERS, MAX_UNITS = 5, 40  # that are drawn
 
 
-@dataclass(frozen=True, eq=False)
 class GradientFlow(Result):
     """Gradients by parameter tensor. Frozen tensors are left out; of an unused one the gradient is 0."""
 
@@ -115,7 +113,6 @@ def gradient_flow(obj: Any, X: Any, y: Any = None, *, loss: LossLike = None, tra
     )
 
 
-@dataclass(frozen=True, eq=False)
 class ExampleGradients(Result):
     """The gradient of every row's loss."""
 
@@ -187,7 +184,6 @@ def example_gradients(obj: Any, X: Any, y: Any = None, *, loss: LossLike = None)
     return ExampleGradients(names, flat.double().cpu().numpy())
 
 
-@dataclass(frozen=True, eq=False)
 class WeightPerturbation(Result):
     """What changing one weight did."""
 

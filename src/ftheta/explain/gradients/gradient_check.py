@@ -10,7 +10,6 @@ Shapes: n entries of a tensor that were compared.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from .._registry import checked
 from ._checking import Check, Checked, FaultyLayer, diagnose, place
 
 
-@dataclass(frozen=True, eq=False)
 class GradientCheck(Result):
     """What was compared, tensor by tensor: parameters, then inputs."""
 

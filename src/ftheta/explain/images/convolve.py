@@ -9,7 +9,6 @@ Shapes: x (n,) or (H, W), w (k,) or (K_h, K_w), N steps of the window.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
@@ -31,7 +30,6 @@ COLORS = ("white", "#F6C9A5", "#DDDDDD", "#BFDCEE")  # plain, a window, padding,
 MAX_CELLS = 16  # places on an axis whose numbers are written
 
 
-@dataclass(frozen=True, eq=False)
 class Convolved(Result):
     """Every step of a convolution."""
 
@@ -124,7 +122,6 @@ def convolve(
     return Convolved(padded, np.flip(w) if flip else w, output, starts, windows, tuple(around), dilation)
 
 
-@dataclass(frozen=True, eq=False)
 class Pooled(Result):
     """A map and what pooling makes of it."""
 

@@ -13,7 +13,7 @@ Reference: Zeiler and Fergus, Visualizing and understanding convolutional networ
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -36,7 +36,6 @@ from ._images import NO_CONVOLUTION, Pictures, array, convolutions, has_convolut
 TRIALS = 2000  # random kernels
 
 
-@dataclass(frozen=True, eq=False)
 class FeatureMaps(Result):
     """One image on its way through a net."""
 
@@ -103,7 +102,6 @@ def feature_maps(obj: Any, X: Any, layers: Sequence[str] | None = None, *, row: 
     return FeatureMaps(array(x[0]), maps, array(raw[0]), names, None if p is None else array(p[0]))
 
 
-@dataclass(frozen=True, eq=False)
 class Filters(Result):
     """Learned and classical kernels, and their responses to one image; the last two fields of a machine only."""
 

@@ -16,7 +16,6 @@ References: Luo et al., Understanding the Effective Receptive Field, NeurIPS (20
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any
 
@@ -41,7 +40,6 @@ Transform = Callable[[Tensor], Tensor]
 Size = Annotated[int, Ge(0)]
 
 
-@dataclass(frozen=True, eq=False)
 class ReceptiveField(Result):
     """What the middle unit of each layer sees."""
 
@@ -196,7 +194,6 @@ def _support(field: np.ndarray) -> list[tuple[int, int]]:
     return [(int(p.min()), int(p.max())) if len(p) else (-1, -1) for p in places.T]
 
 
-@dataclass(frozen=True, eq=False)
 class Equivariance(Result):
     """What transformations of the input do to every layer."""
 

@@ -17,7 +17,6 @@ et al. (2017); Zeiler and Fergus (2014); Adebayo et al., Sanity checks for salie
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +122,6 @@ METHODS: dict[str, Callable[[_Task], Tensor]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
 class Saliency(Result):
     """Maps of images or signals."""
 
@@ -286,7 +284,6 @@ def _baseline(baseline: Any, x: Tensor) -> Tensor:
         raise InputError(f"baseline has shape {shapes}; pass a number, or an array like a row.") from None
 
 
-@dataclass(frozen=True, eq=False)
 class SaliencyCheck(Result):
     """Maps before and after randomizing, from the output downwards."""
 

@@ -11,7 +11,6 @@ References: Zeiler and Fergus (2014); Erhan et al. (2009); Simonyan, Vedaldi and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from ._images import NO_CONVOLUTION, Pictures, Reach, array, convolutions, has_c
 RATE = 0.1  # η of the ascent
 
 
-@dataclass(frozen=True, eq=False)
 class TopPatches(Result):
     """Patches by the name of their layer, in the order in which these ran."""
 
@@ -162,7 +160,6 @@ def _window(x: np.ndarray, corner: np.ndarray, size: tuple[int, ...]) -> np.ndar
     return out
 
 
-@dataclass(frozen=True, eq=False)
 class Synthesized(Result):
     """Inputs that excite units."""
 

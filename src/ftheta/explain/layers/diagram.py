@@ -43,7 +43,6 @@ class Node:
     sources: tuple[int, ...]  # numbers of the nodes whose values it takes
 
 
-@dataclass(frozen=True, eq=False)
 class Diagram(Result):
     """The graph of a net."""
 

@@ -10,7 +10,6 @@ Reference: Srivastava et al., Dropout, Journal of Machine Learning Research 15 (
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from numbers import Integral
@@ -33,7 +32,6 @@ MAX_TERMS = 500  # products in one output of an expression
 _IDLE = (nn.Identity, nn.Flatten, nn.Dropout)
 
 
-@dataclass(frozen=True, eq=False)
 class Network(Result):
     """The layers of a dense network."""
 
@@ -150,7 +148,6 @@ def _masks(dropped: float | Sequence[Any], hidden: tuple[int, ...], random_state
     return masks
 
 
-@dataclass(frozen=True, eq=False)
 class Expression(Result):
     """The outputs of a dense network as expressions."""
 

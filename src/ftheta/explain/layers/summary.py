@@ -11,7 +11,6 @@ Shapes: L layers, in the order in which they run; B rows, Q = 5 quantiles.
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -38,7 +37,6 @@ MANY = 100_000  # numbers of a layer whose quantiles are exact; of more, those o
 _RANGES = {nn.Sigmoid: (0.0, 1.0), nn.Hardsigmoid: (0.0, 1.0), nn.Tanh: (-1.0, 1.0), nn.Softsign: (-1.0, 1.0)}
 
 
-@dataclass(frozen=True, eq=False)
 class Summary(Result):
     """Layers of a net. A parameter that several layers share counts where it first appears."""
 
@@ -229,7 +227,6 @@ def _has_matrix(part: nn.Module) -> bool:
     return own and not isinstance(part, ParametrizationList)  # which hands it to its layer
 
 
-@dataclass(frozen=True, eq=False)
 class Activations(Result):
     """Statistics of the output of every layer (of its first tensor, where it returns several)."""
 

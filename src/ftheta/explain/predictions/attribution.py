@@ -11,7 +11,6 @@ Reference: Shapley, A value for n-person games (1953); Strumbelj and Kononenko, 
 individual predictions with feature contributions, KAIS 41 (2014).
 """
 
-from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
@@ -30,7 +29,6 @@ EXACT = 12  # columns whose sets are all counted
 BARS = 12  # that are drawn
 
 
-@dataclass(frozen=True, eq=False)
 class Attribution(Result):
     """What each column added to the prediction of one row, in the order of the table."""
 

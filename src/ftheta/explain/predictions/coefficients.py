@@ -12,7 +12,7 @@ Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapte
 """
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ MAX_DRAWN = 20  # coefficients of an output
 MAX_PANELS = 4  # outputs
 
 
-@dataclass(frozen=True, eq=False)
 class Coefficients(Result):
     """Slopes of a linear model in the user's units."""
 

@@ -10,7 +10,6 @@ black box, JCGS 24 (2015).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +42,6 @@ class Effect(NamedTuple):
         return self.ice.mean(0)
 
 
-@dataclass(frozen=True, eq=False)
 class Dependence(Result):
     """How the prediction follows some columns."""
 

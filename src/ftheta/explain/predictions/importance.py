@@ -10,7 +10,6 @@ many are useful, JMLR 20 (2019).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -38,7 +37,6 @@ class Loss(NamedTuple):
     labels: bool = True  # whether it compares with predictions, not with probabilities
 
 
-@dataclass(frozen=True, eq=False)
 class Importance(Result):
     """Growth of the loss, the strongest column or group of columns first."""
 

@@ -11,7 +11,6 @@ Shapes: M places, P coefficients (intercept first), n rows, D features.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -36,7 +35,6 @@ ROUNDING = 1e-6  # change of coefficients, in units of the largest, that is none
 GRID = 61  # of the loss over two coefficients
 
 
-@dataclass(frozen=True, eq=False)
 class RowInfluence(Result):
     """A model fitted again with one row at every place."""
 
@@ -157,7 +155,6 @@ def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[fl
     return float(answer), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]
 
 
-@dataclass(frozen=True, eq=False)
 class Solvers(Result):
     """The loss over two coefficients, and the paths of solvers by name."""
 

@@ -10,7 +10,7 @@ Shapes: N samples, n training rows of D columns; n images of H x W pixels, C cha
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import signature
 from math import prod
 from typing import Any
@@ -29,7 +29,6 @@ from .._probe import finite, image_shape, in_units, untouched
 from .._registry import Names, explanation
 
 
-@dataclass(frozen=True, eq=False)
 class Samples(Result):
     """New rows, and the rows that they are nearest to; the last four fields only where training rows were given."""
 
@@ -126,7 +125,6 @@ def _nearest(rows: np.ndarray, X: Any) -> tuple[np.ndarray, ...]:
     return near, x[near], np.linalg.norm(rows - x[near], axis=1), np.linalg.norm(some - x[other], axis=1)
 
 
-@dataclass(frozen=True, eq=False)
 class Segmentation(Result):
     """The classes that a segmenter gives to the pixels of images."""
 

@@ -7,7 +7,6 @@ Shapes: n rows, D features, G positions along each axis, K classes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ UNSURE = 0.75  # probability of the winner
 MARKERS = "osD^vPX"
 
 
-@dataclass(frozen=True, eq=False)
 class FittedCurve(Result):
     """A curve or a surface and its rows."""
 
@@ -119,7 +117,6 @@ def _answers(obj: Any, rows: np.ndarray) -> np.ndarray:
     return np.asarray(obj.predict(named(obj, rows)), dtype=float)
 
 
-@dataclass(frozen=True, eq=False)
 class Regions(Result):
     """Probabilities over the plane of two features."""
 

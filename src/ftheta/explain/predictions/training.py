@@ -11,7 +11,6 @@ Shapes: E epochs; T recorded steps, L layers with weights, from input to output.
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -41,7 +40,6 @@ MAX_NAMED = 12  # layers that all stand in the legend
 _FLAT = {"Sigmoid": "1/4", "LogSigmoid": "1", "Tanh": "1", "Softsign": "1", "Hardsigmoid": "1/6", "Hardtanh": "1"}
 
 
-@dataclass(frozen=True, eq=False)
 class Curves(Result):
     """The history of a training, by column."""
 
@@ -142,7 +140,6 @@ def _width(obj: Any) -> tuple[float | None, float]:
     return float(law.scale * y.facts["scale"]), law.constant
 
 
-@dataclass(frozen=True, eq=False)
 class GradientHistory(Result):
     """Norms by layer and step."""
 

@@ -9,7 +9,7 @@ Shapes: θ is (n,); a picture of the surface is made where n = 2. T steps, D par
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ _NAMES = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "v", "sum": "G",
 Spec = str | tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Trajectories(Result):
     """Paths by rule."""
 
@@ -179,7 +178,6 @@ def _grid(ground: Surface, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return x.numpy(), y.numpy(), z.double().numpy()
 
 
-@dataclass(frozen=True, eq=False)
 class Updates(Result):
     """Updates by rule."""
 

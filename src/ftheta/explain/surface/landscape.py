@@ -12,7 +12,6 @@ Saxe, Qualitatively characterizing neural network optimization problems, arXiv:1
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -34,7 +33,6 @@ DASHES = ("-", "--", ":", "-.")
 ENDS = {"start": 0, "end": -1}
 
 
-@dataclass(frozen=True, eq=False)
 class Landscape(Result):
     """Losses on a grid of a plane through the weights."""
 
@@ -247,7 +245,6 @@ def _path(axes: Axes, points: np.ndarray, name: str, i: int) -> None:
         axes.plot([], [], ls="", marker="s", ms=7, color="white", mec="black", label="start")
 
 
-@dataclass(frozen=True, eq=False)
 class LinearInterpolation(Result):
     """Losses along the line."""
 

@@ -11,7 +11,7 @@ Reference: Smith, Cyclical learning rates for training neural networks, arXiv:15
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -33,7 +33,6 @@ WIDTH = 0.03  # of the smoothing, in all updates
 EXPLODED = 4.0  # times |L| at the start, above it
 
 
-@dataclass(frozen=True, eq=False)
 class LearningRate(Result):
     """The curve of a range test."""
 

@@ -13,7 +13,6 @@ arXiv:1901.10159 (2019).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,6 @@ def ritz(alpha: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     return values, vectors[0], np.abs(beta[-1] * vectors[-1])
 
 
-@dataclass(frozen=True, eq=False)
 class Spectrum(Result):
     """What is known of the Hessian's eigenvalues."""
 

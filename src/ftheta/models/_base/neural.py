@@ -7,7 +7,7 @@ evaluate, predict, batch:      checked(X, y) -> source -> net
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, prod
 from typing import Any, ClassVar, Literal, Self
 
@@ -37,7 +37,6 @@ AUTO = 200  # rows of an automatic batch
 PART, MOST = 2**19, 4096  # numbers and rows of a batch that is not trained on
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralEstimator(Stepped):
     """An estimator that trains a net by gradients.
 

@@ -4,7 +4,6 @@ Shapes: n rows, D features, T targets.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -83,7 +82,6 @@ def dense(X: Any, dtype: str = "float64") -> Any:
     return X.toarray()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Plain(FewThreads, Estimator):
     """Learned without a net; X may be a SciPy sparse matrix that fits in memory when it is dense."""
 
@@ -106,7 +104,6 @@ class Plain(FewThreads, Estimator):
         return check.table(self, dense(X, dtype), dtype=dtype, reset=reset, order=order, allow_nan=self.takes_missing)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PlainRegressor(RegressorMixin, Plain):
     """A regressor of one target or several."""
 
@@ -146,7 +143,6 @@ class Classes:
         return self.target_.facts["classes"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PlainClassifier(Scored, Plain):
     """A classifier of one class per row. Learned: classes_ (K,).
 

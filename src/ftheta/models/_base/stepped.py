@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -38,7 +38,6 @@ from .rows import Data, digest, taken
 HARMLESS = ("seconds", "every", "threads", "progress")  # settings that a continued run may change
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Stepped(CallbackSupportMixin, Estimator):
     """An estimator whose `fit` runs in steps.
 

@@ -6,7 +6,6 @@ Shapes: n rows, K classes, L labels, T targets.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +25,6 @@ from .neural import NeuralEstimator
 from .plain import Classes, Scored
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralClassifier(Classes, Scored, NeuralEstimator):
     """A net whose raw outputs are the parameters of a Bernoulli or categorical likelihood.
 
@@ -65,7 +63,6 @@ class NeuralClassifier(Classes, Scored, NeuralEstimator):
         return np.log(p, out=logs, where=p > 0)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralRegressor(RegressorMixin, NeuralEstimator):
     """A net whose raw outputs are the parameters of a density of y; y is standardized inside.
 

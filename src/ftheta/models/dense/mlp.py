@@ -7,7 +7,6 @@ Reference: Rumelhart, Hinton and Williams, Learning representations by back-prop
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ...check import Share, Widths
@@ -20,7 +19,6 @@ from .._base.supervised import NeuralClassifier, NeuralRegressor
 __all__ = ["MLPClassifier", "MLPRegressor"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Perceptron(NeuralEstimator):
     """What both share: the parameters of the net, and the net.
 
@@ -49,7 +47,6 @@ class _Perceptron(NeuralEstimator):
         return MLP(x.shape[0], raw, tuple(self.hidden), **own)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MLPClassifier(_Perceptron, NeuralClassifier):
     """Classify rows with a multi-layer perceptron: two classes, several classes, or several labels.
 
@@ -62,7 +59,6 @@ class MLPClassifier(_Perceptron, NeuralClassifier):
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MLPRegressor(_Perceptron, NeuralRegressor):
     """Predict numbers with a multi-layer perceptron, under any likelihood and for one or several targets.
 

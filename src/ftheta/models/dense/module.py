@@ -31,7 +31,6 @@ from .._base.supervised import NeuralClassifier, NeuralRegressor
 __all__ = ["ModuleClassifier", "ModuleRegressor"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Own(NeuralEstimator):
     """What both share: the user's module, copied or made anew.
 
@@ -124,7 +123,6 @@ class _ClassifyAs(Classify):
         return spec._replace(kind="multiclass") if _width(made, self.input) == 2 else spec
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ModuleClassifier(_Own, NeuralClassifier):
     """Classify with your own PyTorch module; for two classes it may end in one output or in two.
 
@@ -140,7 +138,6 @@ class ModuleClassifier(_Own, NeuralClassifier):
         return _ClassifyAs(self.class_weight, self.dtype, self.module, getattr(self, "input_", None))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ModuleRegressor(_Own, NeuralRegressor):
     """Predict numbers with your own PyTorch module, whose outputs are in the units of y.
 

@@ -9,7 +9,6 @@ Shapes: n rows or chains, V visible units.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +36,6 @@ from .rbm_net import bernoulli
 _has_free_energy = available_if(lambda machine: machine.closed_form)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Machine(NeuralEstimator):
     """Base of the Boltzmann machines. Learned: mean_ (V,), the means of the training rows, where chains start."""
 

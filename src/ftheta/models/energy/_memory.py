@@ -8,7 +8,6 @@ Shapes: n rows, N units, P stored patterns, T steps.
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -39,7 +38,6 @@ class Recall(NamedTuple):
     converged: np.ndarray  # whether the row became a fixed point: (n,)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Base of the memories. Learned: patterns_ (P, N), labels_ (P,) or None, note_, seed_.
 

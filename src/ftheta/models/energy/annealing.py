@@ -18,7 +18,6 @@ Quantitative Analysis of Deep Belief Networks (2008).
 
 import math
 import warnings
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -41,7 +40,6 @@ MIN_TEMPERATURES = 100  # larger steps are not annealing, and overflow
 MIN_RATE = 1e-3  # of a base unit
 
 
-@dataclass(frozen=True)
 class LogPartition(Result):
     """The logarithm of a partition function, in nats."""
 

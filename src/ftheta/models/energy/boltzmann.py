@@ -14,7 +14,6 @@ Reference: Ackley, Hinton and Sejnowski, A Learning Algorithm for Boltzmann Mach
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
@@ -151,7 +150,6 @@ class GibbsObjective(PersistentChains):
         return F.binary_cross_entropy_with_logits(logits, state[:, :n], reduction="none").sum(1)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BoltzmannMachine(Machine):
     """A small machine of binary units, all connected, that learns the distribution of rows of bits.
 

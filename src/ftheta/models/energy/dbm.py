@@ -27,7 +27,7 @@ Algorithm for Deep Belief Nets (2006).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
@@ -232,7 +232,6 @@ def compose(machine: DBM, layers: list[RBM]) -> None:
             machine.biases[k + 1].copy_((layer.hidden_bias + met) / 2)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DeepBoltzmannMachine(NeuralTransformer, Machine):
     """A stack of binary layers that learns the distribution of its rows.
 

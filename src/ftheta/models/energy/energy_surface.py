@@ -13,7 +13,6 @@ Reference: Hopfield, Neural networks and physical systems with emergent collecti
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Annotated, Any, NamedTuple
 
@@ -196,7 +195,6 @@ def state_axes(figure: Any, cell: Any, grid: Grid | None, names: Sequence[str], 
     return axes
 
 
-@dataclass(frozen=True, eq=False)
 class EnergySurface(Result):
     """Trajectories of states, and the energy along them."""
 

@@ -12,7 +12,6 @@ Shapes: n rows or chains, V visible units, T steps, R numbers of removed rows, S
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -49,7 +48,6 @@ def distinct_numbers(name: str, given: Any, least: int, most: float = np.inf) ->
     return numbers
 
 
-@dataclass(frozen=True, eq=False)
 class Chains(Result):
     """Where chains are after some steps."""
 
@@ -150,7 +148,6 @@ def _others(states: np.ndarray) -> np.ndarray:
     return np.stack([(d.sum(1) - d.diagonal()) / (len(d) - 1) for d in tables])
 
 
-@dataclass(frozen=True, eq=False)
 class FilledIn(Result):
     """Pictures with missing rows, completed."""
 

@@ -12,7 +12,6 @@ Reference: Li, Michel and Porod, IEEE Trans. Circuits and Systems 36 (1989).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -39,7 +38,6 @@ MAX_EIGENVALUES = 30  # equilibria whose eigenvalues are drawn
 TOO_LARGE = f"has too many units; {{}} needs at most {MAX_FACE_UNITS}: measure basins instead"
 
 
-@dataclass(frozen=True, eq=False)
 class Recalled(Result):
     """Patterns before and after, setting by setting."""
 
@@ -142,7 +140,6 @@ def recall(
     )
 
 
-@dataclass(frozen=True, eq=False)
 class Basins(Result):
     """Where random starts end, and the places of a plane."""
 
@@ -235,7 +232,6 @@ def basins(
     return Basins(names, kinds, shares, n, missed, x, y, pixels, plane.of(plane.inside(stored)), plane.names)
 
 
-@dataclass(frozen=True, eq=False)
 class Equilibria(Result):
     """Every state that stays where it is."""
 

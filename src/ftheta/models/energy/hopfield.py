@@ -14,7 +14,6 @@ References: Hopfield, Neural Networks and Physical Systems with Emergent Collect
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -79,7 +78,6 @@ class Storing(Steps):
         return {"rows": self.done} if self.reason else None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class HopfieldNetwork(AssociativeMemory, Stepped):
     """Store rows of -1 and +1; recall them from noisy or partial cues.
 

@@ -19,7 +19,6 @@ Hopfield Networks is All You Need, arXiv:2008.02217 (2020).
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -189,7 +188,6 @@ def _known(kind: str, order: int, n_units: int) -> None:
         )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ModernHopfield(AssociativeMemory):
     """Store rows; recall them from noisy or partial cues (0: a unit that is not known).
 

@@ -243,7 +243,6 @@ class OneHot(Table):
         return rows
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
     """Learn the distribution of rows with one layer of hidden units; `transform` gives P(h = 1 | v).
 

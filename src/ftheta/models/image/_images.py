@@ -6,7 +6,6 @@ Shapes: X (n, H, W), (n, H, W, C) or (n, C, H, W); (n, D) with image_shape=(H, W
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,6 @@ from .._base.rows import Data
 from .._base.supervised import NeuralClassifier
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ImageEstimator(NeuralEstimator):
     """What all estimators of images share.
 
@@ -92,7 +90,6 @@ class ImageEstimator(NeuralEstimator):
             hook.remove()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ImageClassifier(ImageEstimator, NeuralClassifier):
     """A net that classifies images.
 

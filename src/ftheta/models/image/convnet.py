@@ -7,7 +7,6 @@ References: LeCun et al. (1998); He et al., arXiv:1512.03385 (2015).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
@@ -23,7 +22,6 @@ Norm = Literal["none", "batch", "layer", "instance", "group", "rms"]
 SMALL = 16  # shorter side in pixels of images that keep their size until they are pooled
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConvNetClassifier(ImageClassifier):
     """Classify images with stages of convolutions and poolings, then dense layers.
 
@@ -63,7 +61,6 @@ class ConvNetClassifier(ImageClassifier):
         return ConvNet(x.shape, self.task().likelihood(y).n_raw(y), tuple(self.filters), convs=convs, **own)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ResNetClassifier(ImageClassifier):
     """Classify images with residual blocks.
 

@@ -9,7 +9,6 @@ Reference: Ronneberger, Fischer and Brox, U-Net, arXiv:1505.04597 (2015).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -79,7 +78,6 @@ def _with_labels(augment: Augment, n_classes: int) -> Augment:
     return both
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UNetSegmenter(Classes, ImageEstimator):
     """Learn from images with a label for every pixel, and label every pixel of new images, of any size.
 

@@ -143,7 +143,6 @@ class _DenseTable(Table):
         return super().check(dense(X), owner, spec)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SteppedClassifier(FewThreads, Planes, Classes, Scored, Stepped):
     """Planes between classes that are learned step by step.
 

@@ -11,7 +11,6 @@ use of orthogonal polynomials for data-fitting, J. SIAM 5 (1957).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -113,7 +112,6 @@ def monomial(powers: Sequence[int], inputs: Sequence[str], letter: str = "") -> 
     return " ".join(f"{letter}{e}({x})" if letter else x if e == 1 else f"{x}^{e}" for x, e in used)
 
 
-@dataclass(frozen=True, eq=False)
 class Terms(Result):
     """Every term of a fit."""
 

@@ -10,7 +10,6 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import comb
 from typing import Any, Literal, Self
 
@@ -35,7 +34,6 @@ POLYNOMIALS = {"legendre": np.polynomial.legendre.legvander, "chebyshev": np.pol
 WITH_DEGREE = ("polynomial", *POLYNOMIALS)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BasisRegression(PlainRegressor):
     """Least squares on functions of the inputs.
 

@@ -10,7 +10,6 @@ Shapes: K classes, n rows, D features.
 Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.3.3.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +29,6 @@ FLAT = 1e-10  # variance along a direction, in units of the largest, that is non
 MAX_COLUMNS = 25  # of class means, that are drawn
 
 
-@dataclass(frozen=True, eq=False)
 class ClassAxes(Densities):
     """Classes on two discriminant axes."""
 
@@ -127,7 +125,6 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(same.any(1), same.argmax(1), -1)
 
 
-@dataclass(frozen=True, eq=False)
 class ClassMeans(Result):
     """Means of the columns in each class."""
 

@@ -7,7 +7,6 @@ Shapes: K classes, n rows, G positions along each axis.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 2.3.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ DELTAS = {1.0: "-", 2.0: "--"}  # distances that are drawn, and their lines
 MARKERS = "osD^vPX"
 
 
-@dataclass(frozen=True, eq=False)
 class Densities(Regions):
     """Gaussian classes on the plane of two features, and which of them is predicted where."""
 

@@ -11,7 +11,6 @@ Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -87,7 +86,6 @@ def _ledoit_wolf(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return ((1 - s) * c + s * mean * np.eye(d)) * np.outer(scale, scale)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Discriminant(Generative):
     """Gaussian classes.
 
@@ -126,7 +124,6 @@ class _Discriminant(Generative):
         return self.means_[k] + rng.standard_normal((n, root.shape[1])) @ root.T
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LinearDiscriminant(_Discriminant):
     """Gaussian classes that share a covariance: linear boundaries, in closed form.
 
@@ -170,7 +167,6 @@ class LinearDiscriminant(_Discriminant):
         return self._scores(x) - (found.distance(x - self.center_)[:, None] + found.log_norm) / 2
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearDiscriminant):
     """Fisher's directions: where the classes are furthest apart in units of their own spread.
 
@@ -215,7 +211,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         return (self._table(X) - self.center_) @ self.directions_.T
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class QuadraticDiscriminant(_Discriminant):
     """Gaussian classes, each with its own covariance: quadratic boundaries, in closed form.
 

@@ -11,7 +11,6 @@ Not So Stupid After All?, International Statistical Review 69(3) (2001).
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -40,7 +39,6 @@ def centered_by_class(rows: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
     return means + slip, rest - slip[rows.y]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Generative(PlainClassifier):
     """A classifier that has a density of each class. Learned: classes_, priors_ (K,).
 
@@ -120,7 +118,6 @@ class Generative(PlainClassifier):
         return x, self.classes_[index]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNaiveBayes(Generative):
     """Independent Gaussian features in each class. Learned: priors_ (K,), means_ (K, D), deviations_ (K, D).
 
@@ -165,7 +162,6 @@ class GaussianNaiveBayes(Generative):
         return self.means_[k] + self.deviations_[k] * rng.standard_normal((n, self.n_features_in_))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DiscreteNaiveBayes(Generative):
     """Independent categories in each class: every different value of a column is one.
 

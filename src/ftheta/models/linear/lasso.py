@@ -20,7 +20,7 @@ freedom" of the lasso, Ann. Statist. 35 (2007); Friedman, Hastie and Tibshirani,
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -205,7 +205,6 @@ class CoordinateDescent(Steps):
         return float(objective), float(max(objective - dual, 0.0))
 
 
-@dataclass(frozen=True, eq=False)
 class CoordinateDescentTrace(Result):
     """Every update of coordinate descent."""
 
@@ -274,7 +273,6 @@ def coordinate_descent(
     return CoordinateDescentTrace(coefs, which.astype(int), z, alpha * l1_ratio, objective, gap, end, names)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Lasso(LinearAnswers, PlainRegressor):
     """Least squares with the penalty α ‖w‖₁ beside half the mean square, by coordinate descent.
 
@@ -332,7 +330,6 @@ class Lasso(LinearAnswers, PlainRegressor):
         return w, gaps, problem.freedom(w, alphas * (1 - ratio)), sweeps
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ElasticNet(Lasso):
     """Least squares with the penalty α (ρ ‖w‖₁ + (1 - ρ)/2 ‖w‖²) beside half the mean square; learned as by Lasso.
 

@@ -10,7 +10,6 @@ Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from .summary import LinearSummary
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
     """Ordinary or weighted least squares in closed form; the solution of least norm where it is not unique.
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -56,7 +56,6 @@ SEPARABLE = (
 )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(Summarized, SteppedClassifier):
     """Linear log-odds by maximum likelihood, penalized or not; two classes or more.
 
@@ -155,8 +154,7 @@ class LogisticRegression(Summarized, SteppedClassifier):
         return summarize(rows, feature_names(self), self.classes_.tolist(), theta, self.l1, self.l2_)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LogisticSummary(Summary):
+class LogisticSummary(Summary, kw_only=True):
     """Log-odds with their errors and tests, and how well they fit. NaN where undefined."""
 
     outcomes: tuple[Any, ...]  # the class whose odds against the first class each is about (P,)

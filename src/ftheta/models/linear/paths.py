@@ -4,7 +4,6 @@ Shapes: L penalties, D features, T targets, K knots.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from ...results import Result, Table
 NAMED = 7  # coefficients that get a color and a name
 
 
-@dataclass(frozen=True, eq=False)
 class CoefficientPath(Result):
     """Ridge regression, the lasso or the elastic net for every penalty."""
 

@@ -14,7 +14,6 @@ Perceptron-Based Learning Algorithms (1990), for the pocket.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -183,7 +182,6 @@ class DeltaRule(_OneByOne):
         return mistakes, falls, {"squared_error": square}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Perceptron(SteppedClassifier):
     """Planes by Rosenblatt's rule, which counts its mistakes, or by the delta rule; two classes or more.
 

@@ -12,7 +12,7 @@ Technometrics 21 (1979); Hastie, Tibshirani and Friedman, The Elements of Statis
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -121,7 +121,6 @@ def ridge_path(
     return Ridge(fit_intercept=fit_intercept)._path(X, y, alphas, sample_weight)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(LinearAnswers, PlainRegressor):
     """Least squares with the penalty α ‖w‖²; of several α, the one with the least leave-one-out error is taken.
 

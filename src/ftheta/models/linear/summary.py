@@ -10,7 +10,7 @@ References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, J. 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar
 from functools import cached_property, partial
 from textwrap import fill
 from typing import Any, NamedTuple, cast
@@ -31,8 +31,7 @@ LISTED = 8  # coefficients that a sentence names
 SPLINES_PRINTED = 30  # coefficients up to which the tests of linearity are printed
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Summary(Result):
+class Summary(Result, kw_only=True):
     """What the statistics of all linear models have. NaN where undefined."""
 
     names: tuple[str, ...]  # of the coefficients, the intercept first (P,)
@@ -125,8 +124,7 @@ class ResidualTests(NamedTuple):
     breusch_pagan_p: float
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LinearSummary(Summary):
+class LinearSummary(Summary, kw_only=True):
     """Coefficients with errors and tests, the fit, and diagnostics of the rows. NaN where undefined."""
 
     errors: np.ndarray  # standard errors under equal variances (P,)

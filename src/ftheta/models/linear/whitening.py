@@ -12,7 +12,6 @@ Shapes: n rows, D features, K directions that vary (rank of C).
 Reference: Kessy, Lewin and Strimmer, Optimal Whitening and Decorrelation (2018), arXiv:1512.00809.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -40,7 +39,6 @@ def upright(axes: np.ndarray) -> np.ndarray:
     return np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Whitening(FewThreads, OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Scale or whiten the columns of a table by what the training rows say.
 

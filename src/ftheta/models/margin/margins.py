@@ -10,7 +10,6 @@ Shapes: n rows, D features, R machines, G positions along each axis.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +36,6 @@ def states_of(margin: np.ndarray) -> np.ndarray:
     return np.select([margin > 1 + ON, margin >= 1 - ON, margin >= 0], [0, 1, 2], 3)
 
 
-@dataclass(frozen=True, eq=False)
 class Margins(Result):
     """Rows and their margins."""
 
@@ -143,7 +141,6 @@ def margins(
     return Margins(margin, output, np.searchsorted(labels, np.asarray(y)), called, width, plane)
 
 
-@dataclass(frozen=True, eq=False)
 class Tube(Result):
     """Rows around a fit, and its tube."""
 

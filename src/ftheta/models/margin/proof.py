@@ -10,7 +10,6 @@ Reference: Vapnik, Statistical Learning Theory (1998), section 10.4; Chapelle, V
 Multiple Parameters for Support Vector Machines, Machine Learning 46 (2002).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from .margins import ON, margins_of
 LEAST = 1e-17  # what is drawn for 0
 
 
-@dataclass(frozen=True, eq=False)
 class Optimality(Result):
     """How well the conditions of the solution hold, machine by machine."""
 
@@ -93,7 +91,6 @@ def optimality(obj: Any) -> Optimality:
     return Optimality(tuple(names), {k: list(v) for k, v in found.items()}, float(obj.tol))
 
 
-@dataclass(frozen=True, eq=False)
 class LeaveOneOut(Result):
     """The error of leaving one row out, beside its bounds."""
 

@@ -15,7 +15,6 @@ Reference: Poggio and Girosi, Networks for approximation and learning, Proceedin
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -55,7 +54,6 @@ def units(x: np.ndarray, centers: np.ndarray, widths: np.ndarray, basis: str) ->
     return bump(np.sqrt(np.maximum(squares, 0)) / widths, basis)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Radial(Plain):
     """Centers, widths and a linear model of the bumps. Learned: centers_ (J, D), widths_ (J,), seed_.
 
@@ -154,7 +152,6 @@ class _Radial(Plain):
         """Learn the weights of the bumps."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RBFRegressor(_Radial, PlainRegressor):
     """Predict numbers by a radial basis function network. Learned also: coef_ (J,) or (J, T), intercept_.
 
@@ -213,7 +210,6 @@ class RBFRegressor(_Radial, PlainRegressor):
         return ((raw - truth) ** 2).sum(1)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RBFClassifier(_Radial, PlainClassifier):
     """Classify by a radial basis function network: logistic regression of the bumps. Learned also: output_.
 

@@ -14,7 +14,6 @@ Support Vector Regression, Statistics and Computing 14 (2004).
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -34,7 +33,6 @@ from .solve import optimality, solve
 ENOUGH = 1e-3  # gap, in units of the objective, from which on there is a warning
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Machine(Plain):
     """What both share.
 
@@ -121,7 +119,6 @@ def _merged(rows: Rows) -> Rows:
     return Rows(np.ascontiguousarray(found[:, :-1]), y, np.bincount(where.ravel(), weights=weight))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SVMClassifier(PlainClassifier, _Machine):
     """The widest margin between classes, with a hard or a soft margin and a kernel.
 
@@ -157,7 +154,6 @@ class SVMClassifier(PlainClassifier, _Machine):
         return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SVMRegressor(PlainRegressor, _Machine):
     """The flattest function with as little as possible outside a tube around it.
 

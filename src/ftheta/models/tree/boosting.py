@@ -8,7 +8,6 @@ References: Friedman, Greedy Function Approximation (2001); Ke et al., LightGBM 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -29,7 +28,6 @@ from .nodes import Trees, of_predictors, to_predictor
 CATEGORIES = 255  # at most, of one column
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Boosting(Grown):
     """Boosted trees; columns of text or of category dtype in a data frame are categories.
 
@@ -159,7 +157,6 @@ def _is_known(j: Any, categories: Any, d: int) -> bool:
     return type(j) is int and 0 <= j < d and sized and len(set(categories.tolist())) == len(categories)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BoostingClassifier(_Boosting, GrownClassifier):
     """Gradient boosting for classes, with missing cells and categories as they are.
 
@@ -184,7 +181,6 @@ class BoostingClassifier(_Boosting, GrownClassifier):
         yield from self.model_.staged_predict_proba(self._table(X))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BoostingRegressor(_Boosting, GrownRegressor):
     """Gradient boosting for numbers, with missing cells and categories as they are.
 

@@ -15,7 +15,6 @@ Reference: Perrone and Cooper, When networks disagree (1993); Breiman, Stacked r
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -77,7 +76,6 @@ def mixture_weights(p: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return w / w.sum()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Committee(Plain):
     """Several models of the catalog. Learned: members_, weights_ (L,), seed_.
 
@@ -196,7 +194,6 @@ def _revived(one: Any, k: int) -> Estimator:
     return revived(config, one, f"member {k}")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CommitteeClassifier(_Committee, PlainClassifier):
     """Classify with the mean probability of several models.
 
@@ -241,7 +238,6 @@ class CommitteeClassifier(_Committee, PlainClassifier):
         return mixture_weights(np.maximum(found[np.arange(len(found)), :, rows.y], 1e-6), weight)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CommitteeRegressor(_Committee, PlainRegressor):
     """Predict numbers with the mean of several models.
 

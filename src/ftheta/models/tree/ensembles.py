@@ -3,7 +3,6 @@
 Shapes: A prices of a leaf, M numbers of trees, n rows, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from ...results import Result
 from .forest import counts_of
 
 
-@dataclass(frozen=True, eq=False)
 class Pruning(Result):
     """The error of a tree in cross-validation at each size."""
 
@@ -78,7 +76,6 @@ def pruning(obj: Any) -> Pruning:
     return Pruning(**obj.pruning_, label=label)
 
 
-@dataclass(frozen=True, eq=False)
 class MoreTrees(Result):
     """The error against the number of trees."""
 

@@ -9,7 +9,6 @@ References: Breiman, Random Forests, Machine Learning 45 (2001); Zhu et al., Mul
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -35,7 +34,6 @@ def counts_of(n: int) -> np.ndarray:
     return np.unique(np.geomspace(1, n, MARKS).round().astype(int))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Ensemble(Grown):
     """Several trees.
 
@@ -59,7 +57,6 @@ class _Ensemble(Grown):
         return model
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Forest(Limits, _Ensemble):
     """A forest; equal rows give equal forests, in whichever order. Learned also: `oob_`, errors out of bag.
 
@@ -125,7 +122,6 @@ def _out_of_bag(model: Any, rows: Rows) -> dict[str, np.ndarray]:
     return {"trees": trees.astype(int), "error": error, "share": share}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ForestClassifier(_Forest, GrownClassifier):
     """Random forest for classes: the mean of the probabilities of its trees.
 
@@ -148,7 +144,6 @@ class ForestClassifier(_Forest, GrownClassifier):
         return RandomForestClassifier(criterion=self.criterion, **self._parameters())
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ForestRegressor(_Forest, GrownRegressor):
     """Random forest for numbers: the mean of the predictions of its trees.
 
@@ -171,7 +166,6 @@ class ForestRegressor(_Forest, GrownRegressor):
         return RandomForestRegressor(criterion=self.criterion, **self._parameters())
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AdaBoostClassifier(_Ensemble, GrownClassifier):
     """Small trees, each grown where those before it are wrong. Learned also: votes_ (B,).
 

@@ -9,7 +9,6 @@ Shapes: n rows, L members, K classes, T targets.
 Reference: Krogh and Vedelsby, Neural network ensembles, cross validation, and active learning, NIPS (1994).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from ...plots import GREY, PALETTE, Figure, canvas, drawn
 from ...results import Result
 
 
-@dataclass(frozen=True)
 class CommitteeGain(Result):
     """Errors of the members and of their weighted mean, on the same rows."""
 

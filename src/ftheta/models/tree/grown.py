@@ -5,7 +5,6 @@ Shapes: n rows, D features, T targets, K classes.
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -43,7 +42,6 @@ def keys(x: np.ndarray, seed: int) -> np.ndarray:
     return mixed
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Grown(Plain):
     """Trees that scikit-learn grows and predicts with. Learned: `trees_`, arrays of all nodes, and `seed_`.
 
@@ -112,7 +110,6 @@ class Grown(Plain):
         return np.clip(x, -LARGEST, LARGEST, out=x)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GrownClassifier(Grown, PlainClassifier):
     """Trees that classify."""
 
@@ -131,7 +128,6 @@ class GrownClassifier(Grown, PlainClassifier):
         return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GrownRegressor(Grown, PlainRegressor):
     """Trees that predict numbers."""
 

@@ -4,7 +4,6 @@ Shapes: N nodes, D features, B trees, K classes, L nodes of a path.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,6 @@ def leaves_below(tree: Trees, node: int) -> int:
     return int(n)
 
 
-@dataclass(frozen=True, eq=False)
 class TreePicture(Result):
     """A tree, its rules, and the path of one row."""
 
@@ -170,7 +168,6 @@ def tree(
     return TreePicture(single, Words.of(obj, names, scales, classes), way, row, target)
 
 
-@dataclass(frozen=True, eq=False)
 class Votes(Result):
     """The trees of an ensemble on one row."""
 

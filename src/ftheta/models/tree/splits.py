@@ -9,7 +9,6 @@ Reference: Quinlan, Induction of Decision Trees, Machine Learning 1 (1986).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -98,7 +97,6 @@ def gains(x: np.ndarray, sums: np.ndarray, criterion: Criterion) -> tuple[np.nda
     return (x[cut] + x[cut + 1]) / 2, impurity(total, criterion) - after.min(0)
 
 
-@dataclass(frozen=True, eq=False)
 class Splits(Result):
     """The best split of each column at the root of a tree."""
 

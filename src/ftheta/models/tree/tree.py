@@ -75,7 +75,6 @@ class Limits:
         }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Tree(Limits, Grown):
     """One tree.
 
@@ -115,7 +114,6 @@ class _Tree(Limits, Grown):
         return {**self._limits(), "ccp_alpha": alpha, "random_state": self.seed_}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TreeClassifier(_Tree, GrownClassifier):
     """Decision tree for classes; missing cells go the way that is better in training.
 
@@ -135,7 +133,6 @@ class TreeClassifier(_Tree, GrownClassifier):
         return DecisionTreeClassifier(criterion=self.criterion, **self._parameters())
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TreeRegressor(_Tree, GrownRegressor):
     """Decision tree for numbers: the mean, or median, of a leaf.
 
