@@ -121,8 +121,7 @@ def linear_answers(job: Prepared, X: Any, names: Names) -> Predictions | None:
     if np.shape(getattr(job.estimator, "coef_", ()))[-1:] == np.shape(x)[-1:]:  # it is linear
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model = catalog.load(targets[own])().fit(x, y)
             return job.task.predict(model, X, names)
     except Exception:  # the result does not depend on it

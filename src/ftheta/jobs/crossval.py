@@ -42,8 +42,7 @@ def parts(job: Prepared, k: int = FOLDS, place: str = "folds") -> list[tuple[np.
     labels, groups = (None if v is None else v[rows] for v in (y, job.dataset.groups))
     how = "random" if how == "stratified" and not job.task.stratify else how  # bins of numbers
     k += how == "chronological" and place != "folds"  # nothing is drawn: other folds are others in number
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # a class with fewer rows than folds
         found = folds(len(rows), k, Draw(job.config.seed).at(place), split=how, y=labels, groups=groups)
     return [(rows[learn], rows[held]) for learn, held in found]
 
@@ -62,8 +61,7 @@ def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float =
     if len(watched):
         more = dict(zip(("X_val", "y_val"), encoded(job.kind, encoder, job.dataset, watched), strict=True))
     began = perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the training on all rows gives them
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training on all rows gives them
         model.fit(X, y, **more)
     took = perf_counter() - began
     names = _names(job, model)

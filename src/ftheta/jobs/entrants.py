@@ -115,8 +115,7 @@ def judge(
     for i, e in enumerate(entrants):
         watch.say("wait", f"{e.name} ({i + 1} of {len(entrants)})")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # the winner gives them once more
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # the winner gives them once more
                 _first(e, i, clock, rows[0], limit)
         except FThetaError as error:
             left_out[e.name] = str(error)

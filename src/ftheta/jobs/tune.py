@@ -202,8 +202,7 @@ def _work(job: Prepared, space: Mapping[str, Any], folder: Path, asked: Mapping[
         best = f"; best {metric} {done.values[done.best]:.4g}" if "complete" in done.states else ""
         watch.say("wait", f"trial {trial.number + 1} of {asked['trials']}{best}")
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the training at the end gives them
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training at the end gives them
         search.run(value, asked["trials"], seconds=asked["seconds"], heard=heard)
     return search
 

@@ -163,8 +163,7 @@ class Search:
 
     def _ask(self, trials: int) -> Any:
         """The next trial; None where there are enough."""
-        with self._locked(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # experimental samplers, categories of a quasi-random search
+        with self._locked(), warnings.catch_warnings(action="ignore"):  # of samplers that are experimental
             self._take_up()
             states = self.engine.trial.TrialState
             known = self.study.get_trials(deepcopy=False)

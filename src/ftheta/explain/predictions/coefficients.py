@@ -138,8 +138,7 @@ def _with_intervals(obj: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, n
     for _ in range(DRAWS):
         rows = draw.integers(0, len(x), len(x))
         model: Any = clone(obj)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first fit has warned already
+        with warnings.catch_warnings(action="ignore"):  # the first fit has warned already
             if len(np.unique(y[rows])) == len(np.unique(y)) or not hasattr(obj, "classes_"):
                 fits.append(_slopes(model.fit(x[rows], y[rows])))
     low, high = np.quantile(fits, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)

@@ -139,8 +139,7 @@ def row_influence(
 def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
     """The answer of a fresh fit for one row (1, D), and its coefficients (P,), intercept first."""
     model: Any = clone(obj)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the first fit has warned already
+    with warnings.catch_warnings(action="ignore"):  # the first fit has warned already
         try:
             model.fit(x, y)
         except ValueError as error:

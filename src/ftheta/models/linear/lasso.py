@@ -62,8 +62,7 @@ class _Problem(NamedTuple):
             return found.coefficients(alphas)[0][:, 0], np.zeros(len(alphas)), 1
         settings: dict[str, Any] = {"check_input": False, "return_n_iter": True, "max_iter": max_iter, "tol": tol}
         settings |= {"l1_ratio": ratio, "alphas": alphas / len(self.y), "random_state": 0}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the gaps say it
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the gaps say it
             _, coefs, gaps, sweeps = enet_path(self.x, self.y, **settings)
         return np.ascontiguousarray(coefs.T) + 0.0, np.maximum(gaps, 0.0), int(sum(sweeps))
 
@@ -93,8 +92,7 @@ def _knots(problem: _Problem, smallest: float) -> tuple[np.ndarray, list[tuple[i
     x, n = problem.x / unit[0], len(problem.y) * unit[0] * unit[1]
     sign = np.sign(x[np.abs(x).argmax(0), np.arange(x.shape[1])])
     kept = np.sort(np.unique((x * sign).round(12), axis=1, return_index=True)[1])  # equal columns lead it astray
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of columns that are all but equal
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # of columns that are all but equal
         settings: dict[str, Any] = {"method": "lasso", "alpha_min": smallest / n, "max_iter": 10**5}
         steps, _, coefs = lars_path(x[:, kept], problem.y / unit[1], **settings)
     coefs = np.where(np.abs(coefs) > 1e-12 * np.abs(coefs).max(1, keepdims=True), coefs, 0.0)  # rounding of a 0

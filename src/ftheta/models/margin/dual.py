@@ -33,8 +33,7 @@ def libsvm(p: Problem, tol: float) -> Solution:
     most = max(10**5, ITERATIONS * len(p.x))
     machine = made(C=1.0, tol=max(tol, SINGLE), cache_size=CACHE, max_iter=most, **own)
     machine.random_state = 0  # else it draws from NumPy's own generator
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap will tell
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the gap will tell
         machine.fit(p.kernel(p.x, p.x) if own["kernel"] == "precomputed" else p.x, p.t, sample_weight=p.c)
     beta = np.zeros(len(p.t))
     beta[machine.support_] = machine.dual_coef_[0]

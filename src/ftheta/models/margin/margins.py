@@ -9,12 +9,11 @@ tells each class from all others, so a row may be on the wrong side of one and s
 Shapes: n rows, D features, R machines, G positions along each axis.
 """
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...explain import explanation, regions
+from ...explain import Names, explanation, regions
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, counted
 
@@ -110,15 +109,7 @@ class Margins(Result):
 
 
 @explanation("margins")
-def margins(
-    obj: Any,
-    X: Any,
-    y: Any,
-    *,
-    names: Sequence[str] | None = None,
-    scales: Any = None,
-    classes: Sequence[str] | None = None,
-) -> Margins:
+def margins(obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, classes: Names = None) -> Margins:
     """Which rows lie on the margins, within them and beyond; on the plane where there are two features.
 
     Args:
@@ -192,9 +183,7 @@ class Tube(Result):
 @explanation(
     "tube", when=lambda obj: np.ndim(obj.intercept_) == 0, otherwise="has several targets; {} needs a machine of one"
 )
-def tube(
-    obj: Any, X: Any, y: Any, *, names: Sequence[str] | None = None, scales: Any = None, target: str = "y"
-) -> Tube:
+def tube(obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, target: str = "y") -> Tube:
     """Which rows lie within the tube of a support vector regression.
 
     Args:

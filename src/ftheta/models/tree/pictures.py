@@ -3,7 +3,6 @@
 Shapes: N nodes, D features, B trees, K classes, L nodes of a path.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import is_classifier
 
 from ...check import Count
 from ...errors import InputError
-from ...explain import explanation
+from ...explain import Names, explanation
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result, counted
 from .nodes import Trees
@@ -151,9 +150,9 @@ def tree(
     X: Any = None,
     *,
     row: int = 0,
-    names: Sequence[str] | None = None,
+    names: Names = None,
     scales: Any = None,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     target: str = "y",
 ) -> TreePicture:
     """The questions of a tree as a picture and as rules, with the path of one row.
@@ -256,9 +255,9 @@ def votes(
     *,
     row: int = 0,
     trees: Count = SMALL,
-    names: Sequence[str] | None = None,
+    names: Names = None,
     scales: Any = None,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     target: str = "y",
 ) -> Votes:
     """Several trees with the path of one row in each, and the votes of all.

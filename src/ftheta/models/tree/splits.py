@@ -8,7 +8,6 @@ Shapes: n rows, D features, K classes, G groups, M sums that an impurity is comp
 Reference: Quinlan, Induction of Decision Trees, Machine Learning 1 (1986).
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.base import is_classifier
 
 from ...check import plain
 from ...errors import InputError
-from ...explain import explanation
+from ...explain import Names, explanation
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result
 from .rules import Words
@@ -148,13 +147,7 @@ class Splits(Result):
 
 @explanation("splits", when=lambda m: len(m.trees.sizes) == 1, otherwise="has several trees; {} needs one")
 def splits(
-    obj: Any,
-    X: Any,
-    y: Any,
-    *,
-    criterion: Criterion | None = None,
-    names: Sequence[str] | None = None,
-    scales: Any = None,
+    obj: Any, X: Any, y: Any, *, criterion: Criterion | None = None, names: Names = None, scales: Any = None
 ) -> Splits:
     """The best first question of each column, by what it gains.
 
