@@ -171,6 +171,18 @@ def test_several_functions_are_minimised_in_the_mean_by_whole_or_by_part():
     assert some.points.tolist() == minimize(parts, [9.0], optimizer="sgd", lr=0.5, steps=6).points.tolist()
 
 
+@pytest.mark.ledger("A142", covers="ftheta.train.Training")
+def test_a_gradient_is_clipped_by_its_norm_or_by_its_values():
+    """Of (3, 4): norm 1 keeps the direction, values within 3.5 do not; a norm below the limit is not changed."""
+    for training, step in (
+        (Training(clip_norm=1.0), [0.6, 0.8]),
+        (Training(clip_value=3.5), [3, 3.5]),
+        (Training(clip_norm=5.1), [3, 4]),
+    ):
+        moved = minimize(lambda x: 3 * x[0] + 4 * x[1], [0.0, 0.0], lr=1.0, steps=1, training=training)
+        np.testing.assert_allclose(-moved.points[1], step, rtol=1e-5)
+
+
 def test_knobs_of_training_count():
     clipped = minimize(parabola, [30.0, 40.0], lr=1.0, steps=1, training=Training(clip_norm=5.0))
     np.testing.assert_allclose(clipped.points[1], [27, 36])

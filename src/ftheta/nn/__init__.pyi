@@ -14,6 +14,7 @@ from .dense import MLP as MLP
 from .dense import Dropout as Dropout
 from .activations import SCHEMES as SCHEMES
 from .activations import initialize as initialize
+from .highway import Highway as Highway
 from .memory import HopfieldLayer as HopfieldLayer
 from .memory import HopfieldMemory as HopfieldMemory
 from .memory import HopfieldPooling as HopfieldPooling
@@ -36,6 +37,10 @@ from .recurrent.cells import ResidualCell as ResidualCell
 from .recurrent.cells import RNNCell as RNNCell
 from .recurrent.layers import Recurrent as Recurrent
 from .recurrent.layers import walk as walk
+from .recurrent.unroll import Gradient as Gradient
+from .recurrent.unroll import sensitivities as sensitivities
+from .recurrent.unroll import state_jacobians as state_jacobians
+from .recurrent.unroll import through_time as through_time
 from .residual import BLOCKS as BLOCKS
 from .residual import ORDERS as ORDERS
 from .residual import DenseBlock as DenseBlock
