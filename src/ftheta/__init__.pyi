@@ -51,6 +51,15 @@ from .models.margin.rbf import RBFClassifier as RBFClassifier
 from .models.margin.rbf import RBFRegressor as RBFRegressor
 from .models.margin.svm import SVMClassifier as SVMClassifier
 from .models.margin.svm import SVMRegressor as SVMRegressor
+from .models.sequence.rows import GRUClassifier as GRUClassifier
+from .models.sequence.rows import GRURegressor as GRURegressor
+from .models.sequence.rows import GRUTagger as GRUTagger
+from .models.sequence.rows import LSTMClassifier as LSTMClassifier
+from .models.sequence.rows import LSTMRegressor as LSTMRegressor
+from .models.sequence.rows import LSTMTagger as LSTMTagger
+from .models.sequence.rows import RNNClassifier as RNNClassifier
+from .models.sequence.rows import RNNRegressor as RNNRegressor
+from .models.sequence.rows import RNNTagger as RNNTagger
 from .models.tree.boosting import BoostingClassifier as BoostingClassifier
 from .models.tree.boosting import BoostingRegressor as BoostingRegressor
 from .models.tree.committee import CommitteeClassifier as CommitteeClassifier

@@ -5,6 +5,7 @@ from .cards import Card
 _LINEAR, _DENSE = "ftheta.models.linear", "ftheta.models.dense"
 _MARGIN, _TREE = "ftheta.models.margin", "ftheta.models.tree"
 _IMAGE, _ENERGY = "ftheta.models.image", "ftheta.models.energy"
+_SEQUENCE = "ftheta.models.sequence"
 
 MODELS = [
     Card("linear", {("table", "regress"): f"{_LINEAR}.linear:LinearRegression",
@@ -64,6 +65,18 @@ MODELS = [
          "Residual blocks of convolutions: nets that are deep and train all the same."),
     Card("unet", {("image", "segment"): f"{_IMAGE}.unet:UNetSegmenter"},
          "U-Net: a class for every pixel, by an hourglass of convolutions with skips across."),
+    Card("lstm", {("sequence", "classify"): f"{_SEQUENCE}.rows:LSTMClassifier",
+                 ("sequence", "regress"): f"{_SEQUENCE}.rows:LSTMRegressor",
+                 ("sequence", "tag"): f"{_SEQUENCE}.rows:LSTMTagger"},
+         "Long short-term memory: a recurrent net whose gates keep what matters over many steps."),
+    Card("gru", {("sequence", "classify"): f"{_SEQUENCE}.rows:GRUClassifier",
+                 ("sequence", "regress"): f"{_SEQUENCE}.rows:GRURegressor",
+                 ("sequence", "tag"): f"{_SEQUENCE}.rows:GRUTagger"},
+         "Gated recurrent units: a recurrent net with fewer weights than an LSTM."),
+    Card("rnn", {("sequence", "classify"): f"{_SEQUENCE}.rows:RNNClassifier",
+                 ("sequence", "regress"): f"{_SEQUENCE}.rows:RNNRegressor",
+                 ("sequence", "tag"): f"{_SEQUENCE}.rows:RNNTagger"},
+         "Plain recurrent net: a state that each step of a sequence changes."),
     Card("hopfield", {("table", "recall"): f"{_ENERGY}.hopfield:HopfieldNetwork"},
          "Hopfield network: patterns as states of rest, recalled from noisy cues."),
     Card("modern-hopfield", {("table", "recall"): f"{_ENERGY}.modern_hopfield:ModernHopfield"},

@@ -9,7 +9,7 @@ Shapes: B rows of a batch.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import islice, repeat
@@ -25,6 +25,7 @@ from ..draw import Draw
 from ..errors import InputError, InputTypeError
 from .batch import Batch, take
 
+NOISE = 0.2  # of lengths by which rows are grouped: batches differ from epoch to epoch
 GATHERED = 2**22  # bytes of small rows gathered at once: many views of one gather cost less than many gathers
 
 
@@ -57,6 +58,7 @@ class Indexed(_Stateless):
         batch_size: Rows of a batch; the last one may be shorter. From n on, an epoch is one batch in the order given.
         shuffle: Whether each epoch has an order of its own.
         ahead: Batches that a thread makes while those before are trained on; 0: no thread.
+        lengths: Steps of each row, where rows are padded in a batch: shuffled batches hold rows of similar lengths.
 
     Example:
         >>> squares = Indexed(5, lambda index, draw: Batch(index**2), batch_size=2, shuffle=False)
@@ -74,10 +76,12 @@ class Indexed(_Stateless):
         batch_size: int,
         shuffle: bool = True,
         ahead: int = 0,
+        lengths: Sequence[int] | None = None,
     ) -> None:
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise InputError(f"batch_size is {batch_size!r}; it must be an integer of at least 1.")
         self.n, self.batch_size, self.shuffle, self.ahead = n, int(batch_size), shuffle, ahead
+        self.lengths = None if lengths is None else torch.tensor(lengths)
         if get is not None:
             self.get: Callable[[Tensor, Draw], Batch] = get
 
@@ -86,8 +90,17 @@ class Indexed(_Stateless):
 
     def order(self, draw: Draw) -> Tensor:
         """Row numbers in the order of this epoch: (n,)."""
-        mixed = self.shuffle and len(self) > 1
-        return torch.randperm(self.n, generator=draw.generator("order")) if mixed else torch.arange(self.n)
+        if not self.shuffle or len(self) < 2:
+            return torch.arange(self.n)
+        mixed = torch.randperm(self.n, generator=draw.generator("order"))
+        return mixed if self.lengths is None else self._grouped(mixed, self.lengths, draw)
+
+    def _grouped(self, mixed: Tensor, lengths: Tensor, draw: Draw) -> Tensor:
+        """Rows by their lengths times noise, cut into batches, batches in a random order; a shorter one is last."""
+        rng, whole = draw.generator("lengths"), self.n // self.batch_size * self.batch_size
+        noisy = lengths[mixed[:whole]] * (1 + NOISE * torch.rand(whole, generator=rng))
+        batches = mixed[:whole][noisy.argsort()].view(-1, self.batch_size)
+        return torch.cat([batches[torch.randperm(len(batches), generator=rng)].flatten(), mixed[whole:]])
 
     def batches(self, epoch: int, start: int, draw: Draw) -> Iterator[Batch]:
         """The batches of an epoch from number `start` on, the same whether or not those before were taken."""

@@ -53,6 +53,15 @@ from .margin.rbf import RBFClassifier as RBFClassifier
 from .margin.rbf import RBFRegressor as RBFRegressor
 from .margin.svm import SVMClassifier as SVMClassifier
 from .margin.svm import SVMRegressor as SVMRegressor
+from .sequence.rows import GRUClassifier as GRUClassifier
+from .sequence.rows import GRURegressor as GRURegressor
+from .sequence.rows import GRUTagger as GRUTagger
+from .sequence.rows import LSTMClassifier as LSTMClassifier
+from .sequence.rows import LSTMRegressor as LSTMRegressor
+from .sequence.rows import LSTMTagger as LSTMTagger
+from .sequence.rows import RNNClassifier as RNNClassifier
+from .sequence.rows import RNNRegressor as RNNRegressor
+from .sequence.rows import RNNTagger as RNNTagger
 from .tree.boosting import BoostingClassifier as BoostingClassifier
 from .tree.boosting import BoostingRegressor as BoostingRegressor
 from .tree.committee import CommitteeClassifier as CommitteeClassifier

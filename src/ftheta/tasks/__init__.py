@@ -6,14 +6,15 @@ from .classify import Classify, class_names, class_weights, encode_labels, learn
 from .generate import Generate, Recall, Transform
 from .regress import Forecast, Regress
 from .segment import Detect, Segment
+from .tag import Tag
 
 __all__ = [
-    "TASKS", "Classify", "Detect", "Forecast", "Generate", "Recall", "Regress", "Segment", "Task", "Transform",
+    "TASKS", "Classify", "Detect", "Forecast", "Generate", "Recall", "Regress", "Segment", "Tag", "Task", "Transform",
     "class_names", "class_weights", "encode_labels", "learn_classes", "task_name", "tasks_of", "warn_unseen",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Classify, Regress, Segment, Recall, Generate, Transform, Forecast, Detect)
+    task.name: task for task in (Classify, Regress, Segment, Tag, Recall, Generate, Transform, Forecast, Detect)
 }
 """Every task by its name."""
 

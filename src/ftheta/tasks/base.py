@@ -55,6 +55,7 @@ class Task:
     calibrates: ClassVar[bool] = False  # whether `calibrate` gives anything
     error: ClassVar[str] = ""  # what the mean of `errors` is
     judged: ClassVar[str] = ""  # the score that a verdict quotes; empty: the first
+    each_step: ClassVar[bool] = False  # whether every step of a row has a target of its own
     pictures: ClassVar[tuple[str, ...]] = ()  # explanations that open a report where a model has them, the best first
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
@@ -140,6 +141,10 @@ class Task:
     def columns(self, predictions: Predictions) -> dict[str, Any]:
         """Predictions as the columns of a CSV file or a data frame."""
         return {"prediction": predictions["predicted"]}
+
+    def lines(self, predictions: Predictions) -> np.ndarray | None:
+        """The row that each line of `columns` is about; None: each has one."""
+        return None
 
     def shown(self, predictions: Predictions) -> dict[str, Any]:
         """Predictions as the columns of a table on a terminal."""

@@ -4,7 +4,7 @@
 
 Numbers are standardized, text becomes one column per category, dates days and places on circles, missing cells are
 marked (see `columns`).
-Shapes: n rows, D columns, W columns of numbers.
+Shapes: n rows or sequences, T_i steps of a sequence, D columns, W columns of numbers.
 """
 
 import warnings
@@ -220,8 +220,59 @@ def _fill(out: np.ndarray, plan: Plan, column: pd.Series, start: int) -> None:
         raise InputError(f"{what}; finite numbers are needed.")
 
 
+class SequenceEncoder(TransformerMixin, BaseEstimator):
+    """Sequences of steps, frames with the same columns, as arrays: a `TableEncoder` of all steps. Learned: `steps_`.
+
+    Args:
+        dtype: Of what `transform` returns.
+
+    Example:
+        >>> frames = [pd.DataFrame({"x": [0.0, 2.0]}), pd.DataFrame({"x": [1.0]})]
+        >>> [rows.tolist() for rows in SequenceEncoder().fit_transform(frames)]
+        [[[-1.224744871391589], [1.224744871391589]], [[0.0]]]
+    """
+
+    def __init__(self, dtype: Literal["float32", "float64"] = "float64") -> None:
+        self.dtype = dtype
+
+    def fit(self, X: Sequence[pd.DataFrame], y: Any = None) -> Self:
+        """Learn a plan for every column from all steps."""
+        self.steps_ = TableEncoder(self.dtype).fit(pd.concat(list(X), ignore_index=True))
+        return self
+
+    def transform(self, X: Sequence[pd.DataFrame]) -> list[np.ndarray]:
+        """Every frame as numbers: n arrays (T_i, W)."""
+        steps = self.steps_.transform(pd.concat(list(X), ignore_index=True))
+        return np.split(steps, np.cumsum([len(frame) for frame in X])[:-1])
+
+    def align(self, X: Sequence[Any]) -> list[pd.DataFrame]:
+        """The columns that `fit` saw, in its order."""
+        if not all(hasattr(frame, "columns") for frame in X):
+            raise InputError("The model was fitted with columns that have names. Give a table, or a folder of tables.")
+        return [self.steps_.align(frame) for frame in X]
+
+    def new_row_notes(self, X: Sequence[pd.DataFrame]) -> list[str]:
+        """What new sequences hold that those of training did not."""
+        return self.steps_.new_row_notes(pd.concat(list(X), ignore_index=True))
+
+    def describe(self) -> list[dict[str, str]]:
+        """What is done to each column."""
+        return self.steps_.describe()
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learned, as JSON values."""
+        return {**self.steps_.get_state(), "encoder": "sequence"}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The encoder whose `get_state` returned this."""
+        self = cls(state["dtype"])
+        self.steps_ = TableEncoder.from_state(state)
+        return self
+
+
 _IMPORT = "\nfrom .cells import MISSING, PLAIN, date, days_of, different_names, number, numbers, places\n"
-_KINDS = {"table": TableEncoder, "array": ArrayEncoder}
+_KINDS = {"table": TableEncoder, "array": ArrayEncoder, "sequence": SequenceEncoder}
 
 
 class _State:
@@ -238,7 +289,7 @@ class _State:
     names: Sequence[str]
 
 
-def encoder_of(state: Mapping[str, Any]) -> TableEncoder | ArrayEncoder:
+def encoder_of(state: Mapping[str, Any]) -> TableEncoder | ArrayEncoder | SequenceEncoder:
     """The encoder whose `get_state` returned this."""
     kind = state.get("encoder") if isinstance(state, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:

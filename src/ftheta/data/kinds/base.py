@@ -208,7 +208,8 @@ class Items:
 
         in_files = isinstance(self.values, Pictures)
         ahead = _batches_ahead(self.values, min(batch_size, len(self)), dtype) if in_files else 0
-        return Indexed(len(self), get, **how, ahead=ahead)
+        lengths = [len(v) for v in self.values] if isinstance(self.values, list) else None
+        return Indexed(len(self), get, **how, ahead=ahead, lengths=lengths)
 
 
 @dataclass(frozen=True)

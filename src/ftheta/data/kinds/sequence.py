@@ -1,9 +1,9 @@
 """Steps in time: sequences (T_i, D), series (T,) or (T, D), and text, a string or documents, as numbers of characters.
 
 A batch of sequences is padded with zeros to its longest: x (B, T, D + 1), where the last channel is 1 at real steps and
-0 in the padding; of documents it is (B, T) integers. The net of one sequence alone sees what it sees in a batch only if
-it uses that channel. A batch of a series, or of one long text, holds windows (of a series standardized) and, as
-targets, the steps that follow.
+0 in the padding; of tokens and of documents it is (B, T) integers, 0 in the padding. The net of one sequence alone sees
+what it sees in a batch only if it uses that. A batch of a series, or of one long text, holds windows (of a series
+standardized) and, as targets, the steps that follow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,41 +11,123 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from ... import check
 from ...errors import InputError, InputTypeError
-from ...results import Table
+from ...results import Table, counted
 from ..datasets import Dataset
+from ..encode.table import SequenceEncoder
 from ..specs import InputSpec
-from .base import Inputs, Items, Kind, Windows, padded
+from .base import Inputs, Items, Kind, Windows, field, padded
+
+PADDING, UNKNOWN, FIRST = 0, 1, 2  # numbers: after the end, a token that fit never saw, the first known one
 
 
 @dataclass(frozen=True)
 class Sequences(Kind):
-    """A list of sequences (T_i, D), or (T_i,) for D = 1."""
+    """A list of sequences of numbers, (T_i, D), or (T_i,) for D = 1, or of tokens: text, or integers if asked for."""
 
     dtype: str = "float32"
+    tokens: bool = False  # whether integers are tokens
 
     name: ClassVar[str] = "sequence"
+    unit: ClassVar[str] = "sequences"
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
-        """X as a list of finite arrays (T_i, D)."""
+        """X as a list of finite arrays (T_i, D), or of the numbers of tokens (T_i,)."""
         name = type(owner).__name__
         if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or not len(X):
             raise InputTypeError(f"X is {X!r:.40}; {name} takes a list of sequences, arrays (T, D) or (T,).")
         try:
-            rows = [np.asarray(check.plain(X[i]), dtype=self.dtype) for i in range(len(X))]
+            rows = [_steps(check.plain(X[i])) for i in range(len(X))]
+            text = rows[0].dtype.kind in "UOT"
+            rows = [row.astype(str if text else row.dtype if self.tokens else self.dtype) for row in rows]
         except (TypeError, ValueError, LookupError) as error:
-            raise InputTypeError(f"X must be a list of sequences of numbers: {error}.") from None
+            raise InputTypeError(f"X must be a list of sequences of numbers, or of tokens: {error}.") from None
+        if text or self.tokens:
+            return self._tokens(rows, owner, spec)
         rows = [x[:, None] if x.ndim == 1 else x for x in rows]
-        width = int(rows[0].shape[-1] if rows[0].ndim else 0) if spec is None else spec.shape[-1]
+        width = int(rows[0].shape[-1] if rows[0].ndim else 0) if spec is None else (*spec.shape, 0)[0]
         for i, x in enumerate(rows):
-            if x.ndim != 2 or x.shape[1] != width or not len(x):
+            if x.ndim != 2 or x.shape[1] != width or not x.size:
                 raise InputError(f"X[{i}] has shape {x.shape}; {name} needs sequences of shape (T, {width}), T >= 1.")
             if not np.isfinite(x).all():
                 raise InputError(f"X[{i}] contains NaN or inf. Fill or drop those steps.")
         owner.n_features_in_ = width
-        return Items(rows, spec or InputSpec((width,)), _marked)
+        made = Items(rows, spec or InputSpec((width,)), _marked)
+        return made if spec is not None else replace(made, spec=self.learn(made))
+
+    def _tokens(self, rows: list[np.ndarray], owner: Any, spec: InputSpec | None) -> Items:
+        for i, x in enumerate(rows):
+            if x.ndim != 1 or not len(x) or (x.dtype.kind == "f" and (x != np.round(x)).any()):
+                name = type(owner).__name__
+                raise InputError(f"X[{i}] has shape {x.shape}; {name} needs tokens (T,), text or integers, T >= 1.")
+        rows = [x.astype(np.int64) if x.dtype.kind in "fu" else x for x in rows]
+        spec = spec or InputSpec((), {"tokens": np.unique(np.concatenate(rows))})
+        known, owner.n_features_in_ = np.asarray(spec.facts.get("tokens", ())), 1
+        if (known.dtype.kind == "U") != (rows[0].dtype.kind == "U"):
+            raise InputError(f"X[0] holds {rows[0].dtype}; {type(owner).__name__} was fitted with {known.dtype}.")
+        return Items([numbered(x, known) for x in rows], spec, padded)
+
+    def learn(self, inputs: Items) -> InputSpec:
+        """Mean and scale of each column over all steps; tokens are as they are."""
+        if not inputs.spec.shape:
+            return inputs.spec
+        steps = np.concatenate(inputs.values).astype(np.float64)
+        scale = steps.std(0)
+        return inputs.spec._replace(facts={"mean": steps.mean(0), "scale": np.where(scale > 0, scale, 1.0)})
+
+    def verify(self, spec: InputSpec) -> None:
+        """Mean and scale of the columns, or tokens, each once, in order."""
+        known = np.asarray(spec.facts.get("tokens", ()))
+        columns = all(np.shape(spec.facts.get(name)) == tuple(spec.shape) for name in ("mean", "scale"))
+        ordered = known.ndim == 1 and known.dtype.kind in "iU" and len(known) and (known[1:] > known[:-1]).all()
+        if not (columns if len(spec.shape) == 1 else ordered):
+            raise ValueError(f"sequences of shape {spec.shape} with facts {', '.join(spec.facts)}")
+
+    # ---- data sets of this kind, for jobs
+
+    @classmethod
+    def content(cls, x: Any) -> bytes:
+        return super().content([frame.to_numpy().astype(str) if hasattr(frame, "iloc") else frame for frame in x])
+
+    @classmethod
+    def encoder(cls, data: Dataset, estimator: Any) -> SequenceEncoder | None:
+        """Columns of a table as numbers; arrays, and one column of tokens, are taken as they are."""
+        one = hasattr(data.x[0], "iloc") and data.x[0].shape[1] == 1
+        tokens = one and (getattr(estimator, "embedding", None) or data.x[0].dtypes.iloc[0] == "category")
+        if tokens or not hasattr(data.x[0], "iloc"):
+            return None
+        return SequenceEncoder(getattr(estimator, "dtype", "float32"))
+
+    @classmethod
+    def size(cls, data: Dataset) -> str:
+        lengths = [len(row) for row in data.x]
+        return f"{counted(data.columns, 'column')}, {min(lengths)} to {max(lengths)} steps"
+
+    @classmethod
+    def fields(cls, data: Dataset) -> list[dict[str, Any]]:
+        if not hasattr(data.x[0], "iloc"):
+            return [field("value", np.concatenate([np.ravel(row) for row in data.x]))]
+        return [field(str(name), column) for name, column in pd.concat(list(data.x)).items()]
+
+    @classmethod
+    def first(cls, data: Dataset, rows: int) -> Table:
+        shown = [" ".join(map(str, np.ravel(np.asarray(row))[:8])) for row in data.x[:rows]]
+        return Table({"steps": [len(row) for row in data.x[:rows]], "first values": shown})
+
+
+def _steps(row: Any) -> np.ndarray:
+    """One sequence as an array; a string is words with blanks between them."""
+    found = np.asarray(row.split() if isinstance(row, str) else row)
+    return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def numbered(tokens: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The numbers of tokens in a sorted vocabulary, (T,) int64."""
+    index = np.searchsorted(known, tokens).clip(max=len(known) - 1)
+    return np.where(known[index] == tokens, index + FIRST, UNKNOWN)
 
 
 def _marked(rows: Sequence[np.ndarray]) -> np.ndarray:
@@ -111,9 +193,6 @@ class Series(Kind):
         return Table({"first values": np.asarray(data.x)[:rows].tolist()})
 
 
-PADDING, UNKNOWN, FIRST = 0, 1, 2  # numbers: after the end, a character that fit never saw, the first known one
-
-
 @dataclass(frozen=True)
 class Text(Kind):
     """A string or a list of strings."""
@@ -177,9 +256,7 @@ class Text(Kind):
 
 def encode(text: str, spec: InputSpec) -> np.ndarray:
     """The numbers of the characters of a text, (T,) int64."""
-    points, known = _points(text), np.asarray(spec.facts["characters"])
-    index = np.searchsorted(known, points).clip(max=len(known) - 1)
-    return np.where(known[index] == points, index + FIRST, UNKNOWN)
+    return numbered(_points(text), np.asarray(spec.facts["characters"]))
 
 
 def decode(numbers: Any, spec: InputSpec) -> str:

@@ -119,7 +119,7 @@ def _check_parameters(estimator: Any) -> None:
 
 
 USES = ("predict", "predict_proba", "decision_function", "predict_interval", "transform")
-Task = Literal["binary", "multiclass", "multilabel", "regression", "segment", "detect", "forecast", "none"]
+Task = Literal["binary", "multiclass", "multilabel", "regression", "segment", "tag", "detect", "forecast", "none"]
 
 
 class Learned:
