@@ -270,6 +270,7 @@ PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | 
     **{"convnet": "convolution.md", "resnet": "residual.md", "unet": "segmentation.md"},
     **{"hopfield": "hopfield.md", "modern-hopfield": "hopfield.md"},
     **dict.fromkeys(("rbm", "dbm", "boltzmann"), "boltzmann.md"),
+    **dict.fromkeys(("lstm", "gru", "rnn"), "sequences.md"),
 }
 
 

@@ -468,7 +468,9 @@ def test_saved_models_are_loaded_by_a_new_process(tmp_path):
     for name, subject in asked.items():
         fitted(name).save(tmp_path / name)
         X = subject.data()[0]
-        np.savez(tmp_path / f"{name}.npz", *(X if isinstance(X, list) else ()), **({} if isinstance(X, list) else {"X": X}))
+        np.savez(
+            tmp_path / f"{name}.npz", *(X if isinstance(X, list) else ()), **({} if isinstance(X, list) else {"X": X})
+        )
     assert child(ASK, tmp_path, *(f"{name} {s.answer}" for name, s in asked.items())).wait() == 0
     for name, subject in asked.items():
         expected = subject.ask(fitted(name), subject.data()[0])

@@ -70,6 +70,9 @@ class Task:
         """
         return TargetSpec("none")
 
+    def match(self, owner: str, x: Any, y: Any) -> None:
+        """Raise where the targets do not fit the parts of checked inputs, e.g. the steps of sequences."""
+
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> Any:
         """What the loss compares with: an array or a list of n, or None."""
         return None

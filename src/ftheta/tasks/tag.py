@@ -19,7 +19,7 @@ from ..data.kinds.base import padded
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
-from ..results import Result, percent
+from ..results import Result, counted, percent
 from .base import LEVEL, Headline, Held, Names, Predictions, Values, as_json
 from .classify import Classify, class_names, class_weights, encode_labels
 
@@ -51,6 +51,12 @@ class Tag(Classify):
         counts = np.bincount(encode_labels(flat, found), weights=each, minlength=len(found)).astype(float)
         weights = class_weights(self.class_weight, found, counts)
         return TargetSpec("tag", len(found), {"classes": found, "weights": weights})
+
+    def match(self, owner: str, x: Any, y: Any) -> None:
+        for i, (row, labels) in enumerate(zip(x.values, () if y is None else _labels(owner, y, len(x)), strict=False)):
+            if len(row) != len(labels):
+                sizes = f"y[{i}] has {counted(len(labels), 'label')} for {counted(len(row), 'step')}"
+                raise InputError(f"{sizes} of X[{i}]; {owner} needs one for each step.")
 
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
         """Positions in `classes`, (n, T_max); -1 after the end."""

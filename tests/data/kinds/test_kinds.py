@@ -166,7 +166,10 @@ def test_sequences_are_padded_batch_by_batch_and_say_where_they_end():
     rng = np.random.default_rng(0)
     rows = [rng.normal(size=(t, 2)) for t in (3, 1, 4)]
     found = Sequences().check(rows, Owner())
-    assert found.spec == InputSpec((2,))
+    steps = np.concatenate(rows)
+    assert found.spec.shape == (2,)
+    np.testing.assert_allclose(found.spec.facts["mean"], steps.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(found.spec.facts["scale"], steps.std(0), rtol=1e-6)
     (batch,) = batches(found)
     assert batch.x.shape == (3, 4, 3)
     assert batch.x[..., -1].sum(1).tolist() == [3, 1, 4]
@@ -176,7 +179,7 @@ def test_sequences_are_padded_batch_by_batch_and_say_where_they_end():
     assert batches(found, size=1)[1].x.shape == (1, 1, 3)  # each batch is as long as its longest
 
 
-@pytest.mark.parametrize("X", ["text", [], {"a": [1]}, [[1, 2], [[1, 2]]], [[1.0, np.nan]], [["a"]], 3])
+@pytest.mark.parametrize("X", ["text", [], {"a": [1]}, [[1, 2], [[1, 2]]], [[1.0, np.nan]], [[["a", "b"]]], 3])
 def test_what_is_not_a_list_of_sequences_is_refused(X):
     with pytest.raises((InputError, InputTypeError)):
         Sequences().check(X, Owner())

@@ -233,7 +233,7 @@ class SequenceEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, dtype: Literal["float32", "float64"] = "float64") -> None:
-        self.dtype = dtype
+        self.dtype: Literal["float32", "float64"] = dtype
 
     def fit(self, X: Sequence[pd.DataFrame], y: Any = None) -> Self:
         """Learn a plan for every column from all steps."""

@@ -81,7 +81,7 @@ class Sequences(Kind):
     def verify(self, spec: InputSpec) -> None:
         """Mean and scale of the columns, or tokens, each once, in order."""
         known = np.asarray(spec.facts.get("tokens", ()))
-        columns = all(np.shape(spec.facts.get(name)) == tuple(spec.shape) for name in ("mean", "scale"))
+        columns = all(np.shape(spec.facts.get(name, ())) == tuple(spec.shape) for name in ("mean", "scale"))
         ordered = known.ndim == 1 and known.dtype.kind in "iU" and len(known) and (known[1:] > known[:-1]).all()
         if not (columns if len(spec.shape) == 1 else ordered):
             raise ValueError(f"sequences of shape {spec.shape} with facts {', '.join(spec.facts)}")
@@ -99,7 +99,8 @@ class Sequences(Kind):
         tokens = one and (getattr(estimator, "embedding", None) or data.x[0].dtypes.iloc[0] == "category")
         if tokens or not hasattr(data.x[0], "iloc"):
             return None
-        return SequenceEncoder(getattr(estimator, "dtype", "float32"))
+        dtype: Any = getattr(estimator, "dtype", "float32")
+        return SequenceEncoder(dtype)
 
     @classmethod
     def size(cls, data: Dataset) -> str:

@@ -244,6 +244,7 @@ class Stepped(CallbackSupportMixin, Estimator):
         task, name, n = self.task(), type(self).__name__, len(x)
         if learn:
             self.target_ = task.learn(name, y, n, weight, classes)
+        task.match(name, x, y)
         found = Data(replace(x, spec=self.input_), task.encode(name, y, n, self.target_), weight)
         return self._weighed(found, train=True)
 
@@ -267,6 +268,7 @@ class Stepped(CallbackSupportMixin, Estimator):
             return Data(x)
         task = self.task()
         wanted = y is not None or (train and task.needs_y)
+        task.match(type(self).__name__, x, y)
         targets = task.encode(type(self).__name__, y, len(x), self.target_) if wanted else None
         return self._weighed(Data(x, targets, check.weights(sample_weight, len(x))), train=train)
 

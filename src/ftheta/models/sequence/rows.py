@@ -12,7 +12,6 @@ channel 1 at real steps, or (B, T) numbers of tokens, 0 in the padding; raw (B, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -85,7 +84,6 @@ class SequenceNet(nn.Module):
         return self.out(outputs)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Rows(NeuralEstimator):
     """What all share: the parameters of the net, and the net.
 
@@ -119,7 +117,7 @@ class _Rows(NeuralEstimator):
     def build(self, x: InputSpec, y: TargetSpec) -> SequenceNet:
         raw = self.task().likelihood(y).n_raw(y)  # type: ignore[union-attr]
         own = {"layers": self.layers, "bidirectional": self.bidirectional, "dropout": self.dropout}
-        pooling = getattr(self, "pooling", "none")
+        pooling: Pooling = getattr(self, "pooling", "none")
         return SequenceNet(Steps(x, self.embedding or WIDTH), self.hidden, raw, self.cell, pooling, **own)
 
     @property
@@ -127,7 +125,6 @@ class _Rows(NeuralEstimator):
         return PART
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Pooled(_Rows):
     """Models that answer once for each sequence.
 
@@ -155,7 +152,6 @@ def _cut(batch: Batch) -> Batch:
     return batch._replace(y=batch.y[:, :steps].clamp_min(0), weight=cut)  # -1: padding, with weight 0
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _Tagger(Classes, _Rows):
     """Models that answer for each step.
 
@@ -173,7 +169,8 @@ class _Tagger(Classes, _Rows):
 
     def _each(self, f: Any, X: Any) -> list[np.ndarray]:
         """f of the raw outputs (B, T, R), for each sequence of X without its padding."""
-        lengths = [len(row) for row in self.checked(X).x.values]
+        checked: Any = self.checked(X).x
+        lengths = [len(row) for row in checked.values]
 
         def to_longest(x: Tensor) -> Tensor:
             found = f(self.raw(x)).movedim(1, -1)
@@ -193,11 +190,10 @@ class _Tagger(Classes, _Rows):
         """Share of the steps that are right; weights are of sequences."""
         found = self.predict(X)
         right = [np.asarray(a) == np.asarray(check.plain(b)) for a, b in zip(found, y, strict=True)]
-        weight = check.weights(1.0 if sample_weight is None else sample_weight, len(found))
+        weight: Any = check.weights(1.0 if sample_weight is None else sample_weight, len(found))
         return float(np.average(np.concatenate(right), weights=np.repeat(weight, [len(row) for row in found])))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LSTMClassifier(_Pooled, NeuralClassifier):
     """Classify sequences with a long short-term memory, whose gates keep what matters over many steps.
 
@@ -211,7 +207,6 @@ class LSTMClassifier(_Pooled, NeuralClassifier):
     cell: ClassVar[str] = "lstm"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LSTMRegressor(_Pooled, NeuralRegressor):
     """Predict numbers for sequences with a long short-term memory, whose gates keep what matters over many steps.
 
@@ -225,7 +220,6 @@ class LSTMRegressor(_Pooled, NeuralRegressor):
     cell: ClassVar[str] = "lstm"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LSTMTagger(_Tagger):
     """Classify each step of sequences with a long short-term memory, whose gates keep what matters over many steps.
 
@@ -238,42 +232,36 @@ class LSTMTagger(_Tagger):
     cell: ClassVar[str] = "lstm"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GRUClassifier(_Pooled, NeuralClassifier):
     """Classify sequences with gated recurrent units, which have fewer weights than an LSTM."""
 
     cell: ClassVar[str] = "gru"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GRURegressor(_Pooled, NeuralRegressor):
     """Predict numbers for sequences with gated recurrent units, which have fewer weights than an LSTM."""
 
     cell: ClassVar[str] = "gru"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GRUTagger(_Tagger):
     """Classify each step of sequences with gated recurrent units, which have fewer weights than an LSTM."""
 
     cell: ClassVar[str] = "gru"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RNNClassifier(_Pooled, NeuralClassifier):
     """Classify sequences with a plain recurrent net, which remembers a few tens of steps."""
 
     cell: ClassVar[str] = "rnn"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RNNRegressor(_Pooled, NeuralRegressor):
     """Predict numbers for sequences with a plain recurrent net, which remembers a few tens of steps."""
 
     cell: ClassVar[str] = "rnn"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RNNTagger(_Tagger):
     """Classify each step of sequences with a plain recurrent net, which remembers a few tens of steps."""
 
