@@ -122,7 +122,12 @@ class PlainRegressor(RegressorMixin, Plain):
 
 
 class Scored(ClassifierMixin):
-    """The score of a classifier."""
+    """The class of each row by `decision_function`, and the score of a classifier."""
+
+    def predict(self: Any, X: ArrayLike) -> np.ndarray:
+        """The class of the largest output, of two classes the second where it is above 0: (n,)."""
+        raw = self.decision_function(X)
+        return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
 
     def score(self: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy; a class never seen in fit counts as wrong, with a warning."""

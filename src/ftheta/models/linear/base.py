@@ -129,11 +129,6 @@ class Planes:
         raw = self._table(X) @ self.coef_.T + self.intercept_
         return raw[:, 0] if len(self.classes_) == 2 else raw
 
-    def predict(self: Any, X: ArrayLike) -> np.ndarray:
-        """The class of the largest raw output: (n,)."""
-        raw = self.decision_function(X)
-        return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
-
 
 @dataclass(frozen=True)
 class _DenseTable(Table):

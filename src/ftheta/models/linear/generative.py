@@ -83,11 +83,6 @@ class Generative(PlainClassifier):
         scores = self._scores(self._table(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The most probable class: (n,)."""
-        scores = self._scores(self._table(X))
-        return self.classes_[scores.argmax(1)]
-
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
         return softmax(self._scores(self._table(X)), axis=1)

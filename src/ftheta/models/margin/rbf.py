@@ -219,11 +219,6 @@ class RBFClassifier(_Radial, PlainClassifier):
         [0, 1, 1, 0]
     """
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The most probable class: (n,)."""
-        place = self.predict_proba(X).argmax(1)
-        return self.classes_[place]
-
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
         bumps = self.bumps(X)

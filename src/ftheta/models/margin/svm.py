@@ -148,11 +148,6 @@ class SVMClassifier(PlainClassifier, _Machine):
         raw = self._raw(X)
         return raw[:, 0] if len(self.classes_) == 2 else raw
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The class of the largest output: (n,)."""
-        raw = self.decision_function(X)
-        return self.classes_[(raw > 0).astype(int) if raw.ndim == 1 else raw.argmax(1)]
-
 
 class SVMRegressor(PlainRegressor, _Machine):
     """The flattest function with as little as possible outside a tube around it.

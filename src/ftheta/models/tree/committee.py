@@ -203,11 +203,6 @@ class CommitteeClassifier(_Committee, PlainClassifier):
         ['low', 'high']
     """
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The class of the largest mean probability: (n,)."""
-        place = self._mean(X).argmax(1)
-        return self.classes_[place]
-
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The mean probability of each class: (n, K)."""
         return self._mean(X)

@@ -113,11 +113,6 @@ class Grown(Plain):
 class GrownClassifier(Grown, PlainClassifier):
     """Trees that classify."""
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The class of the largest probability: (n,)."""
-        place = self.model_.predict(self._table(X))
-        return self.classes_[place.astype(int)]
-
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
         return self.model_.predict_proba(self._table(X))
