@@ -75,7 +75,7 @@ def conv():
 SURFACE = {"landscape", "learning-rate", "spectrum"}
 OPTIMISED = {"gradient-history"} | SURFACE
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
-COLUMNS = {"attribution", "dependence", "importance"}
+COLUMNS = {"attribution", "dependence", "importance", "more-rows", "mislabeled"}
 TAUGHT = NEURAL | {"backprop", "film"}
 DENSE = TAUGHT | {"network"}
 MAPS = {"diagram", "equivariance", "receptive-field"}

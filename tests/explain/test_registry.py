@@ -89,7 +89,8 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 )
 def test_an_object_without_the_capability_gets_a_sentence(name, sentence):
     assert explain.available(LINE) == [
-        *("importance", "dependence", "attribution", "coefficients", "statistics", "fitted-curve", "row-influence")
+        *("importance", "dependence", "attribution", "coefficients", "statistics", "fitted-curve"),
+        *("more-rows", "mislabeled", "row-influence"),
     ]
     with pytest.raises(InputTypeError, match=f"^LinearRegression has {sentence}"):
         explain.run(name, LINE, [[0.0]], [1.0])

@@ -2,6 +2,8 @@
 
 import html
 import json
+from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -216,3 +218,72 @@ def test_an_entrant_is_a_run_that_loads(board):
     trained = jobs.open(found.entrants[0].run.path)
     assert Run(trained.run.path).status == "finished"
     assert trained.model.predict(trained.learned_from()[0]).shape == (142,)
+
+
+@pytest.fixture(scope="module")
+def dirty(tmp_path_factory):
+    """Two classes far apart, ten labels of which were changed, compared with a cost of errors and a search."""
+    folder, rng = tmp_path_factory.mktemp("dirty"), np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], 60)
+    table = pd.DataFrame({"a": rng.normal(size=120) + 8 * (y == "yes"), "b": rng.normal(size=120), "y": y})
+    changed = [3, 30, 50, 70, 100]
+    table.loc[changed, "y"] = ["yes"] * 3 + ["no"] * 2
+    table.to_csv(folder / "t.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(import_module("ftheta.jobs.tune"), "TRIALS", 3)
+        models = ["linear", "lda", "svm"]
+        asked = {"target": "y", "models": models[:2], "folds": 3, "cost": "10:1", "tune": True, "metric": "log loss"}
+        return jobs.compare("t.csv", **asked, report=False, run=folder / "c"), changed, folder
+
+
+def test_rows_that_look_mislabeled_the_threshold_of_a_cost_and_more_rows(dirty):
+    board, changed, _ = dirty
+    threshold, suspects, more = board.advice
+    rows = board.entrants[0].predicted[0]
+    assert set(suspects.rows) == set(changed) & set(rows.tolist())
+    assert threshold.calibrated == pytest.approx(1 / 11) and more.rows[-1] == pytest.approx(0.8 * len(rows))
+    assert board.verdicts[-3:] == [each.caption for each in board.advice]
+
+
+def test_the_tuned_best_takes_part_judged_by_other_folds(dirty):
+    board, _, folder = dirty
+    plain, tuned = (next(e for e in board.entrants if e.name == name) for name in ("linear", "linear tuned"))
+    assert set(tuned.job.config.params) == {"l2"} and not plain.job.config.params
+    assert np.array_equal(plain.predicted[0], tuned.predicted[0])
+    assert not np.array_equal(plain.folds[0].rows, tuned.folds[0].rows)
+    assert board.best.config.params == board.entrants[0].job.config.params
+
+
+def test_a_cost_needs_two_classes_and_probabilities(dirty, tmp_path, monkeypatch):
+    board, _, folder = dirty
+    monkeypatch.chdir(tmp_path)
+    data = str(folder / "t.csv")
+    with pytest.raises(InputError, match="expected two numbers"):
+        jobs.compare(data, target="y", models=["linear"], cost="10")
+    with pytest.raises(InputError, match="is for two classes"):
+        jobs.compare("iris", models=["linear"], cost="10:1")
+    with pytest.raises(InputError, match="models with probabilities"):
+        jobs.compare(data, target="y", models=["svm"], cost="10:1")
+    said = board.best.evaluate(data, cost="10:1").caption
+    assert "class yes where p >" in said and "of these rows have the features of rows that it learned from" in said
+
+
+def test_a_metric_that_only_one_model_has(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    board = jobs.compare("wine", models=["svm", "linear"], metric="log loss", folds=2, report=False)
+    assert [e.name for e in board.entrants] == ["linear", "svm"]
+
+
+def test_a_line_through_two_trials_says_how_long_many_rows_take(monkeypatch):
+    """0.1 s and a millisecond per row: 10 s for 9,900 rows; a second that does not depend on rows stays one."""
+    from ftheta.jobs import entrants
+    from ftheta.jobs.entrants import Entrant
+
+    job = SimpleNamespace(stepped=False, config=SimpleNamespace(model="x"))
+    monkeypatch.setattr(entrants, "part", lambda job: np.arange(9_900))
+    for seconds, expected in ((lambda n: 0.1 + n / 1000, 10.0), (lambda n: 1.0, 1.0), (lambda n: 2 - n / 2000, 1.0)):
+        monkeypatch.setattr(
+            entrants, "fold", lambda job, learn, held, s=seconds: SimpleNamespace(seconds=s(len(learn)))
+        )
+        assert Entrant(job, None).pilot() == pytest.approx(expected)

@@ -26,6 +26,8 @@ from .train import say_next, terminal
     type=click.IntRange(2, 999),
     show_default=True,
 )
+@option("--tune", "Search for good parameters of the best, in half of the time that is left.", is_flag=True)
+@option("--cost", "What a missed and a false row of the second of two classes cost, e.g. 10:1.", metavar="A:B")
 @option("--run", "Folder of the comparison; default: runs/compare-DATA/TIME.", type=click.Path(path_type=Path))
 @option("--resume", "Continue the comparison in this folder.", type=click.Path(path_type=Path), metavar="DIR")
 @option("--report/--no-report", "Write report.html for the best and leaderboard.html for all.", default=True)

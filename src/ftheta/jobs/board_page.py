@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ..errors import FThetaError
 from ..results import Table
-from .pages import Block, figure_html, render, table_html
+from .pages import Block, figure_html, render, result_block, table_html
 from .trained import TrainedRun
 
 FIRST, ROWS, COLUMNS = 3, 150, 10  # models whose columns are compared, rows that are looked at, columns that are listed
@@ -26,6 +26,7 @@ def page(board: Any, columns: Table | None, asked: Mapping[str, Any]) -> str:
     sections = {
         "Scores in cross-validation": [Block(html=figure), Block(html=table_html(board.table()))],
         "Which columns matter?": [] if columns is None else [Block(html=table_html(columns))],
+        "What next?": [result_block(lambda e=e: e, f"next-{k}", e.caption) for k, e in enumerate(board.advice)],
         "Result of the best on the test part": [Block(html=table_html(board.best.result))],
         "Runs": [Block(html=table_html(Table({"model": list(runs), "folder": list(runs.values())})))],
         "Notes": [Block(text=note) for note in board.notes()],

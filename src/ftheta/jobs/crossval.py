@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from ..catalog import nearest
 from ..data import holdout
 from ..draw import Draw
+from ..errors import InputError
 from ..selection import folds
 from ..tasks.base import Predictions
 from .prepare import Prepared, encoded, split_by
 
-FOLDS = 5
+FOLDS, PROBE = 5, 2000  # PROBE: rows of a quick trial
 
 
 class Fold(NamedTuple):
@@ -123,3 +125,22 @@ def _joined(name: str, each: Sequence[Mapping[str, Any]], order: np.ndarray) -> 
     for a, start, stop in zip(each, ends, ends[1:], strict=False):
         p[start:stop, [classes.index(label) for label in a["classes"]]] = a["p"]
     return p[order]
+
+
+def metric_of(jobs: Sequence[Prepared], asked: str) -> str:
+    """The score that orders models, known from quick trials until one has it."""
+    if not asked and jobs[0].task.judged:
+        return jobs[0].task.judged
+    known: dict[str, None] = {}
+    for job in jobs:
+        probe = fold(job, *_few(job))
+        known |= dict.fromkeys(job.task.score(probe.y, probe.answers)["scores"])
+        if not asked or asked in known:
+            return asked or next(iter(known))
+    raise InputError(f"--metric: {nearest('metric', asked, list(known))}")
+
+
+def _few(job: Prepared) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a quick trial."""
+    learn, held = parts(job, 2)[0]
+    return learn[:: max(1, len(learn) // PROBE)], held[:: max(1, len(held) // PROBE)]

@@ -14,29 +14,33 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
-from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from .. import catalog, measure, plots
 from ..catalog import Card, nearest
 from ..data import Dataset
 from ..data.kinds import KINDS
-from ..errors import FileFormatError, InputError, RunError
+from ..errors import FThetaError, InputError
+from ..explain.predictions.refitted import suspects
 from ..plots import Figure
 from ..results import Result, Table
 from ..store import Run, write_atomic
 from ..tasks import TASKS, task_name
+from .asked import begin, given
 from .baseline import LINEAR, Scored
 from .config import Config, merge, settings_of
-from .crossval import FOLDS, fold, joined, parts
-from .entrants import PILOT, SHARE, Clock, Entrant, judge
+from .crossval import FOLDS, joined, metric_of, parts
+from .entrants import SHARE, Clock, Entrant, judge
+from .next_steps import loss_of, threshold
 from .opening import open_data
-from .prepare import Prepared, prepare
+from .prepare import prepare
 from .runs import new_path
 from .train import Watcher, train
 from .trained import TrainedRun
+from .tune import improved
 
 SECONDS = 120.0  # default budget
+REFITS = 12  # fits that a curve of more rows takes, generously
 BASELINE, MEAN, TOP = "baseline", "committee", 3  # TOP: models whose mean is tried
 ASKED = "compare.json"  # the arguments
 
@@ -48,6 +52,8 @@ class Asked(TypedDict):
     metric: str
     seconds: Annotated[float, Gt(0), Lt(1e9)]
     folds: Annotated[int, Ge(2), Lt(1000)]
+    tune: bool
+    cost: str
     config: dict[str, Any]
 
 
@@ -60,6 +66,7 @@ class Leaderboard(Result):
     entrants: tuple[Entrant, ...]
     left_out: Mapping[str, str]  # models that were not compared, and why
     best: TrainedRun  # the first, trained once more and tested
+    advice: tuple[Result, ...] = ()  # for the first: a threshold, rows that look mislabeled, whether more would help
 
     @cached_property
     def pairs(self) -> dict[str, measure.Comparison]:
@@ -110,7 +117,7 @@ class Leaderboard(Result):
     @property
     def verdicts(self) -> list[str]:
         """What the comparison says, in sentences."""
-        return [self._verdict, *self._alike()]
+        return [self._verdict, *self._alike(), *(each.caption for each in self.advice)]
 
     @cached_property
     def _verdict(self) -> str:
@@ -168,6 +175,8 @@ def compare(
     seconds: float = SECONDS,
     folds: int = FOLDS,
     run: Path | str | None = None,
+    tune: bool = False,
+    cost: str = "",
     report: bool = True,
     watch: Watcher | None = None,
     **settings: Any,
@@ -181,6 +190,8 @@ def compare(
         seconds: Budget of all of it; training in steps ends earlier, and what would take too long is left out.
         folds: Parts of the training part, each predicted by models that did not learn from it.
         run: Folder with a run per model; None: runs/compare-DATA/TIME. A folder of the same comparison is continued.
+        tune: Whether a search for good parameters of the best takes half of the time that is left.
+        cost: What a missed and a false row of the second of two classes cost, as 10:1; gives the cheapest threshold.
         report: Whether the winner gets a report, and the comparison a page, leaderboard.html.
         watch: Receives events; its `cancel` ends the job.
         **settings: Fields of Config.
@@ -191,10 +202,11 @@ def compare(
     """
     clock, watch = Clock(seconds), watch or Watcher()
     asked = {"models": list(models), "metric": metric, "seconds": seconds, "folds": folds}
+    asked |= {"tune": tune, "cost": cost}
     config = merge({"data": data}, settings_of(settings))
     folder = Path(run or new_path("compare", data))
-    entrants, left_out = _entrants(config, folder, models, watch)
-    metric = metric_of(entrants[0].job, metric)
+    entrants, left_out = _entrants(config, folder, models, watch, cost)
+    metric = metric_of([e.job for e in entrants], metric)
     begin(folder / ASKED, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
     try:
         rows = parts(entrants[0].job, folds)
@@ -205,13 +217,18 @@ def compare(
         if not models and (mean := _mean_of(entrants, folder, clock)) is not None:
             if judge([mean], left_out, clock, rows[:done], watch) == done:
                 entrants = _ranked([*entrants, mean], metric, done)
+        if tune and done == len(rows):
+            better = improved(entrants[0], metric, folds, clock, watch)
+            entrants = _ranked([*entrants, *better], metric, done)
         watch.say("wait", f"training {entrants[0].name} on the training part, testing it once")
         best = train(_refit(entrants[0], clock), report=report, watch=_Quiet(watch))
     except (KeyboardInterrupt, SystemExit, BrokenPipeError):
         again = f"ftheta compare --resume {shlex.quote(str(folder))}"
         watch.say("stopped", f"Interrupted; what was trained is kept. Continue with: {again}")
         raise
-    board = Leaderboard(folder, metric, done, tuple(entrants), left_out, best)
+    board = Leaderboard(
+        folder, metric, done, tuple(entrants), left_out, best, tuple(_advice(entrants[0], best, clock, cost))
+    )
     write_atomic(folder / "leaderboard.json", (json.dumps(board.as_json(), indent=1) + "\n").encode())
     if report:
         from .board_page import agreement, page
@@ -220,25 +237,6 @@ def compare(
         columns = agreement(board) if clock.left > 5 * sum(e.seconds for e in entrants[:3]) else None
         write_atomic(folder / "leaderboard.html", page(board, columns, asked).encode())
     return board
-
-
-def begin(file: Path, asked: Mapping[str, Any]) -> None:
-    """Write down the arguments; a folder of other ones is refused."""
-    text = json.dumps(asked, indent=1) + "\n"
-    if file.exists() and file.read_bytes() != text.encode():
-        raise RunError(f"{file.parent} was made with other settings. Choose another --run, or continue with --resume.")
-    write_atomic(file, text.encode())
-
-
-def given(file: Path, shape: type, command: str) -> dict[str, Any]:
-    """What `begin` wrote, as arguments."""
-    if not file.is_file():
-        raise InputError(f"--resume {file.parent}: expected a folder that `{command}` wrote; it has no {file.name}.")
-    try:
-        found: Any = TypeAdapter(shape).validate_json(file.read_bytes(), strict=True)
-    except ValueError as error:
-        raise FileFormatError(f"{file} is not one of `{command}`. Start again: {str(error)[:200]}") from None
-    return found | asdict(merge(found.pop("config"), where=str(file)))
 
 
 def asked_of(folder: Path) -> dict[str, Any]:
@@ -296,11 +294,26 @@ def _refit(first: Entrant, clock: Clock) -> Config:
     return replace(config, training={**config.training, "seconds": round(max(clock.left, clock.seconds * SHARE), 1)})
 
 
+def _advice(first: Entrant, best: TrainedRun, clock: Clock, cost: str) -> Iterator[Result]:
+    """For the best of a comparison, by what it predicted for rows that it did not learn from."""
+    rows, y, answers = first.predicted
+    p, classes = answers.get("p"), answers.get("classes", ())
+    if cost:
+        yield threshold(y, answers, cost)
+    if np.ndim(y) == 1 and ("p" not in answers or p is not None):
+        yield suspects(y, answers["predicted"], p, classes, rows)
+    if clock.left > REFITS * first.seconds:
+        try:
+            yield best.explained("more-rows")
+        except FThetaError:  # too few rows, or another kind of answer
+            return
+
+
 # ---- who takes part
 
 
 def _entrants(
-    config: Config, folder: Path, models: Sequence[str], watch: Watcher
+    config: Config, folder: Path, models: Sequence[str], watch: Watcher, cost: str
 ) -> tuple[list[Entrant], dict[str, str]]:
     """Prepared models; those that cannot learn from the data are left out with the reason."""
     supervised = {n: t for n, t in TASKS.items() if t.needs_y}
@@ -309,11 +322,14 @@ def _entrants(
         catalog.card(name)
     targets = {key: value for card in known for key, value in card.targets.items() if key[1] in supervised}
     dataset = open_data(config, Card("compare", targets), lambda text: watch.say("wait", text))
+    two = bool(cost) and bool(loss_of(cost)) and len(np.unique(np.asarray(dataset.y))) == 2
     found, left_out = [], {}
     asked = [catalog.card(name) for name in dict.fromkeys(models)] or _default(known, dataset, task_name(config.task))
     for card in asked:
         try:
             job = prepare(replace(config, model=card.name), dataset=dataset)
+            if cost and not (two and hasattr(job.estimator, "predict_proba")):
+                raise InputError(f"--cost {cost} is for two classes and models with probabilities.")
             found.append(Entrant(job, Run(folder / card.name)))
         except InputError as error:
             if models:
@@ -321,7 +337,10 @@ def _entrants(
             left_out[card.name] = str(error)
     if not found:
         raise InputError(f"No model was found for {dataset.name}. {' '.join(dict.fromkeys(left_out.values()))}".strip())
-    watch.say("headline", found[0].job.headline().replace(f"{found[0].name} (", f"{len(found)} models (", 1))
+    watch.say(
+        "headline",
+        found[0].job.headline().replace(f"{found[0].name} (", f"{len(found)} model{'s' * (len(found) > 1)} (", 1),
+    )
     for note in found[0].job.notes():
         watch.say("note", note)
     return found, left_out
@@ -337,20 +356,3 @@ def _default(cards: Sequence[Card], dataset: Dataset, task: str) -> list[Card]:
         unknown = nearest("task", task, TASKS) if task and task not in TASKS else ""
         raise InputError(unknown or f"{dataset.name} has no target to compare models on. Give --target COLUMN.")
     return tried
-
-
-def metric_of(job: Prepared, asked: str) -> str:
-    """The score that orders models, known from a quick trial."""
-    if not asked and job.task.judged:
-        return job.task.judged
-    probe = fold(job, *_few(job))
-    known = list(job.task.score(probe.y, probe.answers)["scores"])
-    if asked and asked not in known:
-        raise InputError(f"--metric: {nearest('metric', asked, known)}")
-    return asked or known[0]
-
-
-def _few(job: Prepared) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a quick trial."""
-    learn, held = parts(job, 2)[0]
-    return learn[:: max(1, len(learn) // PILOT)], held[:: max(1, len(held) // PILOT)]

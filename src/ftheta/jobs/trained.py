@@ -28,6 +28,7 @@ from ..tasks import Task, tasks_of
 from . import files
 from .baseline import Scored, errors_by
 from .config import Config, merge
+from .next_steps import repeated, threshold
 from .opening import Reader, Rows, open_data
 from .prepare import EXPLAINED, Prepared, Split, digest, encoded, explained_step, fitted_rows
 from .runs import find_run, result_table, resume_command, times_tested, verdicts
@@ -161,8 +162,8 @@ class TrainedRun:
         frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
         return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows)
 
-    def evaluate(self, file: Path | str, *, skip_bad: bool = False, **layout: Any) -> Table:
-        """Scores on the rows of a file that has the target; arguments as in `predict`."""
+    def evaluate(self, file: Path | str, *, skip_bad: bool = False, cost: str = "", **layout: Any) -> Table:
+        """Scores on the rows of a file that has the target; arguments as in `predict`, `cost` as in `compare`."""
         rows = self.reader.read(file, skip_bad=skip_bad, required=True, **layout)
         task, names = self.task, self.facts["classes"]
         y, made = None, {}
@@ -175,7 +176,18 @@ class TrainedRun:
         constant = None if known is None else known["constant"]
         simple = Scored(task, self.model, rows.X, y, made, scores).against(constant)
         table = result_table({"part": Path(file).name, "rows": len(rows.x), **scores, **simple})
-        return replace(table, caption="\n".join(filter(None, [table.caption, simple.get("verdict", "")])))
+        said = [table.caption, simple.get("verdict", "")]
+        said += [threshold(y, made, cost).caption] if cost else []
+        if self._in_columns and (seen := self._seen(rows.X)):
+            said.append(f"{seen:,} of these rows have the features of rows that it learned from: scores are too good.")
+        return replace(table, caption="\n".join(filter(None, said)))
+
+    def _seen(self, X: Any) -> int:
+        """How many rows are rows that it learned from; 0 where those are not there."""
+        try:
+            return repeated(self.learned_from(all_rows=True)[0], X)
+        except FThetaError:
+            return 0
 
     def sample(self, n: int = 64, *, seed: int = 0, **how: Any) -> np.ndarray:
         """n new rows, in the numbers of the model; `how` are options of the model's `sample`, e.g. steps."""
@@ -194,13 +206,18 @@ class TrainedRun:
         """Rows and targets that the model learned from, as it takes them: at most 2,000, evenly spaced, or all."""
         if all_rows in self._learned:
             return self._learned[all_rows]
-        rows = fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
+        rows = self._learned_rows
         if not all_rows:
             step = explained_step(len(rows), getattr(self.encoder, "image_", ()))
             ordered = self.kind.split != "random"  # steps that follow each other stay together
             rows = rows[: -(-len(rows) // step)] if ordered else rows[::step]
         self._learned[all_rows] = encoded(self.kind, self.encoder, self.dataset, rows)
         return self._learned[all_rows]
+
+    @property
+    def _learned_rows(self) -> np.ndarray:
+        """Row numbers, in the data."""
+        return fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
 
     @cached_property
     def _learned(self) -> dict[bool, tuple[Any, Any]]:
@@ -267,7 +284,8 @@ class TrainedRun:
 
         entry = explain.get(name)
         if not entry.tested:
-            return explain.run(name, self.model, *self._rows_for(entry), **self.words)
+            numbers = {"rows": self._learned_rows} if entry.all_rows else {}
+            return explain.run(name, self.model, *self._rows_for(entry), **self.words, **numbers)
         if not self._in_columns:
             raise InputError(
                 f"{name} is for columns of a table, and {self.run.path} was trained on images. `ftheta explain` lists "
@@ -287,14 +305,13 @@ class TrainedRun:
             known = ", ".join(map(str, numbers[:5]))
             raise InputError(f"Row {row} is not one of the {len(numbers)} test rows. Give one of them, e.g. {known}.")
         which = f" (the most wrong of {len(numbers)})" * (row is None)
-        rows = fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
         return {
             **self.words,
             "part": {"test part": "test rows"}.get(files.result(self.run)["part"], "rows"),
             "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
             "row": int(place[0]),
             "label": f"Row {numbers[place[0]]}{which}",
-            "background": self.kind.take(self.dataset.x, rows),
+            "background": self.kind.take(self.dataset.x, self._learned_rows),
         }
 
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:

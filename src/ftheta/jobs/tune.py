@@ -30,16 +30,18 @@ from ..errors import InputError
 from ..measure import Comparison
 from ..selection import Range, Search, Trials, space_of, trials_of
 from ..selection.search import SEARCHES, Report, optuna
-from ..store import write_atomic
+from ..store import Run, write_atomic
+from .asked import begin, given
 from .config import Config, merge, settings_of
-from .crossval import FOLDS, Fold, fold, joined, parts
-from .leaderboard import begin, given, metric_of
+from .crossval import FOLDS, Fold, fold, joined, metric_of, parts
+from .entrants import Clock, Entrant, judge
 from .prepare import Prepared, prepare
 from .runs import new_path
 from .train import Watcher, train
 from .trained import TrainedRun
 
 FILE, JOURNAL = "tune.json", "journal.log"
+TRIALS = 50
 
 
 class Asked(TypedDict):
@@ -86,7 +88,7 @@ def tune(
     model: str,
     data: str,
     *,
-    trials: int = 50,
+    trials: int = TRIALS,
     search: str = "tpe",
     space: Mapping[str, Any] | Path | None = None,
     metric: str = "",
@@ -122,7 +124,7 @@ def tune(
     config = merge({"model": model, "data": data}, settings_of(settings))
     job = prepare(config, lambda text: watch.say("wait", text))
     known = _space(job, space)
-    metric = metric_of(job, metric)
+    metric = metric_of([job], metric)
     folder = Path(run or new_path(f"tune-{model}", data))
     plain = {n: asdict(w) if isinstance(w, Range) else list(w) for n, w in known.items()}
     asked = {"trials": trials, "search": search, "space": plain, "metric": metric, "seconds": seconds, "folds": folds}
@@ -218,6 +220,24 @@ def _inside(value: Any, where: Any) -> bool:
     if isinstance(where, Range):
         return isinstance(value, int | float) and where.low <= value <= where.high
     return value is not None and json.dumps(value, default=str) in [json.dumps(v, default=str) for v in where]
+
+
+def improved(first: Entrant, metric: str, folds: int, clock: Clock, watch: Watcher) -> list[Entrant]:
+    """An entrant with tuned parameters, judged on other folds than those that chose them; none without a space."""
+    job, folder = first.job, first.run.path.with_name(f"{first.name}-tuned")
+    try:
+        space = _space(job, None)
+    except InputError:
+        return []
+    plain = {"trials": TRIALS, "search": "tpe", "metric": metric, "folds": folds}
+    begin(folder / FILE, plain)
+    plain["seconds"] = clock.left / 2
+    found = trials_of(_work(job, space, folder, plain, watch), metric, not measure.lower_is_better(metric))
+    if "complete" not in found.states:
+        return []
+    made = Entrant(_with(job, found.best_point), Run(folder / "best"))
+    made.name, rows = f"{first.name} tuned", parts(job, folds, "confirm")
+    return [made] if judge([made], {}, clock, rows, watch) == len(rows) else []
 
 
 def _finish(
