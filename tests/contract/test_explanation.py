@@ -53,6 +53,9 @@ BITS = (RNG.random((12, 9)) < 0.5).astype(float)
 CLASSES, NUMBERS = np.array(["a", "b", "c"] * 8), X @ [1.0, -2.0, 0.5, 0.0]
 
 
+MANY = np.tile(X, (16, 1)), np.tile(CLASSES, 16)
+
+
 class Mixed(nn.Module):
     """BatchNorm, dropout, a layer used twice, an in-place activation, and a tuple as output."""
 
@@ -75,7 +78,8 @@ def conv():
 SURFACE = {"landscape", "learning-rate", "spectrum"}
 OPTIMISED = {"gradient-history"} | SURFACE
 NEURAL, MODULE = {"activations", "curves", "gradient-flow", "summary"} | OPTIMISED, {"activations", "summary"}
-COLUMNS = {"attribution", "dependence", "importance", "more-rows", "mislabeled"}
+REFITTED = {"mislabeled", "more-rows"}
+COLUMNS = {"attribution", "dependence", "importance"} | REFITTED
 TAUGHT = NEURAL | {"backprop", "film"}
 DENSE = TAUGHT | {"network"}
 MAPS = {"diagram", "equivariance", "receptive-field"}
@@ -98,7 +102,7 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "own conv net": (
         lambda: ModuleClassifier(module=conv(), epochs=2, random_state=0).fit(IMAGES, CLASSES),
         (IMAGES, CLASSES),
-        TAUGHT | MAPS | SEEING,
+        TAUGHT | MAPS | SEEING | REFITTED,
     ),
     "u-net": (
         lambda: UNetSegmenter(filters=(2, 3), dropout=0.2, epochs=2, random_state=0).fit(IMAGES[:8], PIXELS),
@@ -141,12 +145,12 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     "margins": (
         lambda: SVMClassifier().fit(X, CLASSES),
         (X, CLASSES),
-        {"leave-one-out", "margins", "optimality", *COLUMNS},
+        {"leave-one-out", "margins", "optimality", *COLUMNS} - {"mislabeled"},
     ),
     "margins on a plane": (
         lambda: SVMClassifier(kernel="linear").fit(X[:, :2], CLASSES > "a"),
         (X[:, :2], CLASSES > "a"),
-        {"leave-one-out", "margins", "optimality", "regions", "row-influence", *COLUMNS},
+        {"leave-one-out", "margins", "optimality", "regions", "row-influence", *COLUMNS} - {"mislabeled"},
     ),
     "tube": (
         lambda: SVMRegressor().fit(X[:, :1], NUMBERS),
@@ -174,8 +178,8 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         {"more-trees", "votes", *COLUMNS},
     ),
     "boosting": (
-        lambda: BoostingClassifier(n_estimators=4, early_stopping=True, random_state=0).fit(X, CLASSES),
-        (X, CLASSES),
+        lambda: BoostingClassifier(n_estimators=4, early_stopping=True, random_state=0).fit(*MANY),
+        MANY,
         {"curves", "more-trees", *COLUMNS},
     ),
     "machine": (

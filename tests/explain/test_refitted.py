@@ -72,9 +72,9 @@ def test_a_class_of_one_row_and_what_cannot_be():
     model = ftheta.LinearDiscriminant().fit(x[:101], y[:101])
     assert explain.more_rows(model, x[:101], y[:101]).held.shape == (4, 5)
     assert explain.mislabeled(model, x[:101], y[:101]).n == 101
-    with pytest.raises(InputError, match="has 5 rows; 10 or more"):
+    with pytest.raises(InputError, match="has 5 rows; 20 or more"):
         explain.more_rows(model, x[:5], y[:5])
-    with pytest.raises(InputError, match="probabilities of classes"):
+    with pytest.raises(InputTypeError, match="probabilities where asked for"):
         explain.mislabeled(ftheta.SVMClassifier().fit(x, y), x, y)
-    with pytest.raises(InputTypeError, match="neither classes nor numbers"):
+    with pytest.raises(InputTypeError, match="does not predict one class or number"):
         explain.more_rows(KMeans(2, n_init=1).fit(x), x, y)

@@ -25,17 +25,22 @@ from ...plots import PALETTE, Figure, canvas, drawn
 from ...results import Result
 from .._registry import Names, explanation
 
-SHARES, FOLDS, FAR = (0.125, 0.25, 0.5, 1.0), 5, 6.0
-FITTED: dict[str, Any] = {
-    "when": lambda obj: is_classifier(obj) or is_regressor(obj),
-    "otherwise": "predicts neither classes nor numbers; {} needs an estimator that does",
-}
+SHARES, FOLDS, LEAST, FAR = (0.125, 0.25, 0.5, 1.0), 5, 10, 6.0  # LEAST: rows that are learned from
+OTHERWISE = "does not predict one class or number per row, with probabilities where asked for; {} needs that"
+
+
+def _answers(obj: Any) -> bool:
+    return (is_classifier(obj) or is_regressor(obj)) and not hasattr(obj, "ignore_label")
+
+
+def _probabilities(obj: Any) -> bool:
+    return _answers(obj) and (is_regressor(obj) or hasattr(obj, "predict_proba"))
 
 
 class MoreRows(Result):
     """Errors of copies by the number of rows that they learned from."""
 
-    rows: np.ndarray  # learned from, mean over folds (S,)
+    rows: np.ndarray  # learned from (S,)
     held: np.ndarray  # error of rows held out (S, K)
     own: np.ndarray  # error of the rows learned from (S, K)
     error: str  # what it is
@@ -43,7 +48,7 @@ class MoreRows(Result):
     def columns(self) -> dict[str, Any]:
         spread = self.held.std(1, ddof=1) / np.sqrt(self.held.shape[1])
         means = {"rows held out": self.held.mean(1), "standard error": spread, "rows learned from": self.own.mean(1)}
-        return {"learned from": self.rows.round().astype(int), **means}
+        return {"learned from": self.rows, **means}
 
     @property
     def caption(self) -> str:
@@ -52,7 +57,7 @@ class MoreRows(Result):
             sure = gain.mean() > 0 and stdtr(k - 1, gain.mean() / (gain.std(ddof=1) / np.sqrt(k))) > 0.95
         before, last, own = self.held[-2].mean(), self.held[-1].mean(), self.own[-1].mean()
         said = (
-            f"From {self.rows[-2]:.0f} to {self.rows[-1]:.0f} rows the {self.error} among rows held out went from "
+            f"From {self.rows[-2]:,} to {self.rows[-1]:,} rows the {self.error} among rows held out went from "
             f"{before:.4g} to {last:.4g}: more rows would {'help' if sure else 'hardly help'}."
         )
         if own < last / 2:
@@ -69,27 +74,30 @@ class MoreRows(Result):
                 ls=("-", "--")[color], marker="o", label=name,
             )  # fmt: skip
         axes.set(xscale="log", xlabel="rows learned from", ylabel=self.error, title="Would more rows help?")
-        axes.set_xticks(self.rows, [f"{n:,.0f}" for n in self.rows])
+        axes.set_xticks(self.rows, [f"{n:,}" for n in self.rows])
         axes.legend()
         return figure
 
 
-@explanation("more-rows", all_rows=True, **FITTED)
+@explanation("more-rows", all_rows=True, when=_answers, otherwise=OTHERWISE)
 def more_rows(model: Any, X: Any, y: Any, *, random_state: RandomState = 0) -> MoreRows:
     """Errors of copies that learned from an eighth, a quarter, half and all rows of each of five folds.
 
     Args:
         X: Rows that the model may learn from.
     """
-    classes, y, found = is_classifier(model), np.asarray(y), []
-    for learn, held in _folds(model, y, random_state):
-        for share in SHARES:
-            some = np.sort(learn[: max(2, round(share * len(learn)))])
+    classes, y = is_classifier(model), np.asarray(y)
+    folds = list(_folds(model, y, random_state))
+    n = min(len(learn) for learn, _ in folds)
+    sizes = np.unique([max(LEAST, round(share * n)) for share in SHARES])
+    errors = np.empty((2, len(sizes), FOLDS))
+    for k, (learn, held) in enumerate(folds):
+        for s, size in enumerate(sizes):
+            some = np.sort(learn[:size])
             copy = _fitted(model, X, y, some)
-            errors = [_error(y[rows], copy.predict(taken(X, rows)), classes=classes) for rows in (held, some)]
-            found.append((len(some), *errors))
-    n, held, own = np.moveaxis(np.reshape(found, (-1, len(SHARES), 3)), -1, 0)  # (K, S) each
-    return MoreRows(n.mean(0), held.T, own.T, "share of wrong rows" if classes else "root mean squared error")
+            errors[:, s, k] = [_error(y[rows], copy.predict(taken(X, rows)), classes=classes) for rows in (held, some)]
+    error = "share of wrong rows" if classes else "root mean squared error"
+    return MoreRows(sizes, errors[0], errors[1], error)
 
 
 def _error(y: np.ndarray, predicted: np.ndarray, *, classes: bool) -> float:
@@ -98,8 +106,8 @@ def _error(y: np.ndarray, predicted: np.ndarray, *, classes: bool) -> float:
 
 def _folds(model: Any, y: np.ndarray, seed: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn from, in random order, and rows held out; a few rows of each class come first."""
-    if len(y) < 2 * FOLDS:
-        raise InputError(f"X has {len(y)} rows; {2 * FOLDS} or more are needed for copies that are fitted again.")
+    if len(y) < 2 * LEAST:
+        raise InputError(f"X has {len(y)} rows; {2 * LEAST} or more are needed for copies that are fitted again.")
     labels = y if is_classifier(model) and y.ndim == 1 else np.zeros(len(y))
     maker = StratifiedKFold if np.unique(labels, return_counts=True)[1].min() >= FOLDS else KFold
     rng = np.random.default_rng(seed if isinstance(seed, int) else None)
@@ -163,7 +171,7 @@ def suspects(y: np.ndarray, predicted: np.ndarray, p: Any, classes: Any, rows: n
     return Mislabeled(rows[order], y[order], said[order], doubt[order], len(y))
 
 
-@explanation("mislabeled", all_rows=True, **FITTED)
+@explanation("mislabeled", all_rows=True, when=_probabilities, otherwise=OTHERWISE)
 def mislabeled(
     model: Any, X: Any, y: Any, *, rows: Any = None, classes: Names = None, random_state: RandomState = 0
 ) -> Mislabeled:
@@ -174,8 +182,8 @@ def mislabeled(
         rows: Their numbers; None: 0, 1, 2, ...
     """
     y, known = np.asarray(y), getattr(model, "classes_", np.zeros(0))
-    if y.ndim > 1 or (is_classifier(model) and not hasattr(model, "predict_proba")):
-        raise InputError(f"mislabeled needs one target per row, and probabilities of classes; y has shape {y.shape}.")
+    if y.ndim > 1:
+        raise InputError(f"y has shape {y.shape}; mislabeled looks at one target per row.")
     found = np.zeros((len(y), max(1, len(known))))
     for learn, held in _folds(model, y, random_state):
         copy, x = _fitted(model, X, y, np.sort(learn)), taken(X, held)
