@@ -5,7 +5,18 @@ import pytest
 import torch
 from torch import nn
 
-from ftheta import LinearRegression, LogisticRegression, MLPClassifier, MLPRegressor, explain
+from ftheta import (
+    CommitteeRegressor,
+    ForestClassifier,
+    LinearRegression,
+    LogisticRegression,
+    MLPClassifier,
+    MLPRegressor,
+    SVMClassifier,
+    SVMRegressor,
+    TreeClassifier,
+    explain,
+)
 from ftheta.errors import InputError, InputTypeError, NonFiniteError
 
 RNG = np.random.default_rng(0)
@@ -13,6 +24,9 @@ X, Y, LABELS = RNG.normal(size=(12, 3)), RNG.normal(size=12), np.arange(12) % 2
 NET, MAPS = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten())
 IMAGES, LINE = RNG.normal(size=(2, 1, 5, 5)), LinearRegression().fit(X, Y)
 MODEL = MLPClassifier(hidden=(2,), epochs=1, random_state=0).fit(X, LABELS)
+TREE, FOREST = (cls(random_state=0).fit(X, LABELS) for cls in (TreeClassifier, ForestClassifier))
+MACHINE, TUBE = SVMClassifier().fit(X, LABELS), SVMRegressor(kernel="linear").fit(X, Y)
+MEAN = CommitteeRegressor(members=("linear", "ridge"), random_state=0).fit(X, Y)
 REFUSED = {
     "y is missing": (lambda: explain.landscape(MODEL, X), "learns from targets, but y is None"),
     "y of another length": (lambda: explain.row_influence(LINE, X, Y[:5]), r"y has shape \(5,\); pass one target"),
@@ -30,7 +44,18 @@ REFUSED = {
     "targets of another shape": (lambda: explain.backprop(NET, X, X, "square"), r"\(12, 1\) and y \(12, 3\)"),
     "a loss of all rows": (lambda: explain.backprop(NET, X, Y[:, None], nn.MSELoss()), r"\(\) for 12 rows"),
     "an unknown table": (lambda: explain.backprop(NET, X, Y, "square").table("delta"), "'delta'.*deltas"),
-    "a row that is not there": (lambda: explain.film(NET, X, Y, row=12), "row=12, but there are 12 rows"),
+    "a row that is not there": (lambda: explain.film(NET, X, Y, row=12), "row=12, but X has 12 rows"),
+    "a row before the first one": (lambda: explain.run("votes", FOREST, X, row=-13), "row=-13, but X has 12 rows"),
+    "names of other columns": (lambda: explain.run("splits", TREE, X, LABELS, names=["a"]), "names has 1 names"),
+    "targets of some rows": (
+        lambda: explain.run("splits", TREE, X, LABELS[:5]),
+        r"y has shape \(5,\); pass one target",
+    ),
+    "margins of some rows": (lambda: explain.run("margins", MACHINE, X, LABELS[:5]), r"y has shape \(5,\); pass one"),
+    "classes of another model": (lambda: explain.run("margins", MACHINE, X, LABELS + 1), r"classes .*, \[0, 1\]"),
+    "one row left out of others": (lambda: explain.run("leave-one-out", MACHINE, X, LABELS + 1), "not classes of the"),
+    "a tube of some rows": (lambda: explain.run("tube", TUBE, X, Y[:5]), r"y has shape \(5,\); pass one target"),
+    "a committee of some rows": (lambda: explain.run("committee", MEAN, X, Y[:5]), r"\(5,\), and predictions \(12,\)"),
     "frozen parameters": (
         lambda: explain.spectrum(nn.Linear(3, 1).requires_grad_(False), X, Y),
         "All parameters of Linear are frozen",

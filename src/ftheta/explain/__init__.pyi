@@ -1,5 +1,10 @@
+from ._probe import classes_of as classes_of
+from ._probe import codes as codes
 from ._probe import image_shape as image_shape
 from ._probe import named as named
+from ._probe import names_of as names_of
+from ._probe import row_number as row_number
+from ._probe import targets as targets
 from ._registry import Explanation as Explanation
 from ._registry import Names as Names
 from ._registry import available as available

@@ -240,6 +240,27 @@ def targets(y: Any, n: int) -> np.ndarray:
     return found
 
 
+def codes(y: Any, n: int, classes: Any) -> np.ndarray:
+    """Places in the classes of a model of the targets of n rows: (n,)."""
+    same = targets(y, n)[:, None] == (known := np.asarray(classes))  # (n, K)
+    if not same.any(1).all():
+        raise InputError(f"y holds labels that are not classes of the model, {known.tolist()}; pass its own rows.")
+    return same.argmax(1)
+
+
+def classes_of(obj: Any, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Names of the classes of a model: the given ones, if there are as many, or its own; none of numbers."""
+    own = np.ravel(getattr(obj, "classes_", ())).tolist()
+    return tuple(map(str, own if names is None or len(names) != len(own) else names))
+
+
+def row_number(row: int, n: int) -> int:
+    """The number of one of n rows; below 0 it is counted from the end."""
+    if not -n <= row < n:
+        raise InputError(f"row={row}, but X has {n} rows; pass a number from 0 to {n - 1}.")
+    return row % n
+
+
 def pair_of(columns: Any, d: int) -> tuple[int, int]:
     """Two different columns of d."""
     pair = tuple(columns) if isinstance(columns, Sequence | np.ndarray) else ()

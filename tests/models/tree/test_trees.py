@@ -357,3 +357,10 @@ def test_trees_that_cannot_be_followed_are_refused(name, part):
     for wrong in (state["trees_"][part].astype("f2"), state["trees_"][part][:-1], 3):
         with pytest.raises((ValueError, IndexError), match=r"one entry per node|nodes"):
             type(model)(**model.get_params()).set_state(state | {"trees_": state["trees_"] | {part: wrong}})
+
+
+@pytest.mark.parametrize(("given", "first"), [(["low", "middle", "high"], "low"), (["low"], "0")])
+def test_names_of_classes_are_taken_where_there_is_one_for_each(given, first):
+    model = ftheta.TreeClassifier(max_depth=2, random_state=0).fit(X, LABELS)
+    found = ftheta.explain.run("tree", model, X, classes=given)
+    assert found.words.classes[0] == first and len(found.words.classes) == 3

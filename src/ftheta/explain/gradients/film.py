@@ -22,7 +22,7 @@ from ...plots import short
 from ...results import Table
 from ...store.files import write_atomic
 from .._point import LossLike, part_of
-from .._probe import batch_of, module_of
+from .._probe import batch_of, module_of, row_number
 from .._registry import explanation
 from ._passes import BackpropStep
 from .backprop import Backprop, is_supervised, passes_of
@@ -188,8 +188,7 @@ def film(obj: Any, X: Any, y: Any = None, loss: LossLike = None, *, row: int = 0
         (True, '<!DOCTYPE html>')
     """
     batch = batch_of(obj, X, y)
-    if not 0 <= row < batch.n:
-        raise InputError(f"row={row}, but there are {batch.n} rows; choose one from 0 to {batch.n - 1}.")
+    row = row_number(row, batch.n)
     if batch.y is None:
         raise InputError("film compares outputs with targets, but y is None; pass the y of these rows.")
     return Animation(**vars(passes_of(obj, part_of(batch, slice(row, row + 1)), loss, lr=lr)))

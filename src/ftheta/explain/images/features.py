@@ -29,7 +29,7 @@ from ...errors import InputError
 from ...formulas import edge_kernels
 from ...plots import Figure
 from ...results import Result
-from .._probe import DRAW, calls, image_shape, layer_named, module_of, numbered
+from .._probe import DRAW, calls, image_shape, layer_named, module_of, numbered, row_number
 from .._registry import explanation, has
 from ._images import NO_CONVOLUTION, Pictures, array, convolutions, has_convolution
 
@@ -87,9 +87,7 @@ def feature_maps(obj: Any, X: Any, layers: Sequence[str] | None = None, *, row: 
         {'0': (4, 3, 3), '1': (4, 3, 3)}
     """
     net = Pictures(obj, X)
-    if not -len(net.x) <= row < len(net.x):
-        raise InputError(f"row is {row}, but X has {len(net.x)} rows; choose one of them.")
-    x = net.x[row][None]
+    x = net.x[row_number(row, len(net.x))][None]
     with net.open(gradients=False):
         with calls(net.module, layers, clone=True) as every:
             raw = net.raw(x)

@@ -22,6 +22,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
+from .._probe import row_number
 from .._registry import Names, explanation
 from ._columns import TABLES, Columns, Output, of_a_table, outputs_of, word
 
@@ -137,8 +138,7 @@ def attribution(
         True
     """
     rows = Columns(model, X)
-    if not -len(rows) <= row < len(rows):
-        raise InputError(f"row={row}, but X has {len(rows)} rows; pass a number from 0 to {len(rows) - 1}.")
+    row = row_number(row, len(rows))
     own, known = rows.take([row]), rows if background is None else Columns(model, background)
     known = known.take(slice(None, None, -(-len(known) // most)))
     source = own.joined(known)  # the row first
@@ -152,7 +152,7 @@ def attribution(
     truth = "" if y is None else _truth(np.asarray(check.plain(y))[row], source.model, named, k)
     return Attribution(
         *(tuple(rows.names[j] for j in source.used), cells, values, error, float(predicted[1:, k].mean())),
-        *(float(predicted[0, k]), label or f"Row {row % len(rows)}", truth, named.words(k), len(known)),
+        *(float(predicted[0, k]), label or f"Row {row}", truth, named.words(k), len(known)),
     )
 
 

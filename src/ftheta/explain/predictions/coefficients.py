@@ -21,7 +21,7 @@ from sklearn.base import clone, is_regressor
 from ... import plots
 from ...plots import Figure, short
 from ...results import Result
-from .._probe import DRAW, features, names_of, targets
+from .._probe import DRAW, classes_of, features, names_of, targets
 from .._registry import Names, explanation
 
 LEVEL = 0.95
@@ -118,7 +118,7 @@ def coefficients(
     x, scale = features(obj, X), 1.0 if scales is None else np.asarray(scales, dtype=float)[:, 1]
     outputs = (target,)
     if hasattr(obj, "classes_"):
-        called = list(map(str, obj.classes_ if classes is None else classes))
+        called = classes_of(obj, classes)
         outputs = tuple(f"the log-odds of {name} against {called[0]}" for name in called[1:])
     w, low, high, method = _with_intervals(obj, X, y)
     spread = x.std(0) * scale

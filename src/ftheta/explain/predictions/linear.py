@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import clone, is_classifier
-from torch import Tensor
 
 from ... import plots
 from ...check import Count
@@ -26,7 +25,7 @@ from ...formulas import Surface
 from ...plots import Figure, race
 from ...results import Result
 from ...train import minimize
-from .._probe import features, finite, is_one_plane, names_of, pair_of, targets
+from .._probe import codes, features, finite, is_one_plane, names_of, pair_of, targets
 from .._registry import Names, explanation
 from ..surface.descent import Spec, trajectories
 
@@ -265,7 +264,7 @@ def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], star
         left, name = torch.from_numpy(finite("y", y)) - rest, "mean squared residual"
         f = lambda theta: (left - moved @ theta).square().mean()  # noqa: E731
     else:
-        sign, name = _signs(y, classes), "mean log loss"
+        sign, name = torch.from_numpy(2.0 * codes(y, len(x), classes) - 1), "mean log loss"  # 1 for the second class
         f = lambda theta: torch.nn.functional.softplus(-sign * (rest + moved @ theta)).mean()  # noqa: E731
     low = minimize(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
     ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
@@ -273,14 +272,6 @@ def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], star
     reach = 0.75 * max(float((np.ptp(ends, axis=0) * size).max()), 1e-9) / size
     box = tuple((float(m - r), float(m + r)) for m, r in zip(ends.mean(0), reach, strict=True))
     return Surface(name, f, start, box, (tuple(map(float, low)),), "")
-
-
-def _signs(y: np.ndarray, classes: np.ndarray) -> Tensor:
-    """1 for the second class and -1 for the first: (n,)."""
-    same = y[:, None] == np.asarray(classes)  # (n, 2)
-    if not np.all(same.any(-1)):
-        raise InputError(f"y holds labels that are not classes of the model, {list(classes)}; pass its own rows.")
-    return torch.from_numpy(np.where(same[:, 1], 1.0, -1.0))
 
 
 def _rules(ground: Surface) -> list[Spec]:

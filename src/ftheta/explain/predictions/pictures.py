@@ -25,7 +25,7 @@ from ...draw import Draw
 from ...errors import InputError
 from ...plots import Figure
 from ...results import Result, counted
-from .._probe import finite, image_shape, in_units, untouched
+from .._probe import classes_of, finite, image_shape, in_units, untouched
 from .._registry import Names, explanation
 
 
@@ -189,8 +189,7 @@ def segmentation(obj: Any, X: Any, y: Any, *, classes: Names = None) -> Segmenta
     if images.dtype.kind not in "fiub" or images.size % truth.size:
         raise InputError(f"X is {type(X).__name__} {images.shape} for pixels {truth.shape}; segmentation draws arrays.")
     images = images.reshape(len(truth), -1, *truth.shape[1:])
-    called = obj.classes_ if classes is None or len(classes) != len(obj.classes_) else classes
-    names, codes = tuple(map(str, called)), {label: k for k, label in enumerate(obj.classes_.tolist())}
+    names, codes = classes_of(obj, classes), {label: k for k, label in enumerate(obj.classes_.tolist())}
     strange = set(np.unique(truth).tolist()) - set(codes) - {obj.ignore_label}
     if strange:
         raise InputError(f"y holds label {min(strange)}, which is not one of the classes {', '.join(names)}.")

@@ -15,7 +15,7 @@ from sklearn.base import is_regressor
 from ...errors import InputTypeError
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, percent
-from .._probe import features, finite, in_units, named, names_of, pair_of, targets
+from .._probe import classes_of, features, finite, in_units, named, names_of, pair_of, targets
 from .._registry import Names, explanation
 
 GRID = {1: 201, 2: 25}  # points along each axis, by the number of features
@@ -222,11 +222,10 @@ def regions(
     labels = np.asarray(obj.classes_)
     same = np.zeros((len(rows), 1), bool) if y is None else targets(y, len(rows))[:, None] == labels
     given = np.where(same.any(1), same.argmax(1), -1)
-    called = tuple(map(str, labels if classes is None else classes))
     p, scores = _answers_at(obj, places)
     p, scores = p.reshape(PLANE, PLANE, -1), None if scores is None else scores.reshape(PLANE, PLANE, -1)
     x, up, at = in_units(x, scales, pair[0]), in_units(up, scales, pair[1]), in_units(at, scales, list(pair))
-    return Regions(x, up, p, at, given, called, (known[pair[0]], known[pair[1]]), scores)
+    return Regions(x, up, p, at, given, classes_of(obj, classes), (known[pair[0]], known[pair[1]]), scores)
 
 
 def _positions(column: np.ndarray, margin: float, count: int) -> np.ndarray:

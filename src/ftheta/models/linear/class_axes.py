@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ...errors import InputError
-from ...explain import Names, explanation
+from ...explain import Names, classes_of, explanation
 from ...plots import Figure, canvas, drawn, short
 from ...results import Result, Table, percent
 from .base import feature_names
@@ -83,9 +83,8 @@ def class_axes(obj: Any, X: Any, y: Any = None, *, names: Names = None, classes:
     scores = _scores(np.stack(np.meshgrid(across, up), -1), means, covariances, obj.priors_)
     here = _scores(rows, means, covariances, obj.priors_).argmax(-1)
     code = np.full(len(x), -1) if y is None else _codes(np.asarray(y), obj.classes_)
-    called = tuple(map(str, obj.classes_ if classes is None else classes))
     return ClassAxes(
-        *(across, up, softmax(scores, axis=-1), rows, code, called, names_of_axes, scores),
+        *(across, up, softmax(scores, axis=-1), rows, code, classes_of(obj, classes), names_of_axes, scores),
         means=means,
         covariances=covariances,
         columns_=tuple(map(str, feature_names(obj) if names is None else names)),
@@ -194,7 +193,7 @@ def class_means(
     """
     shift, scale = (0.0, 1.0) if scales is None else np.asarray(scales, dtype=float).T
     x, code = shift + scale * np.asarray(X, dtype=float), _codes(np.asarray(y), obj.classes_)
-    called = tuple(map(str, obj.classes_ if classes is None else classes))
+    called = classes_of(obj, classes)
     means = np.stack([x[code == k].mean(0) for k in range(len(called))])
     columns = tuple(map(str, feature_names(obj) if names is None else names))
     return ClassMeans(columns, called, means, x.mean(0), x.std(0))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...explain import Names, explanation, regions
+from ...explain import Names, classes_of, codes, explanation, names_of, regions, targets
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, counted
 
@@ -22,12 +22,11 @@ STATES = ("beyond the margin", "on the margin", "within the margin", "on the wro
 MARKERS = "osD^vPX"
 
 
-def margins_of(obj: Any, X: Any, y: Any) -> np.ndarray:
-    """The margin of each row, t f at its worst machine: (n,)."""
-    raw, index = obj.decision_function(X), np.searchsorted(obj.classes_, np.asarray(y))
+def margins_of(raw: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """The margin of each row, t f at its worst machine, of outputs (n,) or (n, K) and places of classes: (n,)."""
     if raw.ndim == 1:
-        return raw * (2 * index - 1)
-    return (raw * np.where(index[:, None] == np.arange(raw.shape[1]), 1, -1)).min(1)
+        return raw * (2 * code - 1)
+    return (raw * np.where(code[:, None] == np.arange(raw.shape[1]), 1, -1)).min(1)
 
 
 def states_of(margin: np.ndarray) -> np.ndarray:
@@ -123,13 +122,13 @@ def margins(obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None
         >>> margins(SVMClassifier(kernel="linear", C=np.inf).fit(X, y), X, y).margin.round(3).tolist()
         [1.0, 3.0, 1.0, 2.0]
     """
-    labels, margin, raw = np.asarray(obj.classes_), margins_of(obj, X, y), obj.decision_function(X)
-    called = tuple(map(str, labels if classes is None else classes))
+    raw = obj.decision_function(X)
+    code = codes(y, len(raw), obj.classes_)
+    margin, called = margins_of(raw, code), classes_of(obj, classes)
     flat = obj.n_features_in_ == 2
     plane = regions(obj, X, y, names=names, scales=scales, classes=classes) if flat else None
     width = tuple(1 / norm if norm else np.inf for norm in obj.optimality_["norm"])
-    output = raw if raw.ndim == 1 else margin
-    return Margins(margin, output, np.searchsorted(labels, np.asarray(y)), called, width, plane)
+    return Margins(margin, raw if raw.ndim == 1 else margin, code, called, width, plane)
 
 
 class Tube(Result):
@@ -197,9 +196,10 @@ def tube(obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, t
         >>> tube(SVMRegressor(kernel="linear", C=10).fit(X, X[:, 0]), X, X[:, 0]).table().columns["count"]
         [3, 2, 0]
     """
-    predicted, truth = obj.predict(X), np.asarray(y, dtype=float)
+    predicted = obj.predict(X)
+    truth = targets(y, len(predicted)).astype(float)
     if obj.n_features_in_ > 1:
         return Tube(predicted, truth, predicted, float(obj.epsilon_), f"predicted {target}", target)
     shift, scale = (0.0, 1.0) if scales is None else np.asarray(scales, dtype=float)[0]
     at = shift + scale * np.asarray(X, dtype=float)[:, 0]
-    return Tube(at, truth, predicted, float(obj.epsilon_), "x0" if names is None else str(names[0]), target)
+    return Tube(at, truth, predicted, float(obj.epsilon_), names_of(obj, names)[0], target)

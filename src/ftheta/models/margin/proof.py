@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from ...check import Count
 from ...errors import InputError
-from ...explain import explanation
+from ...explain import codes, explanation, targets
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ...results import Result
 from .kernels import Kernel
@@ -141,8 +141,9 @@ def leave_one_out(obj: Any, X: Any, y: Any, *, most: Count = 1000) -> LeaveOneOu
         >>> leave_one_out(SVMClassifier(kernel="linear", C=np.inf).fit(X, y), X, y).bounds["support vectors / n"]
         0.5
     """
-    x, labels = np.asarray(X, dtype=float), np.asarray(y)
-    support = np.flatnonzero(margins_of(obj, X, labels) <= 1 + ON)
+    x, raw = np.asarray(X, dtype=float), obj.decision_function(X)
+    labels = targets(y, len(x))
+    support = np.flatnonzero(margins_of(raw, codes(y, len(x), obj.classes_)) <= 1 + ON)
     if len(support) > most:
         raise InputError(f"The model has {len(support):,} support vectors, and most={most}. Give fewer rows, or most=.")
     wrong = 0

@@ -15,7 +15,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ... import check
-from ...explain import explanation
+from ...errors import InputError
+from ...explain import codes, explanation
 from ...plots import GREY, PALETTE, Figure, canvas, drawn
 from ...results import Result
 
@@ -90,10 +91,10 @@ def committee(obj: Any, X: Any, y: Any) -> CommitteeGain:
         >>> found.committee <= found.average
         True
     """
-    made = obj.predictions(X)  # (L, n, ...)
-    truth = check.plain(y)
-    if is_classifier(obj):
-        truth = (np.asarray(truth)[:, None] == obj.classes_).astype(float)
+    made, truth = obj.predictions(X), check.plain(y)  # (L, n, ...)
+    truth = np.eye(made.shape[2])[codes(truth, made.shape[1], obj.classes_)] if is_classifier(obj) else truth
+    if np.shape(truth) != made.shape[1:]:
+        raise InputError(f"y has shape {np.shape(truth)}, and predictions {made.shape[1:]}; pass the targets of X.")
     errors = (made - np.asarray(truth, dtype=float)).reshape(len(made), made.shape[1], -1)
     squares = (errors**2).sum(2).mean(1)
     flat = errors.reshape(len(made), -1)

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ...check import Count
-from ...errors import InputError
-from ...explain import Names, explanation
+from ...explain import Names, explanation, row_number
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result, counted
 from .nodes import Trees
@@ -24,9 +23,7 @@ LIT = PALETTE[1]
 def row_of(model: Any, X: Any, row: int) -> np.ndarray:
     """One row as the trees take it (D,)."""
     x = model._table(X)
-    if row >= len(x):
-        raise InputError(f"row={row}, but X has {counted(len(x), 'row')}. Give one of 0 to {len(x) - 1}.")
-    return x[row]
+    return x[row_number(row, len(x))]
 
 
 def layout(tree: Trees, leaves: int, levels: int = 10**6) -> dict[int, tuple[float, int]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ...explain import classes_of, names_of
 from .nodes import Trees
 
 
@@ -21,13 +22,11 @@ class Words(NamedTuple):
     @classmethod
     def of(cls, model: Any, names: Any, scales: Any, classes: Any) -> Self:
         """Those given, or what the model knows itself."""
-        d = model.n_features_in_
-        known = getattr(model, "feature_names_in_", [f"x{j + 1}" for j in range(d)]) if names is None else names
-        own = getattr(model, "classes_", ()) if classes is None else classes
+        d, known = model.n_features_in_, names_of(model, names)
         units = np.broadcast_to((0.0, 1.0), (d, 2)) if scales is None else np.asarray(scales, dtype=float)
         first = list(getattr(model, "categories_", {}))  # boosting puts categories first
         order = [*first, *(j for j in range(d) if j not in first)]
-        return cls([str(known[j]) for j in order], units[order], tuple(map(str, own)))
+        return cls([known[j] for j in order], units[order], classes_of(model, classes))
 
     def condition(self, tree: Trees, node: int, *, left: bool = True) -> str:
         """What holds of the rows that go left, or right."""

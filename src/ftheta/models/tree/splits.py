@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
-from ...check import plain
 from ...errors import InputError
-from ...explain import Names, explanation
+from ...explain import Names, explanation, targets
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result
 from .rules import Words
@@ -158,10 +157,8 @@ def splits(
     x, words = obj._table(X), Words.of(obj, names, scales, None)
     own = "variance" if not is_classifier(obj) else obj.criterion
     kind: Criterion = criterion or own
-    y = np.asarray(plain(y))
+    y = targets(y, len(x))
     y = y if is_classifier(obj) else y.astype(float) - y.mean()
-    if y.shape != (len(x),):
-        raise InputError(f"y has shape {y.shape}; one column with a target for each of {len(x)} rows is needed.")
     sums = sums_of(y, np.ones(len(y)), kind)
     found = {j: gains(shift + scale * x[:, j], sums, kind) for j, (shift, scale) in enumerate(words.units)}
     found = {j: curve for j, curve in found.items() if len(curve[0])}
