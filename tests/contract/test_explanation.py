@@ -264,7 +264,9 @@ def state_of(obj):
 
 
 def numbers(result):
-    return {field.name: getattr(result, field.name) for field in fields(result) if field.name not in TIMES}
+    """The fields of a result, and of the results in them."""
+    found = {field.name: getattr(result, field.name) for field in fields(result) if field.name not in TIMES}
+    return {name: numbers(value) if isinstance(value, Result) else value for name, value in found.items()}
 
 
 def test_every_explanation_is_tried_and_every_one_is_public():

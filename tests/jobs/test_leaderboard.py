@@ -2,6 +2,7 @@
 
 import html
 import json
+from functools import wraps
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ from ftheta import catalog, jobs
 from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
 from ftheta.jobs.board_page import agreement
-from ftheta.jobs.crossval import Fold, joined, parts
+from ftheta.jobs.crossval import Fold, fold, joined, part, parts
 from ftheta.jobs.entrants import Entrant
 from ftheta.store import Run
 
@@ -79,6 +80,12 @@ def test_the_first_is_the_best_and_the_others_are_tested_against_it(board):
     assert column["p"][place] == pytest.approx(binomtest(only[0], sum(only)).pvalue if sum(only) else 1.0)
     assert column["accuracy behind"][place] == pytest.approx(accuracy[first.name] - accuracy[other.name])
     assert column["model"][-1] == "baseline" and column["accuracy"][-1] < 0.5
+    for e, *cells in zip(
+        found.entrants, *(column[name] for name in ("low", "high", "ECE", "seconds", "kB")), strict=False
+    ):
+        size = len((e.run.path / "model.safetensors").read_bytes())
+        assert cells[:3] == [*e.found["intervals"]["accuracy"], e.found["scores"]["ECE"]]
+        assert cells[3:] == [round(sum(f.seconds for f in e.folds) / 3, 3), round(size / 1024, 1)]
 
 
 def test_a_loss_is_ordered_upwards(board, monkeypatch, tmp_path):
@@ -181,6 +188,10 @@ def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeyp
     by_name = {e.name: e.predicted[2]["predicted"] for e in found.entrants}
     assert set(by_name) == {"linear", "ridge", "svm", "committee"}
     np.testing.assert_allclose(by_name["committee"], (by_name["linear"] + by_name["ridge"] + by_name["svm"]) / 3)
+    cells, y = found.table().columns, found.entrants[0].predicted[1]
+    loss = {name: np.mean((y - predicted) ** 2) for name, predicted in by_name.items()}
+    names = cells["model"][1:4]
+    assert cells["mean squared error behind"][1:4] == pytest.approx([loss[n] - loss[cells["model"][0]] for n in names])
 
 
 def test_the_page_names_scores_runs_and_the_columns_that_models_agree_on(tmp_path, monkeypatch):
@@ -200,6 +211,24 @@ def test_the_page_names_scores_runs_and_the_columns_that_models_agree_on(tmp_pat
     ):
         assert html.escape(words) in text
     assert all(str(e.run.path) in text for e in found.entrants) and "<script" not in text
+
+
+def test_early_stopping_in_a_fold_looks_at_rows_of_its_training_part(linear_numbers, monkeypatch):
+    file, x, y = linear_numbers
+    job, seen = jobs.prepare(jobs.Config("mlp", str(file), "y", validation=0.25)), {}
+    fit = type(job.estimator).fit
+    spy = wraps(fit)(lambda self, *rows, **more: (seen.update(more), fit(self, *rows, **more))[1])
+    monkeypatch.setattr(type(job.estimator), "fit", spy)
+    learn, held = parts(job, 3)[0]
+    found = fold(job, learn, held, seconds=1e-3)
+    assert len(seen["y_val"]) == round(len(learn) * len(job.split.validation) / len(part(job)))
+    assert set(seen["y_val"]) < set(y[learn]) and np.array_equal(found.y, y[held])
+
+
+def test_a_training_in_steps_ends_after_its_share_of_the_budget(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = jobs.compare("iris", models=["mlp"], seconds=2.0, folds=2, report=False)
+    assert found.entrants[0].job.estimator.training.seconds == 0.1
 
 
 def test_folds_without_a_class_are_joined():

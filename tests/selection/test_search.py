@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,6 +78,10 @@ def test_a_grid_has_every_combination_once():
     points = trials_of(made, "", True).points
     assert len(points) == len(grid(space)) == 3 * 2 * 4 == len({tuple(p.values()) for p in points})
     assert sorted({round(p["x"], 6) for p in points}) == [1, 10, 100, 1000]
+    after = Search(space, search="grid", first=({"n": 2, "c": "a", "x": 5.0},))  # the defaults do not replace a point
+    after.run(lambda p, _: 0.0, 100)
+    assert [p["x"] for p in trials_of(after, "", True).points][0] == 5.0
+    assert trials_of(after, "", True).points[1:] == points
 
 
 def test_shares_of_a_range():
@@ -174,6 +179,9 @@ def test_importance_finds_the_parameter_that_matters():
     assert found.importance["x"] > 0.8 and "x matters most" in found.caption
     assert any("end of its range: widen it" in text for text in found.edges)
     assert found.figure().axes[0].get_ylabel() == "score"
+    for shown, best in ((found, np.maximum), (replace(found, maximize=False), np.minimum)):
+        np.testing.assert_allclose(shown.figure().axes[0].lines[1].get_ydata(), best.accumulate(found.values))
+        assert shown.values[shown.best] == best.reduce(found.values)
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,10 @@ def test_the_default_width_is_that_of_gamma_scale():
         SVC(tol=1e-9).fit(x - x.mean(0), y).decision_function(x - x.mean(0)),
         atol=1e-6,
     )
+    weight = np.arange(80) % 3  # of weighted rows it is that of copies
+    x[:, 1] += 5
+    copies = SVMClassifier().fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
+    assert SVMClassifier().fit(x, y, weight).sigma_ == pytest.approx(copies.sigma_)
 
 
 def test_a_linear_tube_is_that_of_liblinear():

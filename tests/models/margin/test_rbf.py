@@ -68,6 +68,10 @@ def test_a_center_at_every_row_is_the_solution_of_regularization_theory():
         gram = units(model.centers_, model.centers_, model.widths_, "gaussian")
         smooth.append(model.coef_ @ gram @ model.coef_)
     assert smooth == sorted(smooth, reverse=True)  # a larger penalty, a smoother function
+    weight = np.linspace(0.5, 4, 60)
+    model = RBFRegressor(centers="all", l2=0.02, width=1.5).fit(X, Y, weight)
+    truth = KernelRidge(alpha=0.02 * weight.sum(), kernel="rbf", gamma=1 / 1.5**2).fit(X, Y, weight)
+    np.testing.assert_allclose(model.predict(X + 0.05), truth.predict(X + 0.05), rtol=1e-6)
     exact = RBFRegressor(centers="all", l2=0.0, width=0.8).fit(X, Y)
     np.testing.assert_allclose(exact.predict(X), Y, atol=1e-6)
     grid = RNG.uniform(-1, 1, size=(10, 2))

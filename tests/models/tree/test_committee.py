@@ -185,10 +185,18 @@ def test_few_rows_and_folds_without_a_class_count_members_alike():
     assert few.weights_.tolist() == rare.weights_.tolist() == [0.5, 0.5]
 
 
-def test_learned_weights_of_weighted_rows_are_those_of_copies():
+@pytest.mark.parametrize("y", [Y[:100], np.c_[Y, X[:, 2] ** 2][:100]], ids=["one target", "two targets"])
+def test_learned_weights_of_weighted_rows_are_those_of_copies(y):
     weight = np.arange(100) % 3
-    one = CommitteeRegressor(members=("linear", "tree"), random_state=0).fit(X[:100], Y[:100], weight)
+    one = CommitteeRegressor(members=("linear", "tree"), random_state=0).fit(X[:100], y, weight)
     many = CommitteeRegressor(members=("linear", "tree"), random_state=0)
-    many.fit(np.repeat(X[:100], weight, axis=0), np.repeat(Y[:100], weight))
+    many.fit(np.repeat(X[:100], weight, axis=0), np.repeat(y, weight, axis=0))
     np.testing.assert_allclose(one.weights_, many.weights_, atol=1e-6)
     np.testing.assert_allclose(one.predict(X), many.predict(X), rtol=1e-6)
+
+
+def test_a_bag_of_weighted_rows_counts_each_weight_once():
+    heavy = np.arange(300) % 2
+    made = CommitteeRegressor(members=("linear",) * 20, weights="equal", bagging=True, random_state=0)
+    found = made.fit(X[:300], heavy, 1 + 2 * heavy).predict(X[:300]).mean()
+    assert found == pytest.approx(0.75, abs=0.03)  # the mean of weighted rows; weights that count twice give 0.9

@@ -116,7 +116,9 @@ def test_adaboost_is_scikit_learns(tmp_path):
 
 FRAME = pd.DataFrame({"size": HOLES[:, 0], "color": RNG.choice(["red", "green", "blue"], 160), "flag": X[:, 1] > 0})
 FRAME.loc[::9, "color"] = None
+FRAME["town"] = pd.Categorical(np.array(list("abcdef"))[np.arange(160) % 6])
 PRICE = np.where(FRAME["color"] == "red", 5.0, np.where(FRAME["color"] == "blue", -5.0, 0.0)) + SCORE
+PRICE += 3 * np.where(X[:, 1] > 0, FRAME["town"].isin(["a", "d"]), FRAME["town"].isin(["b", "c", "d"]))
 
 
 @pytest.mark.parametrize("kind", ["category", "object"])
@@ -130,8 +132,8 @@ def test_boosting_splits_categories_as_scikit_learn_does_and_takes_new_ones_as_m
     for model in (ours, loaded):
         assert np.array_equal(model.predict(frame), theirs.predict(FRAME.astype({"color": "category"})))
         assert np.array_equal(model.predict(new), theirs.predict(gone))
-    assert {j: found.tolist() for j, found in loaded.categories_.items()} == {1: ["blue", "green", "red"]}
-    assert (loaded.trees.subset >= 0).any()
+    assert {j: "".join(found) for j, found in loaded.categories_.items()} == {1: "bluegreenred", 3: "abcdef"}
+    assert len(np.unique(loaded.trees.sets, axis=0)) > 4  # sets of later trees are others than those of the first
 
 
 def test_a_category_of_rows_without_weight_is_not_learned():
@@ -259,6 +261,23 @@ def test_equal_rows_are_in_one_fold_so_that_copies_do_not_hide_the_noise():
     assert tree.pruning_["error"][0] > 0.3  # with copies on both sides it would be 0
 
 
+def test_out_of_bag_errors_and_standard_errors_count_rows_by_their_weight():
+    from ftheta.models.tree.grown import keys
+
+    weight = np.random.default_rng(7).random(160) + 0.1
+    order = np.lexsort((LABELS, keys(X.astype(np.float32), 0)))
+    ours = ftheta.ForestClassifier(n_estimators=30, random_state=0).fit(X, LABELS, weight)
+    theirs = RandomForestClassifier(n_estimators=30, random_state=0, oob_score=True)
+    theirs.fit(X[order], LABELS[order], weight[order] / weight.mean())
+    wrong = theirs.oob_decision_function_.argmax(1) != LABELS[order]
+    assert ours.oob_["error"][-1] == pytest.approx(np.average(wrong, weights=weight[order]))
+    drawn = np.isin(np.arange(160), theirs.estimators_samples_[0])
+    assert ours.oob_["share"][0] == pytest.approx(np.average(~drawn, weights=weight[order]))
+    half = np.where(np.arange(160) % 2, 1.0, 1e-12)  # as good as 80 rows
+    path = ftheta.TreeClassifier(random_state=0).fit(X, LABELS > 0, half).pruning_
+    np.testing.assert_allclose(path["deviation"], np.sqrt(path["error"] * (1 - path["error"]) / 80))
+
+
 @pytest.mark.ledger("A085", covers="ftheta.ForestClassifier")
 def test_a_bag_has_63_of_100_rows():
     x, n = RNG.normal(size=(100, 2)), 80
@@ -322,6 +341,11 @@ def test_more_trees_measures_what_the_first_trees_say():
         assert error == pytest.approx(np.mean(forest.classes_[p.argmax(1)] != y[100:]))
         assert brier == pytest.approx(((p - (y[100:, None] == forest.classes_)) ** 2).sum(1).mean())
     assert np.array_equal(found.out_of_bag, forest.oob_["error"])
+    numbers = ftheta.ForestRegressor(n_estimators=5, random_state=0).fit(X[:100], SCORE[:100])
+    found = ftheta.explain.more_trees(numbers, X[100:], SCORE[100:])
+    np.testing.assert_allclose(
+        found.out_of_bag**2, numbers.oob_["error"]
+    )  # in the units of y, as the error of new rows
     boosted = ftheta.BoostingRegressor(n_estimators=6, random_state=0).fit(X[:100], SCORE[:100])
     found = ftheta.explain.more_trees(boosted, X[100:], SCORE[100:])
     expected = np.sqrt(np.mean((boosted.predict(X[100:]) - SCORE[100:]) ** 2))

@@ -255,6 +255,6 @@ class CommitteeRegressor(_Committee, PlainRegressor):
     def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
         errors = (found - rows.y[:, None]).reshape(len(found), len(self.members), -1)  # (n, L, T)
         weight = np.ones(len(found)) if rows.weight is None else rows.weight
-        scale = np.sqrt((errors**2).mean((0, 1))) + np.finfo(float).tiny  # targets count alike
+        scale = np.sqrt(weight @ (errors**2).mean(1) / weight.sum()) + np.finfo(float).tiny  # targets count alike
         each = np.concatenate(np.moveaxis(errors / scale, 2, 0))
         return committee_weights(each, sample_weight=np.tile(weight, errors.shape[2]), negative=False)
