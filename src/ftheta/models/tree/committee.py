@@ -124,26 +124,16 @@ class _Committee(Plain):
             share = None if rows.weight is None else rows.weight / rows.weight.sum()
             drawn = np.random.default_rng(self._seed(k)).choice(len(rows.x), len(rows.x), p=share)
             rows = rows.take(drawn)._replace(weight=None)
-        model, y = self._member(k), self._named(rows.y)
+        model, y = self._member(k), self.classes_[rows.y] if is_classifier(self) else rows.y
         if rows.weight is None or (rows.weight == 1).all():
             return model.fit(rows.x, y)
         if not has_fit_parameter(model, "sample_weight"):
             raise InputError(f"{type(model).__name__} takes no sample_weight, so weights cannot be passed on to it.")
         return model.fit(rows.x, y, rows.weight)
 
-    def _named(self, y: np.ndarray) -> np.ndarray:
-        return y
-
-    def _can(self, rows: Rows) -> bool:
-        return True
-
     @abstractmethod
     def _answer(self, member: Any, x: np.ndarray) -> np.ndarray:
         """What a fitted member says of rows: (n, ...)."""
-
-    @abstractmethod
-    def _width(self, rows: Rows) -> tuple[int, ...]:
-        """Shape of an answer to one row."""
 
     @abstractmethod
     def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
@@ -152,12 +142,14 @@ class _Committee(Plain):
     def _learned_weights(self, rows: Rows) -> np.ndarray:
         """By predictions of folds; equal where there are few rows."""
         _, place = np.unique(keys(rows.x, self.seed_), return_inverse=True)  # equal rows are in one fold
-        found, k = np.zeros((len(rows.x), len(self.members), *self._width(rows))), place % FOLDS
-        if place.max() + 1 < FEWEST or not all(self._can(rows.take(k != fold)) for fold in range(FOLDS)):
+        k, parts = place % FOLDS, []
+        one_class = is_classifier(self) and any(np.ptp(rows.y[k != fold]) == 0 for fold in range(FOLDS))
+        if place.max() + 1 < FEWEST or one_class:
             return self.weights_
         for fold in range(FOLDS):
-            for m in range(len(self.members)):
-                found[k == fold, m] = self._answer(self._fitted(m, rows.take(k != fold)), rows.x[k == fold])
+            members = [self._fitted(m, rows.take(k != fold)) for m in range(len(self.members))]
+            parts.append(np.stack([self._answer(member, rows.x[k == fold]) for member in members], 1))
+        found = np.concatenate(parts)[np.argsort(np.argsort(k, kind="stable"))]  # in the order of the rows
         return self._weigh(found, rows)
 
     def predictions(self, X: ArrayLike) -> np.ndarray:
@@ -219,15 +211,6 @@ class CommitteeClassifier(_Committee, PlainClassifier):
         p[:, np.searchsorted(self.classes_, member.classes_)] = member.predict_proba(x)
         return p
 
-    def _named(self, y: np.ndarray) -> np.ndarray:
-        return self.classes_[y]
-
-    def _width(self, rows: Rows) -> tuple[int, ...]:
-        return (len(self.classes_),)
-
-    def _can(self, rows: Rows) -> bool:
-        return len(np.unique(rows.y)) > 1
-
     def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
         weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
         return mixture_weights(np.maximum(found[np.arange(len(found)), :, rows.y], 1e-6), weight)
@@ -248,9 +231,6 @@ class CommitteeRegressor(_Committee, PlainRegressor):
 
     def _answer(self, member: Any, x: np.ndarray) -> np.ndarray:
         return member.predict(x)
-
-    def _width(self, rows: Rows) -> tuple[int, ...]:
-        return rows.y.shape[1:]
 
     def _weigh(self, found: np.ndarray, rows: Rows) -> np.ndarray:
         errors = (found - rows.y[:, None]).reshape(len(found), len(self.members), -1)  # (n, L, T)

@@ -127,8 +127,6 @@ class ForestClassifier(_Forest, GrownClassifier):
 
     Args:
         criterion: Impurity of a node.
-        max_features: Columns that are looked at for a split, drawn anew each time: a share of them, or "sqrt" or "log2"
-            of their number; None: all, which is bagging.
 
     Example:
         >>> X, y = [[0.0], [1], [2], [3]], ["low", "low", "high", "high"]
@@ -149,8 +147,6 @@ class ForestRegressor(_Forest, GrownRegressor):
 
     Args:
         criterion: What a leaf minimizes.
-        max_features: Columns that are looked at for a split, drawn anew each time: a share of them, or "sqrt" or "log2"
-            of their number; None: all, which is bagging.
 
     Example:
         >>> model = ForestRegressor(n_estimators=20, random_state=0).fit([[0.0], [1], [2], [3]], [0.0, 0, 6, 6])

@@ -56,7 +56,7 @@ class Limits:
         min_samples_leaf: Rows that a leaf has at least.
         max_leaf_nodes: Leaves at most, the best splits first; None: no limit.
         max_features: Columns that are looked at for a split, drawn anew each time: a share of them, or "sqrt" or "log2"
-            of their number; None: all.
+            of their number; None: all, which makes a forest bagging.
     """
 
     max_depth: Depth | None = None
