@@ -10,12 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import qmc
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, cross_val_score
 
+from ftheta import MLPRegressor
 from ftheta.errors import FileFormatError, InputError
-from ftheta.selection import SEARCHES, Range, Search, space_of, trials_of, tune
+from ftheta.selection import SEARCHES, Range, Search, space_of, together, trials_of, tune
 from ftheta.selection.space import at, grid
+from ftheta.train import fit_many
 
 SPACE = {"x": Range(-3.0, 3.0), "n": Range(1, 8), "lr": Range(1e-4, 1.0, log=True), "c": ((1,), (2, 3))}
 
@@ -215,3 +218,38 @@ def test_a_point_that_scikit_learn_refuses_does_not_end_the_search():
     assert sorted(found.states) == ["complete", "failed"] and found.best_params_ == {"alpha": 0.5}
     with pytest.raises(InputError, match="could be trained: .*alpha"):
         tune(Ridge(), x, x[:, 0], {"alpha": [-1.0]}, search="grid", trials=1, cv=3)
+
+
+@pytest.mark.parametrize("search", ["grid", "tpe"])
+def test_networks_that_are_trained_at_once_have_the_values_of_a_loop(search, monkeypatch):
+    """Two shapes, two rates and a width that cannot be: values are those of scikit-learn, network by network."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(X[:, 0]) + X[:, 1]
+    net = MLPRegressor(epochs=4, validation=0.0, random_state=0)
+    space = {"hidden": ((3,), (5,), (0,)), "lr": (0.003, 0.03)}
+    stacked = []
+    monkeypatch.setattr(together, "fit_many", lambda e, p: stacked.append(len(p)) or fit_many(e, p))
+    found = tune(net, X, y, space, search=search, trials=6, cv=KFold(3))
+    assert max(stacked) == (6 if search == "grid" else 3)
+    for point, value, state in zip(found.points, found.values, found.states, strict=True):
+        assert (state == "failed") == (point["hidden"] == (0,))
+        if state == "complete":
+            alone = cross_val_score(clone(net).set_params(**point), X, y, cv=KFold(3)).mean()
+            assert value == pytest.approx(alone, abs=1e-4)
+
+
+def test_an_interrupted_stack_is_put_back(tmp_path):
+    made = Search({"x": Range(0.0, 1.0)}, search="random", seed=1, journal=tmp_path / "j")
+
+    def stop(points):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made.run_together(stop, 5)
+    again = Search({"x": Range(0.0, 1.0)}, search="random", seed=1, journal=tmp_path / "j")
+    again.run_together(lambda points: [p["x"] if p["x"] > 0.3 else ValueError("small") for p in points], 5)
+    alone = Search({"x": Range(0.0, 1.0)}, search="random", seed=1)
+    alone.run(lambda p, _: p["x"], 5)
+    assert sorted(map(str, trials_of(again, "", True).points)) == sorted(map(str, trials_of(alone, "", True).points))
+    assert {"small"} == {t.user_attrs["error"] for t in again.study.trials if "error" in t.user_attrs}

@@ -49,28 +49,51 @@ def parts(job: Prepared, k: int = FOLDS, place: str = "folds") -> list[tuple[np.
     return [(rows[learn], rows[held]) for learn, held in found]
 
 
-def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float = np.inf) -> Fold:
-    """Learn from some rows, predict others; training in steps ends after so many seconds."""
+class Opened(NamedTuple):
+    """The rows of a fold, encoded by what the rows to learn from say."""
+
+    held: np.ndarray
+    X: Any  # of the rows held out
+    y: Any
+    fit: dict[str, Any]  # what `fit` takes
+
+
+def opened(job: Prepared, learn: np.ndarray, held: np.ndarray) -> Opened:
+    """Encode a fold; rows for early stopping are taken from those to learn from."""
     encoder: Any = None if job.encoder is None else clone(job.encoder)
-    model: Any = clone(job.estimator)
     learn, watched = _watched(job, learn)
     if encoder is not None:
         encoder.fit(job.kind.take(job.dataset.x, learn))
-    (X, y), (X_held, y_held) = (encoded(job.kind, encoder, job.dataset, rows) for rows in (learn, held))
+    parts = {"": learn, "_val": watched} if len(watched) else {"": learn}
+    fit: dict[str, Any] = {}
+    for end, rows in parts.items():
+        fit["X" + end], fit["y" + end] = encoded(job.kind, encoder, job.dataset, rows)
+    return Opened(held, *encoded(job.kind, encoder, job.dataset, held), fit)
+
+
+def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float = np.inf) -> Fold:
+    """Learn from some rows, predict others; training in steps ends after so many seconds."""
+    rows, model = opened(job, learn, held), fresh(job)
     if job.stepped:
-        model.set_params(training__seconds=seconds, training__progress=False)
-    more: dict[str, Any] = {}
-    if len(watched):
-        more = dict(zip(("X_val", "y_val"), encoded(job.kind, encoder, job.dataset, watched), strict=True))
+        model.set_params(training__seconds=seconds)
     began = perf_counter()
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training on all rows gives them
-        model.fit(X, y, **more)
-    took = perf_counter() - began
-    names = _names(job, model)
-    answers = job.task.predict(model, X_held, names)
-    truth, learned = (_truth(job, rows) for rows in (y_held, y))
+        model.fit(**rows.fit)
+    return answered(job, rows, model, perf_counter() - began)
+
+
+def fresh(job: Prepared) -> Any:
+    """A model that is not fitted, and that shows no progress."""
+    model: Any = clone(job.estimator)
+    return model.set_params(training__progress=False) if job.stepped else model
+
+
+def answered(job: Prepared, rows: Opened, model: Any, seconds: float = np.nan) -> Fold:
+    """What a fitted model predicts for the rows held out."""
+    answers = job.task.predict(model, rows.X, _names(job, model))
+    truth, learned = (_truth(job, y) for y in (rows.y, rows.fit["y"]))
     known = job.task.constant(learned)
-    return Fold(held, truth, answers, {} if known is None else job.task.baseline(known, answers), took)
+    return Fold(rows.held, truth, answers, {} if known is None else job.task.baseline(known, answers), seconds)
 
 
 def _watched(job: Prepared, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

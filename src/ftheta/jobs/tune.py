@@ -30,10 +30,11 @@ from ..errors import InputError
 from ..measure import Comparison
 from ..selection import Range, Search, Trials, space_of, trials_of
 from ..selection.search import SEARCHES, Report, optuna
+from ..selection.together import stacks, values_of
 from ..store import Run, write_atomic
 from .asked import begin, given
 from .config import Config, merge, settings_of
-from .crossval import FOLDS, Fold, fold, joined, metric_of, parts
+from .crossval import FOLDS, Fold, answered, fold, fresh, joined, metric_of, opened, parts
 from .entrants import Clock, Entrant, judge
 from .prepare import Prepared, prepare
 from .runs import new_path
@@ -177,6 +178,13 @@ def _with(job: Prepared, point: Mapping[str, Any]) -> Prepared:
     return prepare(replace(config, training={**config.training, **training}), dataset=job.dataset)
 
 
+def _tried(job: Prepared, point: Mapping[str, Any]) -> Prepared | InputError:
+    try:
+        return _with(job, point)
+    except InputError as error:
+        return error
+
+
 def _score(job: Prepared, found: list[Fold], metric: str) -> float:
     _, y, answers = joined(found)
     value = job.task.score(y, answers, seed=job.config.seed)["scores"].get(metric)
@@ -190,14 +198,22 @@ def _work(job: Prepared, space: Mapping[str, Any], folder: Path, asked: Mapping[
         space, search=asked["search"], seed=job.config.seed, maximize=maximize, journal=folder / JOURNAL,
         first=_default(job, space),
     )  # fmt: skip
-    rows = parts(job, asked["folds"])
+    rows = [opened(job, *each) for each in parts(job, asked["folds"])]
 
     def value(point: Mapping[str, Any], report: Report) -> float:
         trial, found = _with(job, point), []
-        for learn, held in rows:
-            found.append(fold(trial, learn, held))
+        for each in rows:
+            found.append(answered(trial, each, fresh(trial).fit(**each.fit)))
             report(_score(job, found, metric))
         return _score(job, found, metric)
+
+    def together(points: list[dict[str, Any]]) -> list[Any]:
+        trials = [_tried(job, point) for point in points]
+        fits = [(fresh(trial), each.fit) for trial in trials if isinstance(trial, Prepared) for each in rows]
+        found = iter(
+            values_of(fits, len(rows), lambda k, m: answered(job, rows[k], m), lambda f: _score(job, f, metric))
+        )
+        return [next(found) if isinstance(trial, Prepared) else trial for trial in trials]
 
     def heard(trial: Any) -> None:
         done = trials_of(search, metric, maximize)
@@ -205,7 +221,10 @@ def _work(job: Prepared, space: Mapping[str, Any], folder: Path, asked: Mapping[
         watch.say("wait", f"trial {trial.number + 1} of {asked['trials']}{best}")
 
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training at the end gives them
-        search.run(value, asked["trials"], seconds=asked["seconds"], heard=heard)
+        if stacks(job.estimator, rows[0].fit["X"], len(rows)):
+            search.run_together(together, asked["trials"], seconds=asked["seconds"], heard=heard)
+        else:
+            search.run(value, asked["trials"], seconds=asked["seconds"], heard=heard)
     return search
 
 

@@ -29,6 +29,7 @@ from .space import Range, Space, at, grid, suggest, written
 
 SEARCHES = ("tpe", "random", "quasi-random", "grid")
 STARTUP = 10  # trials before points of TPE follow from earlier ones, and before one is ended early
+BATCH = 20  # trials that are measured at once
 KEPT = 66.0  # percent of trials that are not ended early
 Report = Callable[[float], None]  # hears the value so far, and ends a trial that is clearly behind
 
@@ -131,35 +132,64 @@ class Search:
             seconds: After which no trial begins.
             heard: Hears each trial that ends.
         """
+
+        def one(asked: list[Any], points: list[dict[str, Any]]) -> list[Any]:
+            try:
+                return [measure(points[0], self._report(asked[0]))]
+            except (ValueError, self.engine.TrialPruned) as error:
+                return [error]
+
+        self._run(one, trials, 1, seconds, heard)
+
+    def run_together(
+        self,
+        measure: Callable[[list[dict[str, Any]]], list[Any]],
+        trials: int,
+        *,
+        seconds: float = float("inf"),
+        heard: Callable[[Any], object] = lambda trial: None,
+    ) -> None:
+        """The same for a function that gives the values of many points, or the ValueError of a point.
+
+        Points of TPE follow from the values before them, so they come one by one.
+        """
+        self._run(lambda _, points: measure(points), trials, 1 if self.search == "tpe" else BATCH, seconds, heard)
+
+    def _run(self, measure: Any, trials: int, size: int, seconds: float, heard: Callable[[Any], object]) -> None:
         end = monotonic() + seconds
         with self._locked(self.worker):
-            while monotonic() < end and (trial := self._ask(trials)) is not None:
-                self._try(trial, measure)
-                heard(self.study.get_trials(deepcopy=False)[trial.number])
+            while monotonic() < end and (asked := [t for t in (self._ask(trials) for _ in range(size)) if t]):
+                try:
+                    values = measure(asked, [suggest(t, self.space) for t in asked])
+                except BaseException:
+                    for trial in asked:
+                        self._put_back(trial.number, trial.params)
+                    raise
+                for trial, value in zip(asked, values, strict=True):
+                    self._tell(trial, value)
+                    heard(self.study.get_trials(deepcopy=False)[trial.number])
 
-    def _try(self, trial: Any, measure: Callable[[dict[str, Any], Report], float]) -> None:
-        states, pruned = self.engine.trial.TrialState, self.engine.TrialPruned
+    def _report(self, trial: Any) -> Report:
         stage = iter(range(10**6))
 
         def report(value: float) -> None:
             trial.report(value, next(stage))
             if trial.should_prune():
-                raise pruned
+                raise self.engine.TrialPruned
 
-        try:
-            value = measure(suggest(trial, self.space), report)
-        except pruned:
+        return report
+
+    def _tell(self, trial: Any, value: Any) -> None:
+        """A value, or why there is none: it ended early, or it could not be trained."""
+        states = self.engine.trial.TrialState
+        if isinstance(value, self.engine.TrialPruned):
             self.study.tell(trial, state=states.PRUNED)
-        except ValueError as error:  # a point that cannot be trained
-            trial.set_user_attr("error", str(error))
+        elif isinstance(value, Exception) or not np.isfinite(value):
+            if isinstance(value, Exception):
+                trial.set_user_attr("error", str(value))
             self.study.tell(trial, state=states.FAIL)
-        except BaseException:
-            self._put_back(trial.number, trial.params)
-            raise
         else:
-            self.study.tell(
-                trial, value if np.isfinite(value) else None, state=None if np.isfinite(value) else states.FAIL
-            )
+            self.study.tell(trial, value)
 
     def _ask(self, trials: int) -> Any:
         """The next trial; None where there are enough."""

@@ -1,6 +1,6 @@
 """`tune`: a search over the parameters of any scikit-learn estimator, judged by cross-validation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing as taken
 from ..errors import InputError
 from .search import Report, Search
 from .space import Space, space_of
+from .together import stacks, values_of
 from .tuned import Trials, trials_of
 
 
@@ -100,16 +101,30 @@ def tune(
         model: Any = clone(estimator)
         return model.set_params(**point)
 
+    def fit_of(rows: Any) -> dict[str, Any]:
+        return {"X": taken(X, rows)} | ({} if y is None else {"y": taken(y, rows)})
+
+    def score(model: Any, rows: Any) -> float:
+        return scorer(model, *fit_of(rows).values())
+
     def measure(point: Mapping[str, Any], report: Report) -> float:
         scores: list[float] = []
         for learn, held in parts:
-            model = made_from(point)
-            model.fit(taken(X, learn), *([] if y is None else [taken(y, learn)]))
-            scores.append(scorer(model, taken(X, held), *([] if y is None else [taken(y, held)])))
+            scores.append(score(made_from(point).fit(**fit_of(learn)), held))
             report(float(np.mean(scores)))
         return float(np.mean(scores))
 
-    made.run(measure, trials, seconds=seconds)
+    def together(points: list[dict[str, Any]]) -> list[Any]:
+        def fits() -> Iterator[tuple[Any, Any]]:
+            for point in points:
+                yield from ((made_from(point), fit_of(learn)) for learn, _ in parts)
+
+        return values_of(list(fits()), len(parts), lambda k, model: score(model, parts[k][1]), np.mean)
+
+    if stacks(estimator, X, len(parts)):
+        made.run_together(together, trials, seconds=seconds)
+    else:
+        made.run(measure, trials, seconds=seconds)
     found = trials_of(made, "score", True)
     if "complete" not in found.states:
         raise InputError(f"None of {len(found.points)} trials could be trained{made.why}. Check the space.")
