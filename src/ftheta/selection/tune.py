@@ -1,6 +1,7 @@
 """`tune`: a search over the parameters of any scikit-learn estimator, judged by cross-validation."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,8 @@ def tune(
         return float(np.mean(scores))
 
     def together(points: list[dict[str, Any]]) -> list[Any]:
-        def fits() -> Iterator[tuple[Any, Any]]:
-            for point in points:
-                yield from ((made_from(point), fit_of(learn)) for learn, _ in parts)
-
-        return values_of(list(fits()), len(parts), lambda k, model: score(model, parts[k][1]), np.mean)
+        fits = [(made_from(point), fit_of(learn)) for point, (learn, _) in product(points, parts)]
+        return values_of(fits, len(parts), lambda k, model: score(model, parts[k][1]), np.mean)
 
     if stacks(estimator, X, len(parts)):
         made.run_together(together, trials, seconds=seconds)
@@ -128,5 +126,4 @@ def tune(
     found = trials_of(made, "score", True)
     if "complete" not in found.states:
         raise InputError(f"None of {len(found.points)} trials could be trained{made.why}. Check the space.")
-    best = made_from(found.best_point)
-    return Tuned(**vars(found), best_estimator_=best.fit(X, *([] if y is None else [y])))
+    return Tuned(**vars(found), best_estimator_=made_from(found.best_point).fit(**fit_of(slice(None))))
