@@ -209,5 +209,5 @@ def test_the_fifteen_strongest_are_drawn():
     found = importance(LinearRegression().fit(x, x @ np.arange(18.0)), x, x @ np.arange(18.0), target="price")
     (axes,) = found.figure().axes
     assert len(axes.patches) == 15 and axes.get_xlabel() == "growth of the mean absolute error / units of price"
-    assert axes.get_title() == "x18 matters most (3 smaller ones are not shown)"
+    assert axes.get_title() == "x18 matters most (not shown: 3 smaller)"
     assert len(found.table().columns["column"]) == 18

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from .. import catalog, measure
 from ..errors import InputError
@@ -112,8 +113,11 @@ def constant_of(job: Prepared, names: Names) -> dict[str, float] | None:
     return job.task.constant(None if y is None else job.task.truth(y, job.estimator, names))
 
 
-def linear_answers(job: Prepared, X: Any, names: Names) -> Predictions | None:
-    """Predictions of a linear model of the same rows; None where it is one, is not for such data, or takes long."""
+def linear_answers(job: Prepared, X: Any, raw: Any, names: Names) -> Predictions | None:
+    """Predictions of a linear model of the same rows; None where it is one, is not for such data, or takes long.
+
+    `raw` are the rows before encoding: what a model takes as it is, e.g. missing cells, is encoded for the linear one.
+    """
     targets, own = catalog.card(LINEAR).targets, (job.kind.name, job.task.name)
     x, y = (job.fit_arguments[name] for name in ("X", "y"))
     if own not in targets or np.size(x) > MAX_NUMBERS:
@@ -122,7 +126,10 @@ def linear_answers(job: Prepared, X: Any, names: Names) -> Predictions | None:
         return None
     try:
         with warnings.catch_warnings(action="ignore"):
-            model = catalog.load(targets[own])().fit(x, y)
-            return job.task.predict(model, X, names)
+            model, takes = catalog.load(targets[own])(), get_tags(job.estimator).input_tags
+            if takes.allow_nan or takes.categorical:
+                encoder = job.kind.encoder(job.dataset, model)
+                x, X = encoder.fit_transform(job.kind.take(job.dataset.x, job.fitted)), encoder.transform(raw)
+            return job.task.predict(model.fit(x, y), X, names)
     except Exception:  # the result does not depend on it
         return None

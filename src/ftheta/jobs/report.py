@@ -253,7 +253,7 @@ def _histograms(trained: Any, names: list[str]) -> list[Markup]:
     except FThetaError:
         return []
     known = {str(name): x[name] for name in getattr(x, "columns", ())}
-    return [pages.bars(*histogram(known[name])) if name in known else Markup("") for name in names]
+    return [pages.bars(*histogram(known[name])) if name in known else Markup("") for name in names if known]
 
 
 def _target(trained: Any) -> list[Block]:

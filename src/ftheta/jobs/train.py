@@ -245,13 +245,13 @@ def _evaluate(job: Prepared, run: Run) -> None:
     scores = task.score(truth, answers, model=model, X=X, seed=job.config.seed)
     run.write("test.safetensors", {"rows": index, **({"y": truth, **answers} if answers else {})})
     about = {"rows": len(index), "family": job.config.model, "data": data}
-    simple = Scored(task, model, X, truth, answers, scores).against(
-        constant_of(job, names),
-        linear_answers(job, X, names) if answers else None,
-        where=", on the rows that it learned from" if part == "training rows" else "",
-    )
     raw = job.dataset.x if job.test_file is None else job.test_file.x
     raw = job.kind.take(raw, index) if job.test_file is None else raw
+    simple = Scored(task, model, X, truth, answers, scores).against(
+        constant_of(job, names),
+        linear_answers(job, X, raw, names) if answers else None,
+        where=", on the rows that it learned from" if part == "training rows" else "",
+    )
     groups = errors_by(task, raw, {"y": truth, **answers}, job.dataset.shape) if answers else None
     errors = {} if groups is None else {"errors": groups.sentences}
     errors |= {"warning": warned} if (warned := getattr(model, "warning_", "")) else {}

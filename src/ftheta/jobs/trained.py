@@ -284,8 +284,9 @@ class TrainedRun:
 
         entry = explain.get(name)
         if not entry.tested:
-            numbers = {"rows": self._learned_rows} if entry.all_rows else {}
-            return explain.run(name, self.model, *self._rows_for(entry), **self.words, **numbers)
+            one = entry.fresh and "row" in signature(entry.function).parameters
+            about = self.words | (self._row(row) if one else {}) | ({"rows": self._learned_rows} if entry.all_rows else {})
+            return explain.run(name, self.model, *self._rows_for(entry), **about)
         if not self._in_columns:
             raise InputError(
                 f"{name} is for columns of a table, and {self.run.path} was trained on images. `ftheta explain` lists "
@@ -294,8 +295,8 @@ class TrainedRun:
         model = Pipeline([("encoder", self.encoder), ("model", self.model)])
         return explain.run(name, model, *self.tested, **self._about(row) | how)
 
-    def _about(self, row: int | None) -> dict[str, Any]:
-        """What explanations of test rows take."""
+    def _row(self, row: int | None) -> dict[str, Any]:
+        """Place and label of a test row; None: the most wrong one."""
         answers = files.answers(self.run)
         numbers = answers["rows"]
         worst = None if answers["predicted"] is None else self.task.worst(answers["y"], answers)
@@ -305,13 +306,17 @@ class TrainedRun:
             known = ", ".join(map(str, numbers[:5]))
             raise InputError(f"Row {row} is not one of the {len(numbers)} test rows. Give one of them, e.g. {known}.")
         which = f" (the most wrong of {len(numbers)})" * (row is None)
+            one = entry.fresh and "row" in signature(entry.function).parameters
+            about = self.words | (self._row(row) if one else {}) | ({"rows": self._learned_rows} if entry.all_rows else {})
+            return explain.run(name, self.model, *self._rows_for(entry), **about)
         return {
             **self.words,
+            **self._row(row),
             "part": {"test part": "test rows"}.get(files.result(self.run)["part"], "rows"),
             "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
-            "row": int(place[0]),
-            "label": f"Row {numbers[place[0]]}{which}",
-            "background": self.kind.take(self.dataset.x, self._learned_rows),
+            one = entry.fresh and "row" in signature(entry.function).parameters
+            about = self.words | (self._row(row) if one else {}) | ({"rows": self._learned_rows} if entry.all_rows else {})
+            return explain.run(name, self.model, *self._rows_for(entry), **about)
         }
 
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:

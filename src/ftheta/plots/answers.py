@@ -43,13 +43,14 @@ def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusi
         figure.colorbar(errors, ax=axes, label=label, shrink=0.8)
     shown = range(0, k, -(-k // _NAMED))  # every name, or every m-th where there are too many
     labels, size = [short(names[i], 16) for i in shown], 9 if k <= _COUNTED else 7
-    upright = max(map(len, labels)) > (6 if k <= _COUNTED else 2)
+    upright = max(map(len, labels)) > (cell * 11 if k <= _COUNTED else 2)  # letters that fit
     written = k <= _WRITTEN
     beside = [k - 0.2] * written
     axes.set_xticks([*shown, *beside], [*labels, "recall"][: len(labels) + written], rotation=90 * upright, size=size)
     axes.set_yticks([*shown, *beside], [*labels, "precision"][: len(labels) + written], size=size)
     axes.set(xlim=(-0.5, k - 0.5 + 0.7 * written), ylim=(k - 0.5 + 0.7 * written, -0.5))
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.xaxis.set_label_position("top")
     if written:
         _write(axes, counts, share, most, labels)
     return figure

@@ -171,7 +171,7 @@ def patches(
     width = max(4.4 / min(3, len(made)), 0.9 + 0.48 * columns)
     titles = [fill(title, int(10 * width)) for title in made]
     height = 1.0 + 0.5 * lines + 0.17 * max(title.count("\n") for title in titles)
-    figure, grid = canvas(len(made), width=width, height=height)
+    figure, grid = canvas(len(made), across=3 if width < 3.2 else 2, width=width, height=height)
     for axes, title, found, names in zip(grid, titles, made.values(), units, strict=True):
         shown = np.stack([as_picture(p) for p in found.reshape(-1, *found.shape[2:])])
         own = signed and shown.ndim == 3
@@ -218,13 +218,19 @@ def sampled_points(
     """
     rows, known = np.asarray(rows), neighbors is not None
     figure, grid = canvas(1 + known, width=4.4, height=4.0)
+    few = rows.shape[1] > 1 and len(np.unique(rows)) <= 3  # values: points that lie on one another are spread
     for k, (label, x) in enumerate({"sample": rows, "nearest training row": neighbors}.items()):
         if x is not None:
-            x = np.column_stack([np.arange(len(x)), x]) if np.shape(x)[1] == 1 else np.asarray(x)
+            x = (
+                np.column_stack([np.arange(len(x), dtype=float), x])
+                if np.shape(x)[1] == 1
+                else np.array(x, dtype=float)[:, :2]
+            )
+            x += 0.4 * few * (np.random.default_rng(k).random(x.shape) - 0.5)
             grid[0].scatter(x[:, 0], x[:, 1], s=18, marker="ox"[k], color=PALETTE[k], label=label)
     called = [short(name) for name in names] or ["column 1", "column 2"]
     x, y = ("sample", called[0]) if rows.shape[1] == 1 else called[:2]
-    grid[0].set(title="Samples", xlabel=x, ylabel=y)
+    grid[0].set(title="Samples" + ", points spread to be seen" * few, xlabel=x, ylabel=y)
     if known:
         grid[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))
         _distances(grid[1], np.asarray(distance), np.asarray(usual))
@@ -240,4 +246,4 @@ def _distances(axes: Axes, distance: np.ndarray, usual: np.ndarray) -> None:
             axes.step([0.0, *x], np.arange(len(x) + 1) / len(x), where="post", color=color, ls=style, label=label)
     axes.set(title="Copies?", xlabel="distance to the nearest training row", ylabel="share that is nearer than this")
     axes.set(ylim=(0, 1.02), xlim=(0, None))
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))

@@ -8,11 +8,12 @@ import numpy as np
 
 from .. import check
 from ..data.specs import TargetSpec
+from ..measure import wilson
 from ..results import percent
 from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, in_words
 
 WORDS = {  # what a part of the name of a score means
-    "lower bound of mean log p(v)": "log-likelihood of a row, at least",
+    "lower bound of mean log p(v)": "log-likelihood of a row (lower bound)",
     "mean log p(v)": "log-likelihood of a row",
     "-F(v) - log Z": "log-likelihood of a row (grays read as bits)",
     "mean log-pseudo-likelihood": "pseudo-likelihood of a row",
@@ -45,6 +46,8 @@ class Generate(Task):
         known = {name: error for name, error in errors.items() if error not in (None, "none", 0.0)}
         ends = {m: [v - 1.96 * known[m], v + 1.96 * known[m]] if m in known else None for m, v in values.items()}
         method = {name: "none" if end is None else "standard error" for name, end in ends.items()}
+        for name in filter(values.__contains__, SHARES):
+            ends[name], method[name] = list(wilson(round(values[name] * len(X)), len(X))), "Wilson"
         return {"scores": values, "level": LEVEL, "intervals": ends, "method": method}
 
     def said(self, name: str) -> str:

@@ -16,8 +16,7 @@ NET = HopfieldNetwork(rule="design", unit="saturated", random_state=0).fit(PATTE
 
 @pytest.mark.ledger("B068", covers="ftheta.explain.recall")
 def test_ten_digits_with_noise_and_after_the_steps_of_four_settings():
-    found = recall(NET)
-    assert list(zip(found.noise, found.steps, strict=True)) == [(0.2, 1), (0.4, 1), (0.4, 25), (0.5, 50)]
+    found = recall(NET, noise=(0.2, 0.4, 0.4, 0.5), steps=(1, 1, 25, 50))
     flat = PATTERNS.reshape(10, -1)
     np.testing.assert_allclose((found.noisy != flat).mean((1, 2)), found.noise, atol=4 * 0.5 / np.sqrt(flat.size))
     assert np.array_equal(found.noisy[1], found.noisy[2])  # the same noise after one step and after 25
@@ -62,7 +61,7 @@ def test_rows_may_be_pictures_and_are_thinned_to_ten():
     found = recall(NET, np.concatenate([PATTERNS, -PATTERNS, PATTERNS]))
     assert found.shape == (24, 24) and found.x.shape == (10, 576)
     assert np.array_equal(found.x[4], -PATTERNS[2].ravel())  # every third
-    assert found.ended.shape == (4, 10)
+    assert found.ended.shape == (3, 10)
     assert recall(NET, shape=(16, 36)).shape == (16, 36)
 
 

@@ -178,7 +178,7 @@ def test_without_noise_leaves_are_pure_and_constant_columns_are_not_asked():
     assert len(rules) == leaf.sum() and sum(found.table().columns["rows"]) == len(X)
     for row, said in zip(constant[:20], classes, strict=False):  # each row satisfies one rule, that of its class
         held = [rule for rule in rules if eval(rule.replace("≤", "<="), {}, dict(zip("abcde", row, strict=True)))]
-        assert [rules[rule] for rule in held] == [f"{said} 100%"]
+        assert [rules[rule] for rule in held] == [f"{said} 100 %"]
     assert len(found.figure().axes[0].texts) >= 10
 
 

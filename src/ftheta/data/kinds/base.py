@@ -149,7 +149,8 @@ def histogram(values: Any, like: Any = None) -> tuple[list[int], str]:
         return np.histogram(numbers, BINS, (of.min(), of.max()))[0].tolist(), "{0} to {2}, median {1}".format(*ends)
     levels = every.value_counts().index[:LEVELS]
     counts = own.value_counts().reindex(levels, fill_value=0).tolist()
-    said = [f"{level} {n / max(len(own), 1):.0%}" for level, n in zip(levels, counts, strict=True)]
+    mark = ":" * (every.dtype.kind in "fiu")  # beside a number
+    said = [f"{level}{mark} {n / max(len(own), 1):.0%}" for level, n in zip(levels, counts, strict=True)]
     return counts, ", ".join(said[:4]).replace("%", " %") + ", ..." * (len(said) > 4)
 
 

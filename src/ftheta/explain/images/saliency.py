@@ -42,6 +42,7 @@ MAX_STAGES, CHECK_STEPS = 5, 8  # of a check: states that are compared, steps of
 MAX_WRONG = 6  # most wrong rows
 PASSES_BELOW = 0.5  # rank correlation
 _STEPS = {"integrated": 32, "smoothgrad": 24}
+_NAMES = {"gradient": "the gradient", "integrated": "integrated gradients"}  # in sentences
 
 
 class _Task(NamedTuple):
@@ -156,11 +157,12 @@ class Saliency(Result):
     @property
     def caption(self) -> str:
         shape, targets = " x ".join(map(str, self.x.shape[2:])), ", ".join(dict.fromkeys(self.target))
+        by = _NAMES.get(self.method, self.method)
         more = f" The first {MAX_ROWS} of {len(self.x)} rows." if len(self.x) > MAX_ROWS else ""
         if self.truth:
             pairs = [f"{t} taken for {k}" for t, k in zip(self.truth, self.target, strict=True) if t != k]
-            return f"Saliency by {self.method} of the most wrong rows: {', '.join(pairs) or 'none is wrong'}."
-        return f"Saliency by {self.method}: rows of {shape} places, explained outputs {targets}.{more}"
+            return f"Saliency by {by} of the most wrong rows: {', '.join(pairs) or 'none is wrong'}."
+        return f"Saliency by {by}: rows of {shape} places, outputs explained: {targets}.{more}"
 
     def figure(self) -> Figure:
         """Images above their maps."""
@@ -191,7 +193,8 @@ def saliency(
         X: Rows (B, C, H, W) or (B, C, L).
         y: Their classes (B,): the six most wrong rows are shown; targets of another shape: the first six; None: all.
         method: gradient, integrated, smoothgrad, gradcam or occlusion.
-        target: A class, or the number of an output; one for all rows or one per row. None: the largest output.
+        target: A class, or the number of an output; one for all rows or one per row. None: the largest output;
+            where each pixel has a class, the one that is furthest above its mean over the rows.
         layer: Layer whose maps gradcam weighs; None: the last that gives maps.
         baseline: An image without content (integrated, occlusion): a number, or an array like a row.
         steps: Points of the integral (32), or draws of the noise (24).
@@ -209,7 +212,7 @@ def saliency(
         rows, own = _most_wrong(obj, scores, y)
         if rows is not None:
             net.x, scores = net.x[rows], scores[rows]
-        chosen = net.targets(target, scores)
+        chosen = net.targets(target, scores if np.ndim(y) < 2 else scores - scores.mean(0))
         values = attributions(net, method, chosen, layer, baseline, steps, size)
         empty = _scores(net, _baseline(baseline, net.x)) if method == "integrated" else scores
     score, start = (found.gather(1, chosen[:, None])[:, 0] for found in (scores, empty))
@@ -319,7 +322,8 @@ class SaliencyCheck(Result):
     def caption(self) -> str:
         verb = "depends on" if self.passes else "hardly depends on"
         rest = f"from the output down, the rank correlation with the trained map is {self.correlation[-1]:.2f}."
-        return f"Saliency by {self.method} {verb} the weights: with all of them randomized, {rest}"
+        by = _NAMES.get(self.method, self.method)
+        return f"Saliency by {by} {verb} the weights: with all of them randomized, {rest}"
 
 
 @explanation("saliency-check", when=has_convolution)

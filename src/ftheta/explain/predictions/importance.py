@@ -59,7 +59,8 @@ class Importance(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row for each column, or group of columns that were permuted together."""
-        return {"column": self.names, f"growth ({self.unit})": self.growth, "low": self.low, "high": self.high}
+        growth = f"growth ({self.unit})" if self.unit else "growth"
+        return {"column": self.names, growth: self.growth, "low": self.low, "high": self.high}
 
     @property
     def apart(self) -> list[int]:
@@ -109,7 +110,7 @@ class Importance(Result):
         unit = f" / {self.unit}" if self.unit else ""
         axes.set(ylim=(shown - 0.4, -0.6), xlabel=f"growth of the {self.loss}{unit}")
         more = len(self.names) - shown
-        axes.set_title(f"{short(self.finding, 60)}{f' ({more} smaller ones are not shown)' * bool(more)}")
+        axes.set_title(f"{short(self.finding, 44 if more else 60)}{f' (not shown: {more} smaller)' * bool(more)}")
         axes.margins(x=0.12)
         axes.grid(visible=False, axis="y")
         if any(len(places) > 1 for places in self.members[:BARS]):

@@ -46,7 +46,7 @@ class FittedCurve(Result):
     @property
     def caption(self) -> str:
         r = self.y - self.predicted
-        rest = f"mean squared residual {np.mean(r**2):.6g}, their sum {np.sum(r**2):.6g}."
+        rest = f"mean squared residual {np.mean(r**2):.4g}, sum of squares {np.sum(r**2):.4g}."
         return f"{self.target} against {' and '.join(self.names)}, with the fit through {len(r):,} rows: {rest}"
 
     @drawn

@@ -31,6 +31,7 @@ from ...errors import InputError
 from ...results import Table as Numbers
 from ...train import Loss, Objective
 from ._machine import Machine, PersistentChains, measures
+from .annealing import mean_and_error
 from .rbm_net import all_states, bernoulli
 
 __all__ = ["BoltzmannMachine", "PairwiseMachine"]
@@ -211,4 +212,4 @@ class BoltzmannMachine(Machine):
         drawn = ", hidden units drawn (too high)" if self.n_hidden else ""
         exact = self._is_exact(self._machine)
         name = "mean log p(v) / nats" if exact else f"mean log-pseudo-likelihood{drawn} / nats"
-        return measures({name: (self.score(X), None)})
+        return measures({name: mean_and_error(self.log_prob(X)) if exact else (self.score(X), None)})

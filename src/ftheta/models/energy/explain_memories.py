@@ -98,10 +98,10 @@ def _overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @explanation("recall", **NEEDS_PLANE)
 def recall(
     net: AssociativeMemory,
-    X: Any = None,
+    patterns: Any = None,
     *,
-    noise: Sequence[float] = (0.2, 0.4, 0.4, 0.5),
-    steps: Sequence[int] = (1, 1, 25, 50),
+    noise: Sequence[float] = (0.1, 0.2, 0.4),
+    steps: Sequence[int] = (25, 25, 25),
     noise_kind: Noise = "flip",
     shape: Sequence[int] | None = None,
     random_state: int = 0,
@@ -110,7 +110,7 @@ def recall(
 
     Args:
         net: A fitted memory.
-        X: Patterns (n, N) or (n, H, W); None: the stored ones. Ten at most, evenly spaced.
+        patterns: (n, N) or (n, H, W); None: the stored ones. Ten at most, evenly spaced.
         noise: Of each setting: share of the units, or a standard deviation.
         steps: Of each setting.
         noise_kind: "flip": units change sign; "replace": units are drawn anew; "gaussian": numbers are added.
@@ -118,9 +118,9 @@ def recall(
         random_state: Seed of the noise, which is the same in settings with equal noise.
     """
     stored = net.patterns_
-    x, row = some_rows(stored if X is None else X, MAX_PATTERNS)
+    x, row = some_rows(stored if patterns is None else patterns, MAX_PATTERNS)
     if x.shape[1] != stored.shape[1]:
-        raise InputError(f"X has rows of {x.shape[1]} numbers; recall needs the {stored.shape[1]} of the units.")
+        raise InputError(f"patterns has rows of {x.shape[1]} numbers; recall needs the {stored.shape[1]} of the units.")
     if not noise or len(noise) != len(steps):
         raise InputError(f"noise={noise} and steps={steps}; one number of steps for each noise is needed.")
     seed = Draw(random_state).at("noise").key()

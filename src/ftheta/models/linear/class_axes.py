@@ -102,7 +102,7 @@ def _axes(x: np.ndarray, m: np.ndarray, within: np.ndarray, priors: np.ndarray) 
     white = vectors[:, kept] / np.sqrt(values[kept])
     _, sigma, found = np.linalg.svd(np.sqrt(priors)[:, None] * (m @ white), full_matrices=False)
     turn, share = white @ found[:2].T, sigma**2 / (sigma**2).sum()
-    names = [f"axis {i + 1} ({percent(share[i])} of the variance between classes)" for i in range(2)]
+    names = [f"axis {i + 1} ({percent(share[i])} of the variance between)" for i in range(2)]
     if len(m) == 2:
         first = turn[:, 0]
         rest = x - np.outer(x @ first, within @ first)

@@ -72,7 +72,7 @@ class Densities(Regions):
         if len(winners) > 1:
             axes.plot([], [], "-", color="black", lw=1.8, label="boundary")
         axes.set(xlim=(self.x[0], self.x[-1]), ylim=(self.y[0], self.y[-1]))
-        if 1 / 3 < np.ptp(self.x) / np.ptp(self.y) < 3:
+        if 0.4 < np.ptp(self.x) / np.ptp(self.y) < 2.5:
             axes.set_aspect("equal")  # axes are seen to be perpendicular
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
         return figure

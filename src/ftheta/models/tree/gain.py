@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from ... import check
 from ...errors import InputError
 from ...explain import codes, explanation
-from ...plots import GREY, PALETTE, Figure, canvas, drawn
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
 from ...results import Result
 
 
@@ -42,7 +42,7 @@ class CommitteeGain(Result):
         each = [None if np.isnan(row).all() else float(np.nanmean(row)) for row in others]
         return {
             "member": [*self.members, "mean of the members", "committee"],
-            "weight": [*self.weights, None, None],
+            "weight": [*np.round(self.weights, 4), None, None],
             self.measure: [*self.errors, self.average, self.committee],
             "correlation with others": [*each, None, None],
         }
@@ -67,7 +67,7 @@ class CommitteeGain(Result):
         left.axvline(self.committee, color=PALETTE[1], label="committee")
         left.set_yticks(place, [f"{m} ({w:.2f})" for m, w in zip(self.members, self.weights, strict=True)])
         left.set(xlabel=self.measure, title="Members (weight)", ylim=(len(place) - 0.5, -0.5))
-        left.legend(loc="lower left")
+        legend(figure, axes=[left])
         image = right.imshow(self.correlation, vmin=-1, vmax=1, cmap="RdBu_r")
         right.set_xticks(place, self.members, rotation=30, ha="right")
         right.set_yticks(place, self.members)

@@ -15,7 +15,7 @@ from ...results import Result, counted
 from .nodes import Trees
 from .rules import Words, rules
 
-LEAVES = 10  # drawn of a tree; what is below them is counted
+LEAVES = 8  # drawn of a tree; what is below them is counted
 SMALL, LEVELS = 4, 5  # trees of a forest that are drawn, and levels of each
 LIT = PALETTE[1]
 
@@ -82,7 +82,7 @@ class TreePicture(Result):
     tree: Trees
     words: Words
     way: np.ndarray  # nodes of the row (L,), of no row the empty array
-    row: int  # its number in X
+    label: str  # of the row
     target: str
 
     def columns(self) -> dict[str, Any]:
@@ -101,13 +101,14 @@ class TreePicture(Result):
     def caption(self) -> str:
         """How large it is, and why the row has its prediction."""
         tree, way = self.tree, self.way
-        first = f"{counted(leaves_below(tree, 0), 'leaf').replace('leafs', 'leaves')}, at most {tree.depth().max()} "
-        first += "questions deep."
+        leaves, deep = leaves_below(tree, 0), counted(int(tree.depth().max()), "question")
+        first = f"{leaves} leaves, at most {deep} deep."
+        if leaves == 1:
+            return f"The tree asks no question: {self.target} is {self.words.answer(tree.values[0])} for every row."
         if not len(way):
             return first
         steps = [self.words.condition(tree, i, left=tree.left[i] == j) for i, j in zip(way[:-1], way[1:], strict=True)]
-        why = ", ".join(steps) or "no question"
-        return f"{first} Row {self.row}: {why}: {self.target} is {self.words.answer(tree.values[way[-1]])}."
+        return f"{first} {self.label}: {', '.join(steps)}: {self.target} is {self.words.answer(tree.values[way[-1]])}."
 
     @drawn
     def figure(self) -> Figure:
@@ -115,7 +116,7 @@ class TreePicture(Result):
         at, tree = layout(self.tree, LEAVES), self.tree
         deep = max(level for _, level in at.values())
         wide = max(x for x, _ in at.values())
-        figure, axes = canvas(width=max(4.5, 1.45 * wide + 1.8), height=1.0 + 0.95 * (deep + 1))
+        figure, axes = canvas(width=max(4.5, 1.2 * wide + 1.2), height=0.8 + 0.8 * (deep + 1))
         axes.set(xlim=(-0.65, wide + 0.65), ylim=(-deep - 0.5, 0.45))
         axes.set_axis_off()
         axes.set_title(f"How {short(self.target, 30)} is decided: left where the answer is yes")
@@ -133,12 +134,12 @@ class TreePicture(Result):
         return figure
 
     def _text(self, node: int, *, opened: bool) -> str:
-        tree, share = self.tree, f"{self.tree.share[node]:.0%} of rows"
+        tree, share = self.tree, f"{100 * self.tree.share[node]:.0f} % of rows"
         if opened:
             return f"{short(self.words.condition(tree, node), 22)}?\n{share}"
         more = leaves_below(tree, node)
         below = f"\n… {more} leaves" if more > 1 else ""
-        return f"{short(self.words.answer(tree.values[node]), 22)}\n{share}{below}"
+        return f"{short(self.words.answer(tree.values[node]), 16)}\n{share}{below}"
 
 
 @explanation("tree", fresh=True, when=lambda m: len(m.trees.sizes) == 1, otherwise="has several trees; {} needs one")
@@ -147,6 +148,7 @@ def tree(
     X: Any = None,
     *,
     row: int = 0,
+    label: str = "",
     names: Names = None,
     scales: Any = None,
     classes: Names = None,
@@ -158,10 +160,11 @@ def tree(
         obj: A fitted tree.
         X: Rows; None: no path is drawn.
         row: The row whose path is drawn.
+        label: What it is called.
     """
     single = obj.trees.one(0)
     way = np.zeros(0, int) if X is None else single.descend(row_of(obj, X, row))
-    return TreePicture(single, Words.of(obj, names, scales, classes), way, row, target)
+    return TreePicture(single, Words.of(obj, names, scales, classes), way, label or f"Row {row}", target)
 
 
 class Votes(Result):
@@ -173,7 +176,7 @@ class Votes(Result):
     weight: np.ndarray  # share of each tree in the answer (B,)
     depth: np.ndarray  # questions that each tree asks of the row (B,)
     words: Words
-    row: int
+    label: str  # of the row
     target: str
 
     def columns(self) -> dict[str, Any]:
@@ -187,7 +190,7 @@ class Votes(Result):
         """What they say together."""
         mean = self.weight @ self.values
         said = self.words.answer(mean[None] if self.words.classes else mean[:, None])
-        return f"{counted(len(self.values), 'tree')} on row {self.row}: {self.target} is {said}."
+        return f"{self.label}, {counted(len(self.values), 'tree')}: {self.target} is {said}."
 
     @drawn
     def figure(self) -> Figure:
@@ -195,7 +198,7 @@ class Votes(Result):
         n, some = len(self.trees), "the first " * (len(self.values) > len(self.trees))
         figure, axes = canvas(n, across=n, width=max(2.3, 7.0 / n), height=4.6, sharey=True)
         axes[0].set_ylabel("questions")
-        figure.suptitle(f"Row {self.row} in {some}{counted(n, 'tree')}, and the votes of all {len(self.values)}")
+        figure.suptitle(f"{self.label} in {some}{counted(n, 'tree')}, and the votes of all {len(self.values)}")
         for k, (part, one, way) in enumerate(zip(axes, self.trees, self.ways, strict=True)):
             _draw_small(part, one, way, self.words)
             part.set_title(f"tree {k + 1}: {short(self.words.answer(one.values[way[-1]]), 18)}", size=9)
@@ -251,6 +254,7 @@ def votes(
     X: Any,
     *,
     row: int = 0,
+    label: str = "",
     trees: Count = SMALL,
     names: Names = None,
     scales: Any = None,
@@ -262,6 +266,7 @@ def votes(
     Args:
         obj: A fitted forest, or AdaBoost.
         row: The row whose paths are drawn.
+        label: What it is called.
         trees: How many trees are drawn.
     """
     x, each = row_of(obj, X, row), list(obj.trees.each())
@@ -272,4 +277,5 @@ def votes(
         values = np.eye(values.shape[1])[values.argmax(1)]
     weight = np.asarray(getattr(obj, "votes_", np.ones(len(each))))
     words, depth = Words.of(obj, names, scales, classes), np.array([len(way) - 1 for way in ways])
-    return Votes(tuple(each[:trees]), tuple(ways[:trees]), values, weight / weight.sum(), depth, words, row, target)
+    some, own, label = tuple(each[:trees]), tuple(ways[:trees]), label or f"Row {row}"
+    return Votes(some, own, values, weight / weight.sum(), depth, words, label, target)

@@ -46,7 +46,7 @@ class Words(NamedTuple):
         if not self.classes:
             return ", ".join(f"{v:.4g}" for v in values[:, 0])
         best = int(values[0].argmax())
-        return f"{self.classes[best]} {values[0, best]:.0%}"
+        return f"{self.classes[best]} {100 * values[0, best]:.0f} %"
 
 
 def rules(tree: Trees, words: Words) -> list[tuple[int, str]]:
