@@ -284,9 +284,10 @@ class TrainedRun:
 
         entry = explain.get(name)
         if not entry.tested:
-            one = entry.fresh and "row" in signature(entry.function).parameters
-            about = self.words | (self._row(row) if one else {}) | ({"rows": self._learned_rows} if entry.all_rows else {})
-            return explain.run(name, self.model, *self._rows_for(entry), **about)
+            takes = signature(entry.function).parameters
+            more = self._row(row) if entry.fresh and "row" in takes else {}
+            more |= {"rows": self._learned_rows} if entry.all_rows and "rows" in takes else {}
+            return explain.run(name, self.model, *self._rows_for(entry), **self.words, **more)
         if not self._in_columns:
             raise InputError(
                 f"{name} is for columns of a table, and {self.run.path} was trained on images. `ftheta explain` lists "
@@ -306,17 +307,16 @@ class TrainedRun:
             known = ", ".join(map(str, numbers[:5]))
             raise InputError(f"Row {row} is not one of the {len(numbers)} test rows. Give one of them, e.g. {known}.")
         which = f" (the most wrong of {len(numbers)})" * (row is None)
-            one = entry.fresh and "row" in signature(entry.function).parameters
-            about = self.words | (self._row(row) if one else {}) | ({"rows": self._learned_rows} if entry.all_rows else {})
-            return explain.run(name, self.model, *self._rows_for(entry), **about)
+        return {"row": int(place[0]), "label": f"Row {numbers[place[0]]}{which}"}
+
+    def _about(self, row: int | None) -> dict[str, Any]:
+        """What explanations of test rows take."""
         return {
             **self.words,
             **self._row(row),
             "part": {"test part": "test rows"}.get(files.result(self.run)["part"], "rows"),
             "max_rows": max(100, min(EXPLAINED, CELLS // len(self.encoder.plans_))),
-            one = entry.fresh and "row" in signature(entry.function).parameters
-            about = self.words | (self._row(row) if one else {}) | ({"rows": self._learned_rows} if entry.all_rows else {})
-            return explain.run(name, self.model, *self._rows_for(entry), **about)
+            "background": self.kind.take(self.dataset.x, self._learned_rows),
         }
 
     def _rows_for(self, entry: Any) -> tuple[Any, Any]:

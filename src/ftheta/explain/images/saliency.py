@@ -212,7 +212,7 @@ def saliency(
         rows, own = _most_wrong(obj, scores, y)
         if rows is not None:
             net.x, scores = net.x[rows], scores[rows]
-        chosen = net.targets(target, scores if np.ndim(y) < 2 else scores - scores.mean(0))
+        chosen = net.targets(target, scores if y is None or np.ndim(y) < 2 else scores - scores.mean(0))
         values = attributions(net, method, chosen, layer, baseline, steps, size)
         empty = _scores(net, _baseline(baseline, net.x)) if method == "integrated" else scores
     score, start = (found.gather(1, chosen[:, None])[:, 0] for found in (scores, empty))
