@@ -112,8 +112,16 @@ def test_a_result_is_a_frozen_dataclass_with_a_decorator_or_without(again):
     for change in (lambda: setattr(found, "weight", 3.0), lambda: delattr(found, "weight")):
         with pytest.raises(FrozenInstanceError, match="weight"):
             change()
-    assert found != Weighted(np.ones(2)) and {found: 1}[found] == 1  # equal only to itself
+    assert found != Weighted(found.values, weight=2.0) and {found: 1}[found] == 1  # equal only to itself
     assert repr(found) == "Weighted(values=ndarray(2,), weight=2.0)"
+
+
+def test_results_without_arrays_may_be_equal_by_their_fields():
+    class Named(Loss, eq=True):
+        name: str
+
+    one, same, other = (Named((3.0, 2.0), name) for name in "aab")
+    assert one == same != other and len({one, same, other}) == 2
 
 
 def test_a_result_declares_columns_and_caption():

@@ -123,13 +123,16 @@ class Table:
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 class Result(ABC):
-    """Base of what measuring and explaining return: every subclass is a frozen dataclass of arrays by itself."""
+    """Base of what measuring and explaining return: every subclass is a frozen dataclass of arrays by itself.
 
-    def __init_subclass__(cls, *, kw_only: bool = False, **options: Any) -> None:
+    Two are equal where they are one; by their fields, which then hold no arrays, with `class Name(Result, eq=True)`.
+    """
+
+    def __init_subclass__(cls, *, eq: bool = False, kw_only: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__repr__" not in vars(cls):
             cls.__repr__ = Result.__repr__  # so that dataclass() does not write one with all the numbers
-        dataclass(frozen=True, eq=False, kw_only=kw_only)(cls)
+        dataclass(frozen=True, eq=eq, kw_only=kw_only)(cls)
         del cls.__setattr__, cls.__delattr__  # those below do the same, also where a class is decorated again
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -90,7 +90,7 @@ class PairedTest(NamedTuple):
     high: float | None
 
 
-class Comparison(Result):
+class Comparison(Result, eq=True):
     """Two models on the same rows."""
 
     names: tuple[str, str]

@@ -29,7 +29,7 @@ from .intervals import wilson
 from .thresholds import between
 
 MAX_POINTS = 400  # drawn of a line
-GRID = np.linspace(0, 1, 201)
+GRID, BINS = np.linspace(0, 1, 201), 10  # BINS: of confidence
 
 
 class _Curves(Result):
@@ -310,7 +310,7 @@ class Calibration(Result):
         return np.array(both)[:, 0], np.array(both)[:, 1]
 
 
-def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: int = 10) -> Calibration:
+def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: int = BINS) -> Calibration:
     """Confidence against accuracy, in bins of equal width."""
     truth, q, _ = scored(y, p, classes)
     right, sure, place = binned(truth, q, bins)
@@ -329,7 +329,7 @@ def binned(truth: np.ndarray, p: np.ndarray, bins: int) -> tuple[np.ndarray, np.
     return p.argmax(1) == truth, sure, np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)
 
 
-def gaps(truth: np.ndarray, p: np.ndarray, bins: int = 10) -> Iterator[np.ndarray]:
+def gaps(truth: np.ndarray, p: np.ndarray) -> Iterator[np.ndarray]:
     """What each row adds to the gap of each bin that has rows: B' times (n,)."""
-    right, sure, place = binned(truth, p, bins)
+    right, sure, place = binned(truth, p, BINS)
     return ((right - sure) * (place == b) for b in np.unique(place))

@@ -57,7 +57,7 @@ class Score(NamedTuple):
     method: str
 
 
-class Scores(Result):
+class Scores(Result, eq=True):
     """Metrics of one set of predictions."""
 
     n: int  # rows

@@ -26,7 +26,7 @@ from .scores import in_words, log_loss_rows, mean_score
 Row = tuple[str, float, float | None, float | None]
 
 
-class AgainstTruth(Result):
+class AgainstTruth(Result, eq=True):
     """What was reached, what can be reached, and the difference, each (name, value, low, high)."""
 
     data: str  # name of the data set

@@ -16,7 +16,7 @@ MAX_ROWS = 6  # of saliency
 
 
 @drawn
-def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusion matrix") -> Figure:
+def confusion(counts: np.ndarray, names: Sequence[str]) -> Figure:
     """Errors in colors of their own scale, what is right in gray; recall at the right, precision below.
 
     Counts with shares of the true class for up to ten classes, shares in % for up to thirty, colors alone beyond.
@@ -24,7 +24,6 @@ def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusi
     Args:
         counts: Rows of data by true class and by answer: (K, K).
         names: Names of the K classes.
-        title: Title of the figure.
     """
     k, rows, right = len(names), counts.sum(1, keepdims=True), np.eye(len(names), dtype=bool)
     share = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)  # an absent class stays white
@@ -33,7 +32,7 @@ def confusion(counts: np.ndarray, names: Sequence[str], *, title: str = "Confusi
     cell = max(0.62, 4.2 / (k + 2)) if k <= _COUNTED else 0.27
     side = min(9.0, cell * (k + (k <= _WRITTEN)) + 1.7)
     figure, axes = canvas(width=max(4.6, side + 1.0), height=max(3.6, side))
-    axes.set(title=title, xlabel="predicted class", ylabel="true class")
+    axes.set(title="Confusion matrix", xlabel="predicted class", ylabel="true class")
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.imshow(np.where(right & (rows > 0), 0.0, np.nan), cmap=_one_color("#e3e3e3"))

@@ -36,7 +36,6 @@ def boxes(
     *,
     levels: Sequence[int] | None = None,
     down: bool = False,
-    colors: Sequence[str] | None = None,
     title: str = "",
 ) -> Figure:
     """Boxes in the order in which they were computed, with an arrow from each parent; arrows past a box are arcs.
@@ -47,7 +46,6 @@ def boxes(
         levels: One column per box, and so far down (from top to bottom: a step to the right); None: a column for all
             boxes with the same longest way to them.
         down: From top to bottom instead of from left to right.
-        colors: Fill color of each box.
         title: Title of the figure.
     """
     column, height = _places(parents, levels)
@@ -78,10 +76,9 @@ def boxes(
     axes.set(title=title, xlim=(-wide / 2 - 0.2, np.ptp(x) + wide / 2 + 0.2 + right))
     axes.set_ylim(-high / 2 - 0.2, np.ptp(y) + high / 2 + 0.2 + top)
     axes.set_axis_off()
-    fill = ["#DCEAF4"] * len(words) if colors is None else colors
     made = [
         axes.text(x[i], y[i], text, ha="center", va="center", size=9, zorder=3,
-                  bbox={"boxstyle": "round", "facecolor": fill[i], "edgecolor": PALETTE[0]})
+                  bbox={"boxstyle": "round", "facecolor": "#DCEAF4", "edgecolor": PALETTE[0]})
         for i, text in enumerate(words)
     ]  # fmt: skip
     for a, b, past, distance in arcs:

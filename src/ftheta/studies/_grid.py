@@ -32,7 +32,7 @@ class Finding:
     right: Any = None  # the right value, where the source is wrong and it is known
 
 
-def mean_sd(values: Any, form: str = ".3g") -> str:
+def mean_sd(values: Any) -> str:
     """Mean ± standard deviation over seeds, as text; NaN is left out.
 
     Example:
@@ -43,8 +43,8 @@ def mean_sd(values: Any, form: str = ".3g") -> str:
     values = values[np.isfinite(values)]
     if not len(values):
         return ""
-    spread = f" ± {values.std(ddof=1):{form}}" if len(values) > 1 else ""
-    return f"{values.mean():{form}}{spread}"
+    spread = f" ± {values.std(ddof=1):.3g}" if len(values) > 1 else ""
+    return f"{values.mean():.3g}{spread}"
 
 
 class Measured(dict[str, np.ndarray]):

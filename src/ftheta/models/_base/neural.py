@@ -205,9 +205,9 @@ class NeuralEstimator(Stepped):
         }
         return data.x.source(data.y, data.weight, **how)
 
-    def batch(self, X: Any, y: Any = None, sample_weight: Any = None, *, weigh: bool = True) -> Batch:
+    def batch(self, X: Any, y: Any = None, sample_weight: Any = None) -> Batch:
         """All rows as the net sees them in training: checked, encoded, weighed by class too, on its device."""
-        data = self.checked(X, y, sample_weight, train=weigh and y is not None)
+        data = self.checked(X, y, sample_weight, train=y is not None)
         (found,) = self.source(data, max(len(data.x), 1)).batches(0, 0, Draw(0))
         return found._replace(index=None)
 

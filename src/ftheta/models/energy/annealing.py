@@ -40,7 +40,7 @@ MIN_TEMPERATURES = 100  # larger steps are not annealing, and overflow
 MIN_RATE = 1e-3  # of a base unit
 
 
-class LogPartition(Result):
+class LogPartition(Result, eq=True):
     """The logarithm of a partition function, in nats."""
 
     log_z: float
