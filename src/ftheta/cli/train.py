@@ -106,11 +106,9 @@ def command(
 
 def say_next(trained: Any) -> None:
     """What can be typed now."""
-    from .. import explain
-
     path = trained.run.path
     name = "last" if all_runs()[-1:] == [path] else shlex.quote(str(path))
-    first = explain.available(trained.model)[:1]
+    first = trained.available()[:1]
     verbs = [f"ftheta explain {name} {view}" for view in first]
     verbs += [f"ftheta predict {name} {trained.kind.new}"] * hasattr(trained.model, "predict")
     verbs += [f"ftheta sample {name}"] * hasattr(trained.model, "sample")

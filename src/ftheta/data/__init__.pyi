@@ -17,6 +17,8 @@ from .encode.array import ArrayEncoder as ArrayEncoder
 from .encode.table import script_template as script_template
 from .encode.table import encoder_of as encoder_of
 from .encode.table import TableEncoder as TableEncoder
+from .io.sequences import gathered as gathered
+from .io.sequences import read_sequences as read_sequences
 from .io.tables import read_arrays as read_arrays
 from .io.tables import read_idx as read_idx
 from .io.tables import read_idx_array as read_idx_array

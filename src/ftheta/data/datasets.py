@@ -36,12 +36,13 @@ class Dataset:
     """Rows with names: what is known of n rows `x` and their targets `y`, (n,) or None; (n, H, W) for every pixel.
 
     By kind, `x` is a table (a frame of numbers, categories and dates; NaN is missing), images (uint8, (n, H·W·C)),
-    a series (float, (n,)) or text (one string).
+    a series (float, (n,)), sequences (a list of frames or of arrays) or text (one string). Where each step of
+    a sequence has a target, `y` is a list of arrays.
     """
 
     name: str
     x: Any = field(repr=False)
-    y: np.ndarray | None = field(repr=False)
+    y: Any = field(repr=False)
     feature_names: tuple[str, ...] = field(repr=False)
     target_names: tuple[str, ...]  # classes in the order of their sorted labels; empty where y is a number
     task: str  # binary, multiclass, regression, segment (a class for every pixel) or none
@@ -51,6 +52,7 @@ class Dataset:
     shape: tuple[int, ...] = ()  # of one picture, (H, W) or (H, W, C); empty where rows are not pictures
     official: int = 0  # so many last rows are the official test part
     truth: Truth | None = None
+    row_names: np.ndarray | None = field(default=None, repr=False)  # of sequences: their cells of --group, or files
     groups: np.ndarray | None = field(default=None, repr=False)  # one name per row: a split keeps them together
     csv_format: Any = None  # how the cells of a CSV file are written: pass it to `read_csv` with new rows
     notes: tuple[str, ...] = ()  # what a reader did or noticed
@@ -68,7 +70,9 @@ class Dataset:
     @property
     def columns(self) -> int:
         """D: columns of a table, pixels of a picture; 1 for a series or a text."""
-        return 1 if self.kind in ("series", "text") else prod(self.x.shape[1:])
+        if self.kind in ("series", "text"):
+            return 1
+        return prod((self.x[0] if isinstance(self.x, list) else self.x).shape[1:])
 
     @property
     def outputs(self) -> int:

@@ -167,11 +167,16 @@ def split(run: Run, rows: int = 2**53) -> dict[str, Any]:
 def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
     """The tested rows, with targets and predictions where the model gives some; what is not there is None."""
     file = run.path / "test.safetensors"
-    found: dict[str, Any] = dict.fromkeys(("y", "predicted", "p", "classes", "low", "high"))
+    found: dict[str, Any] = dict.fromkeys(("y", "predicted", "p", "classes", "low", "high", "lengths"))
     found |= _named(run.tree(file.name), ("rows",), file)
     found["rows"], n = _positions(found["rows"], rows, "rows", file), len(found["rows"])
     if found["predicted"] is None:
         return found
+    if found["lengths"] is not None:  # of sequences: there is a target for each step
+        found["lengths"] = _positions(found["lengths"], 2**31, "lengths", file)
+        if len(found["lengths"]) != n or not found["lengths"].all():
+            raise _wrong(file, f"lengths does not hold the steps of {n} rows")
+        n = int(found["lengths"].sum())
     if found["classes"] is not None:
         found["classes"] = _shaped(found["classes"], Annotated[list[str], MinLen(1)], file)
     for name in ("y", "predicted"):

@@ -14,9 +14,9 @@ from ..catalog import Card, nearest
 from ..data import Dataset
 from ..data.encode.columns import is_identifier
 from ..data.io.pictures import ADVICE
-from ..data.kinds import KINDS, Images, Kind
+from ..data.kinds import KINDS, Images, Kind, Sequences
 from ..errors import FileFormatError, InputError
-from ..tasks import Task, tasks_of
+from ..tasks import TASKS, Task, task_name, tasks_of
 from .config import Config
 
 MAX_SIDE = 64  # pixels of the longer side of images, where --size is not given
@@ -28,6 +28,8 @@ Say = Callable[[str], object]
 def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Dataset:
     """A data set by its name, or a file with its target, for a model."""
     found = _folder(config, card, say) or _named(config.data, config.target) or _file(config, card)
+    if _takes_sequences(config, card):
+        return _sequences(found, config, each_step=TASKS.get(task_name(config.task), Task).each_step)
     found = _ordered(found, config)
     return _grouped(found, config) if config.group else found
 
@@ -135,6 +137,33 @@ def _unknown(option: str, name: str, dataset: Dataset, used: set[str]) -> InputE
     return InputError(f"{option}: {nearest('column', name, [n for n in dataset.feature_names if n not in used])}")
 
 
+def _takes_sequences(config: Config, card: Card) -> bool:
+    """Whether the rows of a group are a sequence for a model: not where it forecasts series."""
+    tasks = {task for kind, task in card.targets if kind == Sequences.name}
+    asked = task_name(config.task) in ("", *tasks) and "horizon" not in config.params
+    return bool(config.group and tasks and asked)
+
+
+def _sequences(dataset: Dataset, config: Config, *, each_step: bool) -> Dataset:
+    """A table as sequences: rows with equal cells of --group, in the order of --time-column; without a group one."""
+    if not (config.group or hasattr(dataset.x, "columns")):
+        return dataset  # of a folder or of arrays
+    own = {"--group": config.group, "--time-column": config.time_column}
+    for option, name in own.items():
+        if name and (not hasattr(dataset.x, "columns") or name not in dataset.feature_names):
+            raise _unknown(option, name, dataset, {config.target, *own.values()} - {name})
+    names = [name for name in own.values() if name]
+    group, time = (dataset.x[name].convert_dtypes() if name else None for name in own.values())
+    features = tuple(name for name in dataset.feature_names if name not in names)
+    if not features:
+        raise InputError(
+            f"{dataset.name} has no column beside {', '.join(names)} and the target. Add what is learned from."
+        )
+    steps = replace(dataset, x=dataset.x.drop(columns=names), feature_names=features)
+    labels = np.zeros(dataset.rows, int) if group is None else group.astype(str)
+    return _data.gathered(steps, labels, time, each_step=each_step)
+
+
 def _grouped(dataset: Dataset, config: Config) -> Dataset:
     """Rows with the names of their groups, which are not learned from."""
     group = config.group
@@ -229,6 +258,9 @@ class Reader(NamedTuple):
         if required and found.y is None:
             target = f" {self.config.target!r}" if self.config.target else ""
             raise InputError(f"{path} has no target{target} to compare with. Give a file that has it.")
+        if issubclass(self.kind, Sequences):
+            found = _sequences(found, self.config, each_step=self.task.each_step)
+            names[self.config.group or "sequence"] = found.row_names
         found = self.kind.convert(found)
         x = found.x if encoder is None else encoder.align(found.x)
         notes = [*found.notes, *([] if encoder is None else encoder.new_row_notes(x))]

@@ -142,9 +142,8 @@ def prepare(
     cls = catalog.resolve(card.name, kind.name, task.name)
     estimator = _estimator(cls, config, task, dataset, split)
     found = Prepared(config, dataset, kind, task, split, estimator, kind.encoder(dataset, estimator))
-    if task.needs_y and dataset.y is not None and not isinstance(dataset.y, list):
-        y = np.asarray(dataset.y)
-        task.check_split(dataset.name, y[found.fitted], y[split.test])
+    if task.needs_y and dataset.y is not None:
+        task.check_split(dataset.name, *(targets(dataset.y, rows) for rows in (found.fitted, split.test)))
     if found.encoder is not None:
         if not found.validates and isinstance(found.encoder, TableEncoder):
             found.encoder.set_output(transform="pandas")  # coefficients have the names of their columns
@@ -155,7 +154,9 @@ def prepare(
 
 def _task(card: Card, dataset: Dataset, asked: str) -> Task:
     """The user's choice, the model's only one, or by the target."""
-    own = {name: task for name, task in tasks_of(card).items() if task.has_result}
+    kinds = (dataset.kind, *KINDS[dataset.kind].also(dataset))
+    here = {task for kind, task in card.targets if kind in kinds} or set(card.tasks)
+    own = {name: task for name, task in tasks_of(card).items() if task.has_result and name in here}
     unsupervised = [task for task in own.values() if not task.needs_y]
     if asked and asked not in own:
         raise InputError(f"--task {asked}: {card.name} is for {', '.join(own)}. Leave --task out.")
@@ -166,7 +167,7 @@ def _task(card: Card, dataset: Dataset, asked: str) -> Task:
         if name == asked or (not asked and name in fitting):
             return own[name]()
     what = TASKS[fitting[0]].answers if fitting else ""
-    wanted = {(kind, name) for kind in (dataset.kind, *KINDS[dataset.kind].also(dataset)) for name in fitting}
+    wanted = {(kind, name) for kind in kinds for name in fitting}
     others = [other.name for other in reversed(catalog.CARDS.values()) if wanted & other.targets.keys()]
     target = f"The target of {dataset.name} is {what}, which {card.name} does not learn"
     target = target if fitting else f"{dataset.name} has no target, and {card.name} needs one"
@@ -180,10 +181,11 @@ def _kind(card: Card, dataset: Dataset, task: Task) -> type[Kind]:
     for name in (own.name, *own.also(dataset)):
         if (name, task.name) in card.targets:
             return KINDS[name]
+    what, how = f"{own.name} ({dataset.rows:,} {own.unit})", [KINDS[kind].made_by for kind in card.kinds]
+    takes = " ".join(filter(None, [f"{' or '.join(card.kinds)}.", *how]))
     raise InputError(
-        f"{dataset.name} is a {own.name} ({dataset.rows:,} {own.unit}), and {card.name} learns from data of the kind "
-        f"{' or '.join(card.kinds)}. `ftheta models` lists what each model takes; `ftheta data show {dataset.name}` "
-        "shows the data."
+        f"{dataset.name} is a {what}, and {card.name} learns from data of the kind {takes} `ftheta models` lists what "
+        f"each model takes; `ftheta data show {dataset.name}` shows the data."
     )
 
 
@@ -194,7 +196,8 @@ def split_by(config: Config, dataset: Dataset, task: Task) -> tuple[str, np.ndar
     """How rows are held out, and the labels of a stratified split."""
     if config.split == "stratified" and task.needs_y and np.asarray(dataset.y).ndim > 1:
         raise InputError(f"--split stratified: {dataset.name} does not have one class per row. Use random.")
-    how = config.split or ("stratified" if task.stratify and not config.group else KINDS[dataset.kind].split)
+    alone = task.stratify and dataset.groups is None
+    how = config.split or ("stratified" if alone else KINDS[dataset.kind].split)
     y = np.asarray(dataset.y) if how == "stratified" else None
     return how, y.astype(str) if y is not None and task.stratify else y  # many integers are still classes
 
@@ -250,12 +253,13 @@ def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, spl
 
 
 def _one_layer(given: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """--hidden is the number of hidden units where a model has one layer of them."""
-    if "n_hidden" not in known or "hidden" not in given:
+    """--hidden is the number of hidden units where a model has one layer of them, or layers of one size."""
+    name = "n_hidden" if "n_hidden" in known else "hidden"
+    if not isinstance(known.get(name), int) or not isinstance(given.get("hidden"), list | tuple):
         return given
     if len(given["hidden"]) != 1:
-        raise InputError(f"--hidden {','.join(map(str, given['hidden']))}: this model has one hidden layer; give one.")
-    return {name: value for name, value in given.items() if name != "hidden"} | {"n_hidden": given["hidden"][0]}
+        raise InputError(f"--hidden {','.join(map(str, given['hidden']))}: this model takes one number; give one.")
+    return {key: value for key, value in given.items() if key != "hidden"} | {name: given["hidden"][0]}
 
 
 def _with_test_file(job: Prepared) -> Prepared:
@@ -290,11 +294,13 @@ def fitted_rows(validates: bool, split: Split) -> np.ndarray:
 
 def encoded(kind: type[Kind], encoder: Any, dataset: Dataset, index: Any) -> tuple[Any, Any]:
     """Rows as the model sees them, and their targets."""
-    y = dataset.y
-    if y is not None:
-        y = [y[i] for i in index] if isinstance(y, list) else np.asarray(y)[index]
     x = kind.take(dataset.x, index)
-    return (x if encoder is None else encoder.transform(x)), y
+    return (x if encoder is None else encoder.transform(x)), targets(dataset.y, index)
+
+
+def targets(y: Any, index: Any) -> Any:
+    """Those of some rows."""
+    return y if y is None else [y[i] for i in index] if isinstance(y, list) else np.asarray(y)[index]
 
 
 def explained_step(n: int, shape: Sequence[int]) -> int:
@@ -306,7 +312,8 @@ def explained_step(n: int, shape: Sequence[int]) -> int:
 def digest(dataset: Dataset, rows: Any = slice(None)) -> str:
     """SHA-256 of the names of the columns, and of features and targets of these rows."""
     kind = KINDS[dataset.kind]
-    y = np.zeros(0) if dataset.y is None else np.asarray(dataset.y)[rows]
+    y = np.zeros(0) if dataset.y is None else targets(dataset.y, np.arange(dataset.rows)[rows])
+    y = np.array([repr(getattr(row, "tolist", lambda row=row: row)()) for row in y]) if isinstance(y, list) else y
     y = y.astype(str) if y.dtype == object else y
     names, content = repr(dataset.feature_names).encode(), kind.content(kind.take(dataset.x, rows))
     return sha256(names + content + np.ascontiguousarray(y).tobytes()).hexdigest()

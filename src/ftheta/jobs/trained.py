@@ -159,6 +159,8 @@ class TrainedRun:
             raise InputError(f"{self.run.path} is a {type(self.model).__name__}, which predicts nothing. {advice}")
         rows = self.reader.read(file, skip_bad=skip_bad, **layout)
         made = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
+        if (lines := self.task.lines(made)) is not None:
+            rows = rows._replace(names={name: np.asarray(cells)[lines] for name, cells in rows.names.items()})
         frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
         return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows)
 

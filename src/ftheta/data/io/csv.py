@@ -61,6 +61,15 @@ def read_csv(
     return as_dataset(path, _read(file, target), target, **how)
 
 
+def read_frame(
+    path: Path, target: str | None = None, *, encoding: str = "utf-8", csv_format: CsvFormat | None = None
+) -> tuple[pd.DataFrame, CsvFormat]:
+    """The cells of a CSV file before it is decided what the columns hold, and how they are written."""
+    data, notes = content_of(path), list[str]()
+    file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes, 0)
+    return _read(file, target if target in file.names else None), file.csv_format
+
+
 def _encoding(path: Path, data: bytes, encoding: str, notes: list[str]) -> str:
     """The encoding of a file, cp1252 where the first character beyond ASCII is not UTF-8."""
     encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else encoding

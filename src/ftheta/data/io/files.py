@@ -25,6 +25,7 @@ FORMATS = {  # what it is, and the function that reads it
     "parquet": ("a Parquet file", "tables:read_parquet"),
     "idx": ("an IDX file", "tables:read_idx"),
     "images": ("a folder", "folders:read_images"),
+    "sequences": ("a folder of tables", "sequences:read_sequences"),
 }
 _STARTS = {b"\x93NUMPY": "arrays", b"PAR1": "parquet", b"\xd0\xcf\x11\xe0": "excel"}
 _REFUSED = {
@@ -74,6 +75,8 @@ def read(
     module, name = FORMATS[kind][1].split(":")
     reader: Any = import_module(f".{module}", __package__)
     options: dict[str, Any] = {"required": required, **layout}
+    if kind == "sequences":
+        options |= {"encoding": encoding, "csv_format": csv_format}
     if kind == "csv":
         named = not {".csv", ".tsv"}.isdisjoint(map(str.lower, path.suffixes))
         if target is None and not named and not reader.looks_like_table(path, encoding, **layout):
@@ -99,7 +102,7 @@ def is_picture(path: Path) -> bool:
 def format_of(path: Path, sheet: str = "") -> str:
     """One of `FORMATS`; `FileFormatError` for whatever else it is. `sheet` names a table in a zip archive."""
     if path.is_dir():
-        return "images"
+        return "sequences" if tables_in(path) else "images"
     head = first_bytes(path, HEAD)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise FileFormatError(f"{path}: the file is empty ({len(head)} bytes). A header and one row are needed.")
@@ -120,6 +123,13 @@ def format_of(path: Path, sheet: str = "") -> str:
         if start.startswith(mark):
             raise FileFormatError(f"{path}: its content is {kind}, not a table. Save the table as CSV.")
     return "json" if start.startswith(_JSON) else "csv"
+
+
+def tables_in(folder: Path) -> list[Path]:
+    """The CSV files of a folder and of its folders, if most files are such."""
+    files = [p for pattern in ("*", "*/*") for p in folder.glob(pattern) if p.suffix and not p.name.startswith(".")]
+    found = sorted(p for p in files if p.suffix.lower() in (".csv", ".tsv") and p.is_file())
+    return found if 2 * len(found) > len(files) else []
 
 
 def _binary(head: bytes) -> str:

@@ -26,6 +26,7 @@ from .csv import column_names
 from .dataset import MAX_COLUMNS, as_dataset, labeled
 from .files import content_of, decode_text
 from .packed import archive_of, plain_bytes, reject_bomb
+from .sequences import from_arrays
 
 PARQUET_RATIO, PARQUET_ALWAYS = 1000, 64 << 20  # runs of one value pack far better than text
 LIMITS = {"thrift_string_size_limit": 16 << 20, "thrift_container_size_limit": 16 << 20}
@@ -185,15 +186,16 @@ def _reject_layout(path: Path, file: Any, size: int) -> list[str]:
     return [name for name, kind in zip(names, schema.types, strict=True) if types.is_string(kind)]
 
 
-FEATURES, TARGETS = ("X", "x", "data", "images"), ("y", "labels", "target")
+FEATURES, TARGETS = ("X", "x", "data", "images", "values"), ("y", "labels", "target")
 IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
 def read_arrays(path: str | Path, target: str | None = None, *, required: bool = True) -> Dataset:
     """An NPY or NPZ file as a data set: a table with columns x0, x1, ..., or pictures.
 
-    Of an NPZ file, X is the array X, x, data or images, or the only one with the most axes, and the default target y,
-    labels or target; of an NPY file the target is a column, e.g. "x3". Arguments as in `read`.
+    Of an NPZ file, X is the array X, x, data, images or values, or the only one with the most axes, and the default
+    target y, labels or target; with an array `lengths`, X holds the steps of sequences one after the other. Of an NPY
+    file the target is a column, e.g. "x3". Arguments as in `read`.
     """
     path = Path(path)
     found = _arrays(path)
@@ -206,8 +208,11 @@ def read_arrays(path: str | Path, target: str | None = None, *, required: bool =
     if wanted is None and required and target is not None:
         raise FileFormatError(f"{path}: {nearest('target array', target, found)}")
     y = found.pop(wanted) if wanted else None
+    lengths = found.pop("lengths", None)
     x = found.pop(_choose(path, found))
     notes = [f"not used: the array{'s' * (len(found) > 1)} {', '.join(map(repr, found))}"] if found else []
+    if lengths is not None:
+        return from_arrays(path, x, lengths, y, required=required, notes=notes)
     return _dataset(path, x, y, required=required, notes=notes)
 
 

@@ -57,6 +57,7 @@ class Kind:
     merge: ClassVar[bool] = False  # whether equal rows may become one row with the sum of their weights
     unit: ClassVar[str] = "rows"  # what is counted
     new: ClassVar[str] = "new.csv"  # a file to predict
+    made_by: ClassVar[str] = ""  # how a table becomes data of this kind, as a sentence
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Inputs:
         """X as inputs, or one sentence that names the estimator `owner`; without a spec, one is learned from X.

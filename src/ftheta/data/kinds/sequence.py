@@ -33,6 +33,7 @@ class Sequences(Kind):
 
     name: ClassVar[str] = "sequence"
     unit: ClassVar[str] = "sequences"
+    made_by: ClassVar[str] = "--group COLUMN makes a sequence of the rows with equal cells."
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
         """X as a list of finite arrays (T_i, D), or of the numbers of tokens (T_i,)."""

@@ -167,6 +167,10 @@ class _Tagger(Classes, _Rows):
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         return StepObjective(module, self.likelihood_)
 
+    def batch(self, X: Any, y: Any = None, sample_weight: Any = None, *, weigh: bool = True) -> Batch:
+        found = super().batch(X, y, sample_weight, weigh=weigh)
+        return found if y is None else _cut(found)
+
     def _each(self, f: Any, X: Any) -> list[np.ndarray]:
         """f of the raw outputs (B, T, R), for each sequence of X without its padding."""
         checked: Any = self.checked(X).x
