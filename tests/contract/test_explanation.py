@@ -20,6 +20,7 @@ from ftheta import (
     ForestRegressor,
     LinearRegression,
     LogisticRegression,
+    LSTMClassifier,
     MLPClassifier,
     MLPRegressor,
     ModuleClassifier,
@@ -43,6 +44,7 @@ from ftheta.models import (
     RestrictedBoltzmannMachine,
 )
 from ftheta.models.energy.rbm_net import RBM
+from ftheta.nn import Highway, Recurrent
 from ftheta.results import Result, Table
 
 RNG = np.random.default_rng(0)
@@ -54,6 +56,7 @@ CLASSES, NUMBERS = np.array(["a", "b", "c"] * 8), X @ [1.0, -2.0, 0.5, 0.0]
 
 
 MANY = np.tile(X, (16, 1)), np.tile(CLASSES, 16)
+STEPS = RNG.normal(size=(6, 5, 2))
 
 
 class Mixed(nn.Module):
@@ -86,6 +89,7 @@ MAPS = {"diagram", "equivariance", "receptive-field"}
 SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesize", "top-patches"}
 MEMORY = {"basins", "energy-surface", "recall"}
 MACHINE = {"chains", "fill-in", "filters"}
+RECURRENT = {"cell", "gates", "memory", "unrolled"}
 LINEAR = {"coefficients", "row-influence", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
 SUBJECTS = {  # what makes it, its rows, what it can give
@@ -208,6 +212,13 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         (np.repeat(SIGNS, 4, axis=1), np.arange(3.0)),
         MEMORY,
     ),
+    "recurrent net": (
+        lambda: LSTMClassifier(hidden=4, epochs=2, random_state=0).fit(STEPS, CLASSES[:6]),
+        (STEPS, CLASSES[:6]),
+        TAUGHT | RECURRENT,
+    ),
+    "two units": (lambda: Recurrent(2, 2, "rnn"), (STEPS, None), MODULE | RECURRENT | {"phase"}),
+    "highway": (lambda: Highway(4), (X, None), MODULE | {"cell"}),
     "not fitted": (MLPClassifier, (X, CLASSES), {"gradient-history", "learning-rate"}),
     "nothing": (object, (X, CLASSES), set()),
 }

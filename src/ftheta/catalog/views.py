@@ -17,6 +17,7 @@ _MEMORY = "patterns_ recall trace energy"
 _CLASSES = "classes_ n_features_in_ predict"
 _PLANE = "coef_ intercept_ n_features_in_"
 _NET = "module_"
+_SEQUENCE = "ftheta.models.sequence"
 
 VIEWS = [  # name, function, needs, question; summary, place in reports
     View("importance", f"{_ROWS}.importance:importance", _TABLE, "Which columns matter?",
@@ -88,6 +89,16 @@ VIEWS = [  # name, function, needs, question; summary, place in reports
          "Weights of a convolution or a machine as images; kernels beside known ones of their size.", 48),
     View("chains", f"{_ENERGY}.explain_machines:chains", "gibbs module_", "How far do the Gibbs chains get?",
          "Gibbs chains that start at rows: the states on the way, and how far they get.", 49),
+    View("unrolled", f"{_SEQUENCE}.seen_cells:unrolled", _NET, "How does the net read a sequence?",
+         "A recurrent net along the steps of one row, with the weights that steps share.", 45),
+    View("cell", f"{_SEQUENCE}.seen_cells:cell", _NET, "What happens in one step of a cell?",
+         "The gates of a recurrent cell or a highway layer, with the numbers of one step on the arrows.", 47),
+    View("gates", f"{_SEQUENCE}.seen_gates:gates", _NET, "When does the net write, keep and forget?",
+         "Gates and states of every unit over the steps of one row.", 49),
+    View("memory", f"{_SEQUENCE}.seen_gates:memory", _NET, "How far back does the gradient reach?",
+         "The derivative of the last state by earlier ones against the lag, and what the gates let pass.", 51),
+    View("phase", f"{_SEQUENCE}.seen_gates:phase", _NET, "Where do the states go?",
+         "States of two units as a flow in the plane, with the points where they stay.", 53),
     View("summary", f"{_LAYERS}.summary:summary", _NET, "What is the net made of?",
          "Layers with shapes, parameters and multiply-adds, as seen in one pass.", 50),
     View("gradient-flow", f"{_GRADIENTS}.flow:gradient_flow", _LOSS, "Does the gradient reach every layer?",

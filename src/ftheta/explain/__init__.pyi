@@ -5,6 +5,8 @@ from ._probe import named as named
 from ._probe import names_of as names_of
 from ._probe import row_number as row_number
 from ._probe import targets as targets
+from ._probe import rows_for as rows_for
+from ._probe import untouched as untouched
 from ._registry import Explanation as Explanation
 from ._registry import Names as Names
 from ._registry import available as available

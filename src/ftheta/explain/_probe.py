@@ -15,6 +15,7 @@ from ..catalog import nearest
 from ..data import Batch
 from ..draw import Draw
 from ..errors import FThetaError, InputError, InputTypeError
+from ..nn import Recurrent
 from ._registry import OBJECTIVE, has
 
 DRAW = Draw(0).at("explain")
@@ -36,10 +37,12 @@ def module_of(obj: Any) -> nn.Module:
 
 
 def layers_of(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The parts that compute something of their own: those with parameters, and those without parts."""
+    """The parts that compute something of their own: those with parameters, and those without parts. A recurrent layer
+    is one: its cells run inside a kernel that does not call them."""
+    inside = {id(cell) for part in module.modules() if isinstance(part, Recurrent) for cell in part.cells.modules()}
 
     def own(part: nn.Module) -> bool:
-        return bool(part._parameters or not part._modules)
+        return id(part) not in inside and bool(isinstance(part, Recurrent) or part._parameters or not part._modules)
 
     return [(name or type(part).__name__, part) for name, part in module.named_modules() if own(part)]
 

@@ -16,10 +16,12 @@ from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
+from .recurrent.layers import Recurrent
+
 
 def _each_step(layer: Any, x: Tensor, out: Tensor) -> int:
     """Every matrix once per time step: (..., D) has steps × D entries."""
-    return x.numel() // layer.input_size * sum(p.numel() for p in layer.parameters() if p.ndim == 2)
+    return x.numel() // x.shape[-1] * sum(p.numel() for p in layer.parameters() if p.ndim == 2)
 
 
 COSTS: tuple[tuple[type, Callable[[Any, Tensor, Tensor], int]], ...] = (
@@ -27,6 +29,7 @@ COSTS: tuple[tuple[type, Callable[[Any, Tensor, Tensor], int]], ...] = (
     (_ConvTransposeNd, lambda layer, x, out: x.numel() * layer.weight[0].numel()),  # weight (in, out / groups, ...)
     (_ConvNd, lambda layer, x, out: out.numel() * layer.weight[0].numel()),  # weight (out, in / groups, ...)
     (RNNBase, _each_step),
+    (Recurrent, _each_step),
     (RNNCellBase, _each_step),
 )
 """Kind of layer and its multiply-adds: (layer, input, output) -> a number, for all rows together."""

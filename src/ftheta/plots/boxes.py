@@ -3,7 +3,7 @@
 Shapes: a network of K + 2 layers of widths D₀ ... D_{K+1}; masks (D_k,) of the K hidden layers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +35,8 @@ def boxes(
     parents: Sequence[Sequence[int]],
     *,
     levels: Sequence[int] | None = None,
+    at: Sequence[tuple[float, float]] | None = None,
+    labels: Mapping[tuple[int, int], str] | None = None,
     down: bool = False,
     title: str = "",
 ) -> Figure:
@@ -45,22 +47,25 @@ def boxes(
         parents: Numbers of the boxes that each was computed from, all smaller than its own.
         levels: One column per box, and so far down (from top to bottom: a step to the right); None: a column for all
             boxes with the same longest way to them.
+        at: Column and line of each box, counted from the left and from the top, instead of levels; all
+            arrows are straight.
+        labels: Words on the arrow from a box to another.
         down: From top to bottom instead of from left to right.
         title: Title of the figure.
     """
-    column, height = _places(parents, levels)
+    column, height = _places(parents, levels) if at is None else tuple(zip(*at, strict=True))
     lines = [text.split("\n") for text in words]
     wide = 0.55 + 0.076 * max(len(line) for text in lines for line in text)
     high = 0.3 + 0.16 * max(map(len, lines))
     along, across = (high, wide if levels is None else 0.25 * wide) if down else (wide, high)
-    x, y = (np.asarray(column) * along * 1.15, np.asarray(height) * across * 1.15)
+    x, y = (np.asarray(column) * (along * 1.15 + 0.5 * bool(labels)), np.asarray(height) * across * 1.15)
     x, y = (y, -x) if down else (x, -y)
     x, y = x - x.min(), y - y.min()
     arcs = [
         (a, b, past and (levels is None or down or height[a] == height[b]), np.hypot(x[b] - x[a], y[b] - y[a]))
         for b, above in enumerate(parents)
         for a in above
-        for past in [column[b] > column[a] + 1]
+        for past in [at is None and column[b] > column[a] + 1]
     ]
     beside = np.abs(np.subtract.outer(x, x)) / 2 if down else np.zeros((len(x), len(x)))
     rise = {  # how far an arc goes out, in inches: past the boxes between its ends, and further for longer ones
@@ -87,6 +92,9 @@ def boxes(
         look["connectionstyle"] = f"arc3,rad={-bend}"
         ends = {"patchA": made[a].get_bbox_patch(), "patchB": made[b].get_bbox_patch()}
         axes.annotate("", (x[b], y[b]), (x[a], y[a]), arrowprops={**look, **ends})
+        if said := (labels or {}).get((a, b)):
+            white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            axes.text((x[a] + x[b]) / 2, (y[a] + y[b]) / 2, said, ha="center", va="center", size=8, bbox=white)
     return figure
 
 

@@ -26,6 +26,7 @@ from ... import plots
 from ...data import Batch
 from ...data.batch import take
 from ...errors import InputError
+from ...nn import Recurrent
 from ...plots import Figure, layers
 from ...results import Result
 from .. import _probe
@@ -34,6 +35,7 @@ from .._registry import explanation
 
 EDGE = 0.01  # of the range: where a unit counts as saturated
 MANY = 100_000  # numbers of a layer whose quantiles are exact; of more, those of evenly spaced rows
+RECURRENT = (RNNBase, RNNCellBase, Recurrent)
 _RANGES = {nn.Sigmoid: (0.0, 1.0), nn.Hardsigmoid: (0.0, 1.0), nn.Tanh: (-1.0, 1.0), nn.Softsign: (-1.0, 1.0)}
 
 
@@ -194,7 +196,7 @@ def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dic
 def _summary(parts: dict[str, nn.Module], seen: list[Call], cost: dict[str, int], n: int) -> Summary:
     own, known = [], set()
     for part in parts.values():
-        found = {name: p for name, p in part.named_parameters(recurse=False) if id(p) not in known}
+        found = {name: p for name, p in part.named_parameters(recurse=_is_whole(part)) if id(p) not in known}
         known |= set(map(id, found.values()))
         own.append(found)
     ran = [sum(call.name == name for call in seen) for name in parts]
@@ -202,8 +204,8 @@ def _summary(parts: dict[str, nn.Module], seen: list[Call], cost: dict[str, int]
     shapes = [first.get(name) for name in parts]
     matrices = [(part, count) for part, count in zip(parts.values(), ran, strict=True) if _has_matrix(part)]
     dense = all(isinstance(part, nn.Linear) and count for part, count in matrices)
-    straight = max(ran, default=0) <= 1 and not any(isinstance(p, RNNBase | RNNCellBase) for p in parts.values())
-    kept = [list(part.buffers(recurse=False)) for part in parts.values()]  # numbers that are not counters
+    straight = max(ran, default=0) <= 1 and not any(isinstance(p, RECURRENT) for p in parts.values())
+    kept = [list(part.buffers(recurse=_is_whole(part))) for part in parts.values()]  # numbers that are not counters
     sides = [(part.in_features, part.out_features) for part in parts.values() if isinstance(part, nn.Linear)]
     fits = all(before[1] == after[0] for before, after in pairwise(sides))
     return Summary(
@@ -222,8 +224,13 @@ def _summary(parts: dict[str, nn.Module], seen: list[Call], cost: dict[str, int]
     )
 
 
+def _is_whole(part: nn.Module) -> bool:
+    """Whether the tensors of the parts count as its own."""
+    return isinstance(part, Recurrent)
+
+
 def _has_matrix(part: nn.Module) -> bool:
-    own = any(p.ndim > 1 for p in part.parameters(recurse=False))
+    own = any(p.ndim > 1 for p in part.parameters(recurse=_is_whole(part)))
     return own and not isinstance(part, ParametrizationList)  # which hands it to its layer
 
 

@@ -37,6 +37,8 @@ def of_a_table(obj: Any) -> bool:
     """True if an estimator predicts classes or numbers, and one of its rows is a vector."""
     if len(getattr(getattr(obj, "input_", None), "shape", (1,))) != 1:
         return False
+    if hasattr(obj, "kind") and obj.kind().name != "table":
+        return False
     return not hasattr(obj, "__sklearn_tags__") or is_classifier(obj) or is_regressor(obj)
 
 

@@ -17,6 +17,7 @@ from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, percent
 from .._probe import classes_of, features, finite, in_units, named, names_of, pair_of, targets
 from .._registry import Names, explanation
+from ._columns import of_a_table
 
 GRID = {1: 201, 2: 25}  # points along each axis, by the number of features
 MAX_ROWS = 300  # that are drawn
@@ -184,7 +185,9 @@ class Regions(Result):
 
 
 def _is_flat(obj: Any) -> bool:
-    return isinstance(obj.classes_, np.ndarray) and obj.classes_.ndim == 1 and obj.n_features_in_ == 2
+    return (
+        isinstance(obj.classes_, np.ndarray) and obj.classes_.ndim == 1 and obj.n_features_in_ == 2 and of_a_table(obj)
+    )
 
 
 @explanation(
