@@ -5,6 +5,7 @@ Shapes: a network of K + 2 layers of widths D₀ ... D_{K+1}; masks (D_k,) of th
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -88,14 +89,20 @@ def boxes(
     ]  # fmt: skip
     for a, b, past, distance in arcs:
         bend = 2 * rise[a, b] / distance if past else 0.0
-        look = {"arrowstyle": "-|>", "color": PALETTE[1] if past else GREY}
-        look["connectionstyle"] = f"arc3,rad={-bend}"
-        ends = {"patchA": made[a].get_bbox_patch(), "patchB": made[b].get_bbox_patch()}
-        axes.annotate("", (x[b], y[b]), (x[a], y[a]), arrowprops={**look, **ends})
-        if said := (labels or {}).get((a, b)):
-            white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-            axes.text((x[a] + x[b]) / 2, (y[a] + y[b]) / 2, said, ha="center", va="center", size=8, bbox=white)
+        _arrow(axes, made[a], made[b], bend, (labels or {}).get((a, b), ""))
     return figure
+
+
+def _arrow(axes: Axes, a: Any, b: Any, bend: float, label: str) -> None:
+    """From box to box, as an arc if it bends, with a label in its middle."""
+    look = {"arrowstyle": "-|>", "color": PALETTE[1] if bend else GREY, "connectionstyle": f"arc3,rad={-bend}"}
+    ends = {"patchA": a.get_bbox_patch(), "patchB": b.get_bbox_patch()}
+    start, end = a.get_position(), b.get_position()
+    axes.annotate("", end, start, arrowprops={**look, **ends})
+    if label:
+        white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+        x, y = np.mean([start, end], 0)
+        axes.text(x, y, label, ha="center", va="center", size=8, bbox=white)
 
 
 def _places(parents: Sequence[Sequence[int]], levels: Sequence[int] | None) -> tuple[list[int], list[float]]:

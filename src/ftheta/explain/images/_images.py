@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from ...catalog import nearest
 from ...data import Batch
 from ...errors import InputError, InputTypeError
+from ...nn import Recurrent
 from .._probe import Call, batch_of, first_tensor, fitting, module_of, passed, untouched
 
 PART, NUMBERS = 64, 2**20  # rows of a pass at most, and numbers: large images go one by one
@@ -64,6 +65,9 @@ class Pictures:
         self.obj, self.module = obj, module_of(obj)
         batch = batch_of(obj, X)
         x = batch.x
+        if any(isinstance(part, Recurrent) for part in self.module.modules()):
+            rest = "pictures need maps (B, C, H, W) or (B, C, L). Use explain.gates for steps."
+            raise InputTypeError(f"{type(obj).__name__} has a recurrent layer, which reads steps (B, T, D); {rest}")
         if not isinstance(x, Tensor) or not x.is_floating_point():
             kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
             raise InputTypeError(f"X holds {kind}; pass one array of floats, scaled as for training, e.g. X / 255.")

@@ -78,8 +78,8 @@ class Recurrent(nn.Module):
             raise InputError(f"x has shape {tuple(x.shape)}; Recurrent takes (B, T, {self.n_inputs}) with T >= 1.")
         if state is not None and len(state) != (n := sum(len(cast("nn.ModuleList", cells)) for cells in self.cells)):
             raise InputError(f"state has {len(state)} entries; give one for each layer and direction: {n}.")
+        real = None if real is None or real.is_meta or (real > 0).all() else real > 0
         if real is not None:
-            real = real > 0
             x = torch.where(real[..., None], x, 0.0)
         last = real is None or _padding_is_last(real)
         after: list[State] = []
@@ -97,7 +97,7 @@ class Recurrent(nn.Module):
 
 def _padding_is_last(real: Tensor) -> bool:
     """Whether every sequence has a real step, and its padding comes after the last."""
-    return real.is_meta or bool(real[:, 0].all() and (real[:, 1:] <= real[:, :-1]).all())
+    return bool(real[:, 0].all() and (real[:, 1:] <= real[:, :-1]).all())
 
 
 def walk(
