@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ftheta.errors import InputError
 from ftheta.plots import curves
-from ftheta.results import Result, Table, svg
+from ftheta.results import Result, Table, digits_of, fixed, svg
 
 TABLE = Table({"name": ["a_b", "c|d&e<f>"], "n": [10, 2], "score": [0.5, np.float32(12.3456)]}, caption="50 % of <it>")
 
@@ -37,6 +37,15 @@ def test_text_is_aligned_with_numbers_to_the_right():
 )  # fmt: skip
 def test_cells_are_short_and_true(value, text):
     assert Table({"v": [value]}).text().split("\n")[2:] == [text]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [((0.12345,), "0.123"), ((1234.5,), "1234"), ((9.87654, 9.0, 10.0), "9.9"), ((0.5, 0.48, 0.52), "0.500"),
+     ((7.0, 7.0, 7.0), "7.00"), ((0.0,), "0.000"), ((None,), "none")],
+)  # fmt: skip
+def test_a_number_has_three_digits_or_as_many_as_its_interval_supports(numbers, text):
+    assert fixed(numbers[0], digits_of(*numbers)) == text
 
 
 def test_a_gap_among_numbers_leaves_them_to_the_right():

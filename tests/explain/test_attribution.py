@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import sem
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import partial_dependence
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
@@ -63,6 +64,8 @@ def test_of_a_linear_model_it_is_the_weight_times_the_distance_from_the_mean(d):
     x, w = WIDE[:, :d], np.arange(1.0, d + 1)
     found = attribution(LinearRegression().fit(x, x @ w), x, row=3, background=x[:10])
     np.testing.assert_allclose(found.values, w * (x[3] - x[:10].mean(0)), atol=1e-9)
+    if found.error is not None:  # of the mean over the background
+        np.testing.assert_allclose(found.error, sem(w * x[:10]))
 
 
 def test_random_orders_add_up_and_are_within_their_errors():

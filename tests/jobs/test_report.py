@@ -206,6 +206,15 @@ def test_every_explanation_is_there_with_table_and_figure():
     assert "curves-axes_1" in ids and "explain-curves" not in ids and "8 epochs." in page.text
 
 
+def test_without_names_the_first_six_quick_explanations_are_given(monkeypatch):
+    trained = run_of("wine").trained()
+    names = list(catalog.VIEWS)
+    monkeypatch.setattr(type(trained), "available", lambda self: names)
+    monkeypatch.setattr(type(trained), "explained", lambda self, name, row: row)
+    assert [name for name, _ in trained.explain()] == [n for n in names if catalog.VIEWS[n].cost == "quick"][:6]
+    assert list(trained.explain(every=True, row=3)) == [(name, 3) for name in names]
+
+
 def test_explanations_look_at_some_of_many_rows_and_those_of_the_fit_at_all(monkeypatch, undrawn):
     seen, run = [], run_of("wine")
     monkeypatch.setattr(explain, "available", lambda obj: ["statistics", "summary"])

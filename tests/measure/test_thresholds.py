@@ -162,6 +162,8 @@ def test_the_correction_takes_off_the_optimism_of_choosing():
         found = threshold(y, p, "accuracy", seed=seed)
         seen.append(found.value)
         corrected.append(found.corrected)
+        cost = threshold(y, p, "cost", loss=[[0, 1], [1, 0]], seed=seed)  # the share of wrong rows
+        assert (cost.value, cost.corrected) == pytest.approx((1 - found.value, 1 - found.corrected))
     gap = np.mean(seen) - 0.5
     assert gap > 0.05 and abs(np.mean(corrected) - 0.5) < 0.4 * gap
 

@@ -212,6 +212,8 @@ NONSENSE = {
             (("state", "input_"), 7),
             (("state", "input_"), ((10**12,),)),
             (("state", "input_"), ((-3,),)),
+            (("state", "input_"), ((0,),)),
+            (("state", "n_features_in_"), 0),
             (("state", "target_"), ("exec", 0)),
             (("state", "target_"), ("multiclass", 10**12)),
             (("state", "target_"), ("multiclass", 2)),

@@ -186,7 +186,10 @@ def test_within_an_epoch_its_loss_and_the_times_are_shown(capsys, monkeypatch):
     clock = iter(range(0, 10_000, 60))
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     iterate(Quarters(), rounds=2, callbacks=[Progress(True, delay=0)])
+    (process := Quarters()).n = 2  # resumed in the middle of the first epoch
     shown = capsys.readouterr().err.splitlines()
+    iterate(process, rounds=2, callbacks=[Progress(True, delay=0)])
+    assert capsys.readouterr().err.startswith("epoch 1/2  loss 3  1 min 00 s, 5 min 00 s left")
     assert shown[0] == "epoch 1/2  loss 1  1 min 00 s, 7 min 00 s left"
     assert shown[3:6] == [
         "epoch 1/2  4 min 00 s, 4 min 00 s left",

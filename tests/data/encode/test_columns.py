@@ -139,6 +139,9 @@ def test_a_date_is_days_and_places_on_circles():
     out = plan.apply(days)
     there = np.array([19723.25, 19905.75, 20088.0])  # days since 1970-01-01
     np.testing.assert_allclose(out[[0, 1, 3], 0], (there - there.mean()) / there.std())
+    name, shift, scale = plan.axes[0]  # back in years
+    np.testing.assert_allclose(shift + scale * out[[0, 1, 3], 0], [2024.0, 2024.5, 2025.0], atol=0.01)
+    assert name == "day (year)" and plan.axes[1:] == [(other, 0.0, 1.0) for other in plan.outputs[1:]]
     np.testing.assert_allclose(out[0, 5:7], [1, 0], atol=1e-9)  # six o'clock is a quarter of the day
     np.testing.assert_allclose(out[[0, 1, 3], 1], np.sin(2 * np.pi * there / 365.2425), atol=1e-9)
     assert out[2].tolist() == [0] * 7 + [1] and out[:, -1].tolist() == [0, 0, 1, 0]

@@ -331,5 +331,7 @@ DAMAGED_IDX = {
 
 def test_32_any_other_idx_file_is_one_sentence(tmp_path):
     refused_each(tmp_path / "a.idx3", DAMAGED_IDX, read_idx_array)
+    said = "or more, over 200 times as much"
+    rejected(tmp_path / "a.idx3", DAMAGED_IDX["a bomb"], said, read=lambda path, target: read_idx_array(path))
     said = "6x4x5 = 120 bytes, the file has 100"
     rejected(tmp_path / "a.idx3", idx(PIXELS)[:-20], said, read=lambda path, target: read_idx_array(path))

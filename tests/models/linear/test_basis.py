@@ -379,3 +379,24 @@ def test_too_few_distinct_values_make_a_polynomial_of_lower_degree():
     x = np.repeat([1.0, 2.0], 5)[:, None]
     model = BasisRegression(degree=4).fit(x, 3 * x[:, 0] + 1)
     assert np.allclose(both(model), [1, 3, 0, 0, 0], atol=1e-13) and model.predict([[10.0]]) == pytest.approx([31])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"basis": "fourier", "size": 5},
+        {"basis": "fourier", "frequencies": [1.0, 2.5]},
+        {"basis": "gaussian", "size": 4},
+        {"basis": "sigmoid", "centers": [0.0, 1.0]},
+        {"degree": 3},
+    ],
+)
+def test_as_many_functions_are_counted_beforehand_as_there_are(settings, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    made = BasisRegression(**settings).fit(X, X[:, 0])
+    count = len(made.names_) + ("degree" in settings)  # and the constant of a polynomial
+    monkeypatch.setattr("ftheta.models.linear.basis.MAX_NUMBERS", 1000 * count - 1)
+    with pytest.raises(InputError, match=f"3 inputs have {count} functions"):
+        made.fit(X, X[:, 0])
+    monkeypatch.setattr("ftheta.models.linear.basis.MAX_NUMBERS", 1000 * count)
+    made.fit(X, X[:, 0])

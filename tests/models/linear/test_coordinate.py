@@ -73,3 +73,5 @@ def test_the_gap_is_never_less_than_what_is_missing_and_vanishes_at_the_minimum(
         assert gap >= objective - value(best, 0.1, ratio) - 1e-9
         gaps.append(gap)
     assert gaps[0] < 1e-6 and gaps[1] < 0.05 and (np.diff(gaps) > 0).all()
+    for l1 in (10.0, 1000.0):  # so large a penalty leaves nothing: 0 is the minimum, and known to be
+        assert CoordinateDescent(AROUND, LEVEL, l1, 0.0).certificate() == (LEVEL @ LEVEL / (2 * len(LEVEL)), 0.0)
