@@ -375,6 +375,7 @@ def test_names_that_would_come_twice_are_counted_on(csv):
         (["12kg", "-3kg", "4"], [12, -3, 4], "kg"),
         (["21 °C", "30 °C"], [21, 30], "°C"),
         (["3 rooms", "NA", "4 rooms"], [3, None, 4], "rooms"),
+        (["3 rooms", " n/a ", "4 rooms"], [3, None, 4], "rooms"),
         (["70 m2", "700 sqft"], None, ""),
         (["INV100", "INV200"], None, ""),
         (["5 Main St", "6 Main St"], None, ""),
