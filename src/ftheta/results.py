@@ -136,10 +136,16 @@ class Result(ABC):
         del cls.__setattr__, cls.__delattr__  # those below do the same, also where a class is decorated again
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise FrozenInstanceError(f"A result does not change: {type(self).__name__}.{name} cannot be set.")
+        self._refuse(name)
+        super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__setattr__(name, None)
+        self._refuse(name)
+        super().__delattr__(name)
+
+    def _refuse(self, name: str) -> None:
+        if name in type(self).__dict__.get("__dataclass_fields__", ()):
+            raise FrozenInstanceError(f"A result does not change: {type(self).__name__}.{name} cannot be set.")
 
     def columns(self) -> Mapping[str, Any]:
         """Columns of the table: lists or arrays of equal length; a column that is None is left out."""
