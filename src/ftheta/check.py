@@ -26,7 +26,7 @@ from .errors import InputError, InputTypeError
 
 __all__ = [
     "Count", "Finite", "Fraction", "NonNegative", "Positive", "RandomState", "Setting", "Share", "Size", "Widths",
-    "at_least", "constraints", "free_memory", "not_finite", "parameters", "plain", "reject_memory", "table",
+    "allowed", "at_least", "constraints", "free_memory", "not_finite", "parameters", "plain", "reject_memory", "table",
     "target", "unequal", "weights",
 ]  # fmt: skip
 
@@ -45,6 +45,14 @@ RandomState = Annotated[int | None, "random_state"]
 def constraints(cls: type, names: Iterable[str]) -> dict[str, Any]:
     """scikit-learn's table of parameter constraints, read from the annotations of a class."""
     return {name: _constraints(cls)[name] for name in names}
+
+
+def allowed(cls: type, name: str) -> str:
+    """What a parameter of a class may be, in words."""
+    found = " or ".join(str(rules.make_constraint(c)) for c in _constraints(cls)[name])
+    found = found.replace("an instance of 'bool' or an instance of 'numpy.bool'", "True or False")
+    found = re.sub(r"a str among \{(.*?)\}", lambda m: "one of " + ", ".join(sorted(m[1].split(", "))), found)
+    return re.sub(r"an instance of '(?:\w+\.)*(\w+)'", lambda m: {"str": "a text"}.get(m[1], m[1]), found)
 
 
 @cache

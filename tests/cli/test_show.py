@@ -36,9 +36,17 @@ def on_screen(monkeypatch, width=40, terminal=True):
 def test_rows_are_cut_on_a_terminal_only_and_captions_never(monkeypatch, terminal, width):
     screen = on_screen(monkeypatch, width, terminal)
     echo_table(Table({"a": ["x" * 30], "b": [1]}, "c" * 30))
-    caption, _, _, row = screen.getvalue().splitlines()
-    assert caption == "c" * 30
+    caption, _, _, row, *left = screen.getvalue().splitlines()
+    assert caption == "c" * 30 and left == (["... without b"] if terminal and width == 20 else [])
     assert row == ("x" * 19 + "…" if terminal and width == 20 else "x" * 30 + "  1")
+
+
+def test_columns_that_do_not_fit_are_named_and_a_number_stays_beside_its_sign(monkeypatch):
+    screen = on_screen(monkeypatch, 20)
+    echo_table(Table({"a": [1.25], "seconds": [0.1234], "state": [7], "kB": [8]}))
+    echo("errors in 14 of 44 %.")
+    lines = screen.getvalue().splitlines()
+    assert [lines[0].split(), *lines[3:]] == [["a", "seconds"], "... without state, kB", "errors in 14 of", "44 %."]
 
 
 def test_a_terminal_shows_the_first_best_and_last_epoch_and_says_how_many_are_left(monkeypatch):

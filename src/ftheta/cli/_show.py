@@ -47,8 +47,9 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: bool) -
     lines, wide = clean(text).split("\n"), width(err=err)
     if wide is not None and max(map(len, lines)) > wide:
         how: Any = {"break_long_words": False, "break_on_hyphens": False, "replace_whitespace": False}
+        lines = [line.replace(" %", "\xa0%") for line in lines]  # a number stays beside its sign
         lines = [part for line in lines for part in textwrap.wrap(line, wide, **how) or [""]]
-    text = "\n".join(lines)
+    text = "\n".join(lines).replace("\xa0%", " %")
     click.echo(click.style(text, **style) if style and wide is not None else text, err=err, nl=nl)
 
 
@@ -72,7 +73,7 @@ def echo_table(table: Table) -> None:
         echo(table.caption)
     lines = clean(replace(table, caption="").text()).split("\n")
     if wide is not None and max(map(len, lines)) > wide:
-        lines = _narrowed(table, wide) or lines
+        lines = _narrowed(table, wide) or _without_last(table, wide)
     for line in lines:
         echo(line if wide is None or len(line) <= wide else line[: wide - 1] + "…")
 
@@ -88,6 +89,17 @@ def _narrowed(table: Table, wide: int) -> list[str]:
     broken = [textwrap.wrap(clean(cell), wide - before) or [""] for cell in (last, "-" * (wide - before), *cells)]
     blocks = [zip([row, *[""] * len(parts)], parts, strict=False) for row, parts in zip(left, broken, strict=True)]
     return [f"{row:{before}}{part}".rstrip() for block in blocks for row, part in block]
+
+
+def _without_last(table: Table, wide: int) -> list[str]:
+    """Lines of a table with as many columns as fit, at least one, and the names of the others."""
+    names, k = list(table.columns), len(table.columns)
+    while True:
+        some = replace(table, caption="", columns={name: table.columns[name] for name in names[:k]})
+        lines = clean(some.text()).split("\n")
+        if k == 1 or max(map(len, lines)) <= wide:
+            return lines + ([f"... without {', '.join(names[k:])}"] if names[k:] else [])
+        k -= 1
 
 
 def echo_result(result: Result, *, every: bool = True) -> None:

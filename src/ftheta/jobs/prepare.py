@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import catalog
+from .. import catalog, check
 from ..base import documented
 from ..catalog import Card
 from ..data import Dataset, TableEncoder, holdout, leaks
@@ -26,7 +26,7 @@ from .opening import Reader, Rows, hints, open_data
 
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 EXPLAINED = 2000  # rows that explanations look at
-IMAGES, NUMBERS = 64, 2**18  # of images at least so many, and more up to so many numbers
+IMAGES, NUMBERS = 64, 2**17  # of images at least so many, and more up to so many numbers
 TEST = 0.2  # default share of the rows
 OF_IMAGES = {"schedule": "cosine", "ema": 0.999}  # with the epochs that a family of nets for images chooses
 
@@ -359,5 +359,5 @@ def _parameter(cls: type, field: Field[Any], prefix: str = "") -> Parameter:
     default = field.default
     if default is MISSING:
         default = field.default_factory() if field.default_factory is not MISSING else "required"
-    kind, text = (" ".join(words.split()) for words in (str(field.type), documented(cls).get(field.name, "")))
-    return Parameter(prefix + field.name, kind, str(default), text)
+    text = " ".join(documented(cls).get(field.name, "").split())
+    return Parameter(prefix + field.name, check.allowed(cls, field.name), str(default), text)

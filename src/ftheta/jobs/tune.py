@@ -218,7 +218,8 @@ def _work(job: Prepared, space: Mapping[str, Any], folder: Path, asked: Mapping[
     def heard(trial: Any) -> None:
         done = trials_of(search, metric, maximize)
         best = f"; best {metric} {done.values[done.best]:.4g}" if "complete" in done.states else ""
-        watch.say("wait", f"trial {trial.number + 1} of {asked['trials']}{best}")
+        if trial.number % 10 == 0 or (best and trial.number == done.best):
+            watch.say("wait", f"trial {trial.number + 1} of {asked['trials']}{best}")
 
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training at the end gives them
         if stacks(job.estimator, rows[0].fit["X"], len(rows)):

@@ -143,7 +143,7 @@ class Mislabeled(Result):
     def caption(self) -> str:
         if not len(self.rows):
             return f"None of {self.n:,} rows looks mislabeled."
-        first = ", ".join(map(str, self.rows[:5])) + ", ..." * (len(self.rows) > 5)
+        first = ", ".join(map(str, self.rows[:5])) + f" and {len(self.rows) - 5:,} more" * (len(self.rows) > 5)
         look = "look" if len(self.rows) > 1 else "looks"
         return f"{len(self.rows):,} of {self.n:,} rows {look} mislabeled: row {first}."
 
