@@ -42,11 +42,16 @@ def test_rows_are_cut_on_a_terminal_only_and_captions_never(monkeypatch, termina
 
 
 def test_columns_that_do_not_fit_are_named_and_a_number_stays_beside_its_sign(monkeypatch):
-    screen = on_screen(monkeypatch, 20)
+    screen = on_screen(monkeypatch, 22)
     echo_table(Table({"a": [1.25], "seconds": [0.1234], "state": [7], "kB": [8]}))
-    echo("errors in 14 of 44 %.")
+    echo("errors in 1,014 of 44 %.")
     lines = screen.getvalue().splitlines()
-    assert [lines[0].split(), *lines[3:]] == [["a", "seconds"], "... without state, kB", "errors in 14 of", "44 %."]
+    assert [lines[0].split(), *lines[3:]] == [
+        ["a", "seconds", "state"],
+        "... without kB",
+        "errors in 1,014 of",
+        "44 %.",
+    ]
 
 
 def test_a_terminal_shows_the_first_best_and_last_epoch_and_says_how_many_are_left(monkeypatch):

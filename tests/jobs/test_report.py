@@ -262,4 +262,4 @@ def test_a_model_in_closed_form_without_probabilities_or_test_has_a_page(tmp_pat
 
 def test_of_large_images_fewer_are_explained():
     steps = [explained_step(10_000, shape) for shape in ((784,), (1, 8, 8), (1, 28, 28), (3, 200, 200))]
-    assert steps == [5, 5, 30, 157] and explained_step(20, (1, 28, 28)) == 1
+    assert steps == [5, 5, 60, 157] and explained_step(20, (1, 28, 28)) == 1
