@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ftheta.errors import FileFormatError, InputError
-from ftheta.jobs.files import settings
+from ftheta.jobs.files import answers, settings
 from ftheta.jobs.runs import all_runs, find_run, new_path, resume_command
 from ftheta.store import Run
 
@@ -18,6 +19,13 @@ def three(tmp_path, monkeypatch):
     for age, path in enumerate((Path("runs/mlp-x/c"), Path("runs/a"), Path("runs/mlp-x/b"))):
         Run(path).write("config.toml", 'model = "mlp"\n')
         os.utime(path / "config.toml", (age, age))
+
+
+def test_predictions_of_several_targets_have_a_column_for_each(tmp_path):
+    y, run = np.arange(6.0).reshape(3, 2), Run(tmp_path)
+    run.write("test.safetensors", {"rows": np.arange(3), "y": y, "predicted": -y})
+    found = answers(run)
+    assert np.array_equal(found["y"], y) and np.array_equal(found["predicted"], -y) and found["low"] is None
 
 
 def test_a_run_is_found_by_path_by_id_and_as_the_last(three):
