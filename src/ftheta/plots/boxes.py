@@ -38,6 +38,7 @@ def boxes(
     levels: Sequence[int] | None = None,
     at: Sequence[tuple[float, float]] | None = None,
     labels: Mapping[tuple[int, int], str] | None = None,
+    colors: Sequence[str] | None = None,
     down: bool = False,
     title: str = "",
 ) -> Figure:
@@ -51,11 +52,12 @@ def boxes(
         at: Column and line of each box, counted from the left and from the top, instead of levels; all
             arrows are straight.
         labels: Words on the arrow from a box to another.
+        colors: Fill color of each box.
         down: From top to bottom instead of from left to right.
         title: Title of the figure.
     """
     column, height = _places(parents, levels) if at is None else tuple(zip(*at, strict=True))
-    lines = [text.split("\n") for text in words]
+    lines, fill = [text.split("\n") for text in words], ["#DCEAF4"] * len(words) if colors is None else colors
     wide = 0.55 + 0.076 * max(len(line) for text in lines for line in text)
     high = 0.3 + 0.16 * max(map(len, lines))
     along, across = (high, wide if levels is None else 0.25 * wide) if down else (wide, high)
@@ -84,7 +86,7 @@ def boxes(
     axes.set_axis_off()
     made = [
         axes.text(x[i], y[i], text, ha="center", va="center", size=9, zorder=3,
-                  bbox={"boxstyle": "round", "facecolor": "#DCEAF4", "edgecolor": PALETTE[0]})
+                  bbox={"boxstyle": "round", "facecolor": fill[i], "edgecolor": PALETTE[0]})
         for i, text in enumerate(words)
     ]  # fmt: skip
     for a, b, past, distance in arcs:
