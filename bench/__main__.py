@@ -35,6 +35,7 @@ NAMES = (
     "importance",
     "forest",
     "autodiff",
+    "lstm",
 )
 BUSY = 0.5
 PATH = Path(__file__).parents[1] / "results" / "bench.json"

@@ -91,7 +91,7 @@ class Recurrent(nn.Module):
                 made, end = run(cell, x, real, start, backward=bool(outputs))
                 outputs.append(made)
                 after.append(end)
-            x = torch.cat(outputs, -1)
+            x = torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
         return x, after
 
 
@@ -133,11 +133,8 @@ HELD = 1e4  # before a sigmoid: 0 or 1 to the last bit
 def _fused(cell: Any, x: Tensor, real: Tensor | None, state: State, *, backward: bool = False) -> tuple[Tensor, State]:
     """The same by torch's kernel, which knows no padding: it comes last, and there the memory of an LSTM is held by
     one more input; the backward direction gets each sequence turned around, its padding still last."""
-    steps = torch.arange(x.shape[1], device=x.device)
-    length = steps.new_full((len(x),), x.shape[1]) if real is None else real.sum(1)
-    row = torch.arange(len(x), device=x.device)
-    turned = torch.where(steps < length[:, None], length[:, None] - 1 - steps, steps)  # (B, T), its own inverse
-    x = x[row[:, None], turned] if backward else x
+    length = None if real is None else real.sum(1)
+    x = _turned(x, length) if backward else x
     weight_x = cell.weight_x
     if real is not None and isinstance(state, tuple):
         held = (
@@ -148,7 +145,17 @@ def _fused(cell: Any, x: Tensor, real: Tensor | None, state: State, *, backward:
     weights = [weight_x, cell.weight_h, cell.bias, torch.zeros_like(cell.bias)]
     start = tree_map(lambda s: s[None], state)
     outputs, *end = getattr(torch, cell.kernel)(x, start, weights, True, 1, 0.0, cell.training, False, True)
-    end = [outputs[row, length - 1], *(s[0] for s in end[1:])]
-    if real is not None:
+    end = [part[0] for part in end]
+    if real is not None and length is not None:
+        end[0] = outputs[torch.arange(len(x), device=x.device), length - 1]
         outputs = torch.where(real[..., None], outputs, 0.0)
-    return outputs[row[:, None], turned] if backward else outputs, tuple(end) if len(end) > 1 else end[0]
+    return _turned(outputs, length) if backward else outputs, tuple(end) if len(end) > 1 else end[0]
+
+
+def _turned(x: Tensor, length: Tensor | None) -> Tensor:
+    """Each sequence from its last real step to its first, its padding still last."""
+    if length is None:
+        return x.flip(1)
+    step, last = torch.arange(x.shape[1], device=x.device), length[:, None] - 1
+    order = torch.where(step <= last, last - step, step)
+    return x.gather(1, order[..., None].expand_as(x))
