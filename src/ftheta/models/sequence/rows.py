@@ -167,8 +167,8 @@ class _Tagger(Classes, _Rows):
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
         return StepObjective(module, self.likelihood_)
 
-    def batch(self, X: Any, y: Any = None, sample_weight: Any = None, *, weigh: bool = True) -> Batch:
-        found = super().batch(X, y, sample_weight, weigh=weigh)
+    def batch(self, X: Any, y: Any = None, sample_weight: Any = None) -> Batch:
+        found = super().batch(X, y, sample_weight)
         return found if y is None else _cut(found)
 
     def _each(self, f: Any, X: Any) -> list[np.ndarray]:
