@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ftheta import jobs
+from ftheta import LinearDiscriminant, jobs
 from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
 from ftheta.jobs.crossval import fold, joined, parts
@@ -83,6 +83,7 @@ def test_nested_settings_and_files(tmp_path, monkeypatch):
             jobs.tune("mlp", "iris", space=space)
     with pytest.raises(InputError, match="could be trained: .*nope"):
         jobs.tune("mlp", "iris", space={"training.nope": [1]}, **QUICK | {"trials": 1})
+    monkeypatch.delattr(LinearDiscriminant, "space")
     with pytest.raises(InputError, match="no search space of its own"):
         jobs.tune("lda", "iris")
 
@@ -109,3 +110,33 @@ def test_a_gain_is_sure_only_where_the_paired_test_prefers_the_tuned(tuned):
         pair = SimpleNamespace(better=better, tests=[test])
         said = replace(found, confirmed=pair, scores=(1.0, 2.0)).verdicts[-1]
         assert ("more than noise" in said) is sure
+
+
+@pytest.mark.ledger("B044", "B173", covers="ftheta.jobs.tune")
+def test_rounds_keep_what_is_beyond_noise_and_go_on_from_there(tmp_path, monkeypatch):
+    """A penalty of 10⁶ leaves the mean: round 1 replaces it by 1; the 1.001 of round 2 is no gain."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(
+        '[[round]]\ngoal = "penalty"\nscientific = {alpha = [1.0, 1e6]}\nnuisance = {fit_intercept = [true]}\n'
+        '[[round]]\ngoal = "finer"\nscientific = {alpha = [1.0, 1.001]}\n'
+    )
+    asked = {"space": tmp_path / "s.toml", "search": "grid", "folds": 3, "report": False, "run": tmp_path / "t"}
+    found = jobs.tune("ridge", "diabetes", alpha=1e6, **asked)
+    first, second = found.rounds
+    assert first["adopted"] and first["best"] == {"alpha": 1.0, "fit_intercept": True} and first["p"] < 0.001
+    assert first["scientific"] == ["alpha"] and first["nuisance"] == ["fit_intercept"]
+    assert first["fixed"] == {"alpha": 1e6} and second["fixed"] == first["best"] and not second["adopted"]
+    assert second["before"] == pytest.approx(first["tuned"]) and first["before"] > 1.2 * first["tuned"]
+    assert found.best_run.config.params == first["best"]
+    assert "Round penalty: adopted" in found.verdicts[1] and "Round finer: nothing adopted" in found.verdicts[2]
+    again = jobs.tune(**asked_of(tmp_path / "t"), run=tmp_path / "t", report=False)
+    assert again.rounds == found.rounds
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [[], {}, [{"nuisance": {"alpha": [1]}}], [{"scientific": {"alpha": [1]}, "x": 1}], [{"scientific": {"a": [1]}}]],
+)
+def test_rounds_that_contradict_themselves(stages):
+    with pytest.raises(InputError, match="Search space"):
+        jobs.tune("ridge", "diabetes", space={"round": stages})

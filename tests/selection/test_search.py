@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from ftheta import MLPRegressor
 from ftheta.errors import FileFormatError, InputError
-from ftheta.selection import SEARCHES, Range, Search, space_of, together, trials_of, tune
+from ftheta.selection import SEARCHES, Range, Search, space_of, trials_of, tune
 from ftheta.selection.space import at, grid
 from ftheta.train import fit_many
 
@@ -229,7 +229,7 @@ def test_networks_that_are_trained_at_once_have_the_values_of_a_loop(search, mon
     net = MLPRegressor(epochs=4, validation=0.0, random_state=0)
     space = {"hidden": ((3,), (5,), (0,)), "lr": (0.003, 0.03)}
     stacked = []
-    monkeypatch.setattr(together, "fit_many", lambda e, p: stacked.append(len(p)) or fit_many(e, p))
+    monkeypatch.setattr("ftheta.train.fit_many", lambda e, p: stacked.append(len(p)) or fit_many(e, p))
     found = tune(net, X, y, space, search=search, trials=6, cv=KFold(3))
     assert max(stacked) == (6 if search == "grid" else 3)
     for point, value, state in zip(found.points, found.values, found.states, strict=True):

@@ -75,6 +75,7 @@ def command(
     echo()
     table = found.table()
     echo_table(table.take(range(min(ROWS, len(found.points)))))
-    echo(found.verdicts[-1])
+    for sentence in found.verdicts[1:]:
+        echo(sentence)
     echo(f"Trials: {found.path}")
     say_next(found.best_run)

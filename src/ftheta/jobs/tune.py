@@ -14,11 +14,11 @@ import threading
 import time
 import tomllib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
@@ -30,6 +30,7 @@ from ..errors import InputError
 from ..measure import Comparison
 from ..selection import Range, Search, Trials, space_of, trials_of
 from ..selection.search import SEARCHES, Report, optuna
+from ..selection.space import written
 from ..selection.together import stacks, values_of
 from ..store import Run, write_atomic
 from .asked import begin, given
@@ -42,6 +43,7 @@ from .train import Watcher, train
 from .trained import TrainedRun
 
 FILE, JOURNAL = "tune.json", "journal.log"
+PARTS = ("scientific", "nuisance")  # of the parameters of a round
 TRIALS = 50
 
 
@@ -57,6 +59,17 @@ class Asked(TypedDict):
     config: dict[str, Any]
 
 
+class Stage(NamedTuple):
+    """What is searched at a time."""
+
+    goal: str
+    parts: dict[str, dict[str, Any]]  # scientific parameters, whose effect is of interest, and nuisance parameters
+
+    @property
+    def space(self) -> dict[str, Any]:
+        return {name: where for part in self.parts.values() for name, where in part.items()}
+
+
 class TunedRun(Trials):
     """The trials, whether their best is better than the defaults, and the run of the better of the two."""
 
@@ -64,6 +77,7 @@ class TunedRun(Trials):
     confirmed: Comparison | None  # of tuned and default parameters on other folds
     scores: tuple[float, float]  # tuned and default, on those folds
     best_run: TrainedRun
+    rounds: tuple[dict[str, Any], ...]  # goal, parameters, scores and decision of each; one, where there are no rounds
 
     @property
     def verdicts(self) -> list[str]:
@@ -75,13 +89,19 @@ class TunedRun(Trials):
         what = "The gain is more than noise" if more else "Chance alone could make this gain"
         what = f"{what}{sure}." if gain > 0 else "No gain: the defaults are kept."
         said = f"On other folds: {self.metric} {tuned:.4g} tuned, {default:.4g} by default. {what}"
-        return [self.caption, said]
+        return [self.caption, *map(self._said, self.rounds)] if len(self.rounds) > 1 else [self.caption, said]
+
+    def _said(self, r: Mapping[str, Any]) -> str:
+        did = f"adopted {written(r['best'])}" if r["adopted"] else "nothing adopted, no gain beyond noise"
+        sure = "" if r["p"] is None else f", p = {r['p']:.2g}"
+        return f"Round {r['goal']}: {did} ({self.metric} {r['tuned']:.4g}, {r['before']:.4g} before{sure})."
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        kept = {"path": str(self.path), "best": str(self.best_run.run.path), "metric": self.metric}
+        kept: dict[str, Any] = {"path": str(self.path), "best": str(self.best_run.run.path), "metric": self.metric}
         trials = self.table().as_json()["columns"]
         numbers = {"tuned": self.scores[0], "default": self.scores[1], "importance": dict(self.importance)}
+        kept["rounds"] = list(self.rounds)
         return {**kept, "best_params": self.best_point, "verdicts": self.verdicts, **numbers, "trials": trials}
 
 
@@ -108,7 +128,9 @@ def tune(
         data: Name of a data set, or the path of a file or a folder.
         trials: Points that are tried, of all processes together.
         search: "tpe", "random", "quasi-random" or "grid".
-        space: Ranges and values by parameter, or a TOML file with them; None: the family's own.
+        space: Ranges and values by parameter, or a TOML file with them; None: the family's own. `round` in place of
+            that is a list of {goal, scientific, nuisance}: searches one after the other, each of which keeps what those
+            before it adopted. A round adopts its best point only where its gain is more than noise.
         metric: Score that is optimized; empty: the task's first.
         seconds: After which no trial begins.
         folds: Parts of the training part, each predicted by models that did not learn from it.
@@ -124,20 +146,67 @@ def tune(
         raise InputError(nearest("search", search, SEARCHES))
     config = merge({"model": model, "data": data}, settings_of(settings))
     job = prepare(config, lambda text: watch.say("wait", text))
-    known = _space(job, space)
+    rounds = _rounds(job, space)
     metric = metric_of([job], metric)
     folder = Path(run or new_path(f"tune-{model}", data))
-    plain = {n: asdict(w) if isinstance(w, Range) else list(w) for n, w in known.items()}
-    asked = {"trials": trials, "search": search, "space": plain, "metric": metric, "seconds": seconds, "folds": folds}
-    begin(folder / FILE, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
+    asked = {"trials": trials, "search": search, "metric": metric, "seconds": seconds, "folds": folds}
     try:
-        with _helpers(folder, processes - 1):
-            made = _work(job, known, folder, asked, watch)
-        return _finish(job, made, folder, asked, report, watch)
+        done = list(_searched(job, rounds, folder, asked, processes, watch))
+        watch.say("wait", f"training {model}, testing it once")
+        last, log = done[-1], tuple(each.log for each in done)
+        trained = train(last.job.config, report=report, watch=watch)
     except (KeyboardInterrupt, SystemExit, BrokenPipeError):
         again = f"ftheta tune --resume {shlex.quote(str(folder))}"
         watch.say("stopped", f"Interrupted; the trials are kept. Continue with: {again}")
         raise
+    scores = last.log["tuned"], last.log["before"]
+    found = TunedRun(**vars(last.found), path=folder, confirmed=last.pair, scores=scores, best_run=trained, rounds=log)
+    write_atomic(folder / "tuned.json", (json.dumps(found.as_json(), indent=1, default=float) + "\n").encode())
+    return found
+
+
+class Round(NamedTuple):
+    """A search, and what it changed."""
+
+    found: Trials
+    pair: Comparison | None  # of the best point and of what was before, on other folds
+    job: Prepared  # with what is kept
+    log: dict[str, Any]
+
+
+def _searched(
+    job: Prepared, rounds: Sequence[Stage], folder: Path, asked: Mapping[str, Any], processes: int, watch: Watcher
+) -> Iterator[Round]:
+    """Searches one after the other; one alone adopts any gain on other folds, several only one beyond noise."""
+    several, sign = len(rounds) > 1, -1 if measure.lower_is_better(asked["metric"]) else 1
+    if several:
+        _begin(folder, asked, {"round": [{"goal": r.goal, **_plain(r.parts)} for r in rounds]}, job)
+    for k, stage in enumerate(rounds, 1):
+        place = folder / f"round-{k}" if several else folder
+        _begin(place, asked, _plain(stage.space), job)
+        with _helpers(place, processes - 1):
+            search = _work(job, stage.space, place, asked, watch)
+        watch.say("wait", "trying the best point and what was before on other folds")
+        found, pair, scores, tuned = _confirmed(job, search, asked)
+        gain, fixed = sign * (scores[0] - scores[1]), dict(job.config.params)
+        adopted = gain > 0 and (not several or (pair is not None and pair.better == "tuned"))
+        job = tuned if adopted else job
+        log = {"goal": stage.goal or str(k), **{name: list(part) for name, part in stage.parts.items()}, "fixed": fixed}
+        log |= {"best": found.best_point, "tuned": scores[0], "before": scores[1], "adopted": bool(adopted)}
+        yield Round(found, pair, job, {**log, "p": None if pair is None else pair.tests[0].p})
+
+
+def _begin(folder: Path, asked: Mapping[str, Any], space: Mapping[str, Any], job: Prepared) -> None:
+    config = {k: v for k, v in asdict(job.config).items() if v is not None}
+    begin(folder / FILE, {**asked, "space": space, "config": config})
+
+
+def _plain(space: Mapping[str, Any]) -> dict[str, Any]:
+    """A space as a file holds it; also one whose values are spaces."""
+    return {
+        n: asdict(w) if isinstance(w, Range) else _plain(w) if isinstance(w, Mapping) else list(w)
+        for n, w in space.items()
+    }
 
 
 def asked_of(folder: Path) -> dict[str, Any]:
@@ -156,7 +225,7 @@ def work(folder: Path) -> None:
 # ---- trials
 
 
-def _space(job: Prepared, asked: Mapping[str, Any] | Path | None) -> dict[str, Any]:
+def _rounds(job: Prepared, asked: Mapping[str, Any] | Path | None) -> list[Stage]:
     given: Any = asked
     if isinstance(asked, str | os.PathLike):
         try:
@@ -166,7 +235,18 @@ def _space(job: Prepared, asked: Mapping[str, Any] | Path | None) -> dict[str, A
     given = getattr(type(job.estimator), "space", None) if given is None else given
     if not given:
         raise InputError(f"{job.config.model} has no search space of its own. Give one with --space FILE.toml.")
-    return space_of(given, list(job.estimator.get_params(deep=False)))
+    known = list(job.estimator.get_params(deep=False))
+    rounds = given.get("round", [{"scientific": given}])
+    wrong = (
+        not isinstance(rounds, list)
+        or not rounds
+        or not all(isinstance(r, Mapping) and r.get("scientific") for r in rounds)
+    )
+    if wrong or ("round" in given and len(given) > 1) or any(r.keys() - {"goal", *PARTS} for r in rounds):
+        raise InputError("Search space: a round has goal, scientific and nuisance, and there is nothing beside rounds.")
+    return [
+        Stage(str(r.get("goal", "")), {name: space_of(r[name], known) for name in PARTS if r.get(name)}) for r in rounds
+    ]
 
 
 def _with(job: Prepared, point: Mapping[str, Any]) -> Prepared:
@@ -246,7 +326,7 @@ def improved(first: Entrant, metric: str, folds: int, clock: Clock, watch: Watch
     """An entrant with tuned parameters, judged on other folds than those that chose them; none without a space."""
     job, folder = first.job, first.run.path.with_name(f"{first.name}-tuned")
     try:
-        space = _space(job, None)
+        space = _rounds(job, None)[0].space
     except InputError:
         return []
     plain = {"trials": TRIALS, "search": "tpe", "metric": metric, "folds": folds}
@@ -260,24 +340,18 @@ def improved(first: Entrant, metric: str, folds: int, clock: Clock, watch: Watch
     return [made] if judge([made], {}, clock, rows, watch) == len(rows) else []
 
 
-def _finish(
-    job: Prepared, search: Search, folder: Path, asked: Mapping[str, Any], report: bool, watch: Watcher
-) -> TunedRun:
-    """Confirm the best point on other folds, and train with it or with the defaults."""
-    metric, maximize = asked["metric"], not measure.lower_is_better(asked["metric"])
-    found = trials_of(search, metric, maximize)
+def _confirmed(
+    job: Prepared, search: Search, asked: Mapping[str, Any]
+) -> tuple[Trials, Comparison | None, tuple[float, float], Prepared]:
+    """The trials; the best point and what was before on other folds: their comparison and scores; the best training."""
+    metric = asked["metric"]
+    found = trials_of(search, metric, not measure.lower_is_better(metric))
     if "complete" not in found.states:
         raise InputError(f"None of {len(found.points)} trials could be trained{search.why}. Check the space.")
-    watch.say("wait", "trying the best point and the defaults on other folds")
     tuned, rows = _with(job, found.best_point), parts(job, asked["folds"], "confirm")
     (_, y, own), (_, _, other) = (joined([fold(each, *r) for r in rows]) for each in (tuned, job))
     scores = [job.task.score(y, made, seed=job.config.seed)["scores"][metric] for made in (own, other)]
-    better = scores[0] > scores[1] if maximize else scores[0] < scores[1]
-    pair = job.task.compare(y, own, other, ("tuned", "default"))
-    trained = train((tuned if better else job).config, report=report, watch=watch)
-    done = TunedRun(**vars(found), path=folder, confirmed=pair, scores=(scores[0], scores[1]), best_run=trained)
-    write_atomic(folder / "tuned.json", (json.dumps(done.as_json(), indent=1, default=float) + "\n").encode())
-    return done
+    return found, job.task.compare(y, own, other, ("tuned", "default")), (scores[0], scores[1]), tuned
 
 
 # ---- several processes

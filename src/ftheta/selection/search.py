@@ -100,8 +100,10 @@ class Search:
     def _storage(self) -> Any:
         if self.journal is None:
             return None
-        storages = self.engine.storages
-        return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.journal)))
+        from filelock import FileLock
+
+        storages, lock = self.engine.storages, FileLock(f"{self.journal}.lock")  # ends with the process that holds it
+        return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.journal), lock_obj=lock))
 
     @contextmanager
     def _locked(self, name: str = "ask") -> Iterator[None]:
@@ -163,7 +165,7 @@ class Search:
                     values = measure(asked, [suggest(t, self.space) for t in asked])
                 except BaseException:
                     for trial in asked:
-                        self._put_back(trial.number, trial.params)
+                        self._put_back(trial.number)
                     raise
                 for trial, value in zip(asked, values, strict=True):
                     self._tell(trial, value)
@@ -243,7 +245,7 @@ class Search:
         for trial in self.study.get_trials(deepcopy=False, states=(running,)):
             worker = trial.user_attrs.get("worker", "")
             if worker != self.worker and not self._lives(worker):
-                self._put_back(trial.number, trial.params)
+                self._put_back(trial.number)
 
     def _lives(self, worker: str) -> bool:
         """Whether a process still holds its lock."""
@@ -255,8 +257,11 @@ class Search:
         except Timeout:
             return True
 
-    def _put_back(self, number: int, point: Mapping[str, Any]) -> None:
-        storage, state = self.study._storage, self.engine.trial.TrialState
-        storage.set_trial_user_attr(self.study.get_trials(deepcopy=False)[number]._trial_id, "put back", True)
-        self.study.tell(number, state=state.FAIL)
-        self.study.enqueue_trial(dict(point))
+    def _put_back(self, number: int) -> None:
+        """Try a trial again; whoever dies in here leaves what the next one completes."""
+        storage, trials = self.study._storage, self.study.get_trials(deepcopy=False)
+        if not any(t.user_attrs.get("again") == number for t in trials):
+            point = trials[number].system_attrs.get("fixed_params", {}) | trials[number].params
+            self.study.enqueue_trial(point, user_attrs={"again": number})
+        storage.set_trial_user_attr(trials[number]._trial_id, "put back", True)
+        self.study.tell(number, state=self.engine.trial.TrialState.FAIL)

@@ -5,9 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ..train import fit_many
-from ..train.many import OWN
-
 Fit = tuple[Any, Mapping[str, Any]]  # an estimator, and what its `fit` takes
 TOGETHER, NUMBERS = 100, 2**24  # fits of a stack, and numbers of X of all of them
 
@@ -19,6 +16,8 @@ def stacks(estimator: Any, X: Any, folds: int) -> bool:
 
 def fit_together(fits: Sequence[Fit]) -> list[Any]:
     """Fitted estimators, or the ValueError of one that could not be; each comes with the arguments of its `fit`."""
+    from ..train.many import OWN
+
     groups: dict[str, list[int]] = {}
     for i, (model, data) in enumerate(fits):
         shared = {k: v for k, v in sorted(model.get_params().items()) if k not in (*OWN, "training")}
@@ -47,6 +46,9 @@ def values_of(fits: Sequence[Fit], folds: int, score: Callable[[int, Any], Any],
 
 def _stack(fits: Sequence[Fit], group: Sequence[int]) -> dict[int, Any]:
     """A loop, where a stack is refused."""
+    from ..train import fit_many
+    from ..train.many import OWN
+
     own = ({name: fits[i][0].get_params()[name] for name in OWN} for i in group)
     try:
         problems = [{**fits[i][1], **params} for i, params in zip(group, own, strict=True)]

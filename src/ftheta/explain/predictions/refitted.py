@@ -52,18 +52,16 @@ class MoreRows(Result):
 
     @property
     def caption(self) -> str:
-        gain, k = self.held[-2] - self.held[-1], self.held.shape[1]
-        with np.errstate(all="ignore"):
-            sure = gain.mean() > 0 and stdtr(k - 1, gain.mean() / (gain.std(ddof=1) / np.sqrt(k))) > 0.95
         before, last, own = self.held[-2].mean(), self.held[-1].mean(), self.own[-1].mean()
+        helps, fits = _above_0(self.held[-2] - self.held[-1]), _above_0(self.held[-1] - self.own[-1])
         said = (
             f"From {self.rows[-2]:,} to {self.rows[-1]:,} rows the {self.error} among rows held out went from "
-            f"{before:.4g} to {last:.4g}: more rows would {'help' if sure else 'hardly help'}."
+            f"{before:.4g} to {last:.4g}: more rows would {'help' if helps else 'hardly help'}."
         )
-        if own < last / 2:
+        if fits and own < last / 2:
             return f"{said} Among the rows learned from it is {own:.4g}, so it overfits: try a stronger penalty."
-        more = " A larger model or other columns could help." if last > 0 and not sure else ""
-        return f"{said} Among the rows learned from it is {own:.4g}, so it does not overfit.{more}"
+        more = " A larger model or other columns could help." if last > 0 and not helps else ""
+        return f"{said} Among the rows learned from it is {own:.4g}, so it does not clearly overfit.{more}"
 
     @drawn
     def figure(self) -> Figure:
@@ -77,6 +75,12 @@ class MoreRows(Result):
         axes.set_xticks(self.rows, [f"{n:,}" for n in self.rows])
         axes.legend()
         return figure
+
+
+def _above_0(values: np.ndarray) -> bool:
+    """Whether the mean over folds is above 0, by a one-sided t-test at 5 %."""
+    n, mean, spread = len(values), values.mean(), values.std(ddof=1)
+    return bool(mean > 0 and (spread == 0 or stdtr(n - 1, mean / (spread / np.sqrt(n))) > 0.95))
 
 
 @explanation("more-rows", all_rows=True, when=_answers, otherwise=OTHERWISE)

@@ -14,6 +14,7 @@ from annotated_types import Ge
 from ...check import Count, Share, Widths
 from ...data import InputSpec, TargetSpec
 from ...nn import ConvNet, ResNet
+from ...selection import Range, Space
 from ._images import ImageClassifier
 
 __all__ = ["ConvNetClassifier", "ResNetClassifier"]
@@ -36,6 +37,11 @@ class ConvNetClassifier(ImageClassifier):
         ['upright', 'flat']
     """
 
+    space: ClassVar[Space] = {
+        "filters": [(16,), (32, 64), (32, 64, 128)],
+        "kernel": [3, 5],
+        "lr": Range(1e-4, 1e-2, log=True),
+    }
     net: ClassVar[type | None] = ConvNet
     filters: Widths = (32, 64)
     convs: Count | Widths = 1
@@ -76,6 +82,7 @@ class ResNetClassifier(ImageClassifier):
         ['upright', 'flat']
     """
 
+    space: ClassVar[Space] = {"blocks": Range(1, 3), "dropout": Range(0.0, 0.5), "lr": Range(1e-4, 1e-2, log=True)}
     net: ClassVar[type | None] = ResNet
     filters: Widths = (16, 32, 64)
     blocks: Count = 2

@@ -24,6 +24,7 @@ from ...data.kinds import Images
 from ...draw import Draw
 from ...errors import InputError
 from ...nn import UNet
+from ...selection import Range, Space
 from ...tasks import Segment
 from ...train import Loss, Objective, Supervised
 from .._base.plain import Classes
@@ -95,6 +96,11 @@ class UNetSegmenter(Classes, ImageEstimator):
         ((16, 32, 32), True)
     """
 
+    space: ClassVar[Space] = {
+        "filters": [(8, 16), (16, 32, 64)],
+        "dropout": Range(0.0, 0.5),
+        "lr": Range(1e-4, 1e-2, log=True),
+    }
     net: ClassVar[type | None] = UNet
     filters: Widths = (16, 32, 64)
     skip: str = "concat"

@@ -11,7 +11,7 @@ Reference: Bishop, Pattern Recognition and Machine Learning (2006), section 3.1.
 import warnings
 from collections.abc import Mapping
 from math import comb
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from ... import check
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError
+from ...selection import Range, Space
 from ...store import Tree
 from .._base.plain import PlainRegressor, Rows
 from . import bases
@@ -56,6 +57,7 @@ class BasisRegression(PlainRegressor):
         ({'x': -2.0, 'x^2': 0.5}, 1.0)
     """
 
+    space: ClassVar[Space] = {"degree": Range(1, 8), "alpha": Range(1e-6, 100.0, log=True)}
     basis: (
         Literal["polynomial", "legendre", "chebyshev", "fourier", "gaussian", "sigmoid", "tanh", "relu"] | list[Any]
     ) = "polynomial"

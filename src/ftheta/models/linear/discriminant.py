@@ -11,7 +11,7 @@ Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.
 
 import warnings
 from abc import abstractmethod
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ...check import Count, Fraction
 from ...errors import InputError
+from ...selection import Range, Space
 from .._base.plain import Rows
 from .generative import Generative, centered_by_class
 from .whitening import upright
@@ -135,6 +136,8 @@ class LinearDiscriminant(_Discriminant):
         ([[12.0]], [-24.0])
     """
 
+    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
+
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Means of the classes and the covariance around them, by maximum likelihood."""
         learned = self._rows(X, y, sample_weight)
@@ -183,6 +186,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         [-3.0, -3.0, -1.0, -1.0, 1.0, 1.0, 3.0, 3.0]
     """
 
+    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
     n_components: Count | None = None
 
     def _project_means(self, white: np.ndarray, found: Covariance) -> np.ndarray:
@@ -222,6 +226,8 @@ class QuadraticDiscriminant(_Discriminant):
         >>> model.predict([[0.0], [-7], [7]]).tolist()
         ['in', 'out', 'out']
     """
+
+    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Mean and covariance of each class, by maximum likelihood."""

@@ -11,7 +11,7 @@ Not So Stupid After All?, International Statistical Review 69(3) (2001).
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import NonNegative, Positive
 from ...errors import InputError
 from ...results import Table
+from ...selection import Range, Space
 from .._base.plain import PlainClassifier, Rows
 from .base import centered, feature_names
 
@@ -125,6 +126,7 @@ class GaussianNaiveBayes(Generative):
         ['low', 'high']
     """
 
+    space: ClassVar[Space] = {"var_smoothing": Range(1e-9, 1.0, log=True)}
     var_smoothing: NonNegative = 1e-9
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -175,6 +177,7 @@ class DiscreteNaiveBayes(Generative):
         x0      1.000        0.4000        0.7500
     """
 
+    space: ClassVar[Space] = {"alpha": Range(0.01, 10.0, log=True)}
     alpha: Positive = 1.0
 
     def __sklearn_tags__(self) -> Tags:

@@ -32,6 +32,7 @@ from ...check import Count, Fraction, Positive
 from ...errors import InputError
 from ...plots import Figure, drawn, legend
 from ...results import Result
+from ...selection import Range, Space
 from ...train import Steps, iterate
 from .._base.plain import PlainRegressor, Rows
 from .base import CONSTANT, LinearAnswers, feature_names
@@ -288,6 +289,7 @@ class Lasso(LinearAnswers, PlainRegressor):
         (array([0.7, 0. ]), True)
     """
 
+    space: ClassVar[Space] = {"alpha": Range(1e-4, 10.0, log=True)}
     alpha: Positive = 0.1
     fit_intercept: bool = True
     max_iter: Count = 10_000
@@ -339,4 +341,5 @@ class ElasticNet(Lasso):
         array([ 0.6818, -0.4091])
     """
 
+    space: ClassVar[Space] = {"alpha": Range(1e-4, 10.0, log=True), "l1_ratio": Range(0.05, 1.0)}
     l1_ratio: Fraction = 0.5

@@ -10,7 +10,7 @@ Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from ... import check
 from ...catalog import nearest
 from ...errors import InputError
 from ...formulas import interval
+from ...selection import Space
 from .._base.plain import PlainRegressor, Rows
 from .base import LinearAnswers, Summarized, design, feature_names
 from .ridge import decompose_rows
@@ -47,6 +48,7 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
         array([[ 0.14, 10.86]])
     """
 
+    space: ClassVar[Space] = {"fit_intercept": [True, False]}
     fit_intercept: bool = True
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

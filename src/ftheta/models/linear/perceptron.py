@@ -25,6 +25,7 @@ from ...check import Count, NonNegative, Positive
 from ...draw import Draw
 from ...errors import NonFiniteError
 from ...formulas import separable
+from ...selection import Space
 from ...store import Run
 from ...train import Callback, Steps
 from .._base.plain import Rows
@@ -205,6 +206,7 @@ class Perceptron(SteppedClassifier):
         (array([0, 1]), True)
     """
 
+    space: ClassVar[Space] = {"rule": ["perceptron", "delta"], "pocket": [True, False]}
     rule: Literal["perceptron", "delta"] = "perceptron"
     lr: Positive | None = None
     epochs: Count = 100

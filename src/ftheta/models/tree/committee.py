@@ -28,6 +28,7 @@ from ...base import Estimator
 from ...check import RandomState
 from ...draw import Draw, seed_of
 from ...errors import InputError
+from ...selection import Space
 from ...tasks import TASKS
 from .._base.files import revived
 from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
@@ -91,6 +92,7 @@ class _Committee(Plain):
     bagging: bool = False
     random_state: RandomState = None
 
+    space: ClassVar[Space] = {"weights": ["equal", "optimal"], "bagging": [False, True]}
     how_fitted: ClassVar[str] = "Each member was trained by itself; their predictions are averaged."
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
