@@ -556,6 +556,28 @@ def gradient_history() -> Figure:
     return found.figure()
 
 
+def tagged() -> Figure:
+    """A sequence of the page on sequences: the sum of its first column, and what two taggers say at every step."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(rng.integers(5, 30), 2)) for _ in range(300)]
+    y = [np.where(x[:, 0].cumsum() > 0, "above", "below") for x in X]
+    changes = [(labels[1:] != labels[:-1]).sum() for labels in y]
+    i = 200 + int(np.argmax(changes[200:]))
+    how = {"hidden": 16, "epochs": 30, "lr": 0.01, "random_state": 0}
+    figure, axes = panel(6.4, 3.8, title="A class for each step", x="step", y="probability of “above”")
+    steps = np.arange(1, len(X[i]) + 1)
+    for color, cls in zip(PALETTE[1:], (ftheta.GRUTagger, ftheta.RNNTagger), strict=False):
+        p = cls(**how).fit(X[:200], y[:200]).predict_proba([X[i]])[0][:, 0]
+        axes.plot(steps, p, "o-", ms=4, color=color, label=cls.__name__)
+    axes.axhline(0.5, color=GREY, lw=0.8)
+    sums = axes.twinx()
+    sums.bar(steps, X[i][:, 0].cumsum(), color=PALETTE[0], alpha=0.3, width=0.8)
+    sums.set_ylabel("sum of the first column so far (bars)")
+    sums.set_ylim(-np.abs(sums.get_ylim()).max(), np.abs(sums.get_ylim()).max())
+    legend(figure)
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "attribution": attribution,
@@ -609,6 +631,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "terms": terms,
     "threshold": threshold,
     "tree": tree,
+    "tagged": tagged,
     "unet": unet,
     "updates": updates,
     "votes": votes,

@@ -16,6 +16,7 @@ from .datasets import Truth as Truth
 from .encode.array import ArrayEncoder as ArrayEncoder
 from .encode.table import script_template as script_template
 from .encode.table import encoder_of as encoder_of
+from .encode.table import SequenceEncoder as SequenceEncoder
 from .encode.table import TableEncoder as TableEncoder
 from .io.sequences import gathered as gathered
 from .io.sequences import read_sequences as read_sequences

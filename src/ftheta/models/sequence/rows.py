@@ -146,8 +146,8 @@ class StepObjective(Supervised):
 
 
 def _cut(batch: Batch) -> Batch:
-    """Targets and weights (B, T) of as many steps as the longest sequence of the batch has."""
-    steps, weight = batch.x.shape[1], batch.weight
+    """Without the padding that all rows of the batch have: targets and weights (B, T)."""
+    steps, weight = int((batch.y >= 0).sum(1).max()), batch.weight
     cut = weight[:, :steps] if weight is not None and weight.ndim > 1 else weight
     return batch._replace(y=batch.y[:, :steps].clamp_min(0), weight=cut)  # -1: padding, with weight 0
 
