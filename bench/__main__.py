@@ -34,6 +34,7 @@ NAMES = (
     "hopfield",
     "importance",
     "forest",
+    "search",
     "autodiff",
     "lstm",
 )

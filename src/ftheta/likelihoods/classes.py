@@ -125,6 +125,8 @@ class Categorical(Likelihood):
 def _flat(raw: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """All leading axes as rows: raw (N, K), and y (N,) indices or (N, K) probabilities."""
     if y.ndim < raw.ndim:
+        if raw.ndim > 2 and raw.stride(-1) > 1:  # the order in memory, in which softmax is fast
+            return raw.movedim(-1, 1), y
         return (raw.flatten(0, -2), y.flatten()) if raw.ndim > 2 else (raw, y)
     if y.shape != raw.shape or not y.is_floating_point():
         raise InputError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..plots import GREY, PALETTE, Figure, canvas, drawn
 from ..results import Result, Table
-from .search import Search
+from .search import Search, optuna
 from .space import Range, Space, written
 
 MIN_TRIALS = 6  # from which the importance of parameters can be told
@@ -24,7 +24,17 @@ class Trials(Result):
     values: np.ndarray  # (T,), NaN where a trial has none
     states: tuple[str, ...]  # complete, pruned, failed
     seconds: np.ndarray  # (T,)
-    importance: Mapping[str, float]  # share of the variance of the values that each parameter explains; may be empty
+    study: Any  # Optuna's
+
+    @cached_property
+    def importance(self) -> Mapping[str, float]:
+        """Share of the variance of the values that each parameter explains, by the trees of fANOVA; empty with few
+        trials, or where nothing varies."""
+        complete = [value for value, state in zip(self.values, self.states, strict=True) if state == "complete"]
+        if len(complete) < MIN_TRIALS or len(set(complete)) < 2 or len(self.space) < 2:
+            return {}
+        importance = optuna().importance
+        return importance.get_param_importances(self.study, evaluator=importance.FanovaImportanceEvaluator(seed=0))
 
     @property
     def best(self) -> int:
@@ -118,14 +128,5 @@ def trials_of(search: Search, metric: str, maximize: bool) -> Trials:
     seconds = np.array([t.duration.total_seconds() if t.duration else np.nan for t in ended])
     return Trials(
         search.space, metric, maximize, tuple(map(point, ended)), values,
-        tuple(states[t.state.name] for t in ended), seconds, _importance(search, ended),
+        tuple(states[t.state.name] for t in ended), seconds, search.study,
     )  # fmt: skip
-
-
-def _importance(search: Search, ended: list[Any]) -> dict[str, float]:
-    """By the trees of fANOVA; empty with few trials, or where nothing varies."""
-    complete = [t.value for t in ended if t.state.name == "COMPLETE"]
-    if len(complete) < MIN_TRIALS or len(set(complete)) < 2 or len(search.space) < 2:
-        return {}
-    importance = search.engine.importance
-    return dict(importance.get_param_importances(search.study, evaluator=importance.FanovaImportanceEvaluator(seed=0)))

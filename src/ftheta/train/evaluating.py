@@ -105,7 +105,8 @@ def evaluate(objective: Objective, source: Source, draw: Draw, drawing: Drawing 
     """What the objective reports over all batches of a source, in evaluation mode: each Σ total / Σ weight; a mean
     of means would weigh a short last batch wrongly."""
     sums: dict[str, list[Any]] = {}
-    modes, drawing = [(module, module.training) for module in objective.modules()], drawing or Drawing(objective)
+    modes = [(module, module.training) for module in objective.modules()]
+    drawing = Drawing(objective) if drawing is None else drawing
     objective.eval()
     with torch.no_grad():
         for i, batch in enumerate(batches_of(source, 0, 0, draw.at("order"))):

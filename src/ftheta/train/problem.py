@@ -50,7 +50,7 @@ class Problem:
         pure: bool = False,
         drawing: Drawing | None = None,
     ) -> None:
-        self.drawing = drawing or Drawing(objective)
+        self.drawing = Drawing(objective) if drawing is None else drawing
         self.objective, self.player, self.training = objective, player.name, training
         self.parameters = player.tensors()
         self.device = self.parameters[0].device if self.parameters else torch.device("cpu")

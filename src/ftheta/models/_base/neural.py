@@ -147,10 +147,10 @@ class NeuralEstimator(Stepped):
         """Module, likelihood and objective on their device, made under the seed's own draw."""
         with Draw(self.seed_).at("build").scope():
             self.make_modules()
-            objective = self.objective(self.module_, self.target_).to(self._dtype)
+            objective = self.objective(self.module_, self.target_)
         rows = AUTO if self.batch_size == "auto" else self.batch_size
         self._device = device_for(self.device, self._work() * rows if torch.cuda.is_available() else 0.0)
-        return objective.to(self._device)
+        return objective.to(self._device, self._dtype)
 
     def make_modules(self) -> None:
         """`module_`, and `likelihood_` where the task has one."""
