@@ -30,6 +30,7 @@ def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
     assert explain.startswith("Next:       ftheta explain last ")
     assert predict.split() == "ftheta predict last new.csv".split()
     assert done.err == "mlp (classify) on iris: 120 training, 30 test rows, 4 columns\n"
+    assert "Next:       ftheta explain last " in ok("train", "linear", "iris", "--no-report").out
 
 
 def test_every_flag_reaches_the_estimator(ok):

@@ -131,6 +131,8 @@ def test_every_number_of_a_network_of_many_parts_is_that_of_autograd(loss, train
     y = {"real": Y, "bits": (Y > 0).double(), "classes": (Y[:, 0] > 0).long()}[kind]
     agrees(backprop(net, X, y, given, training=training), net, X, y, each, training)
     assert backprop(net, X, y, given, max_rows=2).gradients["0.weight"].shape[0] == 2
+    captions = [backprop(net, X, y, given, max_rows=n).caption for n in (2, len(X))]
+    assert captions[0].startswith(f"2 rows of {len(X)}: ") and captions[1].startswith(f"{len(X)} rows: ")
 
 
 # ---- every kind by itself

@@ -90,6 +90,7 @@ def test_fifty_epochs_of_a_real_run_with_the_validation_minimum_marked():
         (10 - np.arange(20.0), "still falling, train longer"),
         (np.r_[9, 5, 3, 2, np.full(16, 2.01)], "no better since epoch 4"),
         (np.r_[9, 5, 3, 2, np.linspace(2, 6, 16)], "overfits from epoch 4"),
+        (np.r_[9, 5, 3, 2, np.full(8, 7.0), np.full(8, 2.01)], "no better since epoch 4"),  # worse, but not at the end
         ([3.0, 2, 1], ""),
         ([2.0] * 9, ""),
     ],

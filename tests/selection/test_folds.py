@@ -72,3 +72,8 @@ def test_errors_of_folds_are_those_of_models_of_fewer_rows():
     expected, deviation = 1 + w / (32 - w - 1), np.std(found) / np.sqrt(400)
     assert expected == pytest.approx(1.348, abs=5e-4)
     assert abs(np.mean(found) - expected) < 3 * deviation and np.mean(found) > 1 + w / (n - w - 1) + 3 * deviation
+
+
+def test_of_few_ordered_rows_there_is_one_fold_less_than_rows():
+    found = folds(4, 9, Draw(0), split="chronological")
+    assert [(learn.tolist(), held.tolist()) for learn, held in found] == [([0], [1]), ([0, 1], [2]), ([0, 1, 2], [3])]

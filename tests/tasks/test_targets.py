@@ -9,7 +9,7 @@ from sklearn.utils import compute_class_weight
 from ftheta import likelihoods
 from ftheta.data import TargetSpec
 from ftheta.errors import InputError, InputTypeError
-from ftheta.tasks import TASKS, Classify, Detect, Forecast, Generate, Recall, Regress, Segment, Task, Transform
+from ftheta.tasks import TASKS, Classify, Detect, Forecast, Generate, Recall, Regress, Segment, Tag, Task, Transform
 
 
 def test_the_table_of_tasks_has_every_task_under_its_name():
@@ -64,6 +64,19 @@ def test_balanced_weights_count_in_row_weights():
     np.testing.assert_allclose(
         spec.facts["weights"], compute_class_weight("balanced", classes=np.array([0, 1]), y=again)
     )
+    steps = [np.array([0, 1, 1]), np.array([0]), np.array([1, 0])]  # a weight counts for each step of its sequence
+    spec = Tag("balanced").learn("Model", steps, 3, weight)
+    again = np.concatenate([np.tile(row, int(w)) for row, w in zip(steps, weight, strict=True)])
+    np.testing.assert_allclose(
+        spec.facts["weights"], compute_class_weight("balanced", classes=np.array([0, 1]), y=again)
+    )
+
+
+def test_the_worst_sequences_have_the_largest_share_of_wrong_steps():
+    said = {"predicted": np.array(list("aabbab")), "lengths": np.array([4, 2])}
+    worst = Tag().worst(np.array(list("abbaaa")), said)
+    assert worst["wrong"].tolist() == [0.5, 0.5] and worst["wrong steps"].tolist() == [2, 1]
+    assert Tag().worst_note(np.array(list("abbaab")), said).startswith("1 of 2 sequences have a wrong step")
 
 
 def test_several_labels_stay_columns():

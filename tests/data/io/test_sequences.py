@@ -58,6 +58,8 @@ def test_a_table_of_targets_names_the_files_and_may_have_several_columns(tmp_pat
     assert read(folder).y.tolist() == [6.5, 7.5] and read(folder).task == "regression"
     write(folder, {"targets.csv": "name,weight,kind\n1,6.5,a\n2,7.5,b\n"})
     assert read(folder, "kind").y.tolist() == ["a", "b"]
+    numbered = write(tmp_path / "n", {"1e3.csv": "a\n1\n", "2e3.csv": "a\n2\n"})
+    assert read(numbered).row_names.tolist() == ["1e3", "2e3"]
     with pytest.raises(FileFormatError, match="targets.csv: .*'size'"):
         read(folder, "size")
     write(folder, {"targets.csv": "name,kind\n1,a\n"})

@@ -318,3 +318,19 @@ def test_the_margin_of_a_row_is_that_of_its_worst_machine():
     ]
     np.testing.assert_allclose(SVMClassifier(kernel="linear").fit(x[kept], y[kept]).coef_, machine.coef_, atol=1e-7)
     assert len(found.width) == 3 and "the margins of the 3 machines" in found.caption
+
+
+def test_a_tube_counts_rows_within_on_its_edge_and_outside_in_the_units_of_the_user():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(60, 1))
+    y = 3 * np.sin(X[:, 0]) + rng.normal(size=60)
+    model = SVMRegressor(C=2.0, sigma=1.0, epsilon=0.3).fit(X, y)
+    found = explain.tube(model, X, y, scales=[[10.0, 2.0]], names=["size"])
+    np.testing.assert_allclose(found.at, 10 + 2 * X[:, 0])
+    away, cells = np.abs(y - model.predict(X)), found.table().columns
+    scale = np.std(y)
+    free = (away - 0.3 * scale > -1e-5) & (away - 0.3 * scale < 1e-5)
+    parts = [(away < 0.3 * scale) & ~free, free, (away > 0.3 * scale) & ~free]
+    assert cells["count"] == [part.sum() for part in parts] and min(cells["count"]) > 0
+    assert cells["mean |residual|"] == pytest.approx([away[part].mean() for part in parts])
+    assert cells["count"][1] + cells["count"][2] == len(model.support_vectors_)

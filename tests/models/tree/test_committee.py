@@ -185,11 +185,15 @@ def test_few_rows_and_folds_without_a_class_count_members_alike():
     assert few.weights_.tolist() == rare.weights_.tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("y", [Y[:100], np.c_[Y, X[:, 2] ** 2][:100]], ids=["one target", "two targets"])
+TARGETS = {"one target": Y[:100], "two targets": np.c_[Y, X[:, 2] ** 2][:100], "classes": Y[:100] > 140}
+
+
+@pytest.mark.parametrize("y", TARGETS.values(), ids=TARGETS)
 def test_learned_weights_of_weighted_rows_are_those_of_copies(y):
     weight = np.arange(100) % 3
-    one = CommitteeRegressor(members=("linear", "tree"), random_state=0).fit(X[:100], y, weight)
-    many = CommitteeRegressor(members=("linear", "tree"), random_state=0)
+    cls = CommitteeClassifier if y.dtype == bool else CommitteeRegressor
+    one = cls(members=("linear", "tree"), random_state=0).fit(X[:100], y, weight)
+    many = cls(members=("linear", "tree"), random_state=0)
     many.fit(np.repeat(X[:100], weight, axis=0), np.repeat(y, weight, axis=0))
     np.testing.assert_allclose(one.weights_, many.weights_, atol=1e-6)
     np.testing.assert_allclose(one.predict(X), many.predict(X), rtol=1e-6)
