@@ -5,11 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
 import ftheta
 from ftheta import jobs
 from ftheta.errors import FThetaError, RunError
+from ftheta.jobs.config import merge
+from ftheta.jobs.prepare import prepare
+from ftheta.measure import half_width
 from ftheta.store import Run
 from tests.cli._things import QUICK, table, weights, write
 
@@ -133,3 +137,29 @@ def test_a_child_process_sends_events_and_stops_when_it_is_cancelled():
     kinds = [event["event"] for event in again.events()]
     assert again.wait(60) == 0 and kinds.count("row") == 2 and {"run", "headline", "result"} <= set(kinds)
     assert not Run("w").has("report.html")
+
+
+@pytest.mark.parametrize(
+    ("n", "given", "epochs", "patience", "watched"),
+    [(300, {}, 300, None, 0), (300, {"validation": 0.1}, 200, 40, 24), (740, {}, 300, None, 0), (760, {}, 200, 40, 61),
+     (300, {"params": {"epochs": 7}}, 7, None, 0)],
+)  # fmt: skip
+def test_a_net_stops_early_by_60_rows_or_not_at_all_and_its_penalty_follows_their_number(
+    n, given, epochs, patience, watched
+):
+    table("numbers.csv", n=n)
+    job = prepare(merge({"model": "mlp", "data": "numbers.csv", "target": "price"}, given))
+    net, held = job.estimator, len(job.split.validation)
+    assert (net.epochs, net.patience) == (epochs, patience)
+    assert len(job.fitted) == n - len(job.split.test) - watched and held == round(0.1 * (n - len(job.split.test)))
+    assert net.training.l2 == pytest.approx(3 / len(job.fitted)) and job.validates == bool(watched)
+    assert ("X_val" in job.fit_arguments) == bool(watched) and job.encoder.clip
+
+
+def test_intervals_of_a_net_that_learned_from_all_rows_are_of_rows_it_had_not_seen():
+    trained = jobs.train("mlp", table("few.csv", n=300), target="price", report=False, epochs=40)
+    job = prepare(trained.config)
+    X, y = job.rows(job.split.validation)
+    other = clone(job.estimator).fit(*job.rows(job.split.train))
+    wanted = half_width(y - other.predict(X), 0.95)
+    assert json.loads(trained.run.read("interval.json"))["half_width"] == pytest.approx(wanted, rel=1e-5)

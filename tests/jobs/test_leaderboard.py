@@ -194,6 +194,25 @@ def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeyp
     assert cells["mean squared error behind"][1:4] == pytest.approx([loss[n] - loss[cells["model"][0]] for n in names])
 
 
+@pytest.mark.parametrize(
+    ("noise", "metric", "first"), [(4.0, "", "committee"), (4.0, "MAE", "other"), (0.01, "", "other")]
+)
+def test_the_mean_goes_before_a_model_that_is_not_clearly_better(noise, metric, first, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(3).normal(size=(60, 2))
+    y = x @ [2.0, -1.0] + noise * np.random.default_rng(4).normal(size=60)
+    pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}).to_csv("numbers.csv", index=False)
+    cards = {name: catalog.CARDS[name] for name in ("linear", "ridge", "svm", "committee")}
+    monkeypatch.setattr(catalog, "CARDS", cards)
+    found = jobs.compare("numbers.csv", target="y", folds=3, report=False, metric=metric)
+    score = {e.name: e.found["scores"][metric or "RMSE"] for e in found.entrants}
+    assert score["committee"] > min(score.values())  # by the score itself another is the first
+    names = [e.name for e in found.entrants]
+    assert (names[0] == "committee") == (first == "committee") and found.best.config.model == names[0]
+    others = [score[name] for name in names if name != "committee"]
+    assert others == sorted(others)
+
+
 def test_the_page_names_scores_runs_and_the_columns_that_models_agree_on(tmp_path, monkeypatch):
     x = np.random.default_rng(3).normal(size=(80, 3))
     frame = pd.DataFrame(x, columns=["weak", "strong", "none"])

@@ -282,3 +282,15 @@ def test_class_weights_change_what_is_learned_but_not_how_rows_are_counted_after
     found = model.evaluate(X, y)
     assert found["accuracy"] == pytest.approx(model.score(X, y), abs=1e-6)
     assert found["loss"] == pytest.approx(-np.log(model.predict_proba(X)[np.arange(300), y]).mean(), rel=1e-4)
+
+
+def test_two_mistyped_targets_among_the_rows_held_out_do_not_end_training():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(360, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    wrong = y[300:].copy()
+    wrong[[7, 31]] = 1e4, -1e5
+    net = MLPRegressor(epochs=200, patience=10, lr=0.01, random_state=0)
+    right, moved = (net.fit(X[:300], y[:300], X_val=X[300:], y_val=v).predict(X) for v in (y[300:], wrong))
+    assert np.corrcoef(right, y)[0, 1] > 0.98 and np.corrcoef(moved, y)[0, 1] > 0.98
+    assert max(row["valid_loss"] for row in net.history_) < 10  # not that of 1e4 standard deviations

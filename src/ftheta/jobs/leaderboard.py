@@ -216,7 +216,7 @@ def compare(
         entrants = _ranked([e for e in entrants if e.name not in left_out], metric, done)
         if not models and (mean := _mean_of(entrants, folder, clock)) is not None:
             if judge([mean], left_out, clock, rows[:done], watch) == done:
-                entrants = _ranked([*entrants, mean], metric, done)
+                entrants = _mean_first(_ranked([*entrants, mean], metric, done), mean, metric)
         if tune and done == len(rows):
             better = improved(entrants[0], metric, folds, clock, watch)
             entrants = _ranked([*entrants, *better], metric, done)
@@ -272,6 +272,14 @@ def _mean_of(ranked: Sequence[Entrant], folder: Path, clock: Clock) -> Entrant |
     except InputError:
         return None
     return Entrant(made, Run(folder / MEAN))
+
+
+def _mean_first(ranked: list[Entrant], mean: Entrant, metric: str) -> list[Entrant]:
+    """The mean of several models before a first one that is not clearly better: the best of many is partly luck."""
+    (_, y, best), (_, _, own), task = ranked[0].predicted, mean.predicted, mean.job.task
+    pair = task.compare(y, best, own, (ranked[0].name, mean.name)) if metric == task.judged else None
+    first = mean if pair is not None and pair.better is None else ranked[0]
+    return [first, *(e for e in ranked if e is not first)]
 
 
 class _Quiet(Watcher):

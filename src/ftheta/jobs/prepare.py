@@ -61,7 +61,7 @@ class Prepared:
     @property
     def validates(self) -> bool:
         """Whether validation rows are passed to it; else it learns from them too."""
-        return "X_val" in signature(self.estimator.fit).parameters
+        return watches(self.estimator, self.config, self.task, self.split)
 
     @cached_property
     def fitted(self) -> np.ndarray:
@@ -238,12 +238,13 @@ def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, spl
     for name in ELSEWHERE.keys() & config.params.keys():
         raise InputError(f"{where}: {name}={config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
     given = {k: v for k, v in config.params.items() if (k, v) != ("lr", "find") or "lr" not in known}
-    watched, own = len(split.validation) > 0, getattr(cls, "first_try", None)
+    watched, own = len(split.validation) > 0 and watches(cls, config, task, split), getattr(cls, "first_try", None)
     if own is not None:
         params, training = own(len(split.train), watched=watched, shape=dataset.shape), OF_IMAGES
     else:
         labeled, rule = dataset.y is not None, given.get("optimizer")
-        params, training = task.defaults(known, watched=watched, labeled=labeled, optimizer=rule)
+        rows = len(split.train) + (0 if watched else len(split.validation))
+        params, training = task.defaults(known, rows=rows, watched=watched, labeled=labeled, optimizer=rule)
     params = params | _one_layer(given, known) | ({"random_state": config.seed} if "random_state" in known else {})
     if "training" not in known:
         typed(cls, {f"training.{k}": v for k, v in config.training.items()}, where)
@@ -285,6 +286,12 @@ def _with_rate(job: Prepared) -> Prepared:
 
 
 # ---- rows
+
+
+def watches(estimator: Any, config: Config, task: Task, split: Split) -> bool:
+    """Whether an estimator is given validation rows; too few teach more than they tell, unless the user wants them."""
+    enough = config.validation != "auto" or len(split.validation) >= task.least_watched
+    return enough and "X_val" in signature(estimator.fit).parameters
 
 
 def fitted_rows(validates: bool, split: Split) -> np.ndarray:

@@ -30,7 +30,7 @@ from .baseline import Scored, errors_by
 from .config import Config, merge
 from .next_steps import repeated, threshold
 from .opening import Reader, Rows, open_data
-from .prepare import EXPLAINED, Prepared, Split, digest, encoded, explained_step, fitted_rows
+from .prepare import EXPLAINED, Prepared, Split, digest, encoded, explained_step, fitted_rows, watches
 from .runs import find_run, result_table, resume_command, times_tested, verdicts
 
 CELLS = 100_000  # of test rows that explanations of columns look at
@@ -219,7 +219,7 @@ class TrainedRun:
     @property
     def _learned_rows(self) -> np.ndarray:
         """Row numbers, in the data."""
-        return fitted_rows("X_val" in signature(self.model.fit).parameters, self.split)
+        return fitted_rows(watches(self.model, self.config, self.task, self.split), self.split)
 
     @cached_property
     def _learned(self) -> dict[bool, tuple[Any, Any]]:

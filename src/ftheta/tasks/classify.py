@@ -19,10 +19,9 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result, percent
-from .base import Headline, Held, Names, Predictions, Supervised, Values, as_json
+from .base import LEAST_WATCHED, Headline, Held, Names, Predictions, Supervised, Values, as_json
 
 CONFUSIONS = 6  # pairs of classes, and rows of each, that are shown
-MIN_VALIDATION_ROWS = 60  # fewer are better used for training
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Classify(Supervised):
 
     def validation_share(self, n: int) -> float:
         """A tenth; none where that is few rows."""
-        return 0.0 if 0.1 * n < MIN_VALIDATION_ROWS else 0.1
+        return 0.0 if 0.1 * n < LEAST_WATCHED else 0.1
 
     # ---- predictions
 

@@ -88,7 +88,9 @@ class Recall(Generate):
         found = check.target(owner, y, n, numeric=False, columns=False)
         return found.astype(str) if found.dtype.kind == "O" and all(isinstance(v, str) for v in found) else found
 
-    def defaults(self, known: Mapping[str, Any], *, watched: bool, labeled: bool, optimizer: str | None) -> Any:
+    def defaults(
+        self, known: Mapping[str, Any], *, rows: int, watched: bool, labeled: bool, optimizer: str | None
+    ) -> Any:
         return ({"keep": "medoid"} if "keep" in known and labeled else {}), {}
 
     def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:

@@ -18,7 +18,7 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result, digits_of, fixed, percent
-from .base import LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words
+from .base import LEAST_WATCHED, LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json, in_words
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Regress(Supervised):
     title: ClassVar[str] = "regression"
     answers: ClassVar[str] = "numbers"
     targets: ClassVar[tuple[str, ...]] = ("regression",)
+    least_watched: ClassVar[int] = LEAST_WATCHED
     calibrates: ClassVar[bool] = True
     judged: ClassVar[str] = "RMSE"
     pictures: ClassVar[tuple[str, ...]] = ("tree", "fitted-curve")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from ftheta.data import TableEncoder
-from ftheta.data.encode.columns import Dropped, Levels, learn, plan_of
+from ftheta.data.encode.columns import Dropped, Levels, fences, learn, plan_of
 from ftheta.data.encode.table import BLOCK, encoder_of
 from ftheta.errors import FileFormatError, InputError
 
@@ -277,3 +277,31 @@ def test_whole_numbers_that_name_rows_are_told_from_those_that_measure(name, row
     assert (learn(pd.Series(values), name).kind == "dropped") == out
     assert learn(pd.Series(np.append(values, values[0])), name).kind == "number"  # not one for each row
     assert learn(pd.Series(values + 0.5), name).kind == "number"
+
+
+@pytest.mark.parametrize("n", [12, 60, 5000])
+def test_numbers_are_clipped_half_a_range_beyond_two_quantiles(n):
+    x = np.random.default_rng(n).standard_t(3, n)
+    tail = {12: 2.5 / 12, 60: 2.5 / 60, 5000: 0.005}[n]
+    low, high = np.quantile(x, [tail, 1 - tail])
+    assert fences(x) == pytest.approx((low - (high - low) / 2, high + (high - low) / 2))
+
+
+def test_two_mistyped_cells_move_no_other_cell_and_are_moved_themselves():
+    x = pd.Series(np.random.default_rng(0).normal(size=100))
+    wrong = x.copy()
+    wrong[[3, 70]] = 1e7, -1e9
+    plan = learn(wrong, "x", clip=True)
+    assert abs(plan.apply(wrong)).max() < 4 and plan.description.startswith("(x within [")
+    others = x.drop([3, 70])
+    assert np.corrcoef(plan.apply(others)[:, 0], others)[0, 1] == pytest.approx(1)
+    assert learn(x, "x", clip=True).scale == pytest.approx(plan.scale, rel=0.2)
+    assert np.array_equal(plan_of(json.loads(json.dumps(plan.state()))).apply(wrong), plan.apply(wrong))
+    assert learn(wrong, "x").scale > 1e7  # not clipped unless asked for
+
+
+def test_a_column_of_two_numbers_is_not_clipped_and_an_infinite_cell_is_refused():
+    assert fences(np.array([0.0] * 999 + [1.0])) is None
+    frame = pd.DataFrame({"x": np.arange(50.0) ** 2})
+    with pytest.raises(InputError, match="inf"):
+        TableEncoder(clip=True).fit(frame).transform(frame.replace(0.0, np.inf))

@@ -172,7 +172,7 @@ def encode_column(column: pd.Series, comma: bool, *, kind: str, name: str, forma
     values = np.append(numbers(names.tolist(), comma=comma)[0], np.nan)[codes]
     if np.isinf(values).any():
         raise ValueError(f"Column {name!r} holds an infinite number.")
-    return number(values, plan["mean"], plan["scale"], plan["missing"])
+    return number(values, plan["mean"], plan["scale"], plan["missing"], plan.get("ends"))
 
 
 # ---- files

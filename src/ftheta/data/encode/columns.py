@@ -32,6 +32,7 @@ NAMED_ROWS = 5  # unless the column has no name of its own
 IDENTIFIER_SHARE = 0.5  # of the rows that have a text of their own
 TEXT_WORDS = 6  # in the mean; shorter texts are names
 YEAR = 365.2425  # days
+TAIL, TYPED = 0.005, 2  # share, and least number, of cells outside of a quantile where numbers are clipped
 FIRST_NUMBER, NUMBERS_PER_ROW = 5, 3  # row numbers begin below the first and skip at most so many (rows held out)
 _ID = re.compile(
     r"(?i:(^|[ _.-])(id|uuid|guid|nr|no|key|index|row|rownames?)$)|[a-z](Id|ID)$|(?i:(user|customer|client|patient|"
@@ -76,6 +77,7 @@ class Number(Plan):
     constant: bool
     missing: bool = False
     keep: bool = False  # whether missing cells stay missing, for models that take them
+    ends: tuple[Finite, Finite] | None = None  # to which cells are clipped, for nets
     kind: ClassVar[str] = "number"
 
     @property
@@ -88,7 +90,8 @@ class Number(Plan):
             return f"constant ({self.mean:.4g}): centered, not scaled"
         filled = "; missing cells take the mean, and a second column marks them"
         filled = ("; missing cells stay missing" if self.keep else filled) if self.missing else ""
-        return f"(x - {self.mean:.4g}) / {self.scale:.4g}{filled}"
+        x = "x" if self.ends is None else f"x within [{self.ends[0]:.4g}, {self.ends[1]:.4g}]"
+        return f"({x} - {self.mean:.4g}) / {self.scale:.4g}{filled}"
 
     @property
     def axes(self) -> list[tuple[str, float, float]]:
@@ -97,7 +100,7 @@ class Number(Plan):
     def apply(self, column: pd.Series) -> np.ndarray:
         if self.keep:
             return ((_numbers(column) - self.mean) / self.scale)[:, None]
-        return standardized(_numbers(column), self.mean, self.scale, self.missing)
+        return standardized(_numbers(column), self.mean, self.scale, self.missing, self.ends)
 
     def new_row_note(self, column: pd.Series) -> str:
         gone = np.isnan(_numbers(column))
@@ -253,21 +256,36 @@ def _holes(name: str | None, n: int, taken: str) -> str:
     return f"column {name!r}: {n} missing cell{'s' * (n > 1)}, none in training; {taken}" if n else ""
 
 
-def learn(column: pd.Series, name: str | None) -> Plan:
-    """The plan for a column of a frame, by its values."""
+def learn(column: pd.Series, name: str | None, clip: bool = False) -> Plan:
+    """The plan for a column of a frame, by its values; `clip`: numbers are kept within `fences`."""
     if column.isna().all():
         return Dropped(name, "it is empty")
     if column.dtype.kind in "biuf":
         values = _floats(column)
         why = "an identifier: it numbers the rows"
-        return Dropped(name, why) if _counts_rows(values, name) else number(values, name)
+        return Dropped(name, why) if _counts_rows(values, name) else number(values, name, clip)
     return _learn_date(column, name) if column.dtype.kind == "M" else _learn_levels(_text_levels(column), name)
 
 
-def number(values: np.ndarray, name: str | None) -> Number:
+def number(values: np.ndarray, name: str | None, clip: bool = False) -> Number:
     """Mean and scale of a column of numbers that may have holes."""
     gone = np.isnan(values)
-    return Number(name, *moments(values[~gone] if gone.any() else values), bool(gone.any()))
+    there = values[~gone] if gone.any() else values
+    ends = fences(there) if clip else None
+    there = there if ends is None else np.clip(there, *ends)
+    return Number(name, *moments(there), bool(gone.any()), ends=ends)
+
+
+def fences(values: np.ndarray) -> tuple[float, float] | None:
+    """Where numbers are clipped: the quantiles TAIL and 1 - TAIL, moved outward by half of their distance.
+
+    Two cells lie outside of the quantiles of a short column, too, so that one or two mistyped ones move nothing. None
+    where the quantiles are equal, or not finite.
+    """
+    tail = min(max(TAIL, (TYPED + 0.5) / len(values)), 0.25)
+    low, high = np.quantile(values, [tail, 1 - tail]).tolist()
+    room = (high - low) / 2
+    return (low - room, high + room) if 0 < room < np.inf else None
 
 
 def is_identifier(name: str) -> bool:

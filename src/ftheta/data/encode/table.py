@@ -40,6 +40,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dtype: Of what `transform` returns.
         missing: "mark": missing cells take the mean, and a second column marks them; "keep": they stay missing.
         categories: "columns": one column for each category; "codes": a data frame with a column of category dtype.
+        clip: Whether numbers are clipped a little beyond their 0.5 % and 99.5 % quantiles, so that a mistyped cell
+            does not decide what a net learns.
 
     Example:
         >>> import pandas as pd
@@ -59,8 +61,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dtype: Literal["float32", "float64"] = "float64",
         missing: Literal["mark", "keep"] = "mark",
         categories: Literal["columns", "codes"] = "columns",
+        clip: bool = False,
     ) -> None:
-        self.dtype, self.missing, self.categories = dtype, missing, categories
+        self.dtype, self.missing, self.categories, self.clip = dtype, missing, categories, clip
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -72,7 +75,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Learn a plan for every column from these rows."""
         named, X = hasattr(X, "columns"), self._checked(X, reset=True)
         names = map(str, X.columns) if named else [None] * X.shape[1]
-        self.plans_ = [learn(X.iloc[:, j], name) for j, name in enumerate(names)]
+        self.plans_ = [learn(X.iloc[:, j], name, self.clip) for j, name in enumerate(names)]
         if not any(plan.outputs for plan in self.plans_):
             self.plans_ = [_or_number(plan, X.iloc[:, j]) for j, plan in enumerate(self.plans_)]
         self.plans_ = [self._kept(plan) for plan in self.plans_]

@@ -90,7 +90,8 @@ class Table(Kind):
         if not hasattr(data.x, "iloc"):
             return ArrayEncoder("real", True, dtype=dtype)
         takes = get_tags(estimator).input_tags  # what it takes as it is
-        return TableEncoder(dtype, "keep" if takes.allow_nan else "mark", "codes" if takes.categorical else "columns")
+        how = "keep" if takes.allow_nan else "mark", "codes" if takes.categorical else "columns"
+        return TableEncoder(dtype, *how, clip=getattr(estimator, "clips", False))
 
     @classmethod
     def size(cls, data: Dataset) -> str:

@@ -56,6 +56,7 @@ class NeuralEstimator(Stepped):
     dtype: Literal["float32", "float64"] = "float32"
     device: str = "auto"
 
+    clips: ClassVar[bool] = False  # whether jobs clip the numbers of a table for it
     default_lr: ClassVar[Mapping[str, float]] = {}  # learning rates by optimizer, where other than its own
 
     def kind(self) -> Kind:
@@ -94,12 +95,16 @@ class NeuralEstimator(Stepped):
             optimizer=self.optimizer,
             lr=self.lr or (self.default_lr.get(self.optimizer) if isinstance(self.optimizer, str) else None),
             training=replace(settings, threads=settings.threads or threads_for(self._work() * size)),
-            validation=None if held is None else self.source(held, self.part),
+            validation=None if held is None else self.source(self.watched(data, held), self.part),
             augment=self.augmentation(),
             horizon=self.epochs * ceil(len(source) / max(settings.accumulate, 1)),
             seed=self.seed_,
         )
         return self._trainer
+
+    def watched(self, data: Data, held: Data) -> Data:
+        """Rows held out, as the validation loss sees them."""
+        return held
 
     def prepare(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None

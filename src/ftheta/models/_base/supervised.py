@@ -6,7 +6,7 @@ Shapes: n rows, K classes, L labels, T targets.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,11 +18,13 @@ from torch import Tensor
 from torch.distributions import AffineTransform, Distribution, Independent, Laplace, Normal, TransformedDistribution
 
 from ... import likelihoods
+from ...data.encode.columns import fences
 from ...errors import InputError
 from ...likelihoods import Likelihood
 from ...tasks import Classify, Regress
 from .neural import NeuralEstimator
 from .plain import Classes, Scored
+from .rows import Data
 
 
 class NeuralClassifier(Classes, Scored, NeuralEstimator):
@@ -33,6 +35,8 @@ class NeuralClassifier(Classes, Scored, NeuralEstimator):
     """
 
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+
+    clips: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -72,6 +76,8 @@ class NeuralRegressor(RegressorMixin, NeuralEstimator):
 
     likelihood: str | Likelihood = "gaussian"
 
+    clips: ClassVar[bool] = True
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -79,6 +85,11 @@ class NeuralRegressor(RegressorMixin, NeuralEstimator):
 
     def task(self) -> Regress:
         return Regress(self.likelihood, self.dtype)
+
+    def watched(self, data: Data, held: Data) -> Data:
+        """Standardized y clipped as numbers of a table are: one or two mistyped ones do not end training early."""
+        ends = fences(data.y) if data.y.ndim == 1 and self.likelihood_.standardize else None
+        return held if ends is None else held._replace(y=np.clip(held.y, *ends))
 
     def predict(self, X: Any) -> np.ndarray:
         """The mode of y for each row: (n,) or (n, T)."""

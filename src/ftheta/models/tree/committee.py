@@ -107,14 +107,15 @@ class _Committee(Plain):
             self.weights_ = self._learned_weights(rows)
         return self
 
-    def _member(self, k: int) -> Any:
-        """Member k, with the defaults that its training by itself would have, and a seed of its own."""
+    def _member(self, k: int, rows: int) -> Any:
+        """Member k with the defaults that its training by itself on so many rows would have, and a seed of its own."""
         task, name = "classify" if is_classifier(self) else "regress", self.members[k]
         if name == NAME:
             raise InputError(f"members={self.members}: a committee is not a member of a committee. Name other models.")
         cls = catalog.resolve(name, "table", task)
         known = cls().get_params(deep=False)
-        params, training = TASKS[task]().defaults(known, watched=False, labeled=True, optimizer=None)
+        how: dict[str, Any] = {"watched": False, "labeled": True, "optimizer": None}
+        params, training = TASKS[task]().defaults(known, rows=rows, **how)
         model = cls(**params, **({"random_state": self._seed(k)} if "random_state" in known else {}))
         return model.set_params(**{f"training__{key}": value for key, value in training.items()})
 
@@ -126,7 +127,7 @@ class _Committee(Plain):
             share = None if rows.weight is None else rows.weight / rows.weight.sum()
             drawn = np.random.default_rng(self._seed(k)).choice(len(rows.x), len(rows.x), p=share)
             rows = rows.take(drawn)._replace(weight=None)
-        model, y = self._member(k), self.classes_[rows.y] if is_classifier(self) else rows.y
+        model, y = self._member(k, len(rows.x)), self.classes_[rows.y] if is_classifier(self) else rows.y
         if rows.weight is None or (rows.weight == 1).all():
             return model.fit(rows.x, y)
         if not has_fit_parameter(model, "sample_weight"):
