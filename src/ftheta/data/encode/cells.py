@@ -49,7 +49,7 @@ def one_number(cell: str, way: str) -> float:
 
 def number(x: np.ndarray, mean: float, scale: float, missing: bool, ends: Sequence[float] | None = None) -> np.ndarray:
     """(x - mean) / scale, x clipped to the ends; 0 for a missing cell, which a second column marks: (n, 1 or 2)."""
-    z = ((x if ends is None else np.where(np.isinf(x), x, np.clip(x, *ends))) - mean) / scale
+    z = ((x if ends is None else np.where(np.isinf(x), x, np.clip(x, ends[0], ends[1]))) - mean) / scale
     gone = np.isnan(z)
     z[gone] = 0.0
     return np.stack([z, gone], 1) if missing else z[:, None]
