@@ -299,11 +299,11 @@ def test_mnist_is_mnist(data_dir):
 
 
 @pytest.mark.data
-def test_the_laser_has_1000_values_of_the_competition_and_9093_that_followed(data_dir):
+def test_the_laser_has_1000_values_of_the_competition_and_the_100_that_were_asked_for(data_dir):
     data = load("santafe-laser")
     assert info("santafe-laser")[:5] == ("santafe-laser", data.kind, data.rows, data.columns, data.task)
-    assert data.x.shape == (10_093,) and data.x[:5].tolist() == [86, 141, 95, 41, 22]
-    assert (data.x.min(), data.x.max()) == (0, 255) and "first 1,000 values" in data.notes[0]
+    assert data.x.shape == (1100,) and data.official == 100 and data.x[:5].tolist() == [86, 141, 95, 41, 22]
+    assert (data.x.min(), data.x.max()) == (2, 255) and "first 1,000 values" in data.notes[0]
 
 
 @pytest.mark.data

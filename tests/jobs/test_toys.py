@@ -7,13 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import ftheta
 from ftheta import catalog, explain, jobs
 from ftheta.store import Run
-from tests.cli._things import call
 from tests.toys import CARDS, DATA
 from tests.toys.examples import state
 
@@ -40,24 +38,6 @@ def test_a_toy_is_trained_evaluated_reported_and_opened(model, data):
     assert type(again.model) is type(trained.model) and again.task == trained.task and again.kind is trained.kind
     for name, _ in again.explain():
         assert name in explain.available(again.model)
-
-
-def test_a_series_is_forecast_and_a_table_of_numbers_is_one():
-    rows = np.stack([np.sin(np.arange(200) / 5), np.cos(np.arange(200) / 5)], 1)
-    np.savetxt("waves.csv", rows, delimiter=",", header="a,b", comments="")
-    trained = jobs.train("toy-forecaster", "waves.csv", run="r", epochs=3, horizon=4, report=False)
-    assert trained.dataset.kind == "series" and trained.split.test.tolist() == list(range(160, 200))
-    frame = trained.predict("waves.csv").frame
-    assert list(frame) == ["step", "prediction 1", "prediction 2"] and frame["step"].tolist() == [1, 2, 3, 4]
-
-
-def test_a_horizon_is_an_option_of_models_that_forecast(monkeypatch, capsys):
-    np.savetxt("wave.csv", np.sin(np.arange(120) / 5), header="a", comments="")
-    short = ("--epochs", 1, "--no-report")
-    assert call(monkeypatch, "train", "toy-forecaster", "wave.csv", "--horizon", 5, "--run", "r", *short) == 0
-    assert jobs.open("r").model.horizon == 5
-    assert call(monkeypatch, "train", "mlp", "wine", "--horizon", 5, *short) == 2
-    assert "model 'mlp': Unknown key 'horizon'" in capsys.readouterr().err
 
 
 def test_texts_are_sampled():

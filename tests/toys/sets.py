@@ -6,10 +6,6 @@ from ftheta.data import Dataset
 from tests.toys import examples
 
 
-def waves():
-    return Dataset("toy-waves", examples.series()[0], None, ("a", "b"), (), "none", kind="series")
-
-
 def ragged():
     x, y = examples.sequences()
     return Dataset("toy-ragged", x, y, ("a", "b"), tuple(np.unique(y)), "binary", kind="sequence")

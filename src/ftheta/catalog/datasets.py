@@ -25,6 +25,6 @@ DATA = [
     DataCard("two-gaussians", f"{_MADE}:two_gaussians", "table", 1000, 2, "binary", "synthetic"),
     DataCard("shapes", f"{_MADE}:shapes", "image", 500, 1024, "segment", "synthetic"),
     DataCard("mnist", "ftheta.data.sets.download:mnist", "image", 70000, 784, "multiclass", "download"),
-    DataCard("santafe-laser", "ftheta.data.sets.download:santafe_laser", "series", 10093, 1, "none", "download"),
+    DataCard("santafe-laser", "ftheta.data.sets.download:santafe_laser", "series", 1100, 1, "none", "download"),
     DataCard("tinyshakespeare", "ftheta.data.sets.download:tinyshakespeare", "text", 1115394, 1, "none", "download"),
 ]

@@ -40,7 +40,16 @@ data_options = _together(
     option("--validation", "Share of the rest that early stopping watches.", type=float, metavar="SHARE"),
     option("--split", "How rows are held out.", type=click.Choice(["random", "stratified", "chronological"])),
     option("--group", "Column whose equal cells stay on one side of every split.", metavar="COLUMN"),
-    option("--time-column", "Column that orders the rows, for a chronological split.", metavar="COLUMN"),
+    option(
+        "--time-column", "Column that orders the rows: for a chronological split, or of a series.", metavar="COLUMN"
+    ),
+    option("--horizon", "Steps to forecast; the data is then a series.", type=click.IntRange(1), metavar="STEPS"),
+    option(
+        "--known-ahead",
+        "Column of a series whose coming values are known; may be repeated.",
+        multiple=True,
+        metavar="COLUMN",
+    ),
     layout_options(),
 )
 """Which rows of which data; the names are fields of `jobs.Config`."""

@@ -57,7 +57,7 @@ def command(
     if resume is not None:
         asked = jobs.asked_of(resume) | {"run": resume}
     else:
-        given = {name: value for name, value in flags.items() if value not in (None, "")}
+        given = {name: value for name, value in flags.items() if value not in (None, "", ())}
         names = [name.strip() for name in models.split(",")] if models else []
         asked = given | {"data": data, "models": names, "metric": metric, "seconds": duration(time), "folds": folds}
         asked["run"] = run

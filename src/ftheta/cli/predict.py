@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 from ..results import Table
 from . import _show
-from ._options import layout_options
+from ._options import layout_options, option
 from ._show import echo, width
 
 if TYPE_CHECKING:
@@ -23,13 +23,25 @@ INPUTS = 4  # columns that are shown beside a prediction
 
 @click.command("predict", short_help="Predict with a trained run.")
 @click.argument("run")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@option("--horizon", "Steps to forecast after the end of the series; default: as in training.", type=click.IntRange(1))
 @_show.new_file_option("Write to this CSV file instead of the screen.")
 @layout_options("; default: as in training")
 @_show.skip_bad_option
 @_show.figures_option
-def command(run: str, file: Path, output: Path | None, skip_bad: bool, figures: Path | None, **layout: Any) -> None:
+def command(
+    run: str,
+    file: Path | None,
+    output: Path | None,
+    horizon: int | None,
+    skip_bad: bool,
+    figures: Path | None,
+    **layout: Any,
+) -> None:
     """Predict each row of FILE, which has the columns that RUN (a folder, an id, or last) was trained on.
+
+    For a run that forecasts a series, FILE is another series whose next steps are predicted; without FILE, the series
+    that it was trained on is continued, its test part included.
 
     For a run that was trained on images, FILE is an image or a folder of images; --figures draws what was seen in
     an image. Classes come with their probabilities, numbers with the interval that holds 95 of 100, classes of
@@ -42,14 +54,14 @@ def command(run: str, file: Path, output: Path | None, skip_bad: bool, figures: 
     from .. import jobs
 
     trained = jobs.open(run)
-    found = trained.predict(file, skip_bad=skip_bad, **layout)
+    found = trained.predict(file, horizon=horizon, skip_bad=skip_bad, **layout)
     if figures is not None:
-        drawn = None
-        if "file" in found.rows.names and file.is_file():
+        drawn, name = None, "" if file is None else file.stem
+        if "file" in found.rows.names and file is not None and file.is_file():
             drawn = trained.task.draw(trained.model, found.rows.X, found.predictions, file.name)
         if drawn is None:
             raise InputError(f"--figures {figures}: `ftheta predict` draws what was seen in one image. Leave it out.")
-        echo(f"drawn: {_show.draw(figures, f'predicted-{file.stem}', drawn[0])} shows {drawn[1]}", err=True)
+        echo(f"drawn: {_show.draw(figures, f'predicted-{name}', drawn[0])} shows {drawn[1]}", err=True)
     for note in found.notes:
         echo(f"note: {note}", err=True)
     if output is None and width() is not None:

@@ -57,7 +57,6 @@ def widths(ctx: click.Context, param: click.Parameter, text: str | None) -> list
 @option("--lr", "Learning rate; find: by a range test before training.", type=from_toml, metavar="RATE|find")
 @option("--optimizer", "Name of the optimizer, e.g. adam, nesterov, lbfgs.", metavar="NAME")
 @option("--hidden", "Widths of the hidden layers, e.g. 64,64.", callback=widths, metavar="WIDTHS")
-@option("--horizon", "Steps that a model of series forecasts.", type=int, metavar="STEPS")
 @option("--device", "auto, cpu, cuda, ...", metavar="NAME")
 @option("--size", "Height and width of the images of a folder.", type=int, metavar="PIXELS")
 @option("--skip-bad", "Leave damaged images of a folder out.", is_flag=True, default=None)
@@ -132,7 +131,7 @@ def _config(config: Path | None, **flags: Any) -> Config:
     """Defaults < file < --set < flags."""
     given: dict[str, Any] = {f.name: flags[f.name] for f in fields(Config) if f.name in flags}
     params = {name: flags[name] for name in FLAGS}
-    given = {k: v for k, v in given.items() if v not in (None, "")}
+    given = {k: v for k, v in given.items() if v not in (None, "", ())}
     given["params"] = {k: v for k, v in params.items() if v is not None}
     given["training"] = {"seconds": duration(flags["time"])} if flags["time"] is not None else {}
     stored = read_config(config) if config else {}

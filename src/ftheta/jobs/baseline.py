@@ -109,7 +109,7 @@ def errors_by(task: Task, x: Any, found: Predictions, shape: Sequence[int]) -> m
 
 def constant_of(job: Prepared, names: Names) -> dict[str, float] | None:
     """The constant of the rows that were learned from."""
-    y = job.fit_arguments["y"] if job.task.needs_y else None
+    y = job.rows(job.fitted)[1] if job.task.needs_y else None
     return job.task.constant(None if y is None else job.task.truth(y, job.estimator, names))
 
 
@@ -119,8 +119,10 @@ def linear_answers(job: Prepared, X: Any, raw: Any, names: Names) -> Predictions
     `raw` are the rows before encoding: what a model takes as it is, e.g. missing cells, is encoded for the linear one.
     """
     targets, own = catalog.card(LINEAR).targets, (job.kind.name, job.task.name)
+    if own not in targets:
+        return None
     x, y = (job.fit_arguments[name] for name in ("X", "y"))
-    if own not in targets or np.size(x) > MAX_NUMBERS:
+    if np.size(x) > MAX_NUMBERS:
         return None
     if np.shape(getattr(job.estimator, "coef_", ()))[-1:] == np.shape(x)[-1:]:  # it is linear
         return None

@@ -32,6 +32,7 @@ class Config:
     split: Literal["", "random", "stratified", "chronological"] = ""  # empty: as kind and task have it
     group: str = ""  # column whose equal cells stay on one side of every split
     time_column: str = ""  # column that orders the rows
+    known_ahead: tuple[str, ...] = ()  # columns of a series whose values are known for the steps to come
     encoding: str = "utf-8"  # of the characters of a CSV file
     sheet: str = ""  # of a spreadsheet, or table of a zip archive; empty: the first, or the only one
     skip_rows: Annotated[int, Ge(0)] = 0  # lines above the header
@@ -49,6 +50,20 @@ class Config:
         """How files are read, as `data.read` takes it."""
         return {name: getattr(self, name) for name in ("encoding", "sheet", "skip_rows")}
 
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What columns are for."""
+        return {n: getattr(self, n) for n in ("target", "group", "time_column", "known_ahead", "validation")}
+
+    @property
+    def given(self) -> set[str]:
+        """Names of the settings that are not the usual ones."""
+        usual = Config()
+        own = {
+            f.name for f in fields(self) if f.name not in _TABLES and getattr(self, f.name) != getattr(usual, f.name)
+        }
+        return own | self.params.keys()
+
     def command(self) -> str:
         """What to type to repeat it."""
         words = ["ftheta", "train", self.model, self.data]
@@ -63,8 +78,9 @@ class Config:
                     written = _toml({"x": v}).partition("=")[2].strip().replace("\n", " ")
                     words += ["--set", f"{f.name}.{k}={written}"]
             elif f.name not in ("model", "data") and value != f.default:
-                written = "none" if value == 0.0 and f.name == "test" else str(value)
-                words += [f"--{f.name.replace('_', '-')}", *([] if value is True else [written])]
+                for each in value if isinstance(value, tuple) else [value]:
+                    written = "none" if each == 0.0 and f.name == "test" else str(each)
+                    words += [f"--{f.name.replace('_', '-')}", *([] if each is True else [written])]
         return shlex.join(words)
 
 

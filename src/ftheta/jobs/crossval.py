@@ -78,22 +78,24 @@ def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float =
         model.set_params(training__seconds=seconds)
     began = perf_counter()
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training on all rows gives them
-        model.fit(**rows.fit)
+        model.fit(**({"X": rows.fit["X"]} if job.kind.has_targets else rows.fit))
     return answered(job, rows, model, perf_counter() - began)
 
 
 def fresh(job: Prepared) -> Any:
     """A model that is not fitted, and that shows no progress."""
     model: Any = clone(job.estimator)
+    model.set_params(**getattr(model, "in_folds", {}))
     return model.set_params(training__progress=False) if job.stepped else model
 
 
 def answered(job: Prepared, rows: Opened, model: Any, seconds: float = np.nan) -> Fold:
     """What a fitted model predicts for the rows held out."""
-    answers = job.task.predict(model, rows.X, _names(job, model))
+    kept, _, answers = job.task.answered(model, rows.X, rows.y, _names(job, model))
     truth, learned = (_truth(job, y) for y in (rows.y, rows.fit["y"]))
+    held, truth = rows.held[kept], truth[kept]
     known = job.task.constant(learned)
-    return Fold(rows.held, truth, answers, {} if known is None else job.task.baseline(known, answers), seconds)
+    return Fold(held, truth, answers, {} if known is None else job.task.baseline(known, answers), seconds)
 
 
 def _watched(job: Prepared, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

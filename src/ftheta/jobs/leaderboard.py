@@ -25,14 +25,14 @@ from ..explain.predictions.refitted import suspects
 from ..plots import Figure
 from ..results import Result, Table
 from ..store import Run, write_atomic
-from ..tasks import TASKS, task_name
+from ..tasks import TASKS
 from .asked import begin, given
 from .baseline import LINEAR, Scored
 from .config import Config, merge, settings_of
 from .crossval import FOLDS, joined, metric_of, parts
 from .entrants import SHARE, Clock, Entrant, judge
 from .next_steps import loss_of, threshold
-from .opening import open_data
+from .opening import asked_task, open_data
 from .prepare import prepare
 from .runs import new_path
 from .train import Watcher, train
@@ -266,7 +266,8 @@ def _mean_of(ranked: Sequence[Entrant], folder: Path, clock: Clock) -> Entrant |
         return None
     if clock.left < 1.5 * (len(best[0].folds) + 2) * sum(e.seconds for e in best):
         return None
-    params = {"members": [e.name for e in best], "weights": "equal"}
+    cls: Any = catalog.resolve(MEAN, job.kind.name, job.task.name)
+    params = {"members": [e.name for e in best], **cls.plain_mean}
     try:
         made = prepare(replace(job.config, model=MEAN, params=params), dataset=job.dataset)
     except InputError:
@@ -332,7 +333,8 @@ def _entrants(
     dataset = open_data(config, Card("compare", targets), lambda text: watch.say("wait", text))
     two = bool(cost) and bool(loss_of(cost)) and len(np.unique(np.asarray(dataset.y))) == 2
     found, left_out = [], {}
-    asked = [catalog.card(name) for name in dict.fromkeys(models)] or _default(known, dataset, task_name(config.task))
+    task = asked_task(config, Card("compare", targets), dataset.kind)
+    asked = [catalog.card(name) for name in dict.fromkeys(models)] or _default(known, dataset, task)
     for card in asked:
         try:
             job = prepare(replace(config, model=card.name), dataset=dataset)

@@ -27,7 +27,10 @@ Say = Callable[[str], object]
 
 def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Dataset:
     """A data set by its name, or a file with its target, for a model."""
-    found = _folder(config, card, say) or _named(config.data, config.target) or _file(config, card)
+    holds = _holds_targets(config, card)
+    found = _folder(config, card, say) or _named(config.data, config.target) or _file(config, card, holds)
+    if holds:  # a series is put in order, and its columns are told apart, by its kind
+        return found
     if _takes_sequences(config, card):
         return _sequences(found, config, each_step=TASKS.get(task_name(config.task), Task).each_step)
     found = _ordered(found, config)
@@ -47,6 +50,18 @@ def described_data(name: str, target: str | None, say: Say, **layout: Any) -> Da
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def asked_task(config: Config, card: Card, kind: str = "") -> str:
+    """The task that a name requests, or a setting that only it has, or data whose kind is for it alone; else empty."""
+    own = tasks_of(card)
+    if config.task:
+        return task_name(config.task)
+    if len(own) == 1:
+        return next(iter(own)) if all(KINDS[k].has_targets for k in card.kinds) else ""
+    named = [name for name, task in own.items() if config.given.intersection(task.asked_by)]
+    of_kind = [name for k, name in card.targets if k == kind]
+    return next(iter([*named, *(of_kind if len(of_kind) == 1 else [])]), "")
 
 
 def _named(name: str, target: str) -> Dataset | None:
@@ -100,9 +115,17 @@ def _refuse_damaged(found: Dataset) -> None:
             raise FileFormatError(f"{next(iter(x.bad.values()))} {ADVICE}")
 
 
-def _file(config: Config, card: Card) -> Dataset:
+def _holds_targets(config: Config, card: Card) -> bool:
+    """Whether what is asked of the model is learned from X alone, which holds the targets."""
+    asked = asked_task(config, card)
+    return all(KINDS[kind].has_targets for kind, task in card.targets if task == asked or not asked)
+
+
+def _file(config: Config, card: Card, holds_targets: bool) -> Dataset:
     """A file; where the model learns from a target, there must be one."""
     _refuse_missing(config.data)
+    if holds_targets:
+        return _data.read(Path(config.data), None, required=False, **config.layout)
     path, needs_y = Path(config.data), all(task.needs_y for task in tasks_of(card).values())
     required = bool(config.target) or (
         needs_y and _data.format_of(path, config.sheet) not in ("csv", "json", "excel", "parquet")
@@ -254,14 +277,14 @@ class Reader(NamedTuple):
         if shape and (path.is_dir() or _data.is_picture(path)):
             found, names["file"] = _new_images(path, shape, skip_bad)
         else:
-            found = self._rows(path, bool(shape), required, layout)
-        if required and found.y is None:
+            found = self._rows(path, bool(shape), required and not self.kind.has_targets, layout)
+        if required and found.y is None and not self.kind.has_targets:
             target = f" {self.config.target!r}" if self.config.target else ""
             raise InputError(f"{path} has no target{target} to compare with. Give a file that has it.")
         if issubclass(self.kind, Sequences):
             found = _sequences(found, self.config, each_step=self.task.each_step)
             names[self.config.group or "sequence"] = found.row_names
-        found = self.kind.convert(found)
+        found = self.kind.convert(found, self.config.roles | {"train": required})
         x = found.x if encoder is None else encoder.align(found.x)
         notes = [*found.notes, *([] if encoder is None else encoder.new_row_notes(x))]
         return Rows(x, x if encoder is None else encoder.transform(x), found.y, names, notes, found)
@@ -270,6 +293,7 @@ class Reader(NamedTuple):
         if _data.is_picture(path):
             raise InputError(f"{path} is an image; the run was trained on rows of numbers. Give a file like its data.")
         target, own = self.config.target or None, self.config.layout
+        target = None if self.kind.has_targets else target
         if path.suffix != Path(self.config.data).suffix:
             own = {"encoding": own["encoding"]}
         found = _data.read(path, target, required=required, csv_format=self.csv_format, **own | _given(layout))

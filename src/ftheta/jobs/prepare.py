@@ -1,6 +1,6 @@
 """Everything that is decided before training: data, task, split, estimator, encoder. Nothing is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cached_property
 from hashlib import sha256
@@ -19,10 +19,10 @@ from ..data.kinds import KINDS, Kind
 from ..draw import Draw
 from ..errors import InputError
 from ..results import Result
-from ..tasks import TASKS, Task, task_name, tasks_of
+from ..tasks import TASKS, Task, tasks_of
 from ..train import Training
 from .config import Config, typed
-from .opening import Reader, Rows, hints, open_data
+from .opening import Reader, Rows, asked_task, hints, open_data
 
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 EXPLAINED = 2000  # rows that explanations look at
@@ -76,8 +76,8 @@ class Prepared:
     @cached_property
     def leaks(self) -> tuple[str, ...]:
         """What the test part shares with the rows that are learned from."""
-        if not self.task.needs_y or isinstance(self.dataset.x, list):  # without answers nothing is known beforehand
-            return ()
+        if not self.task.needs_y or isinstance(self.dataset.x, list) or self.kind.has_targets:
+            return ()  # without answers nothing is known beforehand
         x = self.dataset.x
         x = x.reshape(len(x), -1) if isinstance(x, np.ndarray) else x
         return leaks(x, self.fitted, self.split.test, self.task.leak_target(self.dataset.y))
@@ -95,6 +95,8 @@ class Prepared:
     def fit_arguments(self) -> dict[str, Any]:
         """What `fit` is called with."""
         found: dict[str, Any] = dict(zip(("X", "y"), self.rows(self.fitted), strict=True))
+        if self.kind.has_targets:
+            return {"X": found["X"]}
         if self.validates and len(self.split.validation):
             found |= dict(zip(("X_val", "y_val"), self.rows(self.split.validation), strict=True))
         return found
@@ -134,13 +136,13 @@ def prepare(
             f"e.g. make_pipeline(ftheta.{name}(), ftheta.MLPClassifier())."
         )
     dataset = open_data(config, card, say) if dataset is None else dataset
-    task = _task(card, dataset, task_name(config.task))
+    task = _task(card, dataset, asked_task(config, card, dataset.kind))
     kind = _kind(card, dataset, task)
-    dataset = kind.convert(dataset)
+    dataset = kind.convert(dataset, config.roles | {"train": True})
     task.check(dataset)
     split = _split(config, dataset, task)
     cls = catalog.resolve(card.name, kind.name, task.name)
-    estimator = _estimator(cls, config, task, dataset, split)
+    estimator = _estimator(cls, config, task, dataset, split, kind.settings(dataset, config.roles))
     found = Prepared(config, dataset, kind, task, split, estimator, kind.encoder(dataset, estimator))
     if task.needs_y and dataset.y is not None:
         task.check_split(dataset.name, *(targets(dataset.y, rows) for rows in (found.fitted, split.test)))
@@ -226,14 +228,17 @@ def _split(config: Config, dataset: Dataset, task: Task) -> Split:
         share = 0.0 if isinstance(config.test, str) else TEST if config.test is None else config.test
         rest, test = hold_out(rows, "test", share)
     share = task.validation_share(len(rest)) if config.validation == "auto" else config.validation
+    share = 0.0 if KINDS[dataset.kind].has_targets else share  # the estimator holds them out
     return Split(*hold_out(rest, "validation", share), test)
 
 
 # ---- estimator
 
 
-def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, split: Split) -> Any:
-    """Defaults of the family < the user's settings."""
+def _estimator(
+    cls: type[Any], config: Config, task: Task, dataset: Dataset, split: Split, columns: Mapping[str, Any]
+) -> Any:
+    """Defaults of the family < what columns are for < the user's settings."""
     where, known = f"model {config.model!r}", cls().get_params(deep=False)
     for name in ELSEWHERE.keys() & config.params.keys():
         raise InputError(f"{where}: {name}={config.params[name]!r} is not set here; use {ELSEWHERE[name]}.")
@@ -245,11 +250,16 @@ def _estimator(cls: type[Any], config: Config, task: Task, dataset: Dataset, spl
         labeled, rule = dataset.y is not None, given.get("optimizer")
         rows = len(split.train) + (0 if watched else len(split.validation))
         params, training = task.defaults(known, rows=rows, watched=watched, labeled=labeled, optimizer=rule)
-    params = params | _one_layer(given, known) | ({"random_state": config.seed} if "random_state" in known else {})
+    params = (
+        params
+        | {k: v for k, v in columns.items() if k in known}
+        | _one_layer(given, known)
+        | ({"random_state": config.seed} if "random_state" in known else {})
+    )
     if "training" not in known:
         typed(cls, {f"training.{k}": v for k, v in config.training.items()}, where)
         return cls(**typed(cls, params, where))
-    fields = {"progress": True, **training, **typed(Training, config.training, "training")}
+    fields = {"progress": True, **cls.defaults, **training, **typed(Training, config.training, "training")}
     return cls(**typed(cls, params, where), training=Training(**fields))
 
 

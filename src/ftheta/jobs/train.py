@@ -201,6 +201,8 @@ def write_setup(job: Prepared, run: Run) -> None:
         "split.safetensors": {**job.split._asdict(), "data": job.digest},
         "data.json": json.dumps(_facts(job), indent=1, ensure_ascii=False) + "\n",
     }
+    if (packed := job.kind.pack(job.dataset.x)) is not None:
+        content["past.safetensors"] = packed
     if job.learning_rates is not None:
         content["figures/learning-rate.svg"] = svg(job.learning_rates.figure())
     for name, value in content.items():
@@ -240,8 +242,8 @@ def _evaluate(job: Prepared, run: Run) -> None:
         index = job.split.test if len(job.split.test) else job.fitted
         (X, y), data = job.rows(index), digest(job.dataset, index)
     task, names, model = job.task, job.dataset.target_names, job.estimator
-    answers = task.predict(model, X, names, held) if task.needs_y else {}
-    truth = task.truth(y, model, names) if task.needs_y else None
+    kept, truth, answers = task.answered(model, X, y, names, held) if task.needs_y else (slice(None), None, {})
+    index = index[kept]
     scores = task.score(truth, answers, model=model, X=X, seed=job.config.seed)
     run.write("test.safetensors", {"rows": index, **({"y": truth, **answers} if answers else {})})
     about = {"rows": len(index), "family": job.config.model, "data": data}

@@ -101,7 +101,8 @@ class TrainedRun:
         """The data that it was trained on; data that has changed is refused."""
         if self.config.data not in data_names() and not Path(self.config.data).exists():
             raise RunError(f"This needs the training data of {self.run.path}, and {self.config.data} is not there.")
-        found = self.kind.convert(open_data(self.config, catalog.card(self.config.model)))
+        found = open_data(self.config, catalog.card(self.config.model))
+        found = self.kind.convert(found, self.config.roles | {"train": True})
         if digest(found) != files.split(self.run)["data"]:
             raise RunError(f"{self.config.data} has changed since {self.run.path} was trained on it. Restore it.")
         return found
@@ -146,23 +147,42 @@ class TrainedRun:
         form = None if given is None else CsvFormat(**{"units": {}, **given, "text": tuple(given["text"])})
         return Reader(self.config, self.task, self.kind, self.encoder, form)
 
-    def predict(self, file: Path | str, *, skip_bad: bool = False, **layout: Any) -> Answers:
-        """Predictions for each row of a file, an image or a folder of images.
+    def predict(
+        self, file: Path | str | None = None, *, horizon: int | None = None, skip_bad: bool = False, **layout: Any
+    ) -> Answers:
+        """Predictions for each row of a file, an image or a folder of images; of a series, for the steps after it.
 
         Args:
-            file: The file or folder.
+            file: The file or folder; None: the series that it was trained on, its test part included.
+            horizon: Steps that are forecast; None: as in training.
             skip_bad: Whether damaged images are left out.
             layout: `encoding`, `sheet` and `skip_rows` as in `ftheta.data.read`; default: as in training.
         """
         if not hasattr(self.model, "predict"):
             advice = "`ftheta sample` draws rows from it, `ftheta explain` shows what is inside."
             raise InputError(f"{self.run.path} is a {type(self.model).__name__}, which predicts nothing. {advice}")
+        if self.kind.has_targets:
+            return self._continued(file, horizon, layout)
+        if file is None or horizon is not None:
+            what = "a file is needed" if file is None else f"--horizon {horizon} is for forecasts of a series"
+            raise InputError(f"{what}; {self.run.path} predicts the rows of a file: ftheta predict RUN {self.kind.new}")
         rows = self.reader.read(file, skip_bad=skip_bad, **layout)
         made = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
         if (lines := self.task.lines(made)) is not None:
             rows = rows._replace(names={name: np.asarray(cells)[lines] for name, cells in rows.names.items()})
         frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
         return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows)
+
+    def _continued(self, file: Path | str | None, horizon: int | None, layout: dict[str, Any]) -> Answers:
+        """The steps after the end of a series."""
+        if file is None:
+            x = self.kind.unpack(self.run.tree("past.safetensors"))
+            rows = Rows(x, x, None, {}, [], None)  # type: ignore[arg-type]
+        else:
+            rows = self.reader.read(file, **layout)
+        made = self.model.forecast(rows.X, horizon)
+        frame = pd.DataFrame(self.task.columns(made))
+        return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows._replace(x=None))
 
     def evaluate(self, file: Path | str, *, skip_bad: bool = False, cost: str = "", **layout: Any) -> Table:
         """Scores on the rows of a file that has the target; arguments as in `predict`, `cost` as in `compare`."""
@@ -171,8 +191,7 @@ class TrainedRun:
         y, made = None, {}
         if task.needs_y:
             task.check_split(str(file), getattr(self.model, "classes_", rows.y), rows.y)
-            y = task.truth(rows.y, self.model, names)
-            made = task.predict(self.model, rows.X, names, files.interval(self.run))
+            _, y, made = task.answered(self.model, rows.X, rows.y, names, files.interval(self.run))
         scores = task.score(y, made, model=self.model, X=rows.X, seed=self.config.seed)
         known = files.result(self.run).get("baseline") if self.run.has("result.json") else None
         constant = None if known is None else known["constant"]

@@ -48,3 +48,6 @@ from .thresholds import Threshold as Threshold
 from .thresholds import threshold as threshold
 from .truth import AgainstTruth as AgainstTruth
 from .truth import against_truth as against_truth
+from .forecasts import Backtest as Backtest
+from .forecasts import crps_normal as crps_normal
+from .forecasts import forecast_tests as forecast_tests

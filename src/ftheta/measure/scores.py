@@ -39,10 +39,11 @@ AREAS = ("ROC AUC", "average precision")
 _BETTER = {  # panels of the figure
     "share (1 is best)": ("accuracy", "recall", "balanced accuracy", "ROC AUC", "average precision"),
     "loss (0 is best; log loss in nats)": ("log loss", "Brier score", "ECE"),
+    "error over that of the naive forecast": ("MASE",),
     "share": ("R²", "coverage"),
-    "in units of y": ("RMSE", "MAE", "pinball", "mean width"),
+    "in units of y": ("RMSE", "MAE", "CRPS", "pinball", "mean width"),
 }
-_LOSSES = {name for panel in ("loss (0 is best; log loss in nats)", "in units of y") for name in _BETTER[panel]}
+_LOSSES = {"MASE", *_BETTER["loss (0 is best; log loss in nats)"], *_BETTER["in units of y"]}
 MAX_POINTS = 2000
 _QUANTILES = {"smallest": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "largest": 1.0}
 

@@ -53,6 +53,16 @@ from .margin.rbf import RBFClassifier as RBFClassifier
 from .margin.rbf import RBFRegressor as RBFRegressor
 from .margin.svm import SVMClassifier as SVMClassifier
 from .margin.svm import SVMRegressor as SVMRegressor
+from .sequence.autoregression import ARForecaster as ARForecaster
+from .sequence.committee import CommitteeForecaster as CommitteeForecaster
+from .sequence.ets import ETSForecaster as ETSForecaster
+from .sequence.lagged import KernelRidgeForecaster as KernelRidgeForecaster
+from .sequence.lagged import MLPForecaster as MLPForecaster
+from .sequence.naive import NaiveForecaster as NaiveForecaster
+from .sequence.recurrent import GRUForecaster as GRUForecaster
+from .sequence.recurrent import LSTMForecaster as LSTMForecaster
+from .sequence.recurrent import RNNForecaster as RNNForecaster
+from .sequence.recurrent import TCNForecaster as TCNForecaster
 from .sequence.rows import GRUClassifier as GRUClassifier
 from .sequence.rows import GRURegressor as GRURegressor
 from .sequence.rows import GRUTagger as GRUTagger

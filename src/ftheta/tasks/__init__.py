@@ -3,8 +3,9 @@
 from ..catalog import Card, load
 from .base import Task
 from .classify import Classify, class_names, class_weights, encode_labels, learn_classes, warn_unseen
+from .forecast import Forecast
 from .generate import Generate, Recall, Transform
-from .regress import Forecast, Regress
+from .regress import Regress
 from .segment import Detect, Segment
 from .tag import Tag
 

@@ -58,6 +58,7 @@ class Task:
     error: ClassVar[str] = ""  # what the mean of `errors` is
     judged: ClassVar[str] = ""  # the score that a verdict quotes; empty: the first
     each_step: ClassVar[bool] = False  # whether every step of a row has a target of its own
+    asked_by: ClassVar[tuple[str, ...]] = ()  # settings that ask for it
     pictures: ClassVar[tuple[str, ...]] = ()  # explanations that open a report where a model has them, the best first
 
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
@@ -145,6 +146,13 @@ class Task:
     def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """The predictions of a model for rows."""
         return {}
+
+    def answered(
+        self, model: Any, X: Any, y: Any, names: Names = (), held: Held = None
+    ) -> tuple[np.ndarray | slice, Any, Predictions]:
+        """Rows that have a prediction, their targets, and the predictions."""
+        truth, made = self.truth(y, model, names), self.predict(model, X, names, held)
+        return slice(None), truth, made
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
         """Predictions as the columns of a CSV file or a data frame."""

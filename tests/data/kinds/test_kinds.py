@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ftheta.data import InputSpec
-from ftheta.data.kinds import KINDS, Boxes, Environment, Images, Kind, Sequences, Series, Table, Text
+from ftheta.data.kinds import KINDS, Boxes, Environment, Images, Kind, Sequences, Table, Text
 from ftheta.data.kinds.sequence import decode, encode
 from ftheta.draw import Draw
 from ftheta.errors import InputError, InputTypeError
@@ -183,31 +183,6 @@ def test_sequences_are_padded_batch_by_batch_and_say_where_they_end():
 def test_what_is_not_a_list_of_sequences_is_refused(X):
     with pytest.raises((InputError, InputTypeError)):
         Sequences().check(X, Owner())
-
-
-# ---- series
-
-
-def test_a_series_is_standardized_and_cut_into_windows_with_what_follows():
-    x = np.arange(50.0) ** 1.5
-    found = Series(7).check(x, Owner())
-    assert found.spec.shape == (7, 1)
-    windows = np.lib.stride_tricks.sliding_window_view(((x - x.mean()) / x.std()).astype(np.float32), 8)
-    (batch,) = batches(found)
-    np.testing.assert_allclose(batch.x[..., 0].numpy(), windows[:, :-1], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(batch.y[..., 0].numpy(), windows[:, 1:], rtol=1e-5, atol=1e-6)
-
-
-def test_what_is_learned_of_a_series_comes_from_the_part_that_is_kept():
-    x = np.concatenate([np.arange(40.0), np.full(10, 1000.0)])
-    found = Series(5).check(x, Owner())
-    kept = found.take(np.arange(40))
-    spec = Series(5).learn(kept)
-    assert spec.facts["mean"] == pytest.approx([19.5]) and spec.facts["last"][:, 0].tolist() == [35, 36, 37, 38, 39]
-    with pytest.raises(InputError, match="contiguous"):
-        found.take([0, 2, 4])
-    with pytest.raises(InputError, match="at least 6"):
-        Series(5).check(np.arange(5.0), Owner())
 
 
 # ---- text

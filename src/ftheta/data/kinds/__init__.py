@@ -2,7 +2,8 @@
 
 from .base import Inputs, Items, Kind, histogram
 from .environment import Environment
-from .sequence import Sequences, Series, Text
+from .sequence import Sequences, Text
+from .series import Series
 from .table import Boxes, Images, Table
 
 __all__ = [

@@ -11,7 +11,7 @@ what is learned from X is a value, `InputSpec`. Shapes: B rows of a batch, T ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -58,6 +58,7 @@ class Kind:
     unit: ClassVar[str] = "rows"  # what is counted
     new: ClassVar[str] = "new.csv"  # a file to predict
     made_by: ClassVar[str] = ""  # how a table becomes data of this kind, as a sentence
+    has_targets: ClassVar[bool] = False  # whether X holds what is to be predicted
 
     def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Inputs:
         """X as inputs, or one sentence that names the estimator `owner`; without a spec, one is learned from X.
@@ -81,9 +82,29 @@ class Kind:
         return ()
 
     @classmethod
-    def convert(cls, data: Dataset) -> Dataset:
-        """A data set of another kind as one of this kind, if the two differ in more than their use."""
+    def convert(cls, data: Dataset, roles: Mapping[str, Any] = {}) -> Dataset:
+        """A data set of another kind as one of this kind, if the two differ in more than their use.
+
+        Args:
+            data: The data set.
+            roles: What columns are for: `target`, `time_column`, `group`, `known_ahead`.
+        """
         return data
+
+    @classmethod
+    def settings(cls, data: Dataset, roles: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters of an estimator that say what columns are for."""
+        return {}
+
+    @classmethod
+    def pack(cls, x: Any) -> dict[str, Any] | None:
+        """Raw x as arrays, where predictions continue it; None: they do not."""
+        return None
+
+    @classmethod
+    def unpack(cls, tree: Mapping[str, Any]) -> Any:
+        """What `pack` made arrays of."""
+        return None
 
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
@@ -222,7 +243,6 @@ class Windows:
     spec: InputSpec
     length: int  # T
     stride: int = 1  # steps between the starts of two windows
-    scaled: bool = False  # whether steps are standardized by the mean and scale of the spec
 
     def __len__(self) -> int:
         return len(self.values)
@@ -245,10 +265,7 @@ class Windows:
         from ..batch import Batch
         from ..sources import Indexed
 
-        steps = self.values
-        if self.scaled:
-            steps = (steps - self.spec.facts["mean"]) / self.spec.facts["scale"]
-        values: Any = on_device(steps, dtype, device)
+        values: Any = on_device(self.values, dtype, device)
         phases = self.stride if shuffle else 1
         n = (len(values) - self.length - phases) // self.stride + 1
         if n < 1:

@@ -1,9 +1,9 @@
-"""Steps in time: sequences (T_i, D), series (T,) or (T, D), and text, a string or documents, as numbers of characters.
+"""Steps in time: sequences (T_i, D), and text, a string or documents, as numbers of characters.
 
 A batch of sequences is padded with zeros to its longest: x (B, T, D + 1), where the last channel is 1 at real steps and
 0 in the padding; of tokens and of documents it is (B, T) integers, 0 in the padding. The net of one sequence alone sees
-what it sees in a batch only if it uses that. A batch of a series, or of one long text, holds windows (of a series
-standardized) and, as targets, the steps that follow.
+what it sees in a batch only if it uses that. A batch of one long text holds windows and, as
+targets, the steps that follow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -135,64 +135,6 @@ def numbered(tokens: np.ndarray, known: np.ndarray) -> np.ndarray:
 def _marked(rows: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays (T_i, D) as one (B, T, D + 1); the last channel is 1 at real steps."""
     return padded([np.column_stack([row, np.ones(len(row), row.dtype)]) for row in rows])
-
-
-@dataclass(frozen=True)
-class Series(Kind):
-    """A series (T,) or (T, D); a data frame keeps the names of its columns."""
-
-    window: int  # steps of the past that a net sees
-
-    name: ClassVar[str] = "series"
-    split: ClassVar[str] = "chronological"
-    unit: ClassVar[str] = "values"
-
-    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Windows:
-        """X as (T, D) float64, finite."""
-        X = check.plain(X)
-        if not hasattr(X, "columns") and np.ndim(X) == 1:
-            X = np.asarray(X)[:, None]
-        x = check.table(owner, X, dtype="float64", reset=spec is None)
-        made = Windows(x, spec or InputSpec((self.window, x.shape[1])), self.window, scaled=True)
-        if spec is None and len(x) <= self.window:
-            raise InputError(
-                f"X has {len(x)} steps; windows of {self.window} steps and the one that follows need at least "
-                f"{self.window + 1}. Pass a longer series or use shorter windows."
-            )
-        return made if spec is not None else Windows(x, self.learn(made), self.window, scaled=True)
-
-    def learn(self, inputs: Windows) -> InputSpec:
-        """Mean and scale of each column, and the last window, from which forecasts start."""
-        x = inputs.values
-        scale = x.std(0)
-        facts = {"mean": x.mean(0), "scale": np.where(scale > 0, scale, 1.0), "last": x[-self.window :].copy()}
-        return InputSpec((self.window, x.shape[1]), facts)
-
-    def verify(self, spec: InputSpec) -> None:
-        """Mean, scale and the last window have the right shapes."""
-        window, columns = spec.shape
-        wanted = {"mean": (columns,), "scale": (columns,), "last": (window, columns)}
-        found = {name: np.shape(spec.facts[name]) for name in wanted}
-        if window != self.window or found != wanted:
-            raise ValueError(f"a series of windows {spec.shape} with facts of shapes {found}")
-
-    # ---- data sets of this kind, for jobs
-
-    @classmethod
-    def convert(cls, data: Dataset) -> Dataset:
-        if not hasattr(data.x, "select_dtypes"):
-            return data
-        numbers = data.x.select_dtypes("number")
-        x = numbers.to_numpy(float)
-        return replace(data, x=x, y=None, kind=cls.name, task="none", feature_names=tuple(map(str, numbers.columns)))
-
-    @classmethod
-    def size(cls, data: Dataset) -> str:
-        return f"{data.columns} column{'s' * (data.columns > 1)}"
-
-    @classmethod
-    def first(cls, data: Dataset, rows: int) -> Table:
-        return Table({"first values": np.asarray(data.x)[:rows].tolist()})
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,8 @@ class _Committee(Plain):
     random_state: RandomState = None
 
     space: ClassVar[Space] = {"weights": ["equal", "optimal"], "bagging": [False, True]}
+    plain_mean: ClassVar[Mapping[str, Any]] = {"weights": "equal"}  # settings with which it is the mean of its members
+
     how_fitted: ClassVar[str] = "Each member was trained by itself; their predictions are averaged."
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -127,7 +129,8 @@ class _Committee(Plain):
             share = None if rows.weight is None else rows.weight / rows.weight.sum()
             drawn = np.random.default_rng(self._seed(k)).choice(len(rows.x), len(rows.x), p=share)
             rows = rows.take(drawn)._replace(weight=None)
-        model, y = self._member(k, len(rows.x)), self.classes_[rows.y] if is_classifier(self) else rows.y
+        model, classes = self._member(k, len(rows.x)), getattr(self, "classes_", None)
+        y = rows.y if classes is None else classes[rows.y]
         if rows.weight is None or (rows.weight == 1).all():
             return model.fit(rows.x, y)
         if not has_fit_parameter(model, "sample_weight"):

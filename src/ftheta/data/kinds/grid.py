@@ -1,0 +1,249 @@
+"""Regular grids of time: periods of a calendar or numbers of rows, and series laid on them.
+
+Daily stamps of working days only, months with a gap, quarters, half hours: the coarsest grid on which all stamps of a
+series are apart is taken, and what is missing on it is a row of empty cells.
+Shapes: T steps of a series, C columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ... import check
+from ...errors import InputError, InputTypeError
+
+SEASONS = {"Y": 1, "Q": 4, "M": 12, "W": 52, "B": 5, "D": 7, "h": 24, "min": 1440, "s": 60}  # steps of a usual cycle
+
+
+class Track(NamedTuple):
+    """One series on its grid."""
+
+    name: str
+    time: np.ndarray  # (T,) int64: numbers of the steps of the grid
+    values: np.ndarray  # (T, D + K) float64, NaN where missing; rows after the last value of D are of the future
+    place: np.ndarray  # (T,) number of each row among the rows of all series
+    begin: int = 0  # rows before are only looked back at
+
+    @property
+    def end(self) -> int:
+        """Rows up to the last known value."""
+        return int(self.known_rows[-1]) + 1 if len(self.known_rows) else 0
+
+    @property
+    def known_rows(self) -> np.ndarray:
+        return np.flatnonzero(self.place >= 0)
+
+
+class Grid(NamedTuple):
+    """Numbers of equal steps: row numbers, or periods of a calendar."""
+
+    freq: str = ""  # of pandas' periods; B: working days; empty: plain numbers
+    step: int = 1
+
+    @classmethod
+    def of(cls, index: pd.Index) -> Grid:
+        """The coarsest grid on which all time stamps of each series are apart."""
+        times, names = levels_of(index)
+        if times.dtype.kind != "M":
+            return cls("", _usual_step([np.asarray(times[names == n]) for n in pd.unique(names)]))
+        dates = pd.DatetimeIndex(times)
+        for freq in SEASONS:
+            if freq == "B" and (dates.day_of_week >= 5).any():
+                continue
+            number = cls(freq).raw(dates)
+            parts = [number[names == n] for n in pd.unique(names)]
+            if all(len(np.unique(p)) == len(p) for p in parts):
+                return cls(freq, _usual_step(parts))
+        raise _duplicate(dates, names)
+
+    def raw(self, dates: pd.DatetimeIndex) -> np.ndarray:
+        """Numbers of the periods."""
+        if self.freq == "B":
+            days = dates.to_numpy().astype("datetime64[D]")
+            return np.busday_count(np.datetime64("1970-01-01"), np.busday_offset(days, 0, roll="backward"))
+        return dates.to_period(self.freq).asi8
+
+    def numbers(self, times: Any) -> np.ndarray:
+        """Steps of the grid, (T,) int64."""
+        raw = self.raw(pd.DatetimeIndex(times)) if self.freq else np.asarray(times)
+        first = raw[:1] % self.step if len(raw) else 0
+        if ((raw - first) % self.step).any():
+            raise InputError(
+                "The time stamps are not evenly spaced, and not only because some are missing. Bring them to a grid, "
+                "e.g. with pandas' resample('D').mean()."
+            )
+        return (raw // self.step).astype(np.int64)
+
+    def times(self, numbers: np.ndarray) -> pd.Index:
+        """Time stamps of steps."""
+        raw = np.asarray(numbers, np.int64) * self.step
+        if not self.freq:
+            return pd.Index(raw)
+        if self.freq == "B":
+            return pd.DatetimeIndex(np.busday_offset(np.datetime64("1970-01-01"), raw, roll="forward"))
+        return pd.PeriodIndex.from_ordinals(raw, freq=self.freq).to_timestamp()
+
+    def places(self, X: Any) -> pd.MultiIndex:
+        """Name and step of each row of X."""
+        times, names = levels_of(frame_of(X, "X").index)
+        return pd.MultiIndex.from_arrays([names, self.numbers(times)])
+
+    @property
+    def season(self) -> int:
+        """Steps of the usual cycle; 1 where there is none."""
+        cycle = SEASONS.get(self.freq, 1)
+        return cycle // self.step if cycle % self.step == 0 and cycle > self.step else 1
+
+    def facts(self) -> dict[str, Any]:
+        return {"freq": self.freq, "step": self.step}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Grid:
+        freq, step = str(facts["freq"]), int(facts["step"])
+        if (freq and freq not in SEASONS) or step < 1:
+            raise ValueError(f"a grid of {freq!r}, {step}")
+        return cls(freq, step)
+
+    def fitting(self, index: pd.Index) -> Grid:
+        """This grid, if the index has such stamps."""
+        times, _ = levels_of(index)
+        if (times.dtype.kind == "M") != bool(self.freq):
+            found = "time stamps" if times.dtype.kind == "M" else "plain numbers"
+            raise InputError(f"The index of X holds {found}, unlike that of the series of fit. Use the same kind.")
+        return self
+
+
+def stamps(column: Any) -> pd.Index:
+    """A column of time as an index: dates, numbers of steps, or years such as 1960.25."""
+    values = pd.Index(column)
+    if values.hasnans:
+        raise InputError(f"{int(values.isna().sum())} rows have no time stamp. Drop those rows, or fill them in.")
+    if values.dtype.kind == "f":
+        per_year = round(1 / float(np.median(np.diff(np.sort(values)))[()] or 1)) if len(values) > 1 else 1
+        if per_year in (4, 12) and float(np.min(np.asarray(values))) > 1000:  # years with a fraction
+            months = (
+                np.rint(np.asarray(values) * 12).astype(int)
+                if per_year == 12
+                else np.rint(np.asarray(values) * 4).astype(int) * 3
+            )
+            return pd.PeriodIndex.from_ordinals(months - 1970 * 12, freq="M").to_timestamp()
+        if (np.asarray(values) == np.rint(values)).all():
+            return values.astype(np.int64)
+    if values.dtype == object:
+        values = pd.Index(pd.to_datetime(values, errors="coerce", utc=True)) if _zones(values) < 2 else values
+        if values.dtype == object:
+            raise InputError(
+                "The time stamps have several time zones. Convert them to one, e.g. pd.to_datetime(..., utc=True)."
+            )
+    return values
+
+
+def _zones(values: pd.Index) -> int:
+    return len({str(getattr(v, "tzinfo", None)) for v in values})
+
+
+def frame_of(X: Any, owner: str) -> pd.DataFrame:
+    """X as a frame of floats with an index of time."""
+    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
+        raise InputTypeError(f"X is {X!r:.40}; {owner} takes a series: an array (T,) or (T, D), or a data frame.")
+    frame = X.to_frame("y" if X.name is None else X.name) if isinstance(X, pd.Series) else X
+    if not isinstance(frame, pd.DataFrame):
+        try:
+            array = np.asarray(check.plain(X), dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputTypeError(f"X must be a series of numbers: {error}.") from None
+        if array.ndim not in (1, 2) or not array.size:
+            raise InputError(f"X has shape {array.shape}; {owner} takes a series (T,) or (T, D) with T >= 1.")
+        frame = pd.DataFrame(array.reshape(len(array), -1))
+    if not len(frame) or not frame.shape[1]:
+        raise InputError(f"X is empty; {owner} takes a series of at least one step.")
+    texts = [c for c in frame.columns if frame[c].dtype.kind not in "fiub"]
+    if texts:
+        raise InputTypeError(f"Column {str(texts[0])!r} does not hold numbers. A series is made of numbers; drop it.")
+    values = frame.astype(float)
+    if np.isinf(values.to_numpy()).any():
+        raise InputError("X contains inf. A missing value is NaN.")
+    return values
+
+
+def levels_of(index: pd.Index) -> tuple[pd.Index, np.ndarray]:
+    """Time and name of each row."""
+    if isinstance(index, pd.MultiIndex):
+        if index.nlevels != 2:
+            raise InputError(f"The index has {index.nlevels} levels; several series have two: name and time.")
+        return _plain_times(index.get_level_values(1)), np.asarray(index.get_level_values(0).astype(str))
+    return _plain_times(index), np.zeros(len(index), int).astype(str)
+
+
+def _plain_times(index: pd.Index) -> pd.Index:
+    index = (
+        index.to_timestamp()
+        if isinstance(index, pd.PeriodIndex)
+        else stamps(index)
+        if index.dtype.kind in "fO"
+        else index
+    )
+    if isinstance(index, pd.DatetimeIndex) and index.tz is not None:  # days of the place, hours of the world
+        index = index.tz_localize(None) if (index == index.normalize()).all() else index.tz_convert(None)
+    if index.dtype.kind not in "iuM":
+        raise InputError(f"The index of X holds {index.dtype}; time is a date, a period or a row number.")
+    return index
+
+
+def _usual_step(parts: Sequence[np.ndarray]) -> int:
+    gaps = np.concatenate([np.diff(np.sort(p)) for p in parts])
+    gaps = gaps[gaps > 0]
+    if not len(gaps):
+        return 1
+    values, counts = np.unique(gaps, return_counts=True)
+    return int(values[np.argmax(counts)])
+
+
+def _duplicate(times: pd.Index, names: np.ndarray) -> InputError:
+    twice = pd.MultiIndex.from_arrays([names, times]).duplicated()
+    example = times[int(np.argmax(twice))] if twice.any() else times[0]
+    return InputError(
+        f"The time stamp {example} is there more than once. If there are several series, name them with --group "
+        "COLUMN (an index of two levels in Python); else keep one row per time."
+    )
+
+
+def tracks_of(frame: pd.DataFrame, grid: Grid, n_known: int, owner: str) -> tuple[Track, ...]:
+    """Each series on the grid, in the order of their first rows."""
+    times, names = levels_of(frame.index)
+    number, found, cells = grid.numbers(times), [], frame.to_numpy(float)
+    n = cells.shape[1] - n_known
+    for name in pd.unique(names):
+        own = np.flatnonzero(names == name)
+        own = own[np.argsort(number[own], kind="stable")]
+        at = number[own]
+        if (np.diff(at) == 0).any():
+            raise _duplicate(times, names)
+        if at[-1] - at[0] > 50 * len(at) + 1000:
+            raise InputError(f"{len(at)} time stamps span {at[-1] - at[0] + 1} steps of the grid. Resample them first.")
+        values = np.full((at[-1] - at[0] + 1, cells.shape[1]), np.nan)
+        values[at - at[0]] = cells[own]
+        known = np.flatnonzero(np.isfinite(values[:, :n]).any(1))
+        place = np.full(len(values), -1)
+        place[: known[-1] + 1 if len(known) else 0] = 0
+        found.append(Track(str(name), np.arange(at[0], at[-1] + 1), values, place))
+    return _placed(found)
+
+
+def _placed(tracks: Sequence[Track]) -> tuple[Track, ...]:
+    """Rows numbered over all series by their time."""
+    each = [(i, t.time[t.place >= 0]) for i, t in enumerate(tracks)]
+    owner = np.concatenate([np.full(len(v), i) for i, v in each])
+    order = np.argsort(np.concatenate([v for _, v in each]), kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    made = []
+    for i, t in enumerate(tracks):
+        place = np.full(len(t.time), -1, np.int64)
+        place[: len(each[i][1])] = rank[owner == i]
+        made.append(t._replace(place=place))
+    return tuple(made)

@@ -1,0 +1,192 @@
+"""Checked series, with what was learned of them: standardized values, and batches of windows.
+
+    z_t = (v_t - v_{t-d} - m) / s,   v = log y or y;      x = z_{t-L} ... z_{t-1} and what is known ahead,  y = z_t
+
+Shapes: T steps of a series, D columns that are forecast, K columns known ahead, L steps of a window, B windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError
+from ..specs import InputSpec
+from .base import on_device
+from .grid import Grid, Track
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..sources import Source
+
+
+def filled(values: np.ndarray) -> np.ndarray:
+    """Missing values on a line between their neighbors; at the ends the nearest one; 0 where there is none."""
+    made = values.copy()
+    for column in made.T:
+        known = np.flatnonzero(np.isfinite(column))
+        column[:] = np.interp(np.arange(len(column)), known, column[known]) if len(known) else 0.0
+    return made
+
+
+def logged(values: np.ndarray, log: np.ndarray) -> np.ndarray:
+    """Logarithms of the columns (..., D) where `log` is not 0."""
+    return np.where(np.asarray(log, bool), np.log(np.maximum(values, 1e-300)), values)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Checked series, batched by windows of steps whose next step is the target."""
+
+    tracks: tuple[Track, ...]
+    spec: InputSpec
+    kind: Any  # Series, with its settings
+    grid: Grid
+
+    @property
+    def n_forecast(self) -> int:
+        return int(self.spec.facts["forecast"])
+
+    @property
+    def n_targets(self) -> int:
+        return int(self.spec.facts["targets"])
+
+    @property
+    def window(self) -> int:
+        """L: steps of a window."""
+        return int(self.spec.facts["window"])
+
+    def __len__(self) -> int:
+        return sum(t.end - t.begin for t in self.tracks)
+
+    def take(self, index: Any) -> Panel:
+        """A part without gaps in the order of time; rows before it can still be looked back at."""
+        index = np.arange(len(self))[index]
+        if len(index) and index[-1] - index[0] + 1 != len(index):
+            raise InputError("Steps that follow each other cannot be taken apart at random: take a contiguous part.")
+        first, stop = (int(index[0]), int(index[-1]) + 1) if len(index) else (0, 0)
+        rows = np.sort(np.concatenate([t.place[t.begin : t.end] for t in self.tracks]))
+        first, last = (rows[first], rows[stop - 1]) if len(index) else (0, -1)
+        made = []
+        for t in self.tracks:
+            end = int(np.searchsorted(t.place[: t.end], last, "right"))
+            begin = min(max(t.begin, int(np.searchsorted(t.place[: t.end], first))), end)
+            kept = slice(0, end)
+            made.append(Track(t.name, t.time[kept], t.values[kept], t.place[kept], begin))
+        return replace(self, tracks=tuple(made))
+
+    def content(self) -> Sequence[np.ndarray]:
+        """Values and steps of each series."""
+        return [a for t in self.tracks for a in (np.nan_to_num(t.values, nan=1e300), t.time)]
+
+    @cached_property
+    def past(self) -> tuple[Track, ...]:
+        """The series of fit."""
+        f = self.spec.facts
+        ends = np.cumsum(f["lengths"])
+        parts = zip(f["names"], np.split(f["time"], ends[:-1]), np.split(f["values"], ends[:-1]), strict=True)
+        return tuple(Track(str(n), time, values, np.zeros(len(time), np.int64)) for n, time, values in parts)
+
+    def units(self, t: Track) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and scale (C,) of a series; of one that fit did not see, those of the others on average."""
+        f = self.spec.facts
+        names = [str(n) for n in f["names"]]
+        if t.name in names:
+            i = names.index(t.name)
+            return f["mean"][i], f["scale"][i]
+        return f["mean"].mean(0), f["scale"].mean(0)
+
+    def frame(self) -> pd.DataFrame:
+        """The series as a data frame that `check` reads in the same way."""
+        parts = [pd.DataFrame(t.values, self.grid.times(t.time)) for t in self.tracks]
+        names = [t.name for t in self.tracks]
+        made = pd.concat(parts, keys=names) if len(parts) > 1 else parts[0]
+        made.columns = [str(c) for c in self.spec.facts["columns"]]
+        return made
+
+    def level(self, t: Track) -> np.ndarray:
+        """Values (T, D) filled, with logarithms."""
+        n = self.n_forecast
+        return logged(filled(t.values[: t.end, :n]), self.spec.facts["log"])
+
+    def standardized(self, t: Track) -> np.ndarray:
+        """z (T, D + K): differences and scales; NaN where a value is missing, and in the first d rows."""
+        n, d = self.n_forecast, int(self.spec.facts["difference"])
+        mean, scale = self.units(t)
+        z = np.full((len(t.values), t.values.shape[1]), np.nan)
+        v = self.level(t)
+        z[d : t.end, :n] = v[d:] - v[: len(v) - d] if d else v
+        missing = ~np.isfinite(t.values[: t.end, :n])
+        gone = missing | (
+            np.concatenate([missing[:0], np.ones((min(d, len(missing)), n), bool), missing[: len(missing) - d]])
+            if d
+            else False
+        )
+        z[: t.end, :n][gone] = np.nan
+        z[:, n:] = filled(t.values[:, n:]) if t.values.shape[1] > n else t.values[:, n:]
+        return (z - mean) / scale
+
+    def inputs(self, t: Track) -> np.ndarray:
+        """What models look back at, without gaps: (T, D + K)."""
+        n, d = self.n_forecast, int(self.spec.facts["difference"])
+        mean, scale = self.units(t)
+        z = self.standardized(t)
+        v = self.level(t)
+        z[: t.end, :n] = 0.0
+        z[d : t.end, :n] = ((v[d:] - v[: len(v) - d] if d else v) - mean[:n]) / scale[:n]
+        return z
+
+    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
+        """Batches of windows: x (B, L, D + K), each row with the inputs known for the step after it; y (B, D), or
+        (B, L, D) where each step has a target; weights 0 where a value is missing."""
+        import torch
+
+        from ..batch import Batch
+        from ..sources import Indexed
+
+        x, targets, rows = self._stacked()
+        if not len(rows):
+            raise self._too_short()
+        x, targets, rows = (torch.from_numpy(a) for a in (x, targets, rows))
+        x, targets = (on_device(a.numpy(), dtype, device) for a in (x, targets))
+        known = targets.isfinite().all(1)
+        gaps, targets = not bool(known.all()), targets.nan_to_num()
+        back = torch.arange(-self.window, 0)
+
+        def get(index: Any, draw: Any) -> Batch:
+            last = rows[index]
+            at = last[:, None] + back if self.kind.each else last
+            at = (at + 1 if self.kind.each else at).to(device)
+            window = x[(last[:, None] + back).to(device)]
+            mask = known[at].to(dtype) if gaps else None
+            return Batch(window, targets[at], mask, index)
+
+        return Indexed(len(rows), get, batch_size=batch_size, shuffle=shuffle)
+
+    def _stacked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All series below each other: inputs with known columns one step ahead, targets, and rows to predict."""
+        n, d, window = self.n_forecast, int(self.spec.facts["difference"]), self.window
+        xs, ys, rows, start = [], [], [], 0
+        for t in self.tracks:
+            z, x = self.standardized(t)[: t.end, :n], self.inputs(t)
+            ahead = np.concatenate([x[1:, n:], x[-1:, n:]])
+            xs.append(np.concatenate([x[: t.end, :n], ahead[: t.end]], 1))
+            ys.append(z)
+            usable = np.arange(max(t.begin, window + d), t.end)
+            rows.append(start + (usable if self.kind.each else usable[np.isfinite(z[usable]).all(1)]))
+            start += t.end
+        return np.concatenate(xs), np.concatenate(ys), np.concatenate(rows)
+
+    def _too_short(self) -> InputError:
+        d, longest = int(self.spec.facts["difference"]), max((t.end for t in self.tracks), default=0)
+        least = self.window + d + 1
+        return InputError(
+            f"The series has {longest} steps; with lags={self.window}{f' of differences over {d} steps' if d else ''} "
+            f"at least {least} are needed. Pass a longer series, or use fewer lags."
+        )

@@ -1,0 +1,293 @@
+"""Series: one or several on a regular grid of time; a missing row is a row of empty cells.
+
+    v = log y where values only grow and their spread grows with them, else y
+    z_t = (v_t - v_{t-d} - m) / s,      d = 0, 1 or a season;  m, s of each series:      what models see
+
+Shapes: T steps of a series, D columns that are forecast, K columns known ahead, L steps of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from ...catalog import nearest
+from ...errors import InputError
+from ...formulas.autoregression import aicc, autoregression
+from ...results import Table
+from ..datasets import Dataset
+from ..specs import InputSpec
+from .base import Kind, field
+from .grid import Grid, Track, frame_of, levels_of, stamps, tracks_of
+from .panel import Panel, filled, logged
+
+MAX_ORDER = 24  # lags of the autoregression that decides about differences
+UNIT_ROOT = 6.0  # by how much it must be better without, as in the test of Dickey and Fuller at 5 %
+
+
+@dataclass(frozen=True)
+class Series(Kind):
+    """A series (T,) or (T, D), or a data frame with an index of time; one with two levels, of name and time, holds
+    several series. Columns that are neither `target` nor `known_ahead` are forecast along."""
+
+    window: int = 0  # L; 0: a cycle and one step more, or 24
+    target: tuple[str, ...] = ()  # columns to forecast; empty: all that are not known ahead
+    known_ahead: tuple[str, ...] = ()  # columns whose future values are given
+    season: int = 0  # steps of a cycle; 0: as usual for such time stamps
+    log: bool | Literal["auto"] = "auto"
+    difference: int | Literal["auto", "season"] = "auto"  # d
+    each: bool = False  # whether each step of a window has a target, or only the one after it
+
+    name: ClassVar[str] = "series"
+    split: ClassVar[str] = "chronological"
+    unit: ClassVar[str] = "steps"
+    new: ClassVar[str] = "--horizon 10"
+    has_targets: ClassVar[bool] = True
+
+    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Panel:
+        """X on a regular grid."""
+        frame: Any = frame_of(X, type(owner).__name__)
+        order = self._columns(frame, spec)
+        facts: dict[str, Any] = {} if spec is None else dict(spec.facts)
+        grid = Grid.of(frame.index) if spec is None else Grid.from_facts(facts).fitting(frame.index)
+        tracks = tracks_of(frame[order], grid, self._n_known(order), type(owner).__name__)
+        owner.n_features_in_ = len(order)
+        if spec is not None:
+            return Panel(tracks, spec, self, grid)
+        n = len(order) - self._n_known(order)
+        wanted = len(self.target) if self.target else n
+        facts = {"columns": np.array([str(c) for c in order]), "targets": wanted, "forecast": n, **grid.facts()}
+        made = Panel(tracks, InputSpec((len(order),), facts), self, grid)
+        return replace(made, spec=self.learn(made))
+
+    def _n_known(self, order: Sequence[Any]) -> int:
+        return sum(str(c) in self.known_ahead for c in order)
+
+    def _columns(self, frame: pd.DataFrame, spec: InputSpec | None) -> list[Any]:
+        """Columns in the order targets, forecast along, known ahead."""
+        names = {str(c): c for c in frame.columns}
+        if spec is not None:
+            wanted = [str(c) for c in spec.facts["columns"]]
+            missing = [c for c in wanted if c not in names]
+            if missing and len(names) == len(wanted) and not isinstance(frame.columns[0], str):
+                return list(frame.columns)
+            if missing:
+                raise InputError(f"Column {missing[0]!r} of the series is missing; it has {', '.join(names)}.")
+            return [names[c] for c in wanted]
+        for option, chosen in (("target", self.target), ("known_ahead", self.known_ahead)):
+            for c in chosen:
+                if c not in names:
+                    raise InputError(f"{option}: there is no column {c!r}; the series has {', '.join(names)}.")
+        others = [c for c in names if c not in self.target and c not in self.known_ahead]
+        if not self.target and not others:
+            raise InputError("Every column is known ahead, so nothing is left to forecast. Leave one out of it.")
+        return [names[c] for c in (*self.target, *others, *self.known_ahead)]
+
+    def learn(self, inputs: Panel) -> InputSpec:
+        """Season, logarithm, difference, mean and scale, from the rows that count; and all values up to their end."""
+        facts, tracks, n = dict(inputs.spec.facts), inputs.tracks, inputs.n_forecast
+        longest = max(inputs.tracks, key=lambda t: t.end)
+        season = self.season or inputs.grid.season
+        facts["season"] = season if season < longest.end / 2 else 1
+        usual = facts["season"] + 1 if facts["season"] > 1 else 24
+        facts["window"] = self.window or max(1, min(usual, longest.end // 4))
+        raw = [filled(t.values[: t.end, :n]) for t in tracks]
+        moves = facts["season"] > 1 or _difference(filled(longest.values[: longest.end, :1]), 1) > 0
+        log = _spread_grows(raw, facts["season"]) & moves if self.log == "auto" else np.full(n, self.log)
+        if self.log is True and any((v <= 0).any() for v in raw):
+            raise InputError("log=True needs values above 0. Use log=False, or shift the series.")
+        facts["log"] = log.astype(np.int64)
+        level = logged(filled(longest.values[: longest.end, :n]), log)
+        chosen = {"auto": 0, "season": facts["season"]}.get(str(self.difference), self.difference)
+        facts["difference"] = (
+            _difference(level[:, : inputs.n_targets], facts["season"]) if self.difference == "auto" else chosen
+        )
+        plain = replace(
+            inputs, spec=InputSpec(inputs.spec.shape, facts | _units([t.name for t in tracks], len(longest.values[0])))
+        )
+        z = [plain.standardized(t)[: t.end] for t in tracks]
+        with np.errstate(all="ignore"):
+            mean = np.stack([np.nan_to_num(np.nanmean(v, 0)) if len(v) else np.zeros(v.shape[1]) for v in z])
+            scale = np.stack([np.nan_to_num(np.nanstd(v, 0)) if len(v) else np.ones(v.shape[1]) for v in z])
+        facts |= {"names": np.array([t.name for t in tracks]), "mean": mean}
+        facts["scale"] = np.where(scale > 1e-12 * (1 + np.abs(mean)), scale, 1.0)
+        return InputSpec((inputs.spec.shape[0],), facts | _past(tracks))
+
+    def verify(self, spec: InputSpec) -> None:
+        """Facts of the right shapes."""
+        f, c = spec.facts, spec.shape[0]
+        g, n = len(f["names"]), int(f["forecast"])
+        shapes = {"columns": (c,), "mean": (g, c), "scale": (g, c), "log": (n,), "lengths": (g,), "season": ()}
+        found = {name: np.shape(f[name]) for name in shapes}
+        steps = int(np.sum(f["lengths"]))
+        if found != shapes or np.shape(f["values"]) != (steps, c) or np.shape(f["time"]) != (steps,):
+            raise ValueError(f"a series of {c} columns with facts of shapes {found}")
+        if not 0 < int(f["targets"]) <= n <= c or int(f["difference"]) < 0 or int(f["season"]) < 1:
+            raise ValueError("a series that is forecast from nothing")
+        Grid.from_facts(f)
+
+    # ---- data sets of this kind, for jobs
+
+    @classmethod
+    def convert(cls, data: Dataset, roles: Mapping[str, Any] = {}) -> Dataset:
+        if data.kind == cls.name:
+            x = data.x if hasattr(data.x, "columns") else frame_of(data.x, data.name)
+            return _made(data, x if len(x.columns) > 1 else x.set_axis(["y"], axis=1), roles, ())
+        frame, target = data.x.copy(), roles.get("target") or "y"
+        if data.y is not None:
+            frame.insert(0, target, np.asarray(data.y))
+        names = data.groups if data.groups is not None else None
+        if names is None and roles.get("group"):
+            names = _column(frame, "--group", roles["group"]).astype(str).to_numpy()
+        dates = [str(c) for c in frame.select_dtypes(["datetime", "datetimetz"])]
+        time = roles.get("time_column") or next(iter(dates), "")
+        index: Any = stamps(_column(frame, "--time-column", time)) if time else pd.RangeIndex(len(frame))
+        for c in roles.get("known_ahead", ()):
+            _column(frame, "--known-ahead", c, keep=True)
+        if roles.get("target") and _column(frame, "--target", target, keep=True).dtype.kind not in "fiub":
+            raise InputError(f"The target {target!r} holds text or dates; a series is made of numbers.")
+        numbers = frame.select_dtypes(["number", "bool"]).astype(float)
+        if not len(numbers.columns):
+            raise InputError(f"{data.name} has no column of numbers to forecast.")
+        numbers.index = index if names is None else pd.MultiIndex.from_arrays([np.asarray(names), index])
+        numbers = numbers.iloc[np.argsort(np.asarray(index), kind="stable")]
+        lost = [f"column {str(c)!r} holds text and is left out" for c in frame.columns.difference(numbers.columns)]
+        return _made(replace(data, kind=cls.name, groups=None), numbers, roles, lost)
+
+    @classmethod
+    def settings(cls, data: Dataset, roles: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters of an estimator that say what columns are for."""
+        known = tuple(roles.get("known_ahead") or ())
+        one = getattr(data.y, "ndim", 0) == 1
+        target = roles.get("target") or (data.feature_names[0] if one else "")
+        share = {} if roles.get("validation", "auto") == "auto" else {"validation": roles["validation"]}
+        return {"target": target, "known_ahead": known, **share}
+
+    @classmethod
+    def pack(cls, x: Any) -> dict[str, Any] | None:
+        times, names = levels_of(x.index)
+        stamped = times.dtype.kind == "M"
+        number = pd.DatetimeIndex(times).as_unit("ns").asi8 if stamped else np.asarray(times, np.int64)
+        several = isinstance(x.index, pd.MultiIndex)
+        facts = {
+            "stamped": stamped,
+            "columns": [str(c) for c in x.columns],
+            "names": [str(n) for n in names] if several else [],
+        }
+        return {"values": x.to_numpy(float), "time": number, **facts}
+
+    @classmethod
+    def unpack(cls, tree: Mapping[str, Any]) -> Any:
+        time: Any = pd.DatetimeIndex(tree["time"]) if tree["stamped"] else pd.Index(tree["time"])
+        names = list(tree["names"])
+        index = pd.MultiIndex.from_arrays([names, time]) if names else time
+        return pd.DataFrame(tree["values"], index=index, columns=list(tree["columns"]))
+
+    @classmethod
+    def take(cls, x: Any, rows: Any) -> Any:
+        return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
+
+    @classmethod
+    def content(cls, x: Any) -> bytes:
+        if not hasattr(x, "iloc"):
+            return super().content(x)
+        return np.ascontiguousarray(x.to_numpy(float)).tobytes() + "\n".join(map(str, x.index)).encode()
+
+    @classmethod
+    def size(cls, data: Dataset) -> str:
+        return f"{data.columns} column{'s' * (data.columns > 1)}"
+
+    @classmethod
+    def fields(cls, data: Dataset) -> list[dict[str, Any]]:
+        return (
+            [field(str(name), column) for name, column in data.x.items()]
+            if hasattr(data.x, "items")
+            else super().fields(data)
+        )
+
+    @classmethod
+    def first(cls, data: Dataset, rows: int) -> Table:
+        if not hasattr(data.x, "columns"):
+            return Table({"first values": np.asarray(data.x)[:rows].tolist()})
+        head = data.x.head(rows)
+        return Table({"time": [str(i) for i in head.index], **{str(c): head[c].tolist() for c in head}}, "first steps")
+
+
+def _column(frame: pd.DataFrame, option: str, name: str, keep: bool = False) -> Any:
+    """A column, which is taken out of the frame; one that is not there is answered with the nearest."""
+    if name not in frame:
+        raise InputError(f"{option}: {nearest('column', name, [str(c) for c in frame.columns])}")
+    return frame[name] if keep else frame.pop(name)
+
+
+def _made(data: Dataset, x: Any, roles: Mapping[str, Any], notes: Sequence[str]) -> Dataset:
+    """A data set of a series; to learn from, rows without a target are left out, which are gaps then."""
+    names = tuple(map(str, x.columns))
+    known = roles.get("known_ahead", ())
+    own = [roles["target"]] if roles.get("target") else [c for c in names if c not in known]
+    y = x.set_axis(names, axis=1)[own].to_numpy(float)
+    if roles.get("train"):
+        kept = np.isfinite(y).any(1)
+        x, y = (x, y) if kept.all() else (x[kept], y[kept])
+    y = y[:, 0] if len(own) == 1 else y
+    about: dict[str, Any] = {"feature_names": names, "target_names": (), "task": "regression"}
+    return replace(data, x=x, y=y, notes=(*data.notes, *notes), **about)
+
+
+def _spread_grows(raw: Sequence[np.ndarray], season: int) -> np.ndarray:
+    """Columns above 0 whose changes over a season grow with their level: their logarithm is more even."""
+    n = raw[0].shape[1]
+    found = np.zeros(n, bool)
+    for column in range(n):
+        values = [v[:, column] for v in raw]
+        if any(not len(v) or v.min() <= 0 for v in values):
+            continue
+        slopes = [s for v in values if (s := _slope(v, max(season, 8))) is not None]
+        found[column] = bool(slopes) and float(np.median(slopes)) > 0.5
+    return found
+
+
+def _slope(v: np.ndarray, block: int) -> float | None:
+    """How the logarithm of the spread in blocks grows with that of their mean; None where levels hardly differ."""
+    parts = v[len(v) % block :].reshape(-1, block)
+    if len(parts) < 4:
+        return None
+    level = np.log(parts.mean(1))
+    detrended = parts - np.linspace(-0.5, 0.5, block) * (parts[:, -1:] - parts[:, :1])
+    spread = np.log(detrended.std(1) + 1e-12 * parts.mean())
+    if level.max() - level.min() < 0.4:
+        return None
+    return float(np.polyfit(level, spread, 1)[0])
+
+
+def _difference(v: np.ndarray, season: int) -> int:
+    """0, 1 or the season: with which an autoregression predicts the next value best."""
+    if np.ptp(v[:, 0]) == 0 or len(v) < 12:
+        return 0
+    most = int(min(MAX_ORDER, season + 1 if season > 1 else 12, (len(v) - season) // 4))
+    scores = {}
+    for d in dict.fromkeys((0, 1, season)):
+        z = v[d:, :1] - v[: len(v) - d, :1] if d else v[:, :1]
+        skip = season + most - d  # the same steps are predicted
+        for p in range(0 if d else 1, most + 1):
+            residuals = autoregression(z, p)[1][max(0, skip - p) :]
+            scores[d, p] = aicc(residuals, 1 + p) + (UNIT_ROOT if d == 0 else 0.0)
+    return min(scores, key=lambda key: scores[key])[0] if scores else 0
+
+
+def _units(names: Sequence[str], width: int) -> dict[str, Any]:
+    return {"names": np.array(names), "mean": np.zeros((len(names), width)), "scale": np.ones((len(names), width))}
+
+
+def _past(tracks: Sequence[Track]) -> dict[str, Any]:
+    """All values up to the end of each series: forecasts start from there."""
+    ends = [t.end for t in tracks]
+    return {
+        "values": np.concatenate([t.values[:e] for t, e in zip(tracks, ends, strict=True)]),
+        "time": np.concatenate([t.time[:e] for t, e in zip(tracks, ends, strict=True)]),
+        "lengths": np.array(ends, np.int64),
+    }

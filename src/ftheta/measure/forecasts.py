@@ -1,0 +1,170 @@
+"""Forecasts: errors by steps ahead, in units of the seasonal naive forecast, with what their intervals hold.
+
+    MASE = mean |y - ŷ| / mean |y_t - y_{t-m}|,  the latter in the past        1: as good as repeating the last season
+    CRPS = E|Y - y| - E|Y - Y'|/2 of the forecast Y, normal with the width of its interval
+
+Errors of steps after one origin belong together: intervals are those of a bootstrap of origins.
+Shapes: n forecasts of single steps, from N origins.
+References: Hyndman and Koehler, Another look at measures of forecast accuracy, International Journal of Forecasting 22
+(2006); Gneiting and Raftery, Strictly proper scoring rules, JASA 102 (2007).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..errors import InputError
+from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
+from ..results import Result
+from .intervals import Bootstrap
+from .scores import Score, Scores
+
+LEVEL = 0.95  # of the intervals of forecasts
+MIN_ORIGINS = 5  # fewer have no confidence interval
+
+
+def crps_normal(y: Any, mean: Any, sd: Any) -> np.ndarray:
+    """CRPS of normal forecasts, (n,).
+
+    Example:
+        >>> crps_normal([0.0], [0.0], [1.0]).round(4).tolist()
+        [0.2337]
+    """
+    y, mean, sd = (np.asarray(v, float) for v in (y, mean, sd))
+    z = (y - mean) / sd
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return sd * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
+
+
+class Backtest(Result):
+    """Forecasts for steps whose values are known: (n,) or (n, D) each."""
+
+    y: np.ndarray
+    predicted: np.ndarray
+    low: np.ndarray | None
+    high: np.ndarray | None
+    naive: np.ndarray  # seasonal naive forecasts of the same steps
+    scale: np.ndarray  # (n,) the naive forecast's mean error in the past
+    lead: np.ndarray  # (n,) steps ahead
+    origin: np.ndarray  # (n,)
+    time: np.ndarray | None = None
+    name: str = "forecast"
+    level: float = field(default=LEVEL, repr=False)
+
+    @classmethod
+    def of(cls, made: Mapping[str, Any], name: str = "forecast") -> Self:
+        """From arrays by name."""
+        wanted = ("y", "predicted", "low", "high", "naive", "scale", "lead", "origin", "time")
+        found: dict[str, Any] = {key: made.get(key) for key in wanted}
+        return cls(**found, name=name)
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        """Of each step: errors, scaled errors, CRPS, hits and widths."""
+
+        def each(a: np.ndarray) -> np.ndarray:
+            return a.reshape(len(a), -1)
+
+        error = np.abs(each(self.y) - each(self.predicted))
+        found = {"absolute": error.mean(1), "squared": (error**2).mean(1), "scaled": error.mean(1) / self.scale}
+        if self.low is not None and self.high is not None:
+            low, high = each(self.low), each(self.high)
+            sd = np.maximum((high - low) / (2 * ndtri((1 + self.level) / 2)), 1e-12)
+            found["crps"] = crps_normal(each(self.y), (low + high) / 2, sd).mean(1)
+            found["hit"] = ((each(self.y) >= low) & (each(self.y) <= high)).mean(1)
+            found["width"] = (high - low).mean(1)
+        return found
+
+    def scores(self, *, level: float = 0.95, seed: int = 0) -> Scores:
+        """MASE, RMSE, MAE; with intervals also CRPS, coverage and mean width."""
+        each = self._columns()
+        origins, place = np.unique(self.origin, return_inverse=True)
+        n = len(origins)
+        boot = Bootstrap(n, level, seed=seed)
+        counts = np.bincount(place, minlength=n).astype(float)
+
+        def score(name: str, key: str, f: Callable[[np.ndarray], np.ndarray] = lambda m: m) -> Score:
+            sums = np.bincount(place, each[key], minlength=n)
+            value = float(f(np.asarray(each[key].mean())))
+            ends = boot.interval((counts, sums), lambda s: f(s[..., 1] / s[..., 0])) if n >= MIN_ORIGINS else None
+            return Score(name, value, *(ends or (None, None)), "bootstrap of origins" if ends else "none")
+
+        found = [score("MASE", "scaled"), score("RMSE", "squared", np.sqrt), score("MAE", "absolute")]
+        if "hit" in each:
+            found += [score("CRPS", "crps"), score("coverage", "hit"), score("mean width", "width")]
+        return Scores(len(self.y), level, tuple(found))
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per number of steps ahead."""
+        each, leads = self._columns(), np.unique(self.lead)
+        naive = np.abs(self.y - self.naive).reshape(len(self.y), -1).mean(1)
+
+        def by_lead(values: np.ndarray, root: bool = False) -> np.ndarray:
+            means = np.array([values[self.lead == k].mean() for k in leads])
+            return np.sqrt(means) if root else means
+
+        found = {"steps ahead": leads, "forecasts": np.array([(self.lead == k).sum() for k in leads])}
+        found |= {
+            "MASE": by_lead(each["scaled"]),
+            "RMSE": by_lead(each["squared"], True),
+            "MAE": by_lead(each["absolute"]),
+        }
+        found["MAE of seasonal naive"] = by_lead(naive)
+        return found | ({"coverage": by_lead(each["hit"])} if "hit" in each else {})
+
+    @property
+    def caption(self) -> str:
+        each, naive = self._columns(), np.abs(self.y - self.naive).reshape(len(self.y), -1).mean(1)
+        mase, other = each["scaled"].mean(), (naive / self.scale).mean()
+        held = (
+            f"; the {self.level:.0%} intervals hold {each['hit'].mean():.0%}".replace("%", " %")
+            if "hit" in each
+            else ""
+        )
+        n, h = len(np.unique(self.origin)), int(self.lead.max())
+        how = "one step ahead" if h == 1 else f"free runs of up to {h} steps"
+        return f"{self.name}: {how} from {n} origin{'s' * (n != 1)}: MASE {mase:.3g}, seasonal naive {other:.3g}{held}."
+
+    @drawn
+    def figure(self) -> Figure:
+        """The first column against what came, and the error by steps ahead."""
+        figure, (left, right) = canvas(2, across=2, width=5.2, height=3.4, width_ratios=[1.6, 1])
+        first = [
+            None if v is None else v.reshape(len(v), -1)[:, 0] for v in (self.y, self.predicted, self.low, self.high)
+        ]
+        y, predicted, low, high = first
+        at = np.arange(len(self.y)) if self.time is None or len(np.unique(self.time)) < len(self.y) else self.time
+        if low is not None and high is not None:
+            left.fill_between(
+                at, low, high, color=PALETTE[0], alpha=0.2, lw=0, label=f"{self.level:.0%} interval".replace("%", " %")
+            )
+        left.plot(at, y, color=GREY, lw=1.6, ls="-", label="what came")
+        left.plot(at, predicted, color=PALETTE[0], lw=1.6, ls="--", label="forecast")
+        for start in at[np.flatnonzero(np.diff(self.origin, prepend=-1))][:60]:
+            left.axvline(start, color=GREY, lw=0.5, ls=":", zorder=0)
+        left.set(xlabel="step (dotted: origins)", ylabel="value")
+        table = self.columns()
+        for key, label in (("MAE", "forecast"), ("MAE of seasonal naive", "seasonal naive")):
+            marker = "o" if len(table["steps ahead"]) < 30 else ""
+            right.plot(
+                table["steps ahead"],
+                table[key],
+                marker=marker,
+                ms=3,
+                label=f"error of {label}" if key != "MAE" else "error of the forecast",
+            )
+        right.set(xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
+        legend(figure)
+        return figure
+
+
+def forecast_tests(y: Any, a: Any, b: Any, origin: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Root mean squared errors of two forecasts by origin, (N,) each: what a paired test compares."""
+    y, a, b = (np.asarray(v, float).reshape(len(origin), -1) for v in (y, a, b))
+    if not len(y) == len(a) == len(b):
+        raise InputError(f"y, a and b have {len(y)}, {len(a)} and {len(b)} rows; they must be the same steps.")
+    place = np.unique(origin, return_inverse=True)[1]
+    counts = np.bincount(place)
+    return tuple(np.sqrt(np.bincount(place, ((y - v) ** 2).mean(1)) / counts) for v in (a, b))  # type: ignore[return-value]

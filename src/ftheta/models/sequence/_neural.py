@@ -1,0 +1,101 @@
+"""Forecasters that train a net: a first fit without the last steps measures errors, the second learns from all.
+
+phase 1: fit to the first rows,    phase 2: errors of free runs through the others,    phase 3: fit to all rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Literal
+
+import torch
+
+from ...check import NonNegative
+from ...data import Batch
+from ...draw import Draw
+from ...train import Phases, Steps, threads
+from .._base.neural import NeuralEstimator
+from .._base.rows import Data
+from ._forecaster import Forecaster
+
+
+class _Measure(Steps):
+    """One step: errors of free runs by the net of the phase before."""
+
+    kept = ("found",)
+
+    def __init__(self, measure: Callable[[], Any]) -> None:
+        self.measure, self.found = measure, None
+
+    def advance(self) -> None:
+        self.found = self.measure()
+        self.reason = "measured"
+
+
+class NeuralForecaster(Forecaster, NeuralEstimator):
+    """A forecaster that trains a net on windows.
+
+    Args:
+        noise: Standard deviation of noise on the inputs in training, over that of the series.
+    """
+
+    epochs: int = 200
+    optimizer: Any = "adam"
+    batch_size: int | Literal["auto"] = 64
+    noise: NonNegative = 0.05
+
+    defaults: ClassVar[Mapping[str, Any]] = {"schedule": "cosine", "l2": 1e-5}
+    default_lr: ClassVar[Mapping[str, float]] = {"adam": 0.005}
+
+    def process(self, data: Data, held: Data | None) -> Any:
+        panel: Any = data.x
+        blocks = self.blocks(panel, 1) if not self.warm_start else []
+        self.forget_errors()
+        if not blocks:
+            return super().process(data, held)
+        begin, stop = blocks[0]
+
+        def errors() -> Any:
+            self.module_.eval()
+            return self.measured(panel, begin, stop)
+
+        self._measure = _Measure(errors)
+        first = Data(panel.take(slice(0, begin)))
+        return Phases(
+            [
+                (lambda: self.trainer(self.make(), first, None), self.epochs),
+                (lambda: self._measure, 1),
+                (lambda: self.trainer(self.make(), data, held), self.epochs),
+            ]
+        )
+
+    def rounds(self) -> int:
+        return 2 * self.epochs + 1 if self.calibration else self.epochs
+
+    def finish(self, process: Any) -> None:
+        measure = vars(self).pop("_measure", None)
+        if measure is not None and measure.found is not None:
+            self.keep_errors([measure.found])
+        self.module_.eval()
+        if hasattr(process, "drop_data"):
+            process.drop_data()
+
+    def augmentation(self) -> Callable[[Batch, Draw], Batch] | None:
+        if not self.noise:
+            return None
+
+        def noisy(batch: Batch, draw: Draw) -> Batch:
+            n = self.target_.n
+            noise = torch.randn(batch.x[..., :n].shape, generator=draw.generator("noise"), dtype=batch.x.dtype)
+            x = batch.x.clone()
+            x[..., :n] += self.noise * noise.to(x.device)
+            return batch._replace(x=x)
+
+        return noisy
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Evaluation mode, no gradients, one thread: steps of a free run are small."""
+        with torch.no_grad(), threads(1):
+            yield

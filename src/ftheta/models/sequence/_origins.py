@@ -1,0 +1,149 @@
+"""Free runs from origins: where they start, what is known there, and what comes of them row by row.
+
+    v_t = z_t + v_{t-d}:  differences summed up after the last values
+
+Shapes: N origins, h steps ahead, T steps of a series, D columns that are forecast, K columns known ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ...data.kinds.grid import Track
+from ...data.kinds.panel import Panel, filled
+
+
+class Origin(NamedTuple):
+    """Where a forecast starts: a series, and the number of its rows that are known."""
+
+    track: Track
+    at: int
+
+
+class Steps(NamedTuple):
+    """Forecasts of h steps from N origins."""
+
+    names: tuple[str, ...]
+    times: list[pd.Index]  # of the steps
+    predicted: np.ndarray  # (N, h, targets)
+    low: np.ndarray | None
+    high: np.ndarray | None
+    level: np.ndarray  # (N, h, D), with logarithms
+    scale: np.ndarray  # (N, 1, D)
+
+    def columns(self) -> dict[str, Any]:
+        """As the columns of a table."""
+        n, h, d = self.predicted.shape
+        several = len(set(self.names)) > 1
+        found: dict[str, Any] = {"series": np.repeat(self.names, h)} if several else {}
+        found["step"] = np.tile(np.arange(1, h + 1), n)
+        if self.times[0].dtype.kind == "M":
+            found["time"] = np.concatenate([t.astype(str) for t in self.times])
+        for k in range(d):
+            end = "" if d == 1 else f" {k + 1}"
+            found[f"prediction{end}"] = self.predicted[..., k].ravel()
+            if self.low is not None and self.high is not None:
+                found |= {f"low{end}": self.low[..., k].ravel(), f"high{end}": self.high[..., k].ravel()}
+        return found
+
+
+def shaped(a: np.ndarray) -> np.ndarray:
+    """(G, h, D) without axes of length 1 for series and columns."""
+    a = a[..., 0] if a.shape[-1] == 1 else a
+    return a[0] if len(a) == 1 else a
+
+
+def seen(panel: Panel, origins: Sequence[Origin]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Inputs and levels up to each origin; a gap is filled from what was known there."""
+    complete: dict[int, Any] = {}
+    for track, at in origins:
+        if not np.isfinite(track.values[:at, : panel.n_forecast]).all():
+            cut = Track(track.name, track.time[:at], track.values[:at], np.zeros(at, np.int64))
+            yield panel.inputs(cut), panel.level(cut)
+            continue
+        if (key := id(track.values)) not in complete:
+            complete[key] = panel.inputs(track), panel.level(track)
+        x, level = complete[key]
+        yield x[:at], level[:at]
+
+
+def extended(track: Track, n: int) -> Track:
+    """With empty rows up to n; known columns keep their last value."""
+    more = n - len(track.time)
+    if more <= 0:
+        return track
+    rows = np.repeat(filled(track.values)[-1:], more, axis=0)
+    return track._replace(
+        values=np.concatenate([track.values, rows]),
+        time=track.time[0] + np.arange(n),
+        place=np.pad(track.place, (0, more), constant_values=-1),
+    )
+
+
+def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """v_t = z_t + v_{t-d}: differences (N, h, D) after the last d values (N, d, D)."""
+    d, v = before.shape[1], np.concatenate([before, z], 1)
+    for k in range(d, v.shape[1]):
+        v[:, k] += v[:, k - d]
+    return v[:, d:]
+
+
+def part_of(X: Any, start: int, stop: int) -> Any:
+    """A part of a series that keeps the numbers of its rows."""
+    if hasattr(X, "iloc"):
+        return X.iloc[start:stop]
+    array = np.asarray(X, float)
+    return pd.DataFrame(array.reshape(len(array), -1)).iloc[start:stop]
+
+
+def by_row(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int, rows: pd.MultiIndex) -> dict[str, Any]:
+    """Forecasts in the order of the rows of X; `kept` are the numbers of the rows that have one."""
+    parts = list(_parts(panel, origins, ran, h))
+    found: dict[str, Any] = {}
+    for name in parts[0]:
+        values = [p[name] for p in parts]
+        found[name] = None if values[0] is None else np.concatenate(values)
+        if found[name] is not None and found[name].ndim == 2 and found[name].shape[1] == 1:
+            found[name] = found[name][:, 0]
+    made = pd.MultiIndex.from_arrays([found.pop("which"), found["time"]])
+    place = made.get_indexer(rows)
+    kept = np.flatnonzero(place >= 0)
+    return {name: None if v is None else v[place[kept]] for name, v in found.items()} | {"kept": kept}
+
+
+def _parts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> Iterator[dict[str, Any]]:
+    number = {t.name: i for i, t in enumerate(panel.tracks)}
+    n, season = panel.n_targets, int(panel.spec.facts["season"])
+    scales = {t.name: _naive_error(_past_of(panel, t).values[:, :n], season) for t in panel.tracks}
+    for i, (track, at) in enumerate(origins):
+        k = min(h, track.end - at)
+        y = track.values[at : at + k, :n]
+        kept = np.isfinite(y).all(1)
+        before = filled(track.values[max(0, at - season) : at, :n])
+        lead = np.arange(1, k + 1)
+        naive = before[(lead - 1) % season] if at >= season else np.repeat(before[-1:], k, 0)
+        ends = {e: None if v is None else v[i, :k][kept] for e, v in (("low", ran.low), ("high", ran.high))}
+        yield {
+            **{"y": y[kept], "predicted": ran.predicted[i, :k][kept], **ends, "naive": naive[kept], "lead": lead[kept]},
+            **{
+                "scale": np.full(kept.sum(), scales[track.name]),
+                "origin": np.full(kept.sum(), track.time[at] * len(panel.tracks) + number[track.name]),
+            },
+            **{"time": track.time[at : at + k][kept], "which": np.full(kept.sum(), track.name)},
+        }
+
+
+def _past_of(panel: Panel, track: Track) -> Track:
+    return next((t for t in panel.past if t.name == track.name), track)
+
+
+def _naive_error(y: np.ndarray, season: int) -> float:
+    """Mean absolute error of the seasonal naive forecast in the past: the unit of MASE."""
+    season = season if len(y) > season else 1
+    gaps = np.abs(y[season:] - y[:-season])
+    found = float(np.nanmean(gaps)) if np.isfinite(gaps).any() else 0.0
+    return found or 1.0

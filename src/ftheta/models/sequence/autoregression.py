@@ -1,0 +1,70 @@
+"""Autoregression: the next value is linear in those before it; order and difference by the corrected AIC.
+
+    z_t = c + Σ_k A_k z_{t-k} + B u_t + e_t,     k = 1 ... p;     several columns: a vector autoregression
+
+Shapes: N origins, T steps, D columns, K inputs u that are known ahead, p lags.
+Reference: Box, Jenkins, Reinsel and Ljung, Time Series Analysis (2015), chapter 7.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.kinds.panel import Panel
+from ...formulas.autoregression import aicc, autoregression
+from ._forecaster import PlainForecaster
+
+MAX_ORDER = 30
+
+
+class ARForecaster(PlainForecaster):
+    """Linear forecasts; with `known_ahead`, also of inputs that act at once (ARX). `lags="auto"` chooses the order.
+
+    Learned: coef_ (1 + p D + K, D) of standardized values, the constant first.
+
+    Example:
+        >>> y = 3 + 0.5 ** np.arange(20.0)
+        >>> ARForecaster(lags=1, log=False, difference=0).fit(y).predict(horizon=2).round(6)
+        array([3.000001, 3.      ])
+    """
+
+    how_fitted: ClassVar[str] = "The coefficients are those of least squares."
+
+    def learn(self, panel: Panel) -> None:
+        n = panel.n_forecast
+        season, longest = int(panel.spec.facts["season"]), max(t.end for t in panel.tracks)
+        columns = 1 + panel.spec.shape[0] - n
+        most = min(max(MAX_ORDER, season + 1), max(1, (longest - columns) // (3 * n + 1)))
+        orders = range(0, most + 1) if self.lags == "auto" else [self.lags]
+        gap = np.full((max(orders), panel.spec.shape[0]), np.nan)
+        rows = [np.concatenate([gap, self._rows(panel, i)]) for i in range(len(panel.tracks))]
+        z = np.concatenate(rows)
+        y, u = z[:, :n], z[:, n:]
+        skip = max(orders)  # the same steps for every order
+        scores = {}
+        for p in orders if len(orders) > 1 else []:
+            residuals = autoregression(y, p, u)[1][skip - p :]
+            scores[p] = sum(aicc(residuals[:, k], 1 + p * n + u.shape[1]) for k in range(n))
+        self.order_ = min(scores, key=lambda p: scores[p]) if scores else orders[0]
+        self.coef_ = autoregression(y, self.order_, u)[0]
+
+    @staticmethod
+    def _rows(panel: Panel, i: int) -> np.ndarray:
+        track = panel.tracks[i]
+        z = panel.standardized(track)
+        return z[: track.end]
+
+    def _least(self, panel: Panel) -> int:
+        return int(panel.spec.facts["difference"]) + max(getattr(self, "order_", 1), 1)
+
+    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
+        n, p = int(self.input_.facts["forecast"]), self.order_
+        last = [past[max(0, len(past) - p) :, :n] for past in pasts]
+        state = np.stack([np.concatenate([np.zeros((p - len(v), n)), v]) for v in last])  # (N, p, D), the latest last
+        made = np.empty((len(pasts), h, n))
+        for k in range(h):
+            x = np.concatenate([np.ones((len(pasts), 1)), state[:, ::-1].reshape(len(pasts), -1), ahead[:, k]], 1)
+            made[:, k] = x @ self.coef_
+            state = np.concatenate([state, made[:, k : k + 1]], 1)[:, 1:] if p else state
+        return made

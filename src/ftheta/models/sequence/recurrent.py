@@ -1,0 +1,169 @@
+"""Forecasts by nets that read a window step by step, and predict the next value after each.
+
+    s_t, h_t = cell(s_{t-1}, (z_t, u_{t+1})),    ẑ_{t+1} = W h_t + b;      free run: z_{t+1} = ẑ_{t+1}
+
+A free run carries the state, so that a step costs the same however long the window is.
+Shapes: B windows, L steps, D columns, K columns known ahead, H units.
+References: Hochreiter and Schmidhuber, Long short-term memory, Neural Computation 9 (1997); Bai, Kolter and Koltun, An
+empirical evaluation of generic convolutional and recurrent networks for sequence modeling (2018).
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ...check import Count, Share
+from ...data import InputSpec, TargetSpec
+from ...nn import Recurrent
+from ...selection import Range, Space
+from ._neural import NeuralForecaster
+
+
+class Reader(nn.Module):
+    """A recurrent net with a linear output at each step: (B, L, D + K) -> (B, L, D)."""
+
+    def __init__(self, body: Recurrent, n: int) -> None:
+        super().__init__()
+        self.body, self.out = body, nn.Linear(body.n_outputs, n)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.body(x)[0])
+
+    def step(self, x: Tensor, state: object = None) -> tuple[Tensor, object]:
+        """Predictions after the last step of x, and the state there."""
+        outputs, state = self.body(x, state=state)  # type: ignore[arg-type]
+        return self.out(outputs[:, -1]), state
+
+
+class RecurrentForecaster(NeuralForecaster):
+    """A recurrent net that reads a window and predicts each next value.
+
+    Args:
+        hidden: Units of each layer.
+        layers: Layers.
+        dropout: Share of the outputs of a layer that are silenced in training.
+    """
+
+    hidden: Count = 32
+    layers: Count = 1
+    dropout: Share = 0.0
+
+    cell: ClassVar[str]
+    each: ClassVar[bool] = True
+    space: ClassVar[Space] = {
+        "hidden": [16, 32, 64, 100],
+        "lr": Range(1e-3, 3e-2, log=True),
+        "noise": Range(0.0, 0.2),
+    }
+
+    def build(self, x: InputSpec, y: TargetSpec) -> Reader:
+        return Reader(Recurrent(x.shape[0], self.hidden, self.cell, layers=self.layers, dropout=self.dropout), y.n)
+
+    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
+        n, window = self.target_.n, int(self.input_.facts["window"])
+        x = self._tensor(_window(pasts, ahead, n, window))
+        known, made = self._tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1)), []
+        net: Any = self.module_
+        with self.running():
+            value, state = net.step(x)
+            for k in range(h):
+                made.append(value)
+                value, state = net.step(torch.cat([value, known[:, k]], 1)[:, None], state)
+            return torch.stack(made, 1).double().cpu().numpy()
+
+    def _tensor(self, a: np.ndarray) -> Tensor:
+        return torch.as_tensor(a, dtype=self._dtype, device=self._device)
+
+
+def _window(pasts: Sequence[np.ndarray], ahead: np.ndarray, n: int, window: int) -> np.ndarray:
+    """The last L steps of each past (N, L, D + K), each with what is known of the step after it."""
+    found = []
+    for past, coming in zip(pasts, ahead, strict=True):
+        last = past[max(0, len(past) - window) :]
+        following = np.concatenate([last[1:, n:], coming[:1]])
+        rows = np.concatenate([last[:, :n], following], 1)
+        found.append(np.concatenate([np.zeros((window - len(rows), rows.shape[1])), rows]))
+    return np.stack(found)
+
+
+class RNNForecaster(RecurrentForecaster):
+    """Forecast with a plain recurrent net of tanh units."""
+
+    cell: ClassVar[str] = "rnn"
+
+
+class GRUForecaster(RecurrentForecaster):
+    """Forecast with gated recurrent units."""
+
+    cell: ClassVar[str] = "gru"
+
+
+class LSTMForecaster(RecurrentForecaster):
+    """Forecast with a long short-term memory.
+
+    Example:
+        >>> t = np.arange(200)
+        >>> model = LSTMForecaster(hidden=8, epochs=5, horizon=3, calibration=0, random_state=0).fit(np.sin(t / 5))
+        >>> model.predict().shape, model.predict(horizon=7).shape
+        ((3,), (7,))
+    """
+
+    cell: ClassVar[str] = "lstm"
+
+
+class Dilated(nn.Module):
+    """Causal convolutions of growing dilation with a linear output: (B, L, D + K) -> (B, L, D)."""
+
+    def __init__(self, n_inputs: int, n: int, hidden: int, size: int, layers: int) -> None:
+        super().__init__()
+        widths = [n_inputs, *[hidden] * layers]
+        self.convs = nn.ModuleList(
+            nn.Conv1d(a, b, size, dilation=2**k) for k, (a, b) in enumerate(zip(widths, widths[1:], strict=False))
+        )
+        self.skips = nn.ModuleList(
+            nn.Identity() if a == b else nn.Conv1d(a, b, 1) for a, b in zip(widths, widths[1:], strict=False)
+        )
+        self.size, self.out = size, nn.Linear(hidden, n)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.transpose(1, 2)
+        for k, (conv, skip) in enumerate(zip(self.convs, self.skips, strict=True)):
+            made = conv(functional.pad(h, ((self.size - 1) * 2**k, 0)))  # output t sees inputs up to t
+            h = functional.relu(made) + skip(h)
+        return self.out(h.transpose(1, 2))
+
+
+class TCNForecaster(NeuralForecaster):
+    """Forecast with a temporal convolutional network: causal convolutions of growing dilation.
+
+    Args:
+        hidden: Channels of each layer.
+        size: Steps of a filter.
+        layers: Layers; None: as many as it takes to see all lags.
+    """
+
+    hidden: Count = 32
+    size: Count = 3
+    layers: Count | None = None
+
+    each: ClassVar[bool] = True
+
+    def build(self, x: InputSpec, y: TargetSpec) -> Dilated:
+        window = int(x.facts["window"])
+        enough = max(1, int(np.ceil(np.log2((window - 1) / max(self.size - 1, 1) + 1)))) if window > 1 else 1
+        return Dilated(x.shape[0], y.n, self.hidden, self.size, self.layers or enough)
+
+    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
+        n, window = self.target_.n, int(self.input_.facts["window"])
+        x = torch.as_tensor(_window(pasts, ahead, n, window), dtype=self._dtype, device=self._device)
+        known = torch.as_tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1), dtype=self._dtype)
+        made = []
+        with self.running():
+            for k in range(h):
+                made.append(self.module_(x)[:, -1])
+                x = torch.cat([x[:, 1:], torch.cat([made[-1], known[:, k]], 1)[:, None]], 1)
+            return torch.stack(made, 1).double().cpu().numpy()
