@@ -70,6 +70,7 @@ def test_a_folder_and_an_npz_file_are_trained_on(ok, tmp_path):
     for (i, kind), rows in steps().sort_values("t").groupby(["id", "kind"]):
         (tmp_path / "lines" / kind).mkdir(parents=True, exist_ok=True)
         rows[["v", "at"]].to_csv(tmp_path / "lines" / kind / f"{i}.csv", index=False)
+    assert "first values" in ok("data", "show", "lines").out
     ok("train", "rnn", "lines", *QUICK)
     ok("predict", "last", "lines/rise", "-o", "out.csv")
     assert pd.read_csv("out.csv")["sequence"].tolist() == list(range(101, 130, 2))

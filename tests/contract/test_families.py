@@ -135,7 +135,8 @@ SUBJECTS = {
        for kind, task in catalog.card(name).targets if kind == "series"},
     **{card.name: toy(card) for card in TOYS},
 }  # fmt: skip
-SLOW = ("resnet", "unet", "toy-detector")  # tried in the middle tier
+OTHER_CELLS = [f"{cell}-{task}" for cell in ("gru", "rnn") for task in ("classify", "regress", "tag")]  # as lstm
+SLOW = ("resnet", "unet", "toy-detector", *OTHER_CELLS)  # tried in the middle tier
 
 
 def those(holds):

@@ -19,6 +19,7 @@ from ..errors import FileFormatError, InputError
 from ..tasks import TASKS, Task, task_name, tasks_of
 from .config import Config
 
+IMAGES = "images"  # the format of a folder of them
 MAX_SIDE = 64  # pixels of the longer side of images, where --size is not given
 DECODED = 2000  # images, evenly spaced, that are decoded before a run is made
 
@@ -42,7 +43,7 @@ def described_data(name: str, target: str | None, say: Say, **layout: Any) -> Da
     if (found := _named(name, target or "")) is not None:
         return found
     _refuse_missing(name)
-    if Path(name).is_dir():
+    if Path(name).is_dir() and _data.format_of(Path(name)) == IMAGES:
         _refuse_target(name, target)
         return _data.open_images(name, skip_bad=True, say=say)
     return _data.read(name, target, **_given(layout))
@@ -94,6 +95,7 @@ def _folder(config: Config, card: Card, say: Say) -> Dataset | None:
     """A folder of images that are decoded when they are needed, for models that take images."""
     path = Path(config.data)
     wanted = path.is_dir() and config.data not in _data.names() and Images.name in card.kinds
+    wanted = wanted and _data.format_of(path) == IMAGES
     if not wanted:
         if config.size or config.skip_bad:
             name = "size" if config.size else "skip-bad"

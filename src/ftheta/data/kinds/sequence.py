@@ -116,7 +116,8 @@ class Sequences(Kind):
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
-        shown = [" ".join(map(str, np.ravel(np.asarray(row))[:8])) for row in data.x[:rows]]
+        cells = [np.ravel(np.asarray(row)).tolist()[:8] for row in data.x[:rows]]
+        shown = [" ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row) for row in cells]
         return Table({"steps": [len(row) for row in data.x[:rows]], "first values": shown})
 
 
