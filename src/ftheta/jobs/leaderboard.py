@@ -267,7 +267,8 @@ def _mean_of(ranked: Sequence[Entrant], folder: Path, clock: Clock) -> Entrant |
     if clock.left < 1.5 * (len(best[0].folds) + 2) * sum(e.seconds for e in best):
         return None
     cls: Any = catalog.resolve(MEAN, job.kind.name, job.task.name)
-    params = {"members": [e.name for e in best], **cls.plain_mean}
+    kept = {k: v for k, v in job.config.params.items() if k in cls._get_param_names()}
+    params = kept | {"members": [e.name for e in best], **cls.plain_mean}
     try:
         made = prepare(replace(job.config, model=MEAN, params=params), dataset=job.dataset)
     except InputError:

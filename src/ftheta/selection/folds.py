@@ -2,7 +2,7 @@
 
 random, stratified      k parts of equal size, each held out once
 groups                  the same, and all rows of a group are in one part
-chronological           k later parts, each predicted from all rows before it (rolling origin)
+chronological           k parts of the second half, each predicted from all rows before it (rolling origin)
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def folds(
         )
     k, seed = min(k, most), int(draw.generator("folds").initial_seed() % 2**32)
     if split == "chronological":
-        return list(TimeSeriesSplit(k).split(np.zeros(n)))
+        return list(TimeSeriesSplit(k, test_size=max(1, n // (2 * k))).split(np.zeros(n)))
     makers: Any = {(0, 0): KFold, (1, 0): StratifiedKFold, (0, 1): GroupKFold, (1, 1): StratifiedGroupKFold}
     maker = makers[by_class, by_group](k, shuffle=True, random_state=seed)
     return list(maker.split(np.zeros(n), y, groups))

@@ -135,8 +135,8 @@ class Series(Kind):
     @classmethod
     def convert(cls, data: Dataset, roles: Mapping[str, Any] = {}) -> Dataset:
         if data.kind == cls.name:
-            x = data.x if hasattr(data.x, "columns") else frame_of(data.x, data.name)
-            return _made(data, x if len(x.columns) > 1 else x.set_axis(["y"], axis=1), roles, ())
+            x = data.x if hasattr(data.x, "columns") else frame_of(data.x, data.name).rename(columns={0: "y"})
+            return _made(data, x, roles, ())
         frame, target = data.x.copy(), roles.get("target") or "y"
         if data.y is not None:
             frame.insert(0, target, np.asarray(data.y))
