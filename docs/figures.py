@@ -578,6 +578,50 @@ def tagged() -> Figure:
     return figure
 
 
+@cache
+def first_step(steps: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences of noise whose class is the sign of their first step."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = rng.normal(scale=0.3, size=(400, 30, 1))
+    X[:, 0, 0] += np.where(y == 1, 1.5, -1.5)
+    return X[:, :steps], y
+
+
+@cache
+def remembering() -> tuple[ftheta.LSTMClassifier, np.ndarray]:
+    """The LSTM of the page on recurrent cells, and rows that it has not seen."""
+    X, y = first_step()
+    return ftheta.LSTMClassifier(hidden=8, epochs=30, lr=0.01, random_state=0).fit(X[:300], y[:300]), X[300:]
+
+
+def unrolled() -> Figure:
+    """Steps share their weights."""
+    return explain.unrolled(*remembering(), steps=6).figure()
+
+
+def lstm_cell() -> Figure:
+    """The step that is remembered."""
+    return explain.cell(*remembering(), step=1).figure()
+
+
+def gates() -> Figure:
+    """What is written, kept and shown."""
+    return explain.gates(*remembering()).figure()
+
+
+def reach() -> Figure:
+    """How far back the gradient reaches."""
+    return explain.memory(*remembering()).figure()
+
+
+def phase() -> Figure:
+    """Two states that attract, one for each class."""
+    X, y = first_step(8)
+    net = ftheta.RNNClassifier(hidden=2, epochs=60, lr=0.01, random_state=3).fit(X[:300], y[:300])
+    return explain.phase(net, X[300:], x=[0.0]).figure()
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "attribution": attribution,
@@ -601,6 +645,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "feature-maps": feature_maps,
     "filled-in": filled_in,
     "fit": fit,
+    "gates": gates,
     "gradient-history": gradient_history,
     "gradient-flow": gradient_flow,
     "implicit": implicit,
@@ -609,14 +654,17 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "landscape": landscape,
     "lasso": lasso,
     "linear": linear,
+    "lstm-cell": lstm_cell,
     "moons": moons,
     "more-trees": more_trees,
     "network": network,
     "noise": noise,
     "optimizers": optimizers,
+    "phase": phase,
     "pruning": pruning,
     "race": race,
     "rates": rates,
+    "reach": reach,
     "recalled": recalled,
     "regions": regions,
     "reliability": reliability,
@@ -633,6 +681,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "tree": tree,
     "tagged": tagged,
     "unet": unet,
+    "unrolled": unrolled,
     "updates": updates,
     "votes": votes,
 }

@@ -79,7 +79,7 @@ class Gates(Result):
             axes.grid(visible=False)
             figure.colorbar(shown, ax=axes, pad=0.01)
         for axes in grid:
-            axes.set_xlabel("step")
+            axes.set_xlabel("step", visible=axes is grid[-1])
         grid[-1].xaxis.get_major_locator().set_params(integer=True)
         return figure
 
@@ -197,7 +197,7 @@ class Phase(Result):
     def figure(self) -> Figure:
         """Arrows of the flow, the path of the row from its first to its last step, and equilibria."""
         figure, axes = canvas(width=6.4, height=6.0)
-        axes.streamplot(*self.at.T, *np.moveaxis(self.flow, -1, 0), color="0.75", linewidth=0.8, density=1.2)
+        axes.quiver(*self.at.T, *np.moveaxis(self.flow, -1, 0), angles="xy", color="0.65", width=0.003)
         axes.plot(*self.path.T, color=PALETTE[0], ls="-", marker="o", ms=3, label="states of the row")
         axes.plot(*self.path[-1], color=PALETTE[0], marker="s", ms=8, ls="", label="after its last step")
         for stays, face, label in (
