@@ -15,7 +15,7 @@ from torch import nn
 from ftheta import ConvNetClassifier, MLPClassifier, MLPRegressor, ModuleRegressor
 from ftheta.data import TableEncoder
 from ftheta.errors import InputError, InputTypeError
-from ftheta.explain import importance
+from ftheta.explain import dependence, importance
 from ftheta.explain.predictions._first_layer import FirstLayer
 
 RNG = np.random.default_rng(0)
@@ -211,3 +211,14 @@ def test_the_fifteen_strongest_are_drawn():
     assert len(axes.patches) == 15 and axes.get_xlabel() == "growth of the mean absolute error / units of price"
     assert axes.get_title() == "x18 matters most (not shown: 3 smaller)"
     assert len(found.table().columns["column"]) == 18
+
+
+def test_the_strongest_columns_of_dependence_are_those_of_importance_with_the_same_seed():
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    y = x.sum(1)  # all alike, so that chance decides
+    model, orders = LinearRegression().fit(x, y), []
+    for seed in range(4):
+        found = dependence(model, x, y, most=3, random_state=seed)
+        orders.append([effect.name for effect in found.effects])
+        assert orders[-1] == list(importance(model, x, y, repeats=3, random_state=seed).names[:3])
+    assert len(set(map(tuple, orders))) > 1

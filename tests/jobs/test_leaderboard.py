@@ -95,6 +95,15 @@ def test_a_loss_is_ordered_upwards(board, monkeypatch, tmp_path):
     assert losses == sorted(losses) and found.table().columns["log loss"][:3] == losses
 
 
+def test_of_models_with_the_same_score_the_one_with_the_smaller_log_loss_is_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loss = {"linear": 0.3, "lda": 0.2, "gaussian-nb": 0.25}
+    found = property(lambda self: {"scores": {"accuracy": 0.9, "log loss": loss[self.name]}, "intervals": {}})
+    monkeypatch.setattr(Entrant, "found", found)
+    entrants = jobs.compare("wine", **QUICK | {"folds": 2}).entrants
+    assert [e.name for e in entrants] == ["lda", "gaussian-nb", "linear"]
+
+
 def test_the_winner_is_tested_once_on_rows_that_no_fold_saw(board, monkeypatch):
     found, folder = board
     monkeypatch.chdir(folder)

@@ -83,6 +83,7 @@ def test_torchs_layers_give_the_same_numbers(kind, nonlinearity, dtype):
     x = normal(5, 6, 3, dtype=dtype)
     (outputs, states), (right, ends) = ours(x), theirs(x)
     torch.testing.assert_close(outputs, right, rtol=0, atol=1e-6)
+    torch.testing.assert_close(ours(x, state=states)[0], theirs(x, ends)[0], rtol=0, atol=1e-6)  # going on from there
     ends = ends if isinstance(ends, tuple) else (ends,)
     for found, wanted in zip(parts(states), zip(*ends, strict=True), strict=True):
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
@@ -118,6 +119,15 @@ def test_padding_may_come_first_or_between(kind, options):
     outputs, _ = net(x, real)
     for i, mask in enumerate(real.bool()):
         torch.testing.assert_close(outputs[i, mask], net(x[i : i + 1, mask])[0][0], rtol=0, atol=1e-12)
+
+
+def test_dropout_is_between_layers_and_never_before_the_first():
+    x = normal(4, 7, 3)
+    net, deep = (layer("gru", 3, 50, layers=n, dropout=0.5).train() for n in (1, 2))
+    torch.testing.assert_close(net(x)[0], net.eval()(x)[0], rtol=0, atol=0)
+    (_, train), (_, rest) = deep(x), deep.eval()(x)
+    torch.testing.assert_close(train[0], rest[0], rtol=0, atol=0)
+    assert not torch.allclose(train[1], rest[1])
 
 
 @pytest.mark.ledger("C232", covers="ftheta.nn.Recurrent")
