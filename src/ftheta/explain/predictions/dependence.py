@@ -83,6 +83,8 @@ class Dependence(Result):
         for axes in grid[::2]:
             axes.set_ylabel(self.output.label)
         legend(figure)
+        engine: Any = figure.get_layout_engine()
+        engine.set(h_pad=0.1)  # between the label of a panel and the title below
         return figure
 
     def _panel(self, axes: Any, effect: Effect) -> None:
@@ -183,8 +185,8 @@ def _effect(table: Columns, j: int) -> Effect:
     else:
         at, rows = _levels(cells)
         probe = table.with_cells(j, rows)
-    made = [table.outputs(table.exchanged([j], probe, np.full(n, v))) for v in range(len(at))]
-    return Effect(table.names[j], at, np.stack(made, 1), cells, ordered)
+    made = table.exchanges([j], probe, [np.full(n, v) for v in range(len(at))])
+    return Effect(table.names[j], at, np.stack([table.outputs(m) for m in made], 1), cells, ordered)
 
 
 def _positions(cells: np.ndarray) -> np.ndarray:

@@ -159,7 +159,7 @@ def importance(
     members = [(j,) for j in columns.used] + [tuple(group) for group in groups]
     orders, growth, error = _orders(len(y), repeats, random_state), [], []
     for places in members:
-        made = (columns.exchanged(places, columns, order, labels=found.labels) for order in orders)
+        made = columns.exchanges(places, columns, orders, labels=found.labels)
         change = np.array([_losses(found, y, predictions) for predictions in made]) - before  # (R, n)
         growth.append(change.mean(1))
         error.append(change.mean(0).std(ddof=min(1, len(y) - 1)) / np.sqrt(len(y)))
