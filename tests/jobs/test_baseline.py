@@ -185,3 +185,35 @@ def test_a_run_says_which_rows_have_larger_errors():
     (sentence,) = result()["errors"]
     assert sentence.startswith("Rows with city Rome (") and trained.verdicts == [trained.verdict, sentence]
     assert trained.errors().sentences == [sentence] and jobs.open("r").errors().sentences == [sentence]
+
+
+@pytest.mark.middle
+def test_a_tree_of_missing_cells_and_categories_is_compared_with_the_linear_model_that_train_makes():
+    rng = np.random.default_rng(0)
+    x, kind = rng.normal(size=200), rng.choice(["a", "b"], 200)
+    y = 3 * x + 5 * (kind == "b") + rng.normal(size=200)
+    cells = ["" if gone else f"{v:.4f}" for v, gone in zip(x, rng.random(200) < 0.1, strict=True)]
+    lines = [f"{c},{k},{v:.4f}" for c, k, v in zip(cells, kind, y, strict=True)]
+    Path("rows.csv").write_text("\n".join(["x,kind,y", *lines]) + "\n")
+    own = jobs.train("linear", "rows.csv", target="y", run="linear", report=False)
+    for model in ("tree", "boosting"):
+        run = jobs.train(model, "rows.csv", target="y", run=model, report=False)
+        found = json.loads((run.run.path / "result.json").read_text())["baseline"]["linear"]
+        truth = json.loads((own.run.path / "result.json").read_text())["scores"]
+        assert {name: found[name] for name in ("R²", "RMSE", "MAE")} == pytest.approx(
+            {name: truth[name] for name in ("R²", "RMSE", "MAE")}
+        )
+    numbers = [int(n) for n in jobs.open("tree").split.test]
+    assert any(jobs.open("tree").explained("tree").label == f"Row {n} (the most wrong of 40)" for n in numbers)
+    assert jobs.open("tree").explained("tree", row=numbers[3]).label == f"Row {numbers[3]}"
+
+
+@pytest.mark.middle
+def test_a_memory_of_a_run_recalls_the_patterns_that_it_stored():
+    run = jobs.train("hopfield", "digits", run="m", report=False)
+    found = run.explained("recall")
+    np.testing.assert_array_equal(found.x, run.model.patterns_)
+    assert found.exact[0].all()  # of 10 % flipped pixels
+    shares = [run.result.columns[end][0] for end in ("low", "value", "high")]
+    truth = binomtest(round(shares[1] * 359), 359).proportion_ci(method="wilson")
+    assert (shares[0], shares[2]) == pytest.approx((truth.low, truth.high))

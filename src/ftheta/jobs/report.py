@@ -96,6 +96,7 @@ def _picture(
         return [_explained(trained, views.pop(name))], None
     if trained.facts["shape"] and any(block.images or "<svg" in block.html for block in worst):
         worst[0].heading = "What does it get wrong?"
+        views.pop("segmentation", None)  # the same picture, of rows that were learned from
         return worst, worst
     first = next(iter(made), None)
     return ([] if first is None else [made.pop(first)()]), None
@@ -131,9 +132,12 @@ def _training(trained: Any) -> list[Block]:
     why = known.get(reason, f" Ended early: {reason}.")
     known = {n: getattr(trained.model, n) for n in ("likelihood_", "target_", "surrogate") if hasattr(trained.model, n)}
     words = {"target": trained.facts["target"]} if trained.facts["target"] else {}
+    said = f"{counted(len(history), 'epoch')}.{why}{warned}"
+    if len(history) == 1:  # one point makes no curve
+        return [Block(text=said, html=table_html(Table({name: [value] for name, value in history[0].items()})))]
     curves = partial(explain.curves, SimpleNamespace(history_=history, **known), **words)
     alt = "Loss in each epoch of training, with the best epoch marked"
-    return [result_block(curves, "curves", alt, text=f"{counted(len(history), 'epoch')}.{why}{warned}")]
+    return [result_block(curves, "curves", alt, text=said)]
 
 
 # ---- predictions
