@@ -20,7 +20,6 @@ ROW_NAMES = {
     "passengers": ["PassengerId", "Name", "Cabin"],
     "nations": ["column 1"],
     "orders": ["order_id"],
-    "tickets": ["text"],
 }
 
 

@@ -117,7 +117,10 @@ def awkward(name):
 
 
 @pytest.mark.middle
-@pytest.mark.parametrize(("name", "model"), [(n, m) for n in FILES for m in ("mlp", "linear") if (n, m) != SLOW])
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [(n, m) for n in FILES for m in ("mlp", "linear") if (n, m) != SLOW and n != "tickets"],  # free text is refused
+)
 def test_awkward_files_are_predicted_alike(ok, alone, name, model):
     awkward(name)
     quick = QUICK if model == "mlp" else ()
