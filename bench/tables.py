@@ -101,7 +101,7 @@ def ours(what: str, given: dict[str, Any], job: Prepared, folder: Path) -> dict[
     tuned = jobs.tune("mlp", given["data"], run=folder / "t", trials=TRIALS, seconds=SECONDS, report=False, **rest)
     made = job.estimator.set_params(training__progress=False).fit(**job.fit_arguments)
     return {
-        "ours": of_run(tuned.run, prepare(tuned.run.config)),
+        "ours": of_run(tuned.best_run, prepare(tuned.best_run.config)),
         "defaults": losses(job, made.predict(job.rows(job.split.test)[0])),
     }
 

@@ -22,7 +22,7 @@ from ..results import Result
 from ..tasks import TASKS, Task, tasks_of
 from ..train import Training
 from .config import Config, typed
-from .opening import Reader, Rows, asked_task, hints, open_data
+from .opening import Reader, Rows, asked_task, count_hint, hints, open_data
 
 ELSEWHERE = {"random_state": "--seed", "training": "--set training.NAME=VALUE", "validation": "--validation"}
 EXPLAINED = 2000  # rows that explanations look at
@@ -116,7 +116,11 @@ class Prepared:
         dropped = [f"column {c['name']!r} {c['did']}" for c in self.columns if c["kind"] == "dropped"]
         rate = [f"--lr find: {self.learning_rates.table().caption}"] if self.learning_rates else []
         own = filter(None, [getattr(self.estimator, "note_", "")])  # of a memory: patterns that are there twice
-        return [*self.dataset.notes, *dropped, *hints(self.dataset, self.config, self.columns), *rate, *own]
+        asked = [
+            *count_hint(self.dataset, self.config, classes=self.task.stratify),
+            *hints(self.dataset, self.config, self.columns),
+        ]
+        return [*self.dataset.notes, *dropped, *asked, *rate, *own]
 
 
 def prepare(
