@@ -82,22 +82,22 @@ def test_tasks_have_their_usual_names_and_missing_files_their_own_sentence(ok, r
     assert "Column 'b' is missing: the model" in refused("predict", "last", "new.csv")
 
 
-def test_whole_numbers_as_a_target_say_how_they_were_taken(ok):
+def test_integers_as_a_target_say_how_they_were_taken(ok):
     for name, top, taken in (
         ("visits", 5, "6 classes; as numbers: --task regress"),
         ("many", 39, "numbers; of counts"),
     ):
         write(f"{name}.csv", ["a", "n"], *([X[i % len(X), 0], i % (top + 1)] for i in range(160)))
         said = ok("train", "linear", f"{name}.csv", "--target", "n", "--no-report").err
-        assert f"the target 'n' holds whole numbers from 0 to {top} and was taken as {taken}" in said
+        assert f"the target 'n' holds integers from 0 to {top} and was taken as {taken}" in said
         assert "--set likelihood=poisson" in said
         said = ok("train", "linear", f"{name}.csv", "--target", "n", "--no-report", "--task", "regress").err
-        assert "whole numbers" not in said
+        assert "integers" not in said
     rate = ok("train", "mlp", "visits.csv", "--target", "n", "--no-report", "--task", "regress", "--epochs", 2,
               "--set", "likelihood=poisson")  # fmt: skip
     assert "mlp (regress)" in rate.err
     write("two.csv", ["a", "n"], *([X[i % len(X), 0], i % 2] for i in range(60)))
-    assert "whole numbers" not in ok("train", "linear", "two.csv", "--target", "n", "--no-report").err
+    assert "integers" not in ok("train", "linear", "two.csv", "--target", "n", "--no-report").err
 
 
 def test_a_file_of_labels_and_texts_trains_and_is_not_exported(ok, refused):

@@ -203,11 +203,11 @@ def _grouped(dataset: Dataset, config: Config) -> Dataset:
     )
 
 
-MIN_COUNTS = 4  # of fewer different whole numbers, they are classes
+MIN_COUNTS = 4  # of fewer different integers, they are classes
 
 
 def count_hint(dataset: Dataset, config: Config, *, classes: bool) -> list[str]:
-    """How whole numbers from 0 or 1 on were taken as a target, and how to choose, where the user has not."""
+    """How integers from 0 or 1 on were taken as a target, and how to choose, where the user has not."""
     chosen = config.task or "likelihood" in config.params or not config.target
     y = np.zeros(0) if chosen or isinstance(dataset.y, list) else np.asarray(dataset.y)
     n = len(np.unique(y)) if y.ndim == 1 and y.dtype.kind in "iu" else 0
@@ -215,7 +215,7 @@ def count_hint(dataset: Dataset, config: Config, *, classes: bool) -> list[str]:
         return []
     numbers, counts = "--task regress", "of counts, a network also learns their rate: --set likelihood=poisson"
     taken = f"{n} classes; as numbers: {numbers} ({counts})" if classes else f"numbers; {counts}"
-    return [f"the target {config.target!r} holds whole numbers from {y.min()} to {y.max()} and was taken as {taken}"]
+    return [f"the target {config.target!r} holds integers from {y.min()} to {y.max()} and was taken as {taken}"]
 
 
 MIN_GROUPS = 5  # of fewer different cells, an identifier is a category
