@@ -82,7 +82,7 @@ def _columns(case, named):
     """data.json says what was done to each column, and which only name the rows."""
     columns = {column["name"]: column for column in case.facts["columns"]}
     assert list(columns) == [name or "column 1" for name in case.new[0]]
-    assert all(c["kind"] in ("number", "levels", "date", "dropped") and c["did"] for c in columns.values())
+    assert all(c["kind"] in ("number", "levels", "date", "text", "dropped") and c["did"] for c in columns.values())
     assert [name for name, c in columns.items() if "identifier" in c["did"]] == named
 
 

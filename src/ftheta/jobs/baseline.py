@@ -91,6 +91,8 @@ class Scored(NamedTuple):
             return Relation(said, float(pair.tests[0].p), pair.tests[0].test)
         value, other = self.found["scores"][self.judged], scores[self.judged]
         low, high = self.found.get("intervals", {}).get(self.judged) or (value, value)
+        if measure.lower_is_better(self.judged):
+            low, high, other = -high, -low, -other
         return Relation(BETTER if low > other else WORSE if high < other else f"not {BETTER}", None, "none")
 
 
