@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import qmc
-from sklearn.base import clone
+from scipy.stats import binom, qmc
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from ftheta import MLPRegressor
 from ftheta.errors import FileFormatError, InputError
-from ftheta.selection import SEARCHES, Range, Search, space_of, trials_of, tune
+from ftheta.selection import SEARCHES, Range, Search, nested, space_of, trials_of, tune
 from ftheta.selection.space import at, grid
 from ftheta.train import fit_many
 
@@ -253,3 +253,47 @@ def test_an_interrupted_stack_is_put_back(tmp_path):
     alone.run(lambda p, _: p["x"], 5)
     assert sorted(map(str, trials_of(again, "", True).points)) == sorted(map(str, trials_of(alone, "", True).points))
     assert {"small"} == {t.user_attrs["error"] for t in again.study.trials if "error" in t.user_attrs}
+
+
+def chosen_by_chance(k, rows, seed):
+    """The best of k equal models on one test set, by `tune`: each is right with probability 0.8, whatever the row."""
+    rng = np.random.default_rng(seed)
+    right = rng.random((k, 2 * rows)) < 0.8
+
+    class Guess(ClassifierMixin, BaseEstimator):
+        def __init__(self, model=0):
+            self.model = model
+
+        def fit(self, X, y):
+            self.classes_ = np.array([0, 1])
+            return self
+
+        def predict(self, X):
+            return right[self.model, X[:, 0].astype(int)].astype(int)
+
+    X, y = np.arange(2 * rows, dtype=float)[:, None], np.ones(2 * rows, int)
+    split = [(np.arange(2), np.arange(rows))]
+    found = tune(Guess(), X, y, {"model": tuple(range(k))}, search="grid", trials=k, cv=split, prune=False)
+    return 1 - found.best_score_, 1 - found.best_estimator_.score(X[rows:], y[rows:])
+
+
+@pytest.mark.middle
+@pytest.mark.ledger("A169", covers="ftheta.selection.tune")
+@pytest.mark.parametrize(("k", "repeats", "stated"), [(2, 60, 0.1928), (10, 30, 0.1807), (100, 6, 0.1688)])
+def test_the_best_of_equal_models_looks_better_than_it_is(k, repeats, stated):
+    """True error 0.2, 1,000 test rows: the best of k shows the mean of the smallest binomial; fresh rows show 0.2."""
+    theory = float((binom.sf(np.arange(1000), 1000, 0.2) ** k).sum() / 1000)
+    assert theory == pytest.approx(stated, abs=1e-4)
+    seen, fresh = np.transpose([chosen_by_chance(k, 1000, seed) for seed in range(repeats)])
+    assert abs(seen.mean() - theory) < 4 * seen.std() / np.sqrt(repeats) + 1e-3
+    assert abs(fresh.mean() - 0.2) < 4 * np.sqrt(0.16 / 1000 / repeats)
+
+
+def test_nested_folds_judge_what_the_inner_ones_did_not_see():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
+    found = nested(Ridge(), X, y, {"alpha": (0.01, 100.0)}, search="grid", outer=KFold(4), cv=KFold(3), prune=False)
+    search = GridSearchCV(Ridge(), {"alpha": [0.01, 100.0]}, cv=KFold(3))
+    np.testing.assert_allclose(found.scores, cross_val_score(search, X, y, cv=KFold(4)))
+    assert len(found.points) == 4 and len(found.table().columns["alpha"]) == 4
+    assert f"{found.scores.mean():.4g}" in found.caption
