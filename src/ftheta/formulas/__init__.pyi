@@ -23,6 +23,7 @@ from .gaussian import gaussian_bayes_error as gaussian_bayes_error
 from .gaussian import gaussian_boundary as gaussian_boundary
 from .gaussian import mahalanobis as mahalanobis
 from .gaussian import principal_axes as principal_axes
+from .hog import hog as hog
 from .inference import interval as interval
 from .local import stationary as stationary
 from .local import taylor as taylor
