@@ -294,6 +294,6 @@ def test_nested_folds_judge_what_the_inner_ones_did_not_see():
     X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
     found = nested(Ridge(), X, y, {"alpha": (0.01, 100.0)}, search="grid", outer=KFold(4), cv=KFold(3), prune=False)
     search = GridSearchCV(Ridge(), {"alpha": [0.01, 100.0]}, cv=KFold(3))
-    np.testing.assert_allclose(found.scores, cross_val_score(search, X, y, cv=KFold(4)))
-    assert len(found.points) == 4 and len(found.table().columns["alpha"]) == 4
-    assert f"{found.scores.mean():.4g}" in found.caption
+    expected = cross_val_score(search, X, y, cv=KFold(4))
+    np.testing.assert_allclose(found.columns["held out"], expected)
+    assert len(found.columns["alpha"]) == 4 and f"{expected.mean():.4g} with" in found.caption

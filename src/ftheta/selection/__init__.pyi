@@ -4,7 +4,6 @@ from .search import Search as Search
 from .space import Range as Range
 from .space import Space as Space
 from .space import space_of as space_of
-from .tune import Nested as Nested
 from .tune import Tuned as Tuned
 from .tune import nested as nested
 from .tune import tune as tune

@@ -12,8 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing as taken
 
 from ..errors import InputError
-from ..plots import Figure, canvas, drawn
-from ..results import Result
+from ..results import Table
 from .search import Report, Search
 from .space import Space, space_of, written
 from .together import stacks, values_of
@@ -131,45 +130,22 @@ def tune(
     return Tuned(**vars(found), best_estimator_=made_from(found.best_point).fit(**fit_of(slice(None))))
 
 
-class Nested(Result):
-    """What a search is worth: in each outer fold it saw none of the rows that judge its best point."""
-
-    scores: np.ndarray  # of the best points, on the rows held out (K,)
-    inner: np.ndarray  # of the same points, on the folds that chose them (K,)
-    points: tuple[Mapping[str, Any], ...]
-
-    def columns(self) -> dict[str, Any]:
-        named = {name: [written(p[name]) for p in self.points] for name in self.points[0]}
-        return {"fold": np.arange(1, len(self.scores) + 1), "held out": self.scores, "inner folds": self.inner, **named}
-
-    @property
-    def caption(self) -> str:
-        deviation = self.scores.std(ddof=1) if len(self.scores) > 1 else np.nan
-        return (
-            f"Nested cross-validation: {self.scores.mean():.4g} with standard deviation {deviation:.2g} over "
-            f"{len(self.scores)} folds; the folds that chose the points say {self.inner.mean():.4g}."
-        )
-
-    @drawn
-    def figure(self) -> Figure:
-        figure, axes = canvas(width=5.0, height=3.0)
-        for values, marker, name in ((self.scores, "o", "held out"), (self.inner, "s", "inner folds")):
-            axes.plot(np.arange(1, len(values) + 1), values, marker, label=name)
-        axes.set(xlabel="fold", ylabel="score", title="Nested cross-validation")
-        axes.legend()
-        return figure
-
-
-def nested(estimator: Any, X: Any, y: Any, space: Space | None = None, *, outer: Any = 5, **how: Any) -> Nested:
-    """The score of a search itself, by searches that each leave an outer fold out.
+def nested(estimator: Any, X: Any, y: Any, space: Space | None = None, *, outer: Any = 5, **how: Any) -> Table:
+    """What a search is worth: in each outer fold, the score of its best point on rows that no inner fold saw.
 
     Args:
         outer: Folds, or a splitter of scikit-learn; `cv` are the inner ones.
         **how: Arguments of `tune`.
     """
     scorer: Any = check_scoring(estimator, how.get("scoring"))
-    found, scores = [], []
-    for learn, held in check_cv(outer, y, classifier=is_classifier(estimator)).split(X, y):
-        found.append(tune(estimator, taken(X, learn), taken(y, learn), space, **how))
-        scores.append(float(scorer(found[-1].best_estimator_, taken(X, held), taken(y, held))))
-    return Nested(np.array(scores), np.array([f.best_score_ for f in found]), tuple(f.best_point for f in found))
+    splitter: Any = check_cv(outer, y, classifier=is_classifier(estimator))
+    points, inner, scores = [], [], []
+    for learn, held in splitter.split(X, y):
+        found = tune(estimator, taken(X, learn), taken(y, learn), space, **how)
+        points.append({name: written(value) for name, value in found.best_point.items()})
+        inner.append(found.best_score_)
+        scores.append(float(scorer(found.best_estimator_, taken(X, held), taken(y, held))))
+    columns = {"fold": list(range(1, len(scores) + 1)), "held out": scores, "inner folds": inner}
+    said = f"{np.mean(scores):.4g} with standard deviation {np.std(scores, ddof=1):.2g} on rows held out"
+    columns |= {name: [point[name] for point in points] for name in points[0]}
+    return Table(columns, f"{said}; {np.mean(inner):.4g} on the folds that chose the points")
