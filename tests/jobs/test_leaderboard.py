@@ -203,6 +203,23 @@ def test_the_mean_of_the_best_three_takes_part(linear_numbers, tmp_path, monkeyp
     assert cells["mean squared error behind"][1:4] == pytest.approx([loss[n] - loss[cells["model"][0]] for n in names])
 
 
+def test_forecasters_of_a_column_are_compared_and_their_mean_is_tested(tmp_path, monkeypatch):
+    """A season with a line and noise, by months: every model is asked for the horizon, the mean of three too."""
+    monkeypatch.chdir(tmp_path)
+    t, noise = np.arange(96), np.random.default_rng(0).normal(size=96)
+    units = 100 + t + 20 * np.sin(t * np.pi / 6) + 4 * noise
+    pd.DataFrame({"date": pd.date_range("2014-01-01", periods=96, freq="MS"), "units": units}).to_csv(
+        "s.csv", index=False
+    )
+    cards = {name: catalog.CARDS[name] for name in ("linear", "naive", "ar", "ets", "committee")}
+    monkeypatch.setattr(catalog, "CARDS", cards)
+    found = jobs.compare("s.csv", target="units", time_column="date", horizon=12, folds=2, report=False)
+    scores = {e.name: e.found["scores"]["MASE"] for e in found.entrants}
+    assert {*scores, "linear"} == set(cards) and scores["naive"] == max(scores.values()) == found.constant["MASE"]
+    mean = next(e for e in found.entrants if e.name == "committee").predicted[2]
+    assert mean["lead"].max() == 12 and found.best.model.predict().shape == (12,)
+
+
 @pytest.mark.parametrize(
     ("noise", "metric", "first"), [(4.0, "", "committee"), (4.0, "MAE", "other"), (0.01, "", "other")]
 )

@@ -58,10 +58,16 @@ class ETSForecaster(PlainForecaster):
     def learn(self, panel: Panel) -> None:
         season, n = int(panel.spec.facts["season"]), panel.n_forecast
         ys = [filled(panel.standardized(t)[max(0, t.end - LONGEST) : t.end, :n]) for t in panel.tracks]
-        self.smoothing_ = np.array([self._chosen([y[:, k].tolist() for y in ys], season) for k in range(n)], float)
+        self.smoothing_ = np.array(
+            [self._chosen([y[:, k].tolist() for y in ys], season, bool(panel.spec.facts["log"][k])) for k in range(n)],
+            float,
+        )
 
-    def _chosen(self, ys: list[list[float]], season: int) -> Smooth:
-        trends = {"auto": (0.0, 1.0, 0.9), "none": (0.0,), "additive": (1.0,), "damped": (0.9,)}[self.trend]
+    def _chosen(self, ys: list[list[float]], season: int, log: bool) -> Smooth:
+        """A line of logarithms would grow without bound: it is taken only where asked for."""
+        trends = {"auto": (0.0, 0.9) if log else (0.0, 1.0, 0.9), "none": (0.0,), "additive": (1.0,), "damped": (0.9,)}[
+            self.trend
+        ]
         able = season > 1 and max(map(len, ys)) >= 2 * season + 2
         seasons = [1, season] if self.seasonal == "auto" else [season if self.seasonal else 1]
         found = [_fitted(ys, phi, m if able else 1) for phi in trends for m in dict.fromkeys(seasons)]
