@@ -7,10 +7,12 @@ import random
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, fields
 from functools import cache
+from inspect import signature
 
 import numpy as np
 import pytest
 import torch
+from matplotlib.text import Text
 from torch import nn
 
 from ftheta import (
@@ -339,3 +341,50 @@ def test_it_leaves_no_trace_and_is_the_same_again_whatever_the_global_generators
     np.testing.assert_equal(tuple(np.asarray(v) for v in rows), tuple(np.asarray(v) for v in (x, y)))
     np.testing.assert_equal(numbers(again), numbers(first))
     assert text == first.table().text()
+
+
+# ---- options in words and units
+
+GIVEN_WORDS = {"names": "col", "classes": "kind", "target": "aim", "label": "this one"}
+
+
+def speaking():
+    """Each option in words with the subjects for which it has a meaning."""
+    for name in NAMES:
+        options = signature(explain.get(name).function).parameters.keys() & {*GIVEN_WORDS, "scales"}
+        if name in ("curves", "saliency"):  # shown where there is a mean squared error; a place there
+            options -= {"target"}
+        for option in sorted(options):
+            yield name, option, [s for n, s in GIVEN if n == name and fits(option, SUBJECTS[s][1])]
+
+
+def fits(option, rows):
+    x, y = rows
+    labels = y is not None and y.dtype.kind in "Ub"
+    return labels if option == "classes" else not labels if option == "target" else x.ndim == 2
+
+
+def words_in(result):
+    texts = [text.get_text() for text in result.figure().findobj(Text)]
+    return "\n".join([result.table().text(), result.caption, *texts])
+
+
+def heeds(name, option, subject):
+    """Whether an explanation shows the words that it is given, or other numbers in other units."""
+    (x, y), obj, needs = SUBJECTS[subject][1], made(subject), signature(explain.get(name).function).parameters
+    more = {"row": 1} if "row" in needs else {}
+    n = {"names": x.shape[-1], "classes": len(getattr(obj, "classes_", ()))}.get(option)
+    if option == "scales":
+        given = [[100.0 * (j + 1), 7.0] for j in range(x.shape[1])]
+        return words_in(explain.run(name, obj, x, y, scales=given, **more)) != words_in(
+            explain.run(name, obj, x, y, **more)
+        )
+    word = GIVEN_WORDS[option]
+    given = word if n is None else [f"{word} {j}" for j in range(n)]
+    return word in words_in(explain.run(name, obj, x, y, **{option: given}, **more))
+
+
+@pytest.mark.middle
+@pytest.mark.parametrize(("name", "option", "subjects"), [case for case in speaking() if case[2]])
+def test_words_and_units_that_are_given_are_those_that_are_shown(name, option, subjects):
+    assert any(heeds(name, option, subject) for subject in subjects)

@@ -256,8 +256,6 @@ def votes(
     row: int = 0,
     label: str = "",
     trees: Count = SMALL,
-    names: Names = None,
-    scales: Any = None,
     classes: Names = None,
     target: str = "y",
 ) -> Votes:
@@ -276,6 +274,6 @@ def votes(
     if hasattr(obj, "votes_"):  # of a class each, not of probabilities
         values = np.eye(values.shape[1])[values.argmax(1)]
     weight = np.asarray(getattr(obj, "votes_", np.ones(len(each))))
-    words, depth = Words.of(obj, names, scales, classes), np.array([len(way) - 1 for way in ways])
+    words, depth = Words.of(obj, None, None, classes), np.array([len(way) - 1 for way in ways])
     some, own, label = tuple(each[:trees]), tuple(ways[:trees]), label or f"Row {row}"
     return Votes(some, own, values, weight / weight.sum(), depth, words, label, target)
