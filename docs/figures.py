@@ -349,7 +349,9 @@ def tree() -> Figure:
 
 
 def votes() -> Figure:
-    return explain.run("votes", wine_trees()[1], load("wine").x.iloc[71:], **wine_trees()[2]).figure()
+    _, forest, words = wine_trees()
+    shown = {name: words[name] for name in ("classes", "target") if name in words}
+    return explain.run("votes", forest, load("wine").x.iloc[71:], **shown).figure()
 
 
 def pruning() -> Figure:
