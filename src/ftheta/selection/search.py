@@ -29,7 +29,7 @@ from .space import Range, Space, at, grid, suggest, written
 
 SEARCHES = ("tpe", "random", "quasi-random", "grid")
 STARTUP = 10  # trials before points of TPE follow from earlier ones, and before one is ended early
-BATCH = 20  # trials that are measured at once
+BATCH = 40  # trials that are measured at once
 KEPT = 66.0  # percent of trials that are not ended early
 Report = Callable[[float], None]  # hears the value so far, and ends a trial that is clearly behind
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 Fit = tuple[Any, Mapping[str, Any]]  # an estimator, and what its `fit` takes
-TOGETHER, NUMBERS = 100, 2**24  # fits of a stack, and numbers of X of all of them
+TOGETHER, NUMBERS = 200, 2**24  # fits of a stack, and numbers of X of all of them
 
 
 def stacks(estimator: Any, X: Any, folds: int) -> bool:
