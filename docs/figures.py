@@ -349,9 +349,7 @@ def tree() -> Figure:
 
 
 def votes() -> Figure:
-    _, forest, words = wine_trees()
-    shown = {name: words[name] for name in ("classes", "target") if name in words}
-    return explain.run("votes", forest, load("wine").x.iloc[71:], **shown).figure()
+    return explain.run("votes", wine_trees()[1], load("wine").x.iloc[71:], **wine_trees()[2]).figure()
 
 
 def pruning() -> Figure:
