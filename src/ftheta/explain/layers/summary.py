@@ -10,6 +10,7 @@ Shapes: L layers, in the order in which they run; B rows, Q = 5 quantiles.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -19,8 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 from torch.nn.utils.parametrize import ParametrizationList
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import flop_registry
 
 from ... import plots
 from ...data import Batch
@@ -36,6 +38,7 @@ from .._registry import explanation
 EDGE = 0.01  # of the range: where a unit counts as saturated
 MANY = 100_000  # numbers of a layer whose quantiles are exact; of more, those of evenly spaced rows
 RECURRENT = (RNNBase, RNNCellBase, Recurrent)
+FUSED = (RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer)
 _RANGES = {nn.Sigmoid: (0.0, 1.0), nn.Hardsigmoid: (0.0, 1.0), nn.Tanh: (-1.0, 1.0), nn.Softsign: (-1.0, 1.0)}
 
 
@@ -155,25 +158,41 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
 
 
 def _multiply_adds(obj: Any, batch: Batch, names: list[str]) -> dict[str, int]:
-    """Of each layer without the layers inside it, for all rows; on "meta", where fused layers are taken apart."""
+    """Of each layer without the layers inside it, for all rows; fused ones are taken apart on "meta"."""
     module = module_of(obj)
-    try:
-        copy = deepcopy(module).to("meta").eval()
-        rows = tree_map(lambda v: v.to("meta") if isinstance(v, Tensor) else v, batch.x)
-        with torch.no_grad():
-            return _counted(copy, names, lambda: copy(rows))
-    except (RuntimeError, TypeError, NotImplementedError, AttributeError):  # it reads numbers, or has no forward
-        with untouched(module):
-            return _counted(module, names, lambda: _probe.forward(obj, batch))
+    if any(isinstance(part, FUSED) for part in module.modules()):
+        with suppress(RuntimeError, TypeError, NotImplementedError, AttributeError):  # it reads numbers
+            copy = deepcopy(module).to("meta").eval()
+            rows = tree_map(lambda v: v.to("meta") if isinstance(v, Tensor) else v, batch.x)
+            with torch.no_grad():
+                return _counted(copy, names, lambda: copy(rows))
+    with untouched(module):
+        return _counted(module, names, lambda: _probe.forward(obj, batch))
+
+
+class _Spent(TorchDispatchMode):
+    """Multiply-adds of all that runs, by torch's formulas; torch's own counter imports for a second."""
+
+    spent = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # what is skipped there imports it
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        cost = flop_registry.get(func._overloadpacket)
+        self.spent += cost(*args, **(kwargs or {}), out_val=out) // 2 if cost else 0
+        return out
 
 
 def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dict[str, int]:
     """Multiply-adds of each layer while something runs; what a layer inside counts, its outer one does not."""
     own, running = dict.fromkeys(names, 0), []
-    counter = FlopCounterMode(display=False)
+    counter = _Spent()
 
     def leave(name: str) -> None:
-        spent = counter.get_total_flops() // 2 - running.pop()[1]
+        spent = counter.spent - running.pop()[1]
         own[name] += spent
         if running:
             own[running[-1][0]] -= spent
@@ -181,7 +200,7 @@ def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dic
     handles = []
     for name in names:
         part = _probe.layer_named(module, name)
-        enter = lambda *_, name=name: running.append((name, counter.get_total_flops() // 2))  # noqa: E731
+        enter = lambda *_, name=name: running.append((name, counter.spent))  # noqa: E731
         handles += [part.register_forward_pre_hook(enter)]
         handles += [part.register_forward_hook(lambda *_, name=name: leave(name))]
     try:
