@@ -1,0 +1,1 @@
+"""Sequences: what recurrent nets remember, and what they count."""
