@@ -93,13 +93,12 @@ def _narrowed(table: Table, wide: int) -> list[str]:
 
 def _without_last(table: Table, wide: int) -> list[str]:
     """Lines of a table with as many columns as fit, at least one, and the names of the others."""
-    names, k = list(table.columns), len(table.columns)
-    while True:
+    names, lines, k = list(table.columns), [" " * (wide + 1)], len(table.columns) + 1
+    while max(map(len, lines)) > wide and k > 1:
+        k -= 1
         some = replace(table, caption="", columns={name: table.columns[name] for name in names[:k]})
         lines = clean(some.text()).split("\n")
-        if k == 1 or max(map(len, lines)) <= wide:
-            return lines + ([f"... without {', '.join(names[k:])}"] if names[k:] else [])
-        k -= 1
+    return lines + [f"... without {', '.join(names[k:])}"] * (k < len(names))
 
 
 def echo_result(result: Result, *, every: bool = True) -> None:

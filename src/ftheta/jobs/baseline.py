@@ -118,8 +118,7 @@ def constant_of(job: Prepared, names: Names) -> dict[str, float] | None:
 def linear_answers(job: Prepared, X: Any, raw: Any, names: Names) -> Predictions | None:
     """Predictions of a linear model of the same rows; None where it is one, is not for such data, or takes long.
 
-    `raw` are the rows before encoding: what a model takes as it is, e.g. missing cells, is encoded for the linear one.
-    """
+    What a model takes as it is, e.g. missing cells of `raw` rows, is encoded for the linear one."""
     targets, own = catalog.card(LINEAR).targets, (job.kind.name, job.task.name)
     if own not in targets:
         return None

@@ -193,8 +193,8 @@ def saliency(
         X: Rows (B, C, H, W) or (B, C, L).
         y: Their classes (B,): the six most wrong rows are shown; targets of another shape: the first six; None: all.
         method: gradient, integrated, smoothgrad, gradcam or occlusion.
-        target: A class, or the number of an output; one for all rows or one per row. None: the largest output;
-            where each pixel has a class, the one that is furthest above its mean over the rows.
+        target: A class, or the number of an output; one for all rows or one per row. None: the largest output,
+            of segmented images less its mean over the rows.
         layer: Layer whose maps gradcam weighs; None: the last that gives maps.
         baseline: An image without content (integrated, occlusion): a number, or an array like a row.
         steps: Points of the integral (32), or draws of the noise (24).

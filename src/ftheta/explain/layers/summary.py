@@ -10,7 +10,7 @@ Shapes: L layers, in the order in which they run; B rows, Q = 5 quantiles.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -197,18 +197,13 @@ def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dic
         if running:
             own[running[-1][0]] -= spent
 
-    handles = []
-    for name in names:
-        part = _probe.layer_named(module, name)
-        enter = lambda *_, name=name: running.append((name, counter.spent))  # noqa: E731
-        handles += [part.register_forward_pre_hook(enter)]
-        handles += [part.register_forward_hook(lambda *_, name=name: leave(name))]
-    try:
-        with counter:
-            run()
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, counter:
+        for name in names:
+            part = _probe.layer_named(module, name)
+            enter = lambda *_, name=name: running.append((name, counter.spent))  # noqa: E731
+            hooks.enter_context(part.register_forward_pre_hook(enter))
+            hooks.enter_context(part.register_forward_hook(lambda *_, name=name: leave(name)))
+        run()
     return own
 
 

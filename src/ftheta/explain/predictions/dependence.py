@@ -83,8 +83,7 @@ class Dependence(Result):
         for axes in grid[::2]:
             axes.set_ylabel(self.output.label)
         legend(figure)
-        engine: Any = figure.get_layout_engine()
-        engine.set(h_pad=0.1)  # between the label of a panel and the title below
+        figure.set_layout_engine("constrained", h_pad=0.1)  # between the label of a panel and the title below
         return figure
 
     def _panel(self, axes: Any, effect: Effect) -> None:

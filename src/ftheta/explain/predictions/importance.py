@@ -59,8 +59,8 @@ class Importance(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row for each column, or group of columns that were permuted together."""
-        growth = f"growth ({self.unit})" if self.unit else "growth"
-        return {"column": self.names, growth: self.growth, "low": self.low, "high": self.high}
+        unit = f" ({self.unit})" * bool(self.unit)
+        return {"column": self.names, f"growth{unit}": self.growth, "low": self.low, "high": self.high}
 
     @property
     def apart(self) -> list[int]:
