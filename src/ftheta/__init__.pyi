@@ -57,6 +57,8 @@ from .models.sequence.ets import ETSForecaster as ETSForecaster
 from .models.sequence.lagged import KernelRidgeForecaster as KernelRidgeForecaster
 from .models.sequence.lagged import MLPForecaster as MLPForecaster
 from .models.sequence.naive import NaiveForecaster as NaiveForecaster
+from .models.sequence.narx import NARXForecaster as NARXForecaster
+from .models.sequence.narx import StateSpaceForecaster as StateSpaceForecaster
 from .models.sequence.recurrent import GRUForecaster as GRUForecaster
 from .models.sequence.recurrent import LSTMForecaster as LSTMForecaster
 from .models.sequence.recurrent import RNNForecaster as RNNForecaster

@@ -102,7 +102,7 @@ def forecaster(cls):
     """A forecaster of two waves."""
     data, small = EXAMPLES["series", "forecast"][:2]
     settings = {k: v for k, v in small.items() if k in cls._get_param_names()}
-    settings |= {"hidden": (8,)} if cls is models.MLPForecaster else {}
+    settings |= {"hidden": (8,)} if cls in (models.MLPForecaster, models.NARXForecaster) else {}
     settings |= {"copies": 1, "members": ("ar", "mlp")} if cls is models.CommitteeForecaster else {}
     return Subject(cls, "series", data, settings, "score")
 

@@ -20,6 +20,8 @@ _NAMES = {  # beside the classes of the catalog
     "ridge_path": "linear.ridge",
     "principal_axes": "linear.whitening",
     **dict.fromkeys(("SplitGain", "split_gain"), "tree.splits"),
+    **dict.fromkeys(("LinearSystem", "identify"), "sequence.linear_systems"),
+    "ResidualTests": "sequence.residual_tests",
 }
 _NAMES = {name: f"ftheta.models.{module}:{name}" for name, module in _NAMES.items()}
 

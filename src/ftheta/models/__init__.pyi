@@ -58,11 +58,16 @@ from .sequence.committee import CommitteeForecaster as CommitteeForecaster
 from .sequence.ets import ETSForecaster as ETSForecaster
 from .sequence.lagged import KernelRidgeForecaster as KernelRidgeForecaster
 from .sequence.lagged import MLPForecaster as MLPForecaster
+from .sequence.linear_systems import LinearSystem as LinearSystem
+from .sequence.linear_systems import identify as identify
 from .sequence.naive import NaiveForecaster as NaiveForecaster
+from .sequence.narx import NARXForecaster as NARXForecaster
+from .sequence.narx import StateSpaceForecaster as StateSpaceForecaster
 from .sequence.recurrent import GRUForecaster as GRUForecaster
 from .sequence.recurrent import LSTMForecaster as LSTMForecaster
 from .sequence.recurrent import RNNForecaster as RNNForecaster
 from .sequence.recurrent import TCNForecaster as TCNForecaster
+from .sequence.residual_tests import ResidualTests as ResidualTests
 from .sequence.rows import GRUClassifier as GRUClassifier
 from .sequence.rows import GRURegressor as GRURegressor
 from .sequence.rows import GRUTagger as GRUTagger

@@ -39,29 +39,10 @@ class Reader(nn.Module):
         return self.out(outputs[:, -1]), state
 
 
-class RecurrentForecaster(NeuralForecaster):
-    """A recurrent net that reads a window and predicts each next value.
+class StepForecaster(NeuralForecaster):
+    """A net with `forward` along windows and `step`, whose free run carries its state."""
 
-    Args:
-        hidden: Units of each layer.
-        layers: Layers.
-        dropout: Share of the outputs of a layer that are silenced in training.
-    """
-
-    hidden: Count = 32
-    layers: Count = 1
-    dropout: Share = 0.0
-
-    cell: ClassVar[str]
     each: ClassVar[bool] = True
-    space: ClassVar[Space] = {
-        "hidden": [16, 32, 64, 100],
-        "lr": Range(1e-3, 3e-2, log=True),
-        "noise": Range(0.0, 0.2),
-    }
-
-    def build(self, x: InputSpec, y: TargetSpec) -> Reader:
-        return Reader(Recurrent(x.shape[0], self.hidden, self.cell, layers=self.layers, dropout=self.dropout), y.n)
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         n, window = self.target_.n, int(self.input_.facts["window"])
@@ -77,6 +58,30 @@ class RecurrentForecaster(NeuralForecaster):
 
     def _tensor(self, a: np.ndarray) -> Tensor:
         return torch.as_tensor(a, dtype=self._dtype, device=self._device)
+
+
+class RecurrentForecaster(StepForecaster):
+    """A recurrent net that reads a window and predicts each next value.
+
+    Args:
+        hidden: Units of each layer.
+        layers: Layers.
+        dropout: Share of the outputs of a layer that are silenced in training.
+    """
+
+    hidden: Count = 32
+    layers: Count = 1
+    dropout: Share = 0.0
+
+    cell: ClassVar[str]
+    space: ClassVar[Space] = {
+        "hidden": [16, 32, 64, 100],
+        "lr": Range(1e-3, 3e-2, log=True),
+        "noise": Range(0.0, 0.2),
+    }
+
+    def build(self, x: InputSpec, y: TargetSpec) -> Reader:
+        return Reader(Recurrent(x.shape[0], self.hidden, self.cell, layers=self.layers, dropout=self.dropout), y.n)
 
 
 def _window(pasts: Sequence[np.ndarray], ahead: np.ndarray, n: int, window: int) -> np.ndarray:

@@ -1,0 +1,159 @@
+"""Linear systems with an input: ARX, ARMAX, output error and Box-Jenkins, identified by their one-step errors.
+
+    A(q) y_t = B(q) / F(q) u_{t-d} + C(q) / D(q) e_t,      A = 1 + a_1 q⁻¹ + ...,  B = b_0 + b_1 q⁻¹ + ...
+
+    arx: C = D = F = 1,   armax: D = F = 1,   oe: A = C = D = 1,   bj: A = 1;    minimized: e = D / C (A y - B / F u)
+
+Shapes: T steps of one input u and one output y.
+Reference: Ljung, System Identification: Theory for the User (1999), chapters 4 and 7.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import least_squares
+from scipy.signal import lfilter
+
+from ... import plots
+from ...catalog import nearest
+from ...errors import InputError
+from ...plots import Figure
+from ...results import Result, Table
+
+Structure = Literal["arx", "armax", "oe", "bj"]
+PARTS = {"arx": "ab", "armax": "abc", "oe": "bf", "bj": "bcdf"}  # polynomials with coefficients
+MOST_DRAWN = 200  # last steps
+LARGEST_ROOT = 0.999  # of C and F, so that errors and simulations do not explode
+
+
+class LinearSystem(Result):
+    """An identified system: the coefficients of its polynomials after the leading one, b all of them."""
+
+    structure: str
+    delay: int
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+    f: np.ndarray
+    u: np.ndarray
+    y: np.ndarray
+
+    def simulate(self, u: ArrayLike) -> np.ndarray:
+        """The output without noise, from rest: B / (A F) u."""
+        both = np.convolve(np.r_[1, self.a], np.r_[1, self.f])
+        return np.asarray(lfilter(self.b, both, _delayed(u, self.delay)))
+
+    def errors(self, u: ArrayLike, y: ArrayLike) -> np.ndarray:
+        """Errors of the predictions one step ahead, with zeros before the first step."""
+        return _errors(self.a, self.b, self.c, self.d, self.f, _delayed(u, self.delay), np.asarray(y, float))
+
+    def predict(self, u: ArrayLike, y: ArrayLike) -> np.ndarray:
+        """Predictions of y one step ahead."""
+        return np.asarray(y, float) - self.errors(u, y)
+
+    def fits(self) -> tuple[float, float]:
+        """Root mean squared errors one step ahead and of the simulation, on the data of the fit."""
+        ahead, simulated = self.errors(self.u, self.y), self.y - self.simulate(self.u)
+        return float(np.sqrt((ahead**2).mean())), float(np.sqrt((simulated**2).mean()))
+
+    @property
+    def caption(self) -> str:
+        ahead, simulated = self.fits()
+        return f"{self.structure}: RMSE {ahead:.4g} one step ahead, {simulated:.4g} in simulation."
+
+    def table(self) -> Table:
+        """One row per coefficient."""
+        rows = [
+            (f"{name}{k + (name != 'b')}", value)
+            for name in PARTS[self.structure]
+            for k, value in enumerate(getattr(self, name))
+        ]
+        return Table({"coefficient": [n for n, _ in rows], "value": [float(v) for _, v in rows]}, self.caption)
+
+    def figure(self) -> Figure:
+        """Output, prediction one step ahead and simulation."""
+        lines = {"y": self.y, "one step ahead": self.predict(self.u, self.y), "simulated": self.simulate(self.u)}
+        shown = {name: values[-MOST_DRAWN:].tolist() for name, values in lines.items()}
+        at = np.arange(len(self.y))[-MOST_DRAWN:].tolist()
+        return plots.curves({"step": at, **shown}, x="step", label="output", title=self.caption)
+
+
+def identify(
+    u: ArrayLike, y: ArrayLike, structure: Structure = "arx", *, orders: tuple[int, ...] = (2, 2), delay: int = 1
+) -> LinearSystem:
+    """A linear system from its input and output.
+
+    Args:
+        u: Input (T,).
+        y: Output (T,).
+        structure: arx, armax, oe or bj.
+        orders: Numbers of coefficients of the polynomials, in the order of the alphabet: arx (a, b), armax (a, b, c),
+            oe (b, f), bj (b, c, d, f).
+        delay: Steps from the input to its first effect.
+
+    Example:
+        >>> u = np.random.default_rng(0).normal(size=200)
+        >>> y = lfilter([0, 0.5], [1, -0.8], u)
+        >>> identify(u, y, orders=(1, 1)).table().columns["value"]
+        [-0.8, 0.5]
+    """
+    if structure not in get_args(Structure):
+        raise InputError(nearest("structure", structure, get_args(Structure)))
+    u, y = (np.asarray(v, float) for v in (u, y))
+    names = PARTS[structure]
+    if u.shape != y.shape or u.ndim != 1 or len(orders) != len(names):
+        raise InputError(
+            f"u has shape {u.shape}, y {y.shape}, orders {orders}; {structure} needs two arrays (T,) and the orders of "
+            f"{', '.join(names)}."
+        )
+    if len(y) < 2 * sum(orders) + delay + 2 or not np.isfinite(u).all() or not np.isfinite(y).all():
+        raise InputError(f"{len(y)} finite steps are too few for {sum(orders)} coefficients, or some are missing.")
+    n = dict(zip(names, orders, strict=True))
+    late = _delayed(u, delay)
+    start = _arx(late, y, n.get("a", n.get("f", 0)), n["b"])
+    first = {"a": start[0], "f": start[0], "b": start[1]}
+    if structure != "arx":
+        sizes = [n[k] for k in names]
+        theta = np.concatenate([first.get(k, np.zeros(n[k])) for k in names])
+
+        def errors(theta: np.ndarray) -> np.ndarray:
+            parts = dict(zip(names, np.split(theta, np.cumsum(sizes)[:-1]), strict=True))
+            if any(_unstable(parts.get(k)) for k in "cf"):
+                return np.full(len(y), 1e3 * (1 + np.abs(y).max()))
+            a, b, c, d, f = (parts.get(k, np.empty(0)) for k in "abcdf")
+            return _errors(a, b, c, d, f, late, y)
+
+        theta = least_squares(errors, theta, x_scale="jac").x
+        first = dict(zip(names, np.split(theta, np.cumsum(sizes)[:-1]), strict=True))
+    found = {k: first[k] if k in names else np.empty(0) for k in "abcdf"}
+    return LinearSystem(structure=structure, delay=delay, **found, u=u, y=y)
+
+
+def _arx(u: np.ndarray, y: np.ndarray, n_a: int, n_b: int) -> tuple[np.ndarray, np.ndarray]:
+    """Least squares of y_t on -y_{t-1}, ... and u_t, u_{t-1}, ..."""
+    p = max(n_a, n_b - 1)
+    past = [-y[p - k : len(y) - k] for k in range(1, n_a + 1)] + [u[p - k : len(u) - k] for k in range(n_b)]
+    theta = np.linalg.lstsq(np.stack(past, 1), y[p:], rcond=None)[0]
+    return theta[:n_a], theta[n_a:]
+
+
+def _errors(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, f: np.ndarray, u: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    rest = np.asarray(lfilter(np.r_[1, a], [1], y)) - np.asarray(lfilter(b, np.r_[1, f], u))
+    return np.asarray(lfilter(np.r_[1, d], np.r_[1, c], rest))
+
+
+def _unstable(coefficients: np.ndarray | None) -> bool:
+    return (
+        coefficients is not None
+        and len(coefficients) > 0
+        and bool((np.abs(np.roots(np.r_[1, coefficients])) > LARGEST_ROOT).any())
+    )
+
+
+def _delayed(u: ArrayLike, delay: int) -> np.ndarray:
+    u = np.asarray(u, float)
+    return np.concatenate([np.zeros(delay), u[: len(u) - delay]])
