@@ -81,13 +81,15 @@ class Recurrent(nn.Module):
         real = None if real is None or real.is_meta or (real > 0).all() else real > 0
         if real is not None:
             x = torch.where(real[..., None], x, 0.0)
-        last = real is None or _padding_is_last(real)
+        fast = x.shape[1] > 1 and (
+            real is None or _padding_is_last(real)
+        )  # one step takes the loop a third of the time
         after: list[State] = []
         for k, cells in enumerate(self.cells):
             x, outputs = self.dropout(x) if k else x, list[Tensor]()
             for cell in cast("list[Any]", cells):
                 start = cell.initial(len(x), x) if state is None else state[len(after)]
-                run = _fused if last and getattr(cell, "kernel", None) else walk
+                run = _fused if fast and getattr(cell, "kernel", None) else walk
                 made, end = run(cell, x, real, start, backward=bool(outputs))
                 outputs.append(made)
                 after.append(end)
