@@ -53,6 +53,19 @@ def test_one_step_of_a_gated_unit():
     assert count(GRUCell(1, 100)) == 30_600
 
 
+@pytest.mark.parametrize("convention", ["notes", "torch"])
+def test_the_reset_gate_comes_before_or_after_the_product(convention):
+    """Several units: U (r h) is not r (U h)."""
+    cell, x, h = GRUCell(3, 5, convention).double(), normal(4, 3), normal(4, 5, seed=1)
+    cell.bias.data = normal(15, seed=2)
+    (wr, wu, w), (ur, uu, u) = cell.weight_x.split(5), cell.weight_h.split(5)
+    br, bu, b = cell.bias.split(5)
+    r, gate = (x @ wr.T + h @ ur.T + br).sigmoid(), (x @ wu.T + h @ uu.T + bu).sigmoid()
+    new = (x @ w.T + ((r * h) @ u.T if convention == "notes" else r * (h @ u.T)) + b).tanh()
+    mixed = gate * new + (1 - gate) * h if convention == "notes" else gate * h + (1 - gate) * new
+    torch.testing.assert_close(cell(h, x)[0], mixed)
+
+
 def test_weights_of_one_convention_do_not_fit_the_other():
     x, h = normal(4, 3), normal(4, 5, seed=1)
     notes, other = (GRUCell(3, 5, c).double() for c in ("notes", "torch"))

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
 
 from ftheta.errors import InputError
 from ftheta.nn import GRUCell, LSTMCell, Recurrent, RNNCell
@@ -160,6 +161,18 @@ def test_any_cell_is_run_and_stacked():
     torch.testing.assert_close(net(x)[0], x.cumsum(1).cumsum(1))
     for kind, options in KINDS:
         assert layer(kind, 3, 4, layers=3, **options)(x)[0].shape == (2, 5, 4)
+
+
+@pytest.mark.parametrize(("kind", "options"), KINDS)
+def test_many_nets_run_as_one(kind, options):
+    """Stacked, by torch.func.vmap, with padding that differs from net to net."""
+    nets = [layer(kind, 3, 4, bidirectional=True, **options) for _ in range(2)]
+    stacked, buffers = stack_module_state(nets)
+    x, real = normal(2, 3, 5, 3), torch.stack([real_steps((5, 2, 1)), real_steps((3, 5, 4))])
+    run = lambda p, b, x, real: functional_call(nets[0], (p, b), (x, real))[0]  # noqa: E731
+    found = vmap(run)(stacked, buffers, x, real)
+    for i, net in enumerate(nets):
+        torch.testing.assert_close(found[i], net(x[i], real[i])[0], rtol=0, atol=1e-12)
 
 
 def test_dropout_acts_between_layers_only():

@@ -350,3 +350,11 @@ def test_what_is_kept_for_the_backward_pass_grows_in_proportion_to_the_batch():
 
     first, second, third = (kept(rows)[0] for rows in (100, 200, 1000))
     assert second - first == pytest.approx((third - first) / 9, rel=0.01) and first > 100 * 4 * 100
+
+
+@pytest.mark.ledger("C225", covers="ftheta.studies.gallery")
+def test_the_picture_of_an_embedding_shows_the_columns_that_tokens_select():
+    table, hot, product = (axes.images[0].get_array() for axes in gallery.PICTURES["C225"][1]().axes)
+    assert (hot.sum(0) == 1).all() and table.shape[1] == len(hot)
+    np.testing.assert_array_equal(product, table[:, hot.argmax(0)])
+    np.testing.assert_array_equal(product[:, 0], product[:, 4])  # the cat sat on the mat

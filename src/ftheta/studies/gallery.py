@@ -236,3 +236,20 @@ def two_lines() -> Figure:
     axes.set(xlabel="x1", ylabel="x2", xlim=(-5, 5.5), ylim=(-5, 5.5))
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
+
+
+@picture("C225", "An embedding: the product with one-hot vectors selects the columns of the tokens")
+def embedding() -> Figure:
+    words = "the cat sat on the mat".split()
+    names, tokens = np.unique(words, return_inverse=True)
+    table, hot = np.random.default_rng(0).normal(size=(4, len(names))), np.eye(len(names))[:, tokens]
+    figure, grid = canvas(3, width=4.0, height=3.2)
+    shown = {"A, a column for each token": table, "one-hot vectors E": hot, "A E": table @ hot}
+    for axes, (title, matrix) in zip(grid, shown.items(), strict=True):
+        axes.imshow(matrix, cmap="RdBu_r", vmin=-3, vmax=3)
+        labels = names if matrix is table else words
+        axes.set(title=title, xlabel="token", xticks=range(len(labels)), xticklabels=labels)
+        axes.set(ylabel="token" if matrix is hot else "dimension of the vector", yticks=range(len(matrix)))
+        axes.grid(visible=False)
+    grid[1].set_yticklabels(names)
+    return figure

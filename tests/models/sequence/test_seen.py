@@ -153,6 +153,14 @@ def test_memory_is_the_norm_of_the_derivative_of_the_last_state():
     assert found.figure().axes[0].get_yscale() == "log"
 
 
+def test_memory_of_a_cell_whose_steps_differ():
+    """The whole of the rest of a sequence, differentiated at once."""
+    net, x = layer("gru", 2, 3), torch.from_numpy(X[:1])
+    (state,), found = net(x[:, :2])[1], explain.memory(net, X)
+    slope = torch.autograd.functional.jacobian(lambda s: net(x[:, 2:], state=[s])[1][0][0], state.detach())[:, 0]
+    assert found.norms[0, 4] == pytest.approx(torch.linalg.matrix_norm(slope, 2).item(), rel=1e-10)
+
+
 @pytest.mark.ledger("C236", covers="ftheta.explain.memory")
 @pytest.mark.parametrize(
     ("kind", "options"), [("lstm", {}), ("gru", {}), ("gru", {"convention": "notes"}), ("highway", {})]

@@ -78,12 +78,11 @@ class Recurrent(nn.Module):
             raise InputError(f"x has shape {tuple(x.shape)}; Recurrent takes (B, T, {self.n_inputs}) with T >= 1.")
         if state is not None and len(state) != (n := sum(len(cast("nn.ModuleList", cells)) for cells in self.cells)):
             raise InputError(f"state has {len(state)} entries; give one for each layer and direction: {n}.")
-        real = None if real is None or real.is_meta or (real > 0).all() else real > 0
+        free = not torch._C._are_functorch_transforms_active()  # in these no number can be asked, and no kernel runs
+        real = None if real is None or (free and (real.is_meta or (real > 0).all())) else real > 0
         if real is not None:
             x = torch.where(real[..., None], x, 0.0)
-        fast = x.shape[1] > 1 and (
-            real is None or _padding_is_last(real)
-        )  # one step takes the loop a third of the time
+        fast = free and x.shape[1] > 1 and (real is None or _padding_is_last(real))  # one step: the loop is faster
         after: list[State] = []
         for k, cells in enumerate(self.cells):
             x, outputs = self.dropout(x) if k else x, list[Tensor]()
