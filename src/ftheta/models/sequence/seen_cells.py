@@ -6,7 +6,6 @@
 Shapes: T steps, D inputs, K units.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
 from inspect import signature
 from typing import Any, NamedTuple
@@ -169,16 +168,7 @@ def plan(cell: Any) -> list[Box]:
     return next((boxed for kind, boxed in kinds.items() if isinstance(cell, kind)), _PLAIN)
 
 
-def evaluated(boxed: list[Box], known: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The numbers of all units at every box (K,), but for x, which may have another width."""
-    found = dict(known)
-    operations: dict[str, Callable[..., np.ndarray]] = {
-        "×": np.multiply, "+": np.add, "1 -": lambda v: 1 - v, "tanh": np.tanh
-    }  # fmt: skip
-    for box in boxed:
-        if box.does not in OWN:
-            found[box.name] = operations[box.does](*(found[parent] for parent in box.of))
-    return found
+OPERATIONS: dict[str, Any] = {"×": np.multiply, "+": np.add, "1 -": lambda v: 1 - v, "tanh": np.tanh}
 
 
 class CellStep(Result):
@@ -237,20 +227,18 @@ def cell(obj: Any, X: Any, *, row: int = 0, step: Count | None = None, layer: Co
             which highway layer.
         unit: Which unit is drawn.
     """
-    if not parts_of(obj, Recurrent):
-        made, at, name = _highway(obj, X, row, layer), 0, f"layer {layer}"
-        part, known = made
-    else:
-        cells = traced(obj, X, row)
-        _check("layer", layer, len(cells))
-        one = cells[layer - 1]
-        at = len(one.x) if step is None else step
-        _check("step", at, len(one.x))
-        part, name, known = one.cell, one.name, _known(one, at - 1)
-    boxed = plan(part)
-    values = evaluated(boxed, known)
+    cells = traced(obj, X, row) if parts_of(obj, Recurrent) else _highways(obj, X, row)
+    _check("layer", layer, len(cells))
+    one = cells[layer - 1]
+    at = len(one.x) if step is None else step
+    _check("step", at, len(one.x))
+    boxed, values = plan(one.cell), _given(one, at - 1)
+    for box in boxed:
+        if box.does not in OWN:
+            values[box.name] = OPERATIONS[box.does](*(values[parent] for parent in box.of))
     _check("unit", unit + 1, len(values[boxed[-1].name]), start=0)
-    return CellStep(name, type(part).__name__, at, unit, tuple(boxed), {box.name: values[box.name] for box in boxed})
+    values = {box.name: values[box.name] for box in boxed}
+    return CellStep(one.name, type(one.cell).__name__, at if one.states else 0, unit, tuple(boxed), values)
 
 
 def _check(name: str, value: int, n: int, start: int = 1) -> None:
@@ -258,27 +246,24 @@ def _check(name: str, value: int, n: int, start: int = 1) -> None:
         raise InputError(f"{name}={value + start - 1}; this one has {n}, choose from {start} to {n + start - 1}.")
 
 
-def _known(one: Traced, t: int) -> dict[str, np.ndarray]:
-    """What the cell gives itself at one step."""
-    before, after = (tree_flatten(one.states[k])[0] for k in (t, t + 1))
-    known = {name: value[t] for name, value in one.gates.items()}
-    if list(known) == ["candidate"] and not isinstance(one.cell, ResidualCell):
-        known = {"h": after[0][0]}
-    if isinstance(one.cell, ResidualCell):
-        known["Q h'"] = (before[0] @ one.cell.carry.T)[0]
-    inputs = {"x": one.x[t], "h'": before[0][0], **({"c'": before[1][0]} if len(before) > 1 else {})}
-    return {name: value.detach().numpy().copy() for name, value in {**inputs, **known}.items()}
+def _given(one: Traced, t: int) -> dict[str, np.ndarray]:
+    """The numbers that the cell gives itself in one step."""
+    found = {"x": one.x[t], **{name: value[t] for name, value in one.gates.items()}}
+    if one.states:
+        (h, *c), (after, *_) = (tree_flatten(one.states[k])[0] for k in (t, t + 1))
+        found |= {"h'": h[0], "h": after[0], **({"c'": c[0][0]} if c else {})}
+        if isinstance(one.cell, ResidualCell):
+            found["Q h'"] = (h @ one.cell.carry.T)[0]
+    return {name: value.detach().numpy().copy() for name, value in found.items()}
 
 
-def _highway(obj: Any, X: Any, row: int, layer: int) -> tuple[Any, dict[str, np.ndarray]]:
-    layers = parts_of(obj, Highway)
-    _check("layer", layer, len(layers))
-    given, *_ = seen(obj, layers[layer - 1], X, row)
-    with torch.no_grad():
-        known = {"x": given["x"], **layers[layer - 1].gates(given["x"])}
-    return layers[layer - 1], {
-        name: value.reshape(-1, value.shape[-1])[0].detach().numpy().copy() for name, value in known.items()
-    }
+def _highways(obj: Any, X: Any, row: int) -> list[Traced]:
+    """Highway layers that one row passes, as cells of one step without a state."""
+    found: list[Traced] = []
+    for layer in parts_of(obj, Highway):
+        x = seen(obj, layer, X, row)[0]["x"].flatten(0, -2)[:1]
+        found.append(Traced(f"layer {len(found) + 1}", layer, x, [], layer.gates(x), layer(x)))
+    return found
 
 
 class Unrolled(Result):
@@ -293,11 +278,8 @@ class Unrolled(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row per cell."""
-        return {
-            "weights": list(self.sizes),
-            "numbers": list(self.sizes.values()),
-            "used in steps": [self.steps] * len(self.sizes),
-        }
+        numbers = list(self.sizes.values())
+        return {"weights": list(self.sizes), "numbers": numbers, "used in steps": [self.steps] * len(numbers)}
 
     @property
     def caption(self) -> str:
@@ -331,9 +313,8 @@ def _read(obj: Any, net: nn.Module, X: Any, row: int) -> list[int] | None:
         return None
     (slope,) = torch.autograd.grad(out.sum(), outputs, allow_unused=True)
     real = given.get("real")
-    slope = torch.zeros_like(outputs) if slope is None else slope
-    slope = slope[0] if real is None else slope[0][real[0] > 0]
-    return slope.any(-1).nonzero()[:, 0].tolist()
+    read = torch.zeros(outputs.shape[1], dtype=torch.bool) if slope is None else slope[0].any(-1)
+    return (read if real is None else read[real[0] > 0]).nonzero()[:, 0].tolist()
 
 
 def _graph(found: list[Traced], reads: list[int] | None, steps: int, directions: int) -> Unrolled:

@@ -45,8 +45,8 @@ def _shape(self: Any) -> str:
 
 def _weights(n_inputs: int, n_units: int, gates: int) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
     """One block for each gate: Glorot's weights for the input, orthogonal ones for the state, biases 0."""
-    check.at_least("n_inputs of a recurrent cell", n_inputs, 1, integer=True)
-    check.at_least("n_units of a recurrent cell", n_units, 1, integer=True)
+    for name, value in (("n_inputs", n_inputs), ("n_units", n_units)):
+        check.at_least(f"{name} of a recurrent cell", value, 1, integer=True)
     weight_x, weight_h = torch.empty(gates * n_units, n_inputs), torch.empty(gates * n_units, n_units)
     for block in weight_x.split(n_units):
         nn.init.xavier_uniform_(block)
@@ -91,7 +91,7 @@ class RNNCell(nn.Module):
 CARRIES = ("identity", "fixed", "learned")
 
 
-class ResidualCell(nn.Module):
+class ResidualCell(RNNCell):
     """h = Q h' + φ(W x + U h' + b).
 
     Args:
@@ -102,25 +102,16 @@ class ResidualCell(nn.Module):
         activation: φ, a key of `ACTIVATIONS`.
     """
 
-    initial, extra_repr = _zeros, _shape
-
     def __init__(
         self, n_inputs: int, n_units: int, carry: str = "identity", decay: float = 0.9, activation: str = "tanh"
     ) -> None:
-        super().__init__()
+        super().__init__(n_inputs, n_units, activation)
+        self.kernel = None
         if carry not in CARRIES:
             raise InputError(nearest("carry", carry, CARRIES))
-        self.n_inputs, self.n_units = n_inputs, n_units
-        self.weight_x, self.weight_h, self.bias = _weights(n_inputs, n_units, 1)
-        self.activation = make_activation(activation)
         self.carry = nn.Buffer(torch.eye(n_units) * (1.0 if carry == "identity" else decay))
         if carry == "learned":
             self.carry = nn.Parameter(self.carry)
-
-    def gates(self, state: Tensor, x: Tensor) -> dict[str, Tensor]:
-        """`candidate`, which is added to Q h'."""
-        raw = F.linear(x, self.weight_x, self.bias) + F.linear(state, self.weight_h)
-        return {"candidate": self.activation(raw)}
 
     def forward(self, state: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         state = F.linear(state, self.carry) + self.gates(state, x)["candidate"]
