@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from torch import nn
 
 from ftheta import (
+    ARForecaster,
     BoostingClassifier,
     CommitteeRegressor,
     ForestClassifier,
@@ -91,6 +92,7 @@ MAPS = {"diagram", "equivariance", "receptive-field"}
 SEEING = {"feature-maps", "filters", "saliency", "saliency-check", "synthesize", "top-patches"}
 MEMORY = {"basins", "energy-surface", "recall"}
 MACHINE = {"chains", "fill-in", "filters"}
+SERIES = np.sin(np.arange(120) / 3) + 0.3 * np.cos(np.arange(120) ** 2)
 RECURRENT = {"cell", "gates", "memory", "unrolled"}
 LINEAR = {"coefficients", "row-influence", "solvers", "statistics"}
 TIMES = ("estimate", "seconds")  # fields that say how long it took
@@ -220,6 +222,11 @@ SUBJECTS = {  # what makes it, its rows, what it can give
         TAUGHT | RECURRENT | REFITTED,
     ),
     "two units": (lambda: Recurrent(2, 2, "rnn"), (STEPS, None), MODULE | RECURRENT | {"phase"}),
+    "forecaster": (
+        lambda: ARForecaster(lags=2, log=False, difference=0, calibration=0).fit(SERIES[:80]),
+        (SERIES[80:, None], SERIES[80:]),
+        {"residual-tests"},
+    ),
     "highway": (lambda: Highway(4), (X, None), MODULE | {"cell"}),
     "not fitted": (MLPClassifier, (X, CLASSES), {"gradient-history", "learning-rate"}),
     "nothing": (object, (X, CLASSES), set()),
@@ -330,6 +337,7 @@ def test_its_figure_is_labelled(name, subject):
 def test_it_leaves_no_trace_and_is_the_same_again_whatever_the_global_generators_say(name, subject):
     """The second time the rows are tensors, where they can be, and the object has gradients and mixed modes."""
     x, y = SUBJECTS[subject][1]
+    x = x if isinstance(x, np.ndarray) else x.to_numpy()
     rows = torch.from_numpy(x.copy()), y if y is None or y.dtype.kind == "U" else torch.from_numpy(y.copy())
     obj, first = marked(subject), shown(name, subject)
     torch.manual_seed(2)
