@@ -172,6 +172,8 @@ def _task(card: Card, dataset: Dataset, asked: str) -> Task:
     for name in own:
         if name == asked or (not asked and name in fitting):
             return own[name]()
+    for name in [] if asked else [name for name in fitting if name in card.tasks]:
+        return tasks_of(card)[name]()  # of data of another kind: `_kind` says how to make it
     what = TASKS[fitting[0]].answers if fitting else ""
     wanted = {(kind, name) for kind in kinds for name in fitting}
     others = [other.name for other in reversed(catalog.CARDS.values()) if wanted & other.targets.keys()]
